@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdbool.h>
+
+// Who calls, as told by the token and nothing else. A plain value.
+struct actor {
+    char workspace_id[24];
+    char user_id[24];
+    char token_id[24];
+    char bot_id[24]; // "" for people
+    char app_id[24]; // "" but for an app token
+    char type;       // 'u' user, 'b' bot, 'a' app, 'o' operator, 0 nobody
+    bool is_admin;
+    char scopes[512]; // "a,b"; "" = all
+};

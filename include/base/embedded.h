@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of migrations/ as they were when the program was built, sorted by name.
+#pragma once
+
+#include <stddef.h>
+
+struct embedded_file {
+    const char *name; // without directories: "001_schema.sql"
+    const char *data; // ends with a NUL that `length` does not count
+    size_t length;
+};
+
+// Static data: any thread, never freed. Each table ends with an entry of NULLs beyond its count.
+extern const struct embedded_file embedded_migrations[];
+extern const size_t embedded_migrations_count;
+
+extern const struct embedded_file embedded_redis_functions[];
+extern const size_t embedded_redis_functions_count;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every error of Tidings, in one table: the constant, its HTTP status (used with `X-Tidings-Errors: http`) and its
+// code on the wire. Functions return 0 or a positive number on success and -ERROR_X on failure.
+#pragma once
+
+#define ERROR_TABLE(X)                                                                             \
+    X(INTERNAL, 500, "internal_error")                                                             \
+    X(MEMORY, 503, "service_unavailable")                                                          \
+    X(UNAVAILABLE, 503, "service_unavailable")                                                     \
+    X(BUSY, 503, "service_unavailable")                                                            \
+    X(NOT_AUTHED, 401, "not_authed")                                                               \
+    X(INVALID_AUTH, 401, "invalid_auth")                                                           \
+    X(TOKEN_REVOKED, 401, "token_revoked")                                                         \
+    X(TOKEN_EXPIRED, 401, "token_expired")                                                         \
+    X(ACCOUNT_INACTIVE, 403, "account_inactive")                                                   \
+    X(NOT_ALLOWED_TOKEN_TYPE, 403, "not_allowed_token_type")                                       \
+    X(NO_PERMISSION, 403, "no_permission")                                                         \
+    X(MISSING_SCOPE, 403, "missing_scope")                                                         \
+    X(RESTRICTED_ACTION, 403, "restricted_action")                                                 \
+    X(UNKNOWN_METHOD, 404, "unknown_method")                                                       \
+    X(CHANNEL_NOT_FOUND, 404, "channel_not_found")                                                 \
+    X(MESSAGE_NOT_FOUND, 404, "message_not_found")                                                 \
+    X(THREAD_NOT_FOUND, 404, "thread_not_found")                                                   \
+    X(USER_NOT_FOUND, 404, "user_not_found")                                                       \
+    X(TOKEN_NOT_FOUND, 404, "token_not_found")                                                     \
+    X(APP_NOT_FOUND, 404, "app_not_found")                                                         \
+    X(NOT_IN_CHANNEL, 403, "not_in_channel")                                                       \
+    X(CANT_UPDATE_MESSAGE, 403, "cant_update_message")                                             \
+    X(CANT_DELETE_MESSAGE, 403, "cant_delete_message")                                             \
+    X(CANT_KICK_SELF, 403, "cant_kick_self")                                                       \
+    X(CANT_KICK_FROM_GENERAL, 403, "cant_kick_from_general")                                       \
+    X(CANT_INVITE_SELF, 403, "cant_invite_self")                                                   \
+    X(CANT_LEAVE_GENERAL, 403, "cant_leave_general")                                               \
+    X(CANT_ARCHIVE_GENERAL, 403, "cant_archive_general")                                           \
+    X(IS_ARCHIVED, 409, "is_archived")                                                             \
+    X(ALREADY_ARCHIVED, 409, "already_archived")                                                   \
+    X(ALREADY_IN_CHANNEL, 409, "already_in_channel")                                               \
+    X(NAME_TAKEN, 409, "name_taken")                                                               \
+    X(IDEMPOTENCY_KEY_REUSED, 409, "idempotency_key_reused")                                       \
+    X(INVALID_ARGUMENTS, 400, "invalid_arguments")                                                 \
+    X(MISSING_ARGUMENT, 400, "missing_argument")                                                   \
+    X(INVALID_JSON, 400, "invalid_json")                                                           \
+    X(JSON_NOT_OBJECT, 400, "json_not_object")                                                     \
+    X(INVALID_FORM_DATA, 400, "invalid_form_data")                                                 \
+    X(INVALID_POST_TYPE, 415, "invalid_post_type")                                                 \
+    X(INVALID_TIMESTAMP, 400, "invalid_timestamp")                                                 \
+    X(INVALID_TS_OLDEST, 400, "invalid_ts_oldest")                                                 \
+    X(INVALID_TS_LATEST, 400, "invalid_ts_latest")                                                 \
+    X(INVALID_CURSOR, 400, "invalid_cursor")                                                       \
+    X(INVALID_LIMIT, 400, "invalid_limit")                                                         \
+    X(INVALID_TYPES, 400, "invalid_types")                                                         \
+    X(INVALID_NAME, 400, "invalid_name")                                                           \
+    X(INVALID_NAME_REQUIRED, 400, "invalid_name_required")                                         \
+    X(INVALID_NAME_SPECIALS, 400, "invalid_name_specials")                                         \
+    X(INVALID_NAME_MAXLENGTH, 400, "invalid_name_maxlength")                                       \
+    X(INVALID_BLOCKS, 400, "invalid_blocks")                                                       \
+    X(INVALID_ATTACHMENTS, 400, "invalid_attachments")                                             \
+    X(INVALID_METADATA_FORMAT, 400, "invalid_metadata_format")                                     \
+    X(NO_TEXT, 400, "no_text")                                                                     \
+    X(NO_USER, 400, "no_user")                                                                     \
+    X(MSG_TOO_LONG, 413, "msg_too_long")                                                           \
+    X(MSG_BLOCKS_TOO_LONG, 413, "msg_blocks_too_long")                                             \
+    X(TOO_MANY_ATTACHMENTS, 413, "too_many_attachments")                                           \
+    X(METADATA_TOO_LARGE, 413, "metadata_too_large")                                               \
+    X(REQUEST_TOO_LARGE, 413, "request_too_large")                                                 \
+    X(METHOD_NOT_ALLOWED, 405, "method_not_allowed")                                               \
+    X(RATELIMITED, 429, "ratelimited")
+
+enum error {
+    ERROR_NONE = 0,
+#define ERROR_ENUM(name, status, code) ERROR_##name,
+    ERROR_TABLE(ERROR_ENUM)
+#undef ERROR_ENUM
+    ERROR_MAX
+};
+
+// The code on the wire ("channel_not_found") of `error`, given positive or negative. Static text, never NULL.
+const char *error_code(int error);
+
+// The HTTP status of `error`, given positive or negative.
+int error_http_status(int error);
+
+// The error whose code is `code`, as a negative number; -ERROR_INTERNAL when there is none.
+int error_from_code(const char *code);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes JSON straight into a buffer: no tree, commas put by itself. Errors are the buffer's (buffer_failed).
+// Strings are written as UTF-8 with only what JSON demands escaped; they must be valid UTF-8 already.
+#pragma once
+
+#include "base/buffer.h"
+
+struct json_writer {
+    struct buffer *out; // not owned
+    bool comma;         // whether the next value needs one before it
+};
+
+// A writer that appends to `out`, which must outlive it.
+struct json_writer json_writer_to(struct buffer *out);
+
+void json_open_object(struct json_writer *w);
+void json_close_object(struct json_writer *w);
+void json_open_array(struct json_writer *w);
+void json_close_array(struct json_writer *w);
+
+// The key of the next value. Keys are literals of the program: written without escaping.
+void json_key(struct json_writer *w, const char *key);
+
+void json_string(struct json_writer *w, const char *text);
+void json_string_n(struct json_writer *w, const char *text, size_t length);
+void json_int(struct json_writer *w, int64_t number);
+void json_bool(struct json_writer *w, bool value);
+void json_null(struct json_writer *w);
+// A Slack-style ts ("1717200000.123456") of `ts_us` microseconds.
+void json_ts(struct json_writer *w, int64_t ts_us);
+// Text that is JSON already, as it stands.
+void json_raw(struct json_writer *w, const char *json, size_t length);
+
+// Key and value in one call.
+void json_key_string(struct json_writer *w, const char *key, const char *text);
+void json_key_int(struct json_writer *w, const char *key, int64_t number);
+void json_key_bool(struct json_writer *w, const char *key, bool value);
+void json_key_ts(struct json_writer *w, const char *key, int64_t ts_us);

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counters and gauges as rows of one table, shown at /metrics. Any thread.
+#pragma once
+
+#include "base/buffer.h"
+
+#include <stdint.h>
+
+// X(NAME, type, metric name, label text or "", help)
+#define METRICS_TABLE(X)                                                                           \
+    X(HTTP_CONNECTIONS, gauge, "tidings_http_connections", "", "Open HTTP connections")            \
+    X(HTTP_CONNECTIONS_REFUSED, counter, "tidings_http_connections_refused_total", "",             \
+      "Connections refused because TIDINGS_CONNECTIONS_MAX was reached")                           \
+    X(HTTP_DEADLINE_HEADERS, counter, "tidings_http_deadline_total", "part=\"headers\"",           \
+      "Connections closed because a request came too slowly")                                      \
+    X(HTTP_DEADLINE_BODY, counter, "tidings_http_deadline_total", "part=\"body\"", "")             \
+    X(HTTP_BAD_REQUESTS, counter, "tidings_http_bad_requests_total", "",                           \
+      "Requests refused before they were understood")                                              \
+    X(HTTP_BODY_TOO_LARGE, counter, "tidings_http_body_too_large_total", "",                       \
+      "Bodies over TIDINGS_BODY_MAX_BYTES")                                                        \
+    X(HTTP_REPLY_TOO_LARGE, counter, "tidings_http_reply_too_large_total", "",                     \
+      "Replies that did not fit in their bound")                                                   \
+    X(MESSAGES_POSTED, counter, "tidings_messages_posted_total", "", "Messages committed")         \
+    X(MESSAGES_DUPLICATE, counter, "tidings_messages_duplicate_total", "",                         \
+      "Posts recognised as retries of one committed before")                                       \
+    X(POST_BATCHES, counter, "tidings_post_batches_total", "", "Group commits of posts")           \
+    X(POST_BATCHES_SPLIT, counter, "tidings_post_batches_split_total", "",                         \
+      "Batches run again one by one because one item failed")                                      \
+    X(POST_UNKNOWN, counter, "tidings_post_unknown_total", "",                                     \
+      "Batches whose commit had to be looked up after a lost connection")                          \
+    X(POST_QUEUE_FULL, counter, "tidings_post_queue_full_total", "", "Posts refused: queue full")  \
+    X(MARKS, counter, "tidings_marks_total", "", "Read positions committed")                       \
+    X(STORE_CONNECTS, counter, "tidings_store_connects_total", "", "Connections made to Postgres") \
+    X(STORE_LOST, counter, "tidings_store_lost_total", "", "Connections to Postgres lost")         \
+    X(STORE_QUEUE_FULL, counter, "tidings_store_queue_full_total", "",                             \
+      "Statements refused because a connection's queue was full")                                  \
+    X(CACHE_CONNECTS, counter, "tidings_cache_connects_total", "", "Connections made to Redis")    \
+    X(CACHE_LOST, counter, "tidings_cache_lost_total", "", "Connections to Redis lost")            \
+    X(CACHE_TIMEOUTS, counter, "tidings_cache_timeouts_total", "", "Redis answers that came late") \
+    X(CACHE_FALLBACKS, counter, "tidings_cache_fallbacks_total", "",                               \
+      "Reads answered from Postgres because Redis did not know")                                   \
+    X(CACHE_REBUILDS, counter, "tidings_cache_rebuilds_total", "", "Redis keys rebuilt")           \
+    X(OUTBOX_RELAYED, counter, "tidings_outbox_relayed_total", "", "Outbox rows done")             \
+    X(OUTBOX_LEFTOVERS, counter, "tidings_outbox_leftovers_total", "",                             \
+      "Outbox rows picked up by polling")                                                          \
+    X(OUTBOX_QUEUE_FULL, counter, "tidings_outbox_queue_full_total", "",                           \
+      "Outbox rows left to polling because the queue in memory was full")                          \
+    X(EVENTS_PRODUCED, counter, "tidings_events_produced_total", "", "Events given to the log")    \
+    X(EVENTS_FANNED_OUT, counter, "tidings_events_fanned_out_total", "", "Events fanned out")      \
+    X(EVENTS_POISON, counter, "tidings_events_poison_total", "", "Events put aside after 3 tries") \
+    X(KAFKA_ERRORS, counter, "tidings_kafka_errors_total", "", "Errors reported by Kafka")         \
+    X(SOCKETS_OPEN, gauge, "tidings_ws_connections", "kind=\"rtm\"", "Open sockets")               \
+    X(SOCKETS_OPENED, counter, "tidings_sockets_opened_total", "", "Sockets opened")               \
+    X(SOCKETS_SLOW, counter, "tidings_sockets_closed_total", "reason=\"slow\"",                    \
+      "Sockets closed by the server")                                                              \
+    X(SOCKETS_REVOKED, counter, "tidings_sockets_closed_total", "reason=\"revoked\"", "")          \
+    X(SOCKETS_PROTOCOL, counter, "tidings_sockets_closed_total", "reason=\"protocol\"", "")        \
+    X(SOCKETS_GAP, counter, "tidings_sockets_closed_total", "reason=\"gap\"", "")                  \
+    X(SOCKETS_SILENT, counter, "tidings_sockets_closed_total", "reason=\"silent\"", "")            \
+    X(FRAMES_SENT, counter, "tidings_events_delivered_total", "", "Event frames put to sockets")   \
+    X(FRAMES_DOUBLE, counter, "tidings_events_dropped_total", "reason=\"double\"",                 \
+      "Events that a gateway dropped")                                                             \
+    X(GAPS_FOUND, counter, "tidings_gaps_found_total", "", "Holes found in a channel's events")    \
+    X(GAPS_FILLED, counter, "tidings_gaps_filled_total", "", "Holes filled from Postgres")         \
+    X(GAPS_TOLD, counter, "tidings_gaps_told_total", "", "Holes that clients were told of")        \
+    X(LOG_DROPPED, counter, "tidings_log_dropped_total", "", "Log lines dropped")
+
+enum metric {
+#define METRICS_ENUM(name, type, metric, label, help) METRIC_##name,
+    METRICS_TABLE(METRICS_ENUM)
+#undef METRICS_ENUM
+        METRIC_MAX
+};
+
+void metric_add(enum metric metric, int64_t amount);
+int64_t metric_value(enum metric metric);
+
+// Counts one finished request: `method` must be a static name of the method table (or "other").
+void metric_request(const char *method, const char *error, int64_t duration_us);
+
+// All of it in Prometheus' text format 0.0.4.
+void metrics_print(struct buffer *out);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Postgres as a loop sees it: a few non-blocking, pipelined connections, one per lane, that come back by themselves.
+// Everything is called on the loop's thread and never blocks; callbacks run on the loop's thread, never before the
+// call that registered them returned.
+#pragma once
+
+#include "base/loop.h"
+#include "store/statement.h"
+
+// Lanes keep kinds of work from waiting for one another; statements of one lane run in the order given.
+enum store_lane {
+    STORE_POST,  // group commits of posts
+    STORE_MARK,  // group commits of marks
+    STORE_WRITE, // other changes
+    STORE_READ,  // short reads
+    STORE_SYNC,  // long reads
+    STORE_LANE_MAX
+};
+
+struct store;
+
+struct store_options {
+    const char *database_url;
+    int64_t connect_timeout_ms;
+    int64_t statement_timeout_ms; // also the client's own deadline for an answer, plus a second
+    int queue_max;                // statements in flight per lane
+};
+
+// r: 0 with a result, or
+//  -ERROR_UNAVAILABLE  no connection; the statement was not sent (nothing happened)
+//  -ERROR_BUSY         queue full, lock or statement timeout, too many retries: it was undone
+//  -ERROR_INTERNAL     Postgres refused the statement (logged): it was undone
+//  -ERROR_MEMORY       the parameters did not fit: not sent
+// `unknown` is true when the connection broke after the statement was sent, so that it may have been committed (r is
+// then -ERROR_UNAVAILABLE).
+struct store_outcome {
+    int r;
+    bool unknown;
+    const struct result *result; // NULL unless r == 0
+};
+typedef void store_fn(void *arg, const struct store_outcome *outcome);
+
+// Connects in the background. The options' strings must outlive the store.
+NODISCARD int store_new(struct loop *loop, const struct store_options *options,
+                        struct store **ret_store);
+// Closes all; calls still waiting are answered with -ERROR_UNAVAILABLE first.
+void store_free(struct store *store);
+
+// Runs `statement` in a transaction of its own (one Sync each). Takes over `params` (empty afterwards; may be NULL).
+// Always answers through `fn`, exactly once, on a later turn; statements given in one turn are sent in one write at its end.
+void store_call(struct store *store, enum store_lane lane, const struct statement *statement,
+                struct params *params, store_fn *fn, void *arg);
+
+// Whether the lane has a live connection now.
+bool store_is_up(const struct store *store, enum store_lane lane);
+
+// Calls fn whenever a lane's connection has come (back) up.
+void store_on_up(struct store *store, enum store_lane lane, loop_fn *fn, void *arg);
