@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Tidings must answer, kept in plain Python: no clock, no network, no randomness.
+
+The machine in test_unread.py tells the model every operation that the server acknowledged, with the
+`ts` and `seq` it gave; the model checks that these could be given, and says what every member must
+see now. One object is one workspace.
+"""
+from dataclasses import dataclass, field
+
+NEVER = "0000000000.000000"
+FOREVER = "9999999999.999999"
+
+
+class Broken(AssertionError):
+    """The server's answer contradicts what it promised."""
+
+
+def require(condition, *what):
+    if not condition:
+        raise Broken(" ".join(str(part) for part in what))
+
+
+@dataclass
+class Message:
+    ts: str
+    seq: int
+    user: str
+    text: str
+    thread_ts: str = ""
+    broadcast: bool = False
+    deleted: bool = False
+    edited: bool = False
+
+    @property
+    def counts(self):
+        """Top-level or broadcast; joins and leaves are events and never become a Message here."""
+        return not self.thread_ts or self.broadcast
+
+
+@dataclass
+class Event:
+    """One seq of a channel: `kind` as the frame's type or subtype, `ts` of the message meant."""
+
+    seq: int
+    kind: str
+    ts: str = ""
+    user: str = ""
+
+
+@dataclass
+class Cursor:
+    epoch: int = 0
+    ts: str = NEVER
+
+
+@dataclass
+class Channel:
+    id: str
+    private: bool
+    creator: str
+    messages: dict = field(default_factory=dict)  # ts → Message, in ts order
+    events: list = field(default_factory=list)
+    members: dict = field(default_factory=dict)  # user → Cursor
+    spells: dict = field(default_factory=dict)  # user → [[joined seq, left seq or None], …]
+    updated: str = NEVER  # ts of the last counted post, deleted or not
+
+    @property
+    def head(self):
+        return len(self.events)
+
+    @property
+    def last_ts(self):
+        return next(reversed(self.messages), NEVER)
+
+    def standing(self):
+        return [m for m in self.messages.values() if not m.deleted]
+
+    def history(self):
+        """The messages of channels.history, newest first (joins and leaves left out)."""
+        return [m for m in reversed(self.standing()) if m.counts]
+
+    def replies(self, root):
+        return [m for m in self.standing() if m.thread_ts == root]
+
+    def latest(self):
+        return next((m.ts for m in self.history()), None)
+
+    def previous_ts(self, ts):
+        return max((t for t in self.messages if t < ts), default=NEVER)
+
+    def add_event(self, kind, seq=None, ts="", user=""):
+        expected = self.head + 1
+        require(seq in (None, expected), "seq of", kind, "is", seq, "and not", expected, "in", self.id)
+        self.events.append(Event(expected, kind, ts, user))
+        return expected
+
+
+@dataclass
+class Key:
+    """A client_msg_id that was used: what it stood for, and what was answered first."""
+
+    channel: str
+    content: tuple
+    ts: str
+    seq: int
+
+
+class Model:
+    def __init__(self):
+        self.users = []
+        self.channels = {}
+        self.keys = {}  # (user, client_msg_id) → Key
+
+    # Operations that the server said yes to.
+
+    def create(self, user, channel, private):
+        self.channels[channel] = Channel(channel, private, user)
+        self.join(user, channel)
+
+    def join(self, user, channel):
+        """Also an invite. Who joins, or comes back, has read all that is there."""
+        chan = self.channels[channel]
+        if user in chan.members:
+            return False
+        seq = chan.add_event("member_joined_channel", user=user)
+        chan.members[user] = Cursor(0, chan.last_ts)
+        chan.spells.setdefault(user, []).append([seq, None])
+        return True
+
+    def leave(self, user, channel):
+        """Also a kick."""
+        chan = self.channels[channel]
+        seq = chan.add_event("member_left_channel", user=user)
+        chan.spells[user][-1][1] = seq
+        del chan.members[user]
+
+    def post(self, user, channel, text, ts, seq, key=None, thread_ts="", broadcast=False):
+        chan = self.channels[channel]
+        require(user in chan.members, user, "posted to", channel, "as no member")
+        require(ts > chan.last_ts, "ts", ts, "of a new message is not after", chan.last_ts)
+        chan.add_event("message", seq, ts, user)
+        message = Message(ts, seq, user, text, thread_ts, broadcast)
+        chan.messages[ts] = message
+        if message.counts:
+            chan.updated = ts
+        if key is not None:
+            self.keys[user, key] = Key(channel, (text, thread_ts, broadcast), ts, seq)
+
+    def edit(self, user, channel, ts, text, seq):
+        chan = self.channels[channel]
+        chan.messages[ts].text = text
+        chan.messages[ts].edited = True
+        chan.add_event("message_changed", seq, ts, user)
+
+    def delete(self, user, channel, ts, seq):
+        chan = self.channels[channel]
+        chan.messages[ts].deleted = True
+        chan.add_event("message_deleted", seq, ts, user)
+
+    def mark(self, user, channel, ts, epoch=None):
+        """True when this moves the cursor."""
+        chan = self.channels[channel]
+        cursor = chan.members[user]
+        if epoch is not None and epoch < cursor.epoch:
+            return False
+        target = min(ts, chan.last_ts)
+        moved = target > cursor.ts
+        cursor.ts = max(cursor.ts, target)
+        return moved
+
+    def mark_unread(self, user, channel, ts):
+        cursor = self.channels[channel].members[user]
+        cursor.epoch += 1
+        cursor.ts = self.channels[channel].previous_ts(ts)
+
+    # What must be seen.
+
+    def unread(self, user, channel):
+        return len(self.unread_messages(user, channel))
+
+    def unread_messages(self, user, channel):
+        chan = self.channels[channel]
+        cursor = chan.members[user]
+        return [m for m in chan.standing() if m.counts and m.user != user and m.ts > cursor.ts]
+
+    def channels_of(self, user):
+        return [c.id for c in self.channels.values() if user in c.members]
+
+    def may_delete(self, user, channel):
+        """The live messages of a user in a channel, oldest first."""
+        return [m for m in self.channels[channel].standing() if m.user == user]
+
+    def deliveries(self, user, channel, after):
+        """(required, allowed) seqs for a socket of `user` that was connected when the channel's
+        head was `after`. One's own leave may or may not be told by this frame; what was on its
+        way when the socket came may still arrive."""
+        required, allowed = set(), set()
+        head = self.channels[channel].head
+        for joined, left in self.channels[channel].spells.get(user, []):
+            first, last = joined, left or head
+            allowed.update(range(first, last + 1))
+            required.update(range(max(first, after + 1), last if left else last + 1))
+        return required, allowed
