@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of all Python tests: real Postgres, Redis, Kafka, two instances, a fresh workspace for each test."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.environment import BINARY, ROOT, Environment, end_of
+from tests.support.recorder import Recorder, Silence
+
+E2E = Path(__file__).parent / "e2e"
+RECORD = Path(os.environ.get("TIDINGS_RECORD", ROOT / ".run" / "tests" / "record.jsonl"))
+
+
+def pytest_collection_finish(session):
+    if any(E2E in item.path.parents or item.path.parent == E2E for item in session.items):
+        assert os.access(BINARY, os.X_OK), f"{BINARY} is not there: build it, or set TIDINGS_BINARY"
+
+
+@pytest.fixture(scope="session")
+def recorder(request):
+    """Records for the contract check when e2e tests run (other groups make the same calls over and over)."""
+    files = {item.path for item in request.session.items if item.path.parent == E2E}
+    if not files:
+        yield Silence()
+        return
+    recorder = Recorder(RECORD)
+    yield recorder
+    whole = files == set(E2E.glob("test_*.py")) and not request.session.testsfailed and not _selected(request.config)
+    recorder.close(complete=whole)
+
+
+def _selected(config):
+    return bool(config.option.keyword or config.option.markexpr)
+
+
+@pytest.fixture(scope="session")
+def plain_environment(tmp_path_factory, recorder):
+    yield from _environment(Environment(tmp_path_factory.mktemp("plain"), recorder=recorder))
+
+
+@pytest.fixture(scope="session")
+def kafka_environment(tmp_path_factory, recorder):
+    yield from _environment(Environment(tmp_path_factory.mktemp("kafka"), kafka=True, recorder=recorder))
+
+
+def _environment(environment):
+    try:
+        yield environment.start()
+    finally:
+        trouble = environment.stop()
+    assert not trouble, "\n".join(trouble)
+
+
+@pytest.fixture
+def environment(request):
+    """Two instances on one Postgres and one Redis; with Kafka for tests marked so."""
+    marked = request.node.get_closest_marker("kafka")
+    return request.getfixturevalue("kafka_environment" if marked else "plain_environment")
+
+
+@pytest.fixture
+def workspace(environment):
+    """A workspace that nobody else uses."""
+    return environment.workspace()
+
+
+@pytest.fixture
+def extra_instance(environment):
+    """Starts instances with settings of their own on the services of `environment`; ends them after the test."""
+    started = []
+
+    def start(**settings):
+        started.append(environment.instance(**settings))
+        return started[-1]
+
+    yield start
+    trouble = [line for instance in started if instance.pid for line in end_of(instance)]
+    assert not trouble, "\n".join(trouble)
+
+
+@pytest.fixture
+def sockets():
+    """Opens sockets of members (`sockets(member, native=True)`) and closes them after the test."""
+    opened = []
+
+    def open_socket(member, **args):
+        opened.append(member.socket(**args))
+        return opened[-1]
+
+    yield open_socket
+    for socket in opened:
+        socket.close()

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Private Postgres, Redis, perhaps Kafka, and the instances of Tidings that use them, below one directory."""
+
+import os
+import re
+import secrets
+from pathlib import Path
+
+import psycopg
+
+from tests.support.client import Client
+from tests.support.workspace import Workspace
+from tools.services import Kafka, Postgres, Redis, Tidings
+
+ROOT = Path(__file__).resolve().parents[2]
+BINARY = (ROOT / os.environ.get("TIDINGS_BINARY", "build/release/tidings")).resolve()
+
+# What sanitizers, assertions and aborts leave in a log.
+TROUBLE = re.compile(
+    r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|UndefinedBehaviorSanitizer|runtime error:|"
+    r"[Aa]ssertion .*failed|stack smashing|buffer overflow detected|free\(\)|corrupted|double free"
+)
+
+
+class Environment:
+    """Everything one set of tests runs against. start() before use; stop() tells what went wrong inside."""
+
+    def __init__(self, directory, instances=2, kafka=False, settings=None, recorder=None):
+        self.directory = Path(directory)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.recorder = recorder
+        self.operator_token = secrets.token_urlsafe(32)
+        self.settings = dict(settings or {})
+        self.postgres = Postgres(self.directory / "postgres")
+        self.redis = Redis(self.directory / "redis")
+        self.kafka = Kafka(self.directory / "kafka") if kafka else None
+        self.instances = []
+        self._count = instances
+        self._made = 0
+
+    def start(self):
+        for part in (self.postgres, self.redis, self.kafka):
+            if part:
+                part.start()
+        self.instances = [self.instance() for _ in range(self._count)]
+        return self
+
+    def instance(self, start=True, **settings):
+        """One more instance; `settings` by their lower-case names without TIDINGS_. Whoever asks stops it."""
+        self._made += 1
+        chosen = {f"TIDINGS_{name.upper()}": str(value) for name, value in settings.items()}
+        instance = Tidings(self.directory / f"tidings-{self._made}", BINARY, self._instance_settings(chosen))
+        if start:
+            instance.start()
+        return instance
+
+    def _instance_settings(self, chosen):
+        settings = {
+            "TIDINGS_DATABASE_URL": self.postgres.url,
+            "TIDINGS_REDIS_URL": self.redis.url,
+            "TIDINGS_OPERATOR_TOKEN": self.operator_token,
+            "TIDINGS_INSTANCE": f"test-{self._made}",
+        }
+        if self.kafka:
+            settings["TIDINGS_KAFKA_BROKERS"] = self.kafka.url
+        return {**settings, **self.settings, **chosen}
+
+    @property
+    def urls(self):
+        return [instance.url for instance in self.instances]
+
+    def workspace(self):
+        """A new workspace on the first instance."""
+        return Workspace(self.urls, self.operator_token, self.recorder)
+
+    def client(self, token=None, url=None):
+        return Client(url or self.urls[0], token, self.recorder)
+
+    def database(self):
+        """A connection to Postgres in autocommit mode; the caller closes it."""
+        return psycopg.connect(self.postgres.url, autocommit=True)
+
+    def stop(self):
+        """Stops everything; returns a list of what an ordered life would not have shown."""
+        trouble = []
+        for instance in self.instances:
+            trouble += end_of(instance)
+        for part in (self.kafka, self.redis, self.postgres):
+            if part:
+                part.stop()
+        return trouble
+
+
+def end_of(instance):
+    """Stops an instance by SIGTERM and returns its trouble: an exit code other than 0, sanitizer output in its log."""
+    trouble = []
+    code = instance.stop()
+    if code != 0:
+        trouble.append(f"{instance.url} exited with {code} on SIGTERM")
+    return trouble + log_trouble(instance)
+
+
+def log_trouble(instance):
+    """The lines of an instance's log that tell of sanitizer reports or failed assertions."""
+    with open(instance.log, encoding="utf-8", errors="replace") as log:
+        return [f"{instance.log}: {line.rstrip()}" for line in log if TROUBLE.search(line)]

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The HTTP traffic of the tests as JSON lines, for the contract check."""
+
+import json
+import threading
+
+
+class Recorder:
+    """Appends one line a call to `path`. Shared by all clients and threads of a run."""
+
+    def __init__(self, path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = open(path, "w", encoding="utf-8")
+        self._lock = threading.Lock()
+
+    def call(self, method, encoding, args, reply):
+        line = {
+            "method": method,
+            "encoding": encoding,
+            "args": args,
+            "status": reply.status,
+            "content_type": reply.headers.get("Content-Type", ""),
+            "reply": reply,
+        }
+        self._write(line)
+
+    def close(self, complete):
+        """Ends the recording; `complete` tells that the whole e2e suite is in it."""
+        self._write({"end": True, "complete": complete})
+        self._file.close()
+
+    def _write(self, line):
+        text = json.dumps(line, ensure_ascii=True)
+        with self._lock:
+            self._file.write(text + "\n")
+
+
+class Silence:
+    """Stands where nothing is recorded."""
+
+    def call(self, method, encoding, args, reply):
+        pass

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting on a condition, in place of sleeping."""
+
+import time
+
+
+def wait_until(predicate, timeout=5.0, interval=0.01, what="the condition"):
+    """Calls `predicate` until its answer is true, and returns that answer. Fails after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while True:
+        answer = predicate()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what} did not come true within {timeout} s (last answer: {answer!r})")
+        time.sleep(interval)
