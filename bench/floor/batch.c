@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "batch.h"
+
+#include "../common/tool.h"
+
+#include <arpa/inet.h>
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Of a text and of a bigint, in Postgres' catalogue.
+#define OID_BIGINT 20
+#define OID_TEXT 25
+#define PARAM_COUNT 5
+
+static const char table_sql[] =
+    "DROP TABLE IF EXISTS floor_messages;"
+    "CREATE TABLE floor_messages (channel_id text COLLATE \"C\" NOT NULL, ts bigint NOT NULL,"
+    " seq bigint NOT NULL, user_id text COLLATE \"C\" NOT NULL, body text NOT NULL,"
+    " PRIMARY KEY (channel_id, ts));"
+    "SET plan_cache_mode = force_generic_plan; SET jit = off";
+
+static const char insert_sql[] =
+    "INSERT INTO floor_messages (channel_id, ts, seq, user_id, body)"
+    " SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[])";
+
+// A parameter in Postgres' binary form of an array.
+struct array {
+    char *bytes;
+    size_t len, room;
+};
+
+struct batch_writer {
+    PGconn *pg;
+    bool busy;
+    bool unsent;
+    struct array arrays[PARAM_COUNT];
+};
+
+static void array_put(struct array *array, const void *bytes, size_t len)
+{
+    if (array->len + len > array->room) {
+        array->room = (array->len + len) * 2;
+        array->bytes = tool_grow(array->bytes, array->room);
+    }
+    memcpy(array->bytes + array->len, bytes, len);
+    array->len += len;
+}
+
+static void array_put_int(struct array *array, size_t value)
+{
+    uint32_t big_endian = htonl((uint32_t)value);
+
+    array_put(array, &big_endian, sizeof(big_endian));
+}
+
+// Header: one dimension, no NULLs, the type, the length, the lower bound.
+static void array_start(struct array *array, size_t oid, size_t count)
+{
+    array->len = 0;
+    array_put_int(array, 1);
+    array_put_int(array, 0);
+    array_put_int(array, oid);
+    array_put_int(array, count);
+    array_put_int(array, 1);
+}
+
+static void array_put_text(struct array *array, const char *text)
+{
+    size_t len = strlen(text);
+
+    array_put_int(array, len);
+    array_put(array, text, len);
+}
+
+static void array_put_bigint(struct array *array, int64_t value)
+{
+    uint64_t big_endian = __builtin_bswap64((uint64_t)value);
+
+    array_put_int(array, sizeof(big_endian));
+    array_put(array, &big_endian, sizeof(big_endian));
+}
+
+static void expect(PGconn *pg, PGresult *result, ExecStatusType wanted)
+{
+    if (PQresultStatus(result) != wanted)
+        tool_die("postgres: %s", PQerrorMessage(pg));
+    PQclear(result);
+}
+
+struct batch_writer *batch_writer_new(const char *database_url)
+{
+    struct batch_writer *writer = tool_alloc(1, sizeof(*writer));
+
+    writer->pg = PQconnectdb(database_url);
+    if (PQstatus(writer->pg) != CONNECTION_OK)
+        tool_die("postgres: %s", PQerrorMessage(writer->pg));
+    expect(writer->pg, PQexec(writer->pg, table_sql), PGRES_COMMAND_OK);
+    expect(writer->pg, PQprepare(writer->pg, "insert", insert_sql, 0, NULL), PGRES_COMMAND_OK);
+    if (PQsetnonblocking(writer->pg, 1) != 0)
+        tool_die("postgres: %s", PQerrorMessage(writer->pg));
+    return writer;
+}
+
+void batch_writer_free(struct batch_writer *writer)
+{
+    PQfinish(writer->pg);
+    for (size_t i = 0; i < PARAM_COUNT; i++)
+        free(writer->arrays[i].bytes);
+    free(writer);
+}
+
+int batch_writer_socket(const struct batch_writer *writer, bool *ret_writes)
+{
+    *ret_writes = writer->unsent;
+    return PQsocket(writer->pg);
+}
+
+bool batch_writer_is_busy(const struct batch_writer *writer)
+{
+    return writer->busy;
+}
+
+static void flush(struct batch_writer *writer)
+{
+    int r = PQflush(writer->pg);
+
+    if (r < 0)
+        tool_die("postgres: %s", PQerrorMessage(writer->pg));
+    writer->unsent = r > 0;
+}
+
+static void fill_arrays(struct array arrays[PARAM_COUNT], const struct batch_row *rows,
+                        size_t count)
+{
+    static const size_t types[PARAM_COUNT] = {OID_TEXT, OID_BIGINT, OID_BIGINT, OID_TEXT, OID_TEXT};
+
+    for (size_t i = 0; i < PARAM_COUNT; i++)
+        array_start(&arrays[i], types[i], count);
+    for (size_t i = 0; i < count; i++) {
+        array_put_text(&arrays[0], rows[i].channel);
+        array_put_bigint(&arrays[1], rows[i].ts);
+        array_put_bigint(&arrays[2], rows[i].seq);
+        array_put_text(&arrays[3], rows[i].user);
+        array_put_text(&arrays[4], rows[i].body);
+    }
+}
+
+void batch_writer_send(struct batch_writer *writer, const struct batch_row *rows, size_t count)
+{
+    const char *values[PARAM_COUNT];
+    int lens[PARAM_COUNT], formats[PARAM_COUNT];
+
+    fill_arrays(writer->arrays, rows, count);
+    for (size_t i = 0; i < PARAM_COUNT; i++) {
+        values[i] = writer->arrays[i].bytes;
+        lens[i] = (int)writer->arrays[i].len;
+        formats[i] = 1;
+    }
+    if (!PQsendQueryPrepared(writer->pg, "insert", PARAM_COUNT, values, lens, formats, 0))
+        tool_die("postgres: %s", PQerrorMessage(writer->pg));
+    writer->busy = true;
+    flush(writer);
+}
+
+bool batch_writer_step(struct batch_writer *writer)
+{
+    PGresult *result;
+
+    if (writer->unsent)
+        flush(writer);
+    if (!PQconsumeInput(writer->pg))
+        tool_die("postgres: %s", PQerrorMessage(writer->pg));
+    while (writer->busy && !PQisBusy(writer->pg)) {
+        result = PQgetResult(writer->pg);
+        writer->busy = result != NULL;
+        if (result != NULL)
+            expect(writer->pg, result, PGRES_COMMAND_OK);
+        if (result == NULL)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Group commit at its barest: what gathered while the last batch was under way goes as one prepared insert of arrays.
+#ifndef TIDINGS_FLOOR_BATCH_H
+#define TIDINGS_FLOOR_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct batch_writer;
+
+struct batch_row {
+    const char *channel;
+    const char *user;
+    const char *body;
+    int64_t ts;
+    int64_t seq;
+};
+
+// Connects, makes the table anew and prepares the insert; dies on failure. Never NULL.
+struct batch_writer *batch_writer_new(const char *database_url);
+void batch_writer_free(struct batch_writer *writer);
+
+// The socket to watch; *ret_writes tells whether for writing too.
+int batch_writer_socket(const struct batch_writer *writer, bool *ret_writes);
+
+// Whether a batch is under way.
+bool batch_writer_is_busy(const struct batch_writer *writer);
+
+// Sends the rows, which it copies, as one statement; not while one is under way.
+void batch_writer_send(struct batch_writer *writer, const struct batch_row *rows, size_t count);
+
+// Reads and writes what the socket is ready for; true once the batch under way is committed. Dies when it fails.
+bool batch_writer_step(struct batch_writer *writer);
+
+#endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands of tidings-floor. Each serves until SIGTERM.
+#ifndef TIDINGS_FLOOR_FLOOR_H
+#define TIDINGS_FLOOR_FLOOR_H
+
+#include "../common/tool.h"
+
+#include <signal.h>
+
+// Set by SIGTERM and SIGINT.
+extern volatile sig_atomic_t floor_stopped;
+
+// HTTP posts, stored: libmicrohttpd, jansson and libpq on one thread, and nothing else.
+void floor_posts(const struct tool_args *args);
+
+// A send loop of ready-made WebSocket frames to all that connect.
+void floor_sockets(const struct tool_args *args);
+
+#endif

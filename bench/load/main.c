@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+    const char *name;
+    void (*run)(const struct tool_args *args);
+    const char *known; // its arguments
+    const char *what;
+};
+
+static const struct command commands[] = {
+    {"posts", command_posts, COMMAND_ARGS_LOAD " text-bytes",
+     "closed loop of chat.postMessage: posts/s and latency"},
+    {"info", command_info, COMMAND_ARGS_LOAD " rate", "open loop of channels.info: latency"},
+    {"sync", command_sync, COMMAND_ARGS_LOAD " user", "closed loop of unread.sync by one user"},
+    {"marks", command_marks, COMMAND_ARGS_LOAD " depth",
+     "closed loop of channels.mark, each to a later message: marks/s"},
+    {"delivery", command_delivery, COMMAND_ARGS_LOAD " rate marks text-bytes",
+     "open loop of posts: from due to the frame at each member's socket"},
+    {"frames", command_frames, COMMAND_ARGS_LOAD " window text-bytes",
+     "posts as fast as their frames arrive: frames/s at all sockets"},
+    {"listen", command_listen, "url sockets seconds warm-ms", "frames/s of the floor's bare sockets"},
+    {"idle", command_idle, "data sockets pid settle-ms", "memory of a process by idle sockets"},
+};
+
+static void print_usage(void)
+{
+    puts("usage: tidings-bench COMMAND [--name value]...\n");
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        printf("  %-9s %s\n            arguments: %s\n", commands[i].name, commands[i].what,
+               commands[i].known);
+}
+
+int main(int argc, char **argv)
+{
+    struct tool_args args = {.count = argc - 2, .values = argv + 2};
+
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2 || strcmp(argv[1], "--help") == 0) {
+        print_usage();
+        return argc < 2 ? 2 : 0;
+    }
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (strcmp(argv[1], commands[i].name) != 0)
+            continue;
+        tool_args_check(&args, commands[i].known);
+        commands[i].run(&args);
+        return 0;
+    }
+    tool_die("no command %s; see --help", argv[1]);
+}
