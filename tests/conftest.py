@@ -76,7 +76,7 @@ def extra_instance(environment):
         return started[-1]
 
     yield start
-    trouble = [line for instance in started if instance.pid for line in end_of(instance)]
+    trouble = [line for instance in started for line in end_of(instance)]
     assert not trouble, "\n".join(trouble)
 
 

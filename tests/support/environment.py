@@ -42,19 +42,22 @@ class Environment:
         for part in (self.postgres, self.redis, self.kafka):
             if part:
                 part.start()
-        self.instances = [self.instance() for _ in range(self._count)]
+        self.instances = [self.instance(start=False) for _ in range(self._count)]
+        self.instances[0].migrate()
+        for instance in self.instances:
+            instance.start()
         return self
 
     def instance(self, start=True, **settings):
         """One more instance; `settings` by their lower-case names without TIDINGS_. Whoever asks stops it."""
         self._made += 1
         chosen = {f"TIDINGS_{name.upper()}": str(value) for name, value in settings.items()}
-        instance = Tidings(self.directory / f"tidings-{self._made}", BINARY, self._instance_settings(chosen))
+        instance = Tidings(self.directory / f"tidings-{self._made}", BINARY, self._environment(chosen))
         if start:
             instance.start()
         return instance
 
-    def _instance_settings(self, chosen):
+    def _environment(self, chosen):
         settings = {
             "TIDINGS_DATABASE_URL": self.postgres.url,
             "TIDINGS_REDIS_URL": self.redis.url,
@@ -62,7 +65,7 @@ class Environment:
             "TIDINGS_INSTANCE": f"test-{self._made}",
         }
         if self.kafka:
-            settings["TIDINGS_KAFKA_BROKERS"] = self.kafka.url
+            settings["TIDINGS_KAFKA_BROKERS"] = self.kafka.brokers
         return {**settings, **self.settings, **chosen}
 
     @property
@@ -81,18 +84,21 @@ class Environment:
         return psycopg.connect(self.postgres.url, autocommit=True)
 
     def stop(self):
-        """Stops everything; returns a list of what an ordered life would not have shown."""
+        """Stops everything and deletes the data (logs of Tidings stay); returns what went wrong."""
         trouble = []
         for instance in self.instances:
             trouble += end_of(instance)
         for part in (self.kafka, self.redis, self.postgres):
             if part:
                 part.stop()
+                part.wipe()
         return trouble
 
 
 def end_of(instance):
     """Stops an instance by SIGTERM and returns its trouble: an exit code other than 0, sanitizer output in its log."""
+    if instance.pid is None:
+        return [f"{instance.url} had ended with {instance.exit_code}", *log_trouble(instance)]
     trouble = []
     code = instance.stop()
     if code != 0:

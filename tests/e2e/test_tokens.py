@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who calls: tokens that are good, gone, old, of the wrong kind or of too little scope."""
+
+import pytest
+
+from tests.support.raw import RawConnection, request
+from tests.support.wait import wait_until
+
+CALLS = [("auth.test", {}), ("chat.postMessage", {"channel": "C0000000000", "text": "x"}), ("unread.sync", {}),
+         ("admin.users.create", {"name": "x"}), ("rtm.connect", {})]
+CALL_IDS = [method for method, _ in CALLS]
+
+
+@pytest.mark.parametrize("method, args", CALLS, ids=CALL_IDS)
+def test_no_token(environment, method, args):
+    environment.client().fails("not_authed", method, **args)
+
+
+@pytest.mark.parametrize("token", ["xoxp-none", "x", "xoxb-" + "A" * 43, "xoxp-" + "A" * 5000, "' OR 1=1 --"])
+def test_unknown_token(environment, token):
+    environment.client(token).fails("invalid_auth", "auth.test")
+
+
+@pytest.mark.parametrize("method, args", CALLS, ids=CALL_IDS)
+def test_unknown_token_on_every_family(environment, method, args):
+    environment.client("xoxp-" + "A" * 43).fails("invalid_auth", method, **args)
+
+
+def test_tokens_have_slacks_prefixes(workspace):
+    assert workspace.user().token.startswith("xoxp-")
+    assert workspace.bot().token.startswith("xoxb-")
+    assert len(workspace.user().token) >= 40
+
+
+def test_tokens_are_not_stored_in_clear(environment, workspace):
+    ann = workspace.user()
+    with environment.database() as database:
+        row = database.execute("SELECT to_jsonb(t)::text FROM tokens t WHERE user_id = %s", (ann.id,)).fetchone()
+    assert ann.token not in row[0] and ann.token[5:] not in row[0]
+
+
+def test_revoked_token(environment, workspace):
+    ann = workspace.user()
+    ann.ok("auth.test")
+    assert workspace.admin.ok("admin.tokens.revoke", revoke_token=ann.token)["revoked"] is True
+    for url in environment.urls:
+        elsewhere = ann.at(url)
+        wait_until(lambda: elsewhere.call("auth.test").get("error") == "token_revoked", what="the revocation")
+
+
+def test_revocation_reaches_every_instance_within_5_seconds(environment, workspace):
+    ann = workspace.user()
+    elsewhere = ann.at(environment.urls[1])
+    elsewhere.ok("auth.test")
+    workspace.admin.ok("admin.tokens.revoke", revoke_token=ann.token)
+    wait_until(lambda: elsewhere.call("auth.test").get("error") == "token_revoked", timeout=5.5)
+
+
+def test_expired_token(environment, workspace):
+    ann = workspace.user()
+    made = workspace.admin.ok("admin.tokens.create", user_id=ann.id, expires_in=1)
+    client = environment.client(made["token"])
+    client.ok("auth.test")
+    assert isinstance(made["expires_at"], int)
+    wait_until(lambda: client.call("auth.test").get("error") == "token_expired", timeout=8)
+
+
+def test_inactive_user(environment, workspace):
+    ann = workspace.user()
+    workspace.admin.ok("admin.users.setActive", user_id=ann.id, active=False)
+    wait_until(lambda: ann.call("auth.test").get("error") == "account_inactive", timeout=5.5)
+    workspace.admin.ok("admin.users.setActive", user_id=ann.id, active=True)
+    wait_until(lambda: ann.call("auth.test")["ok"], timeout=5.5)
+
+
+@pytest.mark.parametrize("method, args", CALLS, ids=CALL_IDS)
+def test_app_token_elsewhere(environment, workspace, method, args):
+    bot = workspace.bot()
+    made = workspace.admin.ok("admin.apps.create", name="app", bot_user_id=bot.id)
+    assert made["app_token"].startswith("xapp-")
+    environment.client(made["app_token"]).fails("not_allowed_token_type", method, **args)
+
+
+def test_two_authorization_headers(workspace):
+    ann = workspace.user()
+    with RawConnection(ann.url) as connection:
+        connection.send(request("POST", "/api/auth.test", ann.token, headers=[f"Authorization: Bearer {ann.token}"]))
+        assert b" 400 " in connection.rest().split(b"\r\n")[0]
+
+
+def test_operator_token_is_for_workspaces_only(environment):
+    reply = environment.client(environment.operator_token).call("auth.test")
+    assert reply["ok"] is False
+    assert reply["error"] in ("not_allowed_token_type", "invalid_auth")
+
+
+@pytest.mark.parametrize("scopes, method, needed", [
+    ("chat:write", "channels.history", "channels:history"),
+    ("channels:history", "chat.postMessage", "chat:write"),
+])
+def test_missing_scope(environment, workspace, scopes, method, needed):
+    ann = workspace.user()
+    channel = workspace.channel(ann)
+    made = workspace.admin.ok("admin.tokens.create", user_id=ann.id, scopes=scopes)
+    client = environment.client(made["token"])
+    reply = client.fails("missing_scope", method, channel=channel, text="x")
+    assert needed in reply["needed"] and reply["provided"] == scopes
+    assert ann.history(channel) == []
+
+
+def test_scopes_that_allow(environment, workspace):
+    ann = workspace.user()
+    channel = workspace.channel(ann)
+    made = workspace.admin.ok("admin.tokens.create", user_id=ann.id, scopes=["chat:write", "channels:history"])
+    client = environment.client(made["token"])
+    ts = client.post(channel, "allowed")
+    assert client.history(channel)[0]["ts"] == ts
+    assert client.ok("auth.test")["user_id"] == ann.id
+
+
+def test_bot_token_posts_as_the_bot(workspace):
+    ann, bot = workspace.user(), workspace.bot()
+    channel = workspace.channel(ann, bot)
+    message = bot.ok("chat.postMessage", channel=channel, text="beep")["message"]
+    assert message["user"] == bot.id and message["bot_id"] == bot.bot_id
+    assert ann.unread(channel) == 1
+
+
+def test_tokens_list(workspace):
+    ann = workspace.user()
+    made = workspace.admin.ok("admin.tokens.create", user_id=ann.id, scopes="chat:write", expires_in=3600)
+    tokens = workspace.admin.ok("admin.tokens.list", user_id=ann.id)["tokens"]
+    assert len(tokens) == 2
+    mine = next(token for token in tokens if token["token_id"] == made["token_id"])
+    assert mine["type"] == "user" and mine["scopes"] in ("chat:write", ["chat:write"])
+    assert isinstance(mine["created"], int) and mine["expires_at"] == made["expires_at"]
+    assert all("token" not in token for token in tokens)
