@@ -32,7 +32,7 @@ import subprocess
 import urllib.parse
 from pathlib import Path
 
-from service import Service, ServiceError, free_port, port_is_free, wait_until
+from tools.service import Service, ServiceError, free_port, port_is_free, wait_until
 
 __all__ = ["Kafka", "Postgres", "Redis", "ServiceError", "Tidings", "fetch_kafka", "free_port",
            "port_is_free", "sanitizer_prefix", "wait_until"]
