@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frames that sockets get, as JSON text: one for each event (slack-style types, "seq" beside).
+#pragma once
+
+#include "chat/message.h"
+#include "events/event.h"
+
+struct frame_context {
+    const char *workspace_id;
+    const char *channel_id;
+    bool is_private;
+    int64_t seq;
+    int64_t event_ts;
+    const char *actor;         // who edited, deleted, joined, left, archived
+    const char *previous_text; // of an edit or delete when it is known, else NULL
+    size_t previous_length;
+};
+
+// Appends the frame of a channel event (all kinds but CREATED and MARK).
+void frame_write(struct buffer *out, enum event_kind kind, const struct frame_context *context,
+                 const struct message *message);

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A message as the tables hold it and as clients see it: the one place that turns a row into Slack's JSON.
+#pragma once
+
+#include "base/json_writer.h"
+#include "store/statement.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Texts point into the result (or the caller's memory) that the message was read from.
+struct message {
+    int64_t ts;
+    int64_t seq;
+    int64_t ord;
+    const char *user_id;
+    const char *bot_id; // "" for people
+    const char *subtype;
+    const char *text;
+    size_t text_length;
+    const char *extra; // JSON object of blocks, attachments, metadata, …; "" when none
+    size_t extra_length;
+    int64_t thread_ts;       // 0 when none
+    const char *parent_user; // of a reply
+    bool broadcast;
+    const char *client_msg_id; // "" when none
+    int64_t edited_ts;         // 0 when never
+    const char *edited_by;
+    bool deleted;
+    bool counted;
+    int64_t reply_count; // of a root
+    int64_t latest_reply;
+    const char *reply_users; // "U1,U2"
+};
+
+enum { MESSAGE_COLUMNS = 19 };
+
+// Reads the columns of message_rows (after channel_id) beginning at `column`.
+void message_read(const struct result *result, int row, int column, struct message *ret_message);
+
+// Writes the message object {"type":"message",…}; a deleted one as a tombstone without text.
+void message_write(struct json_writer *w, const struct message *message, const char *workspace_id);
+
+// Writes the same members without the braces, for frames that add their own.
+void message_write_members(struct json_writer *w, const struct message *message, const char *workspace_id);

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thing that happened and was committed, on its way to Redis and to every device. Immutable once made; shared by
+// reference count, so any thread may hold one.
+//
+// On the wire (Kafka's value, and the message of Redis pub/sub) an event is one JSON object, "frame" always last:
+//   {"v":1,"kind":"post","workspace":"T…","channel":"C…","user":"U…","seq":7,"event_ts":"…","ts":"…","origin":"",
+//    "head":{…},"posts":3,"deleted_ord":0,"deleted_user":"","member":{…},"frame":{what sockets get}}
+#pragma once
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum event_kind {
+    EVENT_POST, // also thread replies
+    EVENT_EDIT,
+    EVENT_DELETE,
+    EVENT_JOIN,
+    EVENT_LEAVE,
+    EVENT_ARCHIVE,
+    EVENT_CREATED, // of a channel: no seq; to the workspace, or to its creator when private
+    EVENT_MARK,    // of one user: no seq
+    EVENT_KIND_MAX
+};
+
+enum { EVENT_ID_SIZE = 24, EVENT_PREVIEW_SIZE = 4 * 80 + 1, OUTBOX_ID_SIZE = 48 };
+
+// A channel's head as it was after `seq`: absolute, so the highest seq wins.
+struct event_head {
+    int64_t seq;
+    int64_t ord;
+    int64_t updated_ts;
+    int64_t latest_ts; // 0 when nothing stands
+    char latest_user[EVENT_ID_SIZE];
+    char latest_preview[EVENT_PREVIEW_SIZE];
+};
+
+// A member's read position: absolute; the highest (epoch, ts) wins, the highest member_seq decides `active`.
+struct event_member {
+    int64_t epoch;
+    int64_t ts;
+    int64_t seq;
+    int64_t ord;
+    int64_t own;   // own counted posts at or before the cursor
+    int64_t posts; // own counted posts in all
+    int64_t member_seq;
+    bool active;
+};
+
+struct event {
+    enum event_kind kind;
+    bool is_private; // of the channel
+    bool counted;    // a count-bearing message
+    char workspace_id[EVENT_ID_SIZE];
+    char channel_id[EVENT_ID_SIZE];
+    char user_id[EVENT_ID_SIZE]; // author; who joined, left, marked, created
+    char origin[EVENT_ID_SIZE];  // the socket it was posted on, "" else: that one gets an ack and no frame
+    int64_t seq;
+    int64_t event_ts;
+    int64_t ts; // of the message concerned
+    struct event_head head;     // all but MARK
+    int64_t posts;              // POST: the author's counted posts, this one included
+    int64_t deleted_ord;        // DELETE of a counted message, else 0
+    char deleted_user[EVENT_ID_SIZE];
+    struct event_member member; // JOIN, LEAVE, MARK
+    char *frame;                // JSON text, owned
+    size_t frame_length;
+    int references; // by event_ref/unref only
+};
+
+// A zeroed event with one reference, to be filled before it is shared. Takes over `frame` (heap). NULL without memory
+// (the frame is freed then).
+struct event *event_new(enum event_kind kind, char *frame, size_t frame_length);
+struct event *event_ref(struct event *event);
+void event_unref(struct event *event); // takes NULL
+
+// "post", "edit", …
+const char *event_kind_name(enum event_kind kind);
+NODISCARD int event_kind_parse(const char *name, enum event_kind *ret_kind);
+
+// Writes the wire form; look at buffer_failed().
+void event_encode(const struct event *event, struct buffer *out);
+// Reads it: hostile input (strict: version, every id, every number). -ERROR_INVALID_ARGUMENTS.
+NODISCARD int event_decode(const char *data, size_t length, struct event **ret_event);

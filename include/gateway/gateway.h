@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a loop that holds its sockets: takes upgraded connections over from the front door, gives every event of the
+// channels they may see to each of them once, in order, fills holes from Postgres, and takes posts from them.
+// One gateway per loop; all on the loop's thread.
+//
+// Topics (Redis sharded pub/sub): channel-events:{C}, user-events:{U}, workspace-events:{T}; each message is an event in
+// its wire form (events/event.h). A channel is followed from the moment its first member connects here until 30 s after
+// the last one left.
+#pragma once
+
+#include "base/actor.h"
+#include "base/loop.h"
+#include "cache/cache.h"
+#include "http/server.h"
+#include "store/store.h"
+
+struct gateway;
+
+struct gateway_options {
+    int64_t queue_max_bytes;     // per connection: more unsent than this closes it (slow)
+    int64_t message_max_bytes;   // of one client message: 65536
+    int64_t ping_interval_ms;    // 10000
+    int64_t silence_max_ms;      // no byte for so long: closed (33000)
+    int64_t head_check_ms;       // 2000: how often heads are compared
+    int64_t hole_delay_ms;       // 30: how long a hole may fill by itself before Postgres is asked
+    int64_t hole_timeout_ms;     // 1000
+    int hole_max_events;         // 100
+    int64_t token_check_ms;      // 3000: how often tokens of open sockets are checked
+    int64_t unfollow_after_ms;   // 30000
+    server_call_fn *on_call;     // posts from sockets are calls like any other, the actor already known
+    void *arg;
+};
+
+NODISCARD int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
+                          const struct gateway_options *options, struct gateway **ret_gateway);
+// A connection from the front door (see server_takeover_fn).
+void gateway_takeover(struct gateway *gateway, int fd, const char *head, size_t length);
+// Ordered end: goodbye to all, then Close 1001; new ones are refused. gateway_free() closes what is left.
+void gateway_drain(struct gateway *gateway);
+int gateway_sockets(const struct gateway *gateway);
+void gateway_free(struct gateway *gateway);

@@ -1,0 +1,219 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The truth. Ids are text compared byte by byte; a ts is microseconds since 1970 in a bigint.
+-- Every key begins with the channel's or the workspace's id, so that the tables can be distributed by it.
+
+CREATE TABLE workspaces (
+    id text COLLATE "C" PRIMARY KEY,
+    name text NOT NULL,
+    domain text NOT NULL UNIQUE,
+    created bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint
+);
+
+CREATE TABLE users (
+    id text COLLATE "C" PRIMARY KEY,
+    workspace_id text COLLATE "C" NOT NULL REFERENCES workspaces,
+    name text NOT NULL,
+    real_name text NOT NULL,
+    email text,
+    is_admin boolean NOT NULL DEFAULT false,
+    bot_id text COLLATE "C",              -- NULL for people
+    active boolean NOT NULL DEFAULT true,
+    created bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint,
+    updated bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint,
+    UNIQUE (workspace_id, name)
+);
+
+CREATE TABLE apps (
+    id text COLLATE "C" PRIMARY KEY,
+    workspace_id text COLLATE "C" NOT NULL REFERENCES workspaces,
+    name text NOT NULL,
+    bot_user_id text COLLATE "C" NOT NULL REFERENCES users,
+    signing_secret text NOT NULL,
+    events_url text,
+    created bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint
+);
+
+-- Only the SHA-256 of a token is kept: who reads this table cannot log in.
+CREATE TABLE tokens (
+    id text COLLATE "C" PRIMARY KEY,
+    digest text COLLATE "C" NOT NULL UNIQUE,
+    workspace_id text COLLATE "C" NOT NULL REFERENCES workspaces,
+    user_id text COLLATE "C" NOT NULL REFERENCES users,
+    app_id text COLLATE "C" REFERENCES apps ON DELETE CASCADE,
+    type text NOT NULL CHECK (type IN ('user', 'bot', 'app')),
+    scopes text NOT NULL DEFAULT '',      -- 'a,b'; '' = all
+    rate_limit integer,                   -- calls a minute in place of the setting's
+    created bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint,
+    expires_at bigint,
+    revoked_at bigint,
+    last_used bigint
+);
+CREATE INDEX tokens_of_user ON tokens (user_id);
+
+-- Single-use tickets of rtm.connect. Lost in a crash of Postgres, and then asked for again.
+CREATE UNLOGGED TABLE tickets (
+    digest text COLLATE "C" PRIMARY KEY,
+    token_id text COLLATE "C" NOT NULL,
+    native boolean NOT NULL,
+    expires_at timestamptz NOT NULL
+);
+
+CREATE TABLE channels (
+    id text COLLATE "C" PRIMARY KEY,
+    workspace_id text COLLATE "C" NOT NULL REFERENCES workspaces,
+    name text NOT NULL,
+    is_private boolean NOT NULL DEFAULT false,
+    is_archived boolean NOT NULL DEFAULT false,
+    creator text COLLATE "C" NOT NULL,
+    created bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint,
+    topic text NOT NULL DEFAULT '',
+    purpose text NOT NULL DEFAULT '',
+    strategy text NOT NULL DEFAULT 'auto',
+    member_count integer NOT NULL DEFAULT 0,
+    -- the head
+    seq bigint NOT NULL DEFAULT 0,        -- of the last event
+    ord bigint NOT NULL DEFAULT 0,        -- of the last counted message
+    last_ts bigint NOT NULL DEFAULT 0,    -- the highest ts ever given here
+    updated_ts bigint NOT NULL DEFAULT 0, -- of the last counted post, standing or not
+    latest_ts bigint NOT NULL DEFAULT 0,  -- of the last counted message that stands
+    latest_user text COLLATE "C" NOT NULL DEFAULT '',
+    latest_preview text NOT NULL DEFAULT '',
+    deleted_ord bigint NOT NULL DEFAULT 0, -- the highest ord ever deleted: above it no deletes need counting
+    changed xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    UNIQUE (workspace_id, name)
+) WITH (fillfactor = 50);                 -- each post updates the head in place (HOT)
+
+-- A row stays when its user leaves (active = false), so that a later join starts a higher epoch.
+CREATE TABLE channel_members (
+    channel_id text COLLATE "C" NOT NULL REFERENCES channels,
+    user_id text COLLATE "C" NOT NULL REFERENCES users,
+    active boolean NOT NULL DEFAULT true,
+    member_seq bigint NOT NULL,           -- seq of the last join or leave
+    joined_at timestamptz NOT NULL DEFAULT now(),
+    role text NOT NULL DEFAULT 'member',
+    muted boolean NOT NULL DEFAULT false,
+    notify text NOT NULL DEFAULT 'all',
+    -- the cursor
+    epoch bigint NOT NULL DEFAULT 0,      -- rises with each markUnread and re-join
+    ts bigint NOT NULL DEFAULT 0,
+    seq bigint NOT NULL DEFAULT 0,
+    ord bigint NOT NULL DEFAULT 0,
+    own bigint NOT NULL DEFAULT 0,        -- how many of the member's own counted posts lie at or before the cursor
+    changed xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    PRIMARY KEY (channel_id, user_id)
+) WITH (fillfactor = 70);
+CREATE INDEX channel_members_of_user ON channel_members (user_id, channel_id);
+
+-- How many counted posts an author ever made in a channel. Written only under the channel's row lock, so that a post
+-- neither waits for its author's marks nor deadlocks with them.
+CREATE TABLE channel_posters (
+    channel_id text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    posts bigint NOT NULL,
+    PRIMARY KEY (channel_id, user_id)
+) WITH (fillfactor = 50);
+
+CREATE TABLE messages (
+    channel_id text COLLATE "C" NOT NULL,
+    ts bigint NOT NULL,
+    seq bigint NOT NULL,
+    ord bigint NOT NULL,                  -- its own when counted, else that of the last counted one before it
+    user_id text COLLATE "C" NOT NULL,
+    author_posts bigint NOT NULL DEFAULT 0, -- the author's count of counted posts, this one included
+    counted boolean NOT NULL,
+    deleted boolean NOT NULL DEFAULT false,
+    broadcast boolean NOT NULL DEFAULT false,
+    thread_ts bigint,
+    subtype text,
+    body text NOT NULL,
+    extra text,                           -- JSON object: blocks, attachments, metadata, inviter …
+    client_msg_id text,
+    edited_ts bigint,
+    edited_by text COLLATE "C",
+    PRIMARY KEY (channel_id, ts)
+) PARTITION BY RANGE (ts);
+CREATE INDEX messages_of_thread ON messages (channel_id, thread_ts, ts) WHERE thread_ts IS NOT NULL;
+CREATE INDEX messages_deleted ON messages (channel_id, ord) WHERE deleted AND counted;
+
+-- Events that are no message of their own: edits and deletes. All others are rows of messages.
+CREATE TABLE changes (
+    channel_id text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('edit', 'delete')),
+    message_ts bigint NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    event_ts bigint NOT NULL,
+    PRIMARY KEY (channel_id, seq)
+);
+
+CREATE TABLE threads (
+    channel_id text COLLATE "C" NOT NULL,
+    ts bigint NOT NULL,
+    user_id text COLLATE "C" NOT NULL,    -- the root's author
+    reply_count integer NOT NULL DEFAULT 0,
+    latest_reply bigint NOT NULL DEFAULT 0,
+    reply_users text[] NOT NULL DEFAULT '{}',
+    PRIMARY KEY (channel_id, ts)
+);
+
+-- What makes a post safe to repeat: per author, kept for TIDINGS_IDEMPOTENCY_DAYS.
+CREATE TABLE message_keys (
+    user_id text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    channel_id text COLLATE "C" NOT NULL,
+    ts bigint NOT NULL,
+    digest text COLLATE "C" NOT NULL,     -- of the content
+    created timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (user_id, key)
+);
+CREATE INDEX message_keys_by_age ON message_keys USING brin (created);
+
+-- One row for each commit that others must hear of; gone when they have. It names its events; their bodies are read back
+-- from messages. Events of one user (kind 'mark') have a channel and a user.
+CREATE TABLE outbox (
+    id text COLLATE "C" PRIMARY KEY,      -- writer and batch
+    created timestamptz NOT NULL DEFAULT now(),
+    done boolean NOT NULL DEFAULT false,  -- relayed by another than its writer, who may still ask for it
+    channels text[] NOT NULL,
+    seqs bigint[] NOT NULL,
+    tss bigint[] NOT NULL,                -- of the message concerned
+    kinds text[] NOT NULL,                -- post edit delete join leave archive created mark
+    users text[] NOT NULL,                -- author, or whom it concerns
+    previous text                         -- body of a message before the edit or delete, for its frame
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+-- The partition of messages for the month of `at`, made when it is missing.
+CREATE FUNCTION message_partition_make(at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    first timestamptz := date_trunc('month', at AT TIME ZONE 'UTC') AT TIME ZONE 'UTC';
+    after timestamptz := (date_trunc('month', at AT TIME ZONE 'UTC') + interval '1 month') AT TIME ZONE 'UTC';
+    partition text := 'messages_' || to_char(first AT TIME ZONE 'UTC', 'YYYY_MM');
+BEGIN
+    IF to_regclass(partition) IS NULL THEN
+        PERFORM pg_advisory_xact_lock(7236401);
+        EXECUTE format('CREATE TABLE IF NOT EXISTS %I PARTITION OF messages FOR VALUES FROM (%s) TO (%s)', partition,
+                       (extract(epoch FROM first) * 1000000)::bigint, (extract(epoch FROM after) * 1000000)::bigint);
+    END IF;
+END $$;
+
+-- What housekeeping calls: partitions for this and the next two months, none older than `keep_days`; old keys and rows go.
+CREATE FUNCTION housekeeping(keep_days integer, key_days integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    partition text;
+BEGIN
+    FOR months IN 0..2 LOOP
+        PERFORM message_partition_make(now() + make_interval(months => months));
+    END LOOP;
+    FOR partition IN
+        SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = 'messages'::regclass
+          AND to_date(right(c.relname, 7), 'YYYY_MM') + interval '1 month' < now() - make_interval(days => keep_days)
+    LOOP
+        EXECUTE format('DROP TABLE IF EXISTS %I', partition);
+    END LOOP;
+    DELETE FROM message_keys WHERE created < now() - make_interval(days => key_days);
+    DELETE FROM tickets WHERE expires_at < now();
+    DELETE FROM outbox WHERE done AND created < now() - interval '10 minutes';
+END $$;
+
+SELECT housekeeping(90, 7);

@@ -1,0 +1,132 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- How a channel's events are numbered, told of and read back.
+
+-- Microseconds by this server's clock: the one clock of all instances.
+CREATE FUNCTION clock_us() RETURNS bigint LANGUAGE sql VOLATILE AS
+$$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
+
+-- At most 80 characters in one line, for a sidebar.
+CREATE FUNCTION preview(body text) RETURNS text LANGUAGE sql IMMUTABLE AS
+$$ SELECT left(translate(body, E'\n\r\t', '   '), 80) $$;
+
+-- Takes the next seq and ts of a channel. The caller holds, and with this keeps, the channel's row lock.
+CREATE FUNCTION channel_advance(channel text, OUT seq bigint, OUT ts bigint) LANGUAGE sql VOLATILE AS $$
+    UPDATE channels c SET seq = c.seq + 1, last_ts = greatest(clock_us(), c.last_ts + 1), changed = pg_current_xact_id()
+    WHERE c.id = channel RETURNING c.seq, c.last_ts
+$$;
+
+-- Tells of one event, in the row `outbox_id` of this transaction (which may tell of several). The id comes from the
+-- caller, who thus knows the row even when the answer is lost.
+CREATE FUNCTION outbox_put(outbox_id text, channel text, seq bigint, ts bigint, kind text, about text,
+                           previous text DEFAULT NULL) RETURNS void LANGUAGE sql VOLATILE AS $$
+    INSERT INTO outbox (id, channels, seqs, tss, kinds, users, previous)
+    VALUES (outbox_id, ARRAY[channel], ARRAY[seq], ARRAY[ts], ARRAY[kind], ARRAY[about], previous)
+    ON CONFLICT (id) DO UPDATE SET channels = outbox.channels || excluded.channels, seqs = outbox.seqs || excluded.seqs,
+        tss = outbox.tss || excluded.tss, kinds = outbox.kinds || excluded.kinds, users = outbox.users || excluded.users
+$$;
+
+-- A message of the channel itself ("ann has joined"): an event, never counted, with a row of its own in history.
+CREATE FUNCTION channel_notice(channel text, author text, subtype text, body text, extra text,
+                               OUT seq bigint, OUT ts bigint) LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    SELECT a.seq, a.ts INTO channel_notice.seq, channel_notice.ts FROM channel_advance(channel) a;
+    INSERT INTO messages (channel_id, ts, seq, ord, user_id, counted, subtype, body, extra)
+    SELECT c.id, c.last_ts, c.seq, c.ord, author, false, subtype, body, extra FROM channels c WHERE c.id = channel;
+END $$;
+
+-- The ts at or before which lie just the messages with a seq of at most `wanted`. Seq and ts rise together in a channel,
+-- so a search by halves over the primary key finds it; no index by seq has to be paid for with each post.
+CREATE FUNCTION message_ts_at_seq(channel text, wanted bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    low bigint;
+    high bigint;
+    middle bigint;
+    found_seq bigint;
+    found_ts bigint;
+BEGIN
+    SELECT last_ts INTO high FROM channels WHERE id = channel;
+    SELECT m.ts - 1 INTO low FROM messages m WHERE m.channel_id = channel ORDER BY m.ts LIMIT 1;
+    IF low IS NULL OR wanted <= 0 THEN
+        RETURN 0;
+    END IF;
+    WHILE low < high LOOP
+        middle := low + (high - low + 1) / 2;
+        SELECT m.seq, m.ts INTO found_seq, found_ts FROM messages m
+        WHERE m.channel_id = channel AND m.ts <= middle ORDER BY m.ts DESC LIMIT 1;
+        IF found_seq IS NULL OR found_seq <= wanted THEN
+            low := middle;
+        ELSE
+            high := found_ts - 1;
+        END IF;
+    END LOOP;
+    RETURN low;
+END $$;
+
+-- One message as everything that shows messages needs it. The order of the columns after channel_id is known to
+-- src/chat/message.c.
+CREATE VIEW message_rows AS
+    SELECT m.channel_id, m.ts, m.seq, m.ord, m.user_id, u.bot_id, m.subtype, CASE WHEN m.deleted THEN '' ELSE m.body END AS body,
+           CASE WHEN m.deleted THEN NULL ELSE m.extra END AS extra, m.thread_ts, t.user_id AS parent_user, m.broadcast,
+           m.client_msg_id, m.edited_ts, m.edited_by, m.deleted, m.counted, coalesce(t.reply_count, 0) AS reply_count,
+           coalesce(t.latest_reply, 0) AS latest_reply, array_to_string(t.reply_users, ',') AS reply_users
+    FROM messages m
+    LEFT JOIN users u ON u.id = m.user_id
+    LEFT JOIN threads t ON t.channel_id = m.channel_id AND t.ts = coalesce(m.thread_ts, m.ts);
+
+CREATE FUNCTION kind_of_subtype(subtype text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE subtype WHEN 'channel_join' THEN 'join' WHEN 'channel_leave' THEN 'leave'
+                        WHEN 'channel_archive' THEN 'archive' ELSE 'post' END
+$$;
+
+
+-- The events after `after_seq` of a channel, in order, at most `count`.
+CREATE FUNCTION channel_events(channel text, after_seq bigint, count integer)
+RETURNS TABLE (seq bigint, kind text, event_ts bigint, actor text, message_ts bigint) LANGUAGE sql STABLE AS $$
+    WITH start AS MATERIALIZED (SELECT message_ts_at_seq(channel, after_seq) AS ts)
+    (SELECT m.seq, kind_of_subtype(m.subtype), m.ts, m.user_id, m.ts
+     FROM messages m WHERE m.channel_id = channel AND m.ts > (SELECT start.ts FROM start) AND m.seq > after_seq
+     ORDER BY m.ts LIMIT count)
+    UNION ALL
+    (SELECT e.seq, e.kind, e.event_ts, e.user_id, e.message_ts FROM changes e
+     WHERE e.channel_id = channel AND e.seq > after_seq ORDER BY e.seq LIMIT count)
+    ORDER BY 1 LIMIT count
+$$;
+
+-- All events of outbox rows, for the relay: what is told of, in which row, and the truth that it is about.
+-- The order of the columns is known to src/chat/event_row.c; those of message_rows come last.
+CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
+    outbox_id text, kind text, channel_id text, workspace_id text, seq bigint, event_ts bigint, about text, previous text,
+    channel_name text, is_private boolean, creator text, created bigint,
+    head_seq bigint, head_ord bigint, updated_ts bigint, latest_ts bigint, latest_user text, latest_preview text,
+    epoch bigint, cursor_ts bigint, cursor_seq bigint, cursor_ord bigint, own bigint, posts bigint, member_seq bigint,
+    active boolean, about_bot text,
+    ts bigint, message_seq bigint, ord bigint, user_id text, bot_id text, subtype text, body text, extra text, thread_ts bigint,
+    parent_user text, broadcast boolean, client_msg_id text, edited_ts bigint, edited_by text, deleted boolean,
+    counted boolean, reply_count integer, latest_reply bigint, reply_users text, author_posts bigint
+) LANGUAGE sql STABLE AS $$
+    SELECT o.id, e.kind, c.id, c.workspace_id, e.seq, coalesce(h.event_ts, e.ts), coalesce(e.about, ''), o.previous,
+           c.name, c.is_private, c.creator, c.created,
+           c.seq, c.ord, c.updated_ts, c.latest_ts, c.latest_user, c.latest_preview,
+           m.epoch, m.ts, m.seq, m.ord, m.own, coalesce(p.posts, 0), m.member_seq, m.active, u.bot_id,
+           r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,
+           r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users,
+           a.posts
+    FROM outbox o
+    CROSS JOIN LATERAL unnest(o.channels, o.seqs, o.tss, o.kinds, o.users) WITH ORDINALITY
+        AS e (channel, seq, ts, kind, about, n)
+    JOIN channels c ON c.id = e.channel
+    LEFT JOIN changes h ON h.channel_id = e.channel AND h.seq = e.seq AND e.kind IN ('edit', 'delete')
+    LEFT JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = e.about
+    LEFT JOIN channel_posters p ON p.channel_id = e.channel AND p.user_id = e.about
+    LEFT JOIN users u ON u.id = e.about
+    LEFT JOIN message_rows r ON r.channel_id = e.channel AND r.ts = e.ts AND e.kind <> 'mark'
+    LEFT JOIN channel_posters a ON a.channel_id = e.channel AND a.user_id = r.user_id
+    WHERE o.id = ANY (ids)
+    ORDER BY o.created, o.id, e.n
+$$;
+
+-- Rows that nobody finished within `age_ms`: their writer died, or could not relay them.
+CREATE FUNCTION outbox_leftovers(age_ms bigint, count integer) RETURNS SETOF text LANGUAGE sql VOLATILE AS $$
+    SELECT id FROM outbox WHERE NOT done AND created < now() - make_interval(secs => age_ms / 1000.0)
+    ORDER BY created LIMIT count
+$$;
