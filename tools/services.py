@@ -92,8 +92,13 @@ class Postgres(Service):
         return subprocess.run(["test", "-x", self.directory], user=user.pw_uid, cwd="/",
                               group=user.pw_gid, extra_groups=[], check=False).returncode == 0
 
+    @property
+    def initialised(self):
+        """Whether it has been started before, and so has a password and data."""
+        return (self.home / "data").exists()
+
     def prepare(self):
-        if (self.home / "data").exists():
+        if self.initialised:
             return
         self._give(self.home / "socket", directory=True)
         password = self.home / "password"

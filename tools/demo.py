@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo workspace of ./dev up: made once over HTTP, then remembered in .run/state.json, because
+tokens cannot be asked for again."""
+import json
+import secrets
+import urllib.error
+import urllib.request
+
+from tools.project import RUN, Failure, write_private
+
+DEMO = RUN / "demo.json"
+USERS = ("ann", "bob", "cid")
+CHANNELS = ("general", "random")
+
+
+def call(url, method, token, **arguments):
+    """Calls a method and returns its reply, whether ok or not."""
+    request = urllib.request.Request(
+        f"{url}/api/{method}", data=json.dumps(arguments).encode(),
+        headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as reply:
+        return json.load(reply)
+
+
+def ask(url, method, token, **arguments):
+    """Calls a method that must succeed."""
+    try:
+        reply = call(url, method, token, **arguments)
+    except (OSError, ValueError) as error:
+        raise Failure(f"demo set-up: {method}: {error}") from error
+    if not reply["ok"]:
+        raise Failure(f"demo set-up: {method}: {reply}")
+    return reply
+
+
+def make_workspace(url, operator_token):
+    """Makes the workspace with its people, bot and channels; returns its part of demo.json."""
+    domain = f"demo-{secrets.token_hex(3)}"  # a set-up that was cut short may have left another
+    made = ask(url, "admin.workspaces.create", operator_token, name="Demo", domain=domain)
+    admin = made["admin"]["token"]
+    users = [make_user(url, admin, name, is_admin=name == "ann") for name in USERS]
+    bot = make_user(url, admin, "helper", is_bot=True)
+    app = ask(url, "admin.apps.create", admin, name="Helper", bot_user_id=bot["id"])
+    members = [user["id"] for user in users[1:]] + [bot["id"]]
+    return {
+        "workspace": made["workspace"]["id"],
+        "admin_token": admin,
+        "app_token": app["app_token"],
+        "users": users,
+        "bots": [bot],
+        "channels": [make_channel(url, users[0], name, members) for name in CHANNELS],
+    }
+
+
+def make_user(url, admin, name, **arguments):
+    user = ask(url, "admin.users.create", admin, name=name, **arguments)["user"]
+    made = {"id": user["id"], "name": name}
+    if "bot_id" in user:
+        made["bot_id"] = user["bot_id"]
+    return {**made, "token": ask(url, "admin.tokens.create", admin, user_id=user["id"])["token"]}
+
+
+def make_channel(url, creator, name, members):
+    channel = ask(url, "channels.create", creator["token"], name=name)["channel"]
+    ask(url, "channels.invite", creator["token"], channel=channel["id"], users=members)
+    return {"id": channel["id"], "name": name}
+
+
+def publish(stack):
+    """Writes .run/demo.json for the stack as it runs now, making the workspace the first time."""
+    instances = stack.instances
+    urls = [instance.url for instance in instances]
+    if "demo" not in stack.state:
+        stack.state["demo"] = make_workspace(urls[0], stack.state["operator_token"])
+        stack.save()
+    kafka = stack.run["kafka"]
+    demo = {
+        "url": urls[0],
+        "urls": urls,
+        "operator_token": stack.state["operator_token"],
+        **stack.state["demo"],
+        "database_url": stack.postgres.tcp_url,
+        "redis_url": stack.redis.url,
+        "kafka_brokers": stack.kafka.brokers if kafka else None,
+        "pids": {
+            "tidings": [instance.pid for instance in instances],
+            "postgres": stack.postgres.pid,
+            "redis": stack.redis.pid,
+            "kafka": stack.kafka.pid if kafka else None,
+        },
+        "log": ".run/tidings.log",
+    }
+    write_private(DEMO, demo)
+    return demo
+
+
+def withdraw():
+    DEMO.unlink(missing_ok=True)
+
+
+def walkthrough(demo):
+    """Commands that work pasted as they stand: ann posts, bob reads."""
+    ann, bob = demo["users"][:2]
+    api, channel = f"{demo['url']}/api", demo["channels"][0]["id"]
+    as_ann = f"-H 'Authorization: Bearer {ann['token']}'"
+    as_bob = f"-H 'Authorization: Bearer {bob['token']}'"
+    return f"""\
+# ann posts to #general
+curl -s {api}/chat.postMessage {as_ann} -d channel={channel} -d text='Hello, Bob'
+
+# bob has it unread, reads it, and has nothing unread any more
+curl -s {api}/unread.sync {as_bob}
+curl -s '{api}/channels.history?channel={channel}&limit=5' {as_bob}
+curl -s {api}/channels.mark {as_bob} -d channel={channel} -d ts=$(date +%s).000000
+curl -s {api}/unread.sync {as_bob}
+
+# where bob's client would open its WebSocket (good once, within 30 s)
+curl -s -X POST {api}/rtm.connect {as_bob}
+"""

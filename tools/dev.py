@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of ./dev, which has installed what they need."""
+import argparse
+import os
+import resource
+import shutil
+import signal
+import sys
+import time
+
+from tools import demo, image, lint, testing
+from tools.project import ROOT, RUN, Failure, build, call, locked, process_identity
+from tools.service import ServiceError, port_is_free, wait_until
+from tools.stack import LOG, Stack
+
+UP = RUN / "up"  # identity of the ./dev up that runs
+OPEN_FILES = 1 << 20
+PARTS = ("tidings", "postgres", "redis", "kafka")
+
+HELP = """\
+./dev up [--kafka] [--instances N] [--port P] [--release|--asan|--tsan]
+                        build, start everything, serve until Ctrl-C; .run/demo.json says where
+./dev stop              stop what ./dev up started, from another shell
+./dev status            what runs, and whether it answers
+./dev restart PART      tidings, postgres, redis or kafka: dead, stopped or well; same data
+./dev reset             stop, and forget all data
+./dev test [GROUP...]   groups: {groups}
+                        (without a name: all but image)
+./dev bench [--json FILE]
+                        speed, against the floor measured in the same run
+./dev fmt               format the C code
+./dev lint              format, layers, headers, sizes, banned functions
+./dev image             build the container image with buildah
+"""
+
+
+class Stopped(BaseException):
+    """The user, or ./dev stop, wants an end."""
+
+
+def on_signal(*_):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the stop itself is not to be cut short
+    raise Stopped
+
+
+def say(text):
+    """Prints, also when nobody listens any more: the terminal may be gone."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        pass
+
+
+def running():
+    """The pid of the ./dev up of this checkout, or None."""
+    try:
+        identity = UP.read_text(encoding="ascii")
+    except OSError:
+        return None
+    pid = int(identity.split()[0])
+    return pid if process_identity(pid) == identity else None
+
+
+def up(arguments):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, on_signal)
+    with locked():
+        if running():
+            raise Failure(f"already up (pid {running()}); ./dev stop ends it")
+        UP.write_text(process_identity(os.getpid()), encoding="ascii")
+    stack = Stack()
+    try:
+        with locked():
+            start(stack, arguments)
+        serve()
+    except Stopped:
+        say("\ndev: stopping")
+    finally:
+        with locked():
+            demo.withdraw()
+            stack.stop()
+            UP.unlink(missing_ok=True)
+    say("dev: stopped")
+
+
+def start(stack, arguments):
+    demo.withdraw()
+    stack.stop()  # what a killed ./dev up has left
+    build(arguments.preset)
+    check_ports(arguments)
+    stack.configure(arguments.preset, arguments.kafka, arguments.instances, arguments.port)
+    say("dev: starting " + ", ".join(service.name for service in stack.servers) + ", tidings")
+    stack.start()
+    written = demo.publish(stack)
+    say(f"\n{demo.walkthrough(written)}")
+    say(f"dev: serving on {' '.join(written['urls'])}; log {LOG.relative_to(ROOT)}, "
+        "tokens .run/demo.json; Ctrl-C stops")
+
+
+def check_ports(arguments):
+    """Tidings shares its port among its loops: the kernel would not tell of a second program."""
+    for port in range(arguments.port, arguments.port + arguments.instances):
+        if not port_is_free(port):
+            raise Failure(f"port {port} is taken; choose another with --port")
+
+
+def serve():
+    """Waits for the end, and buries children: those of a restart in another shell end here too
+    when this is the first process of a container."""
+    while True:
+        time.sleep(1)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
+
+
+def stop(_):
+    pid = running()
+    if pid:
+        os.kill(pid, signal.SIGTERM)
+        wait_until(lambda: running() != pid, 120, f"./dev up (pid {pid}) does not end")
+    with locked():
+        demo.withdraw()
+        Stack().stop()
+        UP.unlink(missing_ok=True)
+
+
+def status(_):
+    stack = Stack()
+    well = True
+    for service in [*stack.servers, *(stack.instances if stack.postgres.initialised else [])]:
+        pid = service.pid
+        answers = pid is not None and service.ready()
+        well = well and answers
+        word = "answers" if answers else "does not answer" if pid else "is not running"
+        say(f"{service.name:10} port {service.port:<6} pid {pid or '-':<8} {word}")
+    return 0 if well else 1
+
+
+def restart(arguments):
+    with locked():
+        if not demo.DEMO.exists():
+            raise Failure("nothing is up: ./dev up")
+        stack = Stack()
+        for service in stack.part(arguments.part):
+            service.restart()
+        demo.publish(stack)
+
+
+def reset(arguments):
+    stop(arguments)
+    with locked():
+        stack = Stack()
+        for service in (stack.kafka, stack.redis, stack.postgres):
+            service.wipe()
+        for path in RUN.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != "lock":
+                path.unlink()
+
+
+def bench(arguments):
+    build("release")
+    call([sys.executable, ROOT / "bench" / "run.py",
+          *(["--json", arguments.json] if arguments.json else [])])
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(prog="./dev", add_help=False)
+    commands = parser.add_subparsers(dest="command")
+    upper = commands.add_parser("up")
+    upper.add_argument("--kafka", action="store_true")
+    upper.add_argument("--instances", type=int, default=1, choices=range(1, 17), metavar="N")
+    upper.add_argument("--port", type=int, default=8080, choices=range(1, 65520), metavar="P")
+    presets = upper.add_mutually_exclusive_group()
+    for preset in ("release", "asan", "tsan"):
+        presets.add_argument(f"--{preset}", dest="preset", action="store_const", const=preset)
+    upper.set_defaults(run=up, preset="release")
+    for name, function in (("stop", stop), ("status", status), ("reset", reset),
+                           ("fmt", lint.fmt), ("lint", lint.main), ("image", image.main)):
+        commands.add_parser(name).set_defaults(run=function)
+    restarter = commands.add_parser("restart")
+    restarter.add_argument("part", choices=PARTS)
+    restarter.set_defaults(run=restart)
+    tester = commands.add_parser("test")
+    tester.add_argument("groups", nargs="*", metavar="GROUP")
+    tester.set_defaults(run=testing.main)
+    bencher = commands.add_parser("bench")
+    bencher.add_argument("--json", metavar="FILE")
+    bencher.set_defaults(run=bench)
+    if not argv or argv[0] not in commands.choices:
+        say(HELP.format(groups=" ".join(testing.GROUPS)))
+        sys.exit(0 if argv in ([], ["help"], ["-h"], ["--help"]) else 2)
+    return parser.parse_args(argv)
+
+
+def allow_many_sockets():
+    """Raises the soft limit of open files, for Tidings and the load programs alike."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = hard if 0 <= hard < OPEN_FILES else OPEN_FILES
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def main(argv):
+    arguments = parse(argv)
+    allow_many_sockets()
+    try:
+        return arguments.run(arguments) or 0
+    except (Failure, ServiceError) as failure:
+        print(f"dev: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

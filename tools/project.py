@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where things are in the checkout, how it is built, and the small files under .run/."""
+import contextlib
+import fcntl
+import json
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RUN = ROOT / ".run"
+BUILD = ROOT / "build"
+
+
+class Failure(Exception):
+    """What the user is told, without a traceback."""
+
+
+def call(argv, **options):
+    """Runs a command that prints for itself; Failure when it fails."""
+    done = subprocess.run([str(part) for part in argv], check=False, **options)
+    if done.returncode != 0:
+        raise Failure(f"{argv[0]} ended with status {done.returncode}")
+
+
+def build(preset):
+    """Configures and builds a preset; prints only when there is something to do or to say."""
+    directory = BUILD / preset
+    if not (directory / "build.ninja").exists():
+        call(["cmake", "--preset", preset, "--log-level=NOTICE"], cwd=ROOT)
+    call(["ninja", "-C", directory, "--quiet"], cwd=ROOT)
+    return directory
+
+
+def write_private(path, document):
+    """Writes JSON that only its owner may read, whole or not at all."""
+    temporary = path.with_name(path.name + ".new")
+    temporary.unlink(missing_ok=True)
+    with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w",
+              encoding="utf-8") as file:
+        json.dump(document, file, indent=1)
+        file.write("\n")
+    temporary.rename(path)
+
+
+def read_json(path):
+    """The JSON document in path, or None when there is no such file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+
+
+@contextlib.contextmanager
+def locked():
+    """Held while the services of .run/ are started, stopped or restarted."""
+    RUN.mkdir(exist_ok=True)
+    with open(RUN / "lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def process_identity(pid):
+    """A text that no other process has, now or later, or None when there is no such process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()  # the name before it may hold anything
+    state, started = fields[0], fields[19]
+    return None if state == "Z" else f"{pid} {started}"

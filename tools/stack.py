@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The services of ./dev up, all below .run/. What must outlive a run (ports, tokens, how it was
+started) is in .run/state.json; which processes there are is asked of /proc, so that any ./dev can
+restart or stop what another one started."""
+import os
+import secrets
+
+from tools.project import BUILD, RUN, Failure, read_json, write_private
+from tools.services import Kafka, Postgres, Redis, Tidings, free_port, port_is_free
+
+STATE = RUN / "state.json"
+LOG = RUN / "tidings.log"
+
+
+class Stack:
+    """Postgres, Redis, perhaps Kafka, and the instances of Tidings, in the order they start."""
+
+    def __init__(self):
+        self.state = read_json(STATE) or {"ports": {}, "operator_token": secrets.token_urlsafe(32)}
+        ports = self.state["ports"]
+        for name in ("postgres", "redis", "kafka", "controller"):
+            ports.setdefault(name, free_port())
+        self.postgres = Postgres(RUN / "postgres", ports["postgres"])
+        self.redis = Redis(RUN / "redis", ports["redis"])
+        self.kafka = Kafka(RUN / "kafka", ports["kafka"], controller_port=ports["controller"])
+
+    def save(self):
+        write_private(STATE, self.state)
+
+    def configure(self, preset, kafka, instances, port):
+        """Fixes how this run is made. The caller's own TIDINGS_* settings are part of it."""
+        settings = {key: value for key, value in os.environ.items() if key.startswith("TIDINGS_")}
+        self.state["run"] = {"preset": preset, "kafka": kafka, "instances": instances,
+                             "port": port, "settings": settings}
+        self._renew_taken_ports()
+        self.save()
+
+    def _renew_taken_ports(self):
+        """Called with nothing running: what holds one of our ports then is another program."""
+        ports = self.state["ports"]
+        for name, port in ports.items():
+            if not port_is_free(port):
+                ports[name] = free_port()
+        self.postgres.port, self.redis.port = ports["postgres"], ports["redis"]
+        self.kafka.port, self.kafka.controller_port = ports["kafka"], ports["controller"]
+
+    @property
+    def run(self):
+        if "run" not in self.state:
+            raise Failure("nothing was started yet: ./dev up")
+        return self.state["run"]
+
+    @property
+    def servers(self):
+        """What Tidings needs, in the order it starts."""
+        return [self.postgres, self.redis] + ([self.kafka] if self.run["kafka"] else [])
+
+    @property
+    def instances(self):
+        settings = {
+            **self.run["settings"],
+            "TIDINGS_DATABASE_URL": self.postgres.url,
+            "TIDINGS_REDIS_URL": self.redis.url,
+            "TIDINGS_OPERATOR_TOKEN": self.state["operator_token"],
+        }
+        if self.run["kafka"]:
+            settings["TIDINGS_KAFKA_BROKERS"] = self.kafka.brokers
+        return self._instances(settings)
+
+    def _instances(self, settings):
+        binary = BUILD / self.run["preset"] / "tidings"
+        return [Tidings(RUN / f"tidings-{index}", binary,
+                        {**settings, "TIDINGS_INSTANCE": f"tidings-{index}"},
+                        self.run["port"] + index, LOG)
+                for index in range(self.run["instances"])]
+
+    def part(self, name):
+        """The services that `./dev restart NAME` means."""
+        if name == "tidings":
+            return self.instances
+        if name == "kafka" and not self.run["kafka"]:
+            raise Failure("this run has no Kafka: ./dev up --kafka")
+        return [getattr(self, name)]
+
+    def start(self):
+        for service in self.servers:  # together: the slowest one decides
+            service.start(wait=False)
+        for service in self.servers:
+            service.start()
+        instances = self.instances
+        instances[0].migrate()
+        for instance in instances:
+            instance.start()
+
+    def stop(self):
+        """Stops all there is, Tidings first, also what a killed run has left."""
+        if "run" in self.state:
+            for service in [*self._instances({}), self.kafka, self.redis, self.postgres]:
+                service.stop()

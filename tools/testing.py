@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""./dev test: runs groups of tests, each of which builds what it needs, and adds up the results."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+from tools import image, lint
+from tools.project import BUILD, ROOT, RUN, Failure, build, call
+from tools.services import sanitizer_prefix
+
+REPORTS = BUILD / "reports"
+VENV = BUILD / "venv"
+GROUP_TIMEOUT = 15 * 60  # a group that hangs is stopped, and has failed
+
+
+class Result:
+    """Counts of passed and failed tests. One that was skipped has failed: it proved nothing."""
+
+    def __init__(self, passed=0, failed=0):
+        self.passed = passed
+        self.failed = failed
+
+    def __add__(self, other):
+        return Result(self.passed + other.passed, self.failed + other.failed)
+
+    @classmethod
+    def of_report(cls, path, status):
+        """From a JUnit file. A run that failed as a whole counts as a failure at least."""
+        result = cls()
+        if path.exists():
+            for case in ElementTree.parse(path).iter("testcase"):
+                bad = any(child.tag in ("failure", "error", "skipped") for child in case)
+                bad = bad or case.get("status") in ("fail", "notrun", "disabled")
+                result += cls(failed=1) if bad else cls(passed=1)
+        if result.failed == 0 and (status != 0 or result.passed == 0):
+            result += cls(failed=1)
+        return result
+
+
+def run_bounded(argv, environment):
+    """Runs a test program; one that is late is interrupted, so that it can stop its servers."""
+    with subprocess.Popen([str(part) for part in argv], cwd=ROOT, env=environment) as child:
+        try:
+            return child.wait(GROUP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            print(f"dev: {argv[0]} is late: interrupted", flush=True)
+            child.send_signal(signal.SIGINT)
+        try:
+            child.wait(60)
+        except subprocess.TimeoutExpired:
+            child.kill()
+        return child.wait() or 1
+
+
+def fresh_report(name):
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    report = REPORTS / f"{name}.xml"
+    report.unlink(missing_ok=True)
+    return report
+
+
+def unit(preset="release"):
+    directory = build(preset)
+    report = fresh_report(f"unit-{preset}")
+    status = run_bounded(
+        [*sanitizer_prefix(directory), "ctest", "--test-dir", directory, "--output-on-failure",
+         "--no-tests=error", "--output-junit", report],
+        {**os.environ, "UBSAN_OPTIONS": "print_stacktrace=1"})
+    return Result.of_report(report, status)
+
+
+def python():
+    """The interpreter of a virtual environment that holds just tests/requirements.txt."""
+    wanted = (ROOT / "tests" / "requirements.txt").read_text(encoding="utf-8")
+    stamp = VENV / "requirements.txt"
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
+        shutil.rmtree(VENV, ignore_errors=True)
+        call([sys.executable, "-m", "venv", VENV])
+        call([VENV / "bin" / "pip", "install", "-q", "--disable-pip-version-check",
+              "-r", ROOT / "tests" / "requirements.txt"])
+        stamp.write_text(wanted, encoding="utf-8")
+    return VENV / "bin" / "python"
+
+
+def pytest(directory, preset="release", *options):
+    binary = build(preset) / "tidings"
+    name = f"{directory}-{preset}"
+    report = fresh_report(name)
+    scratch = RUN / "tests" / name
+    scratch.parent.mkdir(parents=True, exist_ok=True)
+    status = run_bounded(
+        [python(), "-m", "pytest", "-q", "-c", ROOT / "tests" / "pytest.ini",
+         ROOT / "tests" / directory, f"--junitxml={report}", f"--basetemp={scratch}", *options],
+        {**os.environ, "TIDINGS_BINARY": str(binary)})
+    return Result.of_report(report, status) + left_behind(scratch)
+
+
+def left_behind(scratch):
+    """Kills servers that a test run has not stopped; each is a failure."""
+    result = Result()
+    for record in scratch.rglob("pid"):
+        pid = int(record.read_text(encoding="ascii"))
+        try:
+            where = Path(os.readlink(f"/proc/{pid}/cwd"))
+        except OSError:
+            continue
+        if where.is_relative_to(scratch) or where.match("/var/tmp/tidings-*/data"):
+            print(f"dev: {record.parent} was left running: killed", flush=True)
+            os.kill(pid, signal.SIGKILL)
+            result += Result(failed=1)
+    return result
+
+
+def sanitizers():
+    """All of e2e under ASan and UBSan, the same with its threads watched under TSan, and the unit
+    tests under both."""
+    return sum((unit(preset) + pytest("e2e", preset) for preset in ("asan", "tsan")), Result())
+
+
+def checks():
+    return Result(*lint.run())
+
+
+GROUPS = {
+    "lint": checks,
+    "unit": unit,
+    "e2e": lambda: pytest("e2e"),
+    "contract": lambda: pytest("contract"),
+    "property": lambda: pytest("property"),
+    "faults": lambda: pytest("faults"),
+    "sanitizers": sanitizers,
+    "image": lambda: Result(*image.test()),
+}
+
+
+def run_group(name):
+    print(f"\n=== {name}", flush=True)
+    try:
+        return GROUPS[name]()
+    except Failure as failure:
+        print(f"dev: {failure}", file=sys.stderr, flush=True)
+        return Result(failed=1)
+
+
+def main(arguments):
+    unknown = [name for name in arguments.groups if name not in GROUPS]
+    if unknown:
+        raise Failure(f"no such group: {' '.join(unknown)}; there are {' '.join(GROUPS)}")
+    chosen = arguments.groups or [name for name in GROUPS if name != "image"]
+    total, lines = Result(), []
+    for name in chosen:
+        started = time.monotonic()
+        result = run_group(name)
+        took = time.monotonic() - started
+        lines.append(f"{name:11} {result.passed:5} passed {result.failed:4} failed {took:7.1f} s")
+        total += result
+    print("\n" + "\n".join(lines))
+    print(f"{total.passed} passed, {total.failed} failed", flush=True)
+    return 1 if total.failed else 0
