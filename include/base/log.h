@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs as JSON lines on stderr. Lines are gathered per thread and written in one piece by log_flush() (each loop calls
-// it once a turn; error lines flush at once). What cannot be written is dropped and counted, never waited for.
+// Logs as JSON lines on stderr. Access lines are gathered per thread and written in one piece by log_flush(), which each
+// loop calls once a turn; others are written at once. What cannot be written is dropped and counted, never waited for.
 #pragma once
 
 #include <stdbool.h>

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/digest.h"
+
+#include <assert.h>
+#include <pthread.h>
+
+#include <openssl/evp.h>
+
+static EVP_MD *sha256;
+
+static void digest_fetch(void)
+{
+    sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    assert(sha256);
+}
+
+void digest_sha256(const void *data, size_t length, uint8_t *ret_digest)
+{
+    // Fetched once: a look-up by name costs more than hashing a token.
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, digest_fetch);
+    int done = EVP_Digest(data, length, ret_digest, NULL, sha256, NULL);
+    assert(done == 1);
+}
+
+void digest_sha256_hex(const void *data, size_t length, char *ret_hex)
+{
+    static const char hex[] = "0123456789abcdef";
+    uint8_t digest[DIGEST_LENGTH];
+    digest_sha256(data, length, digest);
+    for (int i = 0; i < DIGEST_LENGTH; i++) {
+        *ret_hex++ = hex[digest[i] >> 4];
+        *ret_hex++ = hex[digest[i] & 15];
+    }
+    *ret_hex = '\0';
+}

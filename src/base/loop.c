@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+#include "loop_internal.h"
+
+enum { EVENTS_MAX = 256, INBOX_MAX = 1 << 20 };
+
+struct loop_watch {
+    struct loop *loop;
+    loop_ready_fn *fn; // NULL once freed: events already fetched for it are then not delivered
+    void *arg;
+    int fd;
+    uint32_t events;
+    struct loop_watch *next_dead;
+};
+
+struct calls {
+    struct {
+        loop_fn *fn;
+        void *arg;
+    } * call;
+    size_t count;
+    size_t capacity;
+};
+
+struct loop {
+    struct loop_timers timers;
+    struct calls idle;
+    struct calls deferred;
+    struct calls running; // the inbox's memory while its calls run
+    struct loop_watch *dead;
+    int64_t now_us;
+    int epoll_fd;
+    bool again;
+
+    int wake_fd;
+    atomic_bool stopping;
+    pthread_mutex_t inbox_lock; // guards the inbox alone
+    struct calls inbox;
+};
+
+// Room for one more call; false without memory.
+static bool calls_grow(struct calls *calls)
+{
+    if (calls->count < calls->capacity)
+        return true;
+    size_t capacity = calls->capacity ? 2 * calls->capacity : 16;
+    void *call = reallocarray(calls->call, capacity, sizeof *calls->call);
+    if (!call)
+        return false;
+    calls->call = call;
+    calls->capacity = capacity;
+    return true;
+}
+
+static bool calls_append(struct calls *calls, loop_fn *fn, void *arg)
+{
+    if (!calls_grow(calls))
+        return false;
+    calls->call[calls->count].fn = fn;
+    calls->call[calls->count].arg = arg;
+    calls->count++;
+    return true;
+}
+
+// Runs all calls, also those appended meanwhile.
+static void calls_run(const struct calls *calls)
+{
+    for (size_t i = 0; i < calls->count; i++)
+        calls->call[i].fn(calls->call[i].arg);
+}
+
+// The eventfd is edge-triggered and never read: each write is an edge.
+static int loop_open(struct loop *loop)
+{
+    loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
+    if (loop->epoll_fd < 0 || loop->wake_fd < 0 ||
+        epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, loop->wake_fd, &event) < 0)
+        return -ERROR_UNAVAILABLE;
+    return 0;
+}
+
+int loop_new(struct loop **ret_loop)
+{
+    struct loop *loop = calloc(1, sizeof *loop);
+    if (!loop)
+        return -ERROR_MEMORY;
+    pthread_mutex_init(&loop->inbox_lock, NULL);
+    loop->now_us = clock_monotonic_us();
+    int r = loop_open(loop);
+    if (r < 0) {
+        loop_free(loop);
+        return r;
+    }
+    *ret_loop = loop;
+    return 0;
+}
+
+static void loop_free_dead(struct loop *loop)
+{
+    while (loop->dead) {
+        struct loop_watch *watch = loop->dead;
+        loop->dead = watch->next_dead;
+        free(watch);
+    }
+}
+
+static void loop_run_deferred(struct loop *loop)
+{
+    calls_run(&loop->deferred);
+    loop->deferred.count = 0;
+    loop_free_dead(loop);
+}
+
+void loop_free(struct loop *loop)
+{
+    if (!loop)
+        return;
+    loop_run_deferred(loop);
+    assert(loop->timers.count == 0);
+    if (loop->epoll_fd >= 0)
+        close(loop->epoll_fd);
+    if (loop->wake_fd >= 0)
+        close(loop->wake_fd);
+    free(loop->timers.heap);
+    free(loop->idle.call);
+    free(loop->deferred.call);
+    free(loop->running.call);
+    free(loop->inbox.call);
+    pthread_mutex_destroy(&loop->inbox_lock);
+    free(loop);
+}
+
+static void loop_wake(struct loop *loop)
+{
+    ssize_t r = write(loop->wake_fd, &(uint64_t){1}, sizeof(uint64_t));
+    assert(r == sizeof(uint64_t));
+}
+
+int loop_post(struct loop *loop, loop_fn *fn, void *arg)
+{
+    pthread_mutex_lock(&loop->inbox_lock);
+    // Who fills an empty inbox wakes the loop, which takes all of it at once.
+    bool wake = loop->inbox.count == 0;
+    int r = -ERROR_BUSY;
+    if (loop->inbox.count < INBOX_MAX)
+        r = calls_append(&loop->inbox, fn, arg) ? 0 : -ERROR_MEMORY;
+    pthread_mutex_unlock(&loop->inbox_lock);
+    if (r == 0 && wake)
+        loop_wake(loop);
+    return r;
+}
+
+void loop_stop(struct loop *loop)
+{
+    atomic_store(&loop->stopping, true);
+    loop_wake(loop);
+}
+
+static void loop_run_inbox(struct loop *loop)
+{
+    pthread_mutex_lock(&loop->inbox_lock);
+    struct calls taken = loop->inbox;
+    loop->inbox = loop->running;
+    pthread_mutex_unlock(&loop->inbox_lock);
+    calls_run(&taken);
+    taken.count = 0;
+    loop->running = taken;
+}
+
+// How long epoll may wait: 0 when there is more to do, -1 for ever.
+static int loop_timeout_ms(const struct loop *loop)
+{
+    if (loop->again)
+        return 0;
+    if (loop->timers.count == 0)
+        return -1;
+    int64_t left_us = loop_timers_next_us(&loop->timers) - clock_monotonic_us();
+    if (left_us <= 0)
+        return 0;
+    int64_t left_ms = (left_us + 999) / 1000;
+    return left_ms < INT32_MAX ? (int)left_ms : INT32_MAX;
+}
+
+static void loop_turn(struct loop *loop)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int count = epoll_wait(loop->epoll_fd, events, EVENTS_MAX, loop_timeout_ms(loop));
+    loop->now_us = clock_monotonic_us();
+    loop->again = false;
+    for (int i = 0; i < count; i++) {
+        struct loop_watch *watch = events[i].data.ptr;
+        if (watch && watch->fn)
+            watch->fn(watch->arg, events[i].events);
+    }
+    loop_timers_run(&loop->timers, loop->now_us);
+    loop_run_inbox(loop);
+    calls_run(&loop->idle);
+    loop_run_deferred(loop);
+    log_flush();
+}
+
+void loop_run(struct loop *loop)
+{
+    while (!atomic_load(&loop->stopping))
+        loop_turn(loop);
+    // What was posted before the stop still runs: its arguments have no other owner.
+    loop_run_inbox(loop);
+    calls_run(&loop->idle);
+    loop_run_deferred(loop);
+    log_flush();
+}
+
+int loop_watch_new(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn, void *arg,
+                   struct loop_watch **ret_watch)
+{
+    struct loop_watch *watch = malloc(sizeof *watch);
+    if (!watch)
+        return -ERROR_MEMORY;
+    *watch = (struct loop_watch){.loop = loop, .fn = fn, .arg = arg, .fd = fd, .events = events};
+    struct epoll_event event = {.events = events, .data.ptr = watch};
+    if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
+        free(watch);
+        return errno == ENOMEM ? -ERROR_MEMORY : -ERROR_UNAVAILABLE;
+    }
+    *ret_watch = watch;
+    return 0;
+}
+
+void loop_watch_set(struct loop_watch *watch, uint32_t events)
+{
+    if (watch->events == events)
+        return;
+    watch->events = events;
+    struct epoll_event event = {.events = events, .data.ptr = watch};
+    int r = epoll_ctl(watch->loop->epoll_fd, EPOLL_CTL_MOD, watch->fd, &event);
+    assert(r == 0);
+}
+
+void loop_watch_free(struct loop_watch *watch)
+{
+    if (!watch)
+        return;
+    assert(watch->fn);
+    // Fails, without harm, when the descriptor is closed already.
+    (void)epoll_ctl(watch->loop->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
+    watch->fn = NULL;
+    watch->next_dead = watch->loop->dead;
+    watch->loop->dead = watch;
+}
+
+int loop_idle_add(struct loop *loop, loop_fn *fn, void *arg)
+{
+    return calls_append(&loop->idle, fn, arg) ? 0 : -ERROR_MEMORY;
+}
+
+void loop_again(struct loop *loop)
+{
+    loop->again = true;
+}
+
+void loop_defer(struct loop *loop, loop_fn *fn, void *arg)
+{
+    if (calls_append(&loop->deferred, fn, arg))
+        return;
+    log_write(LOG_ERROR, "base", "out of memory");
+    abort();
+}
+
+int64_t loop_now_ms(const struct loop *loop)
+{
+    return loop->now_us / 1000;
+}
+
+struct loop_timers *loop_timers_of(struct loop *loop)
+{
+    return &loop->timers;
+}

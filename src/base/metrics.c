@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/metrics.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/version.h"
+
+#include "metrics_internal.h"
+
+static const struct {
+    const char *type;
+    const char *name;
+    const char *label;
+    const char *help;
+} rows[METRIC_MAX] = {
+#define METRICS_ROW(id, type, name, label, help) [METRIC_##id] = {#type, name, label, help},
+    METRICS_TABLE(METRICS_ROW)
+#undef METRICS_ROW
+};
+
+// A cache line each: loops count without disturbing one another's neighbours.
+static struct {
+    _Alignas(64) _Atomic int64_t value;
+} values[METRIC_MAX];
+
+void metric_add(enum metric metric, int64_t amount)
+{
+    atomic_fetch_add_explicit(&values[metric].value, amount, memory_order_relaxed);
+}
+
+int64_t metric_value(enum metric metric)
+{
+    return atomic_load_explicit(&values[metric].value, memory_order_relaxed);
+}
+
+static void print_head(struct buffer *out, const char *name, const char *type, const char *help)
+{
+    buffer_append_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+// Rows of one name stand together in the table; the first of them holds the help text.
+static void print_rows(struct buffer *out)
+{
+    for (int i = 0; i < METRIC_MAX; i++) {
+        if (i == 0 || strcmp(rows[i].name, rows[i - 1].name) != 0)
+            print_head(out, rows[i].name, rows[i].type, rows[i].help);
+        buffer_append_text(out, rows[i].name);
+        if (rows[i].label[0])
+            buffer_append_format(out, "{%s}", rows[i].label);
+        buffer_append_format(out, " %lld\n", (long long)metric_value((enum metric)i));
+    }
+}
+
+static int64_t resident_bytes(void)
+{
+    long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%*d %lld", &pages) != 1)
+        pages = 0;
+    fclose(file);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+static void print_process(struct buffer *out)
+{
+    print_head(out, "tidings_build_info", "gauge", "The version that runs");
+    buffer_append_text(out, "tidings_build_info{version=\"" TIDINGS_VERSION "\"} 1\n");
+    print_head(out, "process_resident_memory_bytes", "gauge", "Resident memory");
+    buffer_append_format(out, "process_resident_memory_bytes %lld\n", (long long)resident_bytes());
+}
+
+void metrics_print(struct buffer *out)
+{
+    print_process(out);
+    print_rows(out);
+    metrics_print_requests(out);
+}
