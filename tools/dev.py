@@ -106,15 +106,12 @@ def check_ports(arguments):
 
 
 def serve():
-    """Waits for the end, and buries children: those of a restart in another shell end here too
-    when this is the first process of a container."""
+    """Waits for the end, and buries children, so that no zombie looks alive to who asks."""
     while True:
-        time.sleep(1)
         try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+            os.wait()
         except ChildProcessError:
-            pass
+            time.sleep(1)  # all of them were started anew by another shell
 
 
 def stop(_):

@@ -99,6 +99,10 @@ class Postgres(Service):
 
     def prepare(self):
         if self.initialised:
+            # Nothing of it runs, but a zombie that nobody has buried yet would look alive to it.
+            for lock in (self.run_directory() / "postmaster.pid",
+                         *self.socket_directory.glob("*.lock")):
+                lock.unlink(missing_ok=True)
             return
         self._give(self.home / "socket", directory=True)
         password = self.home / "password"
