@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""chat.postMessage: what it takes, keeps and refuses."""
+
+import re
+
+import pytest
+
+TS = re.compile(r"^\d{10}\.\d{6}$")
+BLOCKS = [{"type": "section", "text": {"type": "mrkdwn", "text": "*hi* \u00e9"}},
+          {"type": "actions", "elements": [{"type": "button", "text": {"type": "plain_text", "text": "B"}}]}]
+ATTACHMENTS = [{"fallback": "f", "text": "a", "color": "#36a64f", "fields": [{"title": "t", "value": "v"}]}]
+METADATA = {"event_type": "task", "event_payload": {"id": 11, "deep": {"list": [1, 2.5, None, True]}}}
+
+
+@pytest.fixture
+def room(workspace):
+    """(ann, bob, channel): two members of a channel."""
+    ann, bob = workspace.users(2)
+    return ann, bob, workspace.channel(ann, bob)
+
+
+def test_reply_of_a_post(room, workspace):
+    ann, _, channel = room
+    reply = ann.ok("chat.postMessage", channel=channel, text="hi", client_msg_id="m-1")
+    assert reply["channel"] == channel
+    assert TS.match(reply["ts"]) and isinstance(reply["seq"], int)
+    assert "is_duplicate" not in reply or reply["is_duplicate"] is False
+    message = reply["message"]
+    assert message["type"] == "message" and message["text"] == "hi"
+    assert message["user"] == ann.id and message["team"] == workspace.id
+    assert message["ts"] == reply["ts"] and message["client_msg_id"] == "m-1"
+
+
+def test_ts_and_seq_rise(room):
+    ann, bob, channel = room
+    replies = [who.ok("chat.postMessage", channel=channel, text="x") for who in (ann, bob) * 10]
+    ts = [reply["ts"] for reply in replies]
+    assert ts == sorted(set(ts))
+    first = replies[0]["seq"]
+    assert [reply["seq"] for reply in replies] == list(range(first, first + 20))
+
+
+@pytest.mark.parametrize("name", ["plain", "hash"])
+def test_channel_by_name(workspace, name):
+    ann = workspace.user()
+    channel = workspace.channel(ann, name="by-name")
+    reply = ann.ok("chat.postMessage", channel="#by-name" if name == "hash" else "by-name", text="x")
+    assert reply["channel"] == channel
+
+
+@pytest.mark.parametrize("text", [
+    "x", "  padded  ", "line\nbreak\ttab\r\n", "\u00e9\u00df\u4e2d\u6587", "\U0001f600\U0001f468\u200d\U0001f469",
+    "&amp; &lt;b&gt; <@U123> <!here> <https://x|y>", '"quotes" \\back\\slash\\', "\u202eright to left",
+    "\ufeffbom", "\uffff\U0010ffff", "a\u0301\u0302\u0303", "\u007f\u0080\u0001",
+])
+@pytest.mark.parametrize("encoding", ["json", "form"])
+def test_text_is_kept_as_it_is(room, text, encoding):
+    ann, _, channel = room
+    assert ann.ok("chat.postMessage", channel=channel, text=text, encoding=encoding)["message"]["text"] == text
+    assert ann.history(channel)[0]["text"] == text
+
+
+@pytest.mark.parametrize("letter", ["x", "\u00e9", "\u4e2d", "\U0001f600"])
+@pytest.mark.parametrize("encoding", ["json", "form"])
+def test_text_of_40000_code_points(room, letter, encoding):
+    ann, _, channel = room
+    ts = ann.post(channel, letter * 40_000, encoding=encoding)
+    message = ann.history(channel)[0]
+    assert message["ts"] == ts and message["text"] == letter * 40_000
+
+
+@pytest.mark.parametrize("letter", ["x", "\U0001f600"])
+def test_text_of_40001_code_points(room, letter):
+    ann, _, channel = room
+    ann.fails("msg_too_long", "chat.postMessage", channel=channel, text=letter * 40_001)
+    assert ann.history(channel) == []
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t\r ", "\u00a0\u2003\u3000", "\u2028\u2029\u0085"])
+def test_blank_text(room, text):
+    ann, _, channel = room
+    ann.fails("no_text", "chat.postMessage", channel=channel, text=text)
+    assert ann.history(channel) == []
+
+
+def test_no_text_at_all(room):
+    room[0].fails("no_text", "chat.postMessage", channel=room[2])
+
+
+@pytest.mark.parametrize("text", ["a\u0000b", "\u0000"])
+@pytest.mark.parametrize("encoding", ["json", "form"])
+def test_nul_in_text(room, text, encoding):
+    """Postgres cannot keep a NUL, so nobody may think that it does."""
+    ann, _, channel = room
+    ann.fails(("invalid_json", "invalid_arguments", "invalid_form_data"), "chat.postMessage", channel=channel,
+              text=text, encoding=encoding)
+    assert ann.history(channel) == []
+
+
+@pytest.mark.parametrize("text", ["\ud83d", "a\udc00b", "\ude00\ud83d"])
+def test_lone_surrogates(room, text):
+    ann, _, channel = room
+    ann.fails(("invalid_json", "invalid_arguments"), "chat.postMessage", channel=channel, text=text)
+    assert ann.history(channel) == []
+
+
+@pytest.mark.parametrize("encoding", ["json", "form", "query"])
+def test_blocks_attachments_and_metadata_come_back(room, encoding):
+    ann, bob, channel = room
+    reply = ann.ok("chat.postMessage", channel=channel, text="t", blocks=BLOCKS, attachments=ATTACHMENTS,
+                   metadata=METADATA, encoding=encoding)
+    for message in (reply["message"], bob.history(channel)[0]):
+        assert [block["type"] for block in message["blocks"]] == ["section", "actions"]
+        assert message["blocks"][0]["text"] == BLOCKS[0]["text"]
+        assert message["attachments"][0]["fields"] == ATTACHMENTS[0]["fields"]
+        assert message["metadata"] == METADATA
+
+
+@pytest.mark.parametrize("args", [{"blocks": BLOCKS}, {"attachments": ATTACHMENTS}])
+def test_blocks_or_attachments_do_without_text(room, args):
+    ann, bob, channel = room
+    ann.ok("chat.postMessage", channel=channel, **args)
+    assert bob.unread(channel) == 1
+
+
+@pytest.mark.parametrize("args, error", [
+    ({"blocks": "{"}, ("invalid_blocks", "invalid_blocks_format")),
+    ({"blocks": {"type": "section"}}, ("invalid_blocks", "invalid_blocks_format")),
+    ({"blocks": ["x"]}, ("invalid_blocks", "invalid_blocks_format")),
+    ({"blocks": [{"type": "divider"}] * 51}, ("invalid_blocks", "msg_blocks_too_long")),
+    ({"attachments": "[}"}, ("invalid_attachments", "invalid_arguments")),
+    ({"attachments": {"text": "x"}}, ("invalid_attachments", "invalid_arguments")),
+    ({"attachments": [1]}, ("invalid_attachments", "invalid_arguments")),
+    ({"attachments": [{"text": "x"}] * 101}, "too_many_attachments"),
+    ({"metadata": "x"}, "invalid_metadata_format"),
+    ({"metadata": []}, "invalid_metadata_format"),
+    ({"metadata": {"event_type": 5, "event_payload": {}}}, ("invalid_metadata_format", "invalid_metadata_schema")),
+    ({"thread_ts": "abc"}, "invalid_timestamp"),
+    ({"thread_ts": "1700000000.0"}, "invalid_timestamp"),
+    ({"thread_ts": "1700000000.000000"}, "thread_not_found"),
+    ({"text": ["a"]}, ("invalid_arguments", "no_text")),
+    ({"text": {"a": 1}}, ("invalid_arguments", "no_text")),
+    ({"client_msg_id": ["a"]}, "invalid_arguments"),
+    ({"client_msg_id": "x" * 129}, "invalid_arguments"),
+    ({"reply_broadcast": "maybe"}, "invalid_arguments"),
+])
+def test_bad_arguments_store_nothing(room, args, error):
+    ann, bob, channel = room
+    before = ann.ok("channels.info", channel=channel)["channel"].get("latest")
+    reply = ann.fails(error, "chat.postMessage", **{"channel": channel, "text": "x", **args})
+    if reply["error"] != "thread_not_found":
+        assert next(iter(args)) in reply.messages
+    assert ann.history(channel) == [] and bob.unread(channel) == 0
+    assert ann.ok("channels.info", channel=channel)["channel"].get("latest") == before
+
+
+@pytest.mark.parametrize("count", [50])
+def test_as_many_blocks_as_allowed(room, count):
+    message = room[0].ok("chat.postMessage", channel=room[2], blocks=[{"type": "divider"}] * count)["message"]
+    assert len(message["blocks"]) == count
+
+
+def test_as_many_attachments_as_allowed(room):
+    message = room[0].ok("chat.postMessage", channel=room[2], attachments=[{"text": "x"}] * 100)["message"]
+    assert len(message["attachments"]) == 100
+
+
+@pytest.mark.parametrize("value", [True, False, "true", "false", "1", "0", 1, 0])
+def test_booleans_in_any_spelling(room, value):
+    ann, _, channel = room
+    root = ann.post(channel)
+    ann.ok("chat.postMessage", channel=channel, text="r", thread_ts=root, reply_broadcast=value)
+    shown = len(ann.history(channel))
+    assert shown == (2 if value in (True, "true", "1") else 1)
+
+
+def test_post_needs_membership(workspace):
+    ann, bob = workspace.users(2)
+    channel = workspace.channel(ann)
+    bob.fails("not_in_channel", "chat.postMessage", channel=channel, text="x")
+    assert ann.history(channel) == []
+
+
+def test_post_to_an_archived_channel(room):
+    ann, _, channel = room
+    ann.ok("channels.archive", channel=channel)
+    ann.fails("is_archived", "chat.postMessage", channel=channel, text="x")
+
+
+def test_thread_reply(room):
+    ann, bob, channel = room
+    root = ann.post(channel, "root")
+    reply = bob.ok("chat.postMessage", channel=channel, text="reply", thread_ts=root)
+    assert reply["message"]["thread_ts"] == root
+    assert reply["message"]["parent_user_id"] == ann.id
+    assert [m["ts"] for m in ann.history(channel)] == [root]
+    parent, child = ann.ok("channels.replies", channel=channel, ts=root)["messages"]
+    assert parent["ts"] == root and child["ts"] == reply["ts"]
+
+
+def test_reply_to_a_reply_is_refused_or_joins_the_thread(room):
+    """A thread has one level: `thread_ts` must be of a root."""
+    ann, _, channel = room
+    root = ann.post(channel)
+    child = ann.post(channel, "child", thread_ts=root)
+    reply = ann.call("chat.postMessage", channel=channel, text="grandchild", thread_ts=child)
+    if reply["ok"]:
+        assert reply["message"]["thread_ts"] == root
+    else:
+        assert reply["error"] in ("thread_not_found", "cannot_reply_to_message")
+
+
+def test_reply_in_another_channel(room, workspace):
+    ann, _, channel = room
+    root = ann.post(channel)
+    ann.fails("thread_not_found", "chat.postMessage", channel=workspace.channel(ann), text="x", thread_ts=root)
+
+
+def test_reply_to_a_deleted_message(room):
+    ann, _, channel = room
+    root = ann.post(channel)
+    ann.ok("chat.delete", channel=channel, ts=root)
+    ann.fails("thread_not_found", "chat.postMessage", channel=channel, text="x", thread_ts=root)
+
+
+def test_broadcast_reply_is_in_history_and_thread(room):
+    ann, bob, channel = room
+    root = ann.post(channel)
+    reply = bob.ok("chat.postMessage", channel=channel, text="both", thread_ts=root, reply_broadcast=True)
+    assert reply["message"]["subtype"] == "thread_broadcast"
+    newest = ann.history(channel)[0]
+    assert newest["ts"] == reply["ts"] and newest["thread_ts"] == root
+    assert ann.ok("channels.replies", channel=channel, ts=root)["messages"][1]["ts"] == reply["ts"]
+
+
+def test_tolerated_arguments(room):
+    ann, _, channel = room
+    ann.ok("chat.postMessage", channel=channel, text="x", mrkdwn=True, parse="none", link_names=True,
+           unfurl_links=False, unfurl_media=False, as_user=True, team_id="T1")
+
+
+def test_update(room):
+    ann, bob, channel = room
+    first = ann.ok("chat.postMessage", channel=channel, text="first", blocks=BLOCKS)
+    reply = ann.ok("chat.update", channel=channel, ts=first["ts"], text="second")
+    assert reply["ts"] == first["ts"] and reply["channel"] == channel and reply["text"] == "second"
+    assert reply["seq"] == first["seq"] + 1
+    assert reply["message"]["edited"]["user"] == ann.id
+    message = bob.history(channel)[0]
+    assert message["text"] == "second" and message["edited"]["user"] == ann.id
+    assert message["seq"] == first["seq"]
+
+
+def test_update_of_metadata_and_blocks(room):
+    ann, _, channel = room
+    ts = ann.post(channel, "t", metadata=METADATA, blocks=BLOCKS)
+    ann.ok("chat.update", channel=channel, ts=ts, text="t2")
+    assert ann.history(channel)[0]["metadata"] == METADATA
+    ann.ok("chat.update", channel=channel, ts=ts, text="t3", metadata={}, blocks=[{"type": "divider"}])
+    message = ann.history(channel)[0]
+    assert "metadata" not in message
+    assert [block["type"] for block in message["blocks"]] == ["divider"]
+
+
+def test_update_errors(room, workspace):
+    ann, bob, channel = room
+    ts = ann.post(channel, "mine")
+    bob.fails("cant_update_message", "chat.update", channel=channel, ts=ts, text="x")
+    ann.fails("message_not_found", "chat.update", channel=channel, ts="1700000000.000000", text="x")
+    ann.fails("message_not_found", "chat.update", channel=workspace.channel(ann), ts=ts, text="x")
+    ann.fails("invalid_timestamp", "chat.update", channel=channel, ts="now", text="x")
+    ann.fails("no_text", "chat.update", channel=channel, ts=ts, text="  ")
+    ann.fails("msg_too_long", "chat.update", channel=channel, ts=ts, text="x" * 40_001)
+    workspace.user().fails("not_in_channel", "chat.update", channel=channel, ts=ts, text="x")
+    assert [m["text"] for m in ann.history(channel)] == ["mine"]
+    assert "edited" not in ann.history(channel)[0]
+
+
+def test_delete(room):
+    ann, bob, channel = room
+    keep, gone = ann.post(channel, "keep"), ann.ok("chat.postMessage", channel=channel, text="gone")
+    reply = ann.ok("chat.delete", channel=channel, ts=gone["ts"])
+    assert (reply["channel"], reply["ts"], reply["seq"]) == (channel, gone["ts"], gone["seq"] + 1)
+    assert [m["ts"] for m in bob.history(channel)] == [keep]
+    ann.fails("message_not_found", "chat.delete", channel=channel, ts=gone["ts"])
+    ann.fails("message_not_found", "chat.update", channel=channel, ts=gone["ts"], text="x")
+
+
+def test_delete_errors(room, workspace):
+    ann, bob, channel = room
+    ts = ann.post(channel)
+    bob.fails("cant_delete_message", "chat.delete", channel=channel, ts=ts)
+    ann.fails("message_not_found", "chat.delete", channel=channel, ts="1700000000.000000")
+    ann.fails("invalid_timestamp", "chat.delete", channel=channel, ts="1.2.3")
+    workspace.user().fails("not_in_channel", "chat.delete", channel=channel, ts=ts)
+    assert [m["ts"] for m in ann.history(channel)] == [ts]
+
+
+def test_edit_and_delete_of_a_reply(room):
+    ann, _, channel = room
+    root = ann.post(channel)
+    child = ann.post(channel, "r", thread_ts=root)
+    ann.ok("chat.update", channel=channel, ts=child, text="r2")
+    assert ann.ok("channels.replies", channel=channel, ts=root)["messages"][1]["text"] == "r2"
+    ann.ok("chat.delete", channel=channel, ts=child)
+    assert [m["ts"] for m in ann.ok("channels.replies", channel=channel, ts=root)["messages"]] == [root]

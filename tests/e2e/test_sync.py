@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""unread.sync: the sidebar in one call, and what changed since."""
+
+import threading
+
+import pytest
+
+from tests.support.wait import wait_until
+
+NEVER = "0000000000.000000"
+
+
+@pytest.fixture
+def people(workspace):
+    return workspace.users(2)
+
+
+def sync(client, **args):
+    return client.ok("unread.sync", **args)
+
+
+def entry(reply, channel):
+    return next((e for e in reply["channels"] if e["id"] == channel), None)
+
+
+def settled(client, channel, count, **args):
+    """A reply of unread.sync in which `channel` has `count` unread messages."""
+    def look():
+        reply = sync(client, **args)
+        found = entry(reply, channel)
+        return reply if found and found["unread_count"] == count else None
+    return wait_until(look, what=f"unread.sync with {count} in {channel}")
+
+
+def test_shape(people, workspace):
+    ann, bob = people
+    channel = workspace.channel(ann, bob, name="general-talk")
+    ts = ann.post(channel, "the newest thing")
+    reply = settled(bob, channel, 1)
+    assert reply["full"] is True and isinstance(reply["sync_token"], str) and reply["sync_token"]
+    assert reply["mpims"] == [] and reply["ims"] == [] and reply["removed"] == []
+    assert reply["threads"] == {"has_unreads": False, "unread_count": 0, "mention_count": 0}
+    assert reply["totals"] == {"unread_channels": 1, "unread_count": 1, "mention_count": 0, "muted_unread_count": 0}
+    assert reply["response_metadata"]["next_cursor"] == ""
+    found = entry(reply, channel)
+    wanted = {"id": channel, "name": "general-talk", "is_private": False, "latest": ts, "updated": ts,
+              "latest_user": ann.id, "latest_preview": "the newest thing", "seq": 3, "read_epoch": 0,
+              "has_unreads": True, "unread_count": 1, "unread_count_display": 1, "unread_capped": False,
+              "mention_count": 0, "is_muted": False}
+    assert {name: found.get(name) for name in wanted} == wanted
+    assert len(found["last_read"]) == 17
+
+
+def test_nothing_at_all(people):
+    reply = sync(people[0])
+    assert reply["channels"] == [] and reply["removed"] == []
+    assert reply["totals"]["unread_count"] == 0 and reply["totals"]["unread_channels"] == 0
+
+
+def test_only_channels_one_is_in(people, workspace):
+    ann, bob = people
+    workspace.channel(ann)
+    mine = workspace.channel(bob, private=True)
+    assert [e["id"] for e in sync(bob)["channels"]] == [mine]
+    assert entry(sync(bob), mine)["is_private"] is True
+
+
+def test_order_unread_first_then_newest(people, workspace):
+    ann, bob = people
+    rooms = [workspace.channel(ann, bob) for _ in range(6)]
+    last = {room: ann.post(room) for room in rooms}
+    for room in rooms[1::2]:
+        bob.ok("channels.mark", channel=room, ts=last[room])
+    ann.post(rooms[0])
+    settled(bob, rooms[0], 2)
+    order = [e["id"] for e in sync(bob)["channels"]]
+    assert order == [rooms[0], rooms[4], rooms[2], rooms[5], rooms[3], rooms[1]]
+
+
+def test_joins_and_deletes_do_not_move_a_channel(people, workspace):
+    ann, bob = people
+    first, second = workspace.channel(ann, bob), workspace.channel(ann, bob)
+    ann.post(first)
+    keep = ann.post(second)
+    gone = ann.post(second)
+    settled(bob, second, 2)
+    ann.ok("chat.delete", channel=second, ts=gone)
+    workspace.user().ok("channels.join", channel=first)
+    reply = settled(bob, second, 1)
+    assert [e["id"] for e in reply["channels"]] == [second, first]
+    found = entry(reply, second)
+    assert found["updated"] == gone and found["latest"] == keep
+
+
+def test_totals(people, workspace):
+    ann, bob = people
+    one, two, three = (workspace.channel(ann, bob) for _ in range(3))
+    for room, count in ((one, 3), (two, 2)):
+        for _ in range(count):
+            ann.post(room)
+    settled(bob, one, 3)
+    totals = settled(bob, two, 2)["totals"]
+    assert totals == {"unread_channels": 2, "unread_count": 5, "mention_count": 0, "muted_unread_count": 0}
+    bob.ok("channels.mark", channel=one, ts="9999999999.999999")
+    totals = settled(bob, one, 0)["totals"]
+    assert (totals["unread_channels"], totals["unread_count"]) == (1, 2)
+    assert entry(sync(bob), three)["unread_count"] == 0
+
+
+@pytest.mark.parametrize("text, preview", [
+    ("short", "short"), ("x" * 81, "x" * 80), ("\U0001f600" * 100, "\U0001f600" * 80), ("\u00e9" * 80, "\u00e9" * 80),
+])
+def test_preview(people, workspace, text, preview):
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    ann.post(channel, text)
+    assert entry(settled(bob, channel, 1), channel)["latest_preview"] == preview
+
+
+def test_archived_channels_are_not_in_it(people, workspace):
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    token = settled(bob, channel, 0)["sync_token"]
+    ann.ok("channels.archive", channel=channel)
+    wait_until(lambda: entry(sync(bob), channel) is None, what="the archived channel to be gone")
+    delta = sync(bob, since=token)
+    assert delta["removed"] == [channel] and entry(delta, channel) is None
+    assert sync(bob)["removed"] == []
+
+
+def test_since_tells_only_what_changed(people, workspace):
+    ann, bob = people
+    rooms = [workspace.channel(ann, bob) for _ in range(4)]
+    token = sync(bob)["sync_token"]
+    assert sync(bob, since=token)["channels"] == []
+    ann.post(rooms[2])
+    delta = settled(bob, rooms[2], 1, since=token)
+    assert delta["full"] is False
+    assert [e["id"] for e in delta["channels"]] == [rooms[2]]
+    assert delta["totals"]["unread_count"] == 1, "totals are of all channels"
+    assert sync(bob, since=delta["sync_token"])["channels"] == []
+
+
+@pytest.mark.parametrize("change", ["mark", "markUnread", "delete", "own", "rejoin"])
+def test_since_after_each_kind_of_change(people, workspace, change):
+    ann, bob = people
+    channel, other = workspace.channel(ann, bob), workspace.channel(ann, bob)
+    ts = ann.post(channel)
+    token = settled(bob, channel, 1)["sync_token"]
+    if change == "mark":
+        bob.ok("channels.mark", channel=channel, ts=ts)
+    elif change == "markUnread":
+        bob.ok("channels.markUnread", channel=channel, ts=ts)
+    elif change == "delete":
+        ann.ok("chat.delete", channel=channel, ts=ts)
+    elif change == "own":
+        bob.post(channel)
+    else:
+        bob.ok("channels.leave", channel=channel)
+        bob.ok("channels.join", channel=channel)
+    delta = wait_until(lambda: entry(sync(bob, since=token), channel) and sync(bob, since=token))
+    assert delta["full"] is False and [e["id"] for e in delta["channels"]] == [channel]
+    assert entry(delta, channel)["unread_count"] == (1 if change in ("markUnread", "own") else 0)
+    assert entry(delta, other) is None and delta["removed"] == []
+
+
+def test_since_tells_new_and_left_channels(people, workspace):
+    ann, bob = people
+    left = workspace.channel(ann, bob)
+    kicked = workspace.channel(ann, bob)
+    token = settled(bob, kicked, 0)["sync_token"]
+    new = workspace.channel(ann, bob)
+    bob.ok("channels.leave", channel=left)
+    ann.ok("channels.kick", channel=kicked, user=bob.id)
+    delta = wait_until(lambda: len(sync(bob, since=token)["removed"]) == 2 and sync(bob, since=token))
+    assert set(delta["removed"]) == {left, kicked}
+    assert [e["id"] for e in delta["channels"]] == [new]
+
+
+def test_since_misses_nothing_while_posts_are_in_flight(environment, people, workspace):
+    """Commits may become visible out of order; a client that applies every delta must end with the truth."""
+    ann, bob = people
+    rooms = [workspace.channel(ann, bob) for _ in range(8)]
+    posters = [ann.at(url) for url in environment.urls * 2]
+
+    def post_everywhere(client):
+        for _ in range(10):
+            for room in rooms:
+                client.post(room)
+
+    threads = [threading.Thread(target=post_everywhere, args=(client,)) for client in posters]
+    known, token = {}, ""
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        token = apply(known, sync(bob, **({"since": token} if token else {})))
+    for thread in threads:
+        thread.join()
+    wait_until(lambda: caught_up(bob, known, token), what="the deltas to add up")
+    assert known == {room: 40 for room in rooms}
+
+
+def apply(known, reply):
+    known.update({e["id"]: e["unread_count"] for e in reply["channels"]})
+    return reply["sync_token"]
+
+
+def caught_up(client, known, token):
+    apply(known, sync(client, since=token))
+    return set(known.values()) == {40}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 1000])
+def test_paging(people, workspace, limit):
+    ann, bob = people
+    rooms = {workspace.channel(ann, bob) for _ in range(5)}
+    whole = [e["id"] for e in sync(bob)["channels"]]
+    found, cursor = [], ""
+    while True:
+        reply = sync(bob, limit=limit, cursor=cursor)
+        assert len(reply["channels"]) <= limit
+        found += [e["id"] for e in reply["channels"]]
+        cursor = reply["response_metadata"]["next_cursor"]
+        if not cursor:
+            break
+    assert found == whole and set(found) == rooms
+
+
+@pytest.mark.parametrize("args, name, error", [
+    ({"limit": 0}, "limit", "invalid_limit"), ({"limit": 1001}, "limit", "invalid_limit"),
+    ({"limit": "x"}, "limit", "invalid_limit"), ({"cursor": "*"}, "cursor", "invalid_cursor"),
+    ({"since": "nonsense"}, "since", "invalid_arguments"), ({"since": "*" * 2000}, "since", "invalid_arguments"),
+    ({"since": ["a"]}, "since", "invalid_arguments"), ({"types": "rooms"}, "types", "invalid_types"),
+])
+@pytest.mark.parametrize("method", ["unread.sync", "client.counts"])
+def test_bad_arguments(people, method, args, name, error):
+    assert name in people[0].fails(error, method, **args).messages
+
+
+def test_a_sync_token_of_someone_else_gives_nothing_away(people, workspace):
+    ann, bob = people
+    workspace.channel(ann, private=True)
+    token = sync(ann)["sync_token"]
+    reply = bob.call("unread.sync", since=token)
+    if reply["ok"]:
+        assert reply["channels"] == [] and reply["removed"] == []
+
+
+def test_types(people, workspace):
+    ann = people[0]
+    public, private = workspace.channel(ann), workspace.channel(ann, private=True)
+    assert {e["id"] for e in sync(ann, types="public_channel")["channels"]} == {public}
+    assert {e["id"] for e in sync(ann, types="private_channel")["channels"]} == {private}
+    assert sync(ann, types="im,mpim")["channels"] == []
+
+
+def test_client_counts_is_the_same_with_slacks_badges(people, workspace):
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    ann.post(channel)
+    settled(bob, channel, 1)
+    reply, counts = sync(bob), bob.ok("client.counts", thread_counts_by_channel=True)
+    assert counts["channels"][0]["history_invalid"] == NEVER
+    for name, value in entry(reply, channel).items():
+        assert entry(counts, channel)[name] == value
+    assert set(counts["channel_badges"]) >= {"channels", "dms", "app_dms", "thread_mentions", "thread_unreads"}
+    assert counts["alerts"] == {} and counts["saved"]["uncompleted_count"] == 0
+    assert counts["threads"]["has_unreads"] is False
+
+
+def test_both_instances_say_the_same(environment, people, workspace):
+    ann, bob = people
+    rooms = [workspace.channel(ann, bob) for _ in range(3)]
+    for room in rooms:
+        ann.post(room)
+    settled(bob, rooms[-1], 1)
+    here = settled(bob, rooms[0], 1)["channels"]
+    assert wait_until(lambda: sync(bob.at(environment.urls[1]))["channels"] == here)
+    token = sync(bob)["sync_token"]
+    assert sync(bob.at(environment.urls[1]), since=token)["full"] is False

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The WebSocket protocol itself: handshakes of real clients, broken frames, PINGs."""
+
+import json
+
+import pytest
+
+from tests.support.raw import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, RawConnection, RawWebSocket, request
+from tests.support.wait import wait_until
+
+
+@pytest.fixture
+def ann(workspace):
+    return workspace.user()
+
+
+@pytest.fixture
+def ws(ann):
+    """A raw socket past its hello."""
+    with RawWebSocket(ann.ok("rtm.connect")["url"]) as raw:
+        assert raw.handshake.status == 101
+        assert json.loads(raw.read_until(TEXT)) == {"type": "hello"}
+        yield raw
+
+
+def ping(raw, number=1):
+    """Sends an application's ping and waits for its pong: the connection still works."""
+    raw.send_frame(TEXT, json.dumps({"id": number, "type": "ping"}).encode())
+    wait_until(lambda: json.loads(raw.read_until(TEXT)).get("reply_to") == number)
+
+
+@pytest.mark.parametrize("suffix, host, headers", [
+    ("", None, []), ("?", None, []), ("?", "127.0.0.1", []), ("?batch_presence_aware=1", None, []),
+    ("", None, ["Origin: https://api.slack.com"]), ("", None, ["Origin: null"]),
+    ("", None, ["Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits"]),
+    ("", None, ["Sec-WebSocket-Protocol: chat"]),
+])
+def test_handshakes(ann, suffix, host, headers):
+    with RawWebSocket(ann.ok("rtm.connect")["url"], suffix, host, headers) as raw:
+        assert raw.handshake.status == 101
+        assert raw.handshake.headers["upgrade"].lower() == "websocket"
+        assert "sec-websocket-extensions" not in raw.handshake.headers
+        assert json.loads(raw.read_until(TEXT)) == {"type": "hello"}
+        ping(raw)
+
+
+def test_accept_key(ann):
+    """The example of RFC 6455, in lower case header names, in pieces."""
+    path = "/rtm/" + ann.ok("rtm.connect")["url"].split("/rtm/")[1]
+    with RawConnection(ann.url) as raw:
+        head = (f"GET {path} HTTP/1.1\r\nhost: x\r\nupgrade: WebSocket\r\nconnection: keep-alive, upgrade\r\n"
+                "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n")
+        for start in range(0, len(head), 7):
+            raw.send(head[start:start + 7])
+        reply = raw.reply(head_only=True)
+        assert reply.status == 101
+        assert reply.headers["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+
+
+@pytest.mark.parametrize("drop", ["Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version"])
+def test_incomplete_handshakes_are_refused(ann, drop):
+    path = "/rtm/" + ann.ok("rtm.connect")["url"].split("/rtm/")[1]
+    headers = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+               "Sec-WebSocket-Version": "13"}
+    del headers[drop]
+    with RawConnection(ann.url) as raw:
+        raw.send(request("GET", path, headers=[f"{name}: {value}" for name, value in headers.items()]))
+        assert 400 <= raw.reply(head_only=True).status < 500
+
+
+def test_upgrade_on_a_connection_that_was_used_before(ann):
+    """As a proxy does that keeps connections."""
+    path = "/rtm/" + ann.ok("rtm.connect")["url"].split("/rtm/")[1]
+    with RawConnection(ann.url) as raw:
+        raw.send(request("POST", "/api/auth.test", ann.token))
+        assert raw.reply().json["ok"] is True
+        raw.send(request("GET", path, headers=["Upgrade: websocket", "Connection: Upgrade",
+                                               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+                                               "Sec-WebSocket-Version: 13"]))
+        assert raw.reply(head_only=True).status == 101
+        first, size = raw.read(2)
+        assert first == 0x81 and json.loads(raw.read(size)) == {"type": "hello"}
+
+
+@pytest.mark.parametrize("payload", [b"", b"x", b"uuid-1:1700000000.123", bytes(range(125))])
+def test_ping_is_echoed(ws, payload):
+    ws.send_frame(PING, payload)
+    assert ws.read_until(PONG) == payload
+
+
+def test_server_pings_within_10_seconds_with_a_payload(workspace, sockets):
+    sockets_of_ann = sockets(workspace.user())
+    wait_until(lambda: sockets_of_ann.pings, timeout=11, interval=0.1)
+    assert all(payload for payload in sockets_of_ann.pings)
+
+
+def test_fragmented_client_frames(ws, ann, workspace):
+    channel = workspace.channel(ann)
+    text = json.dumps({"id": 1, "type": "message", "channel": channel, "text": "h\u00e9 in pieces"},
+                      ensure_ascii=False).encode()
+    pieces = [text[i:i + 5] for i in range(0, len(text), 5)]
+    for i, piece in enumerate(pieces):
+        ws.send_frame(TEXT if i == 0 else CONTINUATION, piece, final=i == len(pieces) - 1)
+        if i == 2:
+            ws.send_frame(PING, b"between")
+    assert ws.read_until(PONG) == b"between"
+    wait_until(lambda: json.loads(ws.read_until(TEXT)).get("reply_to") == 1)
+    assert ann.history(channel)[0]["text"] == "h\u00e9 in pieces"
+
+
+def test_frames_byte_by_byte(ws):
+    data = json.dumps({"id": 1, "type": "ping"}).encode()
+    frame = bytes([0x81, 0x80 | len(data), 0, 0, 0, 0]) + data
+    for i in range(len(frame)):
+        ws.send(frame[i:i + 1])
+    wait_until(lambda: json.loads(ws.read_until(TEXT)).get("reply_to") == 1)
+
+
+def test_unmasked_frame(ws):
+    ws.send_frame(TEXT, b'{"id":1,"type":"ping"}', masked=False)
+    assert ws.close_code() == 1002
+
+
+@pytest.mark.parametrize("length", [4 << 20, 1 << 40, (1 << 63) - 1])
+def test_too_large_frame(ws, length):
+    ws.send_frame(TEXT, b"x" * 1000, length=length)
+    assert ws.close_code() == 1009
+
+
+def test_too_large_message_in_fragments(ws):
+    try:
+        for i in range(512):
+            ws.send_frame(CONTINUATION if i else TEXT, b"x" * 16384, final=False)
+    except OSError:
+        pass  # closed in the middle
+    assert ws.close_code() == 1009
+
+
+@pytest.mark.parametrize("payload", [b"\xff\xfe", b'{"a":"\xc0\xaf"}', b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc3"])
+def test_bad_utf8(ws, payload):
+    ws.send_frame(TEXT, payload)
+    assert ws.close_code() == 1007
+
+
+@pytest.mark.parametrize("opcode", [0x3, 0x7, 0xB, 0xF])
+def test_reserved_opcodes(ws, opcode):
+    ws.send_frame(opcode, b"x")
+    assert ws.close_code() == 1002
+
+
+def test_reserved_bits(ws):
+    ws.send(bytes([0x81 | 0x40, 0x82, 0, 0, 0, 0]) + b"{}")
+    assert ws.close_code() == 1002
+
+
+@pytest.mark.parametrize("send", [
+    lambda ws: ws.send_frame(PING, b"x" * 126), lambda ws: ws.send_frame(PING, b"x", final=False),
+    lambda ws: ws.send_frame(CONTINUATION, b"x"),
+], ids=["long-ping", "fragmented-ping", "continuation-of-nothing"])
+def test_protocol_errors(ws, send):
+    send(ws)
+    assert ws.close_code() == 1002
+
+
+def test_text_inside_a_fragmented_text(ws):
+    ws.send_frame(TEXT, b"{", final=False)
+    ws.send_frame(TEXT, b"{}")
+    assert ws.close_code() == 1002
+
+
+@pytest.mark.parametrize("payload", [b"", b"x", b"[]", b"5", b"{", b'{"type":5}', b"null", b"{" * 1000,
+                                     b'{"a":' + b"[" * 5000])
+def test_text_that_is_no_command(ws, payload):
+    """It is not worth a connection: an error frame, or silence."""
+    ws.send_frame(TEXT, payload)
+    ping(ws)
+
+
+def test_binary_frames(ws):
+    """Either refused with 1003 or passed over."""
+    ws.send_frame(BINARY, b"\x00\x01")
+    ws.send_frame(PING, b"still there")
+    while True:
+        opcode, payload = ws.read_frame()
+        if opcode == CLOSE:
+            assert payload[:2] == (1003).to_bytes(2, "big")
+            return
+        if opcode == PONG:
+            assert payload == b"still there"
+            return
+
+
+@pytest.mark.parametrize("payload, code", [(b"", None), ((1000).to_bytes(2, "big") + b"bye", 1000),
+                                           ((4321).to_bytes(2, "big"), 4321)])
+def test_close_handshake(ws, payload, code):
+    ws.send_frame(CLOSE, payload)
+    answer = ws.read_until(CLOSE)
+    assert code is None or int.from_bytes(answer[:2], "big") == code
+    ws.rest()
+
+
+@pytest.mark.parametrize("payload", [b"x", (999).to_bytes(2, "big"), (1005).to_bytes(2, "big"),
+                                     (1000).to_bytes(2, "big") + b"\xff"])
+def test_bad_close_frames(ws, payload):
+    ws.send_frame(CLOSE, payload)
+    assert ws.close_code() in (1002, 1007)
+
+
+def test_half_open_connections_do_not_keep_others(ann, workspace):
+    with RawWebSocket(ann.ok("rtm.connect")["url"]) as raw:
+        raw.half_close()
+        assert workspace.user().ok("auth.test")
