@@ -112,8 +112,8 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
            r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users,
            a.posts
     FROM outbox o
-    CROSS JOIN LATERAL unnest(o.channels, o.seqs, o.tss, o.kinds, o.users) WITH ORDINALITY
-        AS e (channel, seq, ts, kind, about, n)
+    CROSS JOIN LATERAL unnest(o.channels, o.seqs, o.tss, o.kinds, o.users)
+        AS e (channel, seq, ts, kind, about)
     JOIN channels c ON c.id = e.channel
     LEFT JOIN changes h ON h.channel_id = e.channel AND h.seq = e.seq AND e.kind IN ('edit', 'delete')
     LEFT JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = e.about
@@ -122,7 +122,7 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     LEFT JOIN message_rows r ON r.channel_id = e.channel AND r.ts = e.ts AND e.kind <> 'mark'
     LEFT JOIN channel_posters a ON a.channel_id = e.channel AND a.user_id = r.user_id
     WHERE o.id = ANY (ids)
-    ORDER BY o.created, o.id, e.n
+    ORDER BY o.created, o.id, e.channel, e.seq
 $$;
 
 -- Rows that nobody finished within `age_ms`: their writer died, or could not relay them.

@@ -4,51 +4,48 @@
 -- Commits one batch of posts and answers one row an item. Channels are locked in the order of their ids, so that two
 -- writers never deadlock; everything after the lock sees what was committed before it. An item that may not be posted
 -- gets an `error` and leaves no trace; 'retry' says: the same key is earlier in this very batch, ask again after it.
--- Items with `digest` are safe to repeat: key and author are looked up, and the first message is answered.
+-- Items with a `key` are safe to repeat: the first message of that key is answered.
+-- Only nested loops over indexes are ever right here, also while the tables are too young to have statistics.
 CREATE FUNCTION post_batch(batch_id text, items integer[], workspaces text[], channel_ids text[], authors text[], bodies text[],
                            extras text[], threads_ts bigint[], broadcasts boolean[], keys text[], digests text[],
-                           client_msg_ids text[])
+                           client_msg_ids text[], has_replies boolean)
 RETURNS TABLE (item integer, error text, ts bigint, seq bigint, ord bigint, posts bigint, is_private boolean,
                parent_user text, is_duplicate boolean)
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE plpgsql VOLATILE SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
 DECLARE
-    replies boolean := false;
+    now_us bigint;
 BEGIN
     PERFORM 1 FROM channels c WHERE c.id = ANY (channel_ids) ORDER BY c.id FOR NO KEY UPDATE;
+    now_us := clock_us();
     RETURN QUERY
-    WITH asked AS MATERIALIZED (
-        SELECT a.*, CASE WHEN a.key IS NULL THEN 1 ELSE row_number() OVER (PARTITION BY a.author, a.key ORDER BY a.item) END AS turn
-        FROM unnest(items, workspaces, channel_ids, authors, bodies, extras, threads_ts, broadcasts, keys, digests, client_msg_ids)
-            AS a (item, workspace, channel, author, body, extra, thread, broadcast, key, digest, client_msg_id)
-    ), checked AS MATERIALIZED (
-        SELECT a.*, c.seq AS head_seq, c.ord AS head_ord, c.last_ts, c.is_private, p.posts, r.user_id AS parent_user,
-               k.channel_id AS key_channel, k.ts AS key_ts, k.digest AS key_digest,
+    WITH checked AS MATERIALIZED (
+        SELECT a.*, c.seq AS head_seq, c.ord AS head_ord, c.last_ts, c.is_private, p.posts, r.user_id AS parent_user, k.ts AS key_ts,
+               a.thread IS NULL OR a.broadcast AS counted,
                CASE WHEN c.id IS NULL OR c.workspace_id <> a.workspace OR (c.is_private AND m.active IS NOT TRUE)
                         THEN 'channel_not_found'
-                    WHEN a.turn > 1 THEN 'retry'
-                    WHEN k.key IS NOT NULL AND (k.channel_id <> a.channel OR k.digest <> a.digest) THEN 'idempotency_key_reused'
-                    WHEN k.key IS NOT NULL THEN 'duplicate'
+                    WHEN k.ts IS NOT NULL AND (k.channel_id <> a.channel OR k.digest <> a.digest) THEN 'idempotency_key_reused'
+                    WHEN k.ts IS NOT NULL THEN 'duplicate'
                     WHEN m.active IS NOT TRUE THEN 'not_in_channel'
                     WHEN c.is_archived THEN 'is_archived'
-                    WHEN a.thread IS NOT NULL AND (r.ts IS NULL OR r.deleted OR r.thread_ts IS NOT NULL OR r.subtype IS NOT NULL)
+                    WHEN a.thread IS NOT NULL AND (r.ts IS NULL OR r.deleted OR r.thread_ts IS NOT NULL OR r.subtype LIKE 'channel\_%')
                         THEN 'thread_not_found'
+                    WHEN a.key IS NOT NULL AND row_number() OVER (PARTITION BY a.author, a.key ORDER BY a.item) > 1 THEN 'retry'
                END AS error
-        FROM asked a
+        FROM unnest(items, workspaces, channel_ids, authors, bodies, extras, threads_ts, broadcasts, keys, digests, client_msg_ids)
+            AS a (item, workspace, channel, author, body, extra, thread, broadcast, key, digest, client_msg_id)
         LEFT JOIN channels c ON c.id = a.channel
         LEFT JOIN channel_members m ON m.channel_id = a.channel AND m.user_id = a.author
         LEFT JOIN channel_posters p ON p.channel_id = a.channel AND p.user_id = a.author
         LEFT JOIN message_keys k ON k.user_id = a.author AND k.key = a.key
         LEFT JOIN messages r ON r.channel_id = a.channel AND r.ts = a.thread
     ), numbered AS MATERIALIZED (
-        SELECT g.*, greatest(clock_us(), g.last_ts) + g.turn_in_channel AS ts, g.head_seq + g.turn_in_channel AS seq,
-               g.head_ord + g.counted_before AS ord, coalesce(g.posts, 0) + g.own_before AS author_posts
-        FROM (SELECT o.*, o.thread IS NULL OR o.broadcast AS counted,
-                     row_number() OVER in_channel AS turn_in_channel,
-                     count(*) FILTER (WHERE o.thread IS NULL OR o.broadcast) OVER in_channel AS counted_before,
-                     count(*) FILTER (WHERE o.thread IS NULL OR o.broadcast) OVER by_author AS own_before
-              FROM checked o WHERE o.error IS NULL
-              WINDOW in_channel AS (PARTITION BY o.channel ORDER BY o.item),
-                     by_author AS (PARTITION BY o.channel, o.author ORDER BY o.item)) g
+        SELECT o.*, greatest(now_us, o.last_ts) + count(*) OVER in_channel AS ts, o.head_seq + count(*) OVER in_channel AS seq,
+               o.head_ord + count(*) FILTER (WHERE o.counted) OVER in_channel AS ord,
+               coalesce(o.posts, 0) + count(*) FILTER (WHERE o.counted) OVER by_author AS author_posts,
+               o.counted AND count(*) FILTER (WHERE o.counted) OVER in_channel = count(*) FILTER (WHERE o.counted) OVER all_channel AS is_last
+        FROM checked o WHERE o.error IS NULL
+        WINDOW all_channel AS (PARTITION BY o.channel), in_channel AS (PARTITION BY o.channel ORDER BY o.item),
+               by_author AS (PARTITION BY o.channel, o.author ORDER BY o.item)
     ), inserted AS (
         INSERT INTO messages (channel_id, ts, seq, ord, user_id, author_posts, counted, broadcast, thread_ts, subtype, body, extra,
                               client_msg_id)
@@ -58,10 +55,9 @@ BEGIN
     ), heads AS (
         UPDATE channels c SET seq = h.seq, ord = h.ord, last_ts = h.ts, changed = pg_current_xact_id(),
             updated_ts = coalesce(h.counted_ts, c.updated_ts), latest_ts = coalesce(h.counted_ts, c.latest_ts),
-            latest_user = coalesce(h.last.author, c.latest_user),
-            latest_preview = CASE WHEN h.last IS NULL THEN c.latest_preview ELSE preview((h.last).body) END
+            latest_user = coalesce(h.author, c.latest_user), latest_preview = coalesce(h.preview, c.latest_preview)
         FROM (SELECT n.channel, max(n.seq) AS seq, max(n.ord) AS ord, max(n.ts) AS ts, max(n.ts) FILTER (WHERE n.counted) AS counted_ts,
-                     (array_agg(n ORDER BY n.seq DESC) FILTER (WHERE n.counted))[1] AS last
+                     max(n.author) FILTER (WHERE n.is_last) AS author, max(preview(n.body)) FILTER (WHERE n.is_last) AS preview
               FROM numbered n GROUP BY n.channel) h
         WHERE c.id = h.channel
     ), posters AS (
@@ -72,19 +68,16 @@ BEGIN
         INSERT INTO message_keys (user_id, key, channel_id, ts, digest)
         SELECT n.author, n.key, n.channel, n.ts, n.digest FROM numbered n WHERE n.key IS NOT NULL
     ), told AS (
-        INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
-        SELECT batch_id, array_agg(n.channel ORDER BY n.item), array_agg(n.seq ORDER BY n.item), array_agg(n.ts ORDER BY n.item),
-               array_agg('post'::text), array_agg(n.author ORDER BY n.item)
+        INSERT INTO outbox (id, items, channels, seqs, tss, kinds, users)
+        SELECT batch_id, array_agg(n.item), array_agg(n.channel), array_agg(n.seq), array_agg(n.ts), array_agg('post'::text),
+               array_agg(n.author)
         FROM numbered n HAVING count(*) > 0
     )
-    SELECT k.item, NULLIF(k.error, 'duplicate'), coalesce(n.ts, k.key_ts), n.seq, n.ord, n.author_posts, k.is_private,
-           k.parent_user, k.error IS NOT DISTINCT FROM 'duplicate'
-    FROM checked k LEFT JOIN numbered n ON n.item = k.item;
-
-    FOR i IN 1 .. coalesce(array_length(threads_ts, 1), 0) LOOP
-        replies := replies OR threads_ts[i] IS NOT NULL;
-    END LOOP;
-    IF replies THEN
+    SELECT n.item, NULL::text, n.ts, n.seq, n.ord, n.author_posts, n.is_private, n.parent_user, false FROM numbered n
+    UNION ALL
+    SELECT k.item, NULLIF(k.error, 'duplicate'), k.key_ts, NULL, NULL, NULL, k.is_private, NULL, k.error = 'duplicate'
+    FROM checked k WHERE k.error IS NOT NULL;
+    IF has_replies THEN
         PERFORM threads_refresh(o.channels, o.tss) FROM outbox o WHERE o.id = batch_id;
     END IF;
 END $$;
@@ -105,12 +98,13 @@ CREATE FUNCTION threads_refresh(channel_ids text[], tss bigint[]) RETURNS void L
 $$;
 
 -- What a batch committed, for a writer that lost the answer: waits until the transaction that held the batch's channels is
--- over, then answers from the batch's outbox row, if it is there.
-CREATE FUNCTION post_batch_found(batch_id text, channel_ids text[]) RETURNS TABLE (committed boolean)
+-- over, then answers from the batch's outbox row. No rows: it was not committed. Items that are not in it left no trace.
+CREATE FUNCTION post_batch_find(batch_id text, channel_ids text[]) RETURNS TABLE (item integer, ts bigint, seq bigint)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM 1 FROM channels c WHERE c.id = ANY (channel_ids) ORDER BY c.id FOR NO KEY UPDATE;
-    RETURN QUERY SELECT EXISTS (SELECT 1 FROM outbox o WHERE o.id = batch_id);
+    RETURN QUERY SELECT e.item, e.ts, e.seq FROM outbox o CROSS JOIN LATERAL unnest(o.items, o.tss, o.seqs) AS e (item, ts, seq)
+                 WHERE o.id = batch_id;
 END $$;
 
 -- What a writer needs to change a message: the channel locked, the message found, or an error.

@@ -1,0 +1,146 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Read positions and what they leave unread; history.
+
+-- Why a user may not read a channel; NULL when they may. What one may not see answers as what does not exist.
+CREATE FUNCTION channel_refusal(workspace text, caller text, channel text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN c.id IS NULL OR (c.is_private AND m.active IS NOT TRUE) THEN 'channel_not_found'
+                WHEN m.active IS NOT TRUE THEN 'not_in_channel' END
+    FROM (SELECT 1) one
+    LEFT JOIN channels c ON c.id = channel AND c.workspace_id = workspace
+    LEFT JOIN channel_members m ON m.channel_id = channel AND m.user_id = caller
+$$;
+
+-- Counted messages after `cursor_ord` that others wrote and that were deleted since.
+CREATE FUNCTION deleted_after(channel text, caller text, cursor_ord bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT count(*) FROM messages d
+    WHERE d.channel_id = channel AND d.deleted AND d.counted AND d.ord > cursor_ord AND d.user_id <> caller
+$$;
+
+-- Everything about one member's unread state: the truth, that Redis is a copy of.
+-- unread = head.ord - cursor.ord - own posts after the cursor - deleted posts of others after the cursor
+CREATE VIEW unread_rows AS
+    SELECT m.channel_id, m.user_id, c.workspace_id, m.epoch, m.ts, m.seq, m.ord, m.own, coalesce(p.posts, 0) AS posts, m.member_seq,
+           m.muted, c.seq AS head_seq, c.ord AS head_ord, c.updated_ts, c.latest_ts, c.latest_user, c.latest_preview,
+           greatest(0, c.ord - m.ord - (coalesce(p.posts, 0) - m.own)
+                       - CASE WHEN c.deleted_ord > m.ord THEN deleted_after(c.id, m.user_id, m.ord) ELSE 0 END) AS unread,
+           m.active, m.changed AS member_changed, c.changed AS channel_changed, c.name, c.is_private, c.is_archived
+    FROM channel_members m
+    JOIN channels c ON c.id = m.channel_id
+    LEFT JOIN channel_posters p ON p.channel_id = m.channel_id AND p.user_id = m.user_id;
+
+-- How many of the caller's counted posts lie at or before ts `target`, knowing that `known` lie at or before `from_ts`.
+CREATE FUNCTION own_before(channel text, caller text, from_ts bigint, known bigint, target bigint) RETURNS bigint
+LANGUAGE sql STABLE AS $$
+    SELECT coalesce((SELECT m.author_posts FROM messages m
+                     WHERE m.channel_id = channel AND m.ts > from_ts AND m.ts <= target AND m.user_id = caller AND m.counted
+                     ORDER BY m.ts DESC LIMIT 1), known)
+$$;
+
+-- Commits one batch of marks. A cursor only ever moves forward within its epoch; a `ts` between messages means the last one
+-- before it, past the head the head; a mark that names another epoch than today's changes nothing.
+CREATE FUNCTION mark_batch(outbox_id text, items integer[], workspaces text[], callers text[], channel_ids text[], tss bigint[],
+                           epochs bigint[])
+RETURNS TABLE (item integer, error text, changed boolean) LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM 1 FROM channel_members m JOIN (SELECT DISTINCT * FROM unnest(channel_ids, callers)) AS a (channel, caller)
+        ON m.channel_id = a.channel AND m.user_id = a.caller
+    ORDER BY m.channel_id, m.user_id FOR NO KEY UPDATE OF m;
+    RETURN QUERY
+    WITH asked AS MATERIALIZED (
+        SELECT a.item, a.caller, a.channel, a.ts AS asked_ts, m.epoch, m.ts, m.ord, m.own, c.ord AS head_ord, coalesce(p.posts, 0) AS posts,
+               a.epoch IS NULL OR a.epoch = m.epoch AS timely,
+               CASE WHEN c.id IS NULL OR c.workspace_id <> a.workspace OR (c.is_private AND m.active IS NOT TRUE)
+                        THEN 'channel_not_found'
+                    WHEN m.active IS NOT TRUE THEN 'not_in_channel' END AS error
+        FROM unnest(items, workspaces, callers, channel_ids, tss, epochs) AS a (item, workspace, caller, channel, ts, epoch)
+        LEFT JOIN channels c ON c.id = a.channel
+        LEFT JOIN channel_members m ON m.channel_id = a.channel AND m.user_id = a.caller
+        LEFT JOIN channel_posters p ON p.channel_id = a.channel AND p.user_id = a.caller
+    ), furthest AS MATERIALIZED (
+        SELECT DISTINCT ON (a.channel, a.caller) a.channel, a.caller, a.ts AS from_ts, a.own, a.posts, a.head_ord, t.ts, t.seq, t.ord
+        FROM asked a CROSS JOIN LATERAL (
+            SELECT r.ts, r.seq, r.ord FROM messages r WHERE r.channel_id = a.channel AND r.ts <= a.asked_ts ORDER BY r.ts DESC LIMIT 1) t
+        WHERE a.error IS NULL AND a.timely AND t.ts > a.ts
+        ORDER BY a.channel, a.caller, t.ts DESC
+    ), moved AS (
+        UPDATE channel_members m SET ts = f.ts, seq = f.seq, ord = f.ord, changed = pg_current_xact_id(),
+            own = CASE WHEN f.ord = f.head_ord THEN f.posts WHEN f.posts = f.own THEN f.own
+                       ELSE own_before(f.channel, f.caller, f.from_ts, f.own, f.ts) END
+        FROM furthest f WHERE m.channel_id = f.channel AND m.user_id = f.caller
+        RETURNING m.channel_id, m.user_id, m.ts, m.seq
+    ), told AS (
+        INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
+        SELECT mark_batch.outbox_id, array_agg(m.channel_id), array_agg(m.seq), array_agg(m.ts), array_agg('mark'::text), array_agg(m.user_id)
+        FROM moved m HAVING count(*) > 0
+    )
+    SELECT a.item, a.error, m.ts IS NOT NULL FROM asked a LEFT JOIN moved m ON m.channel_id = a.channel AND m.user_id = a.caller;
+END $$;
+
+-- `message_ts` and all after it are unread again: a new epoch, the cursor on the message before.
+CREATE FUNCTION mark_unread(outbox_id text, workspace text, caller text, channel text, message_ts bigint)
+RETURNS TABLE (error text) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    refusal text := channel_refusal(workspace, caller, channel);
+    before record;
+    cursor_ts bigint;
+BEGIN
+    IF refusal IS NOT NULL THEN
+        RETURN QUERY SELECT refusal;
+        RETURN;
+    END IF;
+    PERFORM 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller FOR NO KEY UPDATE;
+    SELECT r.ts, r.seq, r.ord INTO before FROM messages r
+    WHERE r.channel_id = channel AND r.ts < message_ts ORDER BY r.ts DESC LIMIT 1;
+    cursor_ts := coalesce(before.ts, 0);
+    UPDATE channel_members m SET epoch = m.epoch + 1, ts = cursor_ts, seq = coalesce(before.seq, 0), ord = coalesce(before.ord, 0),
+        own = coalesce((SELECT p.posts FROM channel_posters p WHERE p.channel_id = channel AND p.user_id = caller), 0)
+              - (SELECT count(*) FROM messages r WHERE r.channel_id = channel AND r.ts > cursor_ts AND r.user_id = caller AND r.counted),
+        changed = pg_current_xact_id()
+    WHERE m.channel_id = channel AND m.user_id = caller;
+    PERFORM outbox_put(outbox_id, channel, coalesce(before.seq, 0), cursor_ts, 'mark', caller);
+    RETURN QUERY SELECT NULL::text;
+END $$;
+
+-- The channel object of Slack's API, but for what depends on read state.
+CREATE FUNCTION channel_object(c channels, caller text) RETURNS json LANGUAGE sql STABLE AS $$
+    SELECT json_build_object(
+        'id', c.id, 'name', c.name, 'name_normalized', c.name, 'is_channel', NOT c.is_private, 'is_group', c.is_private,
+        'is_im', false, 'is_mpim', false, 'is_private', c.is_private, 'is_archived', c.is_archived, 'is_general', c.name = 'general',
+        'is_member', coalesce((SELECT m.active FROM channel_members m WHERE m.channel_id = c.id AND m.user_id = caller), false),
+        'is_shared', false, 'is_org_shared', false, 'is_ext_shared', false, 'is_pending_ext_shared', false, 'pending_shared', '[]'::json,
+        'created', c.created, 'updated', greatest(c.created * 1000, c.last_ts / 1000), 'creator', c.creator,
+        'context_team_id', c.workspace_id, 'unlinked', 0, 'shared_team_ids', '[]'::json, 'previous_names', '[]'::json, 'priority', 0,
+        'topic', json_build_object('value', c.topic, 'creator', '', 'last_set', 0),
+        'purpose', json_build_object('value', c.purpose, 'creator', '', 'last_set', 0),
+        'num_members', c.member_count, 'strategy', c.strategy)
+$$;
+
+-- A user's sidebar: unread first, then newest activity. The first columns are the same in each row (and come alone, with a NULL
+-- id, when there is nothing to list): a token for the next call, which names a snapshot before which everything is in this
+-- answer, and the totals over all channels. With `since`, only what may have changed after that token's snapshot.
+-- Page after page: from the row after (`after_unread`, `after_updated`, `after_id`).
+CREATE FUNCTION unread_sync(workspace text, caller text, since xid8, count integer, after_unread boolean, after_updated bigint,
+                            after_id text)
+RETURNS TABLE (token text, unread_channels bigint, unread_count bigint, muted_unread bigint, id text, name text, is_private boolean,
+               gone boolean, epoch bigint, ts bigint, seq bigint, updated bigint, latest_ts bigint, latest_user text, latest_preview text,
+               unread bigint, muted boolean)
+LANGUAGE sql STABLE AS $$
+    WITH rows AS MATERIALIZED (
+        SELECT r.channel_id, r.name, r.is_private, NOT r.active OR r.is_archived AS gone, r.epoch, r.ts, r.head_seq, r.updated_ts, r.latest_ts,
+               r.latest_user, r.latest_preview, r.unread, r.muted, r.unread > 0 AND NOT r.muted AS has_unread,
+               greatest(r.member_changed, r.channel_changed) AS changed
+        FROM unread_rows r WHERE r.user_id = caller AND r.workspace_id = workspace AND (since IS NOT NULL OR (r.active AND NOT r.is_archived))
+    ), totals AS (
+        SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS token, count(*) FILTER (WHERE has_unread) AS channels,
+               coalesce(sum(rows.unread) FILTER (WHERE has_unread), 0)::bigint AS unread,
+               coalesce(sum(rows.unread) FILTER (WHERE rows.muted), 0)::bigint AS muted
+        FROM rows WHERE NOT gone
+    )
+    SELECT t.token, t.channels, t.unread, t.muted, l.channel_id, l.name, l.is_private, l.gone, l.epoch, l.ts, l.head_seq, l.updated_ts,
+           l.latest_ts, l.latest_user, l.latest_preview, l.unread, l.muted
+    FROM totals t LEFT JOIN LATERAL (
+        SELECT * FROM rows r
+        WHERE (since IS NULL OR r.changed >= since)
+          AND (after_id IS NULL OR (NOT r.has_unread, -r.updated_ts, r.channel_id) > (NOT after_unread, -after_updated, after_id COLLATE "C"))
+        ORDER BY NOT r.has_unread, -r.updated_ts, r.channel_id LIMIT count) l ON true
+$$;

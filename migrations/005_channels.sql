@@ -1,0 +1,201 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Channels and who is in them. Each method is one function and so one transaction. It answers `error` (NULL when done),
+-- `reply` (the members of the reply, as a JSON object) and whether it wrote the outbox row that it was given the id of.
+
+-- Makes `member` a member, who starts at the head. The caller holds the channel's row lock. False when already one.
+CREATE FUNCTION member_add(outbox_id text, channel text, member text, inviter text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    told record;
+    head channels;
+BEGIN
+    IF EXISTS (SELECT 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = member AND m.active) THEN
+        RETURN false;
+    END IF;
+    SELECT * INTO told FROM channel_notice(channel, member, 'channel_join', '<@' || member || '> has joined the channel',
+                                           CASE WHEN inviter <> member THEN json_build_object('inviter', inviter)::text END);
+    UPDATE channels c SET member_count = c.member_count + 1 WHERE c.id = channel RETURNING * INTO head;
+    INSERT INTO channel_members AS m (channel_id, user_id, member_seq, ts, seq, ord, own)
+    VALUES (channel, member, told.seq, told.ts, told.seq, head.ord,
+            coalesce((SELECT p.posts FROM channel_posters p WHERE p.channel_id = channel AND p.user_id = member), 0))
+    ON CONFLICT (channel_id, user_id) DO UPDATE SET active = true, member_seq = excluded.member_seq, joined_at = now(),
+        epoch = m.epoch + 1, ts = excluded.ts, seq = excluded.seq, ord = excluded.ord, own = excluded.own, muted = false,
+        notify = 'all', changed = pg_current_xact_id();
+    PERFORM outbox_put(outbox_id, channel, told.seq, told.ts, 'join', member);
+    RETURN true;
+END $$;
+
+-- Takes `member` out. The caller holds the channel's row lock. False when not in it.
+CREATE FUNCTION member_remove(outbox_id text, channel text, member text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    told record;
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = member AND m.active) THEN
+        RETURN false;
+    END IF;
+    SELECT * INTO told FROM channel_notice(channel, member, 'channel_leave', '<@' || member || '> has left the channel', NULL);
+    UPDATE channels c SET member_count = c.member_count - 1 WHERE c.id = channel;
+    UPDATE channel_members m SET active = false, member_seq = told.seq, changed = pg_current_xact_id()
+    WHERE m.channel_id = channel AND m.user_id = member;
+    PERFORM outbox_put(outbox_id, channel, told.seq, told.ts, 'leave', member);
+    RETURN true;
+END $$;
+
+-- Locks a channel that the caller may see. Error: channel_not_found.
+CREATE FUNCTION channel_lock(workspace text, caller text, channel text, OUT error text, OUT c channels, OUT is_member boolean)
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    SELECT * INTO c FROM channels ch WHERE ch.id = channel AND ch.workspace_id = workspace FOR NO KEY UPDATE;
+    is_member := coalesce((SELECT m.active FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller), false);
+    IF c.id IS NULL OR (c.is_private AND NOT is_member) THEN
+        error := 'channel_not_found';
+    END IF;
+END $$;
+
+CREATE FUNCTION channels_create(outbox_id text, workspace text, caller text, new_id text, channel_name text, private boolean)
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    INSERT INTO channels (id, workspace_id, name, is_private, creator) VALUES (new_id, workspace, channel_name, private, caller)
+    ON CONFLICT (workspace_id, name) DO NOTHING;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT 'name_taken', NULL::text, false;
+        RETURN;
+    END IF;
+    PERFORM outbox_put(outbox_id, new_id, 0, 0, 'created', caller);
+    PERFORM member_add(outbox_id, new_id, caller, caller);
+    RETURN QUERY SELECT NULL::text, json_build_object('channel', channel_object(c, caller))::text, true FROM channels c WHERE c.id = new_id;
+END $$;
+
+CREATE FUNCTION channels_join(outbox_id text, workspace text, caller text, channel text)
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    found record;
+    added boolean;
+BEGIN
+    SELECT * INTO found FROM channel_lock(workspace, caller, channel);
+    IF found.error IS NULL AND (found.c).is_archived THEN
+        found.error := 'is_archived';
+    END IF;
+    IF found.error IS NOT NULL THEN
+        RETURN QUERY SELECT found.error, NULL::text, false;
+        RETURN;
+    END IF;
+    added := member_add(outbox_id, channel, caller, caller);
+    RETURN QUERY SELECT NULL::text, CASE WHEN added THEN json_build_object('channel', channel_object(c, caller))
+        ELSE json_build_object('channel', channel_object(c, caller), 'warning', 'already_in_channel',
+                               'response_metadata', json_build_object('warnings', json_build_array('already_in_channel'))) END::text, added
+    FROM channels c WHERE c.id = channel;
+END $$;
+
+CREATE FUNCTION channels_leave(outbox_id text, workspace text, caller text, channel text)
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    found record;
+    removed boolean;
+BEGIN
+    SELECT * INTO found FROM channel_lock(workspace, caller, channel);
+    IF found.error IS NULL AND (found.c).is_archived THEN
+        found.error := 'is_archived';
+    END IF;
+    IF found.error IS NOT NULL THEN
+        RETURN QUERY SELECT found.error, NULL::text, false;
+        RETURN;
+    END IF;
+    removed := member_remove(outbox_id, channel, caller);
+    RETURN QUERY SELECT NULL::text, CASE WHEN removed THEN '{}' ELSE '{"not_in_channel":true}' END, removed;
+END $$;
+
+-- All or none: when one of `invited` cannot be, nobody is added and `errors` tells of each.
+CREATE FUNCTION channels_invite(outbox_id text, workspace text, caller text, channel text, invited text[])
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    found record;
+    refused json;
+    first_error text;
+    invitee text;
+BEGIN
+    SELECT * INTO found FROM channel_lock(workspace, caller, channel);
+    IF found.error IS NULL AND NOT found.is_member THEN
+        found.error := 'not_in_channel';
+    ELSIF found.error IS NULL AND (found.c).is_archived THEN
+        found.error := 'is_archived';
+    END IF;
+    IF found.error IS NOT NULL THEN
+        RETURN QUERY SELECT found.error, NULL::text, false;
+        RETURN;
+    END IF;
+    SELECT json_agg(json_build_object('user', e.id, 'ok', false, 'error', e.error)), min(e.error) INTO refused, first_error
+    FROM (SELECT i.id, CASE WHEN i.id = caller THEN 'cant_invite_self' WHEN u.id IS NULL THEN 'user_not_found'
+                            WHEN m.active THEN 'already_in_channel' END AS error
+          FROM unnest(invited) AS i (id)
+          LEFT JOIN users u ON u.id = i.id AND u.workspace_id = workspace AND u.active
+          LEFT JOIN channel_members m ON m.channel_id = channel AND m.user_id = i.id) e
+    WHERE e.error IS NOT NULL;
+    IF refused IS NOT NULL THEN
+        RETURN QUERY SELECT first_error, json_build_object('errors', refused)::text, false;
+        RETURN;
+    END IF;
+    FOREACH invitee IN ARRAY invited LOOP
+        PERFORM member_add(outbox_id, channel, invitee, caller);
+    END LOOP;
+    RETURN QUERY SELECT NULL::text, json_build_object('channel', channel_object(c, caller))::text, true FROM channels c WHERE c.id = channel;
+END $$;
+
+CREATE FUNCTION channels_kick(outbox_id text, workspace text, caller text, is_admin boolean, channel text, kicked text)
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    found record;
+BEGIN
+    SELECT * INTO found FROM channel_lock(workspace, caller, channel);
+    IF found.error IS NULL THEN
+        found.error := CASE
+            WHEN NOT found.is_member THEN 'not_in_channel'
+            WHEN (found.c).is_archived THEN 'is_archived'
+            WHEN kicked = caller THEN 'cant_kick_self'
+            WHEN NOT EXISTS (SELECT 1 FROM users u WHERE u.id = kicked AND u.workspace_id = workspace) THEN 'user_not_found'
+            WHEN NOT is_admin AND (found.c).creator <> caller THEN 'restricted_action'
+            WHEN NOT member_remove(outbox_id, channel, kicked) THEN 'not_in_channel' END;
+    END IF;
+    RETURN QUERY SELECT found.error, CASE WHEN found.error IS NULL THEN '{"errors":{}}' END, found.error IS NULL;
+END $$;
+
+CREATE FUNCTION channels_archive(outbox_id text, workspace text, caller text, is_admin boolean, channel text)
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    found record;
+    event record;
+BEGIN
+    SELECT * INTO found FROM channel_lock(workspace, caller, channel);
+    IF found.error IS NULL THEN
+        found.error := CASE WHEN NOT found.is_member THEN 'not_in_channel' WHEN (found.c).is_archived THEN 'already_archived'
+                            WHEN NOT is_admin AND (found.c).creator <> caller THEN 'restricted_action' END;
+    END IF;
+    IF found.error IS NOT NULL THEN
+        RETURN QUERY SELECT found.error, NULL::text, false;
+        RETURN;
+    END IF;
+    SELECT * INTO event FROM channel_notice(channel, caller, 'channel_archive', '<@' || caller || '> archived the channel', NULL);
+    UPDATE channels c SET is_archived = true WHERE c.id = channel;
+    PERFORM outbox_put(outbox_id, channel, event.seq, event.ts, 'archive', caller);
+    RETURN QUERY SELECT NULL::text, '{}', true;
+END $$;
+
+-- Public channels and, where `private` is asked for, the caller's private ones, after id `after`, at most `count`.
+CREATE FUNCTION channels_list(workspace text, caller text, public boolean, private boolean, exclude_archived boolean, after text, count integer)
+RETURNS TABLE (id text, object text) LANGUAGE sql STABLE AS $$
+    SELECT c.id, channel_object(c, caller)::text FROM channels c
+    WHERE c.workspace_id = workspace AND c.id > after COLLATE "C" AND NOT (exclude_archived AND c.is_archived)
+      AND CASE WHEN c.is_private THEN private AND EXISTS (SELECT 1 FROM channel_members m
+                                                          WHERE m.channel_id = c.id AND m.user_id = caller AND m.active)
+               ELSE public END
+    ORDER BY c.id LIMIT count
+$$;
+
+-- The first row's `error` tells why the list may not be seen.
+CREATE FUNCTION channels_members(workspace text, caller text, channel text, after text, count integer)
+RETURNS TABLE (error text, id text) LANGUAGE sql STABLE AS $$
+    SELECT refused.error, listed.id
+    FROM (SELECT NULLIF(channel_refusal(workspace, caller, channel), 'not_in_channel') AS error) refused
+    LEFT JOIN LATERAL (SELECT m.user_id AS id FROM channel_members m
+                       WHERE refused.error IS NULL AND m.channel_id = channel AND m.active AND m.user_id > after COLLATE "C"
+                       ORDER BY m.user_id LIMIT count) listed ON true
+$$;

@@ -1,0 +1,107 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Workspaces, users, tokens, apps.
+
+CREATE FUNCTION user_object(u users) RETURNS json LANGUAGE sql STABLE AS $$
+    SELECT json_build_object(
+        'id', u.id, 'team_id', u.workspace_id, 'name', u.name, 'deleted', NOT u.active, 'color', '9f69e7', 'real_name', u.real_name,
+        'tz', 'Etc/UTC', 'tz_label', 'Coordinated Universal Time', 'tz_offset', 0,
+        'profile', json_strip_nulls(json_build_object(
+            'real_name', u.real_name, 'real_name_normalized', u.real_name, 'display_name', u.name, 'display_name_normalized', u.name,
+            'email', u.email, 'team', u.workspace_id, 'status_text', '', 'status_emoji', '', 'status_expiration', 0,
+            'avatar_hash', '', 'bot_id', u.bot_id)),
+        'is_admin', u.is_admin, 'is_owner', u.is_admin, 'is_primary_owner', false, 'is_restricted', false, 'is_ultra_restricted', false,
+        'is_bot', u.bot_id IS NOT NULL, 'is_app_user', false, 'updated', u.updated)
+$$;
+
+-- A bot's object has its bot_id at the top too.
+CREATE FUNCTION user_reply(u users) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN u.bot_id IS NULL THEN user_object(u)::text
+                ELSE (user_object(u)::jsonb || jsonb_build_object('bot_id', u.bot_id))::text END
+$$;
+
+CREATE FUNCTION workspaces_create(new_id text, admin_id text, token_id text, token_digest text, workspace_name text, workspace_domain text)
+RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    INSERT INTO workspaces (id, name, domain) VALUES (new_id, workspace_name, workspace_domain) ON CONFLICT (domain) DO NOTHING;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT 'name_taken', NULL::text;
+        RETURN;
+    END IF;
+    INSERT INTO users (id, workspace_id, name, real_name, is_admin) VALUES (admin_id, new_id, 'admin', 'Administrator', true);
+    INSERT INTO tokens (id, digest, workspace_id, user_id, type) VALUES (token_id, token_digest, new_id, admin_id, 'user');
+    RETURN QUERY SELECT NULL::text, json_build_object('workspace', json_build_object('id', new_id, 'name', workspace_name,
+                                                                                    'domain', workspace_domain))::text;
+END $$;
+
+CREATE FUNCTION users_create(workspace text, new_id text, new_bot_id text, user_name text, user_real_name text, user_email text, admin boolean)
+RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    INSERT INTO users (id, workspace_id, name, real_name, email, is_admin, bot_id)
+    VALUES (new_id, workspace, user_name, coalesce(user_real_name, user_name), user_email, admin, new_bot_id)
+    ON CONFLICT (workspace_id, name) DO NOTHING;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT 'name_taken', NULL::text;
+        RETURN;
+    END IF;
+    RETURN QUERY SELECT NULL::text, '{"user":' || user_reply(u) || '}' FROM users u WHERE u.id = new_id;
+END $$;
+
+CREATE FUNCTION users_set_active(workspace text, user_id text, now_active boolean) RETURNS TABLE (error text, reply text)
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    UPDATE users u SET active = now_active, updated = extract(epoch FROM now())::bigint WHERE u.id = user_id AND u.workspace_id = workspace;
+    RETURN QUERY SELECT CASE WHEN NOT FOUND THEN 'user_not_found' END, '{}'::text;
+END $$;
+
+-- `token_type` NULL: by the user.
+CREATE FUNCTION tokens_create(workspace text, owner text, token_id text, token_digest text, token_type text, token_scopes text,
+                              expires_in bigint, calls_a_minute integer)
+RETURNS TABLE (error text, type text, expires_at bigint) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    u users;
+BEGIN
+    SELECT * INTO u FROM users x WHERE x.id = owner AND x.workspace_id = workspace;
+    IF u.id IS NULL THEN
+        RETURN QUERY SELECT 'user_not_found', NULL::text, NULL::bigint;
+        RETURN;
+    END IF;
+    RETURN QUERY INSERT INTO tokens AS t (id, digest, workspace_id, user_id, type, scopes, expires_at, rate_limit)
+        VALUES (token_id, token_digest, workspace, owner, coalesce(token_type, CASE WHEN u.bot_id IS NULL THEN 'user' ELSE 'bot' END),
+                token_scopes, extract(epoch FROM now())::bigint + expires_in, calls_a_minute)
+        RETURNING NULL::text, t.type, t.expires_at;
+END $$;
+
+-- By id or by digest; one of the two is NULL.
+CREATE FUNCTION tokens_revoke(workspace text, token_id text, token_digest text) RETURNS TABLE (error text, reply text)
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    UPDATE tokens t SET revoked_at = coalesce(t.revoked_at, extract(epoch FROM now())::bigint)
+    WHERE t.workspace_id = workspace AND (t.id = token_id OR t.digest = token_digest);
+    RETURN QUERY SELECT CASE WHEN NOT FOUND THEN 'token_not_found' END, '{"revoked":true}'::text;
+END $$;
+
+CREATE FUNCTION tokens_list(workspace text, owner text) RETURNS TABLE (error text, reply text) LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM users u WHERE u.id = owner AND u.workspace_id = workspace) THEN 'user_not_found' END,
+           json_build_object('tokens', coalesce((
+               SELECT json_agg(json_strip_nulls(json_build_object('token_id', t.id, 'type', t.type, 'scopes', t.scopes, 'created', t.created,
+                                                                  'expires_at', t.expires_at, 'last_used', t.last_used)) ORDER BY t.created, t.id)
+               FROM tokens t WHERE t.user_id = owner AND t.workspace_id = workspace AND t.revoked_at IS NULL), '[]'::json))::text
+$$;
+
+CREATE FUNCTION apps_create(workspace text, new_id text, app_name text, bot text, secret text, url text, token_id text, token_digest text)
+RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM users u WHERE u.id = bot AND u.workspace_id = workspace AND u.bot_id IS NOT NULL) THEN
+        RETURN QUERY SELECT 'user_not_found', NULL::text;
+        RETURN;
+    END IF;
+    INSERT INTO apps (id, workspace_id, name, bot_user_id, signing_secret, events_url) VALUES (new_id, workspace, app_name, bot, secret, url);
+    INSERT INTO tokens (id, digest, workspace_id, user_id, app_id, type) VALUES (token_id, token_digest, workspace, bot, new_id, 'app');
+    RETURN QUERY SELECT NULL::text, json_build_object('app', json_build_object('id', new_id, 'signing_secret', secret))::text;
+END $$;
+
+CREATE FUNCTION apps_delete(workspace text, app_id text) RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    DELETE FROM apps a WHERE a.id = app_id AND a.workspace_id = workspace;
+    RETURN QUERY SELECT CASE WHEN NOT FOUND THEN 'app_not_found' END, '{}'::text;
+END $$;
