@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group commit at its barest: what gathered while the last batch was under way goes as one prepared insert of arrays.
+// Group commit at its barest: what gathered while the last batch was under way goes as one prepared
+// insert of arrays.
 #ifndef TIDINGS_FLOOR_BATCH_H
 #define TIDINGS_FLOOR_BATCH_H
 
@@ -30,7 +31,8 @@ bool batch_writer_is_busy(const struct batch_writer *writer);
 // Sends the rows, which it copies, as one statement; not while one is under way.
 void batch_writer_send(struct batch_writer *writer, const struct batch_row *rows, size_t count);
 
-// Reads and writes what the socket is ready for; true once the batch under way is committed. Dies when it fails.
+// Reads and writes what the socket is ready for; true once the batch under way is committed. Dies
+// when it fails.
 bool batch_writer_step(struct batch_writer *writer);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands of tidings-floor. Each serves until SIGTERM.
+// The subcommands of tidings-floor. Each prints "ready" once it listens, and serves until SIGTERM.
 #ifndef TIDINGS_FLOOR_FLOOR_H
 #define TIDINGS_FLOOR_FLOOR_H
 
@@ -9,6 +9,9 @@
 
 // Set by SIGTERM and SIGINT.
 extern volatile sig_atomic_t floor_stopped;
+
+// Prints "ready".
+void floor_say_ready(void);
 
 // HTTP posts, stored: libmicrohttpd, jansson and libpq on one thread, and nothing else.
 void floor_posts(const struct tool_args *args);

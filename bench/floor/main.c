@@ -12,6 +12,12 @@ static void stop(int signal_number)
     floor_stopped = 1;
 }
 
+void floor_say_ready(void)
+{
+    puts("ready");
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     struct tool_args args = {.count = argc - 2, .values = argv + 2};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a durable post costs at the least with Tidings' libraries: one thread that parses the body with jansson, gathers,
-// inserts in one statement a round, and answers by hand. No token, no check, no head, no fan-out.
+// What a durable post costs at the least with Tidings' libraries: one thread that parses the body
+// with jansson, gathers, inserts in one statement a round, and answers by hand. No token, no check,
+// no head, no fan-out.
 #include "batch.h"
 #include "floor.h"
 
@@ -17,8 +18,10 @@
 #include <uthash.h>
 
 #define BATCH_MAX 1000
-#define BODY_MAX 4096
+#define BODY_MAX 1024
 #define REPLY_MAX (BODY_MAX + 512)
+#define CONNECTION_BYTES                                                                           \
+    4096 // libmicrohttpd clears so much after each request: its own 32 KB cost a microsecond
 #define TICK_MS 100 // libmicrohttpd looks at its listening socket again only when it is run
 
 struct channel {
@@ -29,7 +32,7 @@ struct channel {
 
 struct request {
     struct MHD_Connection *connection;
-    struct request *next; // in the queue of what waits for a batch
+    struct request *next; // in the queue of what waits for a batch, or of what is spare
     json_t *json;
     struct batch_row row;
     size_t body_len;
@@ -49,6 +52,8 @@ struct floor_server {
     struct batch_writer *writer;
     struct channel *channels;
     struct queue waiting;
+    struct request
+        *spare; // those of answered posts, the last used first: its memory is still in the cache
     struct request *under_way[BATCH_MAX];
     size_t under_way_count;
     int64_t last_ts;
@@ -106,8 +111,8 @@ static int64_t next_seq(struct floor_server *server, const char *id)
 
 static enum MHD_Result answer(struct request *request)
 {
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        request->reply_len, request->reply, MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(request->reply_len, request->reply, MHD_RESPMEM_PERSISTENT);
     enum MHD_Result result;
 
     MHD_add_response_header(response, "Content-Type", "application/json; charset=utf-8");
@@ -128,6 +133,20 @@ static void parse(struct floor_server *server, struct request *request)
     request->row.seq = next_seq(server, request->row.channel);
 }
 
+static struct request *request_take(struct floor_server *server, struct MHD_Connection *connection)
+{
+    struct request *request = server->spare;
+
+    if (request != NULL)
+        server->spare = request->next;
+    else
+        request = tool_alloc(1, sizeof(*request));
+    request->connection = connection;
+    request->json = NULL;
+    request->body_len = request->reply_len = 0;
+    return request;
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *data,
                                   size_t *data_len, void **state)
@@ -139,13 +158,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     (void)method;
     (void)version;
     if (request == NULL) {
-        request = malloc(sizeof(*request));
-        if (request == NULL)
-            return MHD_NO;
-        request->connection = connection;
-        request->json = NULL;
-        request->body_len = request->reply_len = 0;
-        *state = request;
+        *state = request_take(server, connection);
         return MHD_YES;
     }
     if (*data_len > 0) {
@@ -167,15 +180,16 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 static void on_completed(void *cls, struct MHD_Connection *connection, void **state,
                          enum MHD_RequestTerminationCode code)
 {
+    struct floor_server *server = cls;
     struct request *request = *state;
 
-    (void)cls;
     (void)connection;
     (void)code;
-    if (request != NULL)
-        json_decref(request->json);
-    free(request);
-    *state = NULL;
+    if (request == NULL)
+        return;
+    json_decref(request->json);
+    request->next = server->spare;
+    server->spare = request;
 }
 
 static void send_batch(struct floor_server *server)
@@ -256,12 +270,22 @@ static void watch_writer(struct floor_server *server)
     server->watches_writes = writes;
 }
 
+// 0 while libmicrohttpd has connections left to turn to: those that were resumed, for one.
+static int wait_ms(struct floor_server *server)
+{
+    MHD_UNSIGNED_LONG_LONG ms;
+
+    if (MHD_get_timeout(server->daemon, &ms) == MHD_YES && ms < TICK_MS)
+        return (int)ms;
+    return TICK_MS;
+}
+
 static void run_once(struct floor_server *server)
 {
     struct epoll_event events[2];
     bool writes;
     int writer_fd = batch_writer_socket(server->writer, &writes);
-    int count = epoll_wait(server->epoll, events, 2, TICK_MS);
+    int count = epoll_wait(server->epoll, events, 2, wait_ms(server));
 
     for (int i = 0; i < count; i++)
         if (events[i].data.fd == writer_fd && batch_writer_step(server->writer))
@@ -274,8 +298,7 @@ static void run_once(struct floor_server *server)
 
 static void start(struct floor_server *server, const struct tool_args *args)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     bool writes;
 
     address.sin_port = htons((uint16_t)tool_args_number(args, "port", 9000, 1, UINT16_MAX));
@@ -284,7 +307,8 @@ static void start(struct floor_server *server, const struct tool_args *args)
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
         server, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, 2000u,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, server, MHD_OPTION_END);
     if (server->daemon == NULL)
         tool_die("cannot listen: %s", strerror(errno));
     server->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -293,14 +317,20 @@ static void start(struct floor_server *server, const struct tool_args *args)
           EPOLL_CTL_ADD, false);
 }
 
-static void forget_channels(struct floor_server *server)
+static void free_memory(struct floor_server *server)
 {
     struct channel *channel, *next;
+    struct request *request;
 
-    HASH_ITER (hh, server->channels, channel, next) {
+    HASH_ITER(hh, server->channels, channel, next)
+    {
         HASH_DEL(server->channels, channel);
         free(channel->id);
         free(channel);
+    }
+    while ((request = server->spare) != NULL) {
+        server->spare = request->next;
+        free(request);
     }
 }
 
@@ -309,6 +339,7 @@ void floor_posts(const struct tool_args *args)
     struct floor_server *server = tool_alloc(1, sizeof(*server));
 
     start(server, args);
+    floor_say_ready();
     while (!floor_stopped)
         run_once(server);
     answer_batch(server);
@@ -316,7 +347,7 @@ void floor_posts(const struct tool_args *args)
         MHD_resume_connection(queue_pop(&server->waiting)->connection);
     MHD_stop_daemon(server->daemon);
     batch_writer_free(server->writer);
-    forget_channels(server);
+    free_memory(server);
     close(server->epoll);
     free(server);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sending a frame costs at the least: ready-made bytes, one send() a socket, round after round.
+// What sending a frame costs at the least: ready-made bytes, one send() a socket, round after
+// round.
 #include "floor.h"
 
 #include <arpa/inet.h>
@@ -17,9 +18,8 @@
 
 static int listen_at(uint16_t port)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons(port),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -47,7 +47,8 @@ static bool accept_all(int listener, int *ret_fds, size_t count)
     return true;
 }
 
-// Waits where the socket is full: the reader is the slower one then. False: it went away, or the stop came.
+// Waits where the socket is full: the reader is the slower one then. False: it went away, or the
+// stop came.
 static bool send_frame(int fd, const char *frame, size_t len)
 {
     struct pollfd wait = {.fd = fd, .events = POLLOUT};
@@ -95,6 +96,7 @@ void floor_sockets(const struct tool_args *args)
     size_t len = make_frame(frame, tool_args_number(args, "frame-bytes", 300, 126, 4000));
     int *fds = tool_alloc(count, sizeof(int));
 
+    floor_say_ready();
     while (accept_all(listener, fds, count)) {
         send_rounds(fds, count, frame, len);
         for (size_t i = 0; i < count; i++)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Posts at a fixed rate, each followed to the socket of every member of its channel; and marks beside it, each followed
-// to the socket of who marked: the frame that tells the user's other device.
+// Posts at a fixed rate, each followed to the socket of every member of its channel; and marks
+// beside it, each followed to the socket of who marked: the frame that tells the user's other
+// device.
 #include "commands.h"
 #include "sockets.h"
 #include "tracker.h"
@@ -24,7 +25,7 @@ struct delivery {
     struct tracker tracker;
     size_t text_bytes;
     size_t refused;
-    char (*heads)[TS_ROOM];    // ts of the last post of each channel
+    char (*heads)[TS_ROOM];   // ts of the last post of each channel
     struct mark_state *marks; // of each socket
     size_t marks_sent, marks_unseen;
     struct samples mark_latency;
@@ -59,7 +60,8 @@ static void post_reply(void *owner, size_t n, const char *body, size_t len)
         memcpy(head, ts, TS_ROOM);
 }
 
-// The n-th mark is of the n-th socket's user, up to the last post of the channel; left out where that is not new.
+// The n-th mark is of the n-th socket's user, up to the last post of the channel; left out where
+// that is not new.
 static const char *mark_request(void *owner, size_t n, uint64_t due_ns, size_t *ret_len)
 {
     struct delivery *run = owner;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames/s at many sockets: of Tidings, by posts to a channel of them all, and of the floor, which only sends.
+// Frames/s at many sockets: of Tidings, by posts to a channel of them all, and of the floor, which
+// only sends.
 #include "commands.h"
 #include "sockets.h"
 #include "tracker.h"
@@ -14,7 +15,8 @@ struct frames {
     struct sockets sockets;
     struct tracker tracker;
     size_t text_bytes;
-    size_t window; // posts that may be on their way at once: more would only fill the server's queues
+    size_t
+        window; // posts that may be on their way at once: more would only fill the server's queues
     uint64_t from_ns, until_ns;
     uint64_t measured;
     char post[1024];

@@ -45,12 +45,12 @@ void command_idle(const struct tool_args *args)
     unsigned ms = tool_args_number(args, "settle-ms", 1000, 0, 60000);
     unsigned long before_kb, after_kb;
 
-    setting_init(&setting, args, NULL, 1);
+    setting_init(&setting, args, "small", 1);
     sockets.count = tool_args_number(args, "sockets", 4000, 1, 15000);
     sockets.list = tool_alloc(sockets.count, sizeof(struct ws_socket));
     for (size_t i = 0; i < sockets.count; i++)
-        sockets.list[i] =
-            (struct ws_socket){.conn.fd = -1, .user = i % setting.input.user_count};
+        sockets.list[i] = (struct ws_socket){
+            .conn.fd = -1, .user = (size_t)(setting_turn(&setting, i).user - setting.input.users)};
     before_kb = resident_kb(pid);
     sockets_open(&sockets, &setting, ignore_frame, NULL);
     settle(&setting, ms);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks that all commit: `depth` messages are posted to each channel first, then every member in turn marks the first of
-// them, then the second, and so on.
+// Marks that all commit: `depth` messages are posted to each channel first, then every member in
+// turn marks the first of them, then the second, and so on.
 #include "commands.h"
 #include "setting.h"
 
@@ -13,7 +13,7 @@
 struct marks {
     struct setting setting;
     size_t depth;
-    size_t members; // of all channels together: so many marks go to one depth
+    size_t members;      // of all channels together: so many marks go to one depth
     char (*ts)[TS_ROOM]; // of message d of channel c at [d * channels + c]
     char request[1024];
 };
@@ -50,7 +50,8 @@ static int compare_ts(const void *left, const void *right)
     return strcmp(left, right);
 }
 
-// Replies may come in another order than the posts went; all that matters is that each next ts is later.
+// Replies may come in another order than the posts went; all that matters is that each next ts is
+// later.
 static void sort_by_channel(struct marks *marks)
 {
     size_t channels = marks->setting.input.channel_count;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROTATION_MAX 2000
+#define ROTATION_MIN 2000
 #define REQUEST_ROOM 1024
 #define TEXT_MAX 400
 
@@ -29,9 +29,12 @@ static const char *rotation_request(void *owner, size_t n, uint64_t due_ns, size
 static void rotation_init(struct rotation *rotation, const struct setting *setting,
                           const char *method, const char *text)
 {
-    *rotation = (struct rotation){.requests = tool_alloc(ROTATION_MAX, REQUEST_ROOM),
-                                  .lens = tool_alloc(ROTATION_MAX, sizeof(size_t)),
-                                  .count = ROTATION_MAX};
+    size_t channels = setting->input.channel_count;
+    size_t count = channels > ROTATION_MIN ? channels : ROTATION_MIN;
+
+    *rotation = (struct rotation){.requests = tool_alloc(count, REQUEST_ROOM),
+                                  .lens = tool_alloc(count, sizeof(size_t)),
+                                  .count = count};
     for (size_t i = 0; i < rotation->count; i++) {
         struct setting_turn turn = setting_turn(setting, i);
         char json[REQUEST_ROOM];
@@ -69,6 +72,7 @@ void command_posts(const struct tool_args *args)
     char text[TEXT_MAX + 1] = {0};
 
     setting_init(&setting, args, "small", 64);
+    setting.plan.total = tool_args_number(args, "total", 0, 0, UINT32_MAX);
     memset(text, 'x', tool_args_number(args, "text-bytes", 256, 1, TEXT_MAX));
     rotation_run(&setting, "chat.postMessage", text);
     setting_done(&setting);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least HTTP/1.1 client that a load program needs: keep-alive, one request at a time on a connection, replies with a
-// Content-Length. What it cannot read ends the program.
+// The least HTTP/1.1 client that a load program needs: keep-alive, one request at a time on a
+// connection, replies with a Content-Length. What it cannot read ends the program.
 #ifndef TIDINGS_BENCH_HTTP_H
 #define TIDINGS_BENCH_HTTP_H
 
@@ -8,7 +8,8 @@
 
 struct http_client;
 
-// `body` is borrowed until the call returns; the client is idle again and may send the next request from inside.
+// `body` is borrowed until the call returns; the client is idle again and may send the next request
+// from inside.
 typedef void (*http_reply_fn)(struct http_client *client, const char *body, size_t len);
 
 struct http_client {
@@ -27,8 +28,8 @@ struct http_pool {
     unsigned count;
 };
 
-// Opens `count` connections to http://host:port; they call `on_reply` with client->owner = owner. Idle ones are taken with
-// http_pool_take and come back by http_pool_give, from inside on_reply.
+// Opens `count` connections to http://host:port; they call `on_reply` with client->owner = owner.
+// Idle ones are taken with http_pool_take and come back by http_pool_give, from inside on_reply.
 void http_pool_init(struct http_pool *pool, struct net_loop *loop, const char *url, unsigned count,
                     http_reply_fn on_reply, void *owner);
 void http_pool_done(struct http_pool *pool);
@@ -41,11 +42,13 @@ void http_pool_give(struct http_pool *pool, struct http_client *client);
 void http_client_send(struct http_client *client, const char *request, size_t len, uint64_t due_ns,
                       size_t tag);
 
-// Writes a POST of JSON to /api/<method> into `ret_request`; its length is returned. Dies where it does not fit.
+// Writes a POST of JSON to /api/<method> into `ret_request`; its length is returned. Dies where it
+// does not fit.
 size_t http_request_write(char *ret_request, size_t room, const char *method, const char *token,
                           const char *host, const char *json);
 
-// The IPv4 host and port of http://host:port/… or ws://host:port/…; returns the path's place in url.
+// The IPv4 host and port of http://host:port/… or ws://host:port/…; returns the path's place in
+// url.
 const char *http_url_parse(const char *url, char ret_host[16], uint16_t *ret_port);
 
 // Whether the reply says "ok":true.
@@ -54,7 +57,8 @@ bool http_reply_is_ok(const char *body, size_t len);
 // Dies with the reply where it does not say so.
 void http_reply_check(const char *body, size_t len);
 
-// Copies the string value of the first "key":"value" into ret_value; dies where it is not there or too long.
+// Copies the string value of the first "key":"value" into ret_value; dies where it is not there or
+// too long.
 void http_reply_text(const char *body, size_t len, const char *key, char *ret_value, size_t room);
 
 #endif

@@ -27,7 +27,8 @@ struct input {
     size_t channel_count;
 };
 
-// Reads the file's users and one group of channels (`group` NULL: none); dies where it is not as above.
+// Reads the file's users and one group of channels (`group` NULL: none); dies where it is not as
+// above.
 void input_read(struct input *ret_input, const char *path, const char *group);
 void input_done(struct input *input);
 

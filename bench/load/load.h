@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One stream of requests: open loop (each is due at its time, and its latency counts from there whether or not it could
-// be sent then) or closed loop (each client sends its next when the last is answered).
+// One stream of requests: open loop (each is due at its time, and its latency counts from there
+// whether or not it could be sent then) or closed loop (each client sends its next when the last is
+// answered).
 #ifndef TIDINGS_BENCH_LOAD_H
 #define TIDINGS_BENCH_LOAD_H
 
@@ -10,11 +11,12 @@
 struct load_plan {
     const char *url;
     unsigned clients;
-    unsigned rate;   // per second; 0: closed loop
+    unsigned rate;    // per second; 0: closed loop
     uint64_t warm_ns; // what is due in this first while is not measured
     uint64_t run_ns;  // measured after it
     size_t total;     // stop after so many requests; 0: by time alone
-    // The n-th request, borrowed until the next call; NULL: none now (closed loop: asked again; open loop: left out).
+    // The n-th request, borrowed until the next call; NULL: none now (closed loop: asked again;
+    // open loop: left out).
     const char *(*request)(void *owner, size_t n, uint64_t due_ns, size_t *ret_len);
     // The reply to the n-th.
     void (*reply)(void *owner, size_t n, const char *body, size_t len);

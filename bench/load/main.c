@@ -13,7 +13,7 @@ struct command {
 };
 
 static const struct command commands[] = {
-    {"posts", command_posts, COMMAND_ARGS_LOAD " text-bytes",
+    {"posts", command_posts, COMMAND_ARGS_LOAD " text-bytes total",
      "closed loop of chat.postMessage: posts/s and latency"},
     {"info", command_info, COMMAND_ARGS_LOAD " rate", "open loop of channels.info: latency"},
     {"sync", command_sync, COMMAND_ARGS_LOAD " user", "closed loop of unread.sync by one user"},
@@ -23,8 +23,10 @@ static const struct command commands[] = {
      "open loop of posts: from due to the frame at each member's socket"},
     {"frames", command_frames, COMMAND_ARGS_LOAD " window text-bytes",
      "posts as fast as their frames arrive: frames/s at all sockets"},
-    {"listen", command_listen, "url sockets seconds warm-ms", "frames/s of the floor's bare sockets"},
-    {"idle", command_idle, "data sockets pid settle-ms", "memory of a process by idle sockets"},
+    {"listen", command_listen, "url sockets seconds warm-ms",
+     "frames/s of the floor's bare sockets"},
+    {"idle", command_idle, "data group sockets pid settle-ms",
+     "memory of a process by idle sockets"},
 };
 
 static void print_usage(void)

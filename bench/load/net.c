@@ -91,8 +91,8 @@ static void conn_lost(struct net_conn *conn)
 static void conn_flush(struct net_conn *conn)
 {
     while (conn->out_pos < conn->out_len) {
-        ssize_t n = send(conn->fd, conn->out + conn->out_pos, conn->out_len - conn->out_pos,
-                         MSG_NOSIGNAL);
+        ssize_t n =
+            send(conn->fd, conn->out + conn->out_pos, conn->out_len - conn->out_pos, MSG_NOSIGNAL);
         if (n < 0 && errno == EAGAIN)
             return;
         if (n < 0) {

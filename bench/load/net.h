@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Non-blocking TCP connections on one epoll, for a load program of one thread. What arrives goes through one
-// buffer that all connections share; only what a parser leaves over is copied to its connection.
+// Non-blocking TCP connections on one epoll, for a load program of one thread. What arrives goes
+// through one buffer that all connections share; only what a parser leaves over is copied to its
+// connection.
 #ifndef TIDINGS_BENCH_NET_H
 #define TIDINGS_BENCH_NET_H
 
@@ -11,7 +12,8 @@
 struct net_loop;
 struct net_conn;
 
-// Is given all unread bytes; returns how many it used. Sets conn->need to be called again only once so many are there.
+// Is given all unread bytes; returns how many it used. Sets conn->need to be called again only once
+// so many are there.
 typedef size_t (*net_data_fn)(struct net_conn *conn, const char *data, size_t len);
 
 struct net_conn {
@@ -36,7 +38,8 @@ void net_loop_run(struct net_loop *loop, uint64_t until_ns);
 // Events that data came with, since the loop was made: how well the peer gathers its writes.
 uint64_t net_loop_reads(const struct net_loop *loop);
 
-// Opens `conn` (zeroed by the caller, who keeps it until net_conn_close) to an IPv4 address; dies on failure.
+// Opens `conn` (zeroed by the caller, who keeps it until net_conn_close) to an IPv4 address; dies
+// on failure.
 void net_conn_open(struct net_conn *conn, struct net_loop *loop, const char *host, uint16_t port,
                    net_data_fn on_data);
 

@@ -11,8 +11,7 @@ void setting_init(struct setting *setting, const struct tool_args *args, const c
     if (path == NULL)
         tool_die("--data names the file of the set-up");
     *setting = (struct setting){.loop = net_loop_new()};
-    input_read(&setting->input, path,
-               group != NULL ? tool_args_text(args, "group", group) : NULL);
+    input_read(&setting->input, path, group != NULL ? tool_args_text(args, "group", group) : NULL);
     setting->plan = (struct load_plan){
         .url = setting->input.url,
         .clients = tool_args_number(args, "clients", clients, 1, 4096),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every load command starts with: its input, its loop and a plan filled from the common arguments.
+// What every load command starts with: its input, its loop and a plan filled from the common
+// arguments.
 #ifndef TIDINGS_BENCH_SETTING_H
 #define TIDINGS_BENCH_SETTING_H
 

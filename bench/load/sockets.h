@@ -11,8 +11,9 @@ struct sockets {
     size_t count;
 };
 
-// `list` has `count` sockets with user and member set; they get `owner` and `on_frame`, which hears all after the hello.
-// Dies when they are not all there within 60 s. The caller frees `list` after sockets_close.
+// `list` has `count` sockets with user and member set; they get `owner` and `on_frame`, which hears
+// all after the hello. Dies when they are not all there within 60 s. The caller frees `list` after
+// sockets_close.
 void sockets_open(struct sockets *sockets, struct setting *setting, ws_frame_fn on_frame,
                   void *owner);
 void sockets_close(struct sockets *sockets);

@@ -11,9 +11,8 @@
 
 void tracker_init(struct tracker *tracker, size_t members)
 {
-    *tracker = (struct tracker){.run = (uint32_t)(tool_now_ns() >> 10),
-                                .members = members,
-                                .words = (members + 63) / 64};
+    *tracker = (struct tracker){
+        .run = (uint32_t)(tool_now_ns() >> 10), .members = members, .words = (members + 63) / 64};
 }
 
 void tracker_done(struct tracker *tracker)

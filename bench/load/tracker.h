@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows posts to the sockets that must get them. A post's text starts with "~<run>:<number>~", by which its frames are
-// known; for each post one bit a member says who has it.
+// Follows posts to the sockets that must get them. A post's text starts with "~<run>:<number>~", by
+// which its frames are known; for each post one bit a member says who has it.
 #ifndef TIDINGS_BENCH_TRACKER_H
 #define TIDINGS_BENCH_TRACKER_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least WebSocket client that a load program needs: it reads whole text frames, answers pings and sends nothing else.
+// The least WebSocket client that a load program needs: it reads whole text frames, answers pings
+// and sends nothing else.
 #ifndef TIDINGS_BENCH_WS_H
 #define TIDINGS_BENCH_WS_H
 

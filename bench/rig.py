@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The servers of a bench run, private to it, and the load program that drives them."""
+import json
+import shutil
+import subprocess
+import time
+
+from tools.project import BUILD, RUN
+from tools.services import Kafka, Postgres, Redis, ServiceError, Tidings, free_port
+
+OPERATOR_TOKEN = "bench-operator-token-of-a-private-server"
+# As in use, but for the log of every request: the peers were measured without theirs.
+SETTINGS = {"TIDINGS_LOG_LEVEL": "warn", "TIDINGS_ACCESS_LOG": "false",
+            "TIDINGS_OPERATOR_TOKEN": OPERATOR_TOKEN}
+
+
+class LoadError(Exception):
+    """tidings-bench gave up: what it measured is not there."""
+
+
+class Rig:
+    """Postgres, Redis, Tidings and the floor; Kafka once it is asked for."""
+
+    def __init__(self, preset):
+        self.home = RUN / "bench"
+        shutil.rmtree(self.home, ignore_errors=True)
+        self.home.mkdir(parents=True)
+        self.programs = BUILD / preset
+        self.data = self.home / "data.json"
+        self.floor_data = self.home / "floor.json"
+        self.postgres = Postgres(self.home / "postgres")
+        self.redis = Redis(self.home / "redis")
+        self.kafka = None
+        self.tidings = None
+        self.floor = None
+
+    def start(self):
+        self.postgres.start()
+        self.redis.start()
+        environment = {**SETTINGS, "TIDINGS_DATABASE_URL": self.postgres.url,
+                       "TIDINGS_REDIS_URL": self.redis.url}
+        self.tidings = Tidings(self.home / "tidings", self.programs / "tidings", environment)
+        self.tidings.migrate()
+        self.tidings.start()
+
+    def stop(self):
+        self.stop_floor()
+        for service in (self.tidings, self.kafka, self.redis, self.postgres):
+            if service is not None:
+                service.stop()
+        self.postgres.wipe()
+
+    def restart_tidings(self, kafka=False):
+        """Starts it anew, with Kafka or with its own log."""
+        brokers = {"TIDINGS_KAFKA_BROKERS": self.kafka.brokers} if kafka else {}
+        self.tidings.stop()
+        self.tidings.environment.pop("TIDINGS_KAFKA_BROKERS", None)
+        self.tidings.environment.update(brokers)
+        self.tidings.start()
+
+    def start_kafka(self):
+        if self.kafka is None:
+            self.kafka = Kafka(self.home / "kafka")
+        self.kafka.start()
+
+    def start_floor(self, *arguments):
+        """Starts tidings-floor and returns its port."""
+        self.stop_floor()
+        port = free_port()
+        with open(self.home / "floor.log", "ab") as log:
+            self.floor = subprocess.Popen(
+                [self.programs / "tidings-floor", arguments[0], "--port", str(port),
+                 *map(str, arguments[1:])], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=log, text=True)
+        if self.floor.stdout.readline() != "ready\n":
+            raise ServiceError(f"tidings-floor does not serve, see {self.home / 'floor.log'}")
+        return port
+
+    def start_post_floor(self):
+        """The floor of posts, and its own copy of the data with its address."""
+        if not self.postgres.sql("SELECT 1 FROM pg_database WHERE datname = 'floor'"):
+            self.postgres.create_database("floor")
+        port = self.start_floor("posts", "--database", self.postgres.database_url("floor"))
+        data = {**json.loads(self.data.read_text()), "url": f"http://127.0.0.1:{port}"}
+        self.floor_data.write_text(json.dumps(data))
+
+    def stop_floor(self):
+        if self.floor is not None:
+            self.floor.terminate()
+            self.floor.wait()
+            self.floor.stdout.close()
+            self.floor = None
+
+    def load(self, command, **arguments):
+        """Runs one measurement of tidings-bench and returns what it prints."""
+        arguments = {"data": self.data, **arguments}
+        if command == "listen":
+            del arguments["data"]
+        argv = [self.programs / "tidings-bench", command]
+        for name, value in arguments.items():
+            argv += [f"--{name.replace('_', '-')}", str(value)]
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False)
+        if done.returncode != 0:
+            raise LoadError(f"{command}: {done.stderr.strip()[:500]}")
+        return json.loads(done.stdout)
+
+    def resident_mb(self):
+        """Resident memory of Tidings, once it does not move any more."""
+        def read():
+            with open(f"/proc/{self.tidings.pid}/status", encoding="ascii") as status:
+                return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+        last = read()
+        for _ in range(10):
+            time.sleep(0.3)
+            if read() == last:
+                break
+            last = read()
+        return last / 1024
+
+
+__all__ = ["LoadError", "OPERATOR_TOKEN", "Rig", "ServiceError"]

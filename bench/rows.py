@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of the table: what each measures, against what, and what it must reach."""
+import statistics
+from dataclasses import dataclass, field
+
+from bench.rig import LoadError
+
+
+@dataclass
+class Row:
+    """One line. `target` bounds `of`: the value itself or its ratio to the floor."""
+    name: str
+    what: str
+    unit: str
+    target: float
+    measure: object  # measure(bench) -> Outcome
+    of: str = "value"
+    more_is_better: bool = False
+    kafka: bool = False
+
+
+@dataclass
+class Outcome:
+    """What a row's runs came to. `fine` is false when something besides the value was wrong."""
+    value: float
+    runs: list
+    floor: float = None
+    floor_runs: list = field(default_factory=list)
+    fine: bool = True
+    extra: dict = field(default_factory=dict)
+
+
+class Bench:
+    """How long and how often, and what rows hand on to later rows."""
+
+    def __init__(self, rig, data, quick):
+        self.rig = rig
+        self.data = data
+        self.runs = 1 if quick else 3
+        self.seconds = 2 if quick else 4
+
+    def load(self, command, **arguments):
+        return self.rig.load(command, **{"seconds": self.seconds, **arguments})
+
+
+def middle(results, key):
+    return statistics.median(result[key] for result in results)
+
+
+def latencies(results, prefix=""):
+    return {name: middle(results, prefix + name) for name in ("p50_ms", "p99_ms", "max_ms")}
+
+
+def alternate(bench, floor, ours):
+    """Both in turn, so that what else the machine does meets both; the floor first."""
+    pairs = [(floor(), ours()) for _ in range(bench.runs)]
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def against(floors, ours, key):
+    return Outcome(value=middle(ours, key), runs=[run[key] for run in ours],
+                   floor=middle(floors, key), floor_runs=[run[key] for run in floors],
+                   extra=latencies(ours))
+
+
+def posts_of(clients, key):
+    def measure(bench):
+        rig = bench.rig
+        rig.start_post_floor()
+        floors, ours = alternate(
+            bench, lambda: bench.load("posts", data=rig.floor_data, clients=clients),
+            lambda: bench.load("posts", clients=clients))
+        rig.stop_floor()
+        return against(floors, ours, key)
+    return measure
+
+
+def posts_with_kafka(clients):
+    """Against Tidings without Kafka, with the broker idle beside it."""
+    def run(bench, kafka):
+        bench.rig.restart_tidings(kafka=kafka)
+        return bench.load("posts", clients=clients, warm_ms=1000)
+
+    def measure(bench):
+        bench.rig.start_kafka()
+        floors, ours = alternate(bench, lambda: run(bench, False), lambda: run(bench, True))
+        return against(floors, ours, "rate")
+    return measure
+
+
+def is_whole(run):
+    """Whether every frame came once and nothing was refused."""
+    return run["lost"] == run["doubled"] == run["closed"] == run["refused"] == 0
+
+
+def count_wrong(runs):
+    return {name: sum(run[name] for run in runs)
+            for name in ("lost", "doubled", "closed", "refused") if name in runs[0]}
+
+
+def delivery_of(rate, p50_max=None, kafka=False):
+    def measure(bench):
+        if kafka:
+            bench.rig.start_kafka()
+            bench.rig.restart_tidings(kafka=True)
+        runs = [bench.load("delivery", rate=rate, seconds=2 * bench.seconds, warm_ms=1000)
+                for _ in range(bench.runs)]
+        extra = {**latencies(runs), **count_wrong(runs),
+                 "ack_p50_ms": middle(runs, "ack_p50_ms"), "rate": middle(runs, "rate")}
+        fine = all(map(is_whole, runs)) and extra["rate"] >= 0.98 * rate
+        if p50_max is not None:
+            extra["p50_target_ms"] = p50_max
+            fine = fine and extra["p50_ms"] <= p50_max
+        return Outcome(extra["p99_ms"], [run["p99_ms"] for run in runs], fine=fine, extra=extra)
+    return measure
+
+
+def rate_holds(bench, rate):
+    try:
+        run = bench.load("delivery", rate=rate, warm_ms=500, clients=256)
+    except LoadError:
+        return False
+    return run["p99_ms"] < 100 and is_whole(run) and run["rate"] >= 0.98 * rate
+
+
+def highest_rate(bench, start):
+    """Up or down by a quarter from `start`, then one step between the last two."""
+    rate, holds = start, rate_holds(bench, start)
+    step = 1.25 if holds else 0.8
+    for _ in range(8):
+        if rate_holds(bench, int(rate * step)) != holds:
+            break
+        rate = int(rate * step)
+    good, bad = (rate, int(rate * step)) if holds else (int(rate * step), rate)
+    between = (good + bad) // 2
+    return between if rate_holds(bench, between) else good
+
+
+def measure_highest_rate(bench):
+    rates = [highest_rate(bench, 4000)]
+    while len(rates) < bench.runs:
+        rates.append(highest_rate(bench, rates[-1]))
+    value = statistics.median(rates)
+    return Outcome(value, rates, extra={"frames_per_second": value * 20})
+
+
+def measure_mark_device(bench):
+    runs = [bench.load("delivery", rate=500, marks=200, seconds=2 * bench.seconds, warm_ms=1000)
+            for _ in range(bench.runs)]
+    wanted = 0.9 * 200 * 2 * bench.seconds
+    extra = {**latencies(runs, "mark_"), **count_wrong(runs),
+             "marks_sent": middle(runs, "marks_sent"),
+             "marks_unseen": sum(run["marks_unseen"] for run in runs)}
+    fine = all(is_whole(run) and run["marks_unseen"] == 0 and run["mark_count"] >= wanted
+               for run in runs)
+    return Outcome(extra["p99_ms"], [run["mark_p99_ms"] for run in runs], fine=fine, extra=extra)
+
+
+def measure_frames(bench):
+    rig = bench.rig
+    frame_bytes = round(bench.load("frames", seconds=1)["frame_bytes"])
+    port = rig.start_floor("sockets", "--frame-bytes", frame_bytes)
+    floors, ours = alternate(
+        bench, lambda: rig.load("listen", url=f"ws://127.0.0.1:{port}", seconds=bench.seconds),
+        lambda: bench.load("frames"))
+    rig.stop_floor()
+    return Outcome(middle(ours, "rate"), [run["rate"] for run in ours], middle(floors, "rate"),
+                   [run["rate"] for run in floors],
+                   fine=all(run["lost"] == run["doubled"] == run["closed"] == 0 for run in ours),
+                   extra={"frame_bytes": frame_bytes, **count_wrong(ours),
+                          "frames_per_read": middle(ours, "frames_per_read")})
+
+
+def measure_info(bench):
+    runs = [bench.load("info", rate=5000) for _ in range(bench.runs)]
+    extra = {**latencies(runs), "rate": middle(runs, "rate")}
+    return Outcome(extra["p99_ms"], [run["p99_ms"] for run in runs], extra=extra,
+                   fine=extra["rate"] >= 0.98 * 5000)
+
+
+def sync_of(reader):
+    def measure(bench):
+        runs = [bench.load("sync", user=bench.data[reader], seconds=2) for _ in range(bench.runs)]
+        extra = {**latencies(runs), "reply_bytes": runs[0]["reply_bytes"]}
+        return Outcome(extra["p50_ms"], [run["p50_ms"] for run in runs], extra=extra)
+    return measure
+
+
+def measure_marks(bench):
+    runs = [bench.load("marks", depth=60 * bench.seconds) for _ in range(bench.runs)]
+    return Outcome(middle(runs, "rate"), [run["rate"] for run in runs], extra=latencies(runs))
+
+
+def measure_big_channel(bench):
+    """Time a post at 16 clients, of the one channel and of the other."""
+    small, big = alternate(bench, lambda: bench.load("posts", group="ten", clients=16),
+                           lambda: bench.load("posts", group="big", clients=16))
+    for run in small + big:
+        run["us"] = 1e6 / run["rate"]
+    return against(small, big, "us")
+
+
+def measure_idle_socket(bench):
+    bench.rig.restart_tidings()
+    bench.rig.resident_mb()
+    runs = [bench.rig.load("idle", sockets=4000, pid=bench.rig.tidings.pid)]
+    return Outcome(runs[0]["socket_kb"], [run["socket_kb"] for run in runs],
+                   extra={"before_kb": runs[0]["before_kb"], "after_kb": runs[0]["after_kb"]},
+                   fine=runs[0]["closed"] == 0)
+
+
+def measure_rest(bench):
+    def once():
+        bench.rig.restart_tidings()
+        return bench.rig.resident_mb()
+    runs = [once() for _ in range(bench.runs)]
+    return Outcome(statistics.median(runs), runs)
+
+
+ROWS = [
+    Row("post_64", "durable posts/s, 64 clients", "1/s", 0.6, posts_of(64, "rate"),
+        of="ratio", more_is_better=True),
+    Row("post_256", "durable posts/s, 256 clients", "1/s", 0.6, posts_of(256, "rate"),
+        of="ratio", more_is_better=True),
+    Row("post_1", "post with one client: p50", "ms", 1.6, posts_of(1, "p50_ms"), of="ratio"),
+    Row("delivery_100", "post to 1,000 sockets' frames, 100 posts/s: p99", "ms", 4,
+        delivery_of(100, p50_max=1.5)),
+    Row("delivery_500", "the same at 500 posts/s: p99", "ms", 10, delivery_of(500)),
+    Row("delivery_max", "highest rate of posts whose frames' p99 is < 100 ms", "1/s", 4000,
+        measure_highest_rate, more_is_better=True),
+    Row("mark_device", "mark to the other device, 200 marks/s beside 500 posts/s: p99", "ms", 25,
+        measure_mark_device),
+    Row("frames", "frames/s to 1,000 sockets", "1/s", 0.7, measure_frames,
+        of="ratio", more_is_better=True),
+    Row("info_5000", "channels.info at 5,000/s: p99", "ms", 3, measure_info),
+    Row("sync_1000", "unread.sync of a user in 1,000 channels: p50", "ms", 3,
+        sync_of("few_reader")),
+    Row("sync_10000", "unread.sync of a user in 10,000 channels: p50", "ms", 30,
+        sync_of("many_reader")),
+    Row("marks_64", "channels.mark, committed, 64 clients", "1/s", 12000, measure_marks,
+        more_is_better=True),
+    Row("bigchannel", "time a post in a channel of 100,000, against one of 10", "us", 1.2,
+        measure_big_channel, of="ratio"),
+    Row("idle_socket", "memory of an idle socket", "KB", 4, measure_idle_socket),
+    Row("rss_rest", "resident memory of an instance at rest", "MB", 40, measure_rest),
+    Row("post_64_kafka", "durable posts/s with Kafka, 64 clients", "1/s", 0.5,
+        posts_with_kafka(64), of="ratio", more_is_better=True, kafka=True),
+    Row("post_256_kafka", "durable posts/s with Kafka, 256 clients", "1/s", 0.5,
+        posts_with_kafka(256), of="ratio", more_is_better=True, kafka=True),
+    Row("delivery_100_kafka", "post to frame with Kafka, 100 posts/s: p99", "ms", 10,
+        delivery_of(100, kafka=True), kafka=True),
+    Row("delivery_500_kafka", "post to frame with Kafka, 500 posts/s: p99", "ms", 20,
+        delivery_of(500, kafka=True), kafka=True),
+]
