@@ -20,6 +20,7 @@ class Attempt:
     outcome: str
     ts: str = ""
     seq: int = 0
+    error: str = ""  # for the reader of a failed test
 
 
 @dataclass

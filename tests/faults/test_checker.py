@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-import checker
+from tests.faults import checker
 
 C, D = "C1", "C2"
 

@@ -158,15 +158,11 @@ class Model:
         chan.add_event("message_deleted", seq, ts, user)
 
     def mark(self, user, channel, ts, epoch=None):
-        """True when this moves the cursor."""
+        """To the last message at or before `ts`; nothing with the epoch of before a markUnread."""
         chan = self.channels[channel]
         cursor = chan.members[user]
-        if epoch is not None and epoch < cursor.epoch:
-            return False
-        target = min(ts, chan.last_ts)
-        moved = target > cursor.ts
-        cursor.ts = max(cursor.ts, target)
-        return moved
+        if epoch is None or epoch >= cursor.epoch:
+            cursor.ts = max(cursor.ts, min(ts, chan.last_ts))
 
     def mark_unread(self, user, channel, ts):
         cursor = self.channels[channel].members[user]
@@ -186,7 +182,7 @@ class Model:
     def channels_of(self, user):
         return [c.id for c in self.channels.values() if user in c.members]
 
-    def may_delete(self, user, channel):
+    def own_messages(self, user, channel):
         """The live messages of a user in a channel, oldest first."""
         return [m for m in self.channels[channel].standing() if m.user == user]
 

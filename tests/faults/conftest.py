@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes of the fault tests' own, made whole again after each test."""
+import signal
+
+import pytest
+
+from tests.faults.load import Load
+from tests.support.environment import Environment, log_trouble
+
+
+@pytest.fixture(scope="session")
+def in_process(tmp_path_factory):
+    yield from _environment(Environment(tmp_path_factory.mktemp("faults")))
+
+
+@pytest.fixture(scope="session")
+def with_kafka(tmp_path_factory):
+    yield from _environment(Environment(tmp_path_factory.mktemp("faults-kafka"), kafka=True))
+
+
+def _environment(environment):
+    try:
+        yield environment.start()
+    finally:
+        trouble = environment.stop()
+    assert not trouble, "\n".join(trouble)
+
+
+@pytest.fixture
+def parts(request):
+    """Two instances and what they stand on; with Kafka for tests marked so. All up, before and after."""
+    marked = request.node.get_closest_marker("kafka")
+    environment = request.getfixturevalue("with_kafka" if marked else "in_process")
+    yield environment
+    heal(environment)
+    trouble = [line for instance in environment.instances for line in log_trouble(instance)]
+    assert not trouble, "\n".join(trouble)
+
+
+@pytest.fixture
+def load(parts):
+    with Load(parts) as running:
+        running.wait_acked(50)
+        yield running
+
+
+def heal(environment):
+    """Starts what is dead and continues what is stopped."""
+    services = [environment.postgres, environment.redis, environment.kafka, *environment.instances]
+    for service in filter(None, services):
+        service.kill(signal.SIGCONT)
+        service.start()
+    environment.redis.cli("CONFIG", "SET", "maxmemory", "0")

@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small load on two instances that writes down all it is told, and the judgement afterwards.
+
+    with Load(environment) as load:
+        load.wait_acked(100)
+        environment.redis.kill()
+        load.wait_acked(100)
+        environment.redis.start()
+        load.finish()      # stops posting, waits for quiet, asserts that the checker finds nothing
+
+finish() is stop(), settle() and judge(), for tests that do something in between.
+
+Three users post, two mark and read, and each of the five has a socket on both instances, one of
+them native. Every post has a client_msg_id and is retried on the other instance until it is acked.
+"""
+import itertools
+import random
+import threading
+import time
+
+import requests
+import websocket
+
+from tests.faults import checker
+from tests.support.reading import is_event, kind_of, whole_history, whole_log
+from tests.support.wait import wait_until
+from tests.support.workspace import Workspace
+
+POSTERS = 3
+READERS = 2
+CHANNELS = 4
+PAUSE_S = 0.008  # between the posts of one user
+CALL_TIMEOUT_S = 15
+RETRY_PAUSE_S = 0.05
+GIVE_UP_S = 45
+UNKNOWN = "service_unavailable"  # the one error that a fault may cause
+
+
+class Poster(threading.Thread):
+    """One user who posts in a loop; each post until it is acked."""
+
+    def __init__(self, load, members, seed):
+        super().__init__(daemon=True)
+        self.load = load
+        self.members = [_patient(member) for member in members]
+        self.random = random.Random(seed)
+        self.attempts = []
+        self.acked = 0
+        self.given_up = []
+        self.slowest = 0.0
+
+    def run(self):
+        for number in itertools.count():
+            if self.load.stopping.wait(PAUSE_S):
+                return
+            key = f"{self.members[0].name}-{number}"
+            self._post(key, self.random.choice(self.load.channels), self.random.randrange(2))
+
+    def _post(self, key, channel, first):
+        text = f"text of {key}"
+        deadline = time.monotonic() + GIVE_UP_S
+        for attempt in itertools.count():
+            member = self.members[(first + attempt) % 2]
+            if self._try(member, key, channel, text):
+                self.acked += 1
+                return
+            if time.monotonic() > deadline:
+                self.given_up.append(key)
+                return
+            time.sleep(RETRY_PAUSE_S)
+
+    def _try(self, member, key, channel, text):
+        started = time.monotonic()
+        made = checker.Attempt(key, member.id, channel, text, "info")
+        try:
+            reply = member.call("chat.postMessage", channel=channel, text=text, client_msg_id=key)
+            if reply["ok"]:
+                made.outcome, made.ts, made.seq = "ok", reply["ts"], reply["seq"]
+            else:
+                made.error = reply["error"]
+                made.outcome = "info" if reply["error"] == UNKNOWN else "fail"
+        except (requests.RequestException, ValueError) as error:
+            made.error = repr(error)
+        self.slowest = max(self.slowest, time.monotonic() - started)
+        self.attempts.append(made)
+        return made.outcome == "ok"
+
+
+class Reader(threading.Thread):
+    """One user who marks what was just posted as read, and looks, on either instance."""
+
+    def __init__(self, load, members, seed):
+        super().__init__(daemon=True)
+        self.load = load
+        self.members = [_patient(member) for member in members]
+        self.random = random.Random(seed)
+        self.cursors = []
+        self.refused = []
+
+    def run(self):
+        while not self.load.stopping.wait(2 * PAUSE_S):
+            member = self.random.choice(self.members)
+            attempts = self.random.choice(self.load.posters).attempts
+            last = attempts[-self.random.randrange(1, 20):][:1]
+            if last and last[0].ts and self.random.random() < 0.5:
+                self._ask(member, "channels.mark", last[0].channel, lambda reply: reply, ts=last[0].ts)
+            else:
+                self._ask(member, "channels.info", self.random.choice(self.load.channels), lambda reply: reply["channel"])
+
+    def _ask(self, member, method, channel, part, **args):
+        try:
+            reply = member.call(method, channel=channel, **args)
+        except (requests.RequestException, ValueError):
+            return
+        if reply["ok"]:
+            self.saw(member, channel, part(reply))
+        elif reply["error"] != UNKNOWN:
+            self.refused.append(dict(reply))
+
+    def saw(self, member, channel, shown):
+        if shown["unread_count"] < 0:
+            self.refused.append(dict(shown))
+        name = f"{member.name} itself"
+        self.cursors.append(checker.CursorSeen(name, member.id, channel, shown["read_epoch"], shown["last_read"]))
+
+
+class Line:
+    """The socket of one user on one instance: opened again whenever it is closed."""
+
+    def __init__(self, member, native):
+        self.member = _patient(member)
+        self.native = native
+        self.logs = []  # of sockets that ended
+        self.socket = None
+        self.since = {}
+
+    def open(self):
+        """Whether it is open now. What it has to have: all after the heads it was shown after hello."""
+        if self.socket is not None:
+            return True
+        socket = None
+        try:
+            socket = self.member.socket(native=self.native)
+            entries = self.member.ok("unread.sync")["channels"]
+        except (requests.RequestException, OSError, websocket.WebSocketException, ValueError, AssertionError):
+            if socket is not None:
+                socket.close()
+            return False
+        self.since = {entry["id"]: entry["seq"] for entry in entries}
+        self.socket = socket
+        return True
+
+    def tend(self):
+        if self.socket is not None and not self.socket.is_open:
+            code, _ = self.socket.wait_closed()
+            self.logs.append(self._log(code))
+            self.socket.close()
+            self.socket = None
+        return self.open()
+
+    def _log(self, code):
+        name = f"{self.member.name} on {self.member.url} #{len(self.logs)}"
+        log = checker.SocketLog(name, self.member.id, self.since, closed=code)
+        for f in self.socket.frames:
+            if is_event(f):
+                ts, text = f.get("ts", ""), f.get("text", "")
+                log.frames.append(checker.Frame(f["channel"], f["seq"], kind_of(f), ts, text))
+            elif f.get("type") == "gap":
+                log.gaps.append((f["channel"], f["from_seq"], f["to_seq"]))
+        return log
+
+    def all_logs(self):
+        return self.logs + ([self._log(None)] if self.socket is not None else [])
+
+    def reached(self, heads):
+        """Whether it has the last event of every channel, or was told that it has not."""
+        log = self._log(None)
+        got = {(f.channel, f.seq) for f in log.frames}
+        told = {channel: high for channel, _, high in log.gaps}
+        return all((c, head) in got or told.get(c, 0) >= head for c, head in heads.items() if head > self.since[c])
+
+    def close(self):
+        if self.socket is not None:
+            self.socket.close()
+        self.member.close()
+
+
+def _patient(member):
+    """A client of the thread's own. Its calls may wait as long as the server may take to answer."""
+    own = member.at(member.url)
+    own.timeout = CALL_TIMEOUT_S
+    return own
+
+
+class Load:
+    def __init__(self, environment, urls=None, seed=1):
+        self.workspace = Workspace(urls or environment.urls, environment.operator_token)
+        self.stopping = threading.Event()
+        people = self.workspace.users(POSTERS + READERS)
+        self.channels = [self.workspace.channel(people[0], *people[1:]) for _ in range(CHANNELS)]
+        pairs = [[member, member.at(self.workspace.urls[1])] for member in people]
+        self.posters = [Poster(self, pair, seed + n) for n, pair in enumerate(pairs[:POSTERS])]
+        self.readers = [Reader(self, pair, seed + n) for n, pair in enumerate(pairs[POSTERS:])]
+        self.lines = [Line(member, native=n % 2 == side) for n, pair in enumerate(pairs) for side, member in enumerate(pair)]
+        self.people = pairs
+        self.history = checker.History()
+        self._keeper = threading.Thread(target=self._keep_lines, daemon=True)
+
+    def __enter__(self):
+        for line in self.lines:
+            assert line.open(), "a socket cannot be opened"
+        for thread in [*self.posters, *self.readers, self._keeper]:
+            thread.start()
+        return self
+
+    def __exit__(self, *unused):
+        self.stop()
+        for line in self.lines:
+            line.close()
+        for pair in self.people:
+            for member in pair:
+                member.close()
+
+    def stop(self):
+        """Ends the load; what was begun is retried until it is acked."""
+        self.stopping.set()
+        for thread in [*self.posters, *self.readers, self._keeper]:
+            thread.join()
+
+    def _keep_lines(self):
+        while not self.stopping.wait(0.05):
+            for line in self.lines:
+                if not self.stopping.is_set():
+                    line.tend()
+
+    @property
+    def acked(self):
+        return sum(poster.acked for poster in self.posters)
+
+    def wait_acked(self, more, timeout=20):
+        """Waits until so many more posts are acked."""
+        goal = self.acked + more
+        wait_until(lambda: self.acked >= goal, timeout, what=f"{more} more acked posts")
+
+    def works_for(self, seconds):
+        """Lets a fault last so long, and sees that posts go on all the while."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self.wait_acked(5)
+
+    def works_on(self, url, seconds):
+        """The same for one instance, while users of the other one are stuck."""
+        member = _patient(self.people[0][0].at(url))
+        until = time.monotonic() + seconds
+        for number in itertools.count():
+            if time.monotonic() > until:
+                return
+            self.post(member, self.channels[0], f"{number} on {url}")
+            time.sleep(PAUSE_S)
+
+    def post(self, member, channel, text):
+        """One post by the caller's own thread, which must be acked at the first try."""
+        reply = member.ok("chat.postMessage", channel=channel, text=text, client_msg_id=text)
+        made = checker.Attempt(text, member.id, channel, text, "ok", reply["ts"], reply["seq"])
+        self.history.attempts.append(made)
+
+    def attempts(self):
+        return [attempt for poster in self.posters for attempt in list(poster.attempts)]
+
+    def failed(self):
+        """The attempts that were not acked."""
+        return [attempt for attempt in self.attempts() if attempt.outcome != "ok"]
+
+    def slowest(self):
+        """The longest that a poster waited for an answer, in seconds."""
+        return max(poster.slowest for poster in self.posters)
+
+    # The judgement.
+
+    def finish(self, timeout=10):
+        """All parts must be up again. `timeout` is for the quiet after the last post."""
+        self.stop()
+        self.settle(timeout)
+        self.judge(timeout)
+
+    def settle(self, timeout=10):
+        """Last posts, and the wait until every socket has them."""
+        assert [key for poster in self.posters for key in poster.given_up] == [], "posts never acked"
+        assert [reply for reader in self.readers for reply in reader.refused] == []
+        assert [attempt for attempt in self.attempts() if attempt.outcome == "fail"] == []
+        wait_until(self._all_open, timeout, what="all sockets open")
+        history = self.history
+        history.attempts += self.attempts()
+        self._fences(history)
+        self._stored(history)
+        heads = {channel: events[-1][0] for channel, events in history.events.items()}
+        self._wait_delivered(heads, timeout)
+
+    def judge(self, timeout=10):
+        self.history.sockets = [log for line in self.lines for log in line.all_logs()]
+        self._read_cursors(self.history)
+        self._count(self.history, timeout)
+        violations = checker.check(self.history)
+        assert violations == [], "\n".join(violations[:40])
+
+    def _all_open(self):
+        return all([line.tend() for line in self.lines])
+
+    def _fences(self, history):
+        """A last post in each channel on each instance: what is late or doubled comes before it."""
+        for channel in self.channels:
+            for side, member in enumerate(self.people[0]):
+                made = checker.Attempt(f"fence-{side}-{channel}", member.id, channel, f"fence {side}", "ok")
+                reply = wait_until(lambda: self._fence(member, made), GIVE_UP_S, 0.1, f"a post on {member.url}")
+                made.ts, made.seq = reply["ts"], reply["seq"]
+                history.attempts.append(made)
+
+    @staticmethod
+    def _fence(member, made):
+        try:
+            reply = member.call("chat.postMessage", channel=made.channel, text=made.text, client_msg_id=made.key)
+            return reply if reply["ok"] else None
+        except (requests.RequestException, ValueError):
+            return None
+
+    def _stored(self, history):
+        member = self.people[0][0]
+        for channel in self.channels:
+            for m in whole_history(member, channel):
+                history.stored.append(checker.Stored(channel, m["ts"], m["seq"], m["user"], m["text"]))
+            history.events[channel] = [
+                (f["seq"], f["ts"] if f["type"] == "message" else "") for f in whole_log(member, channel)
+            ]
+
+    def _wait_delivered(self, heads, timeout):
+        """Until every socket has the last events, or `timeout`: the checker says what is missing."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            if self._all_open() and all(line.reached(heads) for line in self.lines):
+                return
+            time.sleep(0.05)
+
+    def _read_cursors(self, history):
+        for reader in self.readers:
+            for member in reader.members:
+                for channel in self.channels:
+                    reader.saw(member, channel, member.ok("channels.info", channel=channel)["channel"])
+            history.cursors += reader.cursors
+            reader.cursors = reader.cursors[-1:]
+
+    def _count(self, history, timeout):
+        """Every count of every member: in channels.info at once, in unread.sync within seconds."""
+        true, counts = self._infos(history)
+        deadline = time.monotonic() + timeout
+        while True:
+            history.counts = counts + self._syncs(true)
+            if checker.check_counts(history) == [] or time.monotonic() > deadline:
+                return
+            time.sleep(0.05)
+
+    def _infos(self, history):
+        """The true counts, by the cursors that channels.info shows, and the counts that it shows."""
+        true, counts = {}, []
+        for member, channel in ((m, c) for pair in self.people for m in pair for c in self.channels):
+            shown = member.ok("channels.info", channel=channel)["channel"]
+            true[member.id, channel] = sum(
+                m.channel == channel and m.user != member.id and m.ts > shown["last_read"] for m in history.stored
+            )
+            where = f"channels.info on {member.url}"
+            counts.append(checker.Count(where, member.id, channel, true[member.id, channel], shown["unread_count"]))
+        return true, counts
+
+    def _syncs(self, true):
+        return [
+            checker.Count(f"unread.sync on {member.url}", member.id, e["id"], true[member.id, e["id"]], e["unread_count"])
+            for pair in self.people
+            for member in pair
+            for e in member.ok("unread.sync")["channels"]
+        ]

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instances of Tidings that die, end or stand still under load."""
+import random
+import signal
+
+import pytest
+
+from tests.support.wait import wait_until
+
+KILLS = 8
+
+
+def test_many_kills_between_commit_and_reply(parts, load):
+    """Each kill -9 comes at some instant of a busy instance; clients retry on the other one."""
+    chance = random.Random(7)
+    for number in range(KILLS):
+        victim = parts.instances[number % 2]
+        load.wait_acked(chance.randrange(5, 40))
+        victim.kill()
+        load.wait_acked(20)
+        victim.start()
+    load.finish()
+    assert any(attempt.outcome == "info" for attempt in load.attempts()), "no kill ever hit a post"
+
+
+def test_both_instances_killed_at_once(parts, load):
+    for instance in parts.instances:
+        instance.kill()
+    for instance in parts.instances:
+        instance.start()
+    load.wait_acked(50)
+    load.finish()
+
+
+def test_sigterm_under_load_loses_nothing_and_exits_0(parts, load):
+    for instance in parts.instances * 2:
+        assert instance.stop() == 0
+        load.wait_acked(20)
+        instance.start()
+        load.wait_acked(20)
+    load.finish()
+    closed = {log.closed for line in load.lines for log in line.logs}
+    assert closed <= {1001, 1012}, f"sockets of an instance that ends were closed with {closed}"
+
+
+def test_a_second_sigterm_does_not_hang(parts, load):
+    victim = parts.instances[0]
+    for _ in range(2):
+        victim.kill(signal.SIGTERM)
+    wait_until(lambda: victim.pid is None, 10, what="the end of the instance")
+    victim.start()
+    load.wait_acked(20)
+    load.finish()
+
+
+def test_an_instance_stands_still_and_goes_on(parts, load):
+    victim = parts.instances[0]
+    victim.kill(signal.SIGSTOP)
+    load.works_on(parts.urls[1], 3)
+    victim.kill(signal.SIGCONT)
+    load.wait_acked(50)
+    load.finish()
+
+
+@pytest.mark.kafka
+def test_many_kills_with_kafka(parts, load):
+    chance = random.Random(8)
+    for number in range(4):
+        victim = parts.instances[number % 2]
+        load.wait_acked(chance.randrange(5, 40))
+        victim.kill()
+        load.wait_acked(20)
+        victim.start()
+    load.finish(timeout=30)
+
+
+@pytest.mark.kafka
+def test_sigterm_under_load_with_kafka(parts, load):
+    for instance in parts.instances:
+        assert instance.stop() == 0
+        instance.start()
+        load.wait_acked(20)
+    load.finish(timeout=30)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Postgres that dies, loses connections, loses replies or stands still under load."""
+import os
+import signal
+import time
+
+import pytest
+
+from tests.faults.load import Load
+from tests.faults.proxy import Proxy
+from tests.support.wait import wait_until
+
+REQUEST_LIMIT_S = 10  # each request is answered or closed by then
+BACKENDS = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+
+
+def test_kill_9_of_postgres(parts, load):
+    for _ in range(2):
+        parts.postgres.kill()
+        parts.postgres.start()
+        load.wait_acked(50)
+    load.finish()
+    assert load.slowest() < REQUEST_LIMIT_S
+
+
+def test_postgres_stays_away_for_a_while(parts, load):
+    """Posts are refused with service_unavailable, readiness says so, and all comes back by itself."""
+    parts.postgres.kill()
+    wait_until(lambda: all(not instance.ready() for instance in parts.instances), 5, what="not ready")
+    for url in parts.urls:
+        page = load.people[0][0].at(url).page("/healthz")
+        assert page.status_code == 200
+        down = load.people[0][0].at(url).page("/readyz")
+        assert down.status_code == 503 and "postgres" in down.text.lower(), down.text
+    parts.postgres.start()
+    load.wait_acked(50)
+    wait_until(lambda: all(instance.ready() for instance in parts.instances), 10, what="ready again")
+    load.finish()
+    assert load.slowest() < REQUEST_LIMIT_S
+
+
+def test_terminated_sessions(parts, load):
+    for _ in range(20):
+        parts.postgres.sql(f"SELECT pg_terminate_backend(pid) FROM ({BACKENDS}) backends")
+        load.wait_acked(10)
+    load.finish()
+
+
+def test_one_backend_killed_in_the_middle(parts, load):
+    """The postmaster then ends all sessions, without an SQLSTATE: outcomes are unknown."""
+    for _ in range(3):
+        backends = parts.postgres.sql(BACKENDS).split()
+        os.kill(int(backends[0]), signal.SIGKILL)
+        load.wait_acked(40)
+    load.finish()
+
+
+def test_postgres_stands_still(parts, load):
+    parts.postgres.kill(signal.SIGSTOP)
+    until = time.monotonic() + 4
+    healthy = load.people[0][0].at(parts.urls[0])
+    while time.monotonic() < until:
+        started = time.monotonic()
+        assert healthy.page("/healthz").status_code == 200
+        assert time.monotonic() - started < 1, "an instance stalls with its Postgres"
+        time.sleep(0.2)  # the pace of the questions
+    parts.postgres.kill(signal.SIGCONT)
+    load.wait_acked(50)
+    load.finish()
+    assert load.slowest() < REQUEST_LIMIT_S
+
+
+@pytest.fixture
+def proxied(parts):
+    """A third instance that reaches Postgres through a proxy, and a load on it and the first one."""
+    with Proxy("127.0.0.1", parts.postgres.port) as proxy:
+        instance = parts.instance(database_url=parts.postgres.tcp_url.replace(f":{parts.postgres.port}/", f":{proxy.port}/"))
+        try:
+            with Load(parts, urls=[instance.url, parts.urls[0]]) as load:
+                load.wait_acked(50)
+                yield instance, proxy, load
+        finally:
+            proxy.set_mode("pass")
+            assert instance.stop() == 0
+
+
+@pytest.mark.parametrize("action", ["drop-reply", "cut"])
+def test_the_commit_or_its_reply_is_lost(proxied, action):
+    """The writer finds out by itself what became of its batch; the client sees one message, acked once."""
+    _, proxy, load = proxied
+    member = load.posters[0].members[0]
+    member = member.at(member.url)
+    for number in range(15):
+        text = f"{action} number {number}"
+        proxy.trap(text, action)
+        load.post(member, load.channels[number % len(load.channels)], text)
+    assert proxy.sprung == 15
+    load.finish()
+
+
+@pytest.mark.parametrize("mode", ["cut", "blackhole", "drop-reply"])
+def test_the_way_to_postgres_is_bad_for_a_while(parts, proxied, mode):
+    instance, proxy, load = proxied
+    proxy.set_mode(mode)
+    load.works_on(parts.urls[0], 3)
+    proxy.set_mode("cut")
+    proxy.set_mode("pass")
+    wait_until(instance.ready, 15, what="ready again")
+    load.wait_acked(50)
+    load.finish()
+    assert load.slowest() < REQUEST_LIMIT_S

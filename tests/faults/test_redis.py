@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Redis that dies, forgets, is full or stands still under load. No post ever fails of it."""
+import signal
+
+import pytest
+
+from tests.faults.load import Load
+from tests.faults.proxy import Proxy
+
+
+@pytest.fixture
+def steady(load):
+    """A load of which every post must be acked at the first try."""
+    yield load
+    assert load.failed() == []
+
+
+@pytest.mark.parametrize("keeps_data", [True, False], ids=["with its data", "without its data"])
+def test_kill_9_of_redis(parts, steady, keeps_data):
+    for _ in range(2):
+        parts.redis.kill()
+        steady.works_for(1)
+        if not keeps_data:
+            parts.redis.wipe_data()
+        parts.redis.start()
+        steady.wait_acked(50)
+    steady.finish()
+
+
+def test_flushall_under_load(parts, steady):
+    for _ in range(15):
+        parts.redis.cli("FLUSHALL")
+        steady.wait_acked(15)
+    steady.finish()
+
+
+def test_function_flush_under_load(parts, steady):
+    for _ in range(10):
+        parts.redis.cli("FUNCTION", "FLUSH")
+        steady.wait_acked(15)
+    steady.finish()
+
+
+def test_function_flush_and_flushall_at_the_end(parts, steady):
+    """Nothing comes after it that could put a wrong count right."""
+    steady.stop()
+    steady.settle()
+    parts.redis.cli("FUNCTION", "FLUSH")
+    parts.redis.cli("FLUSHALL")
+    steady.judge()
+
+
+def test_pubsub_connections_killed(parts, steady):
+    for _ in range(15):
+        parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")
+        steady.wait_acked(15)
+    steady.finish()
+
+
+def test_pubsub_connections_killed_just_before_the_last_posts(parts, steady):
+    """No later event shows that one is missing."""
+    steady.stop()
+    parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")
+    steady.settle()
+    parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")
+    steady.judge()
+
+
+def test_all_connections_killed(parts, steady):
+    for _ in range(15):
+        parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")
+        parts.redis.cli("CLIENT", "KILL", "TYPE", "normal")
+        steady.wait_acked(15)
+    steady.finish()
+
+
+def test_redis_stands_still(parts, steady):
+    parts.redis.kill(signal.SIGSTOP)
+    steady.works_for(4)
+    parts.redis.kill(signal.SIGCONT)
+    steady.wait_acked(50)
+    steady.finish()
+
+
+def test_redis_is_full(parts, steady):
+    """All is right while it is full, and after."""
+    parts.redis.cli("CONFIG", "SET", "maxmemory", "1mb")
+    steady.works_for(2)
+    steady.finish()
+    parts.redis.cli("CONFIG", "SET", "maxmemory", "0")
+    steady.judge()
+
+
+def test_redis_starts_again_with_old_data(parts, steady):
+    """As after a failover to a replica that lagged: the append-only file of some time ago."""
+    parts.redis.cli("CONFIG", "SET", "appendonly", "no")
+    steady.wait_acked(100)
+    parts.redis.kill()
+    parts.redis.start()
+    steady.wait_acked(50)
+    steady.finish()
+
+
+@pytest.mark.parametrize("mode", ["cut", "blackhole", "drop-reply"])
+def test_one_instance_loses_its_way_to_redis(parts, mode):
+    """Its posts go on; its sockets get what they missed when the way is good again."""
+    with Proxy("127.0.0.1", parts.redis.port) as proxy:
+        instance = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}")
+        try:
+            with Load(parts, urls=[instance.url, parts.urls[0]]) as load:
+                load.wait_acked(50)
+                proxy.set_mode(mode)
+                load.works_for(3)
+                proxy.set_mode("pass")
+                load.wait_acked(50)
+                load.finish()
+                assert load.failed() == []
+        finally:
+            proxy.set_mode("pass")
+            assert instance.stop() == 0

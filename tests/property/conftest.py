@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes of the property test's own, since it kills them, and how long it searches."""
+import os
+
+import pytest
+from hypothesis import HealthCheck, Phase, Verbosity, settings
+
+from tests.property.services import Services
+from tests.support.environment import Environment
+
+BASE = settings(
+    deadline=None,
+    database=None,
+    print_blob=False,
+    suppress_health_check=list(HealthCheck),
+    verbosity=Verbosity.normal,
+)
+settings.register_profile("ci", BASE, max_examples=25, stateful_step_count=40, phases=[Phase.generate])
+settings.register_profile(
+    "long", BASE, max_examples=2000, stateful_step_count=60, phases=[Phase.generate, Phase.shrink]
+)
+
+
+@pytest.fixture(scope="session")
+def profile():
+    return settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def services(tmp_path_factory):
+    environment = Environment(tmp_path_factory.mktemp("property"))
+    running = None
+    try:
+        running = Services(environment.start())
+        yield running
+        running.all_up()
+    finally:
+        if running:
+            running.close()
+        trouble = environment.stop()
+    assert not trouble, "\n".join(trouble)

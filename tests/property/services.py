@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real processes under the property test: what runs now, and how to stop and start it."""
+from tests.support.environment import end_of, log_trouble
+
+COUNT_BY_SQL = """
+    SELECT m.user_id, m.channel_id, count(x.ts)
+    FROM channel_members m
+    LEFT JOIN messages x ON x.channel_id = m.channel_id AND x.ts > m.ts AND x.user_id <> m.user_id AND NOT x.deleted
+        AND x.subtype IS NULL AND (x.thread_ts IS NULL OR x.broadcast)
+    WHERE m.active AND m.channel_id = ANY(%s)
+    GROUP BY 1, 2
+"""
+
+
+class Services:
+    """Two instances, Postgres and Redis of an Environment, with a note of what is up."""
+
+    def __init__(self, environment):
+        self.environment = environment
+        self.alive = [True for _ in environment.instances]
+        self.redis_alive = True
+        self._database = environment.database()
+
+    def close(self):
+        self._database.close()
+
+    @property
+    def instances(self):
+        return self.environment.instances
+
+    def all_up(self):
+        self.start_redis()
+        self.start_instances()
+
+    def stop_instance(self, number, gently):
+        instance = self.instances[number]
+        if gently:
+            trouble = end_of(instance)
+        else:
+            instance.kill()
+            trouble = log_trouble(instance)
+        self.alive[number] = False
+        assert not trouble, trouble
+
+    def start_instances(self):
+        """An instance needs Redis to become ready."""
+        if not all(self.alive):
+            self.start_redis()
+        for number, instance in enumerate(self.instances):
+            instance.start()
+            self.alive[number] = True
+
+    def flush_redis(self):
+        if self.redis_alive:
+            self.environment.redis.cli("FLUSHALL")
+
+    def kill_redis(self):
+        self.environment.redis.kill()
+        self.redis_alive = False
+
+    def start_redis(self):
+        self.environment.redis.start()
+        self.redis_alive = True
+
+    def sql_unread(self, channels):
+        """(user id, channel id) → what the tables say is unread, counted the slow way."""
+        rows = self._database.execute(COUNT_BY_SQL, (channels,)).fetchall()
+        return {(user, channel): count for user, channel, count in rows}

@@ -1,0 +1,526 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Users, devices and two instances in random order, against the model and against SQL.
+
+After every quiet moment: unread counts are exact for every member (channels.info, unread.sync in full
+and as a delta, SQL), no cursor went back but by markUnread, every socket has every event of its
+channels once and in order, or was told of a gap, and history is what the model says.
+"""
+import sys
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.property.model import FOREVER, NEVER, Model
+from tests.property.world import World, in_parallel
+from tests.support.reading import kind_of, whole_history, whole_log, whole_sidebar
+
+USERS = 4
+CHANNELS = 3  # the last one is private
+
+users = st.integers(0, USERS - 1)
+slots = st.integers(0, 2 * USERS - 1)  # two devices of each user
+channels = st.integers(0, CHANNELS - 1)
+instances = st.integers(0, 1)
+picks = st.integers(0, 1_000_000)
+texts = st.sampled_from(["x", "two words", "é ∑ 漢 👩‍👩‍👧", "line\r\nbreak", '{"json": [1]}', "<@U0> & co", "y" * 300])
+
+
+def pick(options, number):
+    return options[number % len(options)]
+
+
+def between(ts):
+    """A ts just before another, where no message is."""
+    seconds, micros = ts.split(".")
+    number = int(seconds) * 1_000_000 + int(micros) - 1
+    return f"{number // 1_000_000:010}.{number % 1_000_000:06}"
+
+
+class Unread(RuleBasedStateMachine):
+    def __init__(self, services):
+        super().__init__()
+        self.services = services
+        self.world = None
+        self.model = Model()
+        self.ids = []  # channel number → id
+        self.devices = {}
+        self.cursors_seen = {}  # (user, channel) → (epoch, last_read)
+        self.marks_sent = []  # (user, channel, ts, epoch)
+        self.tokens = {}  # user → (sync_token, entries by channel)
+        self.serial = 0
+
+    # Set-up and the helpers of the rules.
+
+    @initialize()
+    def begin(self):
+        self.services.all_up()
+        self.world = World(self.services, USERS)
+        for number in range(CHANNELS):
+            self.create_channel(number)
+        for user in range(USERS):
+            self.sync(user, 0)
+            self.connect(user, user % 2, native=user < 2)
+
+    def create_channel(self, number):
+        private = number == CHANNELS - 1
+        made = self.world.ok(0, 0, "channels.create", name=f"room-{number}", is_private=private)["channel"]["id"]
+        self.ids.append(made)
+        self.model.create(0, made, private)
+        for user in range(1, USERS - 1):  # the last user is a guest everywhere
+            self.world.ok(0, 0, "channels.invite", channel=made, users=self.world.ids[user])
+            self.model.join(user, made)
+
+    def chan(self, number):
+        return self.model.channels[self.ids[number]]
+
+    def member(self, number, who):
+        return pick(sorted(self.chan(number).members), who)
+
+    def new_key(self):
+        self.serial += 1
+        return f"key-{self.serial}"
+
+    def posted(self, user, number, content, reply, key):
+        text, thread_ts, broadcast = content
+        self.model.post(user, self.ids[number], text, reply["ts"], reply["seq"], key, thread_ts, broadcast)
+
+    # Posting. `who` chooses among those who can do it.
+
+    @rule(number=channels, who=picks, instance=instances, text=texts)
+    def post(self, number, who, instance, text):
+        user, key = self.member(number, who), self.new_key()
+        args = {"channel": self.ids[number], "text": text, "client_msg_id": key}
+        reply = self.world.ok(user, instance, "chat.postMessage", **args)
+        assert not reply.get("is_duplicate"), reply
+        self.posted(user, number, (text, "", False), reply, key)
+
+    @rule(slot=slots, number=channels, text=texts)
+    def post_by_socket(self, slot, number, text):
+        device = self.devices.get(slot)
+        if device is None or not device.socket.is_open or device.user not in self.chan(number).members:
+            return
+        key = self.new_key()
+        ack = device.post({"channel": self.ids[number], "text": text, "client_msg_id": key})
+        assert ack["ok"], ack
+        device.acked.add((self.ids[number], ack["seq"]))
+        self.posted(device.user, number, (text, "", False), ack, key)
+
+    @rule(number=channels, who=picks, instance=instances, which=picks, text=texts, broadcast=st.booleans())
+    def reply(self, number, who, instance, which, text, broadcast):
+        roots = [m for m in self.chan(number).standing() if not m.thread_ts]
+        if not roots:
+            return
+        user, root, key = self.member(number, who), pick(roots, which).ts, self.new_key()
+        args = {"channel": self.ids[number], "text": text, "thread_ts": root, "reply_broadcast": broadcast}
+        reply = self.world.ok(user, instance, "chat.postMessage", client_msg_id=key, **args)
+        self.posted(user, number, (text, root, broadcast), reply, key)
+
+    @rule(user=users, number=channels, instance=instances, text=texts)
+    def stranger(self, user, number, instance, text):
+        """Who is no member can neither post nor mark."""
+        if user in self.chan(number).members:
+            return
+        error = "channel_not_found" if self.chan(number).private else "not_in_channel"
+        client = self.world.member(user, instance)
+        client.fails(error, "chat.postMessage", channel=self.ids[number], text=text)
+        client.fails(error, "channels.mark", channel=self.ids[number], ts=FOREVER)
+
+    @rule(number=channels, text=texts)
+    def posts_in_parallel(self, number, text):
+        """Every member posts at once, half of them on each instance."""
+        members = sorted(self.chan(number).members)
+        keys = [self.new_key() for _ in members]
+        calls = [
+            self.fresh(user, n, "chat.postMessage", channel=self.ids[number], text=text, client_msg_id=key)
+            for n, (user, key) in enumerate(zip(members, keys))
+        ]
+        replies = in_parallel(calls)
+        for reply, user, key in sorted(zip(replies, members, keys), key=lambda one: one[0].get("seq", 0)):
+            assert reply["ok"], reply
+            self.posted(user, number, (text, "", False), reply, key)
+
+    def fresh(self, user, wanted, method, /, **args):
+        """A call by a client of its own, for another thread."""
+
+        def call():
+            client = self.world.other_thread(user, wanted % 2)
+            try:
+                return client.call(method, **args)
+            finally:
+                client.close()
+
+        return call
+
+    @rule(number=channels, who=picks, count=st.integers(2, 6), text=texts)
+    def one_key_in_parallel(self, number, who, count, text):
+        user = self.member(number, who)
+        key = self.new_key()
+        args = {"channel": self.ids[number], "text": text, "client_msg_id": key}
+        replies = in_parallel([self.fresh(user, n, "chat.postMessage", **args) for n in range(count)])
+        assert all(reply["ok"] for reply in replies), replies
+        assert len({(reply["ts"], reply["seq"]) for reply in replies}) == 1, replies
+        assert sum(not reply.get("is_duplicate") for reply in replies) == 1, replies
+        self.posted(user, number, (text, "", False), replies[0], key)
+
+    @precondition(lambda self: self.model.keys)
+    @rule(which=picks, instance=instances, same=st.booleans())
+    def retry(self, which, instance, same):
+        (user, key_text), key = pick(list(self.model.keys.items()), which)
+        if user not in self.model.channels[key.channel].members:
+            return
+        text, thread_ts, broadcast = key.content
+        args = {"channel": key.channel, "text": text if same else text + " else", "client_msg_id": key_text}
+        if thread_ts:
+            args.update(thread_ts=thread_ts, reply_broadcast=broadcast)
+        client = self.world.member(user, instance)
+        if not same:
+            client.fails("idempotency_key_reused", "chat.postMessage", **args)
+            return
+        reply = client.ok("chat.postMessage", **args)
+        assert (reply["ts"], reply["seq"], reply["is_duplicate"]) == (key.ts, key.seq, True), reply
+        self.check_duplicate(self.model.channels[key.channel].messages[key.ts], reply["message"])
+
+    def check_duplicate(self, stored, shown):
+        """The message of a duplicate's reply is the message as it now is."""
+        if stored.deleted:
+            assert shown["subtype"] == "tombstone" and not shown.get("text"), shown
+        else:
+            assert shown["text"] == stored.text, shown
+
+    # Changing.
+
+    @rule(number=channels, who=picks, instance=instances, which=picks, text=texts)
+    def edit(self, number, who, instance, which, text):
+        user = self.member(number, who)
+        own = self.model.own_messages(user, self.ids[number])
+        if own:
+            ts = pick(own, which).ts
+            reply = self.world.ok(user, instance, "chat.update", channel=self.ids[number], ts=ts, text=text)
+            self.model.edit(user, self.ids[number], ts, text, reply["seq"])
+
+    @rule(number=channels, who=picks, instance=instances, which=picks)
+    def delete(self, number, who, instance, which):
+        user = self.member(number, who)
+        own = self.model.own_messages(user, self.ids[number])
+        if own:
+            ts = pick(own, which).ts
+            reply = self.world.ok(user, instance, "chat.delete", channel=self.ids[number], ts=ts)
+            self.model.delete(user, self.ids[number], ts, reply["seq"])
+
+    # Reading.
+
+    @rule(number=channels, who=picks, instance=instances, which=picks, with_epoch=st.booleans(),
+          how=st.sampled_from(["exact", "between", "past"]))
+    def mark(self, number, who, instance, which, with_epoch, how):
+        chan, user = self.chan(number), self.member(number, who)
+        if not chan.messages:
+            return
+        ts = pick(list(chan.messages), which)
+        ts = {"exact": ts, "between": between(ts), "past": FOREVER}[how]
+        self.send_mark(user, chan.id, instance, ts, chan.members[user].epoch if with_epoch else None)
+
+    def send_mark(self, user, channel, instance, ts, epoch):
+        args = {} if epoch is None else {"read_epoch": epoch}
+        reply = self.world.ok(user, instance, "channels.mark", channel=channel, ts=ts, **args)
+        self.model.mark(user, channel, ts, epoch)
+        self.marks_sent.append((user, channel, ts, epoch))
+        before = self.cursors_seen.get((user, channel))
+        self.check_read_state(user, channel, reply)
+        if self.cursors_seen[user, channel] != before:
+            self.tell_devices(user, channel)
+
+    @precondition(lambda self: self.marks_sent)
+    @rule(which=picks, instance=instances)
+    def replay_a_mark(self, which, instance):
+        """A retry that was long on its way: of this epoch or of one that is over."""
+        user, channel, ts, epoch = pick(self.marks_sent, which)
+        if user in self.model.channels[channel].members and ts != FOREVER:
+            self.send_mark(user, channel, instance, ts, epoch)
+
+    @rule(number=channels, who=picks, instance=instances, which=picks, exact=st.booleans(), late=st.booleans())
+    def mark_unread(self, number, who, instance, which, exact, late):
+        """And, if `late`, a mark that another device sent before."""
+        chan, user = self.chan(number), self.member(number, who)
+        if not chan.messages:
+            return
+        ts = pick(list(chan.messages), which)
+        ts = ts if exact else between(ts)
+        reply = self.world.ok(user, instance, "channels.markUnread", channel=chan.id, ts=ts)
+        before = chan.members[user].epoch
+        self.model.mark_unread(user, chan.id, ts)
+        self.check_read_state(user, chan.id, reply)
+        self.tell_devices(user, chan.id)
+        if late:
+            self.send_mark(user, chan.id, 1 - instance, FOREVER, before)
+
+    def tell_devices(self, user, channel):
+        """A cursor has moved: every device of the user has to hear of it."""
+        for device in self.devices.values():
+            if device.user == user:
+                device.marked[channel] = self.cursors_seen[user, channel]
+
+    # Coming and going.
+
+    @rule(user=users, number=channels, instance=instances)
+    def join(self, user, number, instance):
+        chan = self.chan(number)
+        if chan.private and user not in chan.members:
+            client = self.world.member(user, instance)
+            client.fails("channel_not_found", "channels.join", channel=chan.id)
+            return
+        self.world.ok(user, instance, "channels.join", channel=chan.id)
+        self.joined(user, chan.id, instance)
+
+    @rule(guest=users, who=picks, number=channels, instance=instances)
+    def invite(self, guest, who, number, instance):
+        chan, user = self.chan(number), self.member(number, who)
+        if guest not in chan.members:
+            self.world.ok(user, instance, "channels.invite", channel=chan.id, users=self.world.ids[guest])
+            self.joined(guest, chan.id, instance)
+
+    def joined(self, user, channel, instance):
+        """The epoch of a second stay is the server's choice, but not lower than before."""
+        if not self.model.join(user, channel):
+            return
+        seen, _ = self.cursors_seen.pop((user, channel), (0, NEVER))
+        epoch = self.world.ok(user, instance, "channels.info", channel=channel)["channel"]["read_epoch"]
+        assert epoch >= seen, f"read_epoch {epoch} after a re-join, {seen} before"
+        self.model.channels[channel].members[user].epoch = epoch
+
+    @rule(user=users, number=channels, instance=instances)
+    def leave(self, user, number, instance):
+        if user not in self.chan(number).members or len(self.chan(number).members) == 1:
+            return
+        self.world.ok(user, instance, "channels.leave", channel=self.ids[number])
+        self.left(user, self.ids[number])
+
+    @rule(user=users, number=channels, instance=instances)
+    def kick(self, user, number, instance):
+        """By the channel's creator."""
+        if user == 0 or not {0, user} <= self.chan(number).members.keys():
+            return
+        self.world.ok(0, instance, "channels.kick", channel=self.ids[number], user=self.world.ids[user])
+        self.left(user, self.ids[number])
+
+    def left(self, user, channel):
+        self.model.leave(user, channel)
+        for device in self.devices.values():
+            if device.user == user:
+                device.marked.pop(channel, None)
+
+    # Devices.
+
+    @rule(slot=slots, instance=instances, native=st.booleans())
+    def connect(self, slot, instance, native):
+        if slot in self.devices:
+            self.disconnect(slot)
+        since = {channel.id: channel.head for channel in self.model.channels.values()}
+        self.devices[slot] = self.world.connect(slot % USERS, instance, native, since)
+
+    @precondition(lambda self: self.devices)
+    @rule(which=picks)
+    def hang_up(self, which):
+        self.disconnect(pick(sorted(self.devices), which))
+
+    def disconnect(self, slot):
+        device = self.devices.pop(slot)
+        self.check_order(device)
+        device.socket.close()
+
+    # Faults.
+
+    @rule(instance=instances, gently=st.booleans())
+    def stop_instance(self, instance, gently):
+        if not all(self.services.alive):
+            return
+        self.world.trace.note(f"stop_instance {instance} gently={gently}")
+        self.services.stop_instance(instance, gently)
+        for slot, device in list(self.devices.items()):
+            if device.instance == instance:
+                device.socket.wait_closed()
+                self.connect(slot, 1 - instance, device.native)
+
+    @precondition(lambda self: not all(self.services.alive))
+    @rule()
+    def start_instance(self):
+        self.world.trace.note("start_instance")
+        self.services.start_instances()
+
+    @rule()
+    def flushall(self):
+        self.world.trace.note("flushall")
+        self.services.flush_redis()
+
+    @precondition(lambda self: self.services.redis_alive)
+    @rule()
+    def kill_redis(self):
+        self.world.trace.note("kill_redis")
+        self.services.kill_redis()
+
+    @precondition(lambda self: not self.services.redis_alive)
+    @rule()
+    def start_redis(self):
+        self.world.trace.note("start_redis")
+        self.services.start_redis()
+
+    # Checks.
+
+    @invariant()
+    def counts_are_exact_at_once(self):
+        """channels.info is exact for all that was committed before the call, whatever is down."""
+        for channel in self.model.channels.values():
+            for user in channel.members:
+                reply = self.world.ok(user, user % 2, "channels.info", channel=channel.id)
+                self.check_read_state(user, channel.id, reply["channel"], name="id")
+
+    @rule(user=users, instance=instances, page=st.sampled_from([None, 1, 2]))
+    def sync(self, user, instance, page=None):
+        """A full sync, and the delta since the last token applied to what was known then."""
+
+        def same():
+            full = whole_sidebar(self.world.member(user, instance), page=page)
+            assert full["full"] and full["removed"] == [], full
+            self.check_sidebar(user, full)
+            entries = {entry["id"]: entry for entry in full["channels"]}
+            if user in self.tokens:
+                token, known = self.tokens[user]
+                delta = whole_sidebar(self.world.member(user, instance), token, page)
+                assert merged(known, delta) == entries, (known, delta, full)
+            self.tokens[user] = (full["sync_token"], entries)
+
+        self.world.eventually(same, f"the sync of user {user}")
+
+    @rule()
+    def quiet_moment(self):
+        for user in range(USERS):
+            self.sync(user, user % 2)
+        for device in self.devices.values():
+            self.world.eventually(lambda d=device: self.check_device(d), f"what user {device.user} was sent")
+        for channel in self.model.channels.values():
+            self.check_channel(channel)
+        self.check_sql()
+
+    def teardown(self):
+        if self.world is None:
+            return
+        failed = True
+        try:
+            if sys.exc_info()[0] is None:  # else a step has failed, and that is to be seen
+                self.services.all_up()
+                self.counts_are_exact_at_once()
+                self.quiet_moment()
+                failed = False
+        finally:
+            if failed:
+                print(f"The last calls:\n{self.world.trace.text()}")
+            for device in self.devices.values():
+                device.socket.close()
+            self.world.close()
+
+    def check_read_state(self, user, channel, shown, name="channel"):
+        """R of one member against the model, and against what was seen of this cursor before."""
+        unread = self.model.unread_messages(user, channel)
+        cursor = self.model.channels[channel].members[user]
+        assert shown[name] == channel
+        assert shown["unread_count"] == len(unread), (user, shown, unread)
+        assert shown["unread_count_display"] == len(unread) and not shown["unread_capped"], shown
+        assert shown["has_unreads"] == bool(unread) and shown["mention_count"] == 0, shown
+        assert shown["read_epoch"] == cursor.epoch, (shown, cursor)
+        if unread and "oldest_unread_ts" in shown:
+            assert shown["oldest_unread_ts"] == unread[0].ts, shown
+        now = (shown["read_epoch"], shown["last_read"])
+        before = self.cursors_seen.get((user, channel), now)
+        assert now >= before, f"the cursor of user {user} in {channel} went back from {before} to {now}"
+        self.cursors_seen[user, channel] = now
+
+    def check_sidebar(self, user, full):
+        entries = full["channels"]
+        assert sorted(entry["id"] for entry in entries) == sorted(self.model.channels_of(user)), entries
+        for entry in entries:
+            channel = self.model.channels[entry["id"]]
+            self.check_read_state(user, channel.id, entry, name="id")
+            assert entry["seq"] == channel.head, (entry, channel.head)
+            if channel.latest():
+                assert entry["latest"] == channel.latest(), (entry, channel.latest())
+        order = [(not e["has_unreads"], -micros(self.model.channels[e["id"]].updated)) for e in entries]
+        assert order == sorted(order), entries
+        counts = [entry["unread_count"] for entry in entries]
+        totals = {"unread_channels": sum(map(bool, counts)), "unread_count": sum(counts)}
+        assert totals.items() <= full["totals"].items(), full["totals"]
+
+    def check_device(self, device):
+        self.check_order(device)
+        if not device.socket.is_open:
+            code, _ = device.socket.wait_closed()
+            assert code == 1012, f"closed with {code}"
+            return
+        for channel in self.model.channels.values():
+            required, _ = self.model.deliveries(device.user, channel.id, device.since[channel.id])
+            got = {seq for seq, _, _ in device.events(channel.id)} | device.gaps(channel.id)
+            got |= {seq for acked_in, seq in device.acked if acked_in == channel.id}
+            assert required <= got, f"{channel.id}: {sorted(required - got)} never came"
+            self.check_marked(device, channel.id)
+
+    def check_order(self, device):
+        """What has come so far: each seq once, rising, as the event it was, and nothing of others'."""
+        for channel in self.model.channels.values():
+            events = device.events(channel.id)
+            seqs = [seq for seq, _, _ in events]
+            assert seqs == sorted(set(seqs)), f"{channel.id}: {seqs}"
+            _, allowed = self.model.deliveries(device.user, channel.id, device.since[channel.id])
+            allowed -= {seq for acked_in, seq in device.acked if acked_in == channel.id}
+            assert set(seqs) <= allowed, f"{channel.id}: {sorted(set(seqs) - allowed)} is not for user {device.user}"
+            for seq, kind, ts in events:
+                event = channel.events[seq - 1]
+                assert kind == event.kind, (seq, kind, event)
+                assert kind != "message" or ts == event.ts, (seq, ts, event)
+
+    def check_marked(self, device, channel):
+        """The last mark that moved the cursor was told to this device."""
+        expected = device.marked.get(channel)
+        if expected is None:
+            return
+        frames = device.socket.matching({"type": "channel_marked", "channel": channel})
+        told = [(frame["read_epoch"], frame["last_read"]) for frame in frames]
+        assert expected in told and max(told) == expected, (expected, told)
+
+    def check_channel(self, channel):
+        user = min(channel.members)
+        member = self.world.member(user, user % 2)
+        shown = whole_history(member, channel.id, page=7)
+        expected = channel.history()
+        assert [(m["ts"], m["seq"], m["text"]) for m in shown] == [(m.ts, m.seq, m.text) for m in expected]
+        assert [m["user"] for m in shown] == [self.world.ids[m.user] for m in expected]
+        events = whole_log(member, channel.id, page=5)
+        told = [(f["seq"], kind_of(f)) for f in events]
+        assert told == [(e.seq, e.kind) for e in channel.events], (told, channel.events)
+        info = member.ok("channels.info", channel=channel.id)["channel"]
+        assert info["num_members"] == len(channel.members), info
+        for root in {m.thread_ts for m in channel.standing() if m.thread_ts} & {m.ts for m in channel.standing()}:
+            thread = member.ok("channels.replies", channel=channel.id, ts=root)["messages"]
+            assert [m["ts"] for m in thread] == [root] + [m.ts for m in channel.replies(root)], thread
+
+    def check_sql(self):
+        counted = self.services.sql_unread([channel.id for channel in self.model.channels.values()])
+        expected = {
+            (self.world.ids[user], channel.id): self.model.unread(user, channel.id)
+            for channel in self.model.channels.values()
+            for user in channel.members
+        }
+        assert counted == expected
+
+
+def micros(ts):
+    return int(ts.replace(".", ""))
+
+
+def merged(known, delta):
+    """The entries that a client has after it applied a reply of unread.sync."""
+    entries = {} if delta["full"] else {i: e for i, e in known.items() if i not in delta["removed"]}
+    entries.update((entry["id"], entry) for entry in delta["channels"])
+    return entries
+
+
+def test_unread_is_exact(services, profile):
+    run_state_machine_as_test(lambda: Unread(services), settings=profile)

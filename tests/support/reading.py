@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All pages of what is read page by page, and what a frame is."""
+
+EVENT_TYPES = ("message", "member_joined_channel", "member_left_channel")
+JOINS_AND_LEAVES = ("channel_join", "channel_leave")
+
+
+def is_event(frame):
+    """Whether a frame is one of a channel's numbered events."""
+    return frame.get("type") in EVENT_TYPES and "seq" in frame
+
+
+def kind_of(frame):
+    """Of an event: message, message_changed, message_deleted, member_joined_channel or member_left_channel."""
+    subtype = frame.get("subtype", "")
+    return subtype if subtype in ("message_changed", "message_deleted") else frame["type"]
+
+
+def whole_history(member, channel, page=500):
+    """The messages of a channel that people and bots posted, newest first."""
+    messages, cursor = [], ""
+    while True:
+        more = {"cursor": cursor} if cursor else {}
+        reply = member.ok("channels.history", channel=channel, limit=page, **more)
+        messages += reply["messages"]
+        cursor = (reply.get("response_metadata") or {}).get("next_cursor", "")
+        if not cursor:
+            return [m for m in messages if m.get("subtype") not in JOINS_AND_LEAVES]
+
+
+def whole_log(member, channel, page=500):
+    """The events of a channel from the first on."""
+    events, after = [], 0
+    while True:
+        reply = member.ok("channels.events", channel=channel, after_seq=after, limit=page)
+        events += reply["events"]
+        after = reply["through_seq"]
+        if not reply["has_more"]:
+            return events
+
+
+def whole_sidebar(member, since=None, page=None):
+    """unread.sync with the channels of all its pages."""
+    args = {name: value for name, value in (("since", since), ("limit", page)) if value is not None}
+    whole = reply = member.ok("unread.sync", **args)
+    while reply["response_metadata"]["next_cursor"]:
+        reply = member.ok("unread.sync", cursor=reply["response_metadata"]["next_cursor"], **args)
+        whole["channels"] += reply["channels"]
+    return whole
