@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import time
 
-from tools.project import BUILD, RUN
+from tools.project import RUN
 from tools.services import Kafka, Postgres, Redis, ServiceError, Tidings, free_port
 
 OPERATOR_TOKEN = "bench-operator-token-of-a-private-server"
@@ -21,11 +21,11 @@ class LoadError(Exception):
 class Rig:
     """Postgres, Redis, Tidings and the floor; Kafka once it is asked for."""
 
-    def __init__(self, preset):
+    def __init__(self, programs):
         self.home = RUN / "bench"
         shutil.rmtree(self.home, ignore_errors=True)
         self.home.mkdir(parents=True)
-        self.programs = BUILD / preset
+        self.programs = programs
         self.data = self.home / "data.json"
         self.floor_data = self.home / "floor.json"
         self.postgres = Postgres(self.home / "postgres")

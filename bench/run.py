@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT))
 from bench import data as bench_data  # noqa: E402
 from bench.rig import LoadError, Rig, ServiceError  # noqa: E402
 from bench.rows import ROWS, Bench  # noqa: E402
+from tools.project import BUILD  # noqa: E402
 
 
 def parse(argv):
@@ -30,7 +31,8 @@ def parse(argv):
                         help="one short run of each: about 2 minutes, for a rough view")
     parser.add_argument("--hold", action="store_true",
                         help="set up, print where, and wait: to look at the server under load")
-    parser.add_argument("--preset", default="release", help="whose programs to run")
+    parser.add_argument("--programs", metavar="DIR", type=Path, default=BUILD / "release",
+                        help="where the built programs are (%(default)s)")
     options = parser.parse_args(argv)
     options.rows = choose(parser, options.rows)
     return options
@@ -139,7 +141,7 @@ def run_rows(options, bench):
 
 
 def measure(options):
-    rig = Rig(options.preset)
+    rig = Rig(options.programs)
     try:
         say("setting up")
         rig.start()
