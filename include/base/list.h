@@ -12,9 +12,9 @@ struct list {
 
 #define LIST_ITEM(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
-// Walks `list`; the current item may be removed while walking.
-#define LIST_FOREACH(link, list)                                                                   \
-    for (struct list *link = (list)->next, *link##_next = link->next; link != (list);              \
+// Walks the list `head`; the current item may be removed while walking.
+#define LIST_FOREACH(link, head)                                                                   \
+    for (struct list *link = (head)->next, *link##_next = link->next; link != (head);              \
          link = link##_next, link##_next = link->next)
 
 static inline void list_init(struct list *list)

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lane_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+
+enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1600, ANSWER_MARGIN_MS = 1000, NULLS_MAX = 2 };
+
+enum lane_state { LANE_DOWN, LANE_CONNECTING, LANE_UP };
+
+struct lane_hook {
+    loop_fn *fn;
+    void *arg;
+};
+
+struct lane {
+    struct lane_options options;
+    enum lane_state state;
+    PGconn *conn; // NULL while down
+    struct loop_watch *watch;
+    struct loop_timer *timer;
+    struct prepared prepared;
+    struct list queued;
+    struct list sent;
+    int count; // in both lists
+    int64_t backoff_ms;
+    int64_t head_since_ms; // since when the oldest sent call is the oldest
+    bool watching_head;    // the timer runs for it
+    bool patient;          // calls may wait for the first connection
+    bool broken;           // the server said goodbye: what was sent gets no answers any more
+    struct lane_hook *on_up;
+    size_t on_up_count;
+};
+
+static void lane_lose(struct lane *lane, const char *why);
+
+bool lane_is_up(const struct lane *lane)
+{
+    return lane->state == LANE_UP;
+}
+
+void lane_on_up(struct lane *lane, loop_fn *fn, void *arg)
+{
+    lane->on_up = memory_must_resize(lane->on_up, lane->on_up_count + 1, sizeof *lane->on_up);
+    lane->on_up[lane->on_up_count++] = (struct lane_hook){.fn = fn, .arg = arg};
+}
+
+static void lane_refuse(struct lane *lane, struct call *call, int r, bool unknown)
+{
+    call->r = r;
+    call->unknown = unknown;
+    lane->options.refuse(lane->options.store, call);
+}
+
+static void lane_refuse_all(struct lane *lane, struct list *calls, bool unknown)
+{
+    LIST_FOREACH(link, calls)
+    {
+        struct call *call = LIST_ITEM(link, struct call, link);
+        list_remove(link);
+        lane->count--;
+        lane_refuse(lane, call, -ERROR_UNAVAILABLE, unknown);
+    }
+}
+
+void lane_call(struct lane *lane, struct call *call)
+{
+    if (!params_are_whole(&call->params)) {
+        lane_refuse(lane, call, -ERROR_MEMORY, false);
+    } else if (lane->count >= lane->options.settings->queue_max) {
+        metric_add(METRIC_STORE_QUEUE_FULL, 1);
+        lane_refuse(lane, call, -ERROR_BUSY, false);
+    } else {
+        list_append(&lane->queued, &call->link);
+        lane->count++;
+    }
+}
+
+// Since PostgreSQL 17 libpq can leave the sending to the next PQflush(): one write for a turn
+// instead of one a call.
+static bool lane_put_sync(PGconn *conn)
+{
+#ifdef LIBPQ_HAS_SEND_PIPELINE_SYNC
+    return PQsendPipelineSync(conn) == 1;
+#else
+    return PQpipelineSync(conn) == 1;
+#endif
+}
+
+// Gives libpq the call, which stands among the sent ones already. False when the connection is of
+// no more use.
+static bool lane_put(struct lane *lane, struct call *call, bool known)
+{
+    call->preparing = !known;
+    if (!known) {
+        if (!postgres_send_prepare(lane->conn, call->statement, &call->params))
+            return false;
+        prepared_add(&lane->prepared, call->statement, &call->params);
+    }
+    if (!postgres_send_call(lane->conn, call->statement, &call->params))
+        return false;
+    params_done(&call->params);
+    return lane_put_sync(lane->conn);
+}
+
+// Moves the oldest queued call to the sent ones.
+static bool lane_send_next(struct lane *lane)
+{
+    struct call *call = LIST_ITEM(lane->queued.next, struct call, link);
+    list_remove(&call->link);
+    int known = prepared_find(&lane->prepared, call->statement, &call->params);
+    if (known < 0) {
+        lane->count--;
+        lane_refuse(lane, call, known, false);
+        return true;
+    }
+    if (list_is_empty(&lane->sent))
+        lane->head_since_ms = loop_now_ms(lane->options.loop);
+    list_append(&lane->sent, &call->link);
+    return lane_put(lane, call, known > 0);
+}
+
+static int64_t lane_answer_limit_ms(const struct lane *lane)
+{
+    return lane->options.settings->statement_timeout_ms + ANSWER_MARGIN_MS;
+}
+
+static void lane_watch_head(struct lane *lane, int64_t delay_ms)
+{
+    lane->watching_head = true;
+    loop_timer_set(lane->timer, delay_ms);
+}
+
+// Hands the kernel what libpq holds, and asks to be told when it takes the rest.
+static void lane_write(struct lane *lane)
+{
+    int left = PQflush(lane->conn);
+    if (left < 0)
+        lane_lose(lane, "cannot send");
+    else
+        loop_watch_set(lane->watch, left > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+void lane_flush(struct lane *lane)
+{
+    if (list_is_empty(&lane->queued))
+        return;
+    if (lane->state != LANE_UP) {
+        if (!lane->patient)
+            lane_refuse_all(lane, &lane->queued, false);
+        return;
+    }
+    while (!list_is_empty(&lane->queued))
+        if (!lane_send_next(lane)) {
+            lane_lose(lane, "cannot send");
+            return;
+        }
+    if (!lane->watching_head && !list_is_empty(&lane->sent))
+        lane_watch_head(lane, lane_answer_limit_ms(lane));
+    lane_write(lane);
+}
+
+void lane_end_patience(struct lane *lane)
+{
+    lane->patient = false;
+}
+
+static void lane_finish_head(struct lane *lane, struct call *call)
+{
+    list_remove(&call->link);
+    lane->count--;
+    lane->head_since_ms = loop_now_ms(lane->options.loop);
+    lane->options.answer(lane->options.store, call);
+}
+
+static void lane_take_error(struct lane *lane, struct call *call, const PGresult *result)
+{
+    if (postgres_is_fatal(result)) {
+        lane->broken = true;
+        return;
+    }
+    call->r = postgres_error(result, call->statement->name);
+    if (call->preparing || prepared_is_gone(result))
+        prepared_forget(&lane->prepared, call->statement);
+}
+
+// What comes for a call: (that of preparing)? that of running, Sync. After an error, everything up
+// to the Sync is reported as aborted.
+static void lane_take(struct lane *lane, PGresult *result)
+{
+    struct call *call = LIST_ITEM(lane->sent.next, struct call, link);
+    switch (PQresultStatus(result)) {
+    case PGRES_PIPELINE_SYNC:
+        lane_finish_head(lane, call);
+        break;
+    case PGRES_PIPELINE_ABORTED:
+        assert(call->r < 0);
+        break;
+    case PGRES_COMMAND_OK:
+    case PGRES_TUPLES_OK:
+        if (!call->preparing) {
+            PQclear(call->result);
+            call->result = result;
+            return;
+        }
+        call->preparing = false;
+        break;
+    default:
+        lane_take_error(lane, call, result);
+    }
+    PQclear(result);
+}
+
+static void lane_take_all(struct lane *lane)
+{
+    int nulls = 0; // one ends each statement's results, two in a row are the end
+    while (!lane->broken && !list_is_empty(&lane->sent) && !PQisBusy(lane->conn)) {
+        PGresult *result = PQgetResult(lane->conn);
+        if (result) {
+            lane_take(lane, result);
+            nulls = 0;
+        } else if (++nulls == NULLS_MAX) {
+            return;
+        }
+    }
+}
+
+// Reads what came. Answers that arrived before the end of a connection still count.
+static void lane_read(struct lane *lane)
+{
+    bool alive = PQconsumeInput(lane->conn) == 1;
+    lane_take_all(lane);
+    if (!alive || lane->broken || PQstatus(lane->conn) != CONNECTION_OK)
+        lane_lose(lane, "connection lost");
+    else
+        lane_write(lane);
+}
+
+static void lane_come_up(struct lane *lane)
+{
+    if (lane->backoff_ms > BACKOFF_MIN_MS)
+        log_write(LOG_INFO, "store", "%s: connected again", lane->options.name);
+    lane->state = LANE_UP;
+    lane->patient = false;
+    lane->backoff_ms = BACKOFF_MIN_MS;
+    loop_timer_clear(lane->timer);
+    metric_add(METRIC_STORE_CONNECTS, 1);
+    for (size_t i = 0; i < lane->on_up_count; i++)
+        lane->on_up[i].fn(lane->on_up[i].arg);
+    // For what was queued meanwhile: the end of this turn sends it.
+    loop_again(lane->options.loop);
+}
+
+static void lane_ready(void *arg, uint32_t events);
+
+// libpq may have closed its socket and opened another, also of the same number: the watch is made
+// anew at each step.
+static void lane_watch_socket(struct lane *lane, uint32_t events)
+{
+    int r = loop_watch_new(lane->options.loop, PQsocket(lane->conn), events, lane_ready, lane,
+                           &lane->watch);
+    if (r < 0)
+        lane_lose(lane, error_code(r));
+}
+
+static void lane_connect_step(struct lane *lane)
+{
+    loop_watch_free(TAKE(lane->watch));
+    switch (PQconnectPoll(lane->conn)) {
+    case PGRES_POLLING_READING:
+        lane_watch_socket(lane, EPOLLIN);
+        return;
+    case PGRES_POLLING_WRITING:
+        lane_watch_socket(lane, EPOLLOUT);
+        return;
+    case PGRES_POLLING_OK:
+        if (!PQenterPipelineMode(lane->conn) || PQsetnonblocking(lane->conn, 1) != 0)
+            break;
+        lane_watch_socket(lane, EPOLLIN);
+        if (lane->watch)
+            lane_come_up(lane);
+        return;
+    default:
+        break;
+    }
+    lane_lose(lane, "cannot connect");
+}
+
+static void lane_ready(void *arg, uint32_t events)
+{
+    struct lane *lane = arg;
+    (void)events;
+    if (lane->state == LANE_CONNECTING)
+        lane_connect_step(lane);
+    else
+        lane_read(lane);
+}
+
+static void lane_connect(struct lane *lane)
+{
+    const struct postgres_keywords *keywords = lane->options.keywords;
+    lane->state = LANE_CONNECTING;
+    lane->conn = PQconnectStartParams(keywords->keys, keywords->values, 1);
+    if (!lane->conn || PQstatus(lane->conn) == CONNECTION_BAD) {
+        lane_lose(lane, "cannot connect");
+        return;
+    }
+    postgres_log_notices(lane->conn);
+    loop_timer_set(lane->timer, lane->options.settings->connect_timeout_ms);
+    lane_watch_socket(lane, EPOLLOUT);
+}
+
+static void lane_log_loss(const struct lane *lane, const char *why)
+{
+    // Told once, not again with each try to get it back.
+    bool news = lane->state == LANE_UP || lane->backoff_ms == BACKOFF_MIN_MS;
+    log_write(news ? LOG_WARN : LOG_DEBUG, "store", "%s: %s: %.*s", lane->options.name, why,
+              POSTGRES_WHY(lane->conn));
+}
+
+// The pause before the next try: random, so that lanes and instances do not all knock at the same
+// moment.
+static int64_t lane_next_pause_ms(struct lane *lane)
+{
+    uint16_t random;
+    random_fill(&random, sizeof random);
+    int64_t pause_ms = lane->backoff_ms / 2 + random % (lane->backoff_ms / 2);
+    lane->backoff_ms *= 2;
+    if (lane->backoff_ms > BACKOFF_MAX_MS)
+        lane->backoff_ms = BACKOFF_MAX_MS;
+    return pause_ms;
+}
+
+static void lane_drop_connection(struct lane *lane)
+{
+    loop_watch_free(TAKE(lane->watch));
+    PQfinish(TAKE(lane->conn));
+    prepared_done(&lane->prepared);
+    lane->state = LANE_DOWN;
+    lane->watching_head = false;
+    lane->broken = false;
+}
+
+static void lane_lose(struct lane *lane, const char *why)
+{
+    assert(lane->state != LANE_DOWN);
+    if (lane->state == LANE_UP)
+        metric_add(METRIC_STORE_LOST, 1);
+    lane_log_loss(lane, why);
+    lane_drop_connection(lane);
+    // The server may have run, and committed, any of what was sent.
+    lane_refuse_all(lane, &lane->sent, true);
+    if (!lane->patient)
+        lane_refuse_all(lane, &lane->queued, false);
+    loop_timer_set(lane->timer, lane_next_pause_ms(lane));
+}
+
+// Drops the connection when the oldest call had its whole time and the server has not even refused
+// it. Time counts from when a call became the oldest: a long queue that moves is no reason.
+static void lane_check_head(struct lane *lane)
+{
+    lane->watching_head = false;
+    if (list_is_empty(&lane->sent))
+        return;
+    int64_t waited_ms = loop_now_ms(lane->options.loop) - lane->head_since_ms;
+    if (waited_ms >= lane_answer_limit_ms(lane))
+        lane_lose(lane, "no answer in time");
+    else
+        lane_watch_head(lane, lane_answer_limit_ms(lane) - waited_ms);
+}
+
+static void lane_timeout(void *arg)
+{
+    struct lane *lane = arg;
+    if (lane->state == LANE_DOWN)
+        lane_connect(lane);
+    else if (lane->state == LANE_CONNECTING)
+        lane_lose(lane, "no connection in time");
+    else
+        lane_check_head(lane);
+}
+
+int lane_new(const struct lane_options *options, struct lane **ret_lane)
+{
+    struct lane *lane = calloc(1, sizeof *lane);
+    if (!lane)
+        return -ERROR_MEMORY;
+    *lane = (struct lane){.options = *options, .patient = true, .backoff_ms = BACKOFF_MIN_MS};
+    list_init(&lane->queued);
+    list_init(&lane->sent);
+    int r = loop_timer_new(options->loop, lane_timeout, lane, &lane->timer);
+    if (r < 0) {
+        free(lane);
+        return r;
+    }
+    lane_connect(lane);
+    *ret_lane = lane;
+    return 0;
+}
+
+void lane_free(struct lane *lane)
+{
+    if (!lane)
+        return;
+    lane_drop_connection(lane);
+    lane_refuse_all(lane, &lane->sent, true);
+    lane_refuse_all(lane, &lane->queued, false);
+    loop_timer_free(lane->timer);
+    free(lane->on_up);
+    free(lane);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// One lane of a store: a connection that comes back by itself, and the calls on their way through
+// it.
+//
+//   store_call ─► queued ──lane_flush()──► sent ──Sync──► answered (lane_answer_fn)
+//                    └────── no connection ──┴──────────► refused (lane_refuse_fn, answered at the
+//                    end of a turn)
+//
+// A lane is DOWN (its timer waits to try again), CONNECTING (its timer limits that) or UP (its
+// timer watches the oldest call that was sent).
+#pragma once
+
+#include "base/list.h"
+#include "store/store.h"
+
+#include "postgres_internal.h"
+
+struct call {
+    struct list link;
+    const struct statement *statement;
+    struct params params; // gone once sent
+    store_fn *fn;
+    void *arg;
+    PGresult *result; // kept until the Sync, which commits
+    int r;
+    bool unknown;
+    bool preparing; // the next result is that of preparing the statement
+};
+
+typedef void lane_call_fn(struct store *store, struct call *call);
+
+struct lane_options {
+    const char *name;
+    struct store *store;
+    struct loop *loop;
+    const struct store_options *settings;
+    const struct postgres_keywords *keywords;
+    lane_call_fn *answer; // calls back at once
+    lane_call_fn *refuse; // keeps the call for the end of the turn
+};
+
+struct lane;
+
+// Makes a lane and begins to connect.
+NODISCARD int lane_new(const struct lane_options *options, struct lane **ret_lane);
+// Calls still on their way are refused.
+void lane_free(struct lane *lane);
+
+// Takes the call, or refuses it.
+void lane_call(struct lane *lane, struct call *call);
+
+// Sends what is queued; refuses it when there is no connection to wait for.
+void lane_flush(struct lane *lane);
+
+// From now on calls do not wait for the first connection any more.
+void lane_end_patience(struct lane *lane);
+
+bool lane_is_up(const struct lane *lane);
+void lane_on_up(struct lane *lane, loop_fn *fn, void *arg);

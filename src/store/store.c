@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/store.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include "lane_internal.h"
+
+enum { PATIENCE_MS = 1000 };
+
+struct store {
+    struct loop *loop;
+    struct store_options options;
+    struct postgres_keywords keywords;
+    struct lane *lanes[STORE_LANE_MAX];
+    struct loop_timer *patience;
+    struct list refused; // to be answered at the end of a turn
+    struct list spare;   // calls to be used again
+};
+
+static const char *const lane_names[STORE_LANE_MAX] = {
+    [STORE_POST] = "post", [STORE_MARK] = "mark", [STORE_WRITE] = "write",
+    [STORE_READ] = "read", [STORE_SYNC] = "sync",
+};
+
+static struct call *store_new_call(struct store *store)
+{
+    if (list_is_empty(&store->spare))
+        return memory_must_new(sizeof(struct call));
+    struct call *call = LIST_ITEM(store->spare.next, struct call, link);
+    list_remove(&call->link);
+    return call;
+}
+
+static void store_answer(struct store *store, struct call *call)
+{
+    struct store_outcome outcome = {
+        .r = call->r,
+        .unknown = call->unknown,
+        .result = call->r == 0 ? result_of(call->result) : NULL,
+    };
+    call->fn(call->arg, &outcome);
+    PQclear(call->result);
+    params_done(&call->params);
+    list_append(&store->spare, &call->link);
+}
+
+static void store_refuse(struct store *store, struct call *call)
+{
+    list_append(&store->refused, &call->link);
+    loop_again(store->loop);
+}
+
+// A call made from the answer to another while the store is being freed.
+static void store_refuse_closed(struct store *store, struct call *call)
+{
+    call->r = -ERROR_UNAVAILABLE;
+    store_refuse(store, call);
+}
+
+static void store_answer_refused(struct store *store)
+{
+    struct list taken;
+    list_init(&taken);
+    list_append_all(&taken, &store->refused);
+    while (!list_is_empty(&taken)) {
+        struct call *call = LIST_ITEM(taken.next, struct call, link);
+        list_remove(&call->link);
+        store_answer(store, call);
+    }
+}
+
+static void store_idle(void *arg)
+{
+    struct store *store = arg;
+    for (int i = 0; i < STORE_LANE_MAX; i++)
+        lane_flush(store->lanes[i]);
+    store_answer_refused(store);
+}
+
+static void store_end_patience(void *arg)
+{
+    struct store *store = arg;
+    for (int i = 0; i < STORE_LANE_MAX; i++)
+        lane_end_patience(store->lanes[i]);
+}
+
+static int store_open_lanes(struct store *store)
+{
+    struct lane_options options = {
+        .store = store,
+        .loop = store->loop,
+        .settings = &store->options,
+        .keywords = &store->keywords,
+        .answer = store_answer,
+        .refuse = store_refuse,
+    };
+    for (int i = 0; i < STORE_LANE_MAX; i++) {
+        options.name = lane_names[i];
+        int r = lane_new(&options, &store->lanes[i]);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int store_start(struct store *store)
+{
+    const struct postgres_settings settings = {
+        .database_url = store->options.database_url,
+        .connect_timeout_ms = store->options.connect_timeout_ms,
+        .statement_timeout_ms = store->options.statement_timeout_ms,
+    };
+    int r = postgres_keywords_init(&settings, &store->keywords);
+    if (r < 0)
+        return r;
+    r = loop_timer_new(store->loop, store_end_patience, store, &store->patience);
+    if (r < 0)
+        return r;
+    loop_timer_set(store->patience, PATIENCE_MS);
+    r = store_open_lanes(store);
+    if (r < 0)
+        return r;
+    return loop_idle_add(store->loop, store_idle, store);
+}
+
+int store_new(struct loop *loop, const struct store_options *options, struct store **ret_store)
+{
+    struct store *store = calloc(1, sizeof *store);
+    if (!store)
+        return -ERROR_MEMORY;
+    store->loop = loop;
+    store->options = *options;
+    list_init(&store->refused);
+    list_init(&store->spare);
+    int r = store_start(store);
+    if (r < 0) {
+        store_free(store);
+        return r;
+    }
+    *ret_store = store;
+    return 0;
+}
+
+static void free_calls(struct list *calls)
+{
+    LIST_FOREACH(link, calls)
+    free(LIST_ITEM(link, struct call, link));
+}
+
+void store_free(struct store *store)
+{
+    if (!store)
+        return;
+    for (int i = 0; i < STORE_LANE_MAX; i++)
+        lane_free(TAKE(store->lanes[i]));
+    while (!list_is_empty(&store->refused))
+        store_answer_refused(store);
+    loop_timer_free(store->patience);
+    free_calls(&store->spare);
+    free(store);
+}
+
+void store_call(struct store *store, enum store_lane lane, const struct statement *statement,
+                struct params *params, store_fn *fn, void *arg)
+{
+    struct call *call = store_new_call(store);
+    *call = (struct call){.statement = statement, .fn = fn, .arg = arg};
+    list_init(&call->link);
+    if (params) {
+        call->params = *params;
+        *params = (struct params){0};
+    }
+    if (store->lanes[lane])
+        lane_call(store->lanes[lane], call);
+    else
+        store_refuse_closed(store, call);
+    // An idle callback may run after this store's own: then the next turn sends.
+    loop_again(store->loop);
+}
+
+bool store_is_up(const struct store *store, enum store_lane lane)
+{
+    return lane_is_up(store->lanes[lane]);
+}
+
+void store_on_up(struct store *store, enum store_lane lane, loop_fn *fn, void *arg)
+{
+    lane_on_up(store->lanes[lane], fn, arg);
+}
