@@ -6,16 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.environment import BINARY, ROOT, Environment, end_of
+from tests.support.environment import ROOT, Environment, end_of
 from tests.support.recorder import Recorder, Silence
 
 E2E = Path(__file__).parent / "e2e"
 RECORD = Path(os.environ.get("TIDINGS_RECORD", ROOT / ".run" / "tests" / "record.jsonl"))
-
-
-def pytest_collection_finish(session):
-    if any(E2E in item.path.parents or item.path.parent == E2E for item in session.items):
-        assert os.access(BINARY, os.X_OK), f"{BINARY} is not there: build it, or set TIDINGS_BINARY"
 
 
 @pytest.fixture(scope="session")

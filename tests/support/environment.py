@@ -39,6 +39,7 @@ class Environment:
         self._made = 0
 
     def start(self):
+        assert os.access(BINARY, os.X_OK), f"{BINARY} is not there: build it, or set TIDINGS_BINARY"
         for part in (self.postgres, self.redis, self.kafka):
             if part:
                 part.start()

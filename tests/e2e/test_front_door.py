@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes over TCP before any method is called: broken, slow, endless and clever requests."""
+
+import json
+import time
+
+import pytest
+
+from tests.support.raw import RawConnection, request
+from tests.support.wait import wait_until
+
+FORM = "application/x-www-form-urlencoded"
+BODY_MAX = 2 * 1024 * 1024
+
+
+@pytest.fixture
+def ann(workspace):
+    return workspace.admin
+
+
+@pytest.fixture
+def door(ann):
+    """A connection to the instance that `ann` uses."""
+    with RawConnection(ann.url) as connection:
+        yield connection
+
+
+def answers_400_and_closes(connection):
+    data = connection.rest(timeout=5)
+    assert data.split(b" ")[1] == b"400", data[:200]
+    assert data.count(b"HTTP/1.1 ") == 1
+
+
+def still_serves(client):
+    assert client.ok("auth.test")["ok"] is True
+
+
+POST = "POST /api/auth.test HTTP/1.1\r\nHost: x\r\n"
+
+
+@pytest.mark.parametrize("head", [
+    "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} ",
+    "content-length: 2\r\nCONTENT-LENGTH: 2\r\n\r\n{}", "Content-Length: 2, 2\r\n\r\n{}",
+    "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    "Content-Length: -2\r\n\r\n{}", "Content-Length: +2\r\n\r\n{}", "Content-Length: 0x2\r\n\r\n{}",
+    "Content-Length: two\r\n\r\n{}", "Content-Length: 99999999999999999999999999\r\n\r\n{}",
+    "Content-Length: 2 2\r\n\r\n{}", "Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    "Transfer-Encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+])
+def test_lengths_that_contradict(ann, door, head):
+    """A proxy in front might see another request in the same bytes than we do."""
+    door.send(POST + f"Authorization: Bearer {ann.token}\r\nContent-Type: application/json\r\n" + head)
+    answers_400_and_closes(door)
+    still_serves(ann)
+
+
+@pytest.mark.parametrize("line", [
+    "GARBAGE", "POST", "POST /api/auth.test", "POST  /api/auth.test HTTP/1.1", "POST /api/auth.test HTTP/9.9",
+    "POST /api/auth.test FTP/1.1", "POST api/auth.test HTTP/1.1", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "POST /api/auth.test HTTP/1.1 x", "P\x00ST /api/auth.test HTTP/1.1", "POST /api/au\x00th.test HTTP/1.1",
+    "POST /api/auth\x01test HTTP/1.1", "{}", "SSH-2.0-OpenSSH_9.2",
+])
+def test_bad_request_lines(ann, door, line):
+    door.send(line.encode("latin-1") + b"\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+    answers_400_and_closes(door)
+    still_serves(ann)
+
+
+@pytest.mark.parametrize("line", [
+    "X Y: z", "X : z", ": z", "X\x00: z", " folded", "no colon at all", "X: a\x00b",
+])
+def test_bad_header_lines(ann, door, line):
+    door.send(f"{POST}{line}\r\nContent-Length: 0\r\n\r\n".encode("latin-1"))
+    answers_400_and_closes(door)
+    still_serves(ann)
+
+
+def test_two_authorization_headers(ann, door):
+    door.send(request("POST", "/api/auth.test", ann.token, headers=["authorization: Bearer other"]))
+    answers_400_and_closes(door)
+
+
+def test_two_hosts(door):
+    door.send(request("POST", "/api/api.test", headers=["Host: other"]))
+    answers_400_and_closes(door)
+
+
+def test_no_host(door):
+    door.send("POST /api/api.test HTTP/1.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    assert door.reply().status == 400
+
+
+@pytest.mark.parametrize("target", ["/api/%00", "/api/auth.test%00x", "/%00", "/api/%zz", "/api/" + "%" * 10])
+def test_nul_and_bad_escapes_in_the_path(ann, door, target):
+    door.send(request("POST", target, ann.token))
+    reply = door.reply()
+    if reply.status == 200:
+        assert reply.json["error"] == "unknown_method"
+    else:
+        assert reply.status in (400, 404)
+    still_serves(ann)
+
+
+def test_endless_headers(ann, door):
+    """Refused after a bounded number of bytes, with or without a word."""
+    door.send(POST)
+    sent = 0
+    try:
+        while sent < 64 << 20:
+            door.send(b"X-More: " + b"y" * 1000 + b"\r\n")
+            sent += 1010
+        raise AssertionError("64 MiB of headers were taken")
+    except (ConnectionError, BrokenPipeError):
+        pass
+    still_serves(ann)
+
+
+def test_an_endless_request_line(ann, door):
+    try:
+        door.send(b"GET /")
+        for _ in range(64 << 4):
+            door.send(b"a" * 65536)
+        raise AssertionError("64 MiB of request line were taken")
+    except (ConnectionError, BrokenPipeError):
+        pass
+    still_serves(ann)
+
+
+def test_many_headers_of_a_fair_size(ann, door):
+    door.send(request("POST", "/api/auth.test", ann.token, headers=[f"X-H{i}: {'v' * 50}" for i in range(40)]))
+    assert door.reply().json["ok"] is True
+
+
+def body_of(size, prefix=b"pad="):
+    return prefix + b"x" * (size - len(prefix))
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_body_at_the_maximum(ann, door, chunked):
+    send_body(door, ann, BODY_MAX, chunked)
+    assert door.reply().json["ok"] is True
+    door.send(request("POST", "/api/auth.test", ann.token))
+    assert door.reply().json["ok"] is True
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("size", [BODY_MAX + 1, BODY_MAX + (1 << 20)])
+@pytest.mark.parametrize("mode, status", [("slack", 200), ("http", 413)])
+def test_body_over_the_maximum_is_told_so(ann, door, size, chunked, mode, status):
+    """The client has sent it all before it reads: the answer must still be there."""
+    send_body(door, ann, size, chunked, [f"X-Tidings-Errors: {mode}"])
+    reply = door.reply()
+    assert reply.status == status
+    assert reply.json["ok"] is False and reply.json["error"] == "request_too_large"
+    door.rest()
+    still_serves(ann)
+
+
+def send_body(connection, client, size, chunked, headers=()):
+    body = body_of(size)
+    if not chunked:
+        connection.send(request("POST", "/api/auth.test", client.token, FORM, body, headers))
+        return
+    head = request("POST", "/api/auth.test", client.token, FORM, headers=[*headers, "Transfer-Encoding: chunked"])
+    connection.send(head.replace(b"Content-Length: 0\r\n", b""))
+    for start in range(0, size, 100_000):
+        piece = body[start:start + 100_000]
+        connection.send(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+    connection.send("0\r\n\r\n")
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_endless_body(ann, door, chunked):
+    """At most another 2 MiB or 2 s are read and thrown away; then the connection closes."""
+    length = "Transfer-Encoding: chunked" if chunked else "Content-Length: 1000000000"
+    door.send(f"{POST}Authorization: Bearer {ann.token}\r\nContent-Type: {FORM}\r\n{length}\r\n\r\n")
+    piece = b"10000\r\n" + b"x" * 65536 + b"\r\n" if chunked else b"x" * 65536
+    sent, start = 0, time.monotonic()
+    try:
+        while sent < 256 << 20:
+            door.send(piece)
+            sent += 65536
+    except (ConnectionError, BrokenPipeError):
+        pass
+    assert sent < 64 << 20 and time.monotonic() - start < 10
+    still_serves(ann)
+
+
+def test_slow_headers_are_cut_off(ann, extra_instance):
+    """A byte now and then does not count: the time is for all of the headers."""
+    instance = extra_instance(header_timeout_ms=500)
+    with RawConnection(instance.url) as connection:
+        start = time.monotonic()
+        drip(connection, POST.encode() * 50, 0.05)
+        assert 0.4 < time.monotonic() - start < 5
+    with RawConnection(instance.url) as silent:
+        start = time.monotonic()
+        silent.send("POST /api")
+        silent.rest(timeout=5)
+        assert 0.4 < time.monotonic() - start < 5
+
+
+def test_slow_bodies_are_cut_off(ann, extra_instance):
+    instance = extra_instance(body_timeout_ms=700)
+    with RawConnection(instance.url) as connection:
+        connection.send(f"{POST}Authorization: Bearer {ann.token}\r\nContent-Type: {FORM}\r\n"
+                        "Content-Length: 1000000\r\n\r\n")
+        start = time.monotonic()
+        drip(connection, b"x" * 1000, 0.05)
+        assert 0.5 < time.monotonic() - start < 5
+
+
+def drip(connection, data, pause):
+    """Sends byte by byte until the server has had enough."""
+    try:
+        for i in range(len(data)):
+            connection.send(data[i:i + 1])
+            time.sleep(pause)  # the slowness itself, not a wait for anything
+    except (ConnectionError, BrokenPipeError):
+        return
+    raise AssertionError("the server took it all")
+
+
+def test_slow_clients_do_not_slow_others(ann):
+    slow = [RawConnection(ann.url) for _ in range(50)]
+    try:
+        for connection in slow:
+            connection.send("POST /api/auth.te")
+        start = time.monotonic()
+        for _ in range(20):
+            still_serves(ann)
+        assert time.monotonic() - start < 2
+    finally:
+        for connection in slow:
+            connection.__exit__()
+
+
+def test_keep_alive(ann, door):
+    for _ in range(50):
+        door.send(request("POST", "/api/auth.test", ann.token))
+        assert door.reply().json["ok"] is True
+
+
+def test_pipelining(ann, door):
+    door.send(b"".join(request("POST", "/api/api.test", ann.token, FORM, f"n={i}") for i in range(20)))
+    assert [door.reply().json["args"]["n"] for _ in range(20)] == [str(i) for i in range(20)]
+
+
+def test_pipelined_posts_are_answered_in_order(ann, door, workspace):
+    channel = workspace.channel(ann)
+    door.send(b"".join(request("POST", "/api/chat.postMessage", ann.token, FORM, f"channel={channel}&text=t{i}")
+                       for i in range(10)))
+    replies = [door.reply().json for _ in range(10)]
+    assert [reply["message"]["text"] for reply in replies] == [f"t{i}" for i in range(10)]
+    assert [m["text"] for m in ann.history(channel)] == [f"t{i}" for i in range(9, -1, -1)]
+
+
+def test_requests_in_pieces(ann, door):
+    data = request("POST", "/api/api.test", ann.token, "application/json", '{"a": "b"}')
+    for i in range(len(data)):
+        door.send(data[i:i + 1])
+    assert door.reply().json["args"] == {"a": "b"}
+
+
+def test_connection_close_is_honoured(ann, door):
+    door.send(request("POST", "/api/auth.test", ann.token, headers=["Connection: close"]))
+    assert door.reply().json["ok"] is True
+    assert door.rest() == b""
+
+
+def test_http_1_0(ann, door):
+    door.send(f"GET /api/auth.test?token={ann.token} HTTP/1.0\r\n\r\n")
+    data = door.rest()
+    assert b" 200 " in data.split(b"\r\n")[0] and b'"ok":true' in data.replace(b" ", b"") 
+
+
+def test_half_close_after_a_request(ann, door):
+    door.send(request("POST", "/api/auth.test", ann.token))
+    door.half_close()
+    assert door.reply().json["ok"] is True
+
+
+def test_expect_100_continue(ann, door):
+    body = b"a=b"
+    door.send(request("POST", "/api/api.test", ann.token, FORM,
+                      headers=["Expect: 100-continue", f"Content-Length: {len(body)}"]).replace(
+                          b"Content-Length: 0\r\n", b""))
+    assert door.reply().status == 100
+    door.send(body)
+    assert door.reply().json["args"] == {"a": "b"}
+
+
+def test_expect_with_too_large_a_body(ann, door):
+    door.send(request("POST", "/api/api.test", ann.token, FORM,
+                      headers=["Expect: 100-continue", f"Content-Length: {BODY_MAX + 1}"]).replace(
+                          b"Content-Length: 0\r\n", b""))
+    reply = door.reply()
+    assert reply.status == 200 and reply.json["error"] == "request_too_large"
+
+
+def test_head(ann, door):
+    for target in ("/healthz", f"/api/auth.test?token={ann.token}"):
+        door.send(request("HEAD", target))
+        assert door.reply(head_only=True).status in (200, 405)
+    door.send(request("GET", "/healthz"))
+    assert door.reply().status == 200
+
+
+@pytest.mark.parametrize("verb", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"])
+def test_other_verbs(ann, door, verb):
+    door.send(request(verb, "/api/auth.test", ann.token))
+    reply = door.reply()
+    assert reply.status in (200, 400, 405, 501)
+    if reply.status == 200:
+        assert reply.json["ok"] is False
+    still_serves(ann)
+
+
+@pytest.mark.parametrize("target", ["/", "/favicon.ico", "/apix/auth.test", "/API/auth.test", "/api", "/.git/config",
+                                    "/../etc/passwd"])
+def test_paths_that_are_nothing(ann, door, target):
+    door.send(request("GET", target))
+    reply = door.reply()
+    assert reply.status == 404 or (reply.status == 200 and reply.json["error"] == "unknown_method")
+
+
+def test_absolute_target(ann, door):
+    door.send(request("POST", f"http://127.0.0.1:{door.port}/api/auth.test", ann.token))
+    reply = door.reply()
+    assert reply.status in (200, 400, 404)
+    still_serves(ann)
+
+
+def test_a_client_that_leaves_in_the_middle(ann, workspace):
+    channel = workspace.channel(ann)
+    for cut in (10, 60, 150, -3):
+        with RawConnection(ann.url) as connection:
+            connection.send(request("POST", "/api/chat.postMessage", ann.token, "application/json",
+                                    json.dumps({"channel": channel, "text": "never"}))[:cut])
+    still_serves(ann)
+    assert ann.history(channel) == []
+
+
+def test_a_client_that_does_not_wait_for_its_answer(ann, workspace):
+    """The post counts all the same, and once."""
+    channel = workspace.channel(ann)
+    for i in range(20):
+        with RawConnection(ann.url) as connection:
+            connection.send(request("POST", "/api/chat.postMessage", ann.token, "application/json",
+                                    json.dumps({"channel": channel, "text": f"t{i}"})))
+            connection.half_close()
+            connection.reply()
+    wait_until(lambda: len(ann.history(channel)) == 20)
+
+
+def test_many_connections(ann):
+    """More than libmicrohttpd's 128 ready events at once."""
+    connections = [RawConnection(ann.url) for _ in range(300)]
+    try:
+        for _ in range(3):
+            for connection in connections:
+                connection.send(request("POST", "/api/auth.test", ann.token))
+            assert all(connection.reply().json["ok"] for connection in connections)
+    finally:
+        for connection in connections:
+            connection.__exit__()
+
+
+def test_connection_limit(ann, extra_instance):
+    """Over the limit a connection is refused or waits; below it again, it is served."""
+    instance = extra_instance(connections_max=20)
+    held = [RawConnection(instance.url) for _ in range(30)]
+    for connection in held:
+        connection.__exit__()
+    client = ann.at(instance.url)
+    wait_until(lambda: served(client), what="service after the crowd has gone")
+
+
+def served(client):
+    try:
+        return client.call("auth.test")["ok"]
+    except OSError:
+        return False

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: settings that are refused by name, --help, --version, migrate."""
+
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.support.environment import BINARY
+from tools.services import sanitizer_prefix
+
+SETTINGS = """LISTEN DATABASE_URL REDIS_URL KAFKA_BROKERS KAFKA_TOPIC LOOPS PUBLIC_URL OPERATOR_TOKEN LOG_LEVEL ACCESS_LOG
+INSTANCE BODY_MAX_BYTES HEADER_TIMEOUT_MS BODY_TIMEOUT_MS CONNECTIONS_MAX SOCKET_QUEUE_MAX_BYTES IDEMPOTENCY_DAYS
+RETENTION_DAYS""".split()
+
+
+def run(*arguments, **settings):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TIDINGS_")}
+    environment.update({f"TIDINGS_{name}": value for name, value in settings.items()})
+    return subprocess.run([*sanitizer_prefix(BINARY), BINARY, *arguments], env=environment, capture_output=True,
+                          text=True, timeout=30, stdin=subprocess.DEVNULL, check=False)
+
+
+@pytest.mark.parametrize("name, value", [
+    ("BODY_MAX_BYTES", "lots"), ("BODY_MAX_BYTES", "-1"), ("BODY_MAX_BYTES", "1"),
+    ("BODY_MAX_BYTES", "99999999999999999999"), ("HEADER_TIMEOUT_MS", "0"), ("HEADER_TIMEOUT_MS", "5s"),
+    ("BODY_TIMEOUT_MS", ""), ("LOOPS", "-1"), ("LOOPS", "100000"), ("LOOPS", "two"), ("CONNECTIONS_MAX", "0"),
+    ("SOCKET_QUEUE_MAX_BYTES", "x"), ("IDEMPOTENCY_DAYS", "1.5"), ("RETENTION_DAYS", " 90"), ("LISTEN", "nowhere"),
+    ("LISTEN", "127.0.0.1:99999"), ("LOG_LEVEL", "loud"), ("ACCESS_LOG", "perhaps"),
+    ("REDIS_URL", "http://127.0.0.1"), ("DATABASE_URL", "mysql://x"),
+])
+def test_bad_settings_are_refused_by_name(environment, name, value):
+    settings = {"DATABASE_URL": environment.postgres.url, "REDIS_URL": environment.redis.url,
+                "LISTEN": "127.0.0.1:1", name: value}
+    done = run("serve", **settings)
+    if value == "" and done.returncode != 2:
+        pytest.fail(f"an empty {name} was taken: {done.stderr}")
+    assert done.returncode == 2, done.stderr
+    assert f"TIDINGS_{name}" in done.stderr and value in done.stderr
+
+
+@pytest.mark.parametrize("name, value", [("BODY_MAX_BYTES", "1"), ("LOOPS", "100000"), ("HEADER_TIMEOUT_MS", "0")])
+def test_a_number_out_of_range_is_told_its_range(environment, name, value):
+    done = run("serve", DATABASE_URL=environment.postgres.url, REDIS_URL=environment.redis.url, **{name: value})
+    listed = next(line for line in run("--help").stdout.splitlines() if f"TIDINGS_{name}" in line)
+    bounds = [word for word in done.stderr.replace("..", " ").replace(",", " ").split() if word.isdigit()]
+    assert [bound for bound in bounds if bound in listed], f"{done.stderr!r} has no bound of {listed!r}"
+
+
+def test_help_lists_every_setting():
+    done = run("--help")
+    assert done.returncode == 0
+    for name in SETTINGS:
+        assert f"TIDINGS_{name}" in done.stdout, name
+    for command in ("serve", "migrate", "check", "admin"):
+        assert command in done.stdout
+
+
+def test_version():
+    done = run("--version")
+    assert done.returncode == 0 and done.stdout.strip()
+
+
+@pytest.mark.parametrize("arguments", [["dance"], [], ["serve", "now"], ["--serve"]])
+def test_unknown_commands(arguments):
+    done = run(*arguments)
+    assert done.returncode == 2 and "tidings" in (done.stderr + done.stdout)
+
+
+def test_a_port_that_is_taken(environment):
+    done = run("serve", DATABASE_URL=environment.postgres.url, REDIS_URL=environment.redis.url,
+               LISTEN=f"127.0.0.1:{environment.redis.port}")
+    assert done.returncode not in (0, -6, -11) and str(environment.redis.port) in done.stderr
+
+
+def test_check_of_nothing(environment):
+    done = run("check", DATABASE_URL=environment.postgres.url, REDIS_URL=environment.redis.url, LISTEN="127.0.0.1:1")
+    assert done.returncode == 1 and done.stdout + done.stderr
+
+
+def test_migrate_is_idempotent_and_safe_at_once(environment):
+    url = environment.postgres.create_database("migrated")
+    with ThreadPoolExecutor(4) as pool:
+        for done in pool.map(lambda _: run("migrate", DATABASE_URL=url), range(4)):
+            assert done.returncode == 0, done.stderr
+    assert run("migrate", DATABASE_URL=url).returncode == 0
+
+
+def test_serve_on_a_database_that_was_not_migrated(environment):
+    """It says so instead of failing every call."""
+    url = environment.postgres.create_database("empty")
+    done = run("serve", DATABASE_URL=url, REDIS_URL=environment.redis.url, LISTEN="127.0.0.1:1")
+    assert done.returncode != 0 and "migrat" in done.stderr

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGTERM: sockets are told, calls in work are answered, the exit code is 0."""
+
+import os
+import signal
+import threading
+
+import pytest
+import requests
+
+from tests.support.environment import log_trouble
+from tests.support.wait import wait_until
+
+
+@pytest.fixture
+def instance(environment):
+    """An instance that the test ends."""
+    instance = environment.instance()
+    yield instance
+    if instance.pid:
+        instance.stop()
+    assert not log_trouble(instance)
+
+
+def terminate(instance):
+    os.kill(instance.pid, signal.SIGTERM)
+
+
+def ended(instance):
+    wait_until(lambda: instance.pid is None, timeout=15, what="the end of the instance")
+    return instance.exit_code
+
+
+def test_sockets_are_closed_with_a_code(instance, workspace):
+    ann = workspace.user().at(instance.url)
+    with ann.socket() as one, ann.socket(native=True) as two:
+        terminate(instance)
+        for socket in (one, two):
+            code, _ = socket.wait_closed(12)
+            assert code in (1001, 1012)
+    assert ended(instance) == 0
+
+
+def test_at_rest_it_is_quick(instance):
+    terminate(instance)
+    assert ended(instance) == 0
+
+
+def test_sigint_is_the_same(instance):
+    os.kill(instance.pid, signal.SIGINT)
+    assert ended(instance) == 0
+
+
+def test_nothing_acknowledged_is_lost(instance, workspace):
+    """Clients post until the connection fails; what was acked is there once, and counted."""
+    ann, bob = workspace.users(2)
+    channel = workspace.channel(ann, bob)
+    acked, lock = [], threading.Lock()
+
+    def post_on(number):
+        client = ann.at(instance.url)
+        for i in range(100_000):
+            try:
+                reply = client.call("chat.postMessage", channel=channel, text=f"{number}-{i}")
+            except requests.RequestException:
+                return
+            if not reply["ok"]:
+                assert reply["error"] == "service_unavailable"
+                return
+            with lock:
+                acked.append(reply["ts"])
+
+    threads = [threading.Thread(target=post_on, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(acked) > 100)
+    terminate(instance)
+    for thread in threads:
+        thread.join()
+    assert ended(instance) == 0
+    stored, cursor = [], ""
+    while True:
+        reply = bob.ok("channels.history", channel=channel, limit=999, cursor=cursor)
+        stored += [m["ts"] for m in reply["messages"] if "subtype" not in m]
+        cursor = reply.get("response_metadata", {}).get("next_cursor", "")
+        if not cursor:
+            break
+    assert len(stored) == len(set(stored)) and set(acked) <= set(stored)
+    assert bob.unread(channel) == len(stored)
+
+
+def test_frames_of_the_last_posts_reach_the_other_instance(environment, instance, workspace, sockets):
+    ann, bob = workspace.users(2)
+    channel = workspace.channel(ann, bob)
+    socket = sockets(bob)
+    ts = [ann.at(instance.url).post(channel, f"t{i}") for i in range(20)]
+    terminate(instance)
+    assert ended(instance) == 0
+    socket.expect({"type": "message", "ts": ts[-1]}, timeout=15)
+    assert [f["ts"] for f in socket.matching({"type": "message"})] == ts
