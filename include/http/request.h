@@ -23,13 +23,16 @@ const char *request_idempotency_key(const struct request *request); // header, "
 const char *request_host(const struct request *request);          // Host header, "" when none
 struct actor *request_actor(struct request *request);
 
+// Names the method for metrics: `name` is static text of the method table. Unless called, it is counted as "other".
+void request_set_known(struct request *request, const char *name);
+
 // Arguments: the union of query, form and JSON body (body wins). `ret`-less getters answer NULL or the default when absent.
 // A JSON number or boolean reads as its text; null reads as absent; an array or object reads as its compact JSON text.
 const char *request_arg(const struct request *request, const char *name); // NUL-terminated, valid for the request's life; NULL when absent
 size_t request_arg_length(const struct request *request, const char *name);
 bool request_arg_is_text(const struct request *request, const char *name); // a string, number or boolean (not array/object)
 
-// Lets fn(arg, name, text) see each argument in turn (api.test echoes them).
+// Lets fn(arg, name, text) see each argument in turn, once, but for `token` (api.test echoes them).
 typedef void request_arg_fn(void *arg, const char *name, const char *text);
 void request_args_each(const struct request *request, request_arg_fn *fn, void *arg);
 

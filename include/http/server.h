@@ -16,14 +16,16 @@ typedef int server_page_fn(void *arg, struct buffer *body, const char **ret_type
 
 // A connection that asks to live long (its path begins with /rtm/, /link/ or /events): the descriptor (non-blocking,
 // now owned by the callee) and the bytes already read from it, which begin with the request line and may be less or
-// more than the whole head. `head` is valid only inside the call.
+// more than the whole head. `head` is valid only inside the call. Nothing has been answered yet, and no deadline runs
+// any more. It makes no difference whether the request was the connection's first or came after calls (a proxy reuses
+// its connections); in the latter case `head` is exactly the head.
 typedef void server_takeover_fn(void *arg, int fd, const char *head, size_t length);
 
 struct server_options {
     const char *listen; // "127.0.0.1:8080"
     int64_t header_timeout_ms;
     int64_t body_timeout_ms;
-    int64_t idle_timeout_ms;
+    int64_t idle_timeout_ms; // between requests, until the next request line is complete
     int64_t body_max_bytes;
     int64_t reply_max_bytes;
     int connections_max;
@@ -34,6 +36,9 @@ struct server_options {
 
 NODISCARD int server_new(struct loop *loop, const struct server_options *options,
                          struct server **ret_server);
+// The port it listens on (as chosen by the kernel when the address says 0); negative once it accepts no more.
+int server_port(const struct server *server);
+
 // Adds a page at `path` ("/healthz"), for GET and HEAD.
 NODISCARD int server_page_add(struct server *server, const char *path, server_page_fn *fn, void *arg);
 
@@ -41,4 +46,5 @@ NODISCARD int server_page_add(struct server *server, const char *path, server_pa
 void server_quiesce(struct server *server);
 // How many calls are in work.
 int server_calls(const struct server *server);
-void server_free(struct server *server); // closes what is left
+// Closes what is left. Only after loop_run() has returned. A handler that has not replied yet still owes its reply.
+void server_free(struct server *server);

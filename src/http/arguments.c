@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void arguments_init(struct arguments *arguments, struct arena *arena)
+{
+    arguments->arena = arena;
+    arguments->items = arguments->first;
+    arguments->count = 0;
+    arguments->capacity = ARGUMENTS_FIRST;
+    arguments->json = NULL;
+    arguments->complaint[0] = '\0';
+}
+
+void arguments_done(struct arguments *arguments)
+{
+    json_decref(arguments->json);
+    arguments->json = NULL;
+}
+
+const struct argument *arguments_find(const struct arguments *arguments, const char *name)
+{
+    for (size_t i = arguments->count; i > 0; i--) {
+        if (strcmp(arguments->items[i - 1].name, name) == 0)
+            return &arguments->items[i - 1];
+    }
+    return NULL;
+}
+
+bool arguments_is_hidden(const struct arguments *arguments, size_t index)
+{
+    const struct argument *argument = &arguments->items[index];
+    return arguments_find(arguments, argument->name) != argument;
+}
+
+int arguments_fail(struct arguments *arguments, int r, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    vsnprintf(arguments->complaint, sizeof arguments->complaint, format, values);
+    va_end(values);
+    return r;
+}
+
+static int arguments_grow(struct arguments *arguments)
+{
+    if (arguments->capacity >= ARGUMENTS_MAX)
+        return arguments_fail(arguments, -ERROR_INVALID_ARGUMENTS, "more than %d arguments",
+                              ARGUMENTS_MAX);
+    size_t size = arguments->capacity * sizeof *arguments->items;
+    struct argument *items = arena_alloc(arguments->arena, 2 * size);
+    if (items == NULL)
+        return -ERROR_MEMORY;
+    memcpy(items, arguments->items, size);
+    arguments->items = items;
+    arguments->capacity *= 2;
+    return 0;
+}
+
+int arguments_add(struct arguments *arguments, const struct argument *argument)
+{
+    if (arguments->count == arguments->capacity) {
+        int r = arguments_grow(arguments);
+        if (r < 0)
+            return r;
+    }
+    arguments->items[arguments->count++] = *argument;
+    return 0;
+}
+
+int arguments_check_text(struct arguments *arguments, const struct argument *argument,
+                         size_t name_length)
+{
+    if (!text_is_utf8(argument->name, name_length))
+        return arguments_fail(arguments, -ERROR_INVALID_FORM_DATA,
+                              "an argument's name is not UTF-8");
+    if (!text_is_utf8(argument->text, argument->length))
+        return arguments_fail(arguments, -ERROR_INVALID_FORM_DATA, "%.64s: must be UTF-8 text",
+                              name_length <= 64 ? argument->name : "an argument");
+    return 0;
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arguments of one request, gathered from query, form, multipart and JSON in the order of adding: of two with the
+// same name the later one counts. Strings point into the text they came from, the arena, or jansson's tree.
+#pragma once
+
+#include "arena.h"
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { ARGUMENTS_MAX = 512, ARGUMENTS_FIRST = 16, ARGUMENTS_DEPTH_MAX = 64 };
+
+struct json_t; // jansson.h and base/json_writer.h cannot be included together
+
+struct argument {
+    const char *name;
+    const char *text; // NUL-terminated
+    size_t length;
+    bool is_text; // not a JSON array or object
+};
+
+struct arguments {
+    struct arena *arena; // not owned
+    struct argument *items;
+    size_t count;
+    size_t capacity;
+    struct json_t *json;
+    char complaint[128]; // what was wrong, for people, after an arguments_add… function failed
+    struct argument first[ARGUMENTS_FIRST];
+};
+
+// `arena` must outlive the arguments.
+void arguments_init(struct arguments *arguments, struct arena *arena);
+void arguments_done(struct arguments *arguments);
+
+// The argument `name` as it counts, or NULL.
+const struct argument *arguments_find(const struct arguments *arguments, const char *name);
+
+// Whether a later argument has the name of the one at `index`.
+bool arguments_is_hidden(const struct arguments *arguments, size_t index);
+
+NODISCARD int arguments_add(struct arguments *arguments, const struct argument *argument);
+
+// Adds `a=b&c=d` (a query, a form). Decodes in place: `text` must outlive the arguments and text[length] be writable.
+NODISCARD int arguments_add_form(struct arguments *arguments, char *text, size_t length);
+
+// Adds the parts of a multipart/form-data body, in place as above.
+NODISCARD int arguments_add_multipart(struct arguments *arguments, const char *content_type,
+                                      char *text, size_t length);
+
+// Adds the members of a JSON object. At most once per arguments.
+NODISCARD int arguments_add_json(struct arguments *arguments, const char *text, size_t length);
+
+// -ERROR_INVALID_FORM_DATA, with the complaint "name: what", unless both are UTF-8.
+NODISCARD int arguments_check_text(struct arguments *arguments, const struct argument *argument,
+                                   size_t name_length);
+
+// Keeps the complaint and returns `r`.
+int arguments_fail(struct arguments *arguments, int r, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connections and their deadlines. A connection is on the list of its state; all deadlines of a state are equally long,
+// so each list is in order and looking for late ones costs what is late.
+#include "server_int.h"
+
+#include "base/error.h"
+#include "base/metrics.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct connection *connection_new(struct server *server, int fd)
+{
+    struct connection *connection = calloc(1, sizeof *connection);
+    if (connection == NULL) {
+        close(fd);
+        return NULL;
+    }
+    connection->server = server;
+    connection->fd = fd;
+    list_init(&connection->link);
+    connection_move(connection, CONNECTION_FRESH);
+    server->connections_count++;
+    metric_add(METRIC_HTTP_CONNECTIONS, 1);
+    return connection;
+}
+
+int connection_take_fd(struct connection *connection)
+{
+    int fd = connection->fd;
+    connection->server->connections_count--;
+    metric_add(METRIC_HTTP_CONNECTIONS, -1);
+    list_remove(&connection->link);
+    loop_watch_free(connection->watch);
+    free(connection);
+    return fd;
+}
+
+void connection_free(struct connection *connection)
+{
+    bool is_ours = connection->mhd == NULL;
+    int fd = connection_take_fd(connection);
+    if (is_ours)
+        close(fd);
+}
+
+void connection_move(struct connection *connection, enum connection_state state)
+{
+    struct server *server = connection->server;
+    connection->state = state;
+    connection->deadline_ms = loop_now_ms(server->loop) + server->timeout_ms[state];
+    list_remove(&connection->link);
+    list_append(&server->connections[state], &connection->link);
+}
+
+struct connection *connection_of(struct MHD_Connection *mhd)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info == NULL ? NULL : info->socket_context;
+}
+
+void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
+                       enum MHD_ConnectionNotificationCode code)
+{
+    struct server *server = arg;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        *context = server->adding;
+        server->adding->mhd = mhd;
+        server->adding = NULL;
+    } else {
+        connection_free(*context);
+        *context = NULL;
+    }
+}
+
+void connection_add_to_daemon(struct connection *connection)
+{
+    struct server *server = connection->server;
+    // libmicrohttpd wants an address, for limits and logs of its own that are not used.
+    struct sockaddr_in nobody = {.sin_family = AF_INET};
+    loop_watch_free(connection->watch);
+    connection->watch = NULL;
+    server->adding = connection;
+    enum MHD_Result added = MHD_add_connection(server->daemon, connection->fd,
+                                               (struct sockaddr *)&nobody, sizeof nobody);
+    if (added == MHD_YES || server->adding == NULL)
+        return;
+    // Refused before it was made known: the descriptor is closed already.
+    server->adding = NULL;
+    (void)connection_take_fd(connection);
+}
+
+// Puts a socket that leads nowhere in the place of `fd`, whose connection lives on under the number returned.
+static int descriptor_swap(struct MHD_Connection *mhd, int fd)
+{
+    int nowhere = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (nowhere < 0)
+        return -ERROR_BUSY;
+    int taken = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (taken >= 0) {
+        // Suspending removes the descriptor from libmicrohttpd's epoll set, resuming adds what is there by then.
+        MHD_suspend_connection(mhd);
+        if (dup3(nowhere, fd, O_CLOEXEC) < 0) {
+            close(taken);
+            taken = -1;
+        }
+        MHD_resume_connection(mhd);
+    }
+    close(nowhere);
+    return taken < 0 ? -ERROR_BUSY : taken;
+}
+
+int connection_detach(struct connection *connection, int *ret_fd)
+{
+    struct server *server = connection->server;
+    int r = descriptor_swap(connection->mhd, connection->fd);
+    connection_move(connection, CONNECTION_CLOSING);
+    server_run_soon(server);
+    if (r < 0)
+        return r;
+    *ret_fd = r;
+    return 0;
+}
+
+static void connection_expire(struct connection *connection)
+{
+    switch (connection->state) {
+    case CONNECTION_FRESH:
+    case CONNECTION_HEADERS:
+        metric_add(METRIC_HTTP_DEADLINE_HEADERS, 1);
+        break;
+    case CONNECTION_BODY:
+        metric_add(METRIC_HTTP_DEADLINE_BODY, 1);
+        break;
+    default:
+        break;
+    }
+    if (connection->mhd == NULL) {
+        connection_free(connection);
+        return;
+    }
+    // libmicrohttpd sees a hang-up and cleans up after itself.
+    shutdown(connection->fd, SHUT_RDWR);
+    connection_move(connection, CONNECTION_CLOSING);
+}
+
+void connections_expire(struct server *server)
+{
+    int64_t now_ms = loop_now_ms(server->loop);
+    for (int state = 0; state < CONNECTION_STATES; state++) {
+        if (server->timeout_ms[state] == 0)
+            continue;
+        LIST_FOREACH(link, &server->connections[state])
+        {
+            struct connection *connection = LIST_ITEM(link, struct connection, link);
+            if (connection->deadline_ms > now_ms)
+                break;
+            connection_expire(connection);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The front door. A request line is looked at while it still lies in the socket, so that libmicrohttpd can have the
+// connection as if nobody had touched it.
+#include "server_int.h"
+
+#include "base/log.h"
+#include "base/metrics.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { DOOR_ACCEPTS_MAX = 64, DOOR_LINE_MAX = 8192 };
+
+bool door_is_takeover(const char *target, size_t length)
+{
+    static const char *const prefixes[] = {"/rtm/", "/link/", "/events/", "/events?", "/events"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        size_t prefix = strlen(prefixes[i]);
+        bool whole = prefixes[i][prefix - 1] == 's';
+        if (length >= prefix && memcmp(target, prefixes[i], prefix) == 0 &&
+            (!whole || length == prefix))
+            return true;
+    }
+    return false;
+}
+
+static bool line_is_takeover(const char *line, size_t length)
+{
+    const char *target = memchr(line, ' ', length);
+    if (target == NULL)
+        return false;
+    target++;
+    size_t left = length - (size_t)(target - line);
+    const char *end = memchr(target, ' ', left);
+    return door_is_takeover(target, end == NULL ? left : (size_t)(end - target));
+}
+
+static void door_hand_over(struct connection *connection)
+{
+    struct server *server = connection->server;
+    char head[DOOR_LINE_MAX];
+    ssize_t length = recv(connection->fd, head, sizeof head, 0);
+    if (length <= 0) {
+        connection_free(connection);
+        return;
+    }
+    int fd = connection_take_fd(connection);
+    server->options.on_takeover(server->options.arg, fd, head, (size_t)length);
+}
+
+// How many bytes make the descriptor readable: while part of a line lies there unread, only more of it is news.
+static void door_wait_for(int fd, int bytes)
+{
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
+}
+
+static void door_ready(void *arg, uint32_t events);
+
+static void door_wait(struct connection *connection, ssize_t seen)
+{
+    struct server *server = connection->server;
+    if (connection->watch == NULL &&
+        loop_watch_new(server->loop, connection->fd, EPOLLIN, door_ready, connection,
+                       &connection->watch) < 0) {
+        connection_free(connection);
+        return;
+    }
+    if (seen > 0) {
+        connection->bytes = seen;
+        door_wait_for(connection->fd, (int)seen + 1);
+    }
+}
+
+static void door_pass(struct connection *connection, const char *line, size_t length)
+{
+    struct server *server = connection->server;
+    if (connection->bytes > 0)
+        door_wait_for(connection->fd, 1);
+    if (server->options.on_takeover != NULL && line_is_takeover(line, length))
+        door_hand_over(connection);
+    else
+        connection_add_to_daemon(connection);
+}
+
+static void door_look(struct connection *connection, bool is_event)
+{
+    char line[DOOR_LINE_MAX];
+    ssize_t length = recv(connection->fd, line, sizeof line, MSG_PEEK);
+    if (length < 0 && (errno == EAGAIN || errno == EINTR)) {
+        door_wait(connection, 0);
+        return;
+    }
+    // Ready with nothing new: the peer has closed its side before the line was complete.
+    if (length <= 0 || (is_event && length == connection->bytes)) {
+        connection_free(connection);
+        return;
+    }
+    const char *end = memchr(line, '\n', (size_t)length);
+    if (end == NULL && length < DOOR_LINE_MAX)
+        door_wait(connection, length);
+    else
+        door_pass(connection, line, end == NULL ? (size_t)length : (size_t)(end - line));
+}
+
+static void door_ready(void *arg, uint32_t events)
+{
+    (void)events;
+    door_look(arg, true);
+}
+
+static void door_admit(struct server *server, int fd)
+{
+    if (server->connections_count >= server->options.connections_max) {
+        metric_add(METRIC_HTTP_CONNECTIONS_REFUSED, 1);
+        close(fd);
+        return;
+    }
+    struct connection *connection = connection_new(server, fd);
+    if (connection != NULL)
+        door_look(connection, false);
+}
+
+// Without descriptors a waiting connection could neither be accepted nor refused, and the listening socket would stay
+// ready for ever: give up the spare one for a moment.
+static void door_refuse_one(struct server *server)
+{
+    close(server->spare_fd);
+    int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0) {
+        close(fd);
+        metric_add(METRIC_HTTP_CONNECTIONS_REFUSED, 1);
+    }
+    server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void door_pause(struct server *server)
+{
+    server->accept_paused = true;
+    loop_watch_set(server->listen_watch, 0);
+}
+
+void door_resume(struct server *server)
+{
+    if (!server->accept_paused || server->listen_watch == NULL)
+        return;
+    server->accept_paused = false;
+    loop_watch_set(server->listen_watch, EPOLLIN);
+}
+
+static void door_accept(void *arg, uint32_t events)
+{
+    struct server *server = arg;
+    (void)events;
+    for (int i = 0; i < DOOR_ACCEPTS_MAX; i++) {
+        int fd = accept4(server->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            door_admit(server, fd);
+        } else if ((errno == EMFILE || errno == ENFILE) && server->spare_fd >= 0) {
+            door_refuse_one(server);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            log_write(LOG_WARN, "http", "cannot accept: %s", strerror(errno));
+            door_pause(server);
+            return;
+        } else if (errno == EAGAIN) {
+            return;
+        }
+    }
+}
+
+int door_open(struct server *server)
+{
+    int r = listen_on(server->options.listen, &server->listen_fd);
+    if (r < 0)
+        return r;
+    server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return loop_watch_new(server->loop, server->listen_fd, EPOLLIN, door_accept, server,
+                          &server->listen_watch);
+}
+
+void door_close(struct server *server)
+{
+    loop_watch_free(server->listen_watch);
+    server->listen_watch = NULL;
+    if (server->listen_fd >= 0)
+        close(server->listen_fd);
+    if (server->spare_fd >= 0)
+        close(server->spare_fd);
+    server->listen_fd = -1;
+    server->spare_fd = -1;
+}

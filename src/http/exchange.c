@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// libmicrohttpd calls exchange_line() for the request line, exchange_step() when the head is complete, for each piece
+// of the body, when all is there, and again after a resume; and exchange_end() when the reply is out or all is lost.
+#include "exchange.h"
+
+#include "base/error.h"
+#include "base/id.h"
+#include "base/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { METHOD_LENGTH_MAX = 64, REQUEST_ID_LENGTH_MAX = 128 };
+
+void exchange_free(struct exchange *exchange)
+{
+    list_remove(&exchange->link);
+    if (exchange->started && exchange->server != NULL)
+        exchange->server->calls_count--;
+    buffer_done(&exchange->body);
+    request_done(&exchange->request);
+    free(exchange);
+}
+
+void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd)
+{
+    struct server *server = arg;
+    struct exchange *exchange = malloc(sizeof *exchange);
+    if (exchange == NULL)
+        return NULL;
+    size_t length = strlen(target);
+    request_init(&exchange->request, server->options.reply_max_bytes, exchange_send);
+    list_init(&exchange->link);
+    exchange->server = server;
+    exchange->mhd = mhd;
+    exchange->connection = connection_of(mhd);
+    exchange->line = (struct gate_line){.target_end = target + length};
+    exchange->head = (struct gate_head){0};
+    exchange->target = arena_copy(&exchange->request.arena, target, length);
+    exchange->query = NULL;
+    exchange->content_type = "application/json; charset=utf-8";
+    exchange->allow = NULL;
+    exchange->page = NULL;
+    buffer_init(&exchange->body, (size_t)server->options.body_max_bytes + 1);
+    exchange->state = EXCHANGE_LINE;
+    exchange->is_call = false;
+    exchange->started = false;
+    if (exchange->connection->state == CONNECTION_IDLE)
+        connection_move(exchange->connection, CONNECTION_HEADERS);
+    return exchange;
+}
+
+static bool is_plain(const char *text, size_t length_max)
+{
+    size_t length = 0;
+    for (; text[length] != '\0'; length++) {
+        char byte = text[length];
+        bool alnum = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+                     (byte >= '0' && byte <= '9');
+        if (length >= length_max || (!alnum && strchr("._-", byte) == NULL))
+            return false;
+    }
+    return length > 0;
+}
+
+// The peer's request id when it may go into headers and logs, else a new one.
+static const char *exchange_id(struct exchange *exchange)
+{
+    struct server *server = exchange->server;
+    const char *given = exchange->head.request_id;
+    char made[36];
+    if (given == NULL || !is_plain(given, REQUEST_ID_LENGTH_MAX)) {
+        snprintf(made, sizeof made, "%016llx%08llx", (unsigned long long)server->id_base,
+                 (unsigned long long)++server->id_count);
+        given = made;
+    }
+    return arena_copy(&exchange->request.arena, given, strlen(given));
+}
+
+static const char *bearer_token(const char *authorization)
+{
+    static const char scheme[] = "Bearer ";
+    if (authorization == NULL || strncasecmp(authorization, scheme, sizeof scheme - 1) != 0)
+        return "";
+    const char *token = authorization + sizeof scheme - 1;
+    return token + strspn(token, " ");
+}
+
+// Copies from libmicrohttpd's memory what a handler may want when libmicrohttpd is gone.
+static int exchange_keep(struct exchange *exchange)
+{
+    struct request *request = &exchange->request;
+    const struct gate_head *head = &exchange->head;
+    const char *token = bearer_token(head->authorization);
+    const char *key = head->idempotency_key == NULL ? "" : head->idempotency_key;
+    const char *host = head->host == NULL ? "" : head->host;
+    const char *id = exchange_id(exchange);
+    token = arena_copy(&request->arena, token, strlen(token));
+    key = arena_copy(&request->arena, key, strlen(key));
+    host = arena_copy(&request->arena, host, strlen(host));
+    if (id == NULL || token == NULL || key == NULL || host == NULL)
+        return -ERROR_MEMORY;
+    request->id = id;
+    request->token = token;
+    request->idempotency_key = key;
+    request->host = host;
+    request->http_errors = head->errors != NULL && strcasecmp(head->errors, "http") == 0;
+    return 0;
+}
+
+static const char *verb_static(const char *verb)
+{
+    static const char *const verbs[] = {"GET", "POST", "HEAD"};
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (strcmp(verb, verbs[i]) == 0)
+            return verbs[i];
+    }
+    return NULL;
+}
+
+static const struct page *page_find(const struct server *server, const char *path)
+{
+    for (const struct page *page = server->pages; page != NULL; page = page->next) {
+        if (strcmp(page->path, path) == 0)
+            return page;
+    }
+    return NULL;
+}
+
+// Finds what answers: a method, a page, or the reply that there is none. Cuts the query off the target.
+static int exchange_route(struct exchange *exchange)
+{
+    char *path = arena_copy(&exchange->request.arena, exchange->target, strlen(exchange->target));
+    if (path == NULL)
+        return -ERROR_MEMORY;
+    exchange->query = strchr(path, '?');
+    if (exchange->query != NULL)
+        *exchange->query++ = '\0';
+    const char *verb = verb_static(exchange->line.verb);
+
+    exchange->page = page_find(exchange->server, path);
+    bool is_call = exchange->page == NULL && strncmp(path, "/api/", 5) == 0;
+    const char *method = is_call ? path + 4 + strspn(path + 4, "/") : "";
+    if (exchange->page == NULL && method[0] == '\0') {
+        exchange_plain_error(exchange, 404, "not_found", NULL);
+    } else if (verb == NULL || (!is_call && strcmp(verb, "POST") == 0)) {
+        exchange->allow = is_call ? "GET, POST, HEAD" : "GET, HEAD";
+        exchange_plain_error(exchange, 405, error_code(-ERROR_METHOD_NOT_ALLOWED), NULL);
+    } else if (is_call) {
+        exchange->is_call = true;
+        exchange->request.verb = verb;
+        exchange->request.method = is_plain(method, METHOD_LENGTH_MAX) ? method : "";
+    }
+    return 0;
+}
+
+static enum MHD_Result exchange_refuse(struct exchange *exchange, const char *reason)
+{
+    metric_add(METRIC_HTTP_BAD_REQUESTS, 1);
+    exchange_plain_error(exchange, 400, "bad_request", reason);
+    return exchange_queue(exchange);
+}
+
+static enum MHD_Result exchange_too_large(struct exchange *exchange)
+{
+    metric_add(METRIC_HTTP_BODY_TOO_LARGE, 1);
+    if (exchange->is_call)
+        request_reply_error(&exchange->request, -ERROR_REQUEST_TOO_LARGE);
+    else
+        exchange_plain_error(exchange, 413, error_code(-ERROR_REQUEST_TOO_LARGE), NULL);
+    exchange_last_word(exchange);
+    return MHD_YES;
+}
+
+// The head is complete.
+static enum MHD_Result exchange_begin(struct exchange *exchange)
+{
+    const char *reason = gate_target_is_fine(exchange->target)
+                             ? gate_check(exchange->mhd, &exchange->line, &exchange->head)
+                             : "a malformed target";
+    if (exchange_keep(exchange) < 0)
+        return MHD_NO;
+    if (reason != NULL)
+        return exchange_refuse(exchange, reason);
+    if (exchange->server->options.on_takeover != NULL &&
+        door_is_takeover(exchange->target, strlen(exchange->target))) {
+        exchange_hand_over(exchange);
+        return MHD_YES;
+    }
+    if (exchange_route(exchange) < 0)
+        return MHD_NO;
+    if (exchange_body_is_too_large(exchange))
+        return exchange_too_large(exchange);
+    exchange->state = EXCHANGE_BODY;
+    connection_move(exchange->connection, CONNECTION_BODY);
+    return MHD_YES;
+}
+
+static void exchange_call(struct exchange *exchange)
+{
+    struct server *server = exchange->server;
+    struct request *request = &exchange->request;
+    exchange->started = true;
+    server->calls_count++;
+    list_append(&server->calls, &exchange->link);
+    int r = exchange_arguments(exchange);
+    if (r < 0 && request->arguments.complaint[0] != '\0')
+        request_reply_error_message(request, r, "%s", request->arguments.complaint);
+    else if (r < 0)
+        request_reply_error(request, r);
+    else
+        server->options.on_call(server->options.arg, request);
+}
+
+// All of the request is there.
+static enum MHD_Result exchange_answer(struct exchange *exchange)
+{
+    exchange->state = EXCHANGE_ANSWERING;
+    connection_move(exchange->connection, CONNECTION_WORK);
+    if (exchange->page != NULL && exchange->request.status == 0)
+        exchange_fill_page(exchange);
+    else if (exchange->is_call)
+        exchange_call(exchange);
+    if (!exchange->is_call || exchange->request.replied)
+        return exchange_queue(exchange);
+    exchange->state = EXCHANGE_SUSPENDED;
+    MHD_suspend_connection(exchange->mhd);
+    return MHD_YES;
+}
+
+enum MHD_Result exchange_step(void *arg, struct MHD_Connection *mhd, const char *path,
+                              const char *verb, const char *version, const char *data,
+                              size_t *size, void **context)
+{
+    struct exchange *exchange = *context;
+    (void)arg;
+    (void)mhd;
+    (void)path;
+    if (exchange == NULL)
+        return MHD_NO;
+    switch (exchange->state) {
+    case EXCHANGE_LINE:
+        exchange->line.verb = verb;
+        exchange->line.version = version;
+        return exchange_begin(exchange);
+    case EXCHANGE_BODY:
+        if (*size == 0)
+            return exchange_answer(exchange);
+        if (exchange_body_add(exchange, data, *size) < 0)
+            return exchange_too_large(exchange);
+        *size = 0;
+        return MHD_YES;
+    case EXCHANGE_SUSPENDED:
+        return exchange_queue(exchange);
+    default:
+        return MHD_NO;
+    }
+}
+
+void exchange_end(void *arg, struct MHD_Connection *mhd, void **context,
+                  enum MHD_RequestTerminationCode code)
+{
+    struct exchange *exchange = *context;
+    (void)arg;
+    (void)mhd;
+    (void)code;
+    *context = NULL;
+    if (exchange == NULL)
+        return;
+    if (exchange->connection->state != CONNECTION_CLOSING)
+        connection_move(exchange->connection, CONNECTION_IDLE);
+    exchange->mhd = NULL;
+    exchange->connection = NULL;
+    // A handler that has not replied yet still holds the request: its reply frees it.
+    if (!exchange->started || exchange->request.replied)
+        exchange_free(exchange);
+}
+
+void exchanges_abandon(struct server *server)
+{
+    LIST_FOREACH(link, &server->calls)
+    {
+        struct exchange *exchange = LIST_ITEM(link, struct exchange, link);
+        if (exchange->state != EXCHANGE_SUSPENDED || exchange->request.replied)
+            continue;
+        exchange->state = EXCHANGE_DETACHED;
+        MHD_resume_connection(exchange->mhd);
+    }
+}
+
+void exchanges_forget(struct server *server)
+{
+    LIST_FOREACH(link, &server->calls)
+    {
+        struct exchange *exchange = LIST_ITEM(link, struct exchange, link);
+        list_remove(link);
+        exchange->server = NULL;
+    }
+}

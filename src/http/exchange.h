@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// One HTTP request inside libmicrohttpd, from its first line to its last byte of reply.
+#pragma once
+
+#include "gate.h"
+#include "request_int.h"
+#include "server_int.h"
+
+enum exchange_state {
+    EXCHANGE_LINE, // the request line is read, headers are coming
+    EXCHANGE_BODY,
+    EXCHANGE_ANSWERING, // the handler runs, or has replied already
+    EXCHANGE_SUSPENDED, // the handler will reply later
+    EXCHANGE_ANSWERED,
+    EXCHANGE_DETACHED, // libmicrohttpd no longer has the descriptor
+};
+
+struct exchange {
+    struct request request; // first: the one is cast to the other
+    struct list link;       // in server->calls while the handler owes or has sent a reply
+    struct server *server;  // NULL once the server is gone
+    struct MHD_Connection *mhd; // NULL once libmicrohttpd is done with the request
+    struct connection *connection;
+    struct gate_line line;
+    struct gate_head head;
+    const char *target; // as it came
+    char *query;        // writable
+    const char *content_type; // of the reply
+    const char *allow;        // for 405
+    const struct page *page;
+    struct buffer body;
+    enum exchange_state state;
+    bool is_call; // of an API method
+    bool started; // the call was counted
+};
+
+// exchange_body.c
+
+// Keeps a piece of the body. -ERROR_REQUEST_TOO_LARGE when there is too much of it.
+NODISCARD int exchange_body_add(struct exchange *exchange, const char *data, size_t size);
+// Whether the head announces more than is taken.
+bool exchange_body_is_too_large(const struct exchange *exchange);
+// Makes arguments of query and body.
+NODISCARD int exchange_arguments(struct exchange *exchange);
+
+// exchange_reply.c
+
+// Gives the reply that the request holds to libmicrohttpd.
+NODISCARD enum MHD_Result exchange_queue(struct exchange *exchange);
+// A reply made here and not by a handler; the request holds it then.
+void exchange_plain_error(struct exchange *exchange, int status, const char *code,
+                          const char *message);
+void exchange_fill_page(struct exchange *exchange);
+// Writes the reply that the request holds past libmicrohttpd and closes, politely.
+void exchange_last_word(struct exchange *exchange);
+// Hands the connection over to on_takeover.
+void exchange_hand_over(struct exchange *exchange);
+// request_send_fn of exchanges.
+void exchange_send(struct request *request);
+void exchange_free(struct exchange *exchange);

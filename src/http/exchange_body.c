@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The body of a request, and the arguments that query and body make together.
+#include "exchange.h"
+
+#include "base/error.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum body_type { BODY_UNKNOWN, BODY_FORM, BODY_JSON, BODY_MULTIPART };
+
+int exchange_body_add(struct exchange *exchange, const char *data, size_t size)
+{
+    if (exchange->body.length + size > (size_t)exchange->server->options.body_max_bytes)
+        return -ERROR_REQUEST_TOO_LARGE;
+    buffer_append(&exchange->body, data, size);
+    return 0;
+}
+
+bool exchange_body_is_too_large(const struct exchange *exchange)
+{
+    // Digits and no more than fit into 64 bits: libmicrohttpd has seen to that.
+    const char *digits = exchange->head.content_length;
+    if (digits == NULL)
+        return false;
+    uint64_t length = 0;
+    for (; *digits != '\0'; digits++) {
+        length = length * 10 + (uint64_t)(*digits - '0');
+        if (length > (uint64_t)exchange->server->options.body_max_bytes)
+            return true;
+    }
+    return false;
+}
+
+static bool type_is(const char *content_type, size_t length, const char *name)
+{
+    return strlen(name) == length && strncasecmp(content_type, name, length) == 0;
+}
+
+// Without a content type a body that begins like an object is JSON, and anything else a form.
+static enum body_type body_type(const char *content_type, const char *body)
+{
+    if (content_type == NULL || content_type[0] == '\0')
+        return body[strspn(body, " \t\r\n")] == '{' ? BODY_JSON : BODY_FORM;
+    size_t length = strcspn(content_type, "; \t");
+    if (type_is(content_type, length, "application/json"))
+        return BODY_JSON;
+    if (type_is(content_type, length, "application/x-www-form-urlencoded") ||
+        type_is(content_type, length, "text/plain"))
+        return BODY_FORM;
+    if (type_is(content_type, length, "multipart/form-data"))
+        return BODY_MULTIPART;
+    return BODY_UNKNOWN;
+}
+
+static int body_arguments(struct exchange *exchange)
+{
+    struct arguments *arguments = &exchange->request.arguments;
+    size_t length = exchange->body.length;
+    buffer_append_byte(&exchange->body, '\0'); // one byte is kept free for it
+    if (buffer_failed(&exchange->body))
+        return -ERROR_MEMORY;
+    char *body = exchange->body.data;
+    switch (body_type(exchange->head.content_type, body)) {
+    case BODY_FORM:
+        return arguments_add_form(arguments, body, length);
+    case BODY_JSON:
+        return arguments_add_json(arguments, body, length);
+    case BODY_MULTIPART:
+        return arguments_add_multipart(arguments, exchange->head.content_type, body, length);
+    case BODY_UNKNOWN:
+        break;
+    }
+    return arguments_fail(arguments, -ERROR_INVALID_POST_TYPE, "unknown content type");
+}
+
+int exchange_arguments(struct exchange *exchange)
+{
+    char *query = exchange->query;
+    if (query != NULL) {
+        int r = arguments_add_form(&exchange->request.arguments, query, strlen(query));
+        if (r < 0)
+            return r;
+    }
+    return exchange->body.length == 0 ? 0 : body_arguments(exchange);
+}

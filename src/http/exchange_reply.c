@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a reply leaves: by libmicrohttpd, or past it.
+#include "exchange.h"
+
+#include "base/error.h"
+#include "base/metrics.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { REPLY_HEADERS_MAX = 8, HEAD_MAX_BYTES = 32768 };
+
+struct reply_header {
+    const char *name;
+    const char *value;
+};
+
+// The headers that every reply has, and those that this one needs.
+static int reply_headers(const struct exchange *exchange, struct reply_header *ret_headers)
+{
+    int count = 0;
+    ret_headers[count++] = (struct reply_header){"Content-Type", exchange->content_type};
+    ret_headers[count++] = (struct reply_header){"X-Request-Id", exchange->request.id};
+    ret_headers[count++] = (struct reply_header){"Cache-Control", "no-store"};
+    ret_headers[count++] = (struct reply_header){"X-Content-Type-Options", "nosniff"};
+    if (exchange->request.status == 401)
+        ret_headers[count++] = (struct reply_header){"WWW-Authenticate", "Bearer"};
+    if (exchange->allow != NULL)
+        ret_headers[count++] = (struct reply_header){"Allow", exchange->allow};
+    if (exchange->server->quiescing)
+        ret_headers[count++] = (struct reply_header){"Connection", "close"};
+    return count;
+}
+
+static void reply_type(struct exchange *exchange)
+{
+    const struct request *request = &exchange->request;
+    if (request->http_errors && request->error[0] != '\0')
+        exchange->content_type = "application/problem+json";
+}
+
+enum MHD_Result exchange_queue(struct exchange *exchange)
+{
+    struct request *request = &exchange->request;
+    struct reply_header headers[REPLY_HEADERS_MAX];
+    if (!request->replied)
+        return MHD_NO;
+    reply_type(exchange);
+    size_t length = request->reply.length;
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        length, TAKE(request->reply.data), MHD_RESPMEM_MUST_FREE);
+    if (response == NULL)
+        return MHD_NO;
+    int count = reply_headers(exchange, headers);
+    for (int i = 0; i < count; i++)
+        MHD_add_response_header(response, headers[i].name, headers[i].value);
+    exchange->state = EXCHANGE_ANSWERED;
+    connection_move(exchange->connection, CONNECTION_REPLY);
+    enum MHD_Result queued =
+        MHD_queue_response(exchange->mhd, (unsigned)request->status, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+void exchange_plain_error(struct exchange *exchange, int status, const char *code,
+                          const char *message)
+{
+    request_write_plain_error(&exchange->request, status, code, message);
+    exchange->request.replied = true;
+}
+
+void exchange_fill_page(struct exchange *exchange)
+{
+    const struct page *page = exchange->page;
+    struct request *request = &exchange->request;
+    request->status = page->fn(page->arg, &request->reply, &exchange->content_type);
+    if (buffer_failed(&request->reply))
+        exchange_plain_error(exchange, 500, error_code(-ERROR_INTERNAL), NULL);
+    request->replied = true;
+}
+
+static const char *reason_phrase(int status)
+{
+    return status == 200 ? "OK" : "Content Too Large";
+}
+
+void exchange_last_word(struct exchange *exchange)
+{
+    struct request *request = &exchange->request;
+    struct reply_header headers[REPLY_HEADERS_MAX];
+    CLEANUP(buffer_done) struct buffer text;
+    buffer_init(&text, HEAD_MAX_BYTES);
+    reply_type(exchange);
+    buffer_append_format(&text, "HTTP/1.1 %d %s\r\n", request->status,
+                         reason_phrase(request->status));
+    int count = reply_headers(exchange, headers);
+    for (int i = 0; i < count; i++)
+        buffer_append_format(&text, "%s: %s\r\n", headers[i].name, headers[i].value);
+    if (!exchange->server->quiescing)
+        buffer_append_text(&text, "Connection: close\r\n");
+    buffer_append_format(&text, "Content-Length: %zu\r\n\r\n", request->reply.length);
+    buffer_append(&text, request->reply.data, request->reply.length);
+
+    int fd;
+    exchange->state = EXCHANGE_DETACHED;
+    if (connection_detach(exchange->connection, &fd) >= 0)
+        linger_start(exchange->server, fd, text.data, buffer_failed(&text) ? 0 : text.length);
+}
+
+static enum MHD_Result head_append(void *arg, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    struct buffer *head = arg;
+    (void)kind;
+    buffer_append_text(head, name);
+    buffer_append_text(head, ": ");
+    buffer_append_text(head, value);
+    buffer_append_text(head, "\r\n");
+    return MHD_YES;
+}
+
+// A proxy may send an upgrade over a connection that libmicrohttpd has from an earlier request. The head that
+// libmicrohttpd has read already is put together again.
+void exchange_hand_over(struct exchange *exchange)
+{
+    const struct server_options *options = &exchange->server->options;
+    CLEANUP(buffer_done) struct buffer head;
+    buffer_init(&head, HEAD_MAX_BYTES);
+    buffer_append_text(&head, exchange->line.verb);
+    buffer_append_byte(&head, ' ');
+    buffer_append_text(&head, exchange->target);
+    buffer_append_byte(&head, ' ');
+    buffer_append_text(&head, exchange->line.version);
+    buffer_append_text(&head, "\r\n");
+    MHD_get_connection_values(exchange->mhd, MHD_HEADER_KIND, head_append, &head);
+    buffer_append_text(&head, "\r\n");
+
+    int fd;
+    exchange->state = EXCHANGE_DETACHED;
+    if (connection_detach(exchange->connection, &fd) < 0)
+        return;
+    if (buffer_failed(&head))
+        close(fd);
+    else
+        options->on_takeover(options->arg, fd, head.data, head.length);
+}
+
+void exchange_send(struct request *request)
+{
+    struct exchange *exchange = (struct exchange *)request;
+    if (exchange->mhd == NULL) {
+        exchange_free(exchange);
+    } else if (exchange->state == EXCHANGE_SUSPENDED) {
+        MHD_resume_connection(exchange->mhd);
+        server_run_soon(exchange->server);
+    }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments from a JSON object. jansson judges the text; what it would lose (the digits of numbers, the text of nested
+// values) is taken from the text itself, which a scan has cut into its top-level values first. That scan also bounds
+// the depth before jansson, which recurses, sees the text.
+#include "arguments.h"
+
+#include "base/error.h"
+
+#include <jansson.h>
+#include <string.h>
+
+struct slice {
+    const char *start;
+    size_t length;
+};
+
+struct scan {
+    struct slice values[ARGUMENTS_MAX]; // the top-level values, in order
+    size_t count;
+    const char *value; // where the current one began, or NULL
+};
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';
+}
+
+// The closing quote of the string that begins at `quote`, or the last byte.
+static const char *string_end(const char *quote, const char *end)
+{
+    const char *at = quote + 1;
+    while (at < end && *at != '"')
+        at += *at == '\\' ? 2 : 1;
+    return at < end ? at : end - 1;
+}
+
+static int scan_value_ends(struct scan *scan, const char *end)
+{
+    const char *start = scan->value;
+    if (start == NULL)
+        return 0;
+    if (scan->count == ARGUMENTS_MAX)
+        return -ERROR_INVALID_ARGUMENTS;
+    while (start < end && is_blank(*start))
+        start++;
+    while (start < end && is_blank(end[-1]))
+        end--;
+    scan->values[scan->count++] = (struct slice){start, (size_t)(end - start)};
+    scan->value = NULL;
+    return 0;
+}
+
+// Cuts `text` into values. Of a text that is no JSON it makes something or other: jansson refuses that afterwards.
+static int scan_text(struct scan *scan, const char *text, size_t length)
+{
+    const char *end = text + length;
+    int depth = 0;
+    int r = 0;
+    for (const char *at = text; at < end && r == 0; at++) {
+        switch (*at) {
+        case '"':
+            at = string_end(at, end);
+            break;
+        case '{':
+        case '[':
+            if (++depth > ARGUMENTS_DEPTH_MAX)
+                r = -ERROR_INVALID_JSON;
+            break;
+        case '}':
+        case ']':
+            if (depth == 1)
+                r = scan_value_ends(scan, at);
+            depth--;
+            break;
+        case ':':
+            if (depth == 1)
+                scan->value = at + 1;
+            break;
+        case ',':
+            if (depth == 1)
+                r = scan_value_ends(scan, at);
+            break;
+        default:
+            break;
+        }
+    }
+    return r;
+}
+
+static size_t digits_at(const char *text, size_t length)
+{
+    size_t count = 0;
+    while (count < length && text[count] >= '0' && text[count] <= '9')
+        count++;
+    return count;
+}
+
+// A number as it was written; one that looks like a ts gets its six digits back: 1717200000.1234 was …234000 once,
+// before a client's JSON writer dropped the zeros.
+static int number_text(struct arguments *arguments, struct slice value, struct argument *argument)
+{
+    size_t whole = digits_at(value.start, value.length);
+    size_t length = value.length;
+    if (whole == 10 && length > 11 && length < 17 && value.start[10] == '.' &&
+        11 + digits_at(value.start + 11, length - 11) == length)
+        length = 17;
+    char *text = arena_alloc(arguments->arena, length + 1);
+    if (text == NULL)
+        return -ERROR_MEMORY;
+    memset(text, '0', length);
+    memcpy(text, value.start, value.length);
+    text[length] = '\0';
+    argument->text = text;
+    argument->length = length;
+    return 0;
+}
+
+// An array or object without the blanks between its tokens.
+static int nested_text(struct arguments *arguments, struct slice value, struct argument *argument)
+{
+    char *text = arena_alloc(arguments->arena, value.length + 1);
+    if (text == NULL)
+        return -ERROR_MEMORY;
+    char *out = text;
+    const char *end = value.start + value.length;
+    for (const char *at = value.start; at < end; at++) {
+        const char *last = *at == '"' ? string_end(at, end) : at;
+        if (is_blank(*at))
+            continue;
+        memcpy(out, at, (size_t)(last - at) + 1);
+        out += last - at + 1;
+        at = last;
+    }
+    *out = '\0';
+    argument->text = text;
+    argument->length = (size_t)(out - text);
+    argument->is_text = false;
+    return 0;
+}
+
+static int member_add(struct arguments *arguments, const char *name, const json_t *json,
+                      struct slice value)
+{
+    struct argument argument = {.name = name, .is_text = true};
+    int r = 0;
+    switch (json_typeof(json)) {
+    case JSON_NULL:
+        return 0;
+    case JSON_STRING:
+        argument.text = json_string_value(json);
+        argument.length = json_string_length(json);
+        break;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        argument.text = json_is_true(json) ? "true" : "false";
+        argument.length = strlen(argument.text);
+        break;
+    case JSON_INTEGER:
+    case JSON_REAL:
+        r = number_text(arguments, value, &argument);
+        break;
+    case JSON_OBJECT:
+    case JSON_ARRAY:
+        r = nested_text(arguments, value, &argument);
+        break;
+    }
+    return r < 0 ? r : arguments_add(arguments, &argument);
+}
+
+static int json_parse(struct arguments *arguments, const char *text, size_t length)
+{
+    json_error_t error;
+    arguments->json = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (arguments->json != NULL)
+        return 0;
+    if (json_error_code(&error) == json_error_out_of_memory)
+        return -ERROR_MEMORY;
+    return arguments_fail(arguments, -ERROR_INVALID_JSON, "not valid JSON at line %d, column %d",
+                          error.line, error.column);
+}
+
+static int scan_failed(struct arguments *arguments, int r)
+{
+    if (r == -ERROR_INVALID_JSON)
+        return arguments_fail(arguments, r, "nested more than %d deep", ARGUMENTS_DEPTH_MAX);
+    return arguments_fail(arguments, r, "more than %d arguments", ARGUMENTS_MAX);
+}
+
+int arguments_add_json(struct arguments *arguments, const char *text, size_t length)
+{
+    struct scan scan;
+    scan.count = 0;
+    scan.value = NULL;
+    int r = scan_text(&scan, text, length);
+    if (r < 0)
+        return scan_failed(arguments, r);
+    r = json_parse(arguments, text, length);
+    if (r < 0)
+        return r;
+    if (!json_is_object(arguments->json))
+        return arguments_fail(arguments, -ERROR_JSON_NOT_OBJECT, "the body must be an object");
+    if (json_object_size(arguments->json) != scan.count)
+        return -ERROR_INTERNAL;
+
+    // jansson walks an object in the order of its text, as the scan did.
+    const char *name;
+    json_t *value;
+    size_t i = 0;
+    json_object_foreach(arguments->json, name, value)
+    {
+        r = member_add(arguments, name, value, scan.values[i++]);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A peer that is still sending does not read a reply before it is done, and loses it when the connection is closed
+// under what it sends. So after the last word the rest is read and thrown away: at most another body, at most 2 s.
+#include "server_int.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+static void linger_ready(void *arg, uint32_t events)
+{
+    struct connection *connection = arg;
+    char waste[16384];
+    (void)events;
+    for (;;) {
+        ssize_t length = recv(connection->fd, waste, sizeof waste, 0);
+        if (length < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (length > 0)
+            connection->bytes -= length;
+        if (length <= 0 || connection->bytes <= 0) {
+            connection_free(connection);
+            return;
+        }
+    }
+}
+
+void linger_start(struct server *server, int fd, const char *text, size_t length)
+{
+    struct connection *connection = connection_new(server, fd);
+    if (connection == NULL)
+        return;
+    connection->bytes = server->options.body_max_bytes;
+    connection_move(connection, CONNECTION_LINGER);
+    // A few hundred bytes: they fit into the socket's buffer, or the peer does not read anyway.
+    (void)!send(fd, text, length, MSG_NOSIGNAL);
+    shutdown(fd, SHUT_WR);
+    if (loop_watch_new(server->loop, fd, EPOLLIN, linger_ready, connection, &connection->watch) < 0)
+        connection_free(connection);
+}

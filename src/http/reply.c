@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one place where a reply's body is made, in Slack's form or, when the caller asked for HTTP statuses, as
+// application/problem+json (RFC 9457) that has Slack's members too.
+#include "request_int.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/metrics.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REPLY_MESSAGE_SIZE = 512 };
+
+static void reply_account(const struct request *request)
+{
+    int64_t duration_us = clock_monotonic_us() - request->started_us;
+    metric_request(request->known, request->error, duration_us);
+    if (request->verb == NULL)
+        return;
+    struct log_access access = {
+        .request_id = request->id,
+        .verb = request->verb,
+        .method = request->method,
+        .user = request->actor.user_id,
+        .error = request->error,
+        .status = request->status,
+        .duration_us = duration_us,
+        .reply_bytes = (int64_t)request->reply.length,
+    };
+    log_access(&access);
+}
+
+static void reply_send(struct request *request)
+{
+    request->replied = true;
+    reply_account(request);
+    request->send(request);
+}
+
+struct json_writer *request_reply_open(struct request *request)
+{
+    assert(!request->replied);
+    request->writer = json_writer_to(&request->reply);
+    json_open_object(&request->writer);
+    json_key_bool(&request->writer, "ok", true);
+    return &request->writer;
+}
+
+void request_reply_close(struct request *request)
+{
+    json_close_object(&request->writer);
+    if (buffer_failed(&request->reply)) {
+        metric_add(METRIC_HTTP_REPLY_TOO_LARGE, 1);
+        request_reply_error(request, -ERROR_INTERNAL);
+        return;
+    }
+    request->status = 200;
+    reply_send(request);
+}
+
+void request_reply_object(struct request *request, const char *json, size_t length)
+{
+    static const char blanks[] = " \t\r\n";
+    struct json_writer *writer = request_reply_open(request);
+    const char *end = json + length;
+    const char *members = memchr(json, '{', length);
+    while (end > json && end[-1] != '}')
+        end--;
+    assert(members != NULL && end > members + 1);
+    members++;
+    end--;
+    while (members < end && strchr(blanks, *members) != NULL)
+        members++;
+    if (members < end) {
+        buffer_append_byte(&request->reply, ',');
+        buffer_append(&request->reply, members, (size_t)(end - members));
+    }
+    (void)writer;
+    request_reply_close(request);
+}
+
+// The members that RFC 9457 wants. `code` is also the title, with blanks: "channel not found".
+static void problem_members(struct json_writer *writer, const struct request *request, int status,
+                            const char *code, const char *message)
+{
+    char text[128];
+    snprintf(text, sizeof text, "urn:tidings:error:%s", code);
+    json_key_string(writer, "type", text);
+    snprintf(text, sizeof text, "%s", code);
+    for (char *at = text; *at != '\0'; at++) {
+        if (*at == '_')
+            *at = ' ';
+    }
+    json_key_string(writer, "title", text);
+    json_key_int(writer, "status", status);
+    json_key_string(writer, "detail", message == NULL ? text : message);
+    snprintf(text, sizeof text, "/api/%.100s", request->method);
+    json_key_string(writer, "instance", text);
+    json_key_string(writer, "code", code);
+}
+
+static void error_write(struct request *request, int status, const char *code, const char *message,
+                        const char *members)
+{
+    buffer_clear(&request->reply);
+    struct json_writer writer = json_writer_to(&request->reply);
+    json_open_object(&writer);
+    if (request->http_errors)
+        problem_members(&writer, request, status, code, message);
+    json_key_bool(&writer, "ok", false);
+    json_key_string(&writer, "error", code);
+    if (members != NULL) {
+        buffer_append_byte(&request->reply, ',');
+        buffer_append_text(&request->reply, members);
+    }
+    if (message != NULL) {
+        char line[REPLY_MESSAGE_SIZE + 16];
+        snprintf(line, sizeof line, "[ERROR] %s", message);
+        json_key(&writer, "response_metadata");
+        json_open_object(&writer);
+        json_key(&writer, "messages");
+        json_open_array(&writer);
+        json_string(&writer, line);
+        json_close_array(&writer);
+        json_close_object(&writer);
+    }
+    json_close_object(&writer);
+}
+
+static void error_send(struct request *request, int r, const char *message, const char *members)
+{
+    assert(!request->replied);
+    int status = error_http_status(r);
+    request->error = error_code(r);
+    request->status = request->http_errors ? status : 200;
+    error_write(request, status, request->error, message, members);
+    reply_send(request);
+}
+
+void request_reply_error(struct request *request, int r)
+{
+    error_send(request, r, NULL, NULL);
+}
+
+// Cuts what does not fit at a code point's start: half of one is no JSON text.
+static void message_cut(char *message, size_t length, size_t size)
+{
+    if (length < size)
+        return;
+    size_t end = size - 1;
+    while (end > 0 && ((unsigned char)message[end - 1] & 0xC0) == 0x80)
+        end--;
+    if (end > 0 && ((unsigned char)message[end - 1] & 0x80) != 0)
+        end--;
+    message[end] = '\0';
+}
+
+void request_reply_error_message(struct request *request, int r, const char *format, ...)
+{
+    char message[REPLY_MESSAGE_SIZE];
+    va_list values;
+    va_start(values, format);
+    int length = vsnprintf(message, sizeof message, format, values);
+    va_end(values);
+    if (length > 0)
+        message_cut(message, (size_t)length, sizeof message);
+    error_send(request, r, message, NULL);
+}
+
+void request_reply_error_members(struct request *request, int r, const char *members)
+{
+    error_send(request, r, NULL, members);
+}
+
+void request_write_plain_error(struct request *request, int status, const char *code,
+                               const char *message)
+{
+    request->status = status;
+    request->error = code;
+    error_write(request, status, code, message, NULL);
+}

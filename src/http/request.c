@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was asked.
+#include "request_int.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+void request_init(struct request *request, int64_t reply_max_bytes, request_send_fn *send)
+{
+    request->verb = NULL;
+    request->method = "";
+    request->id = "";
+    request->token = "";
+    request->idempotency_key = "";
+    request->host = "";
+    request->known = "other";
+    request->actor = (struct actor){0};
+    arena_init(&request->arena);
+    arguments_init(&request->arguments, &request->arena);
+    request->http_errors = false;
+    request->replied = false;
+    request->status = 0;
+    request->error = "";
+    buffer_init(&request->reply, (size_t)reply_max_bytes);
+    request->reply_max_bytes = reply_max_bytes;
+    request->started_us = clock_monotonic_us();
+    request->send = send;
+}
+
+void request_done(struct request *request)
+{
+    buffer_done(&request->reply);
+    arguments_done(&request->arguments);
+    arena_done(&request->arena);
+}
+
+const char *request_method(const struct request *request)
+{
+    return request->method;
+}
+
+const char *request_id(const struct request *request)
+{
+    return request->id;
+}
+
+const char *request_token(const struct request *request)
+{
+    if (request->token[0] != '\0')
+        return request->token;
+    const char *token = request_arg(request, "token");
+    return token == NULL ? "" : token;
+}
+
+const char *request_idempotency_key(const struct request *request)
+{
+    return request->idempotency_key;
+}
+
+const char *request_host(const struct request *request)
+{
+    return request->host;
+}
+
+struct actor *request_actor(struct request *request)
+{
+    return &request->actor;
+}
+
+void request_set_known(struct request *request, const char *name)
+{
+    request->known = name;
+}
+
+const char *request_arg(const struct request *request, const char *name)
+{
+    const struct argument *argument = arguments_find(&request->arguments, name);
+    return argument == NULL ? NULL : argument->text;
+}
+
+size_t request_arg_length(const struct request *request, const char *name)
+{
+    const struct argument *argument = arguments_find(&request->arguments, name);
+    return argument == NULL ? 0 : argument->length;
+}
+
+bool request_arg_is_text(const struct request *request, const char *name)
+{
+    const struct argument *argument = arguments_find(&request->arguments, name);
+    return argument != NULL && argument->is_text;
+}
+
+void request_args_each(const struct request *request, request_arg_fn *fn, void *arg)
+{
+    const struct arguments *arguments = &request->arguments;
+    for (size_t i = 0; i < arguments->count; i++) {
+        const struct argument *argument = &arguments->items[i];
+        if (strcmp(argument->name, "token") != 0 && !arguments_is_hidden(arguments, i))
+            fn(arg, argument->name, argument->text);
+    }
+}

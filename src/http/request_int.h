@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inside of a request, for the code of http/ that makes them (exchange.c for HTTP, request_local.c for the rest).
+#pragma once
+
+#include "arena.h"
+#include "arguments.h"
+#include "http/request.h"
+
+// The reply is complete: `reply`, `status` and `error` say what it is. Sends it; the request may be gone afterwards.
+typedef void request_send_fn(struct request *request);
+
+struct request {
+    const char *verb;   // "GET", or NULL for calls that did not come by HTTP
+    const char *method; // never NULL, as are the next four
+    const char *id;
+    const char *token;
+    const char *idempotency_key;
+    const char *host;
+    const char *known; // static name for metrics
+    struct actor actor;
+    struct arena arena;
+    struct arguments arguments;
+
+    bool http_errors; // the caller asked for HTTP statuses
+    bool replied;
+    int status;
+    const char *error; // code, "" when ok
+    struct buffer reply;
+    struct json_writer writer;
+    int64_t reply_max_bytes;
+    int64_t started_us;
+    request_send_fn *send;
+};
+
+// Makes `request` empty: everything is "", nothing is allocated.
+void request_init(struct request *request, int64_t reply_max_bytes, request_send_fn *send);
+void request_done(struct request *request);
+
+// Writes an error's body outside of any method: {"ok":false,"error":code}.
+void request_write_plain_error(struct request *request, int status, const char *code,
+                               const char *message);

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests that do not come by HTTP.
+#include "request_int.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOCAL_REPLY_MAX_BYTES = 64 * 1024 * 1024 };
+
+struct local_request {
+    struct request request; // first: the one is cast to the other
+    request_done_fn *fn;
+    void *arg;
+};
+
+static void local_free(struct local_request *local)
+{
+    request_done(&local->request);
+    free(local);
+}
+
+static void local_send(struct request *request)
+{
+    struct local_request *local = (struct local_request *)request;
+    local->fn(local->arg, request->reply.data, request->reply.length);
+    local_free(local);
+}
+
+static int local_fill(struct request *request, const char *method, const char *token,
+                      const char *json, size_t length)
+{
+    request->method = arena_copy(&request->arena, method, strlen(method));
+    if (request->method == NULL)
+        return -ERROR_MEMORY;
+    if (token != NULL)
+        request->token = arena_copy(&request->arena, token, strlen(token));
+    if (request->token == NULL)
+        return -ERROR_MEMORY;
+    return json == NULL ? 0 : arguments_add_json(&request->arguments, json, length);
+}
+
+int request_new(const char *method, const char *token, const char *json, size_t length,
+                request_done_fn *fn, void *arg, struct request **ret_request)
+{
+    struct local_request *local = malloc(sizeof *local);
+    if (local == NULL)
+        return -ERROR_MEMORY;
+    request_init(&local->request, LOCAL_REPLY_MAX_BYTES, local_send);
+    local->fn = fn;
+    local->arg = arg;
+    int r = local_fill(&local->request, method, token, json, length);
+    if (r < 0) {
+        local_free(local);
+        return r;
+    }
+    *ret_request = &local->request;
+    return 0;
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server_int.h"
+
+#include "base/error.h"
+#include "base/id.h"
+#include "base/log.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+void server_run_soon(struct server *server)
+{
+    if (server->run_due)
+        return;
+    server->run_due = true;
+    // The end of this turn may be past already: another idle callback may be what asks.
+    loop_again(server->loop);
+}
+
+static void server_run(struct server *server)
+{
+    MHD_UNSIGNED_LONG_LONG timeout;
+    MHD_run(server->daemon);
+    // It serves a connection one request, or one buffer, at a time; what is left needs no event.
+    if (MHD_get_timeout(server->daemon, &timeout) == MHD_YES && timeout == 0)
+        server_run_soon(server);
+}
+
+static void server_ready(void *arg, uint32_t events)
+{
+    (void)events;
+    server_run(arg);
+}
+
+static void server_idle(void *arg)
+{
+    struct server *server = arg;
+    if (!server->run_due)
+        return;
+    server->run_due = false;
+    server_run(server);
+    // Calls that began just now may have made work for other idle callbacks.
+    loop_again(server->loop);
+}
+
+static void server_tick(void *arg)
+{
+    struct server *server = arg;
+    connections_expire(server);
+    door_resume(server);
+    loop_timer_set(server->tick, SERVER_TICK_MS);
+}
+
+// Targets are taken from the request line as they came: nothing is to be decoded.
+static size_t server_keep_escapes(void *arg, struct MHD_Connection *mhd, char *text)
+{
+    (void)arg;
+    (void)mhd;
+    return strlen(text);
+}
+
+static int daemon_start(struct server *server)
+{
+    server->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+        exchange_step, server, MHD_OPTION_URI_LOG_CALLBACK, exchange_line, server,
+        MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server, MHD_OPTION_NOTIFY_COMPLETED,
+        exchange_end, server, MHD_OPTION_UNESCAPE_CALLBACK, server_keep_escapes, server,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_MEMORY_BYTES,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)server->options.connections_max + 1024,
+        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_END);
+    if (server->daemon == NULL) {
+        log_write(LOG_ERROR, "http", "libmicrohttpd does not start");
+        return -ERROR_UNAVAILABLE;
+    }
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    return loop_watch_new(server->loop, info->epoll_fd, EPOLLIN, server_ready, server,
+                          &server->daemon_watch);
+}
+
+static void server_init(struct server *server, struct loop *loop,
+                        const struct server_options *options)
+{
+    server->loop = loop;
+    server->options = *options;
+    server->listen_fd = -1;
+    server->spare_fd = -1;
+    list_init(&server->calls);
+    for (int state = 0; state < CONNECTION_STATES; state++)
+        list_init(&server->connections[state]);
+    server->timeout_ms[CONNECTION_FRESH] = options->header_timeout_ms;
+    server->timeout_ms[CONNECTION_HEADERS] = options->header_timeout_ms;
+    server->timeout_ms[CONNECTION_BODY] = options->body_timeout_ms;
+    server->timeout_ms[CONNECTION_REPLY] = options->body_timeout_ms;
+    server->timeout_ms[CONNECTION_IDLE] = options->idle_timeout_ms;
+    server->timeout_ms[CONNECTION_LINGER] = SERVER_LINGER_MS;
+    random_fill(&server->id_base, sizeof server->id_base);
+}
+
+static int server_start(struct server *server)
+{
+    int r = daemon_start(server);
+    if (r < 0)
+        return r;
+    r = loop_timer_new(server->loop, server_tick, server, &server->tick);
+    if (r < 0)
+        return r;
+    loop_timer_set(server->tick, SERVER_TICK_MS);
+    r = door_open(server);
+    if (r < 0)
+        return r;
+    // Last: it cannot be undone.
+    return loop_idle_add(server->loop, server_idle, server);
+}
+
+int server_new(struct loop *loop, const struct server_options *options, struct server **ret_server)
+{
+    struct server *server = calloc(1, sizeof *server);
+    if (server == NULL)
+        return -ERROR_MEMORY;
+    server_init(server, loop, options);
+    int r = server_start(server);
+    if (r < 0) {
+        server_free(server);
+        return r;
+    }
+    *ret_server = server;
+    return 0;
+}
+
+int server_port(const struct server *server)
+{
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    if (getsockname(server->listen_fd, (struct sockaddr *)&address, &length) < 0)
+        return -ERROR_UNAVAILABLE;
+    in_port_t port = address.ss_family == AF_INET6
+                         ? ((struct sockaddr_in6 *)&address)->sin6_port
+                         : ((struct sockaddr_in *)&address)->sin_port;
+    return ntohs(port);
+}
+
+int server_page_add(struct server *server, const char *path, server_page_fn *fn, void *arg)
+{
+    struct page *page = malloc(sizeof *page);
+    char *copy = strdup(path);
+    if (page == NULL || copy == NULL) {
+        free(page);
+        free(copy);
+        return -ERROR_MEMORY;
+    }
+    *page = (struct page){.next = server->pages, .path = copy, .fn = fn, .arg = arg};
+    server->pages = page;
+    return 0;
+}
+
+int server_calls(const struct server *server)
+{
+    return server->calls_count;
+}
+
+static void connections_close(struct server *server, enum connection_state state)
+{
+    LIST_FOREACH(link, &server->connections[state])
+    {
+        struct connection *connection = LIST_ITEM(link, struct connection, link);
+        if (connection->mhd == NULL)
+            connection_free(connection);
+        else
+            shutdown(connection->fd, SHUT_RDWR);
+    }
+}
+
+void server_quiesce(struct server *server)
+{
+    server->quiescing = true;
+    door_close(server);
+    connections_close(server, CONNECTION_IDLE);
+}
+
+void server_free(struct server *server)
+{
+    if (server == NULL)
+        return;
+    door_close(server);
+    connections_close(server, CONNECTION_FRESH);
+    connections_close(server, CONNECTION_LINGER);
+    loop_timer_free(server->tick);
+    loop_watch_free(server->daemon_watch);
+    exchanges_abandon(server);
+    if (server->daemon != NULL)
+        MHD_stop_daemon(server->daemon);
+    exchanges_forget(server);
+    while (server->pages != NULL) {
+        struct page *page = server->pages;
+        server->pages = page->next;
+        free(page->path);
+        free(page);
+    }
+    free(server);
+}

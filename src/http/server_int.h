@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inside of a server. Everything runs on its loop's thread.
+//
+//   door.c        accepts, peeks at the request line, then hands the descriptor to libmicrohttpd or to on_takeover
+//   connection.c  follows each connection's state and ends those that are late
+//   exchange.c    one request of a connection inside libmicrohttpd: gate, body, call, reply
+//   linger.c      says a last word on a connection and reads on for a while, so that the peer gets to see it
+#pragma once
+
+#include "base/list.h"
+#include "base/loop.h"
+#include "http/server.h"
+
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    SERVER_TICK_MS = 100,
+    SERVER_LINGER_MS = 2000,
+    // Half of it is the first read buffer. libmicrohttpd clears all of it after every request, and answers 431 to a
+    // head that does not fit only while this is below 32 KiB.
+    SERVER_MEMORY_BYTES = 16384,
+};
+
+enum connection_state {
+    CONNECTION_FRESH,   // since accept, until the first request's head is complete
+    CONNECTION_HEADERS, // the head of a later request is coming
+    CONNECTION_BODY,
+    CONNECTION_WORK, // waits for the handler: the only state without deadline besides CLOSING
+    CONNECTION_REPLY,
+    CONNECTION_IDLE, // between requests
+    CONNECTION_LINGER,
+    CONNECTION_CLOSING,
+    CONNECTION_STATES
+};
+
+struct page {
+    struct page *next;
+    char *path;
+    server_page_fn *fn;
+    void *arg;
+};
+
+struct connection {
+    struct list link; // in server->connections[state]
+    struct server *server;
+    struct MHD_Connection *mhd; // NULL at the door and while lingering
+    struct loop_watch *watch;   // the other way round
+    int64_t deadline_ms;
+    int64_t bytes; // at the door: seen so far; lingering: still to throw away
+    int fd;        // libmicrohttpd's once `mhd` is set
+    enum connection_state state;
+};
+
+struct server {
+    struct loop *loop;
+    struct server_options options;
+    struct MHD_Daemon *daemon;
+    struct loop_watch *daemon_watch;
+    struct loop_watch *listen_watch;
+    struct loop_timer *tick;
+    struct page *pages;
+    struct list connections[CONNECTION_STATES]; // each in the order of its deadlines
+    struct list calls; // exchanges whose handler was called
+    struct connection *adding; // what is being handed to libmicrohttpd
+    int64_t timeout_ms[CONNECTION_STATES];
+    uint64_t id_base; // request ids: a random start and a count
+    uint64_t id_count;
+    int listen_fd;
+    int spare_fd; // given up to accept and refuse when there are no descriptors
+    int connections_count;
+    int calls_count;
+    bool quiescing;
+    bool run_due; // libmicrohttpd has something to do at the end of the turn
+    bool accept_paused;
+};
+
+// Sees to it that libmicrohttpd runs at the end of this turn, or at once in another.
+void server_run_soon(struct server *server);
+
+// connection.c
+
+// A connection on `fd` in the state FRESH. Owns `fd`. NULL (and closed) without memory.
+struct connection *connection_new(struct server *server, int fd);
+// Forgets the connection; closes its descriptor unless libmicrohttpd has it.
+void connection_free(struct connection *connection);
+// The same, but the descriptor is now the caller's.
+int connection_take_fd(struct connection *connection);
+void connection_move(struct connection *connection, enum connection_state state);
+// Hands it to libmicrohttpd, which may refuse: the connection is gone then.
+void connection_add_to_daemon(struct connection *connection);
+// Takes the descriptor out of libmicrohttpd's hands, which is left with one that leads nowhere and closes at its next
+// run. What libmicrohttpd has read already is lost. Only inside an access handler. -ERROR_BUSY without descriptors.
+NODISCARD int connection_detach(struct connection *connection, int *ret_fd);
+void connections_expire(struct server *server);
+void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
+                       enum MHD_ConnectionNotificationCode code);
+struct connection *connection_of(struct MHD_Connection *mhd);
+
+// door.c
+
+// Opens the door; the error is logged.
+NODISCARD int door_open(struct server *server);
+void door_close(struct server *server); // idempotent
+// Tries again after a pause.
+void door_resume(struct server *server);
+// Whether the path of a request line's target belongs to on_takeover.
+bool door_is_takeover(const char *target, size_t length);
+
+// listen.c
+
+// A listening socket on "host:port". The error is logged.
+NODISCARD int listen_on(const char *address, int *ret_fd);
+
+// linger.c
+
+// Writes `text` to `fd`, then reads and throws away, for a bounded time and amount, and closes. Owns `fd`.
+void linger_start(struct server *server, int fd, const char *text, size_t length);
+
+// exchange.c: libmicrohttpd's callbacks; `arg` is the server.
+
+void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd);
+enum MHD_Result exchange_step(void *arg, struct MHD_Connection *mhd, const char *path,
+                              const char *verb, const char *version, const char *data,
+                              size_t *size, void **context);
+void exchange_end(void *arg, struct MHD_Connection *mhd, void **context,
+                  enum MHD_RequestTerminationCode code);
+// Resumes what still waits for its handler, so that the daemon may stop.
+void exchanges_abandon(struct server *server);
+// The server goes: calls whose handler has not replied yet end with that reply.
+void exchanges_forget(struct server *server);
