@@ -36,7 +36,8 @@ typedef void cache_fn(void *arg, int r, const struct cache_value *value);
 
 NODISCARD int cache_new(struct loop *loop, const struct cache_options *options,
                         struct cache **ret_cache);
-void cache_free(struct cache *cache); // calls still waiting are answered -ERROR_UNAVAILABLE first
+// Only after loop_run() returned. Calls still waiting are answered -ERROR_UNAVAILABLE first.
+void cache_free(struct cache *cache);
 
 // Sends one command. `fn` may be NULL (fire and forget); else it is called exactly once, on a later turn.
 // All commands of a turn go out in one write at its end. lengths may be NULL (texts are then NUL-terminated).
@@ -51,12 +52,13 @@ bool cache_is_up(const struct cache *cache);
 const char *cache_run_id(const struct cache *cache);
 
 // Pub/sub. Each topic has one subscription however often it is asked for here; it is made again after a reconnect.
+// One cache_unsubscribe() ends it.
 // `fn` gets each message; `topic` and `data` are valid only inside the call.
 typedef void cache_message_fn(void *arg, const char *topic, const char *data, size_t length);
 void cache_on_message(struct cache *cache, cache_message_fn *fn, void *arg); // set once, before subscribing
 void cache_subscribe(struct cache *cache, const char *topic);   // SSUBSCRIBE
 void cache_unsubscribe(struct cache *cache, const char *topic); // SUNSUBSCRIBE
 
-// `fn` is called after the pub/sub connection was made again and all topics are subscribed anew: messages were
-// perhaps missed meanwhile.
+// `fn` is called whenever the pub/sub connection was made (again) and all topics are subscribed: messages were perhaps
+// missed until now.
 void cache_on_resubscribed(struct cache *cache, loop_fn *fn, void *arg);

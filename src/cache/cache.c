@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/cache.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+#include "calls.h"
+#include "reply.h"
+#include "subscriber.h"
+#include "wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct cache {
+    struct loop *loop;
+    struct cache_options options;
+    struct url url;
+    struct wire *wire;
+    struct subscriber *subscriber;
+    struct calls pending; // sent, in the order of sending
+    struct calls refused; // to be answered with their `r` by refused_timer
+    struct loop_timer *overdue_timer;
+    struct loop_timer *refused_timer;
+    char run_id[RUN_ID_SIZE];
+    bool up;
+    bool loading; // the library, on this connection
+};
+
+static void cache_refuse(struct cache *cache, const struct call *call, int r)
+{
+    struct call refused = {.fn = call->fn, .arg = call->arg, .r = r};
+    if (!call->fn)
+        return;
+    calls_push(&cache->refused, &refused);
+    loop_timer_set(cache->refused_timer, 0);
+}
+
+// Sends a call whose command is formatted already, and waits for its answer.
+static void cache_send(struct cache *cache, struct call *call, const char *command, size_t length)
+{
+    call->deadline_ms = loop_now_ms(cache->loop) + cache->options.timeout_ms;
+    if (calls_count(&cache->pending) == 0)
+        loop_timer_set(cache->overdue_timer, cache->options.timeout_ms);
+    calls_push(&cache->pending, call);
+    wire_write(cache->wire, command, length);
+    // For the case that it comes from an idle callback that runs after ours.
+    loop_again(cache->loop);
+}
+
+static bool is_function_call(const char *verb)
+{
+    return strcasecmp(verb, "FCALL") == 0 || strcasecmp(verb, "FCALL_RO") == 0;
+}
+
+static void cache_format(struct cache *cache, int count, const char *const *texts,
+                         const size_t *lengths, cache_fn *fn, void *arg)
+{
+    struct call call = {.fn = fn, .arg = arg};
+    char *command = NULL;
+    long long length =
+        redisFormatCommandArgv(&command, count, (const char **)(uintptr_t)texts, lengths);
+    if (length < 0)
+        return cache_refuse(cache, &call, -ERROR_BUSY);
+    if (!is_function_call(texts[0])) {
+        cache_send(cache, &call, command, (size_t)length);
+        free(command);
+        return;
+    }
+    call.command = command;
+    call.length = (size_t)length;
+    cache_send(cache, &call, command, call.length);
+}
+
+void cache_call(struct cache *cache, int count, const char *const *texts, const size_t *lengths,
+                cache_fn *fn, void *arg)
+{
+    struct call call = {.fn = fn, .arg = arg};
+    if (!cache->up)
+        return cache_refuse(cache, &call, -ERROR_UNAVAILABLE);
+    if (calls_count(&cache->pending) >= (size_t)cache->options.pending_max)
+        return cache_refuse(cache, &call, -ERROR_BUSY);
+    cache_format(cache, count, texts, lengths, fn, arg);
+}
+
+// Whether a step of the greeting went well; a server that refuses one is of no use.
+static bool greeting_step(struct cache *cache, int r, const struct cache_value *value)
+{
+    if (r == -ERROR_INTERNAL)
+        wire_drop(cache->wire, cache_value_text(value));
+    return r == 0;
+}
+
+static void on_greeted(void *arg, int r, const struct cache_value *value)
+{
+    (void)greeting_step(arg, r, value);
+}
+
+static void on_info(void *arg, int r, const struct cache_value *value)
+{
+    struct cache *cache = arg;
+    if (greeting_step(cache, r, value))
+        reply_run_id(value, cache->run_id);
+}
+
+static void on_library_loaded(void *arg, int r, const struct cache_value *value)
+{
+    struct cache *cache = arg;
+    if (!greeting_step(cache, r, value))
+        return;
+    cache->loading = false;
+    if (cache->up)
+        return;
+    cache->up = true;
+    wire_settle(cache->wire);
+    log_write(LOG_INFO, "cache", "Redis is there, run id %s", cache->run_id);
+}
+
+static void cache_load_library(struct cache *cache)
+{
+    const char *texts[] = {"FUNCTION", "LOAD", "REPLACE", cache->options.library};
+    if (cache->loading)
+        return;
+    cache->loading = true;
+    cache_format(cache, 4, texts, NULL, on_library_loaded, cache);
+}
+
+static void on_library_listed(void *arg, int r, const struct cache_value *value)
+{
+    struct cache *cache = arg;
+    if (!greeting_step(cache, r, value))
+        return;
+    if (reply_has_library(value, &cache->options))
+        on_library_loaded(cache, 0, NULL);
+    else
+        cache_load_library(cache);
+}
+
+static void greet_login(struct cache *cache)
+{
+    const char *login[] = {"AUTH", cache->url.user, cache->url.password};
+    const char *login_default[] = {"AUTH", cache->url.password};
+    if (cache->url.user[0])
+        cache_format(cache, 3, login, NULL, on_greeted, cache);
+    else if (cache->url.password[0])
+        cache_format(cache, 2, login_default, NULL, on_greeted, cache);
+}
+
+static void on_open(void *arg)
+{
+    struct cache *cache = arg;
+    char database[24];
+    (void)snprintf(database, sizeof database, "%lld", (long long)cache->url.database);
+    greet_login(cache);
+    if (cache->url.database > 0)
+        cache_format(cache, 2, (const char *[]){"SELECT", database}, NULL, on_greeted, cache);
+    cache_format(cache, 2, (const char *[]){"INFO", "server"}, NULL, on_info, cache);
+    const char *list[] = {"FUNCTION", "LIST", "LIBRARYNAME", cache->options.library_name,
+                          "WITHCODE"};
+    cache_format(cache, 5, list, NULL, on_library_listed, cache);
+    wire_flush(cache->wire);
+}
+
+static void on_lost(void *arg)
+{
+    struct cache *cache = arg;
+    struct call call;
+    cache->up = false;
+    cache->loading = false;
+    cache->run_id[0] = '\0';
+    loop_timer_clear(cache->overdue_timer);
+    while (calls_pop(&cache->pending, &call)) {
+        cache_refuse(cache, &call, -ERROR_UNAVAILABLE);
+        free(call.command);
+    }
+}
+
+static void cache_answer(struct call *call, const redisReply *reply)
+{
+    bool failed = reply->type == REDIS_REPLY_ERROR;
+    if (call->fn)
+        call->fn(call->arg, failed ? -ERROR_INTERNAL : 0, reply_value(reply));
+    else if (failed)
+        log_write(LOG_WARN, "cache", "Redis refused a command: %s", reply->str);
+    free(call->command);
+}
+
+static void on_reply(void *arg, redisReply *reply)
+{
+    struct cache *cache = arg;
+    struct call call;
+    if (!calls_pop(&cache->pending, &call))
+        return wire_drop(cache->wire, "an answer to nothing");
+    if (call.command && !call.retried && reply_is_unknown_function(reply)) {
+        // FUNCTION FLUSH, or a failover to a server that never had it.
+        cache_load_library(cache);
+        call.retried = true;
+        return cache_send(cache, &call, call.command, call.length);
+    }
+    cache_answer(&call, reply);
+}
+
+static void on_overdue(void *arg)
+{
+    struct cache *cache = arg;
+    const struct call *call = calls_first(&cache->pending);
+    if (!call)
+        return;
+    int64_t left_ms = call->deadline_ms - loop_now_ms(cache->loop);
+    if (left_ms > 0)
+        return loop_timer_set(cache->overdue_timer, left_ms);
+    metric_add(METRIC_CACHE_TIMEOUTS, 1);
+    wire_drop(cache->wire, "an answer is overdue");
+}
+
+// Only what was refused before this call: what callbacks ask for again waits for the next turn.
+static void on_refused(void *arg)
+{
+    struct cache *cache = arg;
+    struct call call;
+    for (size_t left = calls_count(&cache->refused); left > 0; left--)
+        if (calls_pop(&cache->refused, &call))
+            call.fn(call.arg, call.r, NULL);
+}
+
+static void on_idle(void *arg)
+{
+    struct cache *cache = arg;
+    wire_flush(cache->wire);
+    subscriber_flush(cache->subscriber);
+}
+
+static int cache_start(struct cache *cache)
+{
+    static const struct wire_handlers handlers = {on_open, on_reply, on_lost, "commands"};
+    int64_t timeout_ms = cache->options.timeout_ms;
+    int r = url_parse(cache->options.redis_url, &cache->url);
+    if (r >= 0)
+        r = loop_timer_new(cache->loop, on_overdue, cache, &cache->overdue_timer);
+    if (r >= 0)
+        r = loop_timer_new(cache->loop, on_refused, cache, &cache->refused_timer);
+    if (r >= 0)
+        r = wire_new(cache->loop, &cache->url, timeout_ms, &handlers, cache, &cache->wire);
+    if (r >= 0)
+        r = subscriber_new(cache->loop, &cache->url, timeout_ms, &cache->subscriber);
+    if (r >= 0)
+        r = loop_idle_add(cache->loop, on_idle, cache);
+    return r;
+}
+
+int cache_new(struct loop *loop, const struct cache_options *options, struct cache **ret_cache)
+{
+    struct cache *cache = memory_must_new(sizeof *cache);
+    cache->loop = loop;
+    cache->options = *options;
+    int r = cache_start(cache);
+    if (r < 0) {
+        cache_free(cache);
+        return r;
+    }
+    *ret_cache = cache;
+    return 0;
+}
+
+void cache_free(struct cache *cache)
+{
+    if (!cache)
+        return;
+    if (cache->wire)
+        on_lost(cache);
+    while (calls_count(&cache->refused) > 0)
+        on_refused(cache);
+    wire_free(cache->wire);
+    subscriber_free(cache->subscriber);
+    loop_timer_free(cache->overdue_timer);
+    loop_timer_free(cache->refused_timer);
+    calls_done(&cache->pending);
+    calls_done(&cache->refused);
+    free(cache);
+}
+
+bool cache_is_up(const struct cache *cache)
+{
+    return cache->up;
+}
+
+const char *cache_run_id(const struct cache *cache)
+{
+    return cache->run_id;
+}
+
+void cache_on_message(struct cache *cache, cache_message_fn *fn, void *arg)
+{
+    subscriber_on_message(cache->subscriber, fn, arg);
+}
+
+void cache_subscribe(struct cache *cache, const char *topic)
+{
+    subscriber_add(cache->subscriber, topic);
+    loop_again(cache->loop);
+}
+
+void cache_unsubscribe(struct cache *cache, const char *topic)
+{
+    subscriber_remove(cache->subscriber, topic);
+    loop_again(cache->loop);
+}
+
+void cache_on_resubscribed(struct cache *cache, loop_fn *fn, void *arg)
+{
+    subscriber_on_resubscribed(cache->subscriber, fn, arg);
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+enum { CAPACITY_FIRST = 16 };
+
+// Doubles the ring; what wrapped around to its beginning moves behind its old end.
+static void calls_grow(struct calls *calls)
+{
+    size_t old = calls->capacity;
+    calls->capacity = old ? 2 * old : CAPACITY_FIRST;
+    calls->ring = memory_must_resize(calls->ring, calls->capacity, sizeof *calls->ring);
+    if (calls->first > 0)
+        memcpy(calls->ring + old, calls->ring, calls->first * sizeof *calls->ring);
+}
+
+void calls_push(struct calls *calls, const struct call *call)
+{
+    if (calls->count == calls->capacity)
+        calls_grow(calls);
+    calls->ring[(calls->first + calls->count++) & (calls->capacity - 1)] = *call;
+}
+
+bool calls_pop(struct calls *calls, struct call *ret_call)
+{
+    if (calls->count == 0)
+        return false;
+    *ret_call = calls->ring[calls->first];
+    calls->first = (calls->first + 1) & (calls->capacity - 1);
+    calls->count--;
+    return true;
+}
+
+const struct call *calls_first(const struct calls *calls)
+{
+    return calls->count > 0 ? &calls->ring[calls->first] : NULL;
+}
+
+size_t calls_count(const struct calls *calls)
+{
+    return calls->count;
+}
+
+void calls_done(struct calls *calls)
+{
+    free(calls->ring);
+    *calls = (struct calls){0};
+}

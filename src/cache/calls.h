@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A queue of calls: a ring that grows.
+#pragma once
+
+#include "cache/cache.h"
+
+struct call {
+    cache_fn *fn; // NULL when nobody waits
+    void *arg;
+    int64_t deadline_ms;
+    char *command; // of a function call, to send it once more; owned by who holds the call
+    size_t length;
+    int r; // of a refused call
+    bool retried;
+};
+
+// All-zero is empty.
+struct calls {
+    struct call *ring;
+    size_t first;
+    size_t count;
+    size_t capacity; // a power of two, or 0
+};
+
+void calls_push(struct calls *calls, const struct call *call);
+bool calls_pop(struct calls *calls, struct call *ret_call); // false when empty
+const struct call *calls_first(const struct calls *calls);  // NULL when empty
+size_t calls_count(const struct calls *calls);
+void calls_done(struct calls *calls); // frees the ring of an empty queue

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/pipeline.h"
+
+#include "address.h"
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+#include "reply.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { COMMANDS_MAX = 256 << 20, READ_SIZE = 16384 };
+
+struct pipeline {
+    struct cache_options options;
+    struct url url;
+    redisReader *reader;
+    struct buffer commands; // added and not yet run
+    size_t count;           // of commands
+    int fd;                 // -1 while there is no connection
+    unsigned tries;
+    char run_id[RUN_ID_SIZE];
+    bool failed; // a command could not be added
+    bool quiet;  // the loss was logged already
+};
+
+static void pipeline_close(struct pipeline *p)
+{
+    if (p->fd >= 0)
+        close(p->fd);
+    p->fd = -1;
+    if (p->reader)
+        redisReaderFree(TAKE(p->reader));
+    p->run_id[0] = '\0';
+}
+
+static int pipeline_fail(struct pipeline *p, const char *reason)
+{
+    if (!p->quiet)
+        log_write(LOG_WARN, "cache", "Redis (worker) is away: %s", reason);
+    p->quiet = true;
+    metric_add(METRIC_CACHE_LOST, 1);
+    pipeline_close(p);
+    return -ERROR_UNAVAILABLE;
+}
+
+// Waits until the socket is ready for one of `events`, at most until `deadline_ms`.
+static int socket_wait(const struct pipeline *p, short events, int64_t deadline_ms)
+{
+    struct pollfd ready = {.fd = p->fd, .events = events};
+    for (;;) {
+        int64_t left_ms = deadline_ms - clock_monotonic_ms();
+        int r = poll(&ready, 1, left_ms > 0 ? (int)left_ms : 0);
+        if (r > 0)
+            return ready.revents;
+        if (r == 0 || errno != EINTR)
+            return -ERROR_UNAVAILABLE;
+    }
+}
+
+static int socket_connect(struct pipeline *p, int64_t deadline_ms)
+{
+    struct address addresses[ADDRESSES_MAX];
+    struct lookup *lookup;
+    int r = lookup_new(&p->url, &lookup);
+    if (r < 0)
+        return r;
+    int count = lookup_wait(lookup, deadline_ms - clock_monotonic_ms(), addresses);
+    lookup_free(lookup);
+    if (count <= 0)
+        return -ERROR_UNAVAILABLE;
+    p->fd = address_connect(&addresses[p->tries++ % (unsigned)count]);
+    if (p->fd < 0 || socket_wait(p, POLLOUT, deadline_ms) < 0)
+        return -ERROR_UNAVAILABLE;
+    int error = 0;
+    if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof error}) < 0 || error)
+        return -ERROR_UNAVAILABLE;
+    p->reader = redisReaderCreate();
+    return p->reader ? 0 : -ERROR_MEMORY;
+}
+
+// Writes what the socket takes now.
+static int socket_send(struct pipeline *p, size_t *sent)
+{
+    ssize_t length = write(p->fd, p->commands.data + *sent, p->commands.length - *sent);
+    if (length < 0 && errno != EAGAIN && errno != EINTR)
+        return -ERROR_UNAVAILABLE;
+    if (length > 0)
+        *sent += (size_t)length;
+    return 0;
+}
+
+static int socket_receive(struct pipeline *p)
+{
+    char data[READ_SIZE];
+    ssize_t length = read(p->fd, data, sizeof data);
+    if (length < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (length <= 0 || redisReaderFeed(p->reader, data, (size_t)length) != REDIS_OK)
+        return -ERROR_UNAVAILABLE;
+    return 0;
+}
+
+struct answers {
+    cache_fn *fn;
+    void *arg;
+    size_t left;
+    int r; // -ERROR_INTERNAL once one was an error
+    bool unknown_function;
+};
+
+static void answer(struct answers *answers, const redisReply *reply)
+{
+    bool failed = reply->type == REDIS_REPLY_ERROR;
+    answers->left--;
+    if (failed && answers->r == 0)
+        log_write(LOG_WARN, "cache", "Redis refused a command: %s", reply->str);
+    if (failed)
+        answers->r = -ERROR_INTERNAL;
+    if (reply_is_unknown_function(reply))
+        answers->unknown_function = true;
+    if (answers->fn)
+        answers->fn(answers->arg, failed ? -ERROR_INTERNAL : 0, reply_value(reply));
+}
+
+// Answers all whole replies that were received. Whether there were any: a positive number.
+static int answer_received(struct pipeline *p, struct answers *answers)
+{
+    size_t before = answers->left;
+    while (answers->left > 0) {
+        void *reply = NULL;
+        if (redisReaderGetReply(p->reader, &reply) != REDIS_OK)
+            return -ERROR_UNAVAILABLE;
+        if (!reply)
+            break;
+        answer(answers, reply);
+        freeReplyObject(reply);
+    }
+    return before != answers->left;
+}
+
+// Sends and receives at once, since a server whose answers nobody reads stops reading. The deadline
+// is put off as long as answers keep coming.
+static int pipeline_exchange(struct pipeline *p, struct answers *answers)
+{
+    int64_t deadline_ms = clock_monotonic_ms() + p->options.timeout_ms;
+    size_t sent = 0;
+    while (answers->left > 0) {
+        short wanted = sent < p->commands.length ? POLLIN | POLLOUT : POLLIN;
+        int events = socket_wait(p, wanted, deadline_ms);
+        if (events < 0) {
+            metric_add(METRIC_CACHE_TIMEOUTS, 1);
+            return events;
+        }
+        int r = 0;
+        if (events & POLLOUT)
+            r = socket_send(p, &sent);
+        if (r >= 0 && (events & ~POLLOUT))
+            r = socket_receive(p);
+        if (r >= 0)
+            r = answer_received(p, answers);
+        if (r < 0)
+            return r;
+        if (r > 0)
+            deadline_ms = clock_monotonic_ms() + p->options.timeout_ms;
+    }
+    return 0;
+}
+
+// Runs one command of the greeting on its own, in place of what was added.
+static int greet_call(struct pipeline *p, int count, const char *const *texts, cache_fn *fn,
+                      void *arg)
+{
+    struct buffer added = p->commands;
+    char *command = NULL;
+    long long length =
+        redisFormatCommandArgv(&command, count, (const char **)(uintptr_t)texts, NULL);
+    if (length < 0)
+        return -ERROR_MEMORY;
+    struct answers answers = {.fn = fn, .arg = arg, .left = 1};
+    p->commands = (struct buffer){.data = command, .length = (size_t)length};
+    int r = pipeline_exchange(p, &answers);
+    p->commands = added;
+    redisFreeCommand(command);
+    return r < 0 ? r : answers.r;
+}
+
+static int greet_login(struct pipeline *p)
+{
+    char database[24];
+    (void)snprintf(database, sizeof database, "%lld", (long long)p->url.database);
+    int r = 0;
+    if (p->url.user[0])
+        r = greet_call(p, 3, (const char *[]){"AUTH", p->url.user, p->url.password}, NULL, NULL);
+    else if (p->url.password[0])
+        r = greet_call(p, 2, (const char *[]){"AUTH", p->url.password}, NULL, NULL);
+    if (r >= 0 && p->url.database > 0)
+        r = greet_call(p, 2, (const char *[]){"SELECT", database}, NULL, NULL);
+    return r;
+}
+
+static void on_info(void *arg, int r, const struct cache_value *value)
+{
+    struct pipeline *p = arg;
+    if (r == 0)
+        reply_run_id(value, p->run_id);
+}
+
+struct listed {
+    const struct cache_options *options;
+    bool found;
+};
+
+static void on_listed(void *arg, int r, const struct cache_value *value)
+{
+    struct listed *listed = arg;
+    listed->found = r == 0 && reply_has_library(value, listed->options);
+}
+
+static int greet_library(struct pipeline *p)
+{
+    struct listed listed = {.options = &p->options};
+    const char *list[] = {"FUNCTION", "LIST", "LIBRARYNAME", p->options.library_name, "WITHCODE"};
+    const char *load[] = {"FUNCTION", "LOAD", "REPLACE", p->options.library};
+    int r = greet_call(p, 5, list, on_listed, &listed);
+    if (r < 0 || listed.found)
+        return r;
+    return greet_call(p, 4, load, NULL, NULL);
+}
+
+static int pipeline_connect(struct pipeline *p)
+{
+    int r = socket_connect(p, clock_monotonic_ms() + p->options.timeout_ms);
+    if (r >= 0)
+        r = greet_login(p);
+    if (r >= 0)
+        r = greet_call(p, 2, (const char *[]){"INFO", "server"}, on_info, p);
+    if (r >= 0)
+        r = greet_library(p);
+    if (r < 0)
+        return pipeline_fail(p, "cannot connect");
+    metric_add(METRIC_CACHE_CONNECTS, 1);
+    p->quiet = false;
+    return 0;
+}
+
+int pipeline_new(const struct cache_options *options, struct pipeline **ret_pipeline)
+{
+    CLEANUP_FREE struct pipeline *p = memory_must_new(sizeof *p);
+    int r = url_parse(options->redis_url, &p->url);
+    if (r < 0)
+        return r;
+    p->options = *options;
+    p->fd = -1;
+    buffer_init(&p->commands, COMMANDS_MAX);
+    *ret_pipeline = TAKE(p);
+    return 0;
+}
+
+void pipeline_free(struct pipeline *p)
+{
+    if (!p)
+        return;
+    pipeline_close(p);
+    buffer_done(&p->commands);
+    free(p);
+}
+
+void pipeline_add(struct pipeline *p, int count, const char *const *texts, const size_t *lengths)
+{
+    char *command = NULL;
+    long long length =
+        redisFormatCommandArgv(&command, count, (const char **)(uintptr_t)texts, lengths);
+    if (length < 0) {
+        p->failed = true;
+        return;
+    }
+    buffer_append(&p->commands, command, (size_t)length);
+    redisFreeCommand(command);
+    p->count++;
+}
+
+static int pipeline_attempt(struct pipeline *p, struct answers *answers)
+{
+    if (p->failed || buffer_failed(&p->commands))
+        return -ERROR_UNAVAILABLE;
+    int r = p->fd >= 0 ? 0 : pipeline_connect(p);
+    if (r < 0)
+        return r;
+    r = pipeline_exchange(p, answers);
+    if (r < 0)
+        return pipeline_fail(p, "no answer");
+    // The next run greets anew, and loads the library with that.
+    if (answers->unknown_function)
+        pipeline_close(p);
+    return answers->r;
+}
+
+int pipeline_run(struct pipeline *p, cache_fn *fn, void *arg)
+{
+    struct answers answers = {.fn = fn, .arg = arg, .left = p->count};
+    int r = p->count > 0 ? pipeline_attempt(p, &answers) : 0;
+    for (; answers.left > 0; answers.left--)
+        if (fn)
+            fn(arg, -ERROR_UNAVAILABLE, NULL);
+    buffer_clear(&p->commands);
+    p->count = 0;
+    p->failed = false;
+    return r;
+}
+
+const char *pipeline_run_id(const struct pipeline *p)
+{
+    return p->run_id;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pub/sub half of a cache: one connection, the topics wanted, and the care that a dead
+// connection is noticed.
+#pragma once
+
+#include "cache/cache.h"
+#include "url.h"
+
+struct subscriber;
+
+NODISCARD int subscriber_new(struct loop *loop, const struct url *url, int64_t connect_timeout_ms,
+                             struct subscriber **ret_subscriber);
+void subscriber_free(struct subscriber *subscriber); // takes NULL
+void subscriber_flush(struct subscriber *subscriber);
+
+void subscriber_on_message(struct subscriber *subscriber, cache_message_fn *fn, void *arg);
+void subscriber_on_resubscribed(struct subscriber *subscriber, loop_fn *fn, void *arg);
+void subscriber_add(struct subscriber *subscriber, const char *topic);
+void subscriber_remove(struct subscriber *subscriber, const char *topic);

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire.h"
+
+#include "address.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "base/metrics.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum {
+    PAUSE_FIRST_MS = 50,
+    PAUSE_LAST_MS = 1000,
+    LOOKUP_POLL_MS = 5,
+    READ_SIZE = 16384,
+    READS_A_TURN = 16,
+    OUT_MAX = 64 << 20,
+};
+
+enum wire_state { WIRE_PAUSED, WIRE_LOOKING_UP, WIRE_CONNECTING, WIRE_OPEN };
+
+struct wire {
+    struct loop *loop;
+    const struct wire_handlers *handlers;
+    void *arg;
+    struct url url;
+    struct lookup *lookup; // while LOOKING_UP
+    struct loop_timer *timer;
+    struct loop_watch *watch;
+    redisReader *reader;
+    struct buffer out;
+    size_t sent; // of out
+    enum wire_state state;
+    int fd;
+    unsigned tries;
+    int64_t pause_ms;
+    int64_t connect_timeout_ms;
+    int64_t heard_ms;
+    bool quiet; // the loss was logged already
+};
+
+static void wire_close(struct wire *wire)
+{
+    loop_watch_free(TAKE(wire->watch));
+    if (wire->fd >= 0)
+        close(wire->fd);
+    wire->fd = -1;
+    if (wire->reader)
+        redisReaderFree(TAKE(wire->reader));
+    lookup_free(TAKE(wire->lookup));
+    buffer_done(&wire->out);
+    wire->sent = 0;
+}
+
+static int64_t pause_next(struct wire *wire)
+{
+    uint16_t random;
+    random_fill(&random, sizeof random);
+    int64_t pause_ms = wire->pause_ms / 2 + random % (wire->pause_ms / 2 + 1);
+    wire->pause_ms *= 2;
+    if (wire->pause_ms > PAUSE_LAST_MS)
+        wire->pause_ms = PAUSE_LAST_MS;
+    return pause_ms;
+}
+
+void wire_drop(struct wire *wire, const char *reason)
+{
+    if (wire->state == WIRE_PAUSED)
+        return;
+    bool was_open = wire->state == WIRE_OPEN;
+    wire_close(wire);
+    wire->state = WIRE_PAUSED;
+    loop_timer_set(wire->timer, pause_next(wire));
+    if (!wire->quiet)
+        log_write(LOG_WARN, "cache", "Redis (%s) is away: %s", wire->handlers->name, reason);
+    wire->quiet = true;
+    if (!was_open)
+        return;
+    metric_add(METRIC_CACHE_LOST, 1);
+    wire->handlers->on_lost(wire->arg);
+}
+
+static void wire_opened(struct wire *wire)
+{
+    int error = 0;
+    if (getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof error}) < 0 || error)
+        return wire_drop(wire, "connection refused");
+    wire->reader = redisReaderCreate();
+    if (!wire->reader)
+        return wire_drop(wire, "no memory");
+    loop_timer_clear(wire->timer);
+    loop_watch_set(wire->watch, EPOLLIN);
+    wire->state = WIRE_OPEN;
+    wire->heard_ms = loop_now_ms(wire->loop);
+    wire->handlers->on_open(wire->arg);
+}
+
+// Hands over all whole replies; stops when a handler dropped the connection.
+static void wire_parse(struct wire *wire)
+{
+    while (wire->state == WIRE_OPEN) {
+        void *reply = NULL;
+        if (redisReaderGetReply(wire->reader, &reply) != REDIS_OK)
+            return wire_drop(wire, "protocol error");
+        if (!reply)
+            return;
+        wire->handlers->on_reply(wire->arg, reply);
+        freeReplyObject(reply);
+    }
+}
+
+static void wire_read(struct wire *wire)
+{
+    char data[READ_SIZE];
+    for (int i = 0; i < READS_A_TURN && wire->state == WIRE_OPEN; i++) {
+        ssize_t length = read(wire->fd, data, sizeof data);
+        if (length < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (length <= 0)
+            return wire_drop(wire, "connection closed");
+        wire->heard_ms = loop_now_ms(wire->loop);
+        if (redisReaderFeed(wire->reader, data, (size_t)length) != REDIS_OK)
+            return wire_drop(wire, "no memory");
+        wire_parse(wire);
+        if (length < READ_SIZE)
+            return;
+    }
+}
+
+static void wire_on_ready(void *arg, uint32_t events)
+{
+    struct wire *wire = arg;
+    if (wire->state == WIRE_CONNECTING)
+        return wire_opened(wire);
+    if (events & EPOLLOUT)
+        wire_flush(wire);
+    if (wire->state == WIRE_OPEN && (events & ~(uint32_t)EPOLLOUT))
+        wire_read(wire);
+}
+
+void wire_flush(struct wire *wire)
+{
+    if (wire->state != WIRE_OPEN || wire->sent == wire->out.length)
+        return;
+    ssize_t length = write(wire->fd, wire->out.data + wire->sent, wire->out.length - wire->sent);
+    if (length < 0 && errno != EAGAIN && errno != EINTR)
+        return wire_drop(wire, "connection broken");
+    if (length > 0)
+        wire->sent += (size_t)length;
+    bool all = wire->sent == wire->out.length;
+    if (all) {
+        buffer_clear(&wire->out);
+        wire->sent = 0;
+    }
+    loop_watch_set(wire->watch, all ? EPOLLIN : EPOLLIN | EPOLLOUT);
+}
+
+// Tries the addresses in turn, one a connection attempt.
+static void wire_connect(struct wire *wire, const struct address *addresses, int count)
+{
+    lookup_free(TAKE(wire->lookup));
+    wire->fd = address_connect(&addresses[wire->tries++ % (unsigned)count]);
+    if (wire->fd < 0 ||
+        loop_watch_new(wire->loop, wire->fd, EPOLLOUT, wire_on_ready, wire, &wire->watch) < 0)
+        return wire_drop(wire, "cannot connect");
+    wire->state = WIRE_CONNECTING;
+    loop_timer_set(wire->timer, wire->connect_timeout_ms);
+}
+
+static void wire_look_up(struct wire *wire)
+{
+    struct address addresses[ADDRESSES_MAX];
+    int count = lookup_poll(wire->lookup, addresses);
+    if (count == 0)
+        loop_timer_set(wire->timer, LOOKUP_POLL_MS);
+    else if (count < 0)
+        wire_drop(wire, "unknown host");
+    else
+        wire_connect(wire, addresses, count);
+}
+
+static void wire_on_timer(void *arg)
+{
+    struct wire *wire = arg;
+    if (wire->state == WIRE_CONNECTING)
+        return wire_drop(wire, "connecting took too long");
+    if (wire->state == WIRE_PAUSED) {
+        wire->state = WIRE_LOOKING_UP;
+        if (lookup_new(&wire->url, &wire->lookup) < 0)
+            return wire_drop(wire, "cannot look up the host");
+    }
+    wire_look_up(wire);
+}
+
+int wire_new(struct loop *loop, const struct url *url, int64_t connect_timeout_ms,
+             const struct wire_handlers *handlers, void *arg, struct wire **ret_wire)
+{
+    CLEANUP_FREE struct wire *wire = calloc(1, sizeof *wire);
+    if (!wire)
+        return -ERROR_MEMORY;
+    *wire = (struct wire){.loop = loop,
+                          .handlers = handlers,
+                          .arg = arg,
+                          .url = *url,
+                          .fd = -1,
+                          .pause_ms = PAUSE_FIRST_MS,
+                          .connect_timeout_ms = connect_timeout_ms};
+    buffer_init(&wire->out, OUT_MAX);
+    int r = loop_timer_new(loop, wire_on_timer, wire, &wire->timer);
+    if (r < 0)
+        return r;
+    loop_timer_set(wire->timer, 0);
+    *ret_wire = TAKE(wire);
+    return 0;
+}
+
+void wire_free(struct wire *wire)
+{
+    if (!wire)
+        return;
+    wire_close(wire);
+    loop_timer_free(wire->timer);
+    free(wire);
+}
+
+bool wire_is_open(const struct wire *wire)
+{
+    return wire->state == WIRE_OPEN;
+}
+
+void wire_write(struct wire *wire, const char *data, size_t length)
+{
+    if (wire->state != WIRE_OPEN)
+        return;
+    buffer_append(&wire->out, data, length);
+    if (buffer_failed(&wire->out))
+        wire_drop(wire, "too much to send");
+}
+
+void wire_command(struct wire *wire, int count, const char *const *texts)
+{
+    char *command = NULL;
+    long long length =
+        redisFormatCommandArgv(&command, count, (const char **)(uintptr_t)texts, NULL);
+    if (length < 0)
+        return wire_drop(wire, "no memory");
+    wire_write(wire, command, (size_t)length);
+    redisFreeCommand(command);
+}
+
+void wire_settle(struct wire *wire)
+{
+    wire->pause_ms = PAUSE_FIRST_MS;
+    wire->quiet = false;
+    metric_add(METRIC_CACHE_CONNECTS, 1);
+}
+
+int64_t wire_heard_ms(const struct wire *wire)
+{
+    return wire->heard_ms;
+}

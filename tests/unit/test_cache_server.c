@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cache and the pipeline against a redis-server of the test's own, which is killed, stopped and
+// emptied.
+#include "base/error.h"
+#include "base/loop.h"
+#include "cache/cache.h"
+#include "cache/pipeline.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { TIMEOUT_MS = 500, WAIT_SECONDS = 20 };
+
+static const char library[] = "#!lua name=test_v1\n"
+                              "redis.register_function('test_echo', function(keys, args) "
+                              "return args[1] end)";
+
+static char directory[] = "/tmp/tidings-cache-XXXXXX";
+static char socket_path[64];
+static char url[80];
+static pid_t server;
+
+static struct loop *loop;
+static struct cache *cache;
+static pthread_t thread;
+static sem_t resubscribed;
+static sem_t heard;
+static char heard_text[128];
+
+static void server_start(void)
+{
+    server = fork();
+    assert_true(server >= 0);
+    if (server == 0) {
+        (void)execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket_path,
+                     "--save", "", "--dir", directory, "--loglevel", "warning", (char *)NULL);
+        _exit(127);
+    }
+}
+
+static void server_kill(void)
+{
+    kill(server, SIGKILL);
+    assert_int_equal(waitpid(server, NULL, 0), server);
+}
+
+static struct cache_options options(void)
+{
+    return (struct cache_options){.redis_url = url,
+                                  .library = library,
+                                  .library_name = "test_v1",
+                                  .timeout_ms = TIMEOUT_MS,
+                                  .pending_max = 1000};
+}
+
+static void sem_wait_bounded(sem_t *sem)
+{
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += WAIT_SECONDS;
+    assert_int_equal(sem_timedwait(sem, &limit), 0);
+}
+
+// One command, run on the loop's thread while the test waits.
+struct question {
+    const char *texts[4];
+    int count;
+    int r;
+    char text[64];
+    sem_t answered;
+};
+
+static void on_answer(void *arg, int r, const struct cache_value *value)
+{
+    struct question *question = arg;
+    question->r = r;
+    (void)snprintf(question->text, sizeof question->text, "%s", cache_value_text(value));
+    sem_post(&question->answered);
+}
+
+static void question_ask(void *arg)
+{
+    struct question *question = arg;
+    cache_call(cache, question->count, question->texts, NULL, on_answer, question);
+}
+
+static int ask(struct question *question)
+{
+    while (question->count < 4 && question->texts[question->count])
+        question->count++;
+    sem_init(&question->answered, 0, 0);
+    assert_int_equal(loop_post(loop, question_ask, question), 0);
+    sem_wait_bounded(&question->answered);
+    sem_destroy(&question->answered);
+    return question->r;
+}
+
+static void wait_until_up(void)
+{
+    for (int tries = 0; tries < 2000; tries++) {
+        struct question question = {.texts = {"PING"}};
+        if (ask(&question) == 0)
+            return;
+        usleep(10000);
+    }
+    fail();
+}
+
+static void on_message(void *arg, const char *topic, const char *data, size_t length)
+{
+    (void)arg;
+    (void)snprintf(heard_text, sizeof heard_text, "%s:%.*s", topic, (int)length, data);
+    sem_post(&heard);
+}
+
+static void on_resubscribed(void *arg)
+{
+    (void)arg;
+    sem_post(&resubscribed);
+}
+
+static void topic_subscribe(void *arg)
+{
+    cache_subscribe(cache, arg);
+}
+
+static void *loop_main(void *arg)
+{
+    loop_run(arg);
+    return NULL;
+}
+
+static int group_setup(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    (void)snprintf(socket_path, sizeof socket_path, "%s/s", directory);
+    (void)snprintf(url, sizeof url, "unix://%s", socket_path);
+    server_start();
+    sem_init(&heard, 0, 0);
+    sem_init(&resubscribed, 0, 0);
+    assert_int_equal(loop_new(&loop), 0);
+    struct cache_options o = options();
+    assert_int_equal(cache_new(loop, &o, &cache), 0);
+    cache_on_message(cache, on_message, NULL);
+    cache_on_resubscribed(cache, on_resubscribed, NULL);
+    return pthread_create(&thread, NULL, loop_main, loop);
+}
+
+static int group_teardown(void **state)
+{
+    (void)state;
+    loop_stop(loop);
+    pthread_join(thread, NULL);
+    cache_free(cache);
+    loop_free(loop);
+    server_kill();
+    unlink(socket_path);
+    return rmdir(directory);
+}
+
+static void test_commands_and_functions(void **state)
+{
+    (void)state;
+    wait_until_up();
+    struct question set = {.texts = {"SET", "k", "v"}};
+    struct question get = {.texts = {"GET", "k"}};
+    struct question wrong = {.texts = {"INCR", "k"}};
+    struct question function = {.texts = {"FCALL", "test_echo", "0", "hello"}};
+    assert_int_equal(ask(&set), 0);
+    assert_int_equal(ask(&get), 0);
+    assert_string_equal(get.text, "v");
+    assert_int_equal(ask(&wrong), -ERROR_INTERNAL);
+    assert_int_equal(ask(&function), 0);
+    assert_string_equal(function.text, "hello");
+}
+
+static void test_flushed_library_comes_back(void **state)
+{
+    (void)state;
+    wait_until_up();
+    struct question flush = {.texts = {"FUNCTION", "FLUSH", "SYNC"}};
+    struct question function = {.texts = {"FCALL", "test_echo", "0", "again"}};
+    assert_int_equal(ask(&flush), 0);
+    assert_int_equal(ask(&function), 0);
+    assert_string_equal(function.text, "again");
+}
+
+static void expect_message(const char *topic, const char *data)
+{
+    char expected[128];
+    struct question publish = {.texts = {"SPUBLISH", topic, data}};
+    (void)snprintf(expected, sizeof expected, "%s:%s", topic, data);
+    assert_int_equal(ask(&publish), 0);
+    sem_wait_bounded(&heard);
+    assert_string_equal(heard_text, expected);
+}
+
+static void test_topics_survive_a_restart(void **state)
+{
+    (void)state;
+    wait_until_up();
+    sem_wait_bounded(&resubscribed); // of the first connection
+    server_kill();
+    assert_int_equal(loop_post(loop, topic_subscribe, (void *)(uintptr_t) "one"), 0);
+    assert_int_equal(loop_post(loop, topic_subscribe, (void *)(uintptr_t) "two"), 0);
+    server_start();
+    sem_wait_bounded(&resubscribed);
+    wait_until_up();
+    expect_message("one", "1");
+    expect_message("two", "2");
+}
+
+static void test_killed_pubsub_connection(void **state)
+{
+    (void)state;
+    wait_until_up();
+    struct question kill = {.texts = {"CLIENT", "KILL", "TYPE", "pubsub"}};
+    assert_int_equal(ask(&kill), 0);
+    sem_wait_bounded(&resubscribed);
+    expect_message("one", "after");
+}
+
+static void test_stopped_server(void **state)
+{
+    (void)state;
+    wait_until_up();
+    struct question get = {.texts = {"GET", "k"}};
+    kill(server, SIGSTOP);
+    assert_int_equal(ask(&get), -ERROR_UNAVAILABLE);
+    kill(server, SIGCONT);
+    wait_until_up();
+}
+
+static void test_pipeline(void **state)
+{
+    (void)state;
+    struct pipeline *pipeline;
+    struct cache_options o = options();
+    wait_until_up();
+    assert_int_equal(pipeline_new(&o, &pipeline), 0);
+    struct question question = {.r = -1};
+    sem_init(&question.answered, 0, 0);
+    for (int i = 0; i < 3; i++)
+        pipeline_add(pipeline, 4, (const char *[]){"FCALL", "test_echo", "0", "x"}, NULL);
+    assert_int_equal(pipeline_run(pipeline, on_answer, &question), 0);
+    assert_string_equal(question.text, "x");
+    assert_true(strlen(pipeline_run_id(pipeline)) == 40);
+
+    server_kill();
+    pipeline_add(pipeline, 1, (const char *[]){"PING"}, NULL);
+    assert_int_equal(pipeline_run(pipeline, NULL, NULL), -ERROR_UNAVAILABLE);
+    server_start();
+    wait_until_up();
+    pipeline_add(pipeline, 4, (const char *[]){"FCALL", "test_echo", "0", "y"}, NULL);
+    assert_int_equal(pipeline_run(pipeline, on_answer, &question), 0);
+    assert_string_equal(question.text, "y");
+
+    kill(server, SIGSTOP);
+    pipeline_add(pipeline, 1, (const char *[]){"PING"}, NULL);
+    assert_int_equal(pipeline_run(pipeline, on_answer, &question), -ERROR_UNAVAILABLE);
+    kill(server, SIGCONT);
+    pipeline_free(pipeline);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_commands_and_functions),
+        cmocka_unit_test(test_flushed_library_comes_back),
+        cmocka_unit_test(test_topics_survive_a_restart),
+        cmocka_unit_test(test_killed_pubsub_connection),
+        cmocka_unit_test(test_stopped_server),
+        cmocka_unit_test(test_pipeline),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}

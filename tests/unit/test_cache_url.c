@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../src/cache/url.h"
+
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static struct url parsed(const char *text)
+{
+    struct url url;
+    assert_int_equal(url_parse(text, &url), 0);
+    return url;
+}
+
+static void test_host_and_port(void **state)
+{
+    (void)state;
+    struct url url = parsed("redis://cache.example:6380");
+    assert_string_equal(url.host, "cache.example");
+    assert_string_equal(url.port, "6380");
+    assert_string_equal(url.password, "");
+    assert_int_equal(url.database, 0);
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct url url = parsed("redis://127.0.0.1/");
+    assert_string_equal(url.host, "127.0.0.1");
+    assert_string_equal(url.port, "6379");
+}
+
+static void test_login_and_database(void **state)
+{
+    (void)state;
+    struct url url = parsed("redis://ann:p%40ss%3Aw%2Ford@h:1/15");
+    assert_string_equal(url.user, "ann");
+    assert_string_equal(url.password, "p@ss:w/ord");
+    assert_string_equal(url.host, "h");
+    assert_int_equal(url.database, 15);
+    url = parsed("redis://:secret@h");
+    assert_string_equal(url.user, "");
+    assert_string_equal(url.password, "secret");
+}
+
+static void test_ipv6(void **state)
+{
+    (void)state;
+    struct url url = parsed("redis://[::1]:7000");
+    assert_string_equal(url.host, "::1");
+    assert_string_equal(url.port, "7000");
+}
+
+static void test_unix_path(void **state)
+{
+    (void)state;
+    struct url url = parsed("unix:///run/redis.sock");
+    assert_string_equal(url.path, "/run/redis.sock");
+    assert_string_equal(url.host, "");
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",
+                                      "127.0.0.1:6379",
+                                      "rediss://h",
+                                      "redis://",
+                                      "redis://h:0",
+                                      "redis://h:",
+                                      "redis://h:65536",
+                                      "redis://h:1/x",
+                                      "redis://h?db=1",
+                                      "redis://u@h",
+                                      "unix://run",
+                                      "redis://[::1",
+                                      "redis://[::1]x",
+                                      "redis://:%zz@h",
+                                      "redis://:%00@h",
+                                      "redis://h:6379/-1"};
+    struct url url;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_true(url_parse(bad[i], &url) < 0);
+}
+
+static void test_too_long(void **state)
+{
+    (void)state;
+    char text[600] = "redis://";
+    memset(text + 8, 'a', 500);
+    struct url url;
+    assert_true(url_parse(text, &url) < 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_host_and_port),      cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_login_and_database), cmocka_unit_test(test_ipv6),
+        cmocka_unit_test(test_unix_path),          cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_too_long),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
