@@ -73,7 +73,7 @@ static bool table_has(const struct table *table, size_t place)
 static size_t table_add(struct table *table, const char *method, const char *error)
 {
     pthread_mutex_lock(&lock);
-    if (table->used == table->size / 2)
+    if (table->used >= table->size / 2)
         method = "other", error = error[0] ? "other" : "";
     size_t place = table_find(table, method, error);
     if (!table_has(table, place)) {
