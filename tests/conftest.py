@@ -1,33 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of all Python tests: real Postgres, Redis, Kafka, two instances, a fresh workspace for each test."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-from tests.support.environment import ROOT, Environment, end_of
-from tests.support.recorder import Recorder, Silence
+from tests.support.environment import Environment, end_of
+from tests.support.recorder import RECORD, Recorder, Silence
 
 E2E = Path(__file__).parent / "e2e"
-RECORD = Path(os.environ.get("TIDINGS_RECORD", ROOT / ".run" / "tests" / "record.jsonl"))
 
 
 @pytest.fixture(scope="session")
 def recorder(request):
     """Records for the contract check when e2e tests run (other groups make the same calls over and over)."""
-    files = {item.path for item in request.session.items if item.path.parent == E2E}
+    session = request.session
+    files = {item.path for item in session.items if item.path.parent == E2E}
     if not files:
         yield Silence()
         return
     recorder = Recorder(RECORD)
     yield recorder
-    whole = files == set(E2E.glob("test_*.py")) and not request.session.testsfailed and not _selected(request.config)
-    recorder.close(complete=whole)
-
-
-def _selected(config):
-    return bool(config.option.keyword or config.option.markexpr)
+    chosen = session.config.option.keyword or session.config.option.markexpr
+    cut_short = session.shouldstop or session.shouldfail
+    recorder.close(complete=files == set(E2E.glob("test_*.py")) and not chosen and not cut_short)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,11 @@
 """The HTTP traffic of the tests as JSON lines, for the contract check."""
 
 import json
+import os
 import threading
+from pathlib import Path
+
+RECORD = Path(os.environ.get("TIDINGS_RECORD", Path(__file__).parents[2] / ".run" / "tests" / "record.jsonl"))
 
 
 class Recorder:

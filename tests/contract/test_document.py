@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The OpenAPI document by itself: valid, in the subset that generators understand, with examples that hold."""
+
+import re
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from tests.support.openapi import Document, walk
+
+METHODS = Document().methods
+each_method = pytest.mark.parametrize("method", METHODS)
+
+
+def test_it_is_a_valid_openapi_document(document):
+    errors = [error.message for error in OpenAPIV31SpecValidator(document.tree).iter_errors()]
+    assert errors == []
+
+
+def test_operation_ids_are_unique_in_any_case(document):
+    ids = [document.operation(method)["operationId"].lower() for method in METHODS]
+    assert len(ids) == len(set(ids))
+
+
+@each_method
+def test_operation_id_and_tag_follow_the_path(document, method):
+    family, *words = method.split(".")
+    operation = document.operation(method)
+    assert operation["operationId"] == family + "".join(word[0].upper() + word[1:] for word in words)
+    assert operation["tags"] == [family] and operation["summary"] and operation["description"]
+
+
+@each_method
+def test_responses_are_declared(document, method):
+    assert set(document.operation(method)["responses"]) == {"200", "429", "4XX", "5XX"}
+    assert "Retry-After" in document.response(method, 429)["headers"]
+    schema = document.response(method, 200)["content"]["application/json"]["schema"]
+    assert re.fullmatch(r"#/components/schemas/[A-Z][A-Za-z]+Reply", schema["$ref"])
+    first, second = document.resolve(schema)["oneOf"]
+    assert first["$ref"].endswith("Ok") and second["$ref"].endswith("/ErrorReply")
+
+
+@each_method
+def test_json_comes_first_and_a_form_second(document, method):
+    content = document.request_body(method)["content"]
+    assert list(content) == ["application/json", "application/x-www-form-urlencoded"]
+    assert all(re.fullmatch(r"#/components/schemas/[A-Z][A-Za-z]+Request", media["schema"]["$ref"])
+               for media in content.values())
+
+
+@each_method
+def test_examples_hold(document, method):
+    media = document.request_body(method)["content"]["application/json"]
+    assert document.errors(media["schema"], media["example"]) == []
+    for status in (200, 429, 400, 500):
+        media = document.response(method, status)["content"]["application/json"]
+        for name, example in media["examples"].items():
+            assert document.errors(media["schema"], example["value"], strict=True) == [], name
+            assert example["value"]["ok"] is (name == "ok")
+
+
+def test_only_what_generators_understand(document):
+    """No type lists, no discriminator, no siblings of $ref, items with every array, const with a type."""
+    for path, node in walk(document.tree):
+        assert not isinstance(node.get("type"), list), path
+        assert "discriminator" not in node, path
+        assert "$ref" not in node or len(node) == 1, path
+        assert node.get("type") != "array" or "items" in node, path
+        assert "const" not in node or "type" in node, path
+        assert node.get("additionalProperties", True) is not False, path
+        for keyword in ("prefixItems", "if", "unevaluatedProperties", "patternProperties", "allOf", "not"):
+            assert keyword not in node or path.endswith("/properties"), path
+
+
+def test_every_component_is_used(document):
+    used = {node["$ref"] for _, node in walk(document.tree) if "$ref" in node}
+    for kind in ("schemas", "responses", "requestBodies", "headers"):
+        for name in document.tree["components"][kind]:
+            assert f"#/components/{kind}/{name}" in used, f"{kind}/{name}"
+
+
+def test_servers_tags_and_license(document):
+    assert document.tree["servers"][0]["url"] == "/api"
+    assert document.tree["info"]["license"]["identifier"] == "Apache-2.0"
+    tags = {tag["name"] for tag in document.tree["tags"] if tag["description"]}
+    assert tags == {method.split(".")[0] for method in METHODS}
+
+
+def test_aliases_have_the_same_shapes(document):
+    for method in METHODS:
+        if method.startswith("channels."):
+            twin = document.operation(method.replace("channels.", "conversations."))
+            assert twin["requestBody"] == document.operation(method)["requestBody"]
+            assert twin["responses"] == document.operation(method)["responses"]

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the e2e tests saw on the wire, against the document."""
+
+import json
+
+import pytest
+
+from tests.support.openapi import Document
+
+METHODS = Document().methods
+each_method = pytest.mark.parametrize("method", METHODS)
+PROBLEMS_SHOWN = 10
+
+
+@each_method
+def test_it_was_exercised(recording, method):
+    """At least one call that succeeded, and one that was refused."""
+    outcomes = {call["reply"]["ok"] for call in recording.get(method, [])}
+    assert outcomes == {True, False}, f"{method}: {outcomes}"
+
+
+def test_what_is_not_documented_is_unknown(recording):
+    unknown = {method for method, calls in recording.items()
+               if any(call["reply"].get("error") != "unknown_method" for call in calls)}
+    assert unknown - set(METHODS) == set()
+
+
+def problems(document, calls, check):
+    """What `check` finds in each of `calls`, without repeats, at most PROBLEMS_SHOWN."""
+    found = {}
+    for call in calls:
+        for error in check(document, call):
+            found.setdefault(error.split(": ", 1)[-1][:80], f"{error}\n   in {json.dumps(call)[:600]}")
+    return "\n".join(list(found.values())[:PROBLEMS_SHOWN])
+
+
+def reply_errors(document, call):
+    content = document.response(call["method"], call["status"])["content"]
+    return document.errors(content["application/json"]["schema"], call["reply"], strict=True)
+
+
+@each_method
+def test_replies(document, recording, method):
+    """Each reply fits the schema of its status, and has no member that the document does not name."""
+    trouble = problems(document, recording[method], reply_errors)
+    assert not trouble, trouble
+
+
+@each_method
+def test_content_types(recording, method):
+    assert all(call["content_type"].startswith("application/json") for call in recording[method])
+
+
+@each_method
+def test_errors_are_listed(document, recording, method):
+    """Each error that a call met is among those that the operation, or the document, names."""
+    listed = set(document.operation(method).get("x-error-codes", []))
+    listed |= set(document.tree["info"]["x-common-error-codes"])
+    met = {call["reply"]["error"] for call in recording[method] if not call["reply"]["ok"]}
+    if method == "api.test":
+        met.discard("my_error")
+    assert met - listed == set()
+
+
+def request_errors(document, call):
+    if call["encoding"] != "json" or not call["reply"]["ok"]:
+        return []
+    schema = document.request_body(call["method"])["content"]["application/json"]["schema"]
+    return document.errors(schema, {name: value for name, value in call["args"].items() if value is not None})
+
+
+@each_method
+def test_requests_that_were_taken(document, recording, method):
+    """Each JSON request that succeeded is one that the document allows."""
+    trouble = problems(document, recording[method], request_errors)
+    assert not trouble, trouble
