@@ -174,7 +174,7 @@ CREATE TABLE outbox (
     id text COLLATE "C" PRIMARY KEY,      -- writer and batch
     created timestamptz NOT NULL DEFAULT now(),
     done boolean NOT NULL DEFAULT false,  -- relayed by another than its writer, who may still ask for it
-    items integer[],                      -- of a batch of posts: which of its items these are
+    items bigint[],                       -- of a batch of posts: which of its items these are
     channels text[] NOT NULL,
     seqs bigint[] NOT NULL,
     tss bigint[] NOT NULL,                -- of the message concerned

@@ -6,10 +6,10 @@
 -- gets an `error` and leaves no trace; 'retry' says: the same key is earlier in this very batch, ask again after it.
 -- Items with a `key` are safe to repeat: the first message of that key is answered.
 -- Only nested loops over indexes are ever right here, also while the tables are too young to have statistics.
-CREATE FUNCTION post_batch(batch_id text, items integer[], workspaces text[], channel_ids text[], authors text[], bodies text[],
+CREATE FUNCTION post_batch(batch_id text, items bigint[], workspaces text[], channel_ids text[], authors text[], bodies text[],
                            extras text[], threads_ts bigint[], broadcasts boolean[], keys text[], digests text[],
                            client_msg_ids text[], has_replies boolean)
-RETURNS TABLE (item integer, error text, ts bigint, seq bigint, ord bigint, posts bigint, is_private boolean,
+RETURNS TABLE (item bigint, error text, ts bigint, seq bigint, ord bigint, posts bigint, is_private boolean,
                parent_user text, is_duplicate boolean)
 LANGUAGE plpgsql VOLATILE SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
 DECLARE
@@ -31,7 +31,8 @@ BEGIN
                         THEN 'thread_not_found'
                     WHEN a.key IS NOT NULL AND row_number() OVER (PARTITION BY a.author, a.key ORDER BY a.item) > 1 THEN 'retry'
                END AS error
-        FROM unnest(items, workspaces, channel_ids, authors, bodies, extras, threads_ts, broadcasts, keys, digests, client_msg_ids)
+        FROM unnest(items, workspaces, channel_ids, authors, bodies, extras, array_replace(threads_ts, 0, NULL), broadcasts, keys, digests,
+                    client_msg_ids)
             AS a (item, workspace, channel, author, body, extra, thread, broadcast, key, digest, client_msg_id)
         LEFT JOIN channels c ON c.id = a.channel
         LEFT JOIN channel_members m ON m.channel_id = a.channel AND m.user_id = a.author
@@ -99,7 +100,7 @@ $$;
 
 -- What a batch committed, for a writer that lost the answer: waits until the transaction that held the batch's channels is
 -- over, then answers from the batch's outbox row. No rows: it was not committed. Items that are not in it left no trace.
-CREATE FUNCTION post_batch_find(batch_id text, channel_ids text[]) RETURNS TABLE (item integer, ts bigint, seq bigint)
+CREATE FUNCTION post_batch_find(batch_id text, channel_ids text[]) RETURNS TABLE (item bigint, ts bigint, seq bigint)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM 1 FROM channels c WHERE c.id = ANY (channel_ids) ORDER BY c.id FOR NO KEY UPDATE;

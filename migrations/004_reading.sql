@@ -36,56 +36,60 @@ LANGUAGE sql STABLE AS $$
                      ORDER BY m.ts DESC LIMIT 1), known)
 $$;
 
--- Commits one batch of marks. A cursor only ever moves forward within its epoch; a `ts` between messages means the last one
--- before it, past the head the head; a mark that names another epoch than today's changes nothing.
-CREATE FUNCTION mark_batch(outbox_id text, items integer[], workspaces text[], callers text[], channel_ids text[], tss bigint[],
+-- Commits one batch of marks and answers the state after it. A cursor only ever moves forward within its epoch; a `ts`
+-- between messages means the last one before it, past the head the head; a mark that names another epoch than today's
+-- (-1: none named) changes nothing.
+CREATE FUNCTION mark_batch(outbox_id text, items bigint[], workspaces text[], callers text[], channel_ids text[], tss bigint[],
                            epochs bigint[])
-RETURNS TABLE (item integer, error text, changed boolean) LANGUAGE plpgsql VOLATILE AS $$
+RETURNS TABLE (item bigint, error text, changed boolean, state unread_rows)
+LANGUAGE plpgsql VOLATILE SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+DECLARE
+    errors text[];
+    changes boolean[];
 BEGIN
-    PERFORM 1 FROM channel_members m JOIN (SELECT DISTINCT * FROM unnest(channel_ids, callers)) AS a (channel, caller)
-        ON m.channel_id = a.channel AND m.user_id = a.caller
+    PERFORM 1 FROM (SELECT DISTINCT * FROM unnest(channel_ids, callers)) AS a (channel, caller)
+    JOIN channel_members m ON m.channel_id = a.channel AND m.user_id = a.caller
     ORDER BY m.channel_id, m.user_id FOR NO KEY UPDATE OF m;
-    RETURN QUERY
     WITH asked AS MATERIALIZED (
-        SELECT a.item, a.caller, a.channel, a.ts AS asked_ts, m.epoch, m.ts, m.ord, m.own, c.ord AS head_ord, coalesce(p.posts, 0) AS posts,
-               a.epoch IS NULL OR a.epoch = m.epoch AS timely,
+        SELECT a.item, a.caller, a.channel, m.ts AS from_ts, m.own, c.ord AS head_ord, coalesce(p.posts, 0) AS posts, t.ts, t.seq, t.ord,
                CASE WHEN c.id IS NULL OR c.workspace_id <> a.workspace OR (c.is_private AND m.active IS NOT TRUE)
                         THEN 'channel_not_found'
-                    WHEN m.active IS NOT TRUE THEN 'not_in_channel' END AS error
+                    WHEN m.active IS NOT TRUE THEN 'not_in_channel' END AS error,
+               m.active AND c.workspace_id = a.workspace AND t.ts > m.ts AND (a.epoch = -1 OR a.epoch = m.epoch) AS moves
         FROM unnest(items, workspaces, callers, channel_ids, tss, epochs) AS a (item, workspace, caller, channel, ts, epoch)
         LEFT JOIN channels c ON c.id = a.channel
         LEFT JOIN channel_members m ON m.channel_id = a.channel AND m.user_id = a.caller
         LEFT JOIN channel_posters p ON p.channel_id = a.channel AND p.user_id = a.caller
+        LEFT JOIN LATERAL (SELECT r.ts, r.seq, r.ord FROM messages r WHERE r.channel_id = a.channel AND r.ts <= a.ts
+                           ORDER BY r.ts DESC LIMIT 1) t ON true
     ), furthest AS MATERIALIZED (
-        SELECT DISTINCT ON (a.channel, a.caller) a.channel, a.caller, a.ts AS from_ts, a.own, a.posts, a.head_ord, t.ts, t.seq, t.ord
-        FROM asked a CROSS JOIN LATERAL (
-            SELECT r.ts, r.seq, r.ord FROM messages r WHERE r.channel_id = a.channel AND r.ts <= a.asked_ts ORDER BY r.ts DESC LIMIT 1) t
-        WHERE a.error IS NULL AND a.timely AND t.ts > a.ts
-        ORDER BY a.channel, a.caller, t.ts DESC
+        SELECT DISTINCT ON (a.channel, a.caller) a.* FROM asked a WHERE a.moves ORDER BY a.channel, a.caller, a.ts DESC
     ), moved AS (
         UPDATE channel_members m SET ts = f.ts, seq = f.seq, ord = f.ord, changed = pg_current_xact_id(),
             own = CASE WHEN f.ord = f.head_ord THEN f.posts WHEN f.posts = f.own THEN f.own
                        ELSE own_before(f.channel, f.caller, f.from_ts, f.own, f.ts) END
         FROM furthest f WHERE m.channel_id = f.channel AND m.user_id = f.caller
-        RETURNING m.channel_id, m.user_id, m.ts, m.seq
     ), told AS (
         INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
-        SELECT mark_batch.outbox_id, array_agg(m.channel_id), array_agg(m.seq), array_agg(m.ts), array_agg('mark'::text), array_agg(m.user_id)
-        FROM moved m HAVING count(*) > 0
+        SELECT mark_batch.outbox_id, array_agg(f.channel), array_agg(f.seq), array_agg(f.ts), array_agg('mark'::text), array_agg(f.caller)
+        FROM furthest f HAVING count(*) > 0
     )
-    SELECT a.item, a.error, m.ts IS NOT NULL FROM asked a LEFT JOIN moved m ON m.channel_id = a.channel AND m.user_id = a.caller;
+    SELECT array_agg(a.error ORDER BY a.item), array_agg(a.moves IS TRUE ORDER BY a.item) INTO errors, changes FROM asked a;
+    RETURN QUERY SELECT e.item, e.error, e.changed, r
+    FROM unnest(items, callers, channel_ids, errors, changes) AS e (item, caller, channel, error, changed)
+    LEFT JOIN unread_rows r ON r.channel_id = e.channel AND r.user_id = e.caller;
 END $$;
 
 -- `message_ts` and all after it are unread again: a new epoch, the cursor on the message before.
 CREATE FUNCTION mark_unread(outbox_id text, workspace text, caller text, channel text, message_ts bigint)
-RETURNS TABLE (error text) LANGUAGE plpgsql VOLATILE AS $$
+RETURNS TABLE (error text, state unread_rows) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     refusal text := channel_refusal(workspace, caller, channel);
     before record;
     cursor_ts bigint;
 BEGIN
     IF refusal IS NOT NULL THEN
-        RETURN QUERY SELECT refusal;
+        RETURN QUERY SELECT refusal, NULL::unread_rows;
         RETURN;
     END IF;
     PERFORM 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller FOR NO KEY UPDATE;
@@ -98,7 +102,7 @@ BEGIN
         changed = pg_current_xact_id()
     WHERE m.channel_id = channel AND m.user_id = caller;
     PERFORM outbox_put(outbox_id, channel, coalesce(before.seq, 0), cursor_ts, 'mark', caller);
-    RETURN QUERY SELECT NULL::text;
+    RETURN QUERY SELECT NULL::text, r FROM unread_rows r WHERE r.channel_id = channel AND r.user_id = caller;
 END $$;
 
 -- The channel object of Slack's API, but for what depends on read state.

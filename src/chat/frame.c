@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chat/frame.h"
+
+static void common_write(struct json_writer *w, const struct frame_context *context)
+{
+    json_key_string(w, "channel", context->channel_id);
+    json_key_string(w, "channel_type", context->is_private ? "group" : "channel");
+    json_key_ts(w, "event_ts", context->event_ts);
+    json_key_int(w, "seq", context->seq);
+}
+
+static void post_write(struct json_writer *w, const struct frame_context *context,
+                       const struct message *message)
+{
+    message_write_members(w, message, context->workspace_id);
+    common_write(w, context);
+}
+
+// An edit or delete: the message as it now is, and what is known of how it was.
+static void change_write(struct json_writer *w, const struct frame_context *context,
+                         const struct message *message, bool is_delete)
+{
+    struct message previous = *message;
+
+    json_key_string(w, "type", "message");
+    json_key_string(w, "subtype", is_delete ? "message_deleted" : "message_changed");
+    json_key_bool(w, "hidden", true);
+    json_key_ts(w, "ts", context->event_ts);
+    common_write(w, context);
+    if (is_delete) {
+        json_key_ts(w, "deleted_ts", message->ts);
+    } else {
+        json_key(w, "message");
+        message_write(w, message, context->workspace_id);
+    }
+    if (context->previous_text == NULL)
+        return;
+    previous.text = context->previous_text;
+    previous.text_length = context->previous_length;
+    previous.deleted = false;
+    previous.edited_ts = 0;
+    json_key(w, "previous_message");
+    message_write(w, &previous, context->workspace_id);
+}
+
+static void membership_write(struct json_writer *w, const struct frame_context *context,
+                             const struct message *message, const char *type)
+{
+    json_key_string(w, "type", type);
+    json_key_string(w, "user", context->actor);
+    json_key_string(w, "channel", context->channel_id);
+    json_key_string(w, "channel_type", context->is_private ? "G" : "C");
+    json_key_string(w, "team", context->workspace_id);
+    json_key_ts(w, "event_ts", context->event_ts);
+    json_key_int(w, "seq", context->seq);
+    if (message->extra_length > 2) { // {"inviter":"U…"}
+        buffer_append_byte(w->out, ',');
+        buffer_append(w->out, message->extra + 1, message->extra_length - 2);
+    }
+}
+
+static void archive_write(struct json_writer *w, const struct frame_context *context)
+{
+    json_key_string(w, "type", context->is_private ? "group_archive" : "channel_archive");
+    json_key_string(w, "user", context->actor);
+    common_write(w, context);
+}
+
+void frame_write(struct buffer *out, enum event_kind kind, const struct frame_context *context,
+                 const struct message *message)
+{
+    struct json_writer w = json_writer_to(out);
+
+    json_open_object(&w);
+    switch (kind) {
+    case EVENT_EDIT:
+        change_write(&w, context, message, false);
+        break;
+    case EVENT_DELETE:
+        change_write(&w, context, message, true);
+        break;
+    case EVENT_JOIN:
+        membership_write(&w, context, message, "member_joined_channel");
+        break;
+    case EVENT_LEAVE:
+        membership_write(&w, context, message, "member_left_channel");
+        break;
+    case EVENT_ARCHIVE:
+        archive_write(&w, context);
+        break;
+    default:
+        post_write(&w, context, message);
+        break;
+    }
+    json_close_object(&w);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/group.h"
+
+#include "base/error.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct group {
+    struct loop *loop;
+    group_send_fn *send;
+    void *arg;
+    struct list queue; // waiting for the next batch
+    struct list alone; // each to be a batch of its own, before the queue
+    int queued;
+    int queue_max;
+    int batch_max;
+    int working; // items of the batch in work; 0: none
+    struct group_item *batch[];
+};
+
+static int batch_gather(struct group *group, struct list *from, int max)
+{
+    int count = 0;
+
+    LIST_FOREACH(link, from)
+    {
+        if (count == max)
+            break;
+        list_remove(link);
+        group->batch[count++] = LIST_ITEM(link, struct group_item, link);
+    }
+    group->queued -= count;
+    return count;
+}
+
+static void group_flush(void *arg)
+{
+    struct group *group = arg;
+
+    if (group->working > 0 || group->queued == 0)
+        return;
+    if (!list_is_empty(&group->alone))
+        group->working = batch_gather(group, &group->alone, 1);
+    else
+        group->working = batch_gather(group, &group->queue, group->batch_max);
+    group->send(group->arg, group->batch, group->working);
+    loop_again(group->loop); // what was sent now is flushed at the end of a turn
+}
+
+int group_new(struct loop *loop, int batch_max, int queue_max, group_send_fn *send, void *arg,
+              struct group **ret_group)
+{
+    struct group *group = calloc(1, sizeof *group + (size_t)batch_max * sizeof *group->batch);
+
+    if (group == NULL)
+        return -ERROR_MEMORY;
+    group->loop = loop;
+    group->send = send;
+    group->arg = arg;
+    group->batch_max = batch_max;
+    group->queue_max = queue_max;
+    list_init(&group->queue);
+    list_init(&group->alone);
+    int r = loop_idle_add(loop, group_flush, group);
+    if (r < 0) {
+        free(group);
+        return r;
+    }
+    *ret_group = group;
+    return 0;
+}
+
+void group_free(struct group *group)
+{
+    free(group);
+}
+
+int group_add(struct group *group, struct group_item *item)
+{
+    if (group->queued >= group->queue_max)
+        return -ERROR_BUSY;
+    list_append(&group->queue, &item->link);
+    group->queued++;
+    return 0;
+}
+
+void group_retry(struct group *group, struct group_item *item)
+{
+    list_append(group->queue.next, &item->link); // before the first
+    group->queued++;
+}
+
+void group_retry_alone(struct group *group, struct group_item *item)
+{
+    list_append(&group->alone, &item->link);
+    group->queued++;
+}
+
+void group_done(struct group *group)
+{
+    assert(group->working > 0);
+    group->working = 0;
+}
+
+int group_waiting(const struct group *group)
+{
+    return group->queued + group->working;
+}

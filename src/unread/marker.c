@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unread/marker.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/metrics.h"
+#include "unread/keys.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct statement MARK_BATCH = {
+    "mark_batch",
+    "SELECT b.item, b.error, b.changed, " UNREAD_VIEW_SELECT("(b.state)")
+    " FROM mark_batch($1, $2, $3, $4, $5, $6, $7) b",
+};
+static const struct statement MARK_UNREAD = {
+    "mark_unread",
+    "SELECT 0, m.error, m.error IS NULL, " UNREAD_VIEW_SELECT("(m.state)") " FROM mark_unread($1, $2, $3, $4, $5) m",
+};
+
+enum { RETRY_MAX_MS = 5000, EVENT_MAX_BYTES = 16384 };
+enum { COLUMN_ITEM, COLUMN_ERROR, COLUMN_CHANGED, COLUMN_VIEW };
+
+struct marker {
+    struct store *store;
+    struct cache *cache;
+    struct group *group;
+    marker_done_fn *done;
+    void *arg;
+    char name[ID_SIZE];
+    uint64_t batch_number;
+    char batch_id[OUTBOX_ID_SIZE];
+    struct mark **batch;
+    int count;
+};
+
+// One outbox row while its marks are brought to Redis.
+struct settling {
+    struct marker *marker;
+    char outbox_id[OUTBOX_ID_SIZE];
+    int pending;
+    bool failed;
+};
+
+// One committed mark on its way to Redis and to its author.
+struct settled {
+    struct settling *settling;
+    struct mark *mark;
+    struct unread_view view;
+};
+
+static void settling_done(struct settling *settling)
+{
+    if (--settling->pending > 0)
+        return;
+    // A row that Redis has not heard of is left to the relay's polling.
+    if (!settling->failed)
+        settling->marker->done(settling->marker->arg, settling->outbox_id);
+    free(settling);
+}
+
+static void mark_publish(struct cache *cache, const struct unread_view *view)
+{
+    struct event *event = unread_mark_event(view, clock_wall_us());
+    CLEANUP(buffer_done) struct buffer wire;
+    char topic[KEY_SIZE];
+
+    if (event == NULL)
+        return;
+    buffer_init(&wire, EVENT_MAX_BYTES);
+    event_encode(event, &wire);
+    event_unref(event);
+    if (buffer_failed(&wire))
+        return;
+    key_user_topic(topic, view->user_id);
+    cache_call(cache, 3, (const char *const[]){"SPUBLISH", topic, wire.data},
+               (const size_t[]){8, strlen(topic), wire.length}, NULL, NULL);
+}
+
+static void mark_settled(void *arg, int r, const struct cache_value *value)
+{
+    struct settled *settled = arg;
+    struct mark *mark = settled->mark;
+
+    (void)value;
+    if (r == 0)
+        mark_publish(settled->settling->marker->cache, &settled->view);
+    else
+        settled->settling->failed = true;
+    settling_done(settled->settling);
+    mark->fn(mark->arg, 0, &settled->view);
+    free(settled);
+}
+
+// Brings one changed mark to Redis; its author is answered when Redis has it, or is found to be away.
+static void mark_settle(struct settling *settling, struct mark *mark, const struct unread_view *view)
+{
+    struct settled *settled = malloc(sizeof *settled);
+    struct member_call call;
+
+    if (settled == NULL) {
+        settling->failed = true;
+        mark->fn(mark->arg, 0, view);
+        return;
+    }
+    *settled = (struct settled){settling, mark, *view};
+    settling->pending++;
+    member_call_make(&call, view->user_id, view->channel_id, &view->member);
+    cache_call(settling->marker->cache, MEMBER_CALL_ARGUMENTS, call.texts, NULL, mark_settled, settled);
+}
+
+static void mark_answer(struct settling *settling, struct mark *mark, const struct result *result, int row)
+{
+    const char *error = result_text(result, row, COLUMN_ERROR);
+    struct unread_view view;
+
+    if (error[0] != '\0') {
+        mark->fn(mark->arg, error_from_code(error), NULL);
+        return;
+    }
+    metric_add(METRIC_MARKS, 1);
+    unread_view_read(result, row, COLUMN_VIEW, &view);
+    if (result_bool(result, row, COLUMN_CHANGED))
+        mark_settle(settling, mark, &view);
+    else
+        mark->fn(mark->arg, 0, &view);
+}
+
+static struct settling *settling_new(struct marker *marker, const char *outbox_id)
+{
+    struct settling *settling = calloc(1, sizeof *settling);
+
+    if (settling == NULL)
+        return NULL;
+    settling->marker = marker;
+    settling->pending = 1; // until all marks of the row were looked at
+    snprintf(settling->outbox_id, sizeof settling->outbox_id, "%s", outbox_id);
+    return settling;
+}
+
+static bool any_changed(const struct result *result)
+{
+    for (int row = 0; row < result_rows(result); row++)
+        if (result_bool(result, row, COLUMN_CHANGED))
+            return true;
+    return false;
+}
+
+static void batch_answer(struct marker *marker, const struct result *result)
+{
+    struct settling *settling = settling_new(marker, marker->batch_id);
+
+    for (int row = 0; row < result_rows(result); row++) {
+        int index = (int)result_int(result, row, COLUMN_ITEM);
+        assert(index >= 0 && index < marker->count && marker->batch[index] != NULL);
+        struct mark *mark = TAKE(marker->batch[index]);
+        if (settling == NULL)
+            mark->fn(mark->arg, -ERROR_MEMORY, NULL);
+        else
+            mark_answer(settling, mark, result, row);
+    }
+    if (settling != NULL) {
+        settling->failed = settling->failed || !any_changed(result); // then there is no row
+        settling_done(settling);
+    }
+}
+
+// What was not answered: once more while there is time (a mark may be repeated), else `r`.
+static void batch_give_up(struct marker *marker, int r, bool repeat)
+{
+    int64_t now_ms = clock_monotonic_ms();
+
+    for (int i = marker->count - 1; i >= 0; i--) {
+        struct mark *mark = TAKE(marker->batch[i]);
+        if (mark == NULL)
+            continue;
+        if (!repeat || mark->deadline_ms < now_ms)
+            mark->fn(mark->arg, r, NULL);
+        else if (r == -ERROR_UNAVAILABLE)
+            group_retry(marker->group, &mark->item);
+        else
+            group_retry_alone(marker->group, &mark->item);
+    }
+}
+
+static void batch_committed(void *arg, const struct store_outcome *outcome)
+{
+    struct marker *marker = arg;
+
+    if (outcome->r == 0)
+        batch_answer(marker, outcome->result);
+    else if (outcome->r == -ERROR_UNAVAILABLE)
+        batch_give_up(marker, outcome->r, outcome->unknown);
+    else
+        batch_give_up(marker, outcome->r, marker->count > 1);
+    marker->count = 0;
+    group_done(marker->group);
+}
+
+static void texts_add(struct params *params, const char *text)
+{
+    params_element_text(params, text, strlen(text));
+}
+
+static void batch_params(struct params *params, const struct marker *marker)
+{
+    params_text(params, marker->batch_id);
+    params_open_int_array(params);
+    for (int i = 0; i < marker->count; i++)
+        params_element_int(params, i);
+    params_close_array(params);
+    params_open_text_array(params);
+    for (int i = 0; i < marker->count; i++)
+        texts_add(params, marker->batch[i]->actor->workspace_id);
+    params_close_array(params);
+    params_open_text_array(params);
+    for (int i = 0; i < marker->count; i++)
+        texts_add(params, marker->batch[i]->actor->user_id);
+    params_close_array(params);
+    params_open_text_array(params);
+    for (int i = 0; i < marker->count; i++)
+        texts_add(params, marker->batch[i]->channel_id);
+    params_close_array(params);
+    params_open_int_array(params);
+    for (int i = 0; i < marker->count; i++)
+        params_element_int(params, marker->batch[i]->ts);
+    params_close_array(params);
+    params_open_int_array(params);
+    for (int i = 0; i < marker->count; i++)
+        params_element_int(params, marker->batch[i]->epoch);
+    params_close_array(params);
+}
+
+static void outbox_id_next(struct marker *marker, char *ret_id)
+{
+    marker->batch_number++;
+    snprintf(ret_id, OUTBOX_ID_SIZE, "%s-%" PRIx64, marker->name, marker->batch_number);
+}
+
+static void batch_send(void *arg, struct group_item *const *items, int count)
+{
+    struct marker *marker = arg;
+    struct params params = {0};
+
+    marker->count = count;
+    for (int i = 0; i < count; i++)
+        marker->batch[i] = (struct mark *)(void *)items[i];
+    outbox_id_next(marker, marker->batch_id);
+    batch_params(&params, marker);
+    store_call(marker->store, STORE_MARK, &MARK_BATCH, &params, batch_committed, marker);
+}
+
+int marker_new(struct loop *loop, struct store *store, struct cache *cache, int batch_max, int queue_max,
+               marker_done_fn *done, void *arg, struct marker **ret_marker)
+{
+    struct marker *marker = calloc(1, sizeof *marker);
+
+    if (marker == NULL)
+        return -ERROR_MEMORY;
+    marker->store = store;
+    marker->cache = cache;
+    marker->done = done;
+    marker->arg = arg;
+    id_make('M', marker->name);
+    marker->batch = calloc((size_t)batch_max, sizeof(struct mark *));
+    int r = marker->batch == NULL ? -ERROR_MEMORY
+                                  : group_new(loop, batch_max, queue_max, batch_send, marker, &marker->group);
+    if (r < 0) {
+        marker_free(marker);
+        return r;
+    }
+    *ret_marker = marker;
+    return 0;
+}
+
+void marker_free(struct marker *marker)
+{
+    if (marker == NULL)
+        return;
+    group_free(marker->group);
+    free(marker->batch);
+    free(marker);
+}
+
+int marker_mark(struct marker *marker, struct mark *mark)
+{
+    mark->deadline_ms = clock_monotonic_ms() + RETRY_MAX_MS;
+    return group_add(marker->group, &mark->item);
+}
+
+// One markUnread, while it is in work.
+struct unmarking {
+    struct marker *marker;
+    struct mark *mark;
+    char outbox_id[OUTBOX_ID_SIZE];
+};
+
+static void unread_committed(void *arg, const struct store_outcome *outcome)
+{
+    struct unmarking *unmarking = arg;
+    struct mark *mark = unmarking->mark;
+    struct settling *settling = NULL;
+
+    if (outcome->r == 0)
+        settling = settling_new(unmarking->marker, unmarking->outbox_id);
+    if (settling == NULL) {
+        mark->fn(mark->arg, outcome->r == 0 ? -ERROR_MEMORY : outcome->r, NULL);
+    } else {
+        settling->failed = !any_changed(outcome->result);
+        mark_answer(settling, mark, outcome->result, 0);
+        settling_done(settling);
+    }
+    free(unmarking);
+}
+
+void marker_mark_unread(struct marker *marker, struct mark *mark)
+{
+    struct unmarking *unmarking = malloc(sizeof *unmarking);
+    struct params params = {0};
+
+    if (unmarking == NULL) {
+        mark->fn(mark->arg, -ERROR_MEMORY, NULL);
+        return;
+    }
+    *unmarking = (struct unmarking){.marker = marker, .mark = mark};
+    outbox_id_next(marker, unmarking->outbox_id);
+    params_text(&params, unmarking->outbox_id);
+    params_text(&params, mark->actor->workspace_id);
+    params_text(&params, mark->actor->user_id);
+    params_text(&params, mark->channel_id);
+    params_int(&params, mark->ts);
+    store_call(marker->store, STORE_WRITE, &MARK_UNREAD, &params, unread_committed, unmarking);
+}
+
+int marker_waiting(const struct marker *marker)
+{
+    return group_waiting(marker->group);
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unread/view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { FRAME_MAX_BYTES = 4096 };
+
+#define COPY(field, text) snprintf(field, sizeof(field), "%s", text)
+
+void unread_view_read(const struct result *result, int row, int column, struct unread_view *ret_view)
+{
+    int c = column;
+
+    *ret_view = (struct unread_view){
+        .member = {.epoch = result_int(result, row, c + 3),
+                   .ts = result_int(result, row, c + 4),
+                   .seq = result_int(result, row, c + 5),
+                   .ord = result_int(result, row, c + 6),
+                   .own = result_int(result, row, c + 7),
+                   .posts = result_int(result, row, c + 8),
+                   .member_seq = result_int(result, row, c + 9),
+                   .active = result_bool(result, row, c + 18)},
+        .muted = result_bool(result, row, c + 10),
+        .head = {.seq = result_int(result, row, c + 11),
+                 .ord = result_int(result, row, c + 12),
+                 .updated_ts = result_int(result, row, c + 13),
+                 .latest_ts = result_int(result, row, c + 14)},
+        .unread = result_int(result, row, c + 17),
+        .is_private = result_bool(result, row, c + 19),
+    };
+    COPY(ret_view->channel_id, result_text(result, row, c));
+    COPY(ret_view->user_id, result_text(result, row, c + 1));
+    COPY(ret_view->workspace_id, result_text(result, row, c + 2));
+    COPY(ret_view->head.latest_user, result_text(result, row, c + 15));
+    COPY(ret_view->head.latest_preview, result_text(result, row, c + 16));
+}
+
+static void counts_write(struct json_writer *w, int64_t unread)
+{
+    json_key_bool(w, "has_unreads", unread > 0);
+    json_key_int(w, "unread_count", unread);
+    json_key_int(w, "unread_count_display", unread);
+    json_key_bool(w, "unread_capped", false);
+    json_key_int(w, "mention_count", 0);
+}
+
+void unread_view_write_fields(struct json_writer *w, const struct unread_view *view)
+{
+    json_key_ts(w, "last_read", view->member.ts);
+    json_key_int(w, "read_epoch", view->member.epoch);
+    counts_write(w, view->unread);
+    json_key_bool(w, "is_muted", view->muted);
+}
+
+void unread_view_write(struct json_writer *w, const struct unread_view *view)
+{
+    json_key_string(w, "channel", view->channel_id);
+    unread_view_write_fields(w, view);
+}
+
+void unread_frame_write(struct buffer *out, const char *type, const struct unread_view *view, int64_t event_ts)
+{
+    struct json_writer w = json_writer_to(out);
+    bool marked = strcmp(type, "channel_marked") == 0;
+
+    json_open_object(&w);
+    json_key_string(&w, "type", type);
+    unread_view_write(&w, view);
+    json_key_ts(&w, "event_ts", event_ts);
+    if (marked) {
+        json_key_ts(&w, "ts", view->member.ts);
+        json_key_int(&w, "num_mentions", 0);
+        json_key_int(&w, "num_mentions_display", 0);
+        json_key_int(&w, "mention_count_display", 0);
+    }
+    json_close_object(&w);
+}
+
+struct event *unread_mark_event(const struct unread_view *view, int64_t event_ts)
+{
+    struct buffer frame;
+
+    buffer_init(&frame, FRAME_MAX_BYTES);
+    unread_frame_write(&frame, "channel_marked", view, event_ts);
+    size_t length = frame.length;
+    char *text = buffer_take_text(&frame);
+    struct event *event = text == NULL ? NULL : event_new(EVENT_MARK, text, length);
+    if (event == NULL)
+        return NULL;
+    COPY(event->workspace_id, view->workspace_id);
+    COPY(event->channel_id, view->channel_id);
+    COPY(event->user_id, view->user_id);
+    event->is_private = view->is_private;
+    event->event_ts = event_ts;
+    event->ts = view->member.ts;
+    event->member = view->member;
+    return event;
+}
