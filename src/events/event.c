@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "events/event.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static const char *const kind_names[EVENT_KIND_MAX] = {
+    [EVENT_POST] = "post",   [EVENT_EDIT] = "edit",       [EVENT_DELETE] = "delete",
+    [EVENT_JOIN] = "join",   [EVENT_LEAVE] = "leave",     [EVENT_ARCHIVE] = "archive",
+    [EVENT_CREATED] = "created", [EVENT_MARK] = "mark",
+};
+
+struct event *event_new(enum event_kind kind, char *frame, size_t frame_length)
+{
+    struct event *event = calloc(1, sizeof *event);
+    if (!event) {
+        free(frame);
+        return NULL;
+    }
+    event->kind = kind;
+    event->frame = frame;
+    event->frame_length = frame_length;
+    event->references = 1;
+    return event;
+}
+
+struct event *event_ref(struct event *event)
+{
+    int before = __atomic_fetch_add(&event->references, 1, __ATOMIC_RELAXED);
+    assert(before > 0);
+    return event;
+}
+
+void event_unref(struct event *event)
+{
+    if (!event)
+        return;
+    // Release: what this thread read of the event is read before another one frees it.
+    int before = __atomic_fetch_sub(&event->references, 1, __ATOMIC_ACQ_REL);
+    assert(before > 0);
+    if (before > 1)
+        return;
+    free(event->frame);
+    free(event);
+}
+
+const char *event_kind_name(enum event_kind kind)
+{
+    assert(kind < EVENT_KIND_MAX);
+    return kind_names[kind];
+}
+
+int event_kind_parse(const char *name, enum event_kind *ret_kind)
+{
+    for (enum event_kind kind = 0; kind < EVENT_KIND_MAX; kind++) {
+        if (strcmp(name, kind_names[kind]) != 0)
+            continue;
+        *ret_kind = kind;
+        return 0;
+    }
+    return -ERROR_INVALID_ARGUMENTS;
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kafka_producer.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+#include "kafka_conf.h"
+#include "kafka_topics.h"
+
+enum { POLL_MS = 100, RETRY_MS = 500, METADATA_TIMEOUT_MS = 2000, PURGE_MS = 3000, BURY_MS = 10000 };
+
+struct kafka_producer {
+    struct kafka_producer_options options;
+    pthread_t thread;
+    // The client is replaced under the write lock and used by senders under the read lock.
+    pthread_rwlock_t client_lock;
+    rd_kafka_t *client; // NULL while there is none
+    rd_kafka_topic_t *topic;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; // has_topics, burials
+    bool has_topics;
+    atomic_bool ready;
+    atomic_bool stopped;
+    struct delivery warmup;
+    int warmups_left; // on the producer's thread only
+};
+
+static const struct kafka_setting producer_settings[] = {
+    {"enable.idempotence", "true"},
+    {"acks", "all"},
+    {"linger.ms", "0"},
+    {"message.timeout.ms", "120000"},
+    {"message.max.bytes", KAFKA_RECORD_MAX},
+    {"queue.buffering.max.messages", "200000"},
+    {"queue.buffering.max.kbytes", "65536"},
+    {0},
+};
+
+// What a report says to whoever sent the record. One that is too large for the broker counts as delivered: nobody
+// could ever send it, and readers find the hole that it leaves and fill it from Postgres.
+static int report_result(rd_kafka_resp_err_t error)
+{
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+        return 0;
+    log_write(LOG_WARN, "events", "not delivered to Kafka: %s", rd_kafka_err2str(error));
+    if (error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE) {
+        metric_add(METRIC_EVENTS_POISON, 1);
+        return 0;
+    }
+    metric_add(METRIC_KAFKA_ERRORS, 1);
+    return -ERROR_UNAVAILABLE;
+}
+
+static void on_report(rd_kafka_t *client, const rd_kafka_message_t *record, void *arg)
+{
+    (void)client;
+    (void)arg;
+    struct delivery *delivery = record->_private;
+    delivery->done(delivery, report_result(record->err));
+}
+
+static int client_open(struct kafka_producer *producer)
+{
+    rd_kafka_conf_t *conf = kafka_conf_new(producer->options.brokers, producer_settings);
+    if (!conf)
+        return -ERROR_INTERNAL;
+    rd_kafka_conf_set_dr_msg_cb(conf, on_report);
+    rd_kafka_t *client = kafka_client_new(RD_KAFKA_PRODUCER, conf);
+    if (!client)
+        return -ERROR_INTERNAL;
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(client, producer->options.topic, NULL);
+    if (!topic) {
+        rd_kafka_destroy(client);
+        return -ERROR_INTERNAL;
+    }
+    pthread_rwlock_wrlock(&producer->client_lock);
+    producer->client = client;
+    producer->topic = topic;
+    pthread_rwlock_unlock(&producer->client_lock);
+    return 0;
+}
+
+// Takes the client away from senders, has every record in it reported, and ends it.
+static void client_close(struct kafka_producer *producer)
+{
+    pthread_rwlock_wrlock(&producer->client_lock);
+    rd_kafka_t *client = TAKE(producer->client);
+    rd_kafka_topic_t *topic = TAKE(producer->topic);
+    pthread_rwlock_unlock(&producer->client_lock);
+    if (!client)
+        return;
+    (void)rd_kafka_purge(client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+    int64_t until_ms = clock_monotonic_ms() + PURGE_MS;
+    while (rd_kafka_outq_len(client) > 0 && clock_monotonic_ms() < until_ms)
+        (void)rd_kafka_poll(client, POLL_MS);
+    rd_kafka_topic_destroy(topic);
+    rd_kafka_destroy(client);
+}
+
+// Serves reports for at least `duration_ms`, or until the producer is stopped.
+static void client_serve(struct kafka_producer *producer, int64_t duration_ms)
+{
+    int64_t until_ms = clock_monotonic_ms() + duration_ms;
+    while (!producer->stopped && clock_monotonic_ms() < until_ms)
+        (void)rd_kafka_poll(producer->client, POLL_MS);
+}
+
+static void on_warmup(struct delivery *delivery, int r)
+{
+    struct kafka_producer *producer =
+        (struct kafka_producer *)((char *)delivery - offsetof(struct kafka_producer, warmup));
+    if (r == 0)
+        producer->warmups_left--;
+}
+
+static int partitions_count(struct kafka_producer *producer)
+{
+    const struct rd_kafka_metadata *metadata;
+    if (rd_kafka_metadata(producer->client, 0, producer->topic, &metadata, METADATA_TIMEOUT_MS) !=
+        RD_KAFKA_RESP_ERR_NO_ERROR)
+        return -ERROR_UNAVAILABLE;
+    int count = metadata->topic_cnt == 1 ? metadata->topics[0].partition_cnt : 0;
+    rd_kafka_metadata_destroy(metadata);
+    return count > 0 ? count : -ERROR_UNAVAILABLE;
+}
+
+// An idempotent producer's first send takes up to a second (producer id, metadata, connection): it is this one, to each
+// partition, since each may have a broker of its own.
+static bool client_warm_up(struct kafka_producer *producer)
+{
+    int count = partitions_count(producer);
+    producer->warmups_left = count < 0 ? 1 : count;
+    for (int32_t partition = 0; partition < count; partition++)
+        (void)rd_kafka_produce(producer->topic, partition, RD_KAFKA_MSG_F_COPY, NULL, 0,
+                               KAFKA_WARMUP_KEY, strlen(KAFKA_WARMUP_KEY), &producer->warmup);
+    int64_t until_ms = clock_monotonic_ms() + PURGE_MS;
+    while (count > 0 && producer->warmups_left > 0 && !producer->stopped &&
+           clock_monotonic_ms() < until_ms)
+        (void)rd_kafka_poll(producer->client, POLL_MS);
+    return producer->warmups_left <= 0;
+}
+
+static void producer_prepare(struct kafka_producer *producer)
+{
+    int replication = KAFKA_REPLICATION_DEFAULT;
+    while (!producer->stopped && kafka_topics_create(producer->client, producer->options.topic,
+                                                     producer->options.dead_topic, &replication) < 0)
+        client_serve(producer, RETRY_MS);
+    pthread_mutex_lock(&producer->lock);
+    producer->has_topics = true;
+    pthread_cond_broadcast(&producer->changed);
+    pthread_mutex_unlock(&producer->lock);
+    while (!producer->stopped && !client_warm_up(producer))
+        client_serve(producer, RETRY_MS);
+    producer->ready = !producer->stopped;
+}
+
+static bool client_is_broken(const struct kafka_producer *producer)
+{
+    char reason[256];
+    rd_kafka_resp_err_t error = rd_kafka_fatal_error(producer->client, reason, sizeof reason);
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+        return false;
+    log_write(LOG_ERROR, "events", "Kafka producer made anew: %s", reason);
+    return true;
+}
+
+static void *producer_run(void *arg)
+{
+    struct kafka_producer *producer = arg;
+    producer_prepare(producer);
+    while (!producer->stopped) {
+        client_serve(producer, POLL_MS);
+        if (!client_is_broken(producer))
+            continue;
+        client_close(producer);
+        while (client_open(producer) < 0 && !producer->stopped)
+            (void)nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * 1000000L}, NULL);
+    }
+    client_close(producer);
+    return NULL;
+}
+
+static void producer_done(struct kafka_producer *producer)
+{
+    pthread_rwlock_destroy(&producer->client_lock);
+    pthread_cond_destroy(&producer->changed);
+    pthread_mutex_destroy(&producer->lock);
+    free(producer);
+}
+
+int kafka_producer_new(const struct kafka_producer_options *options,
+                       struct kafka_producer **ret_producer)
+{
+    struct kafka_producer *producer = memory_must_new(sizeof *producer);
+    producer->options = *options;
+    producer->warmup.done = on_warmup;
+    pthread_rwlock_init(&producer->client_lock, NULL);
+    pthread_mutex_init(&producer->lock, NULL);
+    pthread_cond_init(&producer->changed, NULL);
+    int r = client_open(producer);
+    if (r == 0 && pthread_create(&producer->thread, NULL, producer_run, producer) != 0) {
+        client_close(producer);
+        r = -ERROR_MEMORY;
+    }
+    if (r < 0) {
+        producer_done(producer);
+        return r;
+    }
+    *ret_producer = producer;
+    return 0;
+}
+
+void kafka_producer_stop(struct kafka_producer *producer)
+{
+    if (atomic_exchange(&producer->stopped, true))
+        return;
+    pthread_join(producer->thread, NULL);
+}
+
+void kafka_producer_free(struct kafka_producer *producer)
+{
+    if (producer)
+        producer_done(producer);
+}
+
+bool kafka_producer_is_ready(const struct kafka_producer *producer)
+{
+    return producer->ready;
+}
+
+static struct timespec time_in(int64_t delay_ms)
+{
+    int64_t at_us = clock_wall_us() + delay_ms * 1000;
+    return (struct timespec){.tv_sec = at_us / 1000000, .tv_nsec = at_us % 1000000 * 1000};
+}
+
+bool kafka_producer_wait_topics(struct kafka_producer *producer, int64_t timeout_ms)
+{
+    struct timespec until = time_in(timeout_ms);
+    pthread_mutex_lock(&producer->lock);
+    while (!producer->has_topics)
+        if (pthread_cond_timedwait(&producer->changed, &producer->lock, &until) != 0)
+            break;
+    bool has_topics = producer->has_topics;
+    pthread_mutex_unlock(&producer->lock);
+    return has_topics;
+}
+
+int kafka_producer_send(struct kafka_producer *producer, const char *key, char *value, size_t length,
+                        struct delivery *delivery)
+{
+    // Sent earlier, it might make a broker create the topic in a way of its own.
+    if (!producer->ready)
+        return -ERROR_BUSY;
+    rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__QUEUE_FULL;
+    pthread_rwlock_rdlock(&producer->client_lock);
+    if (producer->client && rd_kafka_produce(producer->topic, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_FREE,
+                                             value, length, key, strlen(key), delivery) == 0)
+        error = RD_KAFKA_RESP_ERR_NO_ERROR;
+    else if (producer->client)
+        error = rd_kafka_last_error();
+    pthread_rwlock_unlock(&producer->client_lock);
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+        return 0;
+    if (report_result(error) < 0)
+        return -ERROR_BUSY;
+    free(value);
+    delivery->done(delivery, 0);
+    return 0;
+}
+
+// Lives until both have let go of it: the one who waits, and the producer's thread with the report.
+struct burial {
+    struct delivery delivery;
+    struct kafka_producer *producer;
+    int r; // 1 until the report is there
+    int holders;
+};
+
+static void burial_release(struct burial *burial)
+{
+    struct kafka_producer *producer = burial->producer;
+    bool last = --burial->holders == 0;
+    pthread_mutex_unlock(&producer->lock);
+    if (last)
+        free(burial);
+}
+
+static void on_buried(struct delivery *delivery, int r)
+{
+    struct burial *burial = (struct burial *)delivery;
+    pthread_mutex_lock(&burial->producer->lock);
+    burial->r = r;
+    pthread_cond_broadcast(&burial->producer->changed);
+    burial_release(burial);
+}
+
+static int burial_send(struct kafka_producer *producer, const rd_kafka_message_t *record,
+                       const char *reason, struct burial *burial)
+{
+    char from[320];
+    (void)snprintf(from, sizeof from, "%s/%d/%lld", producer->options.topic, (int)record->partition,
+                   (long long)record->offset);
+    rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__QUEUE_FULL;
+    pthread_rwlock_rdlock(&producer->client_lock);
+    if (producer->client)
+        error = rd_kafka_producev(
+            producer->client, RD_KAFKA_V_TOPIC(producer->options.dead_topic),
+            RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(record->key, record->key_len),
+            RD_KAFKA_V_VALUE(record->payload, record->len), RD_KAFKA_V_HEADER("from", from, -1),
+            RD_KAFKA_V_HEADER("error", reason, -1), RD_KAFKA_V_OPAQUE(burial), RD_KAFKA_V_END);
+    pthread_rwlock_unlock(&producer->client_lock);
+    return error == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : -ERROR_BUSY;
+}
+
+int kafka_producer_bury(struct kafka_producer *producer, const rd_kafka_message_t *record,
+                        const char *reason)
+{
+    struct burial *burial = memory_must_new(sizeof *burial);
+    *burial = (struct burial){{on_buried}, producer, 1, 2};
+    int r = burial_send(producer, record, reason, burial);
+    if (r < 0) {
+        free(burial);
+        return r;
+    }
+    struct timespec until = time_in(BURY_MS);
+    pthread_mutex_lock(&producer->lock);
+    while (burial->r > 0)
+        if (pthread_cond_timedwait(&producer->changed, &producer->lock, &until) != 0)
+            break;
+    r = burial->r > 0 ? -ERROR_UNAVAILABLE : burial->r;
+    burial_release(burial);
+    return r;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kafka_topics.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "kafka_conf.h"
+
+enum { PARTITIONS = 8, DEAD_PARTITIONS = 1, REQUEST_TIMEOUT_MS = 5000, TOPICS = 2 };
+
+static rd_kafka_NewTopic_t *topic_wish(const char *name, int partitions, int replication)
+{
+    char reason[256];
+    rd_kafka_NewTopic_t *topic =
+        rd_kafka_NewTopic_new(name, partitions, replication, reason, sizeof reason);
+    if (!topic)
+        log_write(LOG_ERROR, "events", "Kafka topic %s: %s", name, reason);
+    else
+        rd_kafka_NewTopic_set_config(topic, "max.message.bytes", KAFKA_RECORD_MAX);
+    return topic;
+}
+
+// Whether the answer for one topic lets us go on: it is there, or somebody else must see to it.
+static bool topic_is_settled(rd_kafka_resp_err_t error, const char *name, const char *reason)
+{
+    switch (error) {
+    case RD_KAFKA_RESP_ERR_NO_ERROR:
+        log_write(LOG_INFO, "events", "made Kafka topic %s", name);
+        return true;
+    case RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS:
+        return true;
+    case RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE:
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
+        log_write(LOG_WARN, "events", "Kafka topic %s must be made by hand: %s", name,
+                  reason ? reason : rd_kafka_err2str(error));
+        return true;
+    default:
+        log_write(LOG_WARN, "events", "Kafka topic %s: %s", name,
+                  reason ? reason : rd_kafka_err2str(error));
+        return false;
+    }
+}
+
+static int answers_check(rd_kafka_event_t *event, const char *topic, int *replication)
+{
+    rd_kafka_resp_err_t error = rd_kafka_event_error(event);
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return topic_is_settled(error, topic, rd_kafka_event_error_string(event)) ? 0 : -ERROR_UNAVAILABLE;
+    size_t count;
+    const rd_kafka_topic_result_t **answers =
+        rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &count);
+    int r = 0;
+    for (size_t i = 0; i < count; i++) {
+        error = rd_kafka_topic_result_error(answers[i]);
+        if (error == RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR ||
+            error == RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION)
+            *replication = 1;
+        if (!topic_is_settled(error, rd_kafka_topic_result_name(answers[i]),
+                              rd_kafka_topic_result_error_string(answers[i])))
+            r = -ERROR_UNAVAILABLE;
+    }
+    return r;
+}
+
+static int topics_request(rd_kafka_t *client, rd_kafka_NewTopic_t **topics, const char *topic, int *replication)
+{
+    char reason[256];
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
+    rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_CREATETOPICS);
+    (void)rd_kafka_AdminOptions_set_request_timeout(options, REQUEST_TIMEOUT_MS, reason, sizeof reason);
+    rd_kafka_CreateTopics(client, topics, TOPICS, options, queue);
+    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 2 * REQUEST_TIMEOUT_MS);
+    int r = event ? answers_check(event, topic, replication) : -ERROR_UNAVAILABLE;
+    rd_kafka_event_destroy(event);
+    rd_kafka_AdminOptions_destroy(options);
+    rd_kafka_queue_destroy(queue);
+    return r;
+}
+
+int kafka_topics_create(rd_kafka_t *client, const char *topic, const char *dead_topic, int *replication)
+{
+    rd_kafka_NewTopic_t *topics[TOPICS] = {
+        topic_wish(topic, PARTITIONS, *replication),
+        topic_wish(dead_topic, DEAD_PARTITIONS, *replication),
+    };
+    int r = -ERROR_INTERNAL;
+    if (topics[0] && topics[1])
+        r = topics_request(client, topics, topic, replication);
+    for (int i = 0; i < TOPICS; i++)
+        if (topics[i])
+            rd_kafka_NewTopic_destroy(topics[i]);
+    return r;
+}

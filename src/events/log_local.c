@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log within this process: a queue for each worker, all under one lock, which is held only to move pointers. A
+// reader takes all that is queued for it at once; a row is answered when the last of its events was committed.
+#include <assert.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "log_internal.h"
+
+// What one outbox row tells of, until all of it is committed.
+struct row {
+    struct list link; // of log_local.rows
+    size_t left;      // events not yet committed
+    char id[OUTBOX_ID_SIZE];
+};
+
+struct entry {
+    struct event *event;
+    struct row *row;
+};
+
+struct queue {
+    pthread_cond_t filled;
+    struct entry *ring; // `capacity` is 0 or a power of two
+    size_t capacity;
+    size_t first;
+    size_t count;
+    struct row **taken; // of each event that was read and not yet committed
+    size_t taken_count;
+    size_t taken_capacity;
+};
+
+struct log_local {
+    struct log log; // first
+    pthread_mutex_t lock;
+    pthread_cond_t drained;
+    struct list rows;
+    size_t held; // events appended and not yet committed
+    size_t held_max;
+    size_t queue_count;
+    bool stopped;
+    struct queue queues[];
+};
+
+static struct log_local *local_of(struct log *log)
+{
+    return (struct log_local *)log;
+}
+
+static void condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static struct timespec time_in(int64_t delay_ms)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_sec += delay_ms / 1000;
+    time.tv_nsec += (delay_ms % 1000) * 1000000;
+    if (time.tv_nsec >= 1000000000) {
+        time.tv_nsec -= 1000000000;
+        time.tv_sec++;
+    }
+    return time;
+}
+
+static struct queue *queue_of(struct log_local *local, const char *channel_id)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *at = channel_id; *at != '\0'; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    return &local->queues[hash % local->queue_count];
+}
+
+static void queue_grow(struct queue *queue)
+{
+    size_t capacity = queue->capacity ? 2 * queue->capacity : 64;
+    struct entry *ring = memory_must_resize(NULL, capacity, sizeof *ring);
+    for (size_t i = 0; i < queue->count; i++)
+        ring[i] = queue->ring[(queue->first + i) & (queue->capacity - 1)];
+    free(queue->ring);
+    queue->ring = ring;
+    queue->capacity = capacity;
+    queue->first = 0;
+}
+
+static void queue_push(struct queue *queue, struct event *event, struct row *row)
+{
+    if (queue->count == queue->capacity)
+        queue_grow(queue);
+    queue->ring[(queue->first + queue->count) & (queue->capacity - 1)] = (struct entry){event, row};
+    if (queue->count++ == 0)
+        pthread_cond_signal(&queue->filled);
+}
+
+static struct entry queue_pop(struct queue *queue)
+{
+    struct entry entry = queue->ring[queue->first];
+    queue->first = (queue->first + 1) & (queue->capacity - 1);
+    queue->count--;
+    return entry;
+}
+
+static int local_append(struct log *log, const char *outbox_id, struct event *const *events, size_t count)
+{
+    struct log_local *local = local_of(log);
+    assert(count > 0 && strlen(outbox_id) < OUTBOX_ID_SIZE);
+    struct row *row = memory_must_new(sizeof *row);
+    row->left = count;
+    memcpy(row->id, outbox_id, strlen(outbox_id));
+
+    pthread_mutex_lock(&local->lock);
+    bool fits = !local->stopped && count <= local->held_max - local->held;
+    if (fits) {
+        local->held += count;
+        list_append(&local->rows, &row->link);
+        for (size_t i = 0; i < count; i++)
+            queue_push(queue_of(local, events[i]->channel_id), event_ref(events[i]), row);
+    }
+    pthread_mutex_unlock(&local->lock);
+    if (fits)
+        return 0;
+    free(row);
+    return -ERROR_BUSY;
+}
+
+// Waits for something to read. Under the lock.
+static bool queue_wait(struct log_local *local, struct queue *queue, int64_t timeout_ms)
+{
+    struct timespec until = time_in(timeout_ms);
+    while (queue->count == 0 && !local->stopped)
+        if (pthread_cond_timedwait(&queue->filled, &local->lock, &until) != 0)
+            break;
+    return queue->count > 0 && !local->stopped;
+}
+
+static int local_read(struct log *log, int worker, struct event **ret_events, int max, int64_t timeout_ms)
+{
+    struct log_local *local = local_of(log);
+    struct queue *queue = &local->queues[worker];
+    pthread_mutex_lock(&local->lock);
+    size_t count = queue_wait(local, queue, timeout_ms) ? queue->count : 0;
+    if (count > (size_t)max)
+        count = (size_t)max;
+    if (count > queue->taken_capacity) {
+        queue->taken = memory_must_resize(queue->taken, count, sizeof *queue->taken);
+        queue->taken_capacity = count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct entry entry = queue_pop(queue);
+        ret_events[i] = entry.event;
+        queue->taken[i] = entry.row;
+    }
+    if (count > 0)
+        queue->taken_count = count;
+    pthread_mutex_unlock(&local->lock);
+    return (int)count;
+}
+
+static void rows_answer(struct log_local *local, struct list *rows, int r)
+{
+    LIST_FOREACH(link, rows)
+    {
+        struct row *row = LIST_ITEM(link, struct row, link);
+        local->log.done(local->log.arg, row->id, r);
+        list_remove(link);
+        free(row);
+    }
+}
+
+static void local_commit(struct log *log, int worker)
+{
+    struct log_local *local = local_of(log);
+    struct queue *queue = &local->queues[worker];
+    struct list finished;
+    list_init(&finished);
+    pthread_mutex_lock(&local->lock);
+    for (size_t i = 0; i < queue->taken_count; i++) {
+        struct row *row = queue->taken[i];
+        if (--row->left > 0)
+            continue;
+        list_remove(&row->link);
+        list_append(&finished, &row->link);
+    }
+    local->held -= queue->taken_count;
+    queue->taken_count = 0;
+    if (local->held == 0)
+        pthread_cond_broadcast(&local->drained);
+    pthread_mutex_unlock(&local->lock);
+    rows_answer(local, &finished, 0);
+}
+
+static void local_stop(struct log *log, int64_t flush_ms)
+{
+    struct log_local *local = local_of(log);
+    struct timespec until = time_in(flush_ms);
+    pthread_mutex_lock(&local->lock);
+    while (local->held > 0 && pthread_cond_timedwait(&local->drained, &local->lock, &until) == 0)
+        ;
+    local->stopped = true;
+    for (size_t i = 0; i < local->queue_count; i++)
+        pthread_cond_broadcast(&local->queues[i].filled);
+    pthread_mutex_unlock(&local->lock);
+}
+
+static void queue_free(struct queue *queue)
+{
+    while (queue->count > 0)
+        event_unref(queue_pop(queue).event);
+    free(queue->ring);
+    free(queue->taken);
+    pthread_cond_destroy(&queue->filled);
+}
+
+static void local_free(struct log *log)
+{
+    struct log_local *local = local_of(log);
+    for (size_t i = 0; i < local->queue_count; i++)
+        queue_free(&local->queues[i]);
+    rows_answer(local, &local->rows, -ERROR_UNAVAILABLE);
+    pthread_cond_destroy(&local->drained);
+    pthread_mutex_destroy(&local->lock);
+    free(local);
+}
+
+static bool local_is_ready(const struct log *log)
+{
+    (void)log;
+    return true;
+}
+
+static const struct log_backend local_backend = {
+    .stop = local_stop,
+    .free = local_free,
+    .is_ready = local_is_ready,
+    .append = local_append,
+    .read = local_read,
+    .commit = local_commit,
+};
+
+int log_local_new(const struct log_options *options, log_done_fn *fn, void *arg, struct log **ret_log)
+{
+    size_t count = (size_t)options->workers;
+    struct log_local *local = memory_must_new(sizeof *local + count * sizeof local->queues[0]);
+    local->log = (struct log){.backend = &local_backend, .done = fn, .arg = arg};
+    local->held_max = (size_t)options->queue_max;
+    local->queue_count = count;
+    pthread_mutex_init(&local->lock, NULL);
+    condition_init(&local->drained);
+    list_init(&local->rows);
+    for (size_t i = 0; i < count; i++)
+        condition_init(&local->queues[i].filled);
+    *ret_log = &local->log;
+    return 0;
+}
