@@ -22,7 +22,7 @@ users = st.integers(0, USERS - 1)
 slots = st.integers(0, 2 * USERS - 1)  # two devices of each user
 channels = st.integers(0, CHANNELS - 1)
 instances = st.integers(0, 1)
-picks = st.integers(0, 1_000_000)
+picks = st.integers(0, 30)
 texts = st.sampled_from(["x", "two words", "é ∑ 漢 👩‍👩‍👧", "line\r\nbreak", '{"json": [1]}', "<@U0> & co", "y" * 300])
 
 
@@ -58,6 +58,7 @@ class Unread(RuleBasedStateMachine):
         self.world = World(self.services, USERS)
         for number in range(CHANNELS):
             self.create_channel(number)
+            self.posts_in_parallel(number, "a start")
         for user in range(USERS):
             self.sync(user, 0)
             self.connect(user, user % 2, native=user < 2)
@@ -214,8 +215,6 @@ class Unread(RuleBasedStateMachine):
           how=st.sampled_from(["exact", "between", "past"]))
     def mark(self, number, who, instance, which, with_epoch, how):
         chan, user = self.chan(number), self.member(number, who)
-        if not chan.messages:
-            return
         ts = pick(list(chan.messages), which)
         ts = {"exact": ts, "between": between(ts), "past": FOREVER}[how]
         self.send_mark(user, chan.id, instance, ts, chan.members[user].epoch if with_epoch else None)
@@ -230,6 +229,29 @@ class Unread(RuleBasedStateMachine):
         if self.cursors_seen[user, channel] != before:
             self.tell_devices(user, channel)
 
+    @rule(number=channels, who=picks, wanted=st.lists(picks, min_size=2, max_size=5))
+    def marks_in_parallel(self, number, who, wanted):
+        """The devices of one user on both instances, in any order: the highest mark holds."""
+        chan, user = self.chan(number), self.member(number, who)
+        stamps = [pick(list(chan.messages), which) for which in wanted]
+        replies = in_parallel([
+            self.fresh(user, n, "channels.mark", channel=chan.id, ts=ts) for n, ts in enumerate(stamps)
+        ])
+        assert all(r["ok"] and r["last_read"] >= ts for r, ts in zip(replies, stamps)), (replies, stamps)
+        before = self.cursors_seen[user, chan.id]
+        for ts in stamps:
+            self.model.mark(user, chan.id, ts)
+        self.check_read_state(user, chan.id, max(replies, key=lambda reply: reply["last_read"]))
+        if self.cursors_seen[user, chan.id] != before:
+            self.tell_devices(user, chan.id)
+
+    @rule(number=channels, instance=instances)
+    def all_read_on(self, number, instance):
+        """Every member reads up to the newest message."""
+        chan = self.chan(number)
+        for user in sorted(chan.members):
+            self.send_mark(user, chan.id, instance, chan.last_ts, None)
+
     @precondition(lambda self: self.marks_sent)
     @rule(which=picks, instance=instances)
     def replay_a_mark(self, which, instance):
@@ -242,8 +264,6 @@ class Unread(RuleBasedStateMachine):
     def mark_unread(self, number, who, instance, which, exact, late):
         """And, if `late`, a mark that another device sent before."""
         chan, user = self.chan(number), self.member(number, who)
-        if not chan.messages:
-            return
         ts = pick(list(chan.messages), which)
         ts = ts if exact else between(ts)
         reply = self.world.ok(user, instance, "channels.markUnread", channel=chan.id, ts=ts)
@@ -262,22 +282,18 @@ class Unread(RuleBasedStateMachine):
 
     # Coming and going.
 
-    @rule(user=users, number=channels, instance=instances)
-    def join(self, user, number, instance):
+    @rule(user=users, who=picks, number=channels, instance=instances, by_invitation=st.booleans())
+    def come(self, user, who, number, instance, by_invitation):
         chan = self.chan(number)
-        if chan.private and user not in chan.members:
-            client = self.world.member(user, instance)
-            client.fails("channel_not_found", "channels.join", channel=chan.id)
+        if by_invitation and user not in chan.members:
+            host = self.member(number, who)
+            self.world.ok(host, instance, "channels.invite", channel=chan.id, users=self.world.ids[user])
+        elif chan.private and user not in chan.members:
+            self.world.member(user, instance).fails("channel_not_found", "channels.join", channel=chan.id)
             return
-        self.world.ok(user, instance, "channels.join", channel=chan.id)
+        else:
+            self.world.ok(user, instance, "channels.join", channel=chan.id)
         self.joined(user, chan.id, instance)
-
-    @rule(guest=users, who=picks, number=channels, instance=instances)
-    def invite(self, guest, who, number, instance):
-        chan, user = self.chan(number), self.member(number, who)
-        if guest not in chan.members:
-            self.world.ok(user, instance, "channels.invite", channel=chan.id, users=self.world.ids[guest])
-            self.joined(guest, chan.id, instance)
 
     def joined(self, user, channel, instance):
         """The epoch of a second stay is the server's choice, but not lower than before."""
@@ -289,19 +305,16 @@ class Unread(RuleBasedStateMachine):
         self.model.channels[channel].members[user].epoch = epoch
 
     @rule(user=users, number=channels, instance=instances)
-    def leave(self, user, number, instance):
-        if user not in self.chan(number).members or len(self.chan(number).members) == 1:
+    def go(self, user, number, instance):
+        """By oneself, or kicked by the channel's creator, who stays."""
+        chan = self.chan(number)
+        if user == 0 or user not in chan.members:
             return
-        self.world.ok(user, instance, "channels.leave", channel=self.ids[number])
-        self.left(user, self.ids[number])
-
-    @rule(user=users, number=channels, instance=instances)
-    def kick(self, user, number, instance):
-        """By the channel's creator."""
-        if user == 0 or not {0, user} <= self.chan(number).members.keys():
-            return
-        self.world.ok(0, instance, "channels.kick", channel=self.ids[number], user=self.world.ids[user])
-        self.left(user, self.ids[number])
+        if instance and 0 in chan.members:
+            self.world.ok(0, instance, "channels.kick", channel=chan.id, user=self.world.ids[user])
+        else:
+            self.world.ok(user, instance, "channels.leave", channel=chan.id)
+        self.left(user, chan.id)
 
     def left(self, user, channel):
         self.model.leave(user, channel)
@@ -313,15 +326,11 @@ class Unread(RuleBasedStateMachine):
 
     @rule(slot=slots, instance=instances, native=st.booleans())
     def connect(self, slot, instance, native):
+        """In place of the connection that the device had."""
         if slot in self.devices:
             self.disconnect(slot)
         since = {channel.id: channel.head for channel in self.model.channels.values()}
         self.devices[slot] = self.world.connect(slot % USERS, instance, native, since)
-
-    @precondition(lambda self: self.devices)
-    @rule(which=picks)
-    def hang_up(self, which):
-        self.disconnect(pick(sorted(self.devices), which))
 
     def disconnect(self, slot):
         device = self.devices.pop(slot)
@@ -330,39 +339,28 @@ class Unread(RuleBasedStateMachine):
 
     # Faults.
 
-    @rule(instance=instances, gently=st.booleans())
+    @rule(instance=instances, kind=st.sampled_from(["kill", "SIGTERM", "FLUSHALL", "Redis"]))
+    def fault(self, instance, kind):
+        """An instance or Redis dies, or comes back if it is dead. One instance stays."""
+        self.world.trace.note(f"fault {kind}, instance {instance}")
+        if kind == "FLUSHALL":
+            self.services.flush_redis()
+        elif kind == "Redis" and self.services.redis_alive:
+            self.services.kill_redis()
+        elif kind == "Redis":
+            self.services.start_redis()
+        elif all(self.services.alive):
+            self.stop_instance(instance, gently=kind == "SIGTERM")
+        else:
+            self.services.start_instances()
+
     def stop_instance(self, instance, gently):
-        if not all(self.services.alive):
-            return
-        self.world.trace.note(f"stop_instance {instance} gently={gently}")
+        """Its devices connect to the other one."""
         self.services.stop_instance(instance, gently)
         for slot, device in list(self.devices.items()):
             if device.instance == instance:
                 device.socket.wait_closed()
                 self.connect(slot, 1 - instance, device.native)
-
-    @precondition(lambda self: not all(self.services.alive))
-    @rule()
-    def start_instance(self):
-        self.world.trace.note("start_instance")
-        self.services.start_instances()
-
-    @rule()
-    def flushall(self):
-        self.world.trace.note("flushall")
-        self.services.flush_redis()
-
-    @precondition(lambda self: self.services.redis_alive)
-    @rule()
-    def kill_redis(self):
-        self.world.trace.note("kill_redis")
-        self.services.kill_redis()
-
-    @precondition(lambda self: not self.services.redis_alive)
-    @rule()
-    def start_redis(self):
-        self.world.trace.note("start_redis")
-        self.services.start_redis()
 
     # Checks.
 
