@@ -46,7 +46,8 @@ def test_workspaces_create_is_off_without_an_operator_token(environment, workspa
 
 @pytest.mark.parametrize("args, name", [({"domain": "d"}, "name"), ({"name": "n"}, "domain"),
                                         ({"name": "n", "domain": "not a domain"}, "domain"),
-                                        ({"name": "", "domain": "d"}, "name"), ({"name": "n", "domain": ["d"]}, "domain"),
+                                        ({"name": "", "domain": "d"}, "name"), ({"name": "n", "domain": ["d"]},
+                                         "domain"),
                                         ({"name": {"a": 1}, "domain": "d"}, "name")])
 def test_workspaces_create_arguments(environment, args, name):
     operator = environment.client(environment.operator_token)
