@@ -143,6 +143,10 @@ static void connection_expire(struct connection *connection)
         connection_free(connection);
         return;
     }
+    // Who does not read a reply gets no more time from the kernel either.
+    struct linger none = {.l_onoff = 1};
+    if (connection->state == CONNECTION_REPLY)
+        (void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
     // libmicrohttpd sees a hang-up and cleans up after itself.
     shutdown(connection->fd, SHUT_RDWR);
     connection_move(connection, CONNECTION_CLOSING);

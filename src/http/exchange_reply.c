@@ -102,9 +102,11 @@ void exchange_last_word(struct exchange *exchange)
     buffer_append(&text, request->reply.data, request->reply.length);
 
     int fd;
+    // What is thrown away is at most one more body than what is taken.
+    int64_t budget = 2 * exchange->server->options.body_max_bytes - (int64_t)exchange->body.length;
     exchange->state = EXCHANGE_DETACHED;
     if (connection_detach(exchange->connection, &fd) >= 0)
-        linger_start(exchange->server, fd, text.data, buffer_failed(&text) ? 0 : text.length);
+        linger_start(exchange->server, fd, budget, text.data, text.length);
 }
 
 static enum MHD_Result head_append(void *arg, enum MHD_ValueKind kind, const char *name,

@@ -157,6 +157,15 @@ static const char *gate_head_check(const struct gate_head *head, bool is_1_0)
     return NULL;
 }
 
+// Whether nothing but the empty line came after the last header. (A line that begins with a colon would do for
+// libmicrohttpd as the end, and what follows it for the next request.)
+static bool gate_is_at_end(const struct gate *gate, struct MHD_Connection *mhd, const char *start)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return info != NULL && gate->next + 2 == start + info->header_size;
+}
+
 const char *gate_check(struct MHD_Connection *mhd, const struct gate_line *line,
                        struct gate_head *ret_head)
 {
@@ -168,6 +177,8 @@ const char *gate_check(struct MHD_Connection *mhd, const struct gate_line *line,
     MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, gate_header, &gate);
     if (gate.reason != NULL)
         return gate.reason;
+    if (!gate_is_at_end(&gate, mhd, line->verb))
+        return "a malformed end of the headers";
     reason = gate_head_check(&head, strcmp(line->version, "HTTP/1.0") == 0);
     if (reason == NULL)
         *ret_head = head;

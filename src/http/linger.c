@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peer that is still sending does not read a reply before it is done, and loses it when the connection is closed
-// under what it sends. So after the last word the rest is read and thrown away: at most another body, at most 2 s.
+// under what it sends. So after the last word the rest is read and thrown away for a while.
 #include "server_int.h"
 
 #include <errno.h>
@@ -25,12 +25,12 @@ static void linger_ready(void *arg, uint32_t events)
     }
 }
 
-void linger_start(struct server *server, int fd, const char *text, size_t length)
+void linger_start(struct server *server, int fd, int64_t budget, const char *text, size_t length)
 {
     struct connection *connection = connection_new(server, fd);
     if (connection == NULL)
         return;
-    connection->bytes = server->options.body_max_bytes;
+    connection->bytes = budget;
     connection_move(connection, CONNECTION_LINGER);
     // A few hundred bytes: they fit into the socket's buffer, or the peer does not read anyway.
     (void)!send(fd, text, length, MSG_NOSIGNAL);

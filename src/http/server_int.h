@@ -115,8 +115,8 @@ NODISCARD int listen_on(const char *address, int *ret_fd);
 
 // linger.c
 
-// Writes `text` to `fd`, then reads and throws away, for a bounded time and amount, and closes. Owns `fd`.
-void linger_start(struct server *server, int fd, const char *text, size_t length);
+// Writes `text` to `fd`, then reads and throws away at most `budget` bytes in at most 2 s, and closes. Owns `fd`.
+void linger_start(struct server *server, int fd, int64_t budget, const char *text, size_t length);
 
 // exchange.c: libmicrohttpd's callbacks; `arg` is the server.
 
