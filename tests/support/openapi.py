@@ -86,3 +86,20 @@ def walk(node, path=""):
     elif isinstance(node, list):
         for i, value in enumerate(node):
             yield from walk(value, f"{path}/{i}")
+
+
+def members_seen(document, schema, value, found, name=None):
+    """Adds (schema name, member) to `found` for each member of `value` that a named schema describes."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        schema = document.resolve(schema)
+    if "oneOf" in schema:
+        refused = value is None or (isinstance(value, dict) and value.get("ok") is False)
+        members_seen(document, schema["oneOf"][1 if refused else 0], value, found)
+    elif isinstance(value, dict):
+        for member in schema.get("properties", {}).keys() & value.keys():
+            found.add((name, member))
+            members_seen(document, schema["properties"][member], value[member], found)
+    elif isinstance(value, list) and "items" in schema:
+        for item in value:
+            members_seen(document, schema["items"], item, found)
