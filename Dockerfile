@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# The image holds one binary and the libraries it links. `./dev image` builds it without Docker.
+FROM docker.io/library/debian:bookworm-slim AS build
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends \
+        gcc libc6-dev cmake ninja-build pkg-config libmicrohttpd-dev libwslay-dev libpq-dev \
+        libhiredis-dev librdkafka-dev libjansson-dev libssl-dev uthash-dev
+WORKDIR /source
+COPY . .
+RUN cmake --preset release -D TIDINGS_TESTS=OFF -D TIDINGS_BENCH=OFF \
+    && cmake --build --preset release \
+    && cmake --install build/release --prefix /installed --strip
+
+FROM docker.io/library/debian:bookworm-slim
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends \
+        libmicrohttpd12 libwslay1 libpq5 libhiredis0.14 librdkafka1 libjansson4 libssl3 \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin tidings
+COPY --from=build /installed/bin/tidings /usr/local/bin/tidings
+USER 10001
+ENV TIDINGS_LISTEN=0.0.0.0:8080
+EXPOSE 8080
+HEALTHCHECK --interval=5s --timeout=3s --start-period=10s CMD ["tidings", "check"]
+CMD ["tidings", "serve"]
