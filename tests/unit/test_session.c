@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions and migrations against a Postgres of their own, which is killed and frozen on the way.
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/embedded.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "private_postgres.h"
+#include "store/migrate.h"
+#include "store/session.h"
+
+enum { STATEMENT_TIMEOUT_MS = 1000 };
+
+static int setup(void **state)
+{
+    return session_new(postgres.url, STATEMENT_TIMEOUT_MS, (struct session **)state);
+}
+
+static int teardown(void **state)
+{
+    session_free(*state);
+    return 0;
+}
+
+static void assert_first(struct session *session, const struct statement *statement,
+                         const char *expected)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    assert_int_equal(session_call(session, statement, NULL, &result), 0);
+    assert_string_equal(result_text(result, 0, 0), expected);
+}
+
+// The first column of the first row. Each use is a statement of its own, named after its line.
+#define LINE_TEXT_(line) "line" #line
+#define LINE_TEXT(line) LINE_TEXT_(line)
+#define assert_answer(session, sql_text, expected)                                                 \
+    do {                                                                                           \
+        static const struct statement statement = {LINE_TEXT(__LINE__), sql_text};                 \
+        assert_first(session, &statement, expected);                                               \
+    } while (0)
+
+static const struct statement sum = {"sum", "SELECT $1::bigint + 1, NULL, true, 'text', -7"};
+static const struct statement nap = {"nap", "SELECT pg_sleep(20)"};
+static const struct statement one = {"one", "SELECT 1"};
+
+static void results_are_read_by_position(void **state)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    struct params params = {0};
+    params_int(&params, 41);
+    assert_int_equal(session_call(*state, &sum, &params, &result), 0);
+    assert_int_equal(params.count, 0);
+    assert_int_equal(result_rows(result), 1);
+    assert_int_equal(result_columns(result), 5);
+    assert_int_equal(result_int(result, 0, 0), 42);
+    assert_true(result_is_null(result, 0, 1));
+    assert_int_equal(result_int(result, 0, 1), 0);
+    assert_string_equal(result_text(result, 0, 1), "");
+    assert_true(result_bool(result, 0, 2));
+    assert_string_equal(result_text(result, 0, 3), "text");
+    assert_int_equal(result_length(result, 0, 3), 4);
+    assert_int_equal(result_int(result, 0, 4), -7);
+}
+
+static void reading_outside_of_a_result_finds_nothing(void **state)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    assert_int_equal(session_call(*state, &one, NULL, &result), 0);
+    assert_int_equal(result_int(result, 1, 0), 0);
+    assert_int_equal(result_length(result, 0, 1), 0);
+    assert_string_equal(result_text(result, -1, 0), "");
+    assert_true(result_is_null(result, 0, 7));
+    assert_false(result_bool(result, 5, 5));
+}
+
+static void sessions_have_their_settings(void **state)
+{
+    assert_answer(*state, "SHOW plan_cache_mode", "force_generic_plan");
+    assert_answer(*state, "SHOW statement_timeout", "1s");
+    assert_answer(*state, "SHOW lock_timeout", "500ms");
+    assert_answer(*state, "SHOW timezone", "UTC");
+    assert_answer(*state, "SHOW synchronous_commit", "on");
+    assert_int_equal(session_relax(*state), 0);
+    assert_answer(*state, "SHOW synchronous_commit", "off");
+}
+
+static void errors_are_told_apart_and_the_session_lives_on(void **state)
+{
+    static const struct statement wrong = {"wrong", "SELECT nothing FROM nowhere"};
+    struct result *result = NULL;
+    assert_int_equal(session_call(*state, &wrong, NULL, &result), -ERROR_INTERNAL);
+    assert_int_equal(session_call(*state, &nap, NULL, &result), -ERROR_BUSY);
+    assert_null(result);
+    assert_answer(*state, "SELECT 1", "1");
+}
+
+static void a_script_is_done_as_a_whole_or_not_at_all(void **state)
+{
+    assert_int_equal(session_script(*state, "CREATE TABLE a (n int); INSERT INTO a VALUES (1)"), 0);
+    assert_int_equal(session_script(*state, "INSERT INTO a VALUES (2); SELECT 1 / 0"),
+                     -ERROR_INTERNAL);
+    assert_answer(*state, "SELECT count(*) FROM a", "1");
+}
+
+static void a_session_comes_back_with_its_server(void **state)
+{
+    struct result *result = NULL;
+    assert_answer(*state, "SELECT 1", "1");
+    assert_int_equal(session_relax(*state), 0);
+    assert_int_equal(postgres_do("kill"), 0);
+    assert_int_equal(session_call(*state, &one, NULL, &result), -ERROR_UNAVAILABLE);
+    assert_int_equal(session_call(*state, &one, NULL, &result), -ERROR_UNAVAILABLE);
+    assert_int_equal(postgres_do("start"), 0);
+    assert_answer(*state, "SHOW synchronous_commit", "off");
+}
+
+static void a_frozen_server_holds_no_thread_for_ever(void **state)
+{
+    struct result *result = NULL;
+    assert_answer(*state, "SELECT 1", "1");
+    assert_int_equal(postgres_do("freeze"), 0);
+    int64_t begin_ms = clock_monotonic_ms();
+    assert_int_equal(session_call(*state, &one, NULL, &result), -ERROR_UNAVAILABLE);
+    assert_in_range(clock_monotonic_ms() - begin_ms, STATEMENT_TIMEOUT_MS,
+                    STATEMENT_TIMEOUT_MS + 3000);
+    assert_int_equal(postgres_do("thaw"), 0);
+    assert_answer(*state, "SELECT 1", "1");
+}
+
+static void *migrate(void *arg)
+{
+    int *applied = arg;
+    if (migrate_run(postgres.url, applied) < 0)
+        *applied = -1;
+    return NULL;
+}
+
+static void migrations_that_run_at_once_apply_each_file_once(void **state)
+{
+    pthread_t threads[2];
+    int applied[2] = {0};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, migrate, &applied[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    int files = (int)embedded_migrations_count;
+    assert_true((applied[0] == files && applied[1] == 0) ||
+                (applied[0] == 0 && applied[1] == files));
+    int again = -1;
+    assert_int_equal(migrate_run(postgres.url, &again), 0);
+    assert_int_equal(again, 0);
+    char highest[16];
+    snprintf(highest, sizeof highest, "%d", migrate_version());
+    assert_answer(*state, "SELECT max(version) FROM schema_migrations", highest);
+}
+
+static int begin_group(void **state)
+{
+    (void)state;
+    log_init(LOG_ERROR, "test");
+    return postgres_launch();
+}
+
+static int end_group(void **state)
+{
+    (void)state;
+    return postgres_end();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(results_are_read_by_position),
+        TEST(reading_outside_of_a_result_finds_nothing),
+        TEST(sessions_have_their_settings),
+        TEST(errors_are_told_apart_and_the_session_lives_on),
+        TEST(a_script_is_done_as_a_whole_or_not_at_all),
+        TEST(a_session_comes_back_with_its_server),
+        TEST(a_frozen_server_holds_no_thread_for_ever),
+        TEST(migrations_that_run_at_once_apply_each_file_once),
+    };
+    return cmocka_run_group_tests(tests, begin_group, end_group);
+}
