@@ -103,17 +103,17 @@ class Reader(threading.Thread):
             attempts = self.random.choice(self.load.posters).attempts
             last = attempts[-self.random.randrange(1, 20):][:1]
             if last and last[0].ts and self.random.random() < 0.5:
-                self._ask(member, "channels.mark", last[0].channel, lambda reply: reply, ts=last[0].ts)
+                self._ask(member, "channels.mark", last[0].channel, ts=last[0].ts)
             else:
-                self._ask(member, "channels.info", self.random.choice(self.load.channels), lambda reply: reply["channel"])
+                self._ask(member, "channels.info", self.random.choice(self.load.channels))
 
-    def _ask(self, member, method, channel, part, **args):
+    def _ask(self, member, method, channel, **args):
         try:
             reply = member.call(method, channel=channel, **args)
         except (requests.RequestException, ValueError):
             return
         if reply["ok"]:
-            self.saw(member, channel, part(reply))
+            self.saw(member, channel, reply["channel"] if method == "channels.info" else reply)
         elif reply["error"] != UNKNOWN:
             self.refused.append(dict(reply))
 
@@ -201,7 +201,8 @@ class Load:
         pairs = [[member, member.at(self.workspace.urls[1])] for member in people]
         self.posters = [Poster(self, pair, seed + n) for n, pair in enumerate(pairs[:POSTERS])]
         self.readers = [Reader(self, pair, seed + n) for n, pair in enumerate(pairs[POSTERS:])]
-        self.lines = [Line(member, native=n % 2 == side) for n, pair in enumerate(pairs) for side, member in enumerate(pair)]
+        sides = [(n, side, member) for n, pair in enumerate(pairs) for side, member in enumerate(pair)]
+        self.lines = [Line(member, native=n % 2 == side) for n, side, member in sides]
         self.people = pairs
         self.history = checker.History()
         self._keeper = threading.Thread(target=self._keep_lines, daemon=True)
@@ -371,9 +372,9 @@ class Load:
         return true, counts
 
     def _syncs(self, true):
-        return [
-            checker.Count(f"unread.sync on {member.url}", member.id, e["id"], true[member.id, e["id"]], e["unread_count"])
-            for pair in self.people
-            for member in pair
-            for e in member.ok("unread.sync")["channels"]
-        ]
+        counts = []
+        for member in (member for pair in self.people for member in pair):
+            for entry in member.ok("unread.sync")["channels"]:
+                place = (member.id, entry["id"])
+                counts.append(checker.Count(f"unread.sync on {member.url}", *place, true[place], entry["unread_count"]))
+        return counts

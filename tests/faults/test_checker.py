@@ -199,7 +199,8 @@ def test_an_unknown_post_that_was_stored_passes():
 
 
 @pytest.mark.parametrize(
-    "invariant, mutate", [(i, m) for i, mutants in MUTANTS.items() for m in mutants], ids=lambda v: getattr(v, "__name__", v)
+    "invariant, mutate",
+    [pytest.param(invariant, mutant, id=mutant.__name__) for invariant, mutants in MUTANTS.items() for mutant in mutants],
 )
 def test_each_planted_fault_is_caught(invariant, mutate):
     h = good_history()

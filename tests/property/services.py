@@ -6,7 +6,7 @@ COUNT_BY_SQL = """
     SELECT m.user_id, m.channel_id, count(x.ts)
     FROM channel_members m
     LEFT JOIN messages x ON x.channel_id = m.channel_id AND x.ts > m.ts AND x.user_id <> m.user_id AND NOT x.deleted
-        AND x.subtype IS DISTINCT FROM 'channel_join' AND x.subtype IS DISTINCT FROM 'channel_leave' AND (x.thread_ts IS NULL OR x.broadcast)
+        AND coalesce(x.subtype, '') NOT IN ('channel_join', 'channel_leave') AND (x.thread_ts IS NULL OR x.broadcast)
     WHERE m.active AND m.channel_id = ANY(%s)
     GROUP BY 1, 2
 """
