@@ -34,9 +34,14 @@ def problems(document, calls, check):
     return "\n".join(list(found.values())[:PROBLEMS_SHOWN])
 
 
-def reply_errors(document, call):
+def schema_of(document, call):
+    """The schema of the reply by its status and content type."""
     content = document.response(call["method"], call["status"])["content"]
-    return document.errors(content["application/json"]["schema"], call["reply"], strict=True)
+    return content[call["content_type"].partition(";")[0]]["schema"]
+
+
+def reply_errors(document, call):
+    return document.errors(schema_of(document, call), call["reply"], strict=True)
 
 
 @each_method
@@ -46,9 +51,11 @@ def test_replies(document, recording, method):
     assert not trouble, trouble
 
 
-@each_method
-def test_content_types(recording, method):
-    assert all(call["content_type"].startswith("application/json") for call in recording[method])
+def test_problem_json_is_for_http_statuses_only(recording):
+    """One of Slack's clients cannot read any other type than application/json."""
+    for calls in recording.values():
+        for call in calls:
+            assert call["content_type"].startswith("application/json") or call["status"] >= 400
 
 
 @each_method
@@ -63,7 +70,7 @@ def test_errors_are_listed(document, recording, method):
 
 
 # Members that come only with time or with another deployment.
-RARE = {("ChannelsEventsOk", "truncated")}
+RARE = {("ChannelsEventsOk", "truncated"), ("AuthTestOk", "app_id")}
 
 
 def test_every_documented_member_was_seen(document, recording):
