@@ -3,14 +3,16 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "base/wait.h"
 #include "kafka_conf.h"
 #include "kafka_topics.h"
 
@@ -49,8 +51,8 @@ static int report_result(rd_kafka_resp_err_t error)
 {
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
         return 0;
-    log_write(LOG_WARN, "events", "not delivered to Kafka: %s", rd_kafka_err2str(error));
     if (error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE) {
+        log_write(LOG_WARN, "events", "too large for Kafka, left out");
         metric_add(METRIC_EVENTS_POISON, 1);
         return 0;
     }
@@ -104,12 +106,27 @@ static void client_close(struct kafka_producer *producer)
     rd_kafka_destroy(client);
 }
 
-// Serves reports for at least `duration_ms`, or until the producer is stopped.
+static bool client_is_broken(const struct kafka_producer *producer)
+{
+    char reason[256];
+    rd_kafka_resp_err_t error = rd_kafka_fatal_error(producer->client, reason, sizeof reason);
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+        return false;
+    log_write(LOG_ERROR, "events", "Kafka producer made anew: %s", reason);
+    return true;
+}
+
+// Serves reports for some time, or until the producer is stopped, and puts a new client in the place of a broken one.
 static void client_serve(struct kafka_producer *producer, int64_t duration_ms)
 {
     int64_t until_ms = clock_monotonic_ms() + duration_ms;
     while (!producer->stopped && clock_monotonic_ms() < until_ms)
         (void)rd_kafka_poll(producer->client, POLL_MS);
+    if (!client_is_broken(producer))
+        return;
+    client_close(producer);
+    while (client_open(producer) < 0)
+        (void)usleep(RETRY_MS * 1000);
 }
 
 static void on_warmup(struct delivery *delivery, int r)
@@ -162,28 +179,12 @@ static void producer_prepare(struct kafka_producer *producer)
     producer->ready = !producer->stopped;
 }
 
-static bool client_is_broken(const struct kafka_producer *producer)
-{
-    char reason[256];
-    rd_kafka_resp_err_t error = rd_kafka_fatal_error(producer->client, reason, sizeof reason);
-    if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
-        return false;
-    log_write(LOG_ERROR, "events", "Kafka producer made anew: %s", reason);
-    return true;
-}
-
 static void *producer_run(void *arg)
 {
     struct kafka_producer *producer = arg;
     producer_prepare(producer);
-    while (!producer->stopped) {
+    while (!producer->stopped)
         client_serve(producer, POLL_MS);
-        if (!client_is_broken(producer))
-            continue;
-        client_close(producer);
-        while (client_open(producer) < 0 && !producer->stopped)
-            (void)nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * 1000000L}, NULL);
-    }
     client_close(producer);
     return NULL;
 }
@@ -236,18 +237,12 @@ bool kafka_producer_is_ready(const struct kafka_producer *producer)
     return producer->ready;
 }
 
-static struct timespec time_in(int64_t delay_ms)
-{
-    int64_t at_us = clock_wall_us() + delay_ms * 1000;
-    return (struct timespec){.tv_sec = at_us / 1000000, .tv_nsec = at_us % 1000000 * 1000};
-}
-
 bool kafka_producer_wait_topics(struct kafka_producer *producer, int64_t timeout_ms)
 {
-    struct timespec until = time_in(timeout_ms);
+    int64_t until_ms = clock_monotonic_ms() + timeout_ms;
     pthread_mutex_lock(&producer->lock);
     while (!producer->has_topics)
-        if (pthread_cond_timedwait(&producer->changed, &producer->lock, &until) != 0)
+        if (!wait_until(&producer->changed, &producer->lock, until_ms))
             break;
     bool has_topics = producer->has_topics;
     pthread_mutex_unlock(&producer->lock);
@@ -331,10 +326,10 @@ int kafka_producer_bury(struct kafka_producer *producer, const rd_kafka_message_
         free(burial);
         return r;
     }
-    struct timespec until = time_in(BURY_MS);
+    int64_t until_ms = clock_monotonic_ms() + BURY_MS;
     pthread_mutex_lock(&producer->lock);
     while (burial->r > 0)
-        if (pthread_cond_timedwait(&producer->changed, &producer->lock, &until) != 0)
+        if (!wait_until(&producer->changed, &producer->lock, until_ms))
             break;
     r = burial->r > 0 ? -ERROR_UNAVAILABLE : burial->r;
     burial_release(burial);

@@ -4,11 +4,12 @@
 #include <assert.h>
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/wait.h"
 #include "log_internal.h"
 
 // What one outbox row tells of, until all of it is committed.
@@ -49,28 +50,6 @@ struct log_local {
 static struct log_local *local_of(struct log *log)
 {
     return (struct log_local *)log;
-}
-
-static void condition_init(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
-static struct timespec time_in(int64_t delay_ms)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    time.tv_sec += delay_ms / 1000;
-    time.tv_nsec += (delay_ms % 1000) * 1000000;
-    if (time.tv_nsec >= 1000000000) {
-        time.tv_nsec -= 1000000000;
-        time.tv_sec++;
-    }
-    return time;
 }
 
 static struct queue *queue_of(struct log_local *local, const char *channel_id)
@@ -136,9 +115,9 @@ static int local_append(struct log *log, const char *outbox_id, struct event *co
 // Waits for something to read. Under the lock.
 static bool queue_wait(struct log_local *local, struct queue *queue, int64_t timeout_ms)
 {
-    struct timespec until = time_in(timeout_ms);
+    int64_t until_ms = clock_monotonic_ms() + timeout_ms;
     while (queue->count == 0 && !local->stopped)
-        if (pthread_cond_timedwait(&queue->filled, &local->lock, &until) != 0)
+        if (!wait_until(&queue->filled, &local->lock, until_ms))
             break;
     return queue->count > 0 && !local->stopped;
 }
@@ -202,9 +181,9 @@ static void local_commit(struct log *log, int worker)
 static void local_stop(struct log *log, int64_t flush_ms)
 {
     struct log_local *local = local_of(log);
-    struct timespec until = time_in(flush_ms);
+    int64_t until_ms = clock_monotonic_ms() + flush_ms;
     pthread_mutex_lock(&local->lock);
-    while (local->held > 0 && pthread_cond_timedwait(&local->drained, &local->lock, &until) == 0)
+    while (local->held > 0 && wait_until(&local->drained, &local->lock, until_ms))
         ;
     local->stopped = true;
     for (size_t i = 0; i < local->queue_count; i++)
@@ -255,10 +234,10 @@ int log_local_new(const struct log_options *options, log_done_fn *fn, void *arg,
     local->held_max = (size_t)options->queue_max;
     local->queue_count = count;
     pthread_mutex_init(&local->lock, NULL);
-    condition_init(&local->drained);
+    pthread_cond_init(&local->drained, NULL);
     list_init(&local->rows);
     for (size_t i = 0; i < count; i++)
-        condition_init(&local->queues[i].filled);
+        pthread_cond_init(&local->queues[i].filled, NULL);
     *ret_log = &local->log;
     return 0;
 }

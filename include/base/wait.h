@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting on a condition with a deadline by the monotonic clock.
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+// Waits, with `lock` held, until `condition` is signalled or clock_monotonic_ms() reaches `until_ms`. False when the
+// time is up.
+static inline bool wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t until_ms)
+{
+    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+    return pthread_cond_clockwait(condition, lock, CLOCK_MONOTONIC, &until) == 0;
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kafka_consumer.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+#include "kafka_conf.h"
+
+enum { CLOSE_MS = 3000, TRIES = 3 };
+
+struct kafka_consumer {
+    struct kafka_producer *producer; // not owned
+    rd_kafka_t *client;
+    rd_kafka_queue_t *queue; // of the client: to wake a reader
+    char *topic;
+    int64_t *next; // by partition: the offset after the last record read and not yet stored, 0 when none
+    int partitions;
+    bool subscribed;
+    atomic_bool stopped;
+};
+
+// With librdkafka 2.0.2 the assignor must be `range` (the cooperative one loses partitions), and the queue must be
+// larger than what is ever in it (over its bound fetching pauses for a second).
+static const struct kafka_setting consumer_settings[] = {
+    {"enable.auto.offset.store", "false"},
+    {"enable.auto.commit", "true"},
+    {"auto.commit.interval.ms", "1000"},
+    {"auto.offset.reset", "earliest"},
+    {"partition.assignment.strategy", "range"},
+    {"session.timeout.ms", "6000"},
+    {"heartbeat.interval.ms", "1500"},
+    {"fetch.wait.max.ms", "50"},
+    {"fetch.error.backoff.ms", "50"},
+    {"queued.max.messages.kbytes", "32768"},
+    {"allow.auto.create.topics", "false"},
+    {0},
+};
+
+static rd_kafka_t *client_open(const char *brokers, const char *group)
+{
+    rd_kafka_conf_t *conf = kafka_conf_new(brokers, consumer_settings);
+    char reason[256];
+    if (!conf)
+        return NULL;
+    if (rd_kafka_conf_set(conf, "group.id", group, reason, sizeof reason) != RD_KAFKA_CONF_OK) {
+        log_write(LOG_ERROR, "events", "Kafka setting refused: %s", reason);
+        rd_kafka_conf_destroy(conf);
+        return NULL;
+    }
+    return kafka_client_new(RD_KAFKA_CONSUMER, conf);
+}
+
+int kafka_consumer_new(const char *brokers, const char *topic, const char *group,
+                       struct kafka_producer *producer, struct kafka_consumer **ret_consumer)
+{
+    rd_kafka_t *client = client_open(brokers, group);
+    if (!client)
+        return -ERROR_INTERNAL;
+    struct kafka_consumer *consumer = memory_must_new(sizeof *consumer);
+    (void)rd_kafka_poll_set_consumer(client);
+    consumer->producer = producer;
+    consumer->client = client;
+    consumer->queue = rd_kafka_queue_get_consumer(client);
+    consumer->topic = strdup(topic);
+    *ret_consumer = consumer;
+    return 0;
+}
+
+// rd_kafka_consumer_close() may wait for ever for a partition that was lost: this one does not.
+static void client_close(rd_kafka_t *client, rd_kafka_queue_t *queue)
+{
+    int64_t until_ms = clock_monotonic_ms() + CLOSE_MS;
+    rd_kafka_error_destroy(rd_kafka_consumer_close_queue(client, queue));
+    while (!rd_kafka_consumer_closed(client) && clock_monotonic_ms() < until_ms)
+        rd_kafka_event_destroy(rd_kafka_queue_poll(queue, 100));
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+}
+
+void kafka_consumer_free(struct kafka_consumer *consumer)
+{
+    if (!consumer)
+        return;
+    client_close(consumer->client, consumer->queue);
+    free(consumer->topic);
+    free(consumer->next);
+    free(consumer);
+}
+
+static bool consumer_subscribe(struct kafka_consumer *consumer, int64_t timeout_ms)
+{
+    if (consumer->subscribed)
+        return true;
+    // Asked for a topic that is not there, the client would not look again for a long time.
+    if (!kafka_producer_wait_topics(consumer->producer, timeout_ms))
+        return false;
+    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+    (void)rd_kafka_topic_partition_list_add(topics, consumer->topic, RD_KAFKA_PARTITION_UA);
+    consumer->subscribed = rd_kafka_subscribe(consumer->client, topics) == RD_KAFKA_RESP_ERR_NO_ERROR;
+    rd_kafka_topic_partition_list_destroy(topics);
+    return consumer->subscribed;
+}
+
+static void record_read(struct kafka_consumer *consumer, const rd_kafka_message_t *record)
+{
+    int partition = record->partition;
+    if (partition >= consumer->partitions) {
+        consumer->next = memory_must_resize(consumer->next, (size_t)partition + 1, sizeof *consumer->next);
+        for (int i = consumer->partitions; i <= partition; i++)
+            consumer->next[i] = 0;
+        consumer->partitions = partition + 1;
+    }
+    consumer->next[partition] = record->offset + 1;
+}
+
+// Puts a record aside that nobody will ever understand. Where even that fails it is passed over: it must not hold up
+// all that comes after it, and what it told of is found by comparing heads.
+static void record_bury(struct kafka_consumer *consumer, const rd_kafka_message_t *record, int error)
+{
+    metric_add(METRIC_EVENTS_POISON, 1);
+    int r = -ERROR_UNAVAILABLE;
+    for (int i = 0; i < TRIES && r < 0 && !consumer->stopped; i++)
+        r = kafka_producer_bury(consumer->producer, record, error_code(error));
+    log_write(LOG_ERROR, "events", "record %d/%lld is no event: %s", (int)record->partition,
+              (long long)record->offset, r < 0 ? "passed over" : "put among the dead letters");
+}
+
+// The event of a record; NULL when it holds none.
+static struct event *record_event(struct kafka_consumer *consumer, const rd_kafka_message_t *record)
+{
+    struct event *event = NULL;
+    if (record->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        metric_add(METRIC_KAFKA_ERRORS, 1);
+        log_write(LOG_WARN, "events", "reading from Kafka: %s", rd_kafka_message_errstr(record));
+        return NULL;
+    }
+    record_read(consumer, record);
+    if (!record->payload)
+        return NULL;
+    int r = -ERROR_MEMORY;
+    for (int i = 0; i < TRIES && r < 0; i++)
+        r = event_decode(record->payload, record->len, &event);
+    if (r < 0)
+        record_bury(consumer, record, r);
+    return event;
+}
+
+int kafka_consumer_read(struct kafka_consumer *consumer, struct event **ret_events, int max, int64_t timeout_ms)
+{
+    int count = 0;
+    if (consumer->stopped || !consumer_subscribe(consumer, timeout_ms))
+        return 0;
+    // Waits for one, then takes what came with it: a wait for many would wait out its whole time.
+    rd_kafka_message_t *record = rd_kafka_consumer_poll(consumer->client, (int)timeout_ms);
+    while (record) {
+        struct event *event = record_event(consumer, record);
+        rd_kafka_message_destroy(record);
+        if (event)
+            ret_events[count++] = event;
+        if (count == max || consumer->stopped)
+            break;
+        record = rd_kafka_consumer_poll(consumer->client, 0);
+    }
+    if (count == 0)
+        kafka_consumer_commit(consumer);
+    return count;
+}
+
+// Stored offsets are committed by the client's own thread, each second and when partitions go to somebody else. Storing
+// those of partitions that went meanwhile fails, as it should.
+void kafka_consumer_commit(struct kafka_consumer *consumer)
+{
+    rd_kafka_topic_partition_list_t *offsets = NULL;
+    for (int i = 0; i < consumer->partitions; i++) {
+        if (consumer->next[i] == 0)
+            continue;
+        if (!offsets)
+            offsets = rd_kafka_topic_partition_list_new(consumer->partitions);
+        rd_kafka_topic_partition_list_add(offsets, consumer->topic, i)->offset = consumer->next[i];
+        consumer->next[i] = 0;
+    }
+    if (!offsets)
+        return;
+    (void)rd_kafka_offsets_store(consumer->client, offsets);
+    rd_kafka_topic_partition_list_destroy(offsets);
+}
+
+void kafka_consumer_stop(struct kafka_consumer *consumer)
+{
+    consumer->stopped = true;
+    rd_kafka_queue_yield(consumer->queue);
+}

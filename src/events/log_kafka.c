@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log in Kafka: one producer for all threads, one consumer for each worker. A row is answered when Kafka has all of
+// its events; what workers read and do not commit is read again, by them or by another member of the group.
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/wait.h"
+#include "kafka_consumer.h"
+#include "kafka_producer.h"
+#include "log_internal.h"
+
+enum { EVENT_BYTES_MAX = 64 << 20, HEADER_ROOM = 1024 };
+
+struct log_kafka {
+    struct log log; // first
+    char *topic;
+    char *dead_topic;
+    char *brokers;
+    struct kafka_producer *producer;
+    size_t held_max;
+    atomic_size_t held; // events appended and not yet reported
+    pthread_mutex_t lock;
+    pthread_cond_t drained;
+    int consumer_count;
+    struct kafka_consumer *consumers[];
+};
+
+// What one outbox row tells of, until Kafka has it.
+struct row {
+    struct delivery delivery; // first; the same for all of its events
+    struct log_kafka *kafka;
+    atomic_size_t left; // events not yet reported, and one while it is being appended
+    atomic_bool failed;
+    char id[OUTBOX_ID_SIZE];
+};
+
+static struct log_kafka *kafka_of(struct log *log)
+{
+    return (struct log_kafka *)log;
+}
+
+// Gives `count` events back; whoever waits for none to be left is told.
+static void kafka_release(struct log_kafka *kafka, size_t count)
+{
+    if (atomic_fetch_sub(&kafka->held, count) != count)
+        return;
+    pthread_mutex_lock(&kafka->lock);
+    pthread_cond_broadcast(&kafka->drained);
+    pthread_mutex_unlock(&kafka->lock);
+}
+
+static void row_release(struct row *row, size_t count)
+{
+    if (atomic_fetch_sub(&row->left, count) != count)
+        return;
+    struct log *log = &row->kafka->log;
+    log->done(log->arg, row->id, row->failed ? -ERROR_UNAVAILABLE : 0);
+    free(row);
+}
+
+static void on_delivered(struct delivery *delivery, int r)
+{
+    struct row *row = (struct row *)delivery;
+    struct log_kafka *kafka = row->kafka;
+    if (r < 0)
+        row->failed = true;
+    row_release(row, 1);
+    kafka_release(kafka, 1);
+}
+
+static int event_send(struct log_kafka *kafka, const struct event *event, struct row *row)
+{
+    struct buffer value;
+    buffer_init(&value, EVENT_BYTES_MAX);
+    (void)buffer_reserve(&value, event->frame_length + HEADER_ROOM);
+    event_encode(event, &value);
+    int r = -ERROR_MEMORY;
+    if (!buffer_failed(&value))
+        r = kafka_producer_send(kafka->producer, event->channel_id, value.data, value.length,
+                                &row->delivery);
+    if (r < 0)
+        buffer_done(&value);
+    return r;
+}
+
+static struct row *row_new(struct log_kafka *kafka, const char *outbox_id, size_t count)
+{
+    struct row *row = memory_must_new(sizeof *row);
+    assert(count > 0 && strlen(outbox_id) < OUTBOX_ID_SIZE);
+    row->delivery.done = on_delivered;
+    row->kafka = kafka;
+    row->left = count + 1;
+    memcpy(row->id, outbox_id, strlen(outbox_id));
+    return row;
+}
+
+static int kafka_append(struct log *log, const char *outbox_id, struct event *const *events, size_t count)
+{
+    struct log_kafka *kafka = kafka_of(log);
+    if (atomic_fetch_add(&kafka->held, count) + count > kafka->held_max) {
+        kafka_release(kafka, count);
+        return -ERROR_BUSY;
+    }
+    struct row *row = row_new(kafka, outbox_id, count);
+    size_t sent = 0;
+    while (sent < count && event_send(kafka, events[sent], row) == 0)
+        sent++;
+    if (sent == 0) {
+        free(row);
+        kafka_release(kafka, count);
+        return -ERROR_BUSY;
+    }
+    // What was sent cannot be called back: the row stays and all of it is sent again later.
+    if (sent < count)
+        row->failed = true;
+    row_release(row, count - sent + 1);
+    if (sent < count)
+        kafka_release(kafka, count - sent);
+    return 0;
+}
+
+static int kafka_read(struct log *log, int worker, struct event **ret_events, int max, int64_t timeout_ms)
+{
+    return kafka_consumer_read(kafka_of(log)->consumers[worker], ret_events, max, timeout_ms);
+}
+
+static void kafka_commit(struct log *log, int worker)
+{
+    kafka_consumer_commit(kafka_of(log)->consumers[worker]);
+}
+
+static void kafka_stop(struct log *log, int64_t flush_ms)
+{
+    struct log_kafka *kafka = kafka_of(log);
+    int64_t until_ms = clock_monotonic_ms() + flush_ms;
+    pthread_mutex_lock(&kafka->lock);
+    while (kafka->held > 0 && wait_until(&kafka->drained, &kafka->lock, until_ms))
+        ;
+    pthread_mutex_unlock(&kafka->lock);
+    for (int i = 0; i < kafka->consumer_count; i++)
+        kafka_consumer_stop(kafka->consumers[i]);
+}
+
+static void kafka_free(struct log *log)
+{
+    struct log_kafka *kafka = kafka_of(log);
+    for (int i = 0; i < kafka->consumer_count; i++)
+        kafka_consumer_free(kafka->consumers[i]);
+    if (kafka->producer)
+        kafka_producer_stop(kafka->producer);
+    kafka_producer_free(kafka->producer);
+    pthread_cond_destroy(&kafka->drained);
+    pthread_mutex_destroy(&kafka->lock);
+    free(kafka->brokers);
+    free(kafka->topic);
+    free(kafka->dead_topic);
+    free(kafka);
+}
+
+static bool kafka_is_ready(const struct log *log)
+{
+    return kafka_producer_is_ready(((const struct log_kafka *)log)->producer);
+}
+
+static const struct log_backend kafka_backend = {
+    .stop = kafka_stop,
+    .free = kafka_free,
+    .is_ready = kafka_is_ready,
+    .append = kafka_append,
+    .read = kafka_read,
+    .commit = kafka_commit,
+};
+
+static int kafka_open(struct log_kafka *kafka, const struct log_options *options)
+{
+    struct kafka_producer_options producer = {kafka->brokers, kafka->topic, kafka->dead_topic};
+    int r = kafka_producer_new(&producer, &kafka->producer);
+    for (; r >= 0 && kafka->consumer_count < options->workers; kafka->consumer_count++) {
+        r = kafka_consumer_new(options->brokers, options->topic, options->group, kafka->producer,
+                               &kafka->consumers[kafka->consumer_count]);
+        if (r < 0)
+            break;
+    }
+    return r;
+}
+
+int log_kafka_new(const struct log_options *options, log_done_fn *fn, void *arg, struct log **ret_log)
+{
+    size_t workers = (size_t)options->workers;
+    struct log_kafka *kafka = memory_must_new(sizeof *kafka + workers * sizeof kafka->consumers[0]);
+    kafka->log = (struct log){.backend = &kafka_backend, .done = fn, .arg = arg};
+    kafka->held_max = (size_t)options->queue_max;
+    pthread_mutex_init(&kafka->lock, NULL);
+    pthread_cond_init(&kafka->drained, NULL);
+    kafka->brokers = strdup(options->brokers);
+    kafka->topic = strdup(options->topic);
+    int r = asprintf(&kafka->dead_topic, "%s.dead", options->topic) < 0 ? -ERROR_MEMORY : 0;
+    if (r == 0)
+        r = kafka_open(kafka, options);
+    if (r < 0) {
+        kafka_free(&kafka->log);
+        return r;
+    }
+    *ret_log = &kafka->log;
+    return 0;
+}
