@@ -391,6 +391,8 @@ class Unread(RuleBasedStateMachine):
 
     @rule()
     def quiet_moment(self):
+        """Sockets may have to wait for Redis; counts may not, and are looked at in sync() also while it is dead."""
+        self.services.start_redis()
         for user in range(USERS):
             self.sync(user, user % 2)
         for device in self.devices.values():
