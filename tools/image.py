@@ -88,7 +88,7 @@ class Container:
 
     def run(self, *command):
         """Runs a command in it; returns its exit status and what it printed."""
-        done = subprocess.run([*self._run, *command], check=False, text=True, timeout=60,
+        done = subprocess.run([*self._run, "timeout", "60", *command], check=False, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.returncode, done.stdout.strip()
 
@@ -150,16 +150,19 @@ def check_container(container, probe):
     }
     with open(probe.log, "wb") as log:
         server = container.serve(log)
+        program = None
         try:
             wait_until(lambda: probe.ready() or server.poll() is not None, 30,
                        f"the container does not answer, see {probe.log}")
-            results["it answers /readyz"] = server.poll() is None and probe.ready()
-            results["its health check passes"] = container.run("tidings", "check")[0] == 0
             program = program_below(server.pid)
-            if program:
-                os.kill(program, signal.SIGTERM)
-            results["it ends in order"] = program is not None and server.wait(30) == 0
+            if program is None:
+                raise Failure(f"the container ended:\n{probe.log_tail()}")
+            results["it answers /readyz"] = probe.ready()
+            results["its health check passes"] = container.run("tidings", "check")[0] == 0
+            os.kill(program, signal.SIGTERM)
+            results["it ends in order"] = server.wait(30) == 0
         finally:
-            server.kill()
-            server.wait()
+            if server.poll() is None:
+                os.kill(program or server.pid, signal.SIGKILL)  # buildah ends with its program
+                server.wait()
     return results

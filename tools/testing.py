@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tools import image, lint
 from tools.project import BUILD, ROOT, RUN, Failure, build, call
-from tools.services import sanitizer_prefix
+from tools.services import ServiceError, sanitizer_prefix
 
 REPORTS = BUILD / "reports"
 VENV = BUILD / "venv"
@@ -142,7 +142,7 @@ def run_group(name):
     print(f"\n=== {name}", flush=True)
     try:
         return GROUPS[name]()
-    except Failure as failure:
+    except (Failure, ServiceError) as failure:
         print(f"dev: {failure}", file=sys.stderr, flush=True)
         return Result(failed=1)
 
