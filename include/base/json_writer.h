@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes JSON straight into a buffer: no tree, commas put by itself. Errors are the buffer's (buffer_failed).
 // Strings are written as UTF-8 with only what JSON demands escaped; they must be valid UTF-8 already.
+// No name here may be one of jansson's (json_string, json_null …): the linker would let jansson call ours.
 #pragma once
 
 #include "base/buffer.h"
@@ -21,11 +22,11 @@ void json_close_array(struct json_writer *w);
 // The key of the next value. Keys are literals of the program: written without escaping.
 void json_key(struct json_writer *w, const char *key);
 
-void json_string(struct json_writer *w, const char *text);
+void json_text(struct json_writer *w, const char *text);
 void json_string_n(struct json_writer *w, const char *text, size_t length);
 void json_int(struct json_writer *w, int64_t number);
 void json_bool(struct json_writer *w, bool value);
-void json_null(struct json_writer *w);
+void json_none(struct json_writer *w);
 // A Slack-style ts ("1717200000.123456") of `ts_us` microseconds.
 void json_ts(struct json_writer *w, int64_t ts_us);
 // Text that is JSON already, as it stands.

@@ -147,7 +147,7 @@ void json_string_n(struct json_writer *w, const char *text, size_t length)
     w->out->length++;
 }
 
-void json_string(struct json_writer *w, const char *text)
+void json_text(struct json_writer *w, const char *text)
 {
     json_string_n(w, text, strlen(text));
 }
@@ -163,7 +163,7 @@ void json_bool(struct json_writer *w, bool value)
     json_plain(w, value ? "true" : "false", value ? 4 : 5);
 }
 
-void json_null(struct json_writer *w)
+void json_none(struct json_writer *w)
 {
     json_plain(w, "null", 4);
 }
@@ -185,7 +185,7 @@ void json_raw(struct json_writer *w, const char *json, size_t length)
 void json_key_string(struct json_writer *w, const char *key, const char *text)
 {
     json_key(w, key);
-    json_string(w, text);
+    json_text(w, text);
 }
 
 void json_key_int(struct json_writer *w, const char *key, int64_t number)

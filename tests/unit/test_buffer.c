@@ -121,7 +121,7 @@ static void json_puts_commas_by_itself(void **state)
     json_key(&w, "list");
     json_open_array(&w);
     json_int(&w, -1);
-    json_null(&w);
+    json_none(&w);
     json_open_object(&w);
     json_close_object(&w);
     json_raw(&w, "[2]", 3);
@@ -140,7 +140,7 @@ static void json_escapes_what_json_demands_and_no_more(void **state)
     CLEANUP(buffer_done) struct buffer b;
     buffer_init(&b, 1000);
     struct json_writer w = json_writer_to(&b);
-    json_string(&w, "a\"b\\c\n\r\t\b\f\x01\x1f/\x7f é 😀 </script>");
+    json_text(&w, "a\"b\\c\n\r\t\b\f\x01\x1f/\x7f é 😀 </script>");
     assert_holds(&b, "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0001\\u001f/\x7f é 😀 </script>\"");
 }
 
@@ -187,13 +187,13 @@ static void json_that_does_not_fit_fails_as_a_whole(void **state)
     buffer_init(&b, 7);
     struct json_writer w = json_writer_to(&b);
     json_open_array(&w);
-    json_string(&w, "abc");
+    json_text(&w, "abc");
     json_close_array(&w);
     assert_holds(&b, "[\"abc\"]");
     buffer_clear(&b);
     w = json_writer_to(&b);
     json_open_array(&w);
-    json_string(&w, "abcd\n");
+    json_text(&w, "abcd\n");
     json_close_array(&w);
     assert_true(buffer_failed(&b));
 }
