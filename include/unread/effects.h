@@ -9,3 +9,6 @@
 // Adds the commands for `count` events of one channel, in seq order as far as they came in order. Consecutive posts are
 // merged into one call. Worker threads.
 void effects_add(struct pipeline *pipeline, struct event *const *events, size_t count);
+
+// Adds the commands that make unknown whatever effects_add() would have changed: for when Redis does not take that.
+void effects_forget(struct pipeline *pipeline, struct event *const *events, size_t count);

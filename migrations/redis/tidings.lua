@@ -1,0 +1,156 @@
+#!lua name=tidings_v1
+-- SPDX-License-Identifier: Apache-2.0
+-- All that ever writes heads and cursors. Every function is a merge: called twice, late or out of order it changes
+-- nothing that is newer. Numbers are compared as doubles (all are below 2^53) and kept as the text they came as.
+--
+-- channel-latest:{C}  hash: seq ord updated latest user preview, deleted ("ord:user ord:user …", at most 256) and
+--                     deleted_floor, the highest ord that is deleted and no longer in the list.
+-- read_cursor:{U}     hash: channel → "epoch ts seq ord own posts member_seq active". `active` is 1 or 0; one that
+--                     begins with ? says that nobody read the whole from Postgres yet: the rest are lower bounds, left
+--                     by events, that hold for what is installed later.
+-- No key, no field, or a ? means unknown, never zero: readers ask Postgres then, and install what it says.
+
+local DELETED_MAX = 256
+
+-- {user by ord}, and the ords in order, of a packed list and further pairs (from args[first] on).
+local function deleted_merge(packed, floor, args, first)
+    local users, ords = {}, {}
+    local function add(ord, user)
+        if not users[ord] and ord > floor then
+            users[ord] = user
+            ords[#ords + 1] = ord
+        end
+    end
+    for ord, user in string.gmatch(packed, '(%d+):(%S*)') do
+        add(tonumber(ord), user)
+    end
+    for i = first, #args - 1, 2 do
+        add(tonumber(args[i]), args[i + 1])
+    end
+    table.sort(ords)
+    return users, ords
+end
+
+-- Writes the list with the pairs of args[first…] added; the lowest go when it is full, and raise the floor.
+local function deleted_add(key, packed, floor, args, first)
+    local users, ords = deleted_merge(packed, tonumber(floor), args, first)
+    local words = {}
+    for i = math.max(1, #ords - DELETED_MAX + 1), #ords do
+        words[#words + 1] = string.format('%.0f:%s', ords[i], users[ords[i]])
+    end
+    if #ords > DELETED_MAX then
+        floor = string.format('%.0f', ords[#ords - DELETED_MAX])
+    end
+    redis.call('HSET', key, 'deleted', table.concat(words, ' '), 'deleted_floor', floor)
+end
+
+-- KEYS channel-latest:{C}; first_seq last_seq ord updated latest user preview [deleted_ord deleted_user]…
+-- The events first_seq … last_seq, which end with this head. 1: applied; 0: nothing to do; -1: events before them are
+-- missing, so the key is dropped.
+local function channel_apply(keys, args)
+    local key = keys[1]
+    local seq = redis.call('HGET', key, 'seq')
+    if not seq or tonumber(seq) >= tonumber(args[2]) then
+        return 0
+    end
+    if tonumber(seq) < tonumber(args[1]) - 1 then
+        redis.call('DEL', key)
+        return -1
+    end
+    redis.call('HSET', key, 'seq', args[2], 'ord', args[3], 'updated', args[4], 'latest', args[5], 'user', args[6],
+               'preview', args[7])
+    if args[8] then
+        local known = redis.call('HMGET', key, 'deleted', 'deleted_floor')
+        deleted_add(key, known[1] or '', known[2] or '0', args, 8)
+    end
+    return 1
+end
+
+-- KEYS channel-latest:{C}; seq ord updated latest user preview deleted_floor deleted (packed)
+-- All that Postgres knew at `seq`. 1: installed; 0: a newer state is there.
+local function channel_install(keys, args)
+    local key = keys[1]
+    local seq = redis.call('HGET', key, 'seq')
+    if seq and tonumber(seq) > tonumber(args[1]) then
+        return 0
+    end
+    redis.call('DEL', key)
+    redis.call('HSET', key, 'seq', args[1], 'ord', args[2], 'updated', args[3], 'latest', args[4], 'user', args[5],
+               'preview', args[6])
+    deleted_add(key, args[8] or '', args[7], {}, 1)
+    return 1
+end
+
+-- Places in a packed member.
+local EPOCH, TS, OWN, POSTS, MEMBER_SEQ, ACTIVE = 1, 2, 5, 6, 7, 8
+
+local function member_unpack(packed)
+    local member = {}
+    for word in string.gmatch(packed, '%S+') do
+        member[#member + 1] = word
+    end
+    return member
+end
+
+local function is_above(a, b)
+    return tonumber(a) > tonumber(b)
+end
+
+-- Brings `old` up to `new`: each part by what orders it.
+local function member_merge(old, new)
+    local epoch, known_epoch = tonumber(new[EPOCH]), tonumber(old[EPOCH])
+    if epoch > known_epoch or (epoch == known_epoch and is_above(new[TS], old[TS])) then
+        for part = EPOCH, OWN do
+            old[part] = new[part]
+        end
+    end
+    if is_above(new[POSTS], old[POSTS]) then
+        old[POSTS] = new[POSTS]
+    end
+    if not is_above(old[MEMBER_SEQ], new[MEMBER_SEQ]) then
+        old[MEMBER_SEQ] = new[MEMBER_SEQ]
+        old[ACTIVE] = new[ACTIVE]
+    end
+    return old
+end
+
+-- KEYS read_cursor:{U}; C epoch ts seq ord own posts member_seq active [0]
+-- The whole state of a member, just read from Postgres: what was unknown is known after it. With the 0 it comes with an
+-- event, which may be old: it is merged into what is known; of what is unknown it is kept as a lower bound, so that
+-- whoever installs a state read before that event does not undo it. Returns the merged member.
+local function member_apply(keys, args)
+    local packed = redis.call('HGET', keys[1], args[1])
+    local member = {unpack(args, 2, 9)}
+    local known = args[10] ~= '0'
+    if packed then
+        local old = member_unpack(packed)
+        local active = string.gsub(old[ACTIVE], '^?', '')
+        known = known or active == old[ACTIVE]
+        old[ACTIVE] = active
+        member = member_merge(old, member)
+    end
+    if not known then
+        member[ACTIVE] = '?' .. member[ACTIVE]
+    end
+    packed = table.concat(member, ' ')
+    redis.call('HSET', keys[1], args[1], packed)
+    return packed
+end
+
+-- KEYS read_cursor:{U}; C posts
+-- The member posted: a lower bound of its posts, whether the rest is known or not. 1: it was news.
+local function member_posted(keys, args)
+    local packed = redis.call('HGET', keys[1], args[1]) or '0 0 0 0 0 0 0 ?'
+    local member = member_unpack(packed)
+    if not is_above(args[2], member[POSTS]) then
+        return 0
+    end
+    member[POSTS] = args[2]
+    redis.call('HSET', keys[1], args[1], table.concat(member, ' '))
+    return 1
+end
+
+redis.register_function('channel_apply', channel_apply)
+redis.register_function('channel_install', channel_install)
+redis.register_function('member_apply', member_apply)
+redis.register_function('member_posted', member_posted)

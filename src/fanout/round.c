@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "round.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "unread/effects.h"
+#include "unread/keys.h"
+
+enum { WIRE_MAX = 64 << 20 };
+
+void round_init(struct round *round)
+{
+    *round = (struct round){0};
+    buffer_init(&round->wire, WIRE_MAX);
+}
+
+void round_done(struct round *round)
+{
+    buffer_done(&round->wire);
+}
+
+static int compare_events(const void *a, const void *b)
+{
+    const struct event *left = *(struct event *const *)a;
+    const struct event *right = *(struct event *const *)b;
+    int order = strcmp(left->channel_id, right->channel_id);
+    return order != 0 ? order : (left->seq > right->seq) - (left->seq < right->seq);
+}
+
+void round_order(struct round *round, size_t count)
+{
+    round->count = count;
+    qsort(round->events, count, sizeof round->events[0], compare_events);
+}
+
+void round_clear(struct round *round)
+{
+    for (size_t i = 0; i < round->count; i++)
+        event_unref(round->events[i]);
+    round->count = 0;
+}
+
+static void publish(struct pipeline *pipeline, const char *topic, const struct buffer *wire)
+{
+    const char *texts[] = {"SPUBLISH", topic, wire->data};
+    const size_t lengths[] = {strlen("SPUBLISH"), strlen(topic), wire->length};
+    pipeline_add(pipeline, 3, texts, lengths);
+}
+
+// The topic of the one user or workspace that an event also, or only, concerns; false when there is none.
+static bool event_own_topic(const struct event *event, char *ret_topic)
+{
+    switch (event->kind) {
+    case EVENT_JOIN:
+    case EVENT_LEAVE:
+    case EVENT_MARK:
+        key_user_topic(ret_topic, event->user_id);
+        return true;
+    case EVENT_CREATED:
+        if (event->is_private)
+            key_user_topic(ret_topic, event->user_id);
+        else
+            key_workspace_topic(ret_topic, event->workspace_id);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void publish_event(struct round *round, struct pipeline *pipeline, const struct event *event)
+{
+    char topic[KEY_SIZE];
+    buffer_clear(&round->wire);
+    event_encode(event, &round->wire);
+    if (buffer_failed(&round->wire)) {
+        log_write(LOG_ERROR, "fanout", "no memory to publish an event of %s", event->channel_id);
+        return;
+    }
+    if (event->seq > 0) {
+        key_channel_topic(topic, event->channel_id);
+        publish(pipeline, topic, &round->wire);
+    }
+    if (event_own_topic(event, topic))
+        publish(pipeline, topic, &round->wire);
+}
+
+typedef void channel_fn(struct pipeline *pipeline, struct event *const *events, size_t count);
+
+// Calls `fn` with the events of each channel.
+static void round_each_channel(const struct round *round, struct pipeline *pipeline, channel_fn *fn)
+{
+    size_t first = 0;
+    for (size_t i = 1; i <= round->count; i++) {
+        if (i < round->count &&
+            strcmp(round->events[i]->channel_id, round->events[first]->channel_id) == 0)
+            continue;
+        fn(pipeline, round->events + first, i - first);
+        first = i;
+    }
+}
+
+void round_add(struct round *round, struct pipeline *pipeline)
+{
+    round_each_channel(round, pipeline, effects_add);
+    for (size_t i = 0; i < round->count; i++)
+        publish_event(round, pipeline, round->events[i]);
+}
+
+void round_add_forget(struct round *round, struct pipeline *pipeline)
+{
+    round_each_channel(round, pipeline, effects_forget);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one read of the log gave, on its way to Redis: effects first, then the messages for gateways, so that who is told
+// of an event and asks for counts sees it counted.
+#pragma once
+
+#include "cache/pipeline.h"
+#include "events/event.h"
+
+enum { ROUND_MAX = 512 };
+
+// Not thread safe: one per worker.
+struct round {
+    struct event *events[ROUND_MAX];
+    size_t count;
+    struct buffer wire;
+};
+
+void round_init(struct round *round);
+void round_done(struct round *round);
+
+// Sorts the `count` events that were put into `events`: by channel, and each channel's by seq.
+void round_order(struct round *round, size_t count);
+// Lets go of all events.
+void round_clear(struct round *round);
+
+// Adds all commands of the round; may be done again.
+void round_add(struct round *round, struct pipeline *pipeline);
+// Adds the commands that make unknown what the round could not change.
+void round_add_forget(struct round *round, struct pipeline *pipeline);

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unread/effects.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "unread/keys.h"
+
+// The most deletes that one call carries.
+enum { DELETES_MAX = 64, APPLY_ARGUMENTS = 11, APPLY_NUMBERS = 5 };
+
+// A run of events without a hole: one call, with the head of the last.
+struct run {
+    struct event *const *events;
+    size_t count;
+    size_t deletes;
+};
+
+static bool has_seq(const struct event *event)
+{
+    return event->seq > 0;
+}
+
+// The longest run at the start of `events`, of which there is at least one.
+static struct run run_begin(struct event *const *events, size_t count)
+{
+    struct run run = {.events = events};
+    while (run.count < count) {
+        const struct event *event = events[run.count];
+        bool follows = run.count == 0 || event->seq == events[run.count - 1]->seq + 1;
+        if (!follows || run.deletes == DELETES_MAX)
+            break;
+        run.deletes += event->deleted_ord > 0;
+        run.count++;
+    }
+    return run;
+}
+
+// Appends the pairs of a run's deletes to an argument vector. Returns the new count.
+static int run_deletes(const struct run *run, const char **texts, int count,
+                       char numbers[][KEY_NUMBER_SIZE])
+{
+    for (size_t i = 0; i < run->count; i++) {
+        const struct event *event = run->events[i];
+        if (event->deleted_ord == 0)
+            continue;
+        snprintf(*numbers, KEY_NUMBER_SIZE, "%" PRId64, event->deleted_ord);
+        texts[count++] = *numbers++;
+        texts[count++] = event->deleted_user;
+    }
+    return count;
+}
+
+static void run_add(struct pipeline *pipeline, const struct run *run)
+{
+    const struct event *first = run->events[0];
+    const struct event *last = run->events[run->count - 1];
+    const struct event_head *head = &last->head;
+    const int64_t parts[APPLY_NUMBERS] = {first->seq, last->seq, head->ord, head->updated_ts,
+                                          head->latest_ts};
+    const char *texts[APPLY_ARGUMENTS + 2 * DELETES_MAX] = {"FCALL", "channel_apply", "1"};
+    char numbers[APPLY_NUMBERS][KEY_NUMBER_SIZE], deletes[DELETES_MAX][KEY_NUMBER_SIZE];
+    char key[KEY_SIZE];
+    int count = 3;
+
+    key_channel(key, last->channel_id);
+    texts[count++] = key;
+    for (size_t i = 0; i < APPLY_NUMBERS; i++) {
+        snprintf(numbers[i], KEY_NUMBER_SIZE, "%" PRId64, parts[i]);
+        texts[count++] = numbers[i];
+    }
+    texts[count++] = head->latest_user;
+    texts[count++] = head->latest_preview;
+    count = run_deletes(run, texts, count, deletes);
+    pipeline_add(pipeline, count, texts, NULL);
+}
+
+// One call for each run; what has no seq changes no head.
+static void heads_add(struct pipeline *pipeline, struct event *const *events, size_t count)
+{
+    for (size_t i = 0; i < count;) {
+        if (!has_seq(events[i])) {
+            i++;
+            continue;
+        }
+        struct run run = run_begin(events + i, count - i);
+        run_add(pipeline, &run);
+        i += run.count;
+    }
+}
+
+static bool is_own_post(const struct event *event)
+{
+    return event->kind == EVENT_POST && event->posts > 0;
+}
+
+// Whether a later event tells of the same author's posts: they only rise, so the last one says it all.
+static bool is_told_later(const struct event *event, struct event *const *later, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_own_post(later[i]) && later[i]->posts >= event->posts &&
+            strcmp(later[i]->user_id, event->user_id) == 0)
+            return true;
+    return false;
+}
+
+static void posted_add(struct pipeline *pipeline, const struct event *event)
+{
+    char key[KEY_SIZE], posts[KEY_NUMBER_SIZE];
+    key_cursor(key, event->user_id);
+    snprintf(posts, sizeof posts, "%" PRId64, event->posts);
+    const char *texts[] = {"FCALL", "member_posted", "1", key, event->channel_id, posts};
+    pipeline_add(pipeline, 6, texts, NULL);
+}
+
+// An event may be old: it makes nothing known that is not, see member_apply.
+static void member_add(struct pipeline *pipeline, const struct event *event)
+{
+    struct member_call call;
+    const char *texts[MEMBER_CALL_ARGUMENTS + 1];
+    member_call_make(&call, event->user_id, event->channel_id, &event->member);
+    for (size_t i = 0; i < MEMBER_CALL_ARGUMENTS; i++)
+        texts[i] = call.texts[i];
+    texts[MEMBER_CALL_ARGUMENTS] = "0";
+    pipeline_add(pipeline, MEMBER_CALL_ARGUMENTS + 1, texts, NULL);
+}
+
+static bool has_member(const struct event *event)
+{
+    return event->kind == EVENT_JOIN || event->kind == EVENT_LEAVE || event->kind == EVENT_MARK;
+}
+
+static void members_add(struct pipeline *pipeline, struct event *const *events, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (has_member(events[i]))
+            member_add(pipeline, events[i]);
+        else if (is_own_post(events[i]) && !is_told_later(events[i], events + i + 1, count - i - 1))
+            posted_add(pipeline, events[i]);
+    }
+}
+
+void effects_add(struct pipeline *pipeline, struct event *const *events, size_t count)
+{
+    members_add(pipeline, events, count);
+    heads_add(pipeline, events, count);
+}
+
+void effects_forget(struct pipeline *pipeline, struct event *const *events, size_t count)
+{
+    char key[KEY_SIZE];
+    key_channel(key, events[0]->channel_id);
+    pipeline_add(pipeline, 2, (const char *[]){"DEL", key}, NULL);
+    for (size_t i = 0; i < count; i++) {
+        key_cursor(key, events[i]->user_id);
+        if (has_member(events[i]) || is_own_post(events[i]))
+            pipeline_add(pipeline, 3, (const char *[]){"HDEL", key, events[i]->channel_id}, NULL);
+    }
+}
