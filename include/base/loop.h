@@ -24,7 +24,8 @@ void loop_free(struct loop *loop); // after loop_run() returned; watches and tim
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop); // any thread
 
-// Calls `fn` on the loop's thread, in the order of posting. Any thread. `arg` must outlive the call.
+// Calls `fn` on the loop's thread, in the order of posting, also when loop_stop() comes first. Any thread. `arg` must
+// outlive the call. -ERROR_MEMORY, -ERROR_BUSY (a million calls wait already).
 NODISCARD int loop_post(struct loop *loop, loop_fn *fn, void *arg);
 
 // Watches `fd` (not owned) for `events` (level-triggered). The watch is valid until loop_watch_free().
@@ -51,3 +52,4 @@ void loop_defer(struct loop *loop, loop_fn *fn, void *arg);
 
 // The monotonic time at which this turn began.
 int64_t loop_now_ms(const struct loop *loop);
+int64_t loop_now_us(const struct loop *loop);

@@ -43,11 +43,12 @@ typedef void store_fn(void *arg, const struct store_outcome *outcome);
 // Connects in the background. The options' strings must outlive the store.
 NODISCARD int store_new(struct loop *loop, const struct store_options *options,
                         struct store **ret_store);
-// Closes all; calls still waiting are answered with -ERROR_UNAVAILABLE first.
+// Closes all, after loop_run() returned; calls still waiting are answered with -ERROR_UNAVAILABLE first.
 void store_free(struct store *store);
 
 // Runs `statement` in a transaction of its own (one Sync each). Takes over `params` (empty afterwards; may be NULL).
-// Always answers through `fn`, exactly once, on a later turn; statements given in one turn are sent in one write at its end.
+// Always answers through `fn`, exactly once, never from inside store_call(); statements given in one turn are sent at
+// its end. A statement must always come with parameters of the same types.
 void store_call(struct store *store, enum store_lane lane, const struct statement *statement,
                 struct params *params, store_fn *fn, void *arg);
 

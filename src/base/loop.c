@@ -288,6 +288,11 @@ int64_t loop_now_ms(const struct loop *loop)
     return loop->now_us / 1000;
 }
 
+int64_t loop_now_us(const struct loop *loop)
+{
+    return loop->now_us;
+}
+
 struct loop_timers *loop_timers_of(struct loop *loop)
 {
     return &loop->timers;

@@ -12,6 +12,8 @@
 #include "base/memory.h"
 #include "base/metrics.h"
 
+#include "starter_internal.h"
+
 enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1600, ANSWER_MARGIN_MS = 1000, NULLS_MAX = 2 };
 
 enum lane_state { LANE_DOWN, LANE_CONNECTING, LANE_UP };
@@ -24,7 +26,8 @@ struct lane_hook {
 struct lane {
     struct lane_options options;
     enum lane_state state;
-    PGconn *conn; // NULL while down
+    struct starter *starter; // while the connection is being started
+    PGconn *conn;            // NULL while down
     struct loop_watch *watch;
     struct loop_timer *timer;
     struct prepared prepared;
@@ -304,18 +307,27 @@ static void lane_ready(void *arg, uint32_t events)
         lane_read(lane);
 }
 
-static void lane_connect(struct lane *lane)
+static void lane_started(void *arg, PGconn *conn)
 {
-    const struct postgres_keywords *keywords = lane->options.keywords;
-    lane->state = LANE_CONNECTING;
-    lane->conn = PQconnectStartParams(keywords->keys, keywords->values, 1);
-    if (!lane->conn || PQstatus(lane->conn) == CONNECTION_BAD) {
+    struct lane *lane = arg;
+    starter_free(TAKE(lane->starter));
+    lane->conn = conn;
+    if (PQstatus(conn) == CONNECTION_BAD) {
         lane_lose(lane, "cannot connect");
         return;
     }
-    postgres_log_notices(lane->conn);
+    postgres_log_notices(conn);
     loop_timer_set(lane->timer, lane->options.settings->connect_timeout_ms);
     lane_watch_socket(lane, EPOLLOUT);
+}
+
+static void lane_connect(struct lane *lane)
+{
+    lane->state = LANE_CONNECTING;
+    int r =
+        starter_new(lane->options.loop, lane->options.keywords, lane_started, lane, &lane->starter);
+    if (r < 0)
+        lane_lose(lane, error_code(r));
 }
 
 static void lane_log_loss(const struct lane *lane, const char *why)
@@ -410,6 +422,7 @@ void lane_free(struct lane *lane)
 {
     if (!lane)
         return;
+    starter_free(lane->starter);
     lane_drop_connection(lane);
     lane_refuse_all(lane, &lane->sent, true);
     lane_refuse_all(lane, &lane->queued, false);

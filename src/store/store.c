@@ -16,6 +16,7 @@ struct store {
     struct postgres_keywords keywords;
     struct lane *lanes[STORE_LANE_MAX];
     struct loop_timer *patience;
+    int64_t flushed_us;  // the time of the turn that flushed last
     struct list refused; // to be answered at the end of a turn
     struct list spare;   // calls to be used again
 };
@@ -75,6 +76,7 @@ static void store_answer_refused(struct store *store)
 static void store_idle(void *arg)
 {
     struct store *store = arg;
+    store->flushed_us = loop_now_us(store->loop);
     for (int i = 0; i < STORE_LANE_MAX; i++)
         lane_flush(store->lanes[i]);
     store_answer_refused(store);
@@ -132,6 +134,8 @@ int store_new(struct loop *loop, const struct store_options *options, struct sto
     if (!store)
         return -ERROR_MEMORY;
     store->loop = loop;
+    store->flushed_us =
+        loop_now_us(loop); // a loop that has not run yet waits before its first turn
     store->options = *options;
     list_init(&store->refused);
     list_init(&store->spare);
@@ -177,8 +181,10 @@ void store_call(struct store *store, enum store_lane lane, const struct statemen
         lane_call(store->lanes[lane], call);
     else
         store_refuse_closed(store, call);
-    // An idle callback may run after this store's own: then the next turn sends.
-    loop_again(store->loop);
+    // What comes after this turn's flush, from another idle callback, is sent by a turn that does
+    // not wait.
+    if (store->flushed_us == loop_now_us(store->loop))
+        loop_again(store->loop);
 }
 
 bool store_is_up(const struct store *store, enum store_lane lane)
