@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <time.h>
 
-// Waits, with `lock` held, until `condition` is signalled or clock_monotonic_ms() reaches `until_ms`. False when the
-// time is up.
+// Waits, with `lock` held, until `condition` is signalled or clock_monotonic_ms() reaches
+// `until_ms`. False when the time is up.
 static inline bool wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t until_ms)
 {
     struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};

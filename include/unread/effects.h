@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one event changes in Redis, as commands for a pipeline: calls of the functions in migrations/redis/. Every one is
-// guarded there by seq, epoch or count, so repeating or delaying it changes nothing.
+// What one event changes in Redis, as commands for a pipeline: calls of the functions in
+// migrations/redis/. Every one is guarded there by seq, epoch or count, so repeating or delaying it
+// changes nothing.
 #pragma once
 
 #include "cache/pipeline.h"
 #include "events/event.h"
 
-// Adds the commands for `count` events of one channel, in seq order as far as they came in order. Consecutive posts are
-// merged into one call. Worker threads.
+// Adds the commands for `count` events of one channel, in seq order as far as they came in order.
+// Consecutive posts are merged into one call. Worker threads.
 void effects_add(struct pipeline *pipeline, struct event *const *events, size_t count);
 
-// Adds the commands that make unknown whatever effects_add() would have changed: for when Redis does not take that.
+// Adds the commands that make unknown whatever effects_add() would have changed: for when Redis
+// does not take that.
 void effects_forget(struct pipeline *pipeline, struct event *const *events, size_t count);

@@ -8,8 +8,8 @@
 #include "base/error.h"
 
 static const char *const kind_names[EVENT_KIND_MAX] = {
-    [EVENT_POST] = "post",   [EVENT_EDIT] = "edit",       [EVENT_DELETE] = "delete",
-    [EVENT_JOIN] = "join",   [EVENT_LEAVE] = "leave",     [EVENT_ARCHIVE] = "archive",
+    [EVENT_POST] = "post",       [EVENT_EDIT] = "edit",   [EVENT_DELETE] = "delete",
+    [EVENT_JOIN] = "join",       [EVENT_LEAVE] = "leave", [EVENT_ARCHIVE] = "archive",
     [EVENT_CREATED] = "created", [EVENT_MARK] = "mark",
 };
 

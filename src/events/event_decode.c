@@ -19,7 +19,8 @@ static bool text_decode(const struct field *field, const json_t *json, char *ret
         return false;
     size_t length = json_string_length(json);
     const char *text = json_string_value(json);
-    bool valid = field->type == FIELD_TEXT ? length < field->size : id_is_valid(text, field->prefixes);
+    bool valid =
+        field->type == FIELD_TEXT ? length < field->size : id_is_valid(text, field->prefixes);
     if (!valid && !(field->type == FIELD_ID_OR_EMPTY && length == 0))
         return false;
     memcpy(ret_text, text, length + 1);
@@ -72,7 +73,8 @@ static bool header_decode(const json_t *header, struct event *event)
         return false;
     if (event_kind_has_seq(event->kind) != (event->seq > 0))
         return false;
-    if (event_kind_has_head(event->kind) && !fields_decode(event_head_fields, json_object_get(header, "head"), event))
+    if (event_kind_has_head(event->kind) &&
+        !fields_decode(event_head_fields, json_object_get(header, "head"), event))
         return false;
     return !event_kind_has_member(event->kind) ||
            fields_decode(event_member_fields, json_object_get(header, "member"), event);
@@ -90,7 +92,8 @@ static int header_load(const char *data, size_t length, json_t **ret_header)
     return json_is_object(*ret_header) ? 0 : -ERROR_INVALID_ARGUMENTS;
 }
 
-// The length of the string at the start of `text`, both quotes included; 0 when it does not end or holds a control byte.
+// The length of the string at the start of `text`, both quotes included; 0 when it does not end or
+// holds a control byte.
 static size_t string_length(const char *text, size_t length)
 {
     for (size_t i = 1; i < length; i++) {
@@ -104,8 +107,8 @@ static size_t string_length(const char *text, size_t length)
     return 0;
 }
 
-// Whether the bytes are one object whose brackets and strings all close, and nothing after it: then a frame can
-// neither end early nor run on, whatever it says.
+// Whether the bytes are one object whose brackets and strings all close, and nothing after it: then
+// a frame can neither end early nor run on, whatever it says.
 static bool frame_is_object(const char *text, size_t length)
 {
     char open[FRAME_DEPTH_MAX];

@@ -2,7 +2,8 @@
 #include "base/json_writer.h"
 #include "event_fields.h"
 
-static void field_encode(struct json_writer *w, const struct field *field, const struct event *event)
+static void field_encode(struct json_writer *w, const struct field *field,
+                         const struct event *event)
 {
     const void *value = (const char *)event + field->offset;
     switch (field->type) {
@@ -23,13 +24,15 @@ static void field_encode(struct json_writer *w, const struct field *field, const
     }
 }
 
-static void fields_encode(struct json_writer *w, const struct field *fields, const struct event *event)
+static void fields_encode(struct json_writer *w, const struct field *fields,
+                          const struct event *event)
 {
     for (const struct field *field = fields; field->key; field++)
         field_encode(w, field, event);
 }
 
-static void part_encode(struct json_writer *w, const char *key, const struct field *fields, const struct event *event)
+static void part_encode(struct json_writer *w, const char *key, const struct field *fields,
+                        const struct event *event)
 {
     json_key(w, key);
     json_open_object(w);

@@ -2,13 +2,34 @@
 #include "event_fields.h"
 
 #define PLACE(member) offsetof(struct event, member)
-#define TEXT(key, member) {key, PLACE(member), FIELD_TEXT, "", sizeof((struct event *)0)->member}
-#define ID(key, member, prefixes) {key, PLACE(member), FIELD_ID, prefixes, 0}
-#define ID_OR_EMPTY(key, member, prefixes) {key, PLACE(member), FIELD_ID_OR_EMPTY, prefixes, 0}
-#define INT(key, member) {key, PLACE(member), FIELD_INT, "", 0}
-#define TS(key, member) {key, PLACE(member), FIELD_TS, "", 0}
-#define BOOL(key, member) {key, PLACE(member), FIELD_BOOL, "", 0}
-#define END {0}
+#define TEXT(key, member)                                                                          \
+    {                                                                                              \
+        key, PLACE(member), FIELD_TEXT, "", sizeof((struct event *)0)->member                      \
+    }
+#define ID(key, member, prefixes)                                                                  \
+    {                                                                                              \
+        key, PLACE(member), FIELD_ID, prefixes, 0                                                  \
+    }
+#define ID_OR_EMPTY(key, member, prefixes)                                                         \
+    {                                                                                              \
+        key, PLACE(member), FIELD_ID_OR_EMPTY, prefixes, 0                                         \
+    }
+#define INT(key, member)                                                                           \
+    {                                                                                              \
+        key, PLACE(member), FIELD_INT, "", 0                                                       \
+    }
+#define TS(key, member)                                                                            \
+    {                                                                                              \
+        key, PLACE(member), FIELD_TS, "", 0                                                        \
+    }
+#define BOOL(key, member)                                                                          \
+    {                                                                                              \
+        key, PLACE(member), FIELD_BOOL, "", 0                                                      \
+    }
+#define END                                                                                        \
+    {                                                                                              \
+        0                                                                                          \
+    }
 
 const struct field event_fields[] = {
     ID("workspace", workspace_id, "T"),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of an event's wire form as tables, which are walked to write it and to read it: both always agree.
+// The header of an event's wire form as tables, which are walked to write it and to read it: both
+// always agree.
 #pragma once
 
 #include "events/event.h"

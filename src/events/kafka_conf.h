@@ -16,8 +16,8 @@ struct kafka_setting {
     const char *value;
 };
 
-// A configuration with `settings` (ended by one without a name) and the log and error callbacks set; NULL when one is
-// refused (logged).
+// A configuration with `settings` (ended by one without a name) and the log and error callbacks
+// set; NULL when one is refused (logged).
 rd_kafka_conf_t *kafka_conf_new(const char *brokers, const struct kafka_setting *settings);
 
 // Makes a client, taking `conf` over; NULL when it is refused (logged).

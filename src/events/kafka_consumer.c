@@ -18,27 +18,22 @@ struct kafka_consumer {
     rd_kafka_t *client;
     rd_kafka_queue_t *queue; // of the client: to wake a reader
     char *topic;
-    int64_t *next; // by partition: the offset after the last record read and not yet stored, 0 when none
+    int64_t *
+        next; // by partition: the offset after the last record read and not yet stored, 0 when none
     int partitions;
     bool subscribed;
     atomic_bool stopped;
 };
 
-// With librdkafka 2.0.2 the assignor must be `range` (the cooperative one loses partitions), and the queue must be
-// larger than what is ever in it (over its bound fetching pauses for a second).
+// With librdkafka 2.0.2 the assignor must be `range` (the cooperative one loses partitions), and
+// the queue must be larger than what is ever in it (over its bound fetching pauses for a second).
 static const struct kafka_setting consumer_settings[] = {
-    {"enable.auto.offset.store", "false"},
-    {"enable.auto.commit", "true"},
-    {"auto.commit.interval.ms", "1000"},
-    {"auto.offset.reset", "earliest"},
-    {"partition.assignment.strategy", "range"},
-    {"session.timeout.ms", "6000"},
-    {"heartbeat.interval.ms", "1500"},
-    {"fetch.wait.max.ms", "50"},
-    {"fetch.error.backoff.ms", "50"},
-    {"queued.max.messages.kbytes", "32768"},
-    {"allow.auto.create.topics", "false"},
-    {0},
+    {"enable.auto.offset.store", "false"},      {"enable.auto.commit", "true"},
+    {"auto.commit.interval.ms", "1000"},        {"auto.offset.reset", "earliest"},
+    {"partition.assignment.strategy", "range"}, {"session.timeout.ms", "6000"},
+    {"heartbeat.interval.ms", "1500"},          {"fetch.wait.max.ms", "50"},
+    {"fetch.error.backoff.ms", "50"},           {"queued.max.messages.kbytes", "32768"},
+    {"allow.auto.create.topics", "false"},      {0},
 };
 
 static rd_kafka_t *client_open(const char *brokers, const char *group)
@@ -101,7 +96,8 @@ static bool consumer_subscribe(struct kafka_consumer *consumer, int64_t timeout_
         return false;
     rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
     (void)rd_kafka_topic_partition_list_add(topics, consumer->topic, RD_KAFKA_PARTITION_UA);
-    consumer->subscribed = rd_kafka_subscribe(consumer->client, topics) == RD_KAFKA_RESP_ERR_NO_ERROR;
+    consumer->subscribed =
+        rd_kafka_subscribe(consumer->client, topics) == RD_KAFKA_RESP_ERR_NO_ERROR;
     rd_kafka_topic_partition_list_destroy(topics);
     return consumer->subscribed;
 }
@@ -110,7 +106,8 @@ static void record_read(struct kafka_consumer *consumer, const rd_kafka_message_
 {
     int partition = record->partition;
     if (partition >= consumer->partitions) {
-        consumer->next = memory_must_resize(consumer->next, (size_t)partition + 1, sizeof *consumer->next);
+        consumer->next =
+            memory_must_resize(consumer->next, (size_t)partition + 1, sizeof *consumer->next);
         for (int i = consumer->partitions; i <= partition; i++)
             consumer->next[i] = 0;
         consumer->partitions = partition + 1;
@@ -118,9 +115,10 @@ static void record_read(struct kafka_consumer *consumer, const rd_kafka_message_
     consumer->next[partition] = record->offset + 1;
 }
 
-// Puts a record aside that nobody will ever understand. Where even that fails it is passed over: it must not hold up
-// all that comes after it, and what it told of is found by comparing heads.
-static void record_bury(struct kafka_consumer *consumer, const rd_kafka_message_t *record, int error)
+// Puts a record aside that nobody will ever understand. Where even that fails it is passed over: it
+// must not hold up all that comes after it, and what it told of is found by comparing heads.
+static void record_bury(struct kafka_consumer *consumer, const rd_kafka_message_t *record,
+                        int error)
 {
     metric_add(METRIC_EVENTS_POISON, 1);
     int r = -ERROR_UNAVAILABLE;
@@ -150,7 +148,8 @@ static struct event *record_event(struct kafka_consumer *consumer, const rd_kafk
     return event;
 }
 
-int kafka_consumer_read(struct kafka_consumer *consumer, struct event **ret_events, int max, int64_t timeout_ms)
+int kafka_consumer_read(struct kafka_consumer *consumer, struct event **ret_events, int max,
+                        int64_t timeout_ms)
 {
     int count = 0;
     if (consumer->stopped || !consumer_subscribe(consumer, timeout_ms))
@@ -171,8 +170,8 @@ int kafka_consumer_read(struct kafka_consumer *consumer, struct event **ret_even
     return count;
 }
 
-// Stored offsets are committed by the client's own thread, each second and when partitions go to somebody else. Storing
-// those of partitions that went meanwhile fails, as it should.
+// Stored offsets are committed by the client's own thread, each second and when partitions go to
+// somebody else. Storing those of partitions that went meanwhile fails, as it should.
 void kafka_consumer_commit(struct kafka_consumer *consumer)
 {
     rd_kafka_topic_partition_list_t *offsets = NULL;

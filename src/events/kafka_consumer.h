@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One member of the consumer group: what one worker reads. All on that worker's thread, unless told otherwise.
+// One member of the consumer group: what one worker reads. All on that worker's thread, unless told
+// otherwise.
 #pragma once
 
 #include "events/event.h"
@@ -9,12 +10,15 @@ struct kafka_consumer;
 
 // `producer` is for the dead letters. The strings are copied.
 NODISCARD int kafka_consumer_new(const char *brokers, const char *topic, const char *group,
-                                 struct kafka_producer *producer, struct kafka_consumer **ret_consumer);
-// Leaves the group, so that others need not wait for a silent member. After the worker's thread ended.
+                                 struct kafka_producer *producer,
+                                 struct kafka_consumer **ret_consumer);
+// Leaves the group, so that others need not wait for a silent member. After the worker's thread
+// ended.
 void kafka_consumer_free(struct kafka_consumer *consumer);
 
 // As log_read() and log_commit().
-int kafka_consumer_read(struct kafka_consumer *consumer, struct event **ret_events, int max, int64_t timeout_ms);
+int kafka_consumer_read(struct kafka_consumer *consumer, struct event **ret_events, int max,
+                        int64_t timeout_ms);
 void kafka_consumer_commit(struct kafka_consumer *consumer);
 
 // Makes reading answer 0 at once from now on. Any thread.

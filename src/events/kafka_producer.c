@@ -16,7 +16,13 @@
 #include "kafka_conf.h"
 #include "kafka_topics.h"
 
-enum { POLL_MS = 100, RETRY_MS = 500, METADATA_TIMEOUT_MS = 2000, PURGE_MS = 3000, BURY_MS = 10000 };
+enum {
+    POLL_MS = 100,
+    RETRY_MS = 500,
+    METADATA_TIMEOUT_MS = 2000,
+    PURGE_MS = 3000,
+    BURY_MS = 10000
+};
 
 struct kafka_producer {
     struct kafka_producer_options options;
@@ -45,8 +51,9 @@ static const struct kafka_setting producer_settings[] = {
     {0},
 };
 
-// What a report says to whoever sent the record. One that is too large for the broker counts as delivered: nobody
-// could ever send it, and readers find the hole that it leaves and fill it from Postgres.
+// What a report says to whoever sent the record. One that is too large for the broker counts as
+// delivered: nobody could ever send it, and readers find the hole that it leaves and fill it from
+// Postgres.
 static int report_result(rd_kafka_resp_err_t error)
 {
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -116,7 +123,8 @@ static bool client_is_broken(const struct kafka_producer *producer)
     return true;
 }
 
-// Serves reports for some time, or until the producer is stopped, and puts a new client in the place of a broken one.
+// Serves reports for some time, or until the producer is stopped, and puts a new client in the
+// place of a broken one.
 static void client_serve(struct kafka_producer *producer, int64_t duration_ms)
 {
     int64_t until_ms = clock_monotonic_ms() + duration_ms;
@@ -148,8 +156,8 @@ static int partitions_count(struct kafka_producer *producer)
     return count > 0 ? count : -ERROR_UNAVAILABLE;
 }
 
-// An idempotent producer's first send takes up to a second (producer id, metadata, connection): it is this one, to each
-// partition, since each may have a broker of its own.
+// An idempotent producer's first send takes up to a second (producer id, metadata, connection): it
+// is this one, to each partition, since each may have a broker of its own.
 static bool client_warm_up(struct kafka_producer *producer)
 {
     int count = partitions_count(producer);
@@ -167,8 +175,9 @@ static bool client_warm_up(struct kafka_producer *producer)
 static void producer_prepare(struct kafka_producer *producer)
 {
     int replication = KAFKA_REPLICATION_DEFAULT;
-    while (!producer->stopped && kafka_topics_create(producer->client, producer->options.topic,
-                                                     producer->options.dead_topic, &replication) < 0)
+    while (!producer->stopped &&
+           kafka_topics_create(producer->client, producer->options.topic,
+                               producer->options.dead_topic, &replication) < 0)
         client_serve(producer, RETRY_MS);
     pthread_mutex_lock(&producer->lock);
     producer->has_topics = true;
@@ -249,16 +258,17 @@ bool kafka_producer_wait_topics(struct kafka_producer *producer, int64_t timeout
     return has_topics;
 }
 
-int kafka_producer_send(struct kafka_producer *producer, const char *key, char *value, size_t length,
-                        struct delivery *delivery)
+int kafka_producer_send(struct kafka_producer *producer, const char *key, char *value,
+                        size_t length, struct delivery *delivery)
 {
     // Sent earlier, it might make a broker create the topic in a way of its own.
     if (!producer->ready)
         return -ERROR_BUSY;
     rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__QUEUE_FULL;
     pthread_rwlock_rdlock(&producer->client_lock);
-    if (producer->client && rd_kafka_produce(producer->topic, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_FREE,
-                                             value, length, key, strlen(key), delivery) == 0)
+    if (producer->client &&
+        rd_kafka_produce(producer->topic, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_FREE, value, length,
+                         key, strlen(key), delivery) == 0)
         error = RD_KAFKA_RESP_ERR_NO_ERROR;
     else if (producer->client)
         error = rd_kafka_last_error();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one producer of a log, and the thread that serves it: makes the topics, warms the producer up, hands out delivery
-// reports, and makes a new producer when librdkafka says that this one is beyond repair.
+// The one producer of a log, and the thread that serves it: makes the topics, warms the producer
+// up, hands out delivery reports, and makes a new producer when librdkafka says that this one is
+// beyond repair.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -12,8 +13,8 @@
 
 struct kafka_producer;
 
-// Whoever sends embeds one of these; `done` is called once per record, on the producer's thread, with 0 or
-// -ERROR_UNAVAILABLE.
+// Whoever sends embeds one of these; `done` is called once per record, on the producer's thread,
+// with 0 or -ERROR_UNAVAILABLE.
 struct delivery {
     void (*done)(struct delivery *delivery, int r);
 };
@@ -38,12 +39,12 @@ bool kafka_producer_is_ready(const struct kafka_producer *producer);
 // Waits until the topics are there, at most `timeout_ms`. Any thread.
 bool kafka_producer_wait_topics(struct kafka_producer *producer, int64_t timeout_ms);
 
-// Sends a record; takes `value` (heap) over when it succeeds. -ERROR_BUSY: nothing is taken now, `done` is not called.
-// Any thread; never blocks.
+// Sends a record; takes `value` (heap) over when it succeeds. -ERROR_BUSY: nothing is taken now,
+// `done` is not called. Any thread; never blocks.
 NODISCARD int kafka_producer_send(struct kafka_producer *producer, const char *key, char *value,
                                   size_t length, struct delivery *delivery);
 
-// Puts a record that was read but not understood into the dead-letter topic, and waits for that. Any thread but the
-// producer's own.
+// Puts a record that was read but not understood into the dead-letter topic, and waits for that.
+// Any thread but the producer's own.
 NODISCARD int kafka_producer_bury(struct kafka_producer *producer, const rd_kafka_message_t *record,
                                   const char *reason);

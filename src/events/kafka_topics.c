@@ -46,7 +46,9 @@ static int answers_check(rd_kafka_event_t *event, const char *topic, int *replic
 {
     rd_kafka_resp_err_t error = rd_kafka_event_error(event);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return topic_is_settled(error, topic, rd_kafka_event_error_string(event)) ? 0 : -ERROR_UNAVAILABLE;
+        return topic_is_settled(error, topic, rd_kafka_event_error_string(event))
+                   ? 0
+                   : -ERROR_UNAVAILABLE;
     size_t count;
     const rd_kafka_topic_result_t **answers =
         rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &count);
@@ -63,12 +65,15 @@ static int answers_check(rd_kafka_event_t *event, const char *topic, int *replic
     return r;
 }
 
-static int topics_request(rd_kafka_t *client, rd_kafka_NewTopic_t **topics, const char *topic, int *replication)
+static int topics_request(rd_kafka_t *client, rd_kafka_NewTopic_t **topics, const char *topic,
+                          int *replication)
 {
     char reason[256];
     rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
-    rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_CREATETOPICS);
-    (void)rd_kafka_AdminOptions_set_request_timeout(options, REQUEST_TIMEOUT_MS, reason, sizeof reason);
+    rd_kafka_AdminOptions_t *options =
+        rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_CREATETOPICS);
+    (void)rd_kafka_AdminOptions_set_request_timeout(options, REQUEST_TIMEOUT_MS, reason,
+                                                    sizeof reason);
     rd_kafka_CreateTopics(client, topics, TOPICS, options, queue);
     rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 2 * REQUEST_TIMEOUT_MS);
     int r = event ? answers_check(event, topic, replication) : -ERROR_UNAVAILABLE;
@@ -78,7 +83,8 @@ static int topics_request(rd_kafka_t *client, rd_kafka_NewTopic_t **topics, cons
     return r;
 }
 
-int kafka_topics_create(rd_kafka_t *client, const char *topic, const char *dead_topic, int *replication)
+int kafka_topics_create(rd_kafka_t *client, const char *topic, const char *dead_topic,
+                        int *replication)
 {
     rd_kafka_NewTopic_t *topics[TOPICS] = {
         topic_wish(topic, PARTITIONS, *replication),

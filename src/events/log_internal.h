@@ -9,8 +9,10 @@ struct log_backend {
     void (*stop)(struct log *log, int64_t flush_ms);
     void (*free)(struct log *log);
     bool (*is_ready)(const struct log *log);
-    int (*append)(struct log *log, const char *outbox_id, struct event *const *events, size_t count);
-    int (*read)(struct log *log, int worker, struct event **ret_events, int max, int64_t timeout_ms);
+    int (*append)(struct log *log, const char *outbox_id, struct event *const *events,
+                  size_t count);
+    int (*read)(struct log *log, int worker, struct event **ret_events, int max,
+                int64_t timeout_ms);
     void (*commit)(struct log *log, int worker);
 };
 
@@ -20,5 +22,7 @@ struct log {
     void *arg;
 };
 
-NODISCARD int log_local_new(const struct log_options *options, log_done_fn *fn, void *arg, struct log **ret_log);
-NODISCARD int log_kafka_new(const struct log_options *options, log_done_fn *fn, void *arg, struct log **ret_log);
+NODISCARD int log_local_new(const struct log_options *options, log_done_fn *fn, void *arg,
+                            struct log **ret_log);
+NODISCARD int log_kafka_new(const struct log_options *options, log_done_fn *fn, void *arg,
+                            struct log **ret_log);

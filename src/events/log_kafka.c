@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log in Kafka: one producer for all threads, one consumer for each worker. A row is answered when Kafka has all of
-// its events; what workers read and do not commit is read again, by them or by another member of the group.
+// The log in Kafka: one producer for all threads, one consumer for each worker. A row is answered
+// when Kafka has all of its events; what workers read and do not commit is read again, by them or
+// by another member of the group.
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -100,7 +101,8 @@ static struct row *row_new(struct log_kafka *kafka, const char *outbox_id, size_
     return row;
 }
 
-static int kafka_append(struct log *log, const char *outbox_id, struct event *const *events, size_t count)
+static int kafka_append(struct log *log, const char *outbox_id, struct event *const *events,
+                        size_t count)
 {
     struct log_kafka *kafka = kafka_of(log);
     if (atomic_fetch_add(&kafka->held, count) + count > kafka->held_max) {
@@ -125,7 +127,8 @@ static int kafka_append(struct log *log, const char *outbox_id, struct event *co
     return 0;
 }
 
-static int kafka_read(struct log *log, int worker, struct event **ret_events, int max, int64_t timeout_ms)
+static int kafka_read(struct log *log, int worker, struct event **ret_events, int max,
+                      int64_t timeout_ms)
 {
     return kafka_consumer_read(kafka_of(log)->consumers[worker], ret_events, max, timeout_ms);
 }
@@ -190,7 +193,8 @@ static int kafka_open(struct log_kafka *kafka, const struct log_options *options
     return r;
 }
 
-int log_kafka_new(const struct log_options *options, log_done_fn *fn, void *arg, struct log **ret_log)
+int log_kafka_new(const struct log_options *options, log_done_fn *fn, void *arg,
+                  struct log **ret_log)
 {
     size_t workers = (size_t)options->workers;
     struct log_kafka *kafka = memory_must_new(sizeof *kafka + workers * sizeof kafka->consumers[0]);

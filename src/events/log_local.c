@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log within this process: a queue for each worker, all under one lock, which is held only to move pointers. A
-// reader takes all that is queued for it at once; a row is answered when the last of its events was committed.
+// The log within this process: a queue for each worker, all under one lock, which is held only to
+// move pointers. A reader takes all that is queued for it at once; a row is answered when the last
+// of its events was committed.
 #include <assert.h>
 #include <pthread.h>
 #include <string.h>
@@ -89,7 +90,8 @@ static struct entry queue_pop(struct queue *queue)
     return entry;
 }
 
-static int local_append(struct log *log, const char *outbox_id, struct event *const *events, size_t count)
+static int local_append(struct log *log, const char *outbox_id, struct event *const *events,
+                        size_t count)
 {
     struct log_local *local = local_of(log);
     assert(count > 0 && strlen(outbox_id) < OUTBOX_ID_SIZE);
@@ -122,7 +124,8 @@ static bool queue_wait(struct log_local *local, struct queue *queue, int64_t tim
     return queue->count > 0 && !local->stopped;
 }
 
-static int local_read(struct log *log, int worker, struct event **ret_events, int max, int64_t timeout_ms)
+static int local_read(struct log *log, int worker, struct event **ret_events, int max,
+                      int64_t timeout_ms)
 {
     struct log_local *local = local_of(log);
     struct queue *queue = &local->queues[worker];
@@ -226,7 +229,8 @@ static const struct log_backend local_backend = {
     .commit = local_commit,
 };
 
-int log_local_new(const struct log_options *options, log_done_fn *fn, void *arg, struct log **ret_log)
+int log_local_new(const struct log_options *options, log_done_fn *fn, void *arg,
+                  struct log **ret_log)
 {
     size_t count = (size_t)options->workers;
     struct log_local *local = memory_must_new(sizeof *local + count * sizeof local->queues[0]);

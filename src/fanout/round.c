@@ -23,10 +23,14 @@ void round_done(struct round *round)
 
 static int compare_events(const void *a, const void *b)
 {
+    // Marks have no seq: those keep the order of their times.
     const struct event *left = *(struct event *const *)a;
     const struct event *right = *(struct event *const *)b;
     int order = strcmp(left->channel_id, right->channel_id);
-    return order != 0 ? order : (left->seq > right->seq) - (left->seq < right->seq);
+    if (order == 0)
+        order = (left->seq > right->seq) - (left->seq < right->seq);
+    return order != 0 ? order
+                      : (left->event_ts > right->event_ts) - (left->event_ts < right->event_ts);
 }
 
 void round_order(struct round *round, size_t count)
@@ -49,7 +53,8 @@ static void publish(struct pipeline *pipeline, const char *topic, const struct b
     pipeline_add(pipeline, 3, texts, lengths);
 }
 
-// The topic of the one user or workspace that an event also, or only, concerns; false when there is none.
+// The topic of the one user or workspace that an event also, or only, concerns; false when there is
+// none.
 static bool event_own_topic(const struct event *event, char *ret_topic)
 {
     switch (event->kind) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one read of the log gave, on its way to Redis: effects first, then the messages for gateways, so that who is told
-// of an event and asks for counts sees it counted.
+// What one read of the log gave, on its way to Redis: effects first, then the messages for
+// gateways, so that who is told of an event and asks for counts sees it counted.
 #pragma once
 
 #include "cache/pipeline.h"

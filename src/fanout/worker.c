@@ -50,9 +50,9 @@ static bool pause_for(struct workers *workers, int64_t pause_ms)
     return !stopped;
 }
 
-// Brings a round to Redis, however long that is away. What Redis refuses again and again (no memory, no disk, a broken
-// key) is made unknown there as far as it lets us, and left: readers ask Postgres then, and gateways fill the holes.
-// False when the workers are to stop first.
+// Brings a round to Redis, however long that is away. What Redis refuses again and again (no
+// memory, no disk, a broken key) is made unknown there as far as it lets us, and left: readers ask
+// Postgres then, and gateways fill the holes. False when the workers are to stop first.
 static bool round_finish(struct worker *worker, struct round *round)
 {
     int64_t pause_ms = PAUSE_FIRST_MS;
@@ -67,9 +67,10 @@ static bool round_finish(struct worker *worker, struct round *round)
             return false;
         pause_ms = pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause_ms * 2;
     }
-    log_write(LOG_ERROR, "fanout", "Redis refused the effects of %zu events", round->count);
     round_add_forget(round, worker->pipeline);
-    (void)pipeline_run(worker->pipeline, NULL, NULL);
+    log_write(LOG_ERROR, "fanout", "Redis refused the effects of %zu events%s", round->count,
+              pipeline_run(worker->pipeline, NULL, NULL) < 0 ? ", and to forget what they change"
+                                                             : "");
     return true;
 }
 
@@ -105,9 +106,11 @@ static int worker_start(struct worker *worker, const struct cache_options *optio
     return -ERROR_MEMORY;
 }
 
-int workers_start(struct log *log, const struct cache_options *cache_options, int count, struct workers **ret_workers)
+int workers_start(struct log *log, const struct cache_options *cache_options, int count,
+                  struct workers **ret_workers)
 {
-    struct workers *workers = memory_must_new(sizeof *workers + (size_t)count * sizeof workers->worker[0]);
+    struct workers *workers =
+        memory_must_new(sizeof *workers + (size_t)count * sizeof workers->worker[0]);
     pthread_mutex_init(&workers->lock, NULL);
     pthread_cond_init(&workers->stopping, NULL);
     for (int i = 0; i < count; i++) {

@@ -95,7 +95,8 @@ static bool is_own_post(const struct event *event)
     return event->kind == EVENT_POST && event->posts > 0;
 }
 
-// Whether a later event tells of the same author's posts: they only rise, so the last one says it all.
+// Whether a later event tells of the same author's posts: they only rise, so the last one says it
+// all.
 static bool is_told_later(const struct event *event, struct event *const *later, size_t count)
 {
     for (size_t i = 0; i < count; i++)
