@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tools import layers
-from tools.project import ROOT, Failure, build, call, read_json
+from tools.project import ROOT, Failure, call, configure, read_json
 
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 600
@@ -102,7 +102,7 @@ def check_headers():
 
 def compiler_command():
     """The compile command of some source of a module, without its input and output."""
-    directory = build("release")
+    directory = configure("release")
     database = read_json(directory / "compile_commands.json")
     entries = [entry for entry in database if Path(entry["file"]).is_relative_to(ROOT / "src")]
     words = entries[0]["command"].split()

@@ -23,11 +23,16 @@ def call(argv, **options):
         raise Failure(f"{argv[0]} ended with status {done.returncode}")
 
 
-def build(preset):
-    """Configures and builds a preset; prints only when there is something to do or to say."""
+def configure(preset):
+    """Makes the build directory of a preset; ninja itself keeps it up to date from then on."""
     directory = BUILD / preset
     if not (directory / "build.ninja").exists():
         call(["cmake", "--preset", preset, "--log-level=NOTICE"], cwd=ROOT)
+    return directory
+
+
+def build(preset):
+    directory = configure(preset)
     call(["ninja", "-C", directory, "--quiet"], cwd=ROOT)
     return directory
 
