@@ -39,10 +39,7 @@ static int ids_call(struct session *session, const struct statement *statement,
 
 int outbox_clean(struct session *session, struct outbox_batch *batch)
 {
-    // Lost in a crash of Postgres, it is done again: no need to wait for the disk.
-    int r = session_relax(session);
-    if (r >= 0)
-        r = ids_call(session, &delete_statement, &batch->own, batch->own_count);
+    int r = ids_call(session, &delete_statement, &batch->own, batch->own_count);
     if (r >= 0)
         r = ids_call(session, &mark_statement, &batch->polled, batch->polled_count);
     params_done(&batch->own);

@@ -303,6 +303,8 @@ int relay_new(const struct relay_options *options, struct log_options *log_optio
     pthread_cond_init(&relay->changed, NULL);
     int r = session_new(options->database_url, options->statement_timeout_ms, &relay->session);
     if (r >= 0)
+        r = session_relax(relay->session); // a delete that is lost is done again
+    if (r >= 0)
         r = log_new(log_options, on_done, relay, &relay->log);
     if (r < 0) {
         relay_free(relay);
