@@ -101,11 +101,12 @@ def check_headers():
 
 
 def compiler_command():
-    """The compile command of some source of a module, without its input and output."""
+    """The longest compile command of a module's source, which sees most libraries, without its
+    input and output."""
     directory = configure("release")
     database = read_json(directory / "compile_commands.json")
     entries = [entry for entry in database if Path(entry["file"]).is_relative_to(ROOT / "src")]
-    words = entries[0]["command"].split()
+    words = max((entry["command"].split() for entry in entries), key=len)
     return words[:words.index("-o")]
 
 
