@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ID_LENGTH_MAX = 20, ID_SIZE = ID_LENGTH_MAX + 1, TS_SIZE = 18 };
+enum { ID_LENGTH_MAX = 20, ID_SIZE = ID_LENGTH_MAX + 1, TS_SIZE = 18, TOKEN_SIZE = 64 };
 
 // Whether `text` is one of `prefixes` ("CGD") followed by 2 to 19 characters of A-Z and 0-9, and nothing else.
 bool id_is_valid(const char *text, const char *prefixes);

@@ -23,6 +23,10 @@ const char *request_idempotency_key(const struct request *request); // header, "
 const char *request_host(const struct request *request);          // Host header, "" when none
 struct actor *request_actor(struct request *request);
 
+// The socket that the call came by, "" when by none; copied (at most 23 characters).
+void request_set_origin(struct request *request, const char *origin);
+const char *request_origin(const struct request *request);
+
 // Names the method for metrics: `name` is static text of the method table. Unless called, it is counted as "other".
 void request_set_known(struct request *request, const char *name);
 
@@ -40,6 +44,9 @@ void request_args_each(const struct request *request, request_arg_fn *fn, void *
 // request_reply_close() writes } and sends it.
 struct json_writer *request_reply_open(struct request *request);
 void request_reply_close(struct request *request);
+
+// As request_reply_open(), but begins {"ok":false,"error":code with a code that the caller asked for (api.test).
+struct json_writer *request_reply_open_failed(struct request *request, const char *code);
 
 // The reply {"ok":true, …members of `json`}: `json` is a JSON object's text.
 void request_reply_object(struct request *request, const char *json, size_t length);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <pthread.h>
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 static EVP_MD *sha256;
@@ -33,4 +34,9 @@ void digest_sha256_hex(const void *data, size_t length, char *ret_hex)
         *ret_hex++ = hex[digest[i] & 15];
     }
     *ret_hex = '\0';
+}
+
+bool digest_equal(const void *one, const void *other, size_t length)
+{
+    return CRYPTO_memcmp(one, other, length) == 0;
 }

@@ -62,37 +62,29 @@ static int64_t count_lines(const char *text, size_t length)
     return lines;
 }
 
-// How much of the gathered text goes in one write: whole lines.
-static size_t piece_length(void)
+// How much of `length` bytes goes in one write: whole lines.
+static size_t piece_length(const char *text, size_t length)
 {
-    if (state.is_file || gathered.length <= LINE_MAX_BYTES)
-        return gathered.length;
-    const char *end = memrchr(gathered.text, '\n', LINE_MAX_BYTES);
-    return end ? (size_t)(end + 1 - gathered.text) : LINE_MAX_BYTES;
+    if (state.is_file || length <= PIECE_MAX_BYTES)
+        return length;
+    const char *end = memrchr(text, '\n', PIECE_MAX_BYTES);
+    return end ? (size_t)(end + 1 - text) : PIECE_MAX_BYTES;
 }
 
-static void gathered_consume(size_t length)
-{
-    gathered.length -= length;
-    memmove(gathered.text, gathered.text + length, gathered.length);
-}
-
-// Writes one piece; false when stderr takes nothing now. What it will never take is dropped.
-static bool write_piece(void)
+// Writes a piece of the text; returns how much is done with. 0: stderr takes nothing now. What it
+// will never take is dropped.
+static size_t write_piece(const char *text, size_t length)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (poll(&ready, 1, 0) != 1)
-        return false;
-    ssize_t written = write(STDERR_FILENO, gathered.text, piece_length());
-    if (written > 0) {
-        gathered_consume((size_t)written);
-        return true;
-    }
-    if (written < 0 && (errno == EAGAIN || errno == EINTR))
-        return false;
-    metric_add(METRIC_LOG_DROPPED, count_lines(gathered.text, gathered.length));
-    gathered.length = 0;
-    return false;
+        return 0;
+    ssize_t written = write(STDERR_FILENO, text, piece_length(text, length));
+    if (written >= 0)
+        return (size_t)written;
+    if (errno == EAGAIN || errno == EINTR)
+        return 0;
+    metric_add(METRIC_LOG_DROPPED, count_lines(text, length));
+    return length;
 }
 
 void log_flush(void)
@@ -100,23 +92,41 @@ void log_flush(void)
     if (gathered.length == 0)
         return;
     int errno_before = errno;
+    size_t done = 0, step;
     pthread_mutex_lock(&state.lock);
-    while (gathered.length > 0 && write_piece())
-        ;
+    do {
+        step = write_piece(gathered.text + done, gathered.length - done);
+        done += step;
+    } while (step > 0 && done < gathered.length);
     pthread_mutex_unlock(&state.lock);
+    gathered.length -= done;
+    memmove(gathered.text, gathered.text + done, gathered.length);
     errno = errno_before;
 }
 
-static void gather(const struct buffer *line)
+// An empty line at the end of the gathered text: a buffer that never grows. False, and counted,
+// when there is no room.
+static bool line_begin(struct buffer *ret_line)
 {
-    if (line->length > sizeof gathered.text - gathered.length)
+    if (gathered.length > sizeof gathered.text - LINE_MAX_BYTES)
         log_flush();
-    if (buffer_failed(line) || line->length > sizeof gathered.text - gathered.length) {
+    if (gathered.length > sizeof gathered.text - LINE_MAX_BYTES) {
         metric_add(METRIC_LOG_DROPPED, 1);
-        return;
+        return false;
     }
-    memcpy(gathered.text + gathered.length, line->data, line->length);
-    gathered.length += line->length;
+    *ret_line = (struct buffer){.data = gathered.text + gathered.length,
+                                .capacity = LINE_MAX_BYTES,
+                                .length_max = LINE_MAX_BYTES};
+    return true;
+}
+
+static void line_end(struct buffer *line)
+{
+    buffer_append_text(line, "}\n");
+    if (buffer_failed(line))
+        metric_add(METRIC_LOG_DROPPED, 1);
+    else
+        gathered.length += line->length;
 }
 
 static void append_time(struct buffer *line)
@@ -147,18 +157,12 @@ static void append_field(struct buffer *line, const char *key, const char *text)
     buffer_append_byte(line, '"');
 }
 
-static void line_open(struct buffer *line, const char *level)
+static void append_head(struct buffer *line, const char *level)
 {
     buffer_append_text(line, "{\"time\":\"");
     append_time(line);
     append_field(line, ",\"level\":\"", level);
     append_field(line, ",\"instance\":\"", state.instance);
-}
-
-// A line's memory: on the stack, as a buffer that never grows.
-static struct buffer line_on(char *memory, size_t size)
-{
-    return (struct buffer){.data = memory, .capacity = size, .length_max = size};
 }
 
 static const char *level_name(enum log_level level)
@@ -178,14 +182,13 @@ void log_write(enum log_level level, const char *where, const char *format, ...)
     va_end(arguments);
     if (length < 0)
         return;
-    // Room for the worst case: every byte of the message escaped as \u00XX.
-    char memory[6 * MESSAGE_MAX_BYTES + 1024];
-    struct buffer line = line_on(memory, sizeof memory);
-    line_open(&line, level_name(level));
+    struct buffer line;
+    if (!line_begin(&line))
+        return;
+    append_head(&line, level_name(level));
     append_field(&line, ",\"where\":\"", where);
     append_field(&line, ",\"message\":\"", message);
-    buffer_append_text(&line, "}\n");
-    gather(&line);
+    line_end(&line);
     log_flush();
 }
 
@@ -199,9 +202,10 @@ void log_access(const struct log_access *access)
 {
     if (!atomic_load_explicit(&state.access, memory_order_relaxed))
         return;
-    char memory[LINE_MAX_BYTES];
-    struct buffer line = line_on(memory, sizeof memory);
-    line_open(&line, "info");
+    struct buffer line;
+    if (!line_begin(&line))
+        return;
+    append_head(&line, "info");
     append_field(&line, ",\"where\":\"", "access");
     append_field(&line, ",\"request_id\":\"", access->request_id);
     append_field(&line, ",\"verb\":\"", access->verb);
@@ -211,6 +215,5 @@ void log_access(const struct log_access *access)
     append_number(&line, ",\"status\":", access->status);
     append_number(&line, ",\"duration_us\":", access->duration_us);
     append_number(&line, ",\"reply_bytes\":", access->reply_bytes);
-    buffer_append_text(&line, "}\n");
-    gather(&line);
+    line_end(&line);
 }

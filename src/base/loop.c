@@ -43,6 +43,7 @@ struct loop {
     struct calls deferred;
     struct calls running; // the inbox's memory while its calls run
     struct loop_watch *dead;
+    struct epoll_event events[EVENTS_MAX];
     int64_t now_us;
     int epoll_fd;
     bool again;
@@ -200,14 +201,13 @@ static int loop_timeout_ms(const struct loop *loop)
 
 static void loop_turn(struct loop *loop)
 {
-    struct epoll_event events[EVENTS_MAX];
-    int count = epoll_wait(loop->epoll_fd, events, EVENTS_MAX, loop_timeout_ms(loop));
+    int count = epoll_wait(loop->epoll_fd, loop->events, EVENTS_MAX, loop_timeout_ms(loop));
     loop->now_us = clock_monotonic_us();
     loop->again = false;
     for (int i = 0; i < count; i++) {
-        struct loop_watch *watch = events[i].data.ptr;
+        struct loop_watch *watch = loop->events[i].data.ptr;
         if (watch && watch->fn)
-            watch->fn(watch->arg, events[i].events);
+            watch->fn(watch->arg, loop->events[i].events);
     }
     loop_timers_run(&loop->timers, loop->now_us);
     loop_run_inbox(loop);

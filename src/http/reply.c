@@ -50,6 +50,16 @@ struct json_writer *request_reply_open(struct request *request)
     return &request->writer;
 }
 
+struct json_writer *request_reply_open_failed(struct request *request, const char *code)
+{
+    assert(!request->replied);
+    request->writer = json_writer_to(&request->reply);
+    json_open_object(&request->writer);
+    json_key_bool(&request->writer, "ok", false);
+    json_key_string(&request->writer, "error", code);
+    return &request->writer;
+}
+
 void request_reply_close(struct request *request)
 {
     json_close_object(&request->writer);
@@ -124,7 +134,7 @@ static void error_write(struct request *request, int status, const char *code, c
         json_open_object(&writer);
         json_key(&writer, "messages");
         json_open_array(&writer);
-        json_string(&writer, line);
+        json_text(&writer, line);
         json_close_array(&writer);
         json_close_object(&writer);
     }

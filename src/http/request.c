@@ -68,6 +68,16 @@ struct actor *request_actor(struct request *request)
     return &request->actor;
 }
 
+void request_set_origin(struct request *request, const char *origin)
+{
+    snprintf(request->origin, sizeof request->origin, "%s", origin);
+}
+
+const char *request_origin(const struct request *request)
+{
+    return request->origin;
+}
+
 void request_set_known(struct request *request, const char *name)
 {
     request->known = name;

@@ -17,6 +17,7 @@ struct request {
     const char *idempotency_key;
     const char *host;
     const char *known; // static name for metrics
+    char origin[24];    // the socket it came by
     struct actor actor;
     struct arena arena;
     struct arguments arguments;

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The methods of the API: who calls, whether they may, and the method itself. One per loop; all on the loop's thread.
+#pragma once
+
+#include "base/loop.h"
+#include "cache/cache.h"
+#include "chat/writer.h"
+#include "http/request.h"
+#include "store/store.h"
+#include "unread/marker.h"
+
+struct api;
+
+struct api_options {
+    struct store *store;
+    struct cache *cache;
+    struct writer *writer;
+    struct marker *marker;
+    const char *public_url;     // "": from the Host header
+    const char *operator_token; // "": none
+    int64_t token_cache_ms;
+    int64_t text_max;
+    // Told of each change's outbox row, after its commit.
+    void (*told)(void *arg, const char *outbox_id);
+    void *arg;
+};
+
+// The options' parts and texts must outlive the api. writer, marker and cache may be NULL where only admin.* is called.
+NODISCARD int api_new(struct loop *loop, const struct api_options *options, struct api **ret_api);
+void api_free(struct api *api);
+
+// Answers one request; `arg` is the api (a server_call_fn). A request whose actor has a type already is not asked for a token.
+void api_call(void *arg, struct request *request);

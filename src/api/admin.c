@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// admin.*: workspaces, users, tokens, apps. Secrets are made here, shown once, and kept as digests.
+#include "methods.h"
+
+#include "base/digest.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_MAX_CODE_POINTS = 80, URL_MAX = 2000, SCOPES_MAX = 500 };
+#define EXPIRES_MAX (100LL * 365 * 86400)
+
+// A token that is being made, until it is known to be kept.
+struct new_token {
+    char token[TOKEN_SIZE];
+    char id[ID_SIZE];
+    char user_id[ID_SIZE];
+};
+
+static struct new_token *token_prepare(struct invocation *invocation, const char *prefix, char *ret_digest)
+{
+    struct new_token *token = calloc(1, sizeof *token);
+
+    if (token == NULL) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return NULL;
+    }
+    invocation->state = token;
+    token_make(prefix, token->token);
+    id_make('K', token->id);
+    digest_sha256_hex(token->token, strlen(token->token), ret_digest);
+    return token;
+}
+
+// A name of people or workspaces: 1 to 80 characters, not blank.
+static bool take_label(struct invocation *invocation, const char *name, const char **ret_text)
+{
+    if (!take_text(invocation, name, ret_text))
+        return false;
+    size_t length = strlen(*ret_text);
+    if (!text_is_blank(*ret_text, length) && text_code_points(*ret_text, length) <= NAME_MAX_CODE_POINTS)
+        return true;
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must have 1 to %d characters", name, NAME_MAX_CODE_POINTS);
+    return false;
+}
+
+static bool take_optional_label(struct invocation *invocation, const char *name, const char **value)
+{
+    const char *text = request_arg(invocation->request, name);
+
+    return text == NULL || text[0] == '\0' || take_label(invocation, name, value);
+}
+
+// Whether the first row says done; if not, the error is replied.
+static bool change_done(struct invocation *invocation, const struct result *result)
+{
+    if (result_rows(result) > 0 && result_is_null(result, 0, 0))
+        return true;
+    invocation_fail(invocation, error_from_code(result_text(result, 0, 0)));
+    return false;
+}
+
+// Writes the members of a JSON object that Postgres made.
+static void members_write(struct json_writer *w, const struct result *result, int column)
+{
+    buffer_append_byte(w->out, ',');
+    buffer_append(w->out, result_text(result, 0, column) + 1, result_length(result, 0, column) - 2);
+}
+
+static const struct statement WORKSPACE_CREATE = {
+    "workspaces_create", "SELECT error, reply FROM workspaces_create($1, $2, $3, $4, $5, $6)"};
+
+static void workspace_answer(struct invocation *invocation, const struct result *result)
+{
+    const struct new_token *token = invocation->state;
+
+    if (!change_done(invocation, result))
+        return;
+    struct json_writer *w = invocation_open(invocation);
+    members_write(w, result, 1);
+    json_key(w, "admin");
+    json_open_object(w);
+    json_key_string(w, "user_id", token->user_id);
+    json_key_string(w, "token", token->token);
+    json_close_object(w);
+    invocation_close(invocation);
+}
+
+static bool take_domain(struct invocation *invocation, const char **ret_domain)
+{
+    if (!take_label(invocation, "domain", ret_domain))
+        return false;
+    if (strspn(*ret_domain, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(*ret_domain))
+        return true;
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "domain: must be lower-case letters, digits and '-'");
+    return false;
+}
+
+void admin_workspaces_create(struct invocation *invocation)
+{
+    struct params params = {0};
+    char digest[DIGEST_HEX_SIZE];
+    char workspace_id[ID_SIZE];
+    const char *name;
+    const char *domain;
+
+    if (!take_label(invocation, "name", &name) || !take_domain(invocation, &domain))
+        return;
+    struct new_token *token = token_prepare(invocation, "xoxp", digest);
+    if (token == NULL)
+        return;
+    id_make('T', workspace_id);
+    id_make('U', token->user_id);
+    params_text(&params, workspace_id);
+    params_text(&params, token->user_id);
+    params_text(&params, token->id);
+    params_text(&params, digest);
+    params_text(&params, name);
+    params_text(&params, domain);
+    invocation_query(invocation, STORE_WRITE, &WORKSPACE_CREATE, &params, workspace_answer);
+}
+
+static const struct statement USER_CREATE = {"users_create", "SELECT error, reply FROM users_create($1, $2, $3, $4, $5, $6, $7)"};
+
+void admin_users_create(struct invocation *invocation)
+{
+    struct params params = {0};
+    char user_id[ID_SIZE];
+    char bot_id[ID_SIZE];
+    const char *name;
+    const char *real_name = NULL;
+    const char *email = NULL;
+    bool is_admin = false;
+    bool is_bot = false;
+
+    if (!take_label(invocation, "name", &name) || !take_optional_label(invocation, "real_name", &real_name) ||
+        !take_optional_label(invocation, "email", &email) || !take_optional_bool(invocation, "is_admin", &is_admin) ||
+        !take_optional_bool(invocation, "is_bot", &is_bot))
+        return;
+    id_make('U', user_id);
+    id_make('B', bot_id);
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, user_id);
+    params_text(&params, is_bot ? bot_id : NULL);
+    params_text(&params, name);
+    params_text(&params, real_name);
+    params_text(&params, email);
+    params_bool(&params, is_admin);
+    invocation_change(invocation, &USER_CREATE, &params, false);
+}
+
+static const struct statement SET_ACTIVE = {"users_set_active", "SELECT error, reply FROM users_set_active($1, $2, $3)"};
+
+void admin_users_set_active(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *user_id;
+    const char *text;
+    bool active = false;
+
+    if (!take_user(invocation, "user_id", &user_id) || !take_text(invocation, "active", &text) ||
+        !take_optional_bool(invocation, "active", &active))
+        return;
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, user_id);
+    params_bool(&params, active);
+    invocation_change(invocation, &SET_ACTIVE, &params, false);
+}
+
+static const struct statement TOKEN_CREATE = {
+    "tokens_create", "SELECT error, type, expires_at FROM tokens_create($1, $2, $3, $4, $5, $6, NULLIF($7, 0), NULLIF($8, 0)::integer)"};
+
+static void token_answer(struct invocation *invocation, const struct result *result)
+{
+    const struct new_token *token = invocation->state;
+
+    if (!change_done(invocation, result))
+        return;
+    struct json_writer *w = invocation_open(invocation);
+    json_key_string(w, "token", token->token);
+    json_key_string(w, "token_id", token->id);
+    json_key_string(w, "type", result_text(result, 0, 1));
+    if (!result_is_null(result, 0, 2))
+        json_key_int(w, "expires_at", result_int(result, 0, 2));
+    invocation_close(invocation);
+}
+
+static bool take_type(struct invocation *invocation, const char **ret_type)
+{
+    if (!take_optional_text(invocation, "type", ret_type))
+        return false;
+    if (*ret_type == NULL || strcmp(*ret_type, "user") == 0 || strcmp(*ret_type, "bot") == 0)
+        return true;
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "type: must be user or bot");
+    return false;
+}
+
+static bool take_scopes(struct invocation *invocation, const char **ret_scopes)
+{
+    *ret_scopes = "";
+    if (!take_optional_text(invocation, "scopes", ret_scopes))
+        return false;
+    if (strlen(*ret_scopes) <= SCOPES_MAX &&
+        strspn(*ret_scopes, "abcdefghijklmnopqrstuvwxyz:._-,") == strlen(*ret_scopes))
+        return true;
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "scopes: must be a list such as chat:write,channels:read of at most %d characters",
+                        SCOPES_MAX);
+    return false;
+}
+
+void admin_tokens_create(struct invocation *invocation)
+{
+    struct params params = {0};
+    char digest[DIGEST_HEX_SIZE];
+    const char *user_id;
+    const char *type = NULL;
+    const char *scopes;
+    int64_t expires_in = 0;
+    int64_t rate_limit = 0;
+
+    if (!take_user(invocation, "user_id", &user_id) || !take_type(invocation, &type) || !take_scopes(invocation, &scopes) ||
+        !take_optional_int(invocation, "expires_in", -ERROR_INVALID_ARGUMENTS, 1, EXPIRES_MAX, &expires_in) ||
+        !take_optional_int(invocation, "rate_limit", -ERROR_INVALID_ARGUMENTS, 1, 1000000000, &rate_limit))
+        return;
+    struct new_token *token = token_prepare(invocation, type != NULL && strcmp(type, "bot") == 0 ? "xoxb" : "xoxp", digest);
+    if (token == NULL)
+        return;
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, user_id);
+    params_text(&params, token->id);
+    params_text(&params, digest);
+    params_text(&params, type);
+    params_text(&params, scopes);
+    params_int(&params, expires_in); // 0: never
+    params_int(&params, rate_limit); // 0: the setting's
+    invocation_query(invocation, STORE_WRITE, &TOKEN_CREATE, &params, token_answer);
+}
+
+static const struct statement TOKEN_REVOKE = {"tokens_revoke", "SELECT error, reply FROM tokens_revoke($1, $2, $3)"};
+
+void admin_tokens_revoke(struct invocation *invocation)
+{
+    struct params params = {0};
+    char digest[DIGEST_HEX_SIZE];
+    const char *token_id = NULL;
+    const char *token = NULL;
+
+    if (!take_optional_text(invocation, "token_id", &token_id) || !take_optional_text(invocation, "revoke_token", &token))
+        return;
+    if (token_id == NULL && token == NULL) {
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: token_id or revoke_token");
+        return;
+    }
+    if (token != NULL)
+        digest_sha256_hex(token, strlen(token), digest);
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, token_id);
+    params_text(&params, token != NULL ? digest : NULL);
+    invocation_change(invocation, &TOKEN_REVOKE, &params, false);
+}
+
+static const struct statement TOKEN_LIST = {"tokens_list", "SELECT error, reply FROM tokens_list($1, $2)"};
+
+void admin_tokens_list(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *user_id;
+
+    if (!take_user(invocation, "user_id", &user_id))
+        return;
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, user_id);
+    invocation_change(invocation, &TOKEN_LIST, &params, false);
+}
+
+static const struct statement APP_CREATE = {"apps_create", "SELECT error, reply FROM apps_create($1, $2, $3, $4, $5, $6, $7, $8)"};
+
+static void app_answer(struct invocation *invocation, const struct result *result)
+{
+    const struct new_token *token = invocation->state;
+
+    if (!change_done(invocation, result))
+        return;
+    struct json_writer *w = invocation_open(invocation);
+    members_write(w, result, 1);
+    json_key_string(w, "app_token", token->token);
+    invocation_close(invocation);
+}
+
+static bool take_events_url(struct invocation *invocation, const char **ret_url)
+{
+    if (!take_optional_text(invocation, "events_url", ret_url))
+        return false;
+    if (*ret_url == NULL || (strlen(*ret_url) <= URL_MAX &&
+                             (strncmp(*ret_url, "http://", 7) == 0 || strncmp(*ret_url, "https://", 8) == 0)))
+        return true;
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "events_url: must be an http:// or https:// URL of at most %d characters", URL_MAX);
+    return false;
+}
+
+void admin_apps_create(struct invocation *invocation)
+{
+    struct params params = {0};
+    char digest[DIGEST_HEX_SIZE];
+    char app_id[ID_SIZE];
+    char secret[TOKEN_SIZE];
+    const char *name;
+    const char *bot_user_id;
+    const char *events_url = NULL;
+
+    if (!take_label(invocation, "name", &name) || !take_user(invocation, "bot_user_id", &bot_user_id) ||
+        !take_events_url(invocation, &events_url))
+        return;
+    struct new_token *token = token_prepare(invocation, "xapp", digest);
+    if (token == NULL)
+        return;
+    id_make('A', app_id);
+    token_make("s", secret);
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, app_id);
+    params_text(&params, name);
+    params_text(&params, bot_user_id);
+    params_text(&params, secret);
+    params_text(&params, events_url);
+    params_text(&params, token->id);
+    params_text(&params, digest);
+    invocation_query(invocation, STORE_WRITE, &APP_CREATE, &params, app_answer);
+}
+
+static const struct statement APP_DELETE = {"apps_delete", "SELECT error, reply FROM apps_delete($1, $2)"};
+
+void admin_apps_delete(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *app_id;
+
+    if (!take_id(invocation, "app_id", "A", -ERROR_APP_NOT_FOUND, &app_id))
+        return;
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, app_id);
+    invocation_change(invocation, &APP_DELETE, &params, false);
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/api.h"
+
+#include "base/digest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "methods.h"
+#include "tokens.h"
+
+int api_new(struct loop *loop, const struct api_options *options, struct api **ret_api)
+{
+    struct api *api = calloc(1, sizeof *api);
+
+    if (api == NULL)
+        return -ERROR_MEMORY;
+    api->loop = loop;
+    api->options = *options;
+    int r = token_cache_new(options->store, options->token_cache_ms, &api->tokens);
+    if (r < 0) {
+        free(api);
+        return r;
+    }
+    *ret_api = api;
+    return 0;
+}
+
+void api_free(struct api *api)
+{
+    if (api == NULL)
+        return;
+    token_cache_free(api->tokens);
+    free(api);
+}
+
+static int access_refusal(enum method_access access, const struct actor *actor)
+{
+    switch (access) {
+    case ACCESS_OPEN:
+    case ACCESS_ANY:
+        return actor->type == 'o' && access == ACCESS_ANY ? -ERROR_NOT_ALLOWED_TOKEN_TYPE : 0;
+    case ACCESS_MEMBER:
+        return actor->type == 'u' || actor->type == 'b' ? 0 : -ERROR_NOT_ALLOWED_TOKEN_TYPE;
+    case ACCESS_OPERATOR:
+        if (actor->type == 'o')
+            return 0;
+        return actor->type == 'u' ? -ERROR_NO_PERMISSION : -ERROR_NOT_ALLOWED_TOKEN_TYPE;
+    case ACCESS_ADMIN:
+        if (actor->type != 'u')
+            return -ERROR_NOT_ALLOWED_TOKEN_TYPE;
+        return actor->is_admin ? 0 : -ERROR_NO_PERMISSION;
+    }
+    return -ERROR_INTERNAL;
+}
+
+// Whether `scope` is one of the comma-separated `scopes`; no scopes at all mean every one.
+static bool scope_is_granted(const char *scopes, const char *scope)
+{
+    size_t length = strlen(scope);
+
+    if (scopes[0] == '\0')
+        return true;
+    while (*scopes != '\0') {
+        size_t here = strcspn(scopes, ",");
+        if (here == length && strncmp(scopes, scope, length) == 0)
+            return true;
+        scopes += here + (scopes[here] == ',');
+    }
+    return false;
+}
+
+static void scope_fail(struct invocation *invocation)
+{
+    char members[640];
+
+    snprintf(members, sizeof members, "\"needed\":\"%s\",\"provided\":\"%s\"", invocation->method->scope, invocation->actor->scopes);
+    request_reply_error_members(invocation->request, -ERROR_MISSING_SCOPE, members);
+    free(invocation);
+}
+
+static void method_run(struct invocation *invocation)
+{
+    const struct method *method = invocation->method;
+    int r = access_refusal(method->access, invocation->actor);
+
+    if (r < 0)
+        invocation_fail(invocation, r);
+    else if (method->scope != NULL && !scope_is_granted(invocation->actor->scopes, method->scope))
+        scope_fail(invocation);
+    else
+        method->fn(invocation);
+}
+
+static void actor_known(struct invocation *invocation, int r, const struct actor *actor)
+{
+    if (r < 0) {
+        invocation_fail(invocation, r);
+        return;
+    }
+    *request_actor(invocation->request) = *actor;
+    method_run(invocation);
+}
+
+static bool is_operator(const struct api *api, const char *token)
+{
+    return api->options.operator_token[0] != '\0' && strlen(token) == strlen(api->options.operator_token) &&
+           digest_equal(token, api->options.operator_token, strlen(token));
+}
+
+static void actor_find(struct invocation *invocation)
+{
+    const char *token = request_token(invocation->request);
+
+    if (invocation->actor->type != 0 || invocation->method->access == ACCESS_OPEN) {
+        method_run(invocation);
+    } else if (token[0] == '\0') {
+        invocation_fail(invocation, -ERROR_NOT_AUTHED);
+    } else if (is_operator(invocation->api, token)) {
+        request_actor(invocation->request)->type = 'o';
+        method_run(invocation);
+    } else {
+        token_look_up(invocation->api->tokens, token, invocation, actor_known);
+    }
+}
+
+static void unknown_fail(struct request *request)
+{
+    char members[160];
+
+    snprintf(members, sizeof members, "\"req_method\":\"%s\"", request_method(request));
+    request_reply_error_members(request, -ERROR_UNKNOWN_METHOD, members);
+}
+
+// Names of methods are letters and dots: anything else is not shown back.
+static bool name_is_plain(const char *name)
+{
+    return strlen(name) <= 100 &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(name);
+}
+
+void api_call(void *arg, struct request *request)
+{
+    struct api *api = arg;
+    const struct method *method = method_find(request_method(request));
+
+    if (method == NULL && name_is_plain(request_method(request))) {
+        unknown_fail(request);
+        return;
+    }
+    struct invocation *invocation = method == NULL ? NULL : calloc(1, sizeof *invocation);
+    if (invocation == NULL) {
+        request_reply_error(request, method == NULL ? -ERROR_UNKNOWN_METHOD : -ERROR_MEMORY);
+        return;
+    }
+    request_set_known(request, method->name);
+    invocation->api = api;
+    invocation->request = request;
+    invocation->actor = request_actor(request);
+    invocation->method = method;
+    actor_find(invocation);
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "invocation.h"
+
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+// Whether the argument is there as text; an array or object where text is wanted is answered with `error`.
+static bool text_present(struct invocation *invocation, const char *name, int error, const char **ret_text, bool *ret_present)
+{
+    const char *text = request_arg(invocation->request, name);
+
+    *ret_present = text != NULL;
+    if (text == NULL)
+        return true;
+    if (!request_arg_is_text(invocation->request, name)) {
+        invocation_complain(invocation, error, "%s: must be a string", name);
+        return false;
+    }
+    *ret_text = text;
+    return true;
+}
+
+bool take_optional_text(struct invocation *invocation, const char *name, const char **value)
+{
+    bool present;
+
+    return text_present(invocation, name, -ERROR_INVALID_ARGUMENTS, value, &present);
+}
+
+static bool take_required(struct invocation *invocation, const char *name, int error, const char **ret_text)
+{
+    bool present;
+
+    if (!text_present(invocation, name, error, ret_text, &present))
+        return false;
+    if (present && (*ret_text)[0] != '\0')
+        return true;
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s", name);
+    return false;
+}
+
+bool take_text(struct invocation *invocation, const char *name, const char **ret_text)
+{
+    return take_required(invocation, name, -ERROR_INVALID_ARGUMENTS, ret_text);
+}
+
+bool take_id(struct invocation *invocation, const char *name, const char *prefixes, int error, const char **ret_id)
+{
+    if (!take_required(invocation, name, error, ret_id))
+        return false;
+    if (id_is_valid(*ret_id, prefixes))
+        return true;
+    invocation_complain(invocation, error, "%s: must be an id of A-Z and 0-9 that begins with %s", name, prefixes);
+    return false;
+}
+
+bool take_channel(struct invocation *invocation, const char **ret_channel_id)
+{
+    return take_id(invocation, "channel", "CGD", -ERROR_CHANNEL_NOT_FOUND, ret_channel_id);
+}
+
+bool take_user(struct invocation *invocation, const char *name, const char **ret_user_id)
+{
+    return take_id(invocation, name, "UW", -ERROR_USER_NOT_FOUND, ret_user_id);
+}
+
+static bool ts_take(struct invocation *invocation, const char *name, int error, const char *text, int64_t *ret_ts)
+{
+    if (ts_parse(text, strlen(text), ret_ts) >= 0)
+        return true;
+    invocation_complain(invocation, error, "%s: must be a ts such as 1717200000.123456", name);
+    return false;
+}
+
+bool take_ts(struct invocation *invocation, const char *name, int error, int64_t *ret_ts)
+{
+    const char *text;
+
+    return take_required(invocation, name, error, &text) && ts_take(invocation, name, error, text, ret_ts);
+}
+
+bool take_optional_ts(struct invocation *invocation, const char *name, int error, int64_t *value)
+{
+    const char *text = NULL;
+    bool present;
+
+    if (!text_present(invocation, name, error, &text, &present))
+        return false;
+    if (!present || text[0] == '\0')
+        return true;
+    if (strcmp(text, "0") == 0) { // Slack's default for oldest
+        *value = 0;
+        return true;
+    }
+    return ts_take(invocation, name, error, text, value);
+}
+
+bool take_optional_bool(struct invocation *invocation, const char *name, bool *value)
+{
+    const char *text = NULL;
+    bool present;
+
+    if (!text_present(invocation, name, -ERROR_INVALID_ARGUMENTS, &text, &present))
+        return false;
+    if (!present || text[0] == '\0')
+        return true;
+    bool on = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+    if (!on && strcmp(text, "false") != 0 && strcmp(text, "0") != 0) {
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be true or false", name);
+        return false;
+    }
+    *value = on;
+    return true;
+}
+
+bool take_optional_int(struct invocation *invocation, const char *name, int error, int64_t min, int64_t max, int64_t *value)
+{
+    const char *text = NULL;
+    bool present;
+
+    if (!text_present(invocation, name, error, &text, &present))
+        return false;
+    if (!present || text[0] == '\0' || integer_parse(text, strlen(text), min, max, value) >= 0)
+        return true;
+    invocation_complain(invocation, error, "%s: must be a whole number from %" PRId64 " to %" PRId64, name, min, max);
+    return false;
+}
+
+// Adds the members of a JSON array of texts. -ERROR_INVALID_ARGUMENTS when it is none.
+static int array_add(const char *text, const char *prefixes, struct params *params)
+{
+    CLEANUP_JSON json_t *array = NULL;
+    size_t index;
+    json_t *item;
+
+    if (json_read(text, strlen(text), 1, &array) < 0)
+        return -ERROR_INVALID_ARGUMENTS;
+    json_array_foreach(array, index, item)
+    {
+        if (!json_is_string(item) || !id_is_valid(json_string_value(item), prefixes))
+            return -ERROR_INVALID_ARGUMENTS;
+        params_element_text(params, json_string_value(item), json_string_length(item));
+    }
+    return (int)json_array_size(array);
+}
+
+static int list_add(const char *text, const char *prefixes, struct params *params)
+{
+    int count = 0;
+
+    while (*text != '\0') {
+        size_t length = strcspn(text, ",");
+        char id[ID_SIZE];
+        snprintf(id, sizeof id, "%.*s", (int)(length < sizeof id ? length : sizeof id), text);
+        if (length >= sizeof id || !id_is_valid(id, prefixes))
+            return -ERROR_INVALID_ARGUMENTS;
+        params_element_text(params, text, length);
+        count++;
+        text += length + (text[length] == ',');
+    }
+    return count;
+}
+
+bool take_ids(struct invocation *invocation, const char *name, const char *prefixes, int error, int max, struct params *params)
+{
+    const char *text = request_arg(invocation->request, name);
+
+    if (text == NULL || text[0] == '\0') {
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s", name);
+        return false;
+    }
+    int count = text[0] == '[' ? array_add(text, prefixes, params) : list_add(text, prefixes, params);
+    if (count < 0) {
+        invocation_complain(invocation, error, "%s: must be a list of ids that begin with %s", name, prefixes);
+        return false;
+    }
+    if (count == 0 || count > max) {
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be a list of 1 to %d ids", name, max);
+        return false;
+    }
+    return true;
+}
+
+bool take_types(struct invocation *invocation, bool *ret_public, bool *ret_private)
+{
+    static const char *const known[] = {"public_channel", "private_channel", "mpim", "im"};
+    const char *text = "public_channel";
+    bool asked[4] = {false};
+
+    if (!take_optional_text(invocation, "types", &text))
+        return false;
+    if (text[0] == '\0')
+        text = "public_channel";
+    while (*text != '\0') {
+        size_t length = strcspn(text, ",");
+        size_t i = 0;
+        while (i < 4 && !(strlen(known[i]) == length && strncmp(known[i], text, length) == 0))
+            i++;
+        if (i == 4) {
+            invocation_complain(invocation, -ERROR_INVALID_TYPES,
+                                "types: must be a list of public_channel, private_channel, mpim and im");
+            return false;
+        }
+        asked[i] = true;
+        text += length + (text[length] == ',');
+    }
+    *ret_public = asked[0];
+    *ret_private = asked[1];
+    return true;
+}
+
+bool take_cursor(struct invocation *invocation, const char *kind, const char **ret_text)
+{
+    const char *text = NULL;
+    size_t length = strlen(kind);
+    bool present;
+
+    if (!text_present(invocation, "cursor", -ERROR_INVALID_CURSOR, &text, &present))
+        return false;
+    if (!present || text[0] == '\0')
+        return true;
+    if (strncmp(text, kind, length) != 0 || text[length] != '.' || text[length + 1] == '\0') {
+        invocation_complain(invocation, -ERROR_INVALID_CURSOR, "cursor: must be the next_cursor of an earlier reply");
+        return false;
+    }
+    *ret_text = text + length + 1;
+    return true;
+}
+
+void write_next_cursor(struct json_writer *w, const char *kind, const char *text)
+{
+    char cursor[256] = "";
+
+    if (text != NULL && text[0] != '\0')
+        snprintf(cursor, sizeof cursor, "%s.%s", kind, text);
+    json_key(w, "response_metadata");
+    json_open_object(w);
+    json_key_string(w, "next_cursor", cursor);
+    json_close_object(w);
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "methods.h"
+
+#include "base/digest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void argument_echo(void *arg, const char *name, const char *text)
+{
+    struct json_writer *w = arg;
+
+    json_text(w, name);
+    buffer_append_byte(w->out, ':');
+    w->comma = false;
+    json_text(w, text);
+}
+
+// Echoes its arguments; `error` makes it fail with that code.
+void api_test(struct invocation *invocation)
+{
+    const char *error = request_arg(invocation->request, "error");
+
+    struct json_writer *w = error != NULL ? request_reply_open_failed(invocation->request, error) : invocation_open(invocation);
+    json_key(w, "args");
+    json_open_object(w);
+    request_args_each(invocation->request, argument_echo, w);
+    json_close_object(w);
+    invocation_close(invocation);
+}
+
+static const struct statement AUTH_TEST = {
+    "auth_test",
+    "SELECT w.name, u.name, coalesce(u.bot_id, '') FROM workspaces w JOIN users u ON u.workspace_id = w.id WHERE w.id = $1 AND u.id = $2",
+};
+
+// The base URL that clients reach this service by.
+static void base_url(const struct invocation *invocation, char *ret_url, size_t size)
+{
+    const char *public_url = invocation->api->options.public_url;
+    const char *host = request_host(invocation->request);
+
+    if (public_url[0] != '\0')
+        snprintf(ret_url, size, "%s%s", public_url, public_url[strlen(public_url) - 1] == '/' ? "" : "/");
+    else
+        snprintf(ret_url, size, "http://%s/", host[0] != '\0' ? host : "localhost");
+}
+
+static void auth_answer(struct invocation *invocation, const struct result *result)
+{
+    const struct actor *actor = invocation->actor;
+    char url[512];
+
+    if (result_rows(result) == 0) {
+        invocation_fail(invocation, -ERROR_INVALID_AUTH);
+        return;
+    }
+    base_url(invocation, url, sizeof url);
+    struct json_writer *w = invocation_open(invocation);
+    json_key_string(w, "url", url);
+    json_key_string(w, "team", result_text(result, 0, 0));
+    json_key_string(w, "user", result_text(result, 0, 1));
+    json_key_string(w, "team_id", actor->workspace_id);
+    json_key_string(w, "user_id", actor->user_id);
+    json_key_string(w, "bot_id", result_text(result, 0, 2)); // "" for people: Slack's Python client needs the key
+    if (actor->app_id[0] != '\0')
+        json_key_string(w, "app_id", actor->app_id);
+    json_key_bool(w, "is_enterprise_install", false);
+    invocation_close(invocation);
+}
+
+void auth_test(struct invocation *invocation)
+{
+    struct params params = {0};
+
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, invocation->actor->user_id);
+    invocation_query(invocation, STORE_READ, &AUTH_TEST, &params, auth_answer);
+}
+
+static const struct statement TICKET = {
+    "ticket",
+    "WITH ticket AS (INSERT INTO tickets (digest, token_id, native, expires_at) VALUES ($1, $2, $3, now() + interval '30 seconds'))"
+    " SELECT u.name, w.name, w.domain FROM users u JOIN workspaces w ON w.id = u.workspace_id WHERE u.id = $4",
+};
+
+static void ticket_answer(struct invocation *invocation, const struct result *result)
+{
+    const char *ticket = invocation->state;
+    char base[512];
+    char url[640];
+
+    if (result_rows(result) == 0) {
+        invocation_fail(invocation, -ERROR_INVALID_AUTH);
+        return;
+    }
+    base_url(invocation, base, sizeof base);
+    // http:// becomes ws://, https:// wss://
+    snprintf(url, sizeof url, "ws%srtm/%s", strncmp(base, "http", 4) == 0 ? base + 4 : base, ticket);
+    struct json_writer *w = invocation_open(invocation);
+    json_key_string(w, "url", url);
+    json_key(w, "self");
+    json_open_object(w);
+    json_key_string(w, "id", invocation->actor->user_id);
+    json_key_string(w, "name", result_text(result, 0, 0));
+    json_close_object(w);
+    json_key(w, "team");
+    json_open_object(w);
+    json_key_string(w, "id", invocation->actor->workspace_id);
+    json_key_string(w, "name", result_text(result, 0, 1));
+    json_key_string(w, "domain", result_text(result, 0, 2));
+    json_close_object(w);
+    invocation_close(invocation);
+}
+
+// A single-use ticket for a socket, good for 30 seconds on every instance.
+void rtm_connect(struct invocation *invocation)
+{
+    struct params params = {0};
+    char digest[DIGEST_HEX_SIZE];
+    bool native = false;
+
+    if (!take_optional_bool(invocation, "native", &native))
+        return;
+    char *ticket = calloc(1, TOKEN_SIZE);
+    if (ticket == NULL) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return;
+    }
+    invocation->state = ticket;
+    token_make("t", ticket);
+    digest_sha256_hex(ticket, strlen(ticket), digest);
+    params_text(&params, digest);
+    params_text(&params, invocation->actor->token_id);
+    params_bool(&params, native);
+    params_text(&params, invocation->actor->user_id);
+    invocation_query(invocation, STORE_WRITE, &TICKET, &params, ticket_answer);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// chat.update and chat.delete.
+#include "methods.h"
+
+#include "chat/message.h"
+#include "content.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct statement MESSAGE_UPDATE = {
+    "message_update",
+    "SELECT u.error, u.seq, u.event_ts, r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, coalesce($6, r.body),"
+    " CASE WHEN $7 IS NULL THEN r.extra ELSE NULLIF($7, '') END, r.thread_ts, r.parent_user, r.broadcast, r.client_msg_id,"
+    " u.event_ts, $3, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users"
+    " FROM message_update($1, $2, $3, $4, $5, $6, $7) u LEFT JOIN message_rows r ON r.channel_id = $4 AND r.ts = $5",
+};
+static const struct statement MESSAGE_DELETE = {
+    "message_delete",
+    "SELECT error, seq FROM message_delete($1, $2, $3, $4, $5, $6)",
+};
+enum { COLUMN_ERROR, COLUMN_SEQ, COLUMN_EVENT_TS, COLUMN_MESSAGE };
+
+// Whether the change was made; if so the log is told, else the error is replied.
+static bool change_done(struct invocation *invocation, const struct result *result)
+{
+    if (result_rows(result) == 0 || !result_is_null(result, 0, COLUMN_ERROR)) {
+        invocation_fail(invocation, error_from_code(result_text(result, 0, COLUMN_ERROR)));
+        return false;
+    }
+    invocation->api->options.told(invocation->api->options.arg, invocation->outbox_id);
+    return true;
+}
+
+static void update_answer(struct invocation *invocation, const struct result *result)
+{
+    struct message message;
+
+    if (!change_done(invocation, result))
+        return;
+    message_read(result, 0, COLUMN_MESSAGE, &message);
+    struct json_writer *w = invocation_open(invocation);
+    json_key_string(w, "channel", request_arg(invocation->request, "channel"));
+    json_key_ts(w, "ts", message.ts);
+    json_key_int(w, "seq", result_int(result, 0, COLUMN_SEQ));
+    json_key(w, "text");
+    json_string_n(w, message.text, message.text_length);
+    json_key(w, "message");
+    message_write(w, &message, invocation->actor->workspace_id);
+    invocation_close(invocation);
+}
+
+void chat_update(struct invocation *invocation)
+{
+    struct content content = {0};
+    struct params params = {0};
+    const char *channel_id;
+    int64_t ts;
+
+    if (!take_channel(invocation, &channel_id) || !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &ts))
+        return;
+    if (!take_content(invocation, &content)) {
+        content_done(&content);
+        return;
+    }
+    if (content.text == NULL && content.extra == NULL) {
+        invocation_complain(invocation, -ERROR_NO_TEXT, "text: must be given, or blocks, attachments or metadata");
+        return;
+    }
+    invocation_change_params(invocation, &params);
+    params_text(&params, channel_id);
+    params_int(&params, ts);
+    params_text_n(&params, content.text, content.text_length);
+    params_text(&params, content.extra);
+    content_done(&content);
+    invocation_query(invocation, STORE_WRITE, &MESSAGE_UPDATE, &params, update_answer);
+}
+
+static void delete_answer(struct invocation *invocation, const struct result *result)
+{
+    if (!change_done(invocation, result))
+        return;
+    struct json_writer *w = invocation_open(invocation);
+    json_key_string(w, "channel", request_arg(invocation->request, "channel"));
+    json_key_string(w, "ts", request_arg(invocation->request, "ts"));
+    json_key_int(w, "seq", result_int(result, 0, COLUMN_SEQ));
+    invocation_close(invocation);
+}
+
+void chat_delete(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *channel_id;
+    int64_t ts;
+
+    if (!take_channel(invocation, &channel_id) || !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &ts))
+        return;
+    invocation_change_params(invocation, &params);
+    params_bool(&params, invocation->actor->is_admin);
+    params_text(&params, channel_id);
+    params_int(&params, ts);
+    invocation_query(invocation, STORE_WRITE, &MESSAGE_DELETE, &params, delete_answer);
+}

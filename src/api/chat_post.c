@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// chat.postMessage.
+#include "methods.h"
+
+#include "base/digest.h"
+#include "base/text.h"
+#include "chat/message.h"
+#include "content.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLIENT_MSG_ID_MAX = 128, KEY_MAX = 200 };
+
+// One post under way: what the writer needs, and what it points to.
+struct posting {
+    struct invocation *invocation;
+    struct post post;
+    struct content content;
+    char key[KEY_MAX];
+    char digest[DIGEST_HEX_SIZE];
+};
+
+static const struct statement MESSAGE = {
+    "message",
+    "SELECT 0, ts, seq, ord, user_id, bot_id, subtype, body, extra, thread_ts, parent_user, broadcast, client_msg_id,"
+    " edited_ts, edited_by, deleted, counted, reply_count, latest_reply, reply_users"
+    " FROM message_rows m WHERE channel_id = $1 AND ts = $2",
+};
+
+static void message_reply(struct invocation *invocation, const char *channel_id, const struct message *message, bool is_duplicate)
+{
+    struct json_writer *w = invocation_open(invocation);
+
+    json_key_string(w, "channel", channel_id);
+    json_key_ts(w, "ts", message->ts);
+    json_key_int(w, "seq", message->seq);
+    if (is_duplicate)
+        json_key_bool(w, "is_duplicate", true);
+    json_key(w, "message");
+    message_write(w, message, invocation->actor->workspace_id);
+    invocation_close(invocation);
+}
+
+static void posting_end(struct posting *posting)
+{
+    content_done(&posting->content);
+    free(posting);
+}
+
+// A retry of what is there already: the message as it now is.
+static void duplicate_answer(struct invocation *invocation, const struct result *result)
+{
+    const char *channel_id = request_arg(invocation->request, "channel");
+    struct message message;
+
+    if (result_rows(result) == 0) { // retention dropped it
+        invocation_fail(invocation, -ERROR_MESSAGE_NOT_FOUND);
+        return;
+    }
+    message_read(result, 0, 1, &message);
+    message_reply(invocation, channel_id, &message, true);
+}
+
+static void duplicate_read(struct invocation *invocation, const char *channel_id, int64_t ts)
+{
+    struct params params = {0};
+
+    params_text(&params, channel_id);
+    params_int(&params, ts);
+    invocation_query(invocation, STORE_READ, &MESSAGE, &params, duplicate_answer);
+}
+
+static void posted_reply(struct posting *posting, const struct post_outcome *outcome)
+{
+    const struct post *post = &posting->post;
+    struct message message = {
+        .ts = outcome->ts,
+        .seq = outcome->seq,
+        .user_id = post->actor->user_id,
+        .bot_id = post->actor->bot_id,
+        .subtype = post->broadcast && post->thread_ts != 0 ? "thread_broadcast" : "",
+        .text = post->text,
+        .text_length = post->text_length,
+        .extra = post->extra,
+        .extra_length = post->extra == NULL ? 0 : strlen(post->extra),
+        .thread_ts = post->thread_ts,
+        .parent_user = outcome->parent_user,
+        .client_msg_id = post->client_msg_id == NULL ? "" : post->client_msg_id,
+        .edited_by = "",
+        .reply_users = "",
+    };
+
+    message_reply(posting->invocation, post->channel_id, &message, false);
+}
+
+static void posted(void *arg, const struct post_outcome *outcome)
+{
+    struct posting *posting = arg;
+
+    if (outcome->r < 0)
+        invocation_fail(posting->invocation, outcome->r);
+    else if (outcome->is_duplicate)
+        duplicate_read(posting->invocation, posting->post.channel_id, outcome->ts);
+    else
+        posted_reply(posting, outcome);
+    posting_end(posting);
+}
+
+// The key that makes the post safe to repeat: the author's client_msg_id, or the token's Idempotency-Key.
+static bool take_key(struct invocation *invocation, struct posting *posting)
+{
+    const char *client_msg_id = NULL;
+    const char *header = request_idempotency_key(invocation->request);
+
+    if (!take_optional_text(invocation, "client_msg_id", &client_msg_id))
+        return false;
+    if (client_msg_id != NULL && client_msg_id[0] == '\0')
+        client_msg_id = NULL;
+    const char *key = client_msg_id != NULL ? client_msg_id : header;
+    size_t length = strlen(key);
+    if (text_code_points(key, length) > CLIENT_MSG_ID_MAX) {
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must have at most %d characters",
+                            client_msg_id != NULL ? "client_msg_id" : "Idempotency-Key", CLIENT_MSG_ID_MAX);
+        return false;
+    }
+    posting->post.client_msg_id = client_msg_id;
+    if (length == 0)
+        return true;
+    if (client_msg_id != NULL)
+        snprintf(posting->key, sizeof posting->key, "m:%.*s", (int)sizeof posting->key - 3, key);
+    else
+        snprintf(posting->key, sizeof posting->key, "t:%s:%.*s", invocation->actor->token_id, CLIENT_MSG_ID_MAX, key);
+    posting->post.key = posting->key;
+    return true;
+}
+
+// What must be the same for a retry to be one.
+static void digest_make(struct posting *posting)
+{
+    struct buffer content;
+
+    buffer_init(&content, SIZE_MAX);
+    buffer_append_int(&content, posting->post.thread_ts);
+    buffer_append_byte(&content, posting->post.broadcast ? 'b' : '-');
+    buffer_append(&content, posting->post.text, posting->post.text_length);
+    buffer_append_byte(&content, '\0');
+    if (posting->post.extra != NULL)
+        buffer_append_text(&content, posting->post.extra);
+    digest_sha256_hex(content.data, content.length, posting->digest);
+    posting->post.digest = posting->digest;
+    buffer_done(&content);
+}
+
+static bool take_post(struct invocation *invocation, struct posting *posting)
+{
+    struct post *post = &posting->post;
+
+    if (!take_channel(invocation, &post->channel_id) || !take_content(invocation, &posting->content) ||
+        !take_optional_ts(invocation, "thread_ts", -ERROR_INVALID_TIMESTAMP, &post->thread_ts) ||
+        !take_optional_bool(invocation, "reply_broadcast", &post->broadcast) || !take_key(invocation, posting))
+        return false;
+    bool has_extra = posting->content.extra != NULL && posting->content.extra[0] != '\0';
+    if (posting->content.text == NULL && !has_extra) {
+        invocation_complain(invocation, -ERROR_NO_TEXT, "text: must be given, or blocks or attachments");
+        return false;
+    }
+    post->text = posting->content.text == NULL ? "" : posting->content.text;
+    post->text_length = posting->content.text_length;
+    post->extra = has_extra ? posting->content.extra : NULL;
+    return true;
+}
+
+void chat_post_message(struct invocation *invocation)
+{
+    struct posting *posting = calloc(1, sizeof *posting);
+
+    if (posting == NULL) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return;
+    }
+    if (!take_post(invocation, posting)) {
+        posting_end(posting);
+        return;
+    }
+    posting->invocation = invocation;
+    posting->post.actor = invocation->actor;
+    posting->post.origin = request_origin(invocation->request);
+    posting->post.fn = posted;
+    posting->post.arg = posting;
+    if (posting->post.key != NULL)
+        digest_make(posting);
+    int r = writer_post(invocation->api->options.writer, &posting->post);
+    if (r < 0) {
+        posting_end(posting);
+        invocation_fail(invocation, r);
+    }
+}

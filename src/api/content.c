@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "content.h"
+
+#include "base/json.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCKS_MAX = 50, ATTACHMENTS_MAX = 100, EXTRA_BYTES_MAX = 1024 * 1024, METADATA_BYTES_MAX = 16384 };
+
+// One member of `extra`: its argument, and what it must be.
+struct part {
+    const char *name;
+    size_t items_max; // of an array; 0: an object
+    int malformed;
+    int too_many;
+};
+
+static const struct part parts[] = {
+    {"blocks", BLOCKS_MAX, -ERROR_INVALID_BLOCKS, -ERROR_MSG_BLOCKS_TOO_LONG},
+    {"attachments", ATTACHMENTS_MAX, -ERROR_INVALID_ATTACHMENTS, -ERROR_TOO_MANY_ATTACHMENTS},
+    {"metadata", 0, -ERROR_INVALID_METADATA_FORMAT, -ERROR_METADATA_TOO_LARGE},
+};
+
+static bool array_is_good(const json_t *array)
+{
+    size_t index;
+    json_t *item;
+
+    json_array_foreach(array, index, item)
+    {
+        if (!json_is_object(item))
+            return false;
+    }
+    return true;
+}
+
+// {"event_type":"text","event_payload":{…}}, or {} which removes it.
+static bool metadata_is_good(const json_t *metadata)
+{
+    return json_object_size(metadata) == 0 || (json_is_string(json_object_get(metadata, "event_type")) &&
+                                               json_is_object(json_object_get(metadata, "event_payload")));
+}
+
+// Slack numbers attachments from 1.
+static void attachments_number(json_t *attachments)
+{
+    size_t index;
+    json_t *item;
+
+    json_array_foreach(attachments, index, item)
+    {
+        json_object_set_new(item, "id", json_integer((json_int_t)index + 1));
+    }
+}
+
+static bool part_is_good(const struct part *part, const json_t *value)
+{
+    if (part->items_max == 0)
+        return json_is_object(value) && metadata_is_good(value);
+    return json_is_array(value) && array_is_good(value);
+}
+
+static size_t part_size(const struct part *part, const json_t *value, size_t length)
+{
+    if (part->items_max == 0)
+        return length > METADATA_BYTES_MAX ? 1 : 0;
+    return json_array_size(value);
+}
+
+// Adds the argument to `extra` when it is there; *given tells whether it was.
+static bool take_part(struct invocation *invocation, const struct part *part, json_t *extra, bool *given)
+{
+    const char *text = request_arg(invocation->request, part->name);
+    CLEANUP_JSON json_t *value = NULL;
+
+    if (text == NULL || text[0] == '\0')
+        return true;
+    size_t length = strlen(text);
+    if (json_read(text, length, JSON_DEPTH_MAX, &value) < 0 || !part_is_good(part, value)) {
+        invocation_complain(invocation, part->malformed, "%s: must be a JSON %s", part->name,
+                            part->items_max == 0 ? "object with event_type and event_payload" : "array of objects");
+        return false;
+    }
+    if (part_size(part, value, length) > part->items_max) {
+        invocation_complain(invocation, part->too_many, "%s: too many", part->name);
+        return false;
+    }
+    *given = true;
+    if (part->malformed == -ERROR_INVALID_ATTACHMENTS)
+        attachments_number(value);
+    if (json_array_size(value) > 0 || json_object_size(value) > 0)
+        json_object_set(extra, part->name, value);
+    return true;
+}
+
+static bool take_extra(struct invocation *invocation, struct content *content)
+{
+    CLEANUP_JSON json_t *extra = json_object();
+    bool given = false;
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (!take_part(invocation, &parts[i], extra, &given))
+            return false;
+    if (!given)
+        return true;
+    content->extra = json_object_size(extra) == 0 ? strdup("") : json_dumps(extra, JSON_COMPACT);
+    if (content->extra != NULL && strlen(content->extra) <= EXTRA_BYTES_MAX)
+        return true;
+    invocation_complain(invocation, -ERROR_MSG_TOO_LONG, "blocks, attachments, metadata: must have at most %d bytes", EXTRA_BYTES_MAX);
+    return false;
+}
+
+bool take_content(struct invocation *invocation, struct content *content)
+{
+    int64_t text_max = invocation->api->options.text_max;
+
+    if (!take_optional_text(invocation, "text", &content->text) || !take_extra(invocation, content))
+        return false;
+    if (content->text == NULL)
+        return true;
+    content->text_length = request_arg_length(invocation->request, "text");
+    if (text_is_blank(content->text, content->text_length)) {
+        if (content->extra != NULL && content->extra[0] != '\0')
+            return true;
+        invocation_complain(invocation, -ERROR_NO_TEXT, "text: must be more than white space");
+        return false;
+    }
+    if (text_code_points(content->text, content->text_length) > (size_t)text_max) {
+        invocation_complain(invocation, -ERROR_MSG_TOO_LONG, "text: must have at most %" PRId64 " characters", text_max);
+        return false;
+    }
+    return true;
+}
+
+void content_done(struct content *content)
+{
+    free(content->extra);
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was said in a channel: history, the replies of a thread, events after a seq.
+#include "methods.h"
+
+#include "chat/frame.h"
+#include "chat/message.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MESSAGE_SELECT                                                                             \
+    "r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,"            \
+    " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users"
+
+// A bound is exclusive: history is what lies between `after` and `before`.
+static const struct statement HISTORY = {
+    "history",
+    "SELECT a.error, " MESSAGE_SELECT " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
+    " SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND m.ts < $5 AND NOT m.deleted"
+    " AND (m.thread_ts IS NULL OR m.broadcast) ORDER BY m.ts DESC LIMIT $6) r ON true ORDER BY r.ts DESC",
+};
+static const struct statement HISTORY_UPWARD = {
+    "history_upward",
+    "SELECT a.error, " MESSAGE_SELECT " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
+    " SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND m.ts < $5 AND NOT m.deleted"
+    " AND (m.thread_ts IS NULL OR m.broadcast) ORDER BY m.ts LIMIT $6) r ON true ORDER BY r.ts DESC",
+};
+// The root is in every page; its replies lie between the bounds.
+static const struct statement REPLIES = {
+    "replies",
+    "SELECT a.error, " MESSAGE_SELECT " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
+    " (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts = $7 AND (NOT m.deleted OR m.reply_count > 0))"
+    " UNION ALL (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.thread_ts = $7 AND m.ts > $4"
+    " AND m.ts < $5 AND NOT m.deleted ORDER BY m.ts LIMIT $6)) r ON true ORDER BY r.ts",
+};
+enum { COLUMN_ERROR, COLUMN_MESSAGE };
+enum { HISTORY_DEFAULT = 100, HISTORY_MAX = 999, REPLIES_DEFAULT = 1000, EVENTS_DEFAULT = 100, LIST_MAX = 1000 };
+
+#define TS_MAX 9999999999999999
+
+// What was asked for, between two bounds that are both excluded.
+struct span {
+    const char *channel_id;
+    int64_t after;
+    int64_t before;
+    int64_t limit;
+    bool upward; // the page next to `after` is wanted, not the newest
+};
+
+static bool take_bounds(struct invocation *invocation, struct span *span)
+{
+    int64_t oldest = -1;
+    int64_t latest = -1;
+    bool inclusive = false;
+
+    if (!take_optional_ts(invocation, "oldest", -ERROR_INVALID_TS_OLDEST, &oldest) ||
+        !take_optional_ts(invocation, "latest", -ERROR_INVALID_TS_LATEST, &latest) ||
+        !take_optional_bool(invocation, "inclusive", &inclusive))
+        return false;
+    // Slack's latest=0 and oldest=0 are their defaults.
+    span->after = oldest <= 0 ? 0 : oldest - inclusive;
+    span->before = latest <= 0 ? TS_MAX + 1 : latest + inclusive;
+    span->upward = oldest > 0 && latest <= 0;
+    return true;
+}
+
+// A cursor continues where a page ended.
+static bool take_continuation(struct invocation *invocation, const char *kind, int64_t *bound)
+{
+    const char *text = NULL;
+
+    if (!take_cursor(invocation, kind, &text))
+        return false;
+    if (text == NULL || ts_parse(text, strlen(text), bound) >= 0)
+        return true;
+    invocation_complain(invocation, -ERROR_INVALID_CURSOR, "cursor: must be the next_cursor of an earlier reply");
+    return false;
+}
+
+static struct span *take_span(struct invocation *invocation, int64_t limit, int64_t limit_max)
+{
+    struct span *span = calloc(1, sizeof *span);
+
+    if (span == NULL) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return NULL;
+    }
+    invocation->state = span;
+    span->limit = limit;
+    if (!take_channel(invocation, &span->channel_id) ||
+        !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, limit_max, &span->limit) || !take_bounds(invocation, span))
+        return NULL;
+    return span;
+}
+
+static void span_params(const struct invocation *invocation, struct params *params)
+{
+    const struct span *span = invocation->state;
+
+    params_text(params, invocation->actor->workspace_id);
+    params_text(params, invocation->actor->user_id);
+    params_text(params, span->channel_id);
+    params_int(params, span->after);
+    params_int(params, span->before);
+    params_int(params, span->limit + 1);
+}
+
+// Whether the caller may read the channel; if not, the error is replied.
+static bool reading_allowed(struct invocation *invocation, const struct result *result)
+{
+    if (result_rows(result) > 0 && result_is_null(result, 0, COLUMN_ERROR))
+        return true;
+    invocation_fail(invocation, error_from_code(result_text(result, 0, COLUMN_ERROR)));
+    return false;
+}
+
+static void row_write(struct json_writer *w, const struct invocation *invocation, const struct result *result, int row)
+{
+    struct message message;
+
+    message_read(result, row, COLUMN_MESSAGE, &message);
+    message_write(w, &message, invocation->actor->workspace_id);
+}
+
+static void page_end(struct json_writer *w, bool has_more, const char *kind, int64_t continue_ts)
+{
+    char text[TS_SIZE] = "";
+
+    if (has_more)
+        ts_print(continue_ts, text);
+    json_key_bool(w, "has_more", has_more);
+    write_next_cursor(w, kind, text);
+}
+
+static void history_answer(struct invocation *invocation, const struct result *result)
+{
+    const struct span *span = invocation->state;
+
+    if (!reading_allowed(invocation, result))
+        return;
+    int rows = result_is_null(result, 0, COLUMN_MESSAGE) ? 0 : result_rows(result);
+    bool has_more = rows > span->limit;
+    // The row too many is the oldest one read downward, the newest one read upward.
+    int first = has_more && span->upward ? 1 : 0;
+    int last = has_more && !span->upward ? rows - 1 : rows;
+    struct json_writer *w = invocation_open(invocation);
+    json_key(w, "messages");
+    json_open_array(w);
+    for (int row = first; row < last; row++)
+        row_write(w, invocation, result, row);
+    json_close_array(w);
+    json_key_int(w, "pin_count", 0);
+    json_key(w, "channel_actions_ts");
+    json_none(w);
+    json_key_int(w, "channel_actions_count", 0);
+    int64_t continue_ts = has_more ? result_int(result, span->upward ? first : last - 1, COLUMN_MESSAGE) : 0;
+    page_end(w, has_more, span->upward ? "hu1" : "h1", continue_ts);
+    invocation_close(invocation);
+}
+
+void channels_history(struct invocation *invocation)
+{
+    struct params params = {0};
+    struct span *span = take_span(invocation, HISTORY_DEFAULT, HISTORY_MAX);
+
+    if (span == NULL)
+        return;
+    if (!take_continuation(invocation, span->upward ? "hu1" : "h1", span->upward ? &span->after : &span->before))
+        return;
+    span_params(invocation, &params);
+    invocation_query(invocation, STORE_READ, span->upward ? &HISTORY_UPWARD : &HISTORY, &params, history_answer);
+}
+
+static void replies_answer(struct invocation *invocation, const struct result *result)
+{
+    const struct span *span = invocation->state;
+
+    if (!reading_allowed(invocation, result))
+        return;
+    if (result_is_null(result, 0, COLUMN_MESSAGE)) {
+        invocation_fail(invocation, -ERROR_THREAD_NOT_FOUND);
+        return;
+    }
+    bool has_more = result_rows(result) - 1 > span->limit; // the root does not count
+    int rows = has_more ? result_rows(result) - 1 : result_rows(result);
+    struct json_writer *w = invocation_open(invocation);
+    json_key(w, "messages");
+    json_open_array(w);
+    for (int row = 0; row < rows; row++)
+        row_write(w, invocation, result, row);
+    json_close_array(w);
+    page_end(w, has_more, "r1", result_int(result, rows - 1, COLUMN_MESSAGE));
+    invocation_close(invocation);
+}
+
+void channels_replies(struct invocation *invocation)
+{
+    struct params params = {0};
+    struct span *span = take_span(invocation, REPLIES_DEFAULT, LIST_MAX);
+    int64_t thread_ts;
+
+    if (span == NULL || !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &thread_ts) ||
+        !take_continuation(invocation, "r1", &span->after))
+        return;
+    span_params(invocation, &params);
+    params_int(&params, thread_ts);
+    invocation_query(invocation, STORE_READ, &REPLIES, &params, replies_answer);
+}
+
+static const struct statement EVENTS = {
+    "events",
+    "SELECT a.error, " MESSAGE_SELECT ", e.seq, e.kind, e.event_ts, e.actor, c.is_private, c.seq,"
+    " (SELECT min(seq) FROM ((SELECT m.seq FROM messages m WHERE m.channel_id = $3 ORDER BY m.ts LIMIT 1)"
+    "  UNION ALL SELECT min(seq) FROM changes WHERE channel_id = $3) s)"
+    " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN channels c ON c.id = $3 AND a.error IS NULL"
+    " LEFT JOIN LATERAL channel_events(c.id, $4, $5::integer) e ON true"
+    " LEFT JOIN message_rows r ON r.channel_id = c.id AND r.ts = e.message_ts ORDER BY e.seq",
+};
+enum { COLUMN_SEQ = COLUMN_MESSAGE + MESSAGE_COLUMNS, COLUMN_KIND, COLUMN_EVENT_TS, COLUMN_ACTOR, COLUMN_PRIVATE, COLUMN_HEAD_SEQ, COLUMN_OLDEST_SEQ };
+
+static void event_write(struct json_writer *w, const struct invocation *invocation, const struct result *result, int row)
+{
+    struct message message;
+    enum event_kind kind = EVENT_POST;
+    struct frame_context context = {
+        .workspace_id = invocation->actor->workspace_id,
+        .channel_id = request_arg(invocation->request, "channel"),
+        .is_private = result_bool(result, row, COLUMN_PRIVATE),
+        .seq = result_int(result, row, COLUMN_SEQ),
+        .event_ts = result_int(result, row, COLUMN_EVENT_TS),
+        .actor = result_text(result, row, COLUMN_ACTOR),
+    };
+
+    if (event_kind_parse(result_text(result, row, COLUMN_KIND), &kind) < 0)
+        return;
+    message_read(result, row, COLUMN_MESSAGE, &message);
+    if (w->comma)
+        buffer_append_byte(w->out, ',');
+    frame_write(w->out, kind, &context, &message);
+    w->comma = true;
+}
+
+struct event_span {
+    int64_t after_seq;
+    int64_t limit;
+};
+
+static void events_answer(struct invocation *invocation, const struct result *result)
+{
+    const struct event_span *span = invocation->state;
+
+    if (!reading_allowed(invocation, result))
+        return;
+    int rows = result_is_null(result, 0, COLUMN_SEQ) ? 0 : result_rows(result);
+    int64_t head_seq = result_int(result, 0, COLUMN_HEAD_SEQ);
+    bool has_more = rows > span->limit;
+    rows = has_more ? rows - 1 : rows;
+    int64_t through_seq = rows > 0 ? result_int(result, rows - 1, COLUMN_SEQ) : head_seq;
+    struct json_writer *w = invocation_open(invocation);
+    json_key(w, "events");
+    json_open_array(w);
+    for (int row = 0; row < rows; row++)
+        event_write(w, invocation, result, row);
+    json_close_array(w);
+    json_key_int(w, "through_seq", through_seq);
+    json_key_bool(w, "has_more", has_more);
+    if (span->after_seq + 1 < result_int(result, 0, COLUMN_OLDEST_SEQ))
+        json_key_bool(w, "truncated", true); // retention dropped some
+    invocation_close(invocation);
+}
+
+void channels_events(struct invocation *invocation)
+{
+    struct event_span *span = calloc(1, sizeof *span);
+    struct params params = {0};
+    const char *channel_id;
+    const char *after_seq;
+
+    if (span == NULL) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return;
+    }
+    invocation->state = span;
+    span->limit = EVENTS_DEFAULT;
+    if (!take_channel(invocation, &channel_id) || !take_text(invocation, "after_seq", &after_seq) ||
+        !take_optional_int(invocation, "after_seq", -ERROR_INVALID_ARGUMENTS, 0, INT64_MAX / 2, &span->after_seq) ||
+        !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, LIST_MAX, &span->limit))
+        return;
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, invocation->actor->user_id);
+    params_text(&params, channel_id);
+    params_int(&params, span->after_seq);
+    params_int(&params, span->limit + 1);
+    invocation_query(invocation, STORE_READ, &EVENTS, &params, events_answer);
+}

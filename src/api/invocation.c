@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "invocation.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void invocation_end(struct invocation *invocation)
+{
+    free(invocation->state);
+    free(invocation);
+}
+
+static void rows_answer(void *arg, const struct store_outcome *outcome)
+{
+    struct invocation *invocation = arg;
+
+    if (outcome->r < 0)
+        invocation_fail(invocation, outcome->r);
+    else
+        invocation->rows_fn(invocation, outcome->result);
+}
+
+void invocation_query(struct invocation *invocation, enum store_lane lane, const struct statement *statement,
+                      struct params *params, invocation_rows_fn *fn)
+{
+    invocation->rows_fn = fn;
+    store_call(invocation->api->options.store, lane, statement, params, rows_answer, invocation);
+}
+
+void invocation_change_params(struct invocation *invocation, struct params *params)
+{
+    id_make('O', invocation->outbox_id);
+    params_text(params, invocation->outbox_id);
+    params_text(params, invocation->actor->workspace_id);
+    params_text(params, invocation->actor->user_id);
+}
+
+enum { COLUMN_ERROR, COLUMN_REPLY, COLUMN_TOLD };
+
+// An error of a change may come with members of its own (invite tells of each user).
+static void change_fail(struct invocation *invocation, const struct result *result)
+{
+    int r = error_from_code(result_text(result, 0, COLUMN_ERROR));
+    size_t length = result_length(result, 0, COLUMN_REPLY);
+    char *members = length > 2 ? strndup(result_text(result, 0, COLUMN_REPLY) + 1, length - 2) : NULL;
+
+    if (members == NULL) {
+        invocation_fail(invocation, r);
+        return;
+    }
+    request_reply_error_members(invocation->request, r, members);
+    free(members);
+    invocation_end(invocation);
+}
+
+static void change_answer(struct invocation *invocation, const struct result *result)
+{
+    if (result_rows(result) == 0) {
+        invocation_fail(invocation, -ERROR_INTERNAL);
+    } else if (!result_is_null(result, 0, COLUMN_ERROR)) {
+        change_fail(invocation, result);
+    } else {
+        if (invocation->wrote && result_bool(result, 0, COLUMN_TOLD))
+            invocation->api->options.told(invocation->api->options.arg, invocation->outbox_id);
+        invocation_object(invocation, result_text(result, 0, COLUMN_REPLY), result_length(result, 0, COLUMN_REPLY));
+    }
+}
+
+void invocation_change(struct invocation *invocation, const struct statement *statement, struct params *params, bool tells)
+{
+    invocation->wrote = tells;
+    invocation_query(invocation, STORE_WRITE, statement, params, change_answer);
+}
+
+struct json_writer *invocation_open(struct invocation *invocation)
+{
+    return request_reply_open(invocation->request);
+}
+
+void invocation_close(struct invocation *invocation)
+{
+    request_reply_close(invocation->request);
+    invocation_end(invocation);
+}
+
+void invocation_object(struct invocation *invocation, const char *json, size_t length)
+{
+    request_reply_object(invocation->request, json, length);
+    invocation_end(invocation);
+}
+
+void invocation_fail(struct invocation *invocation, int r)
+{
+    request_reply_error(invocation->request, r);
+    invocation_end(invocation);
+}
+
+void invocation_complain(struct invocation *invocation, int r, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    request_reply_error_message(invocation->request, r, "%s", text);
+    invocation_end(invocation);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "methods.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct method methods[] = {
+    {"api.test", ACCESS_OPEN, NULL, api_test},
+    {"auth.test", ACCESS_ANY, NULL, auth_test},
+    {"chat.postMessage", ACCESS_MEMBER, "chat:write", chat_post_message},
+    {"chat.update", ACCESS_MEMBER, "chat:write", chat_update},
+    {"chat.delete", ACCESS_MEMBER, "chat:write", chat_delete},
+    {"channels.create", ACCESS_MEMBER, "channels:manage", channels_create},
+    {"channels.list", ACCESS_MEMBER, "channels:read", channels_list},
+    {"channels.info", ACCESS_MEMBER, "channels:read", channels_info},
+    {"channels.members", ACCESS_MEMBER, "channels:read", channels_members},
+    {"channels.history", ACCESS_MEMBER, "channels:history", channels_history},
+    {"channels.replies", ACCESS_MEMBER, "channels:history", channels_replies},
+    {"channels.events", ACCESS_MEMBER, "channels:history", channels_events},
+    {"channels.join", ACCESS_MEMBER, "channels:join", channels_join},
+    {"channels.leave", ACCESS_MEMBER, "channels:manage", channels_leave},
+    {"channels.invite", ACCESS_MEMBER, "channels:manage", channels_invite},
+    {"channels.kick", ACCESS_MEMBER, "channels:manage", channels_kick},
+    {"channels.archive", ACCESS_MEMBER, "channels:manage", channels_archive},
+    {"channels.mark", ACCESS_MEMBER, "channels:write", channels_mark},
+    {"channels.markUnread", ACCESS_MEMBER, "channels:write", channels_mark_unread},
+    {"unread.sync", ACCESS_MEMBER, "channels:read", unread_sync},
+    {"client.counts", ACCESS_MEMBER, "channels:read", client_counts},
+    {"users.info", ACCESS_MEMBER, "users:read", users_info},
+    {"users.list", ACCESS_MEMBER, "users:read", users_list},
+    {"rtm.connect", ACCESS_MEMBER, "rtm:stream", rtm_connect},
+    {"admin.workspaces.create", ACCESS_OPERATOR, NULL, admin_workspaces_create},
+    {"admin.users.create", ACCESS_ADMIN, NULL, admin_users_create},
+    {"admin.users.setActive", ACCESS_ADMIN, NULL, admin_users_set_active},
+    {"admin.tokens.create", ACCESS_ADMIN, NULL, admin_tokens_create},
+    {"admin.tokens.revoke", ACCESS_ADMIN, NULL, admin_tokens_revoke},
+    {"admin.tokens.list", ACCESS_ADMIN, NULL, admin_tokens_list},
+    {"admin.apps.create", ACCESS_ADMIN, NULL, admin_apps_create},
+    {"admin.apps.delete", ACCESS_ADMIN, NULL, admin_apps_delete},
+};
+
+#define ALIAS "conversations."
+#define ALIASED "channels."
+
+const struct method *method_find(const char *name)
+{
+    char aliased[64];
+
+    if (strncmp(name, ALIAS, strlen(ALIAS)) == 0) {
+        snprintf(aliased, sizeof aliased, ALIASED "%s", name + strlen(ALIAS));
+        name = aliased;
+    }
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+        if (strcmp(methods[i].name, name) == 0)
+            return &methods[i];
+    return NULL;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// users.info and users.list.
+#include "methods.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct statement INFO = {
+    "users_info",
+    "SELECT user_reply(u) FROM users u WHERE u.id = $2 AND u.workspace_id = $1",
+};
+static const struct statement LIST = {
+    "users_list",
+    "SELECT u.id, user_reply(u) FROM users u WHERE u.workspace_id = $1 AND u.id > $2 COLLATE \"C\" ORDER BY u.id LIMIT $3",
+};
+
+enum { LIMIT_MAX = 1000 };
+
+static void info_answer(struct invocation *invocation, const struct result *result)
+{
+    if (result_rows(result) == 0) {
+        invocation_fail(invocation, -ERROR_USER_NOT_FOUND);
+        return;
+    }
+    struct json_writer *w = invocation_open(invocation);
+    json_key(w, "user");
+    json_raw(w, result_text(result, 0, 0), result_length(result, 0, 0));
+    invocation_close(invocation);
+}
+
+void users_info(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *user_id;
+
+    if (!take_user(invocation, "user", &user_id))
+        return;
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, user_id);
+    invocation_query(invocation, STORE_READ, &INFO, &params, info_answer);
+}
+
+static void list_answer(struct invocation *invocation, const struct result *result)
+{
+    int64_t limit = *(const int64_t *)invocation->state;
+    bool has_more = limit > 0 && result_rows(result) > limit;
+    int rows = has_more ? (int)limit : result_rows(result);
+    struct json_writer *w = invocation_open(invocation);
+
+    json_key(w, "members");
+    json_open_array(w);
+    for (int row = 0; row < rows; row++)
+        json_raw(w, result_text(result, row, 1), result_length(result, row, 1));
+    json_close_array(w);
+    json_key_int(w, "cache_ts", 0);
+    write_next_cursor(w, "u1", has_more ? result_text(result, rows - 1, 0) : NULL);
+    invocation_close(invocation);
+}
+
+// limit=0: all of them.
+void users_list(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *after = "";
+    int64_t *limit = calloc(1, sizeof *limit);
+
+    if (limit == NULL) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return;
+    }
+    invocation->state = limit;
+    if (!take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 0, LIMIT_MAX, limit) || !take_cursor(invocation, "u1", &after))
+        return;
+    if (after[0] != '\0' && !id_is_valid(after, "UW")) {
+        invocation_complain(invocation, -ERROR_INVALID_CURSOR, "cursor: must be the next_cursor of an earlier reply");
+        return;
+    }
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, after);
+    params_int(&params, *limit == 0 ? INT64_MAX : *limit + 1);
+    invocation_query(invocation, STORE_READ, &LIST, &params, list_answer);
+}

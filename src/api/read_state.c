@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// channels.mark, channels.markUnread and channels.info: what one has read, and what is left.
+#include "methods.h"
+
+#include "chat/message.h"
+#include "unread/reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct marking {
+    struct invocation *invocation;
+    struct mark mark;
+};
+
+static void marked(void *arg, int r, const struct unread_view *view)
+{
+    struct marking *marking = arg;
+    struct invocation *invocation = marking->invocation;
+
+    if (r < 0) {
+        invocation_fail(invocation, r); // frees marking
+        return;
+    }
+    unread_view_write(invocation_open(invocation), view);
+    invocation_close(invocation);
+}
+
+static struct marking *take_marking(struct invocation *invocation)
+{
+    struct marking *marking = calloc(1, sizeof *marking);
+
+    if (marking == NULL) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return NULL;
+    }
+    invocation->state = marking;
+    marking->invocation = invocation;
+    marking->mark.actor = invocation->actor;
+    marking->mark.epoch = MARK_ANY_EPOCH;
+    marking->mark.fn = marked;
+    marking->mark.arg = marking;
+    if (!take_channel(invocation, &marking->mark.channel_id) ||
+        !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &marking->mark.ts))
+        return NULL;
+    return marking;
+}
+
+void channels_mark(struct invocation *invocation)
+{
+    struct marking *marking = take_marking(invocation);
+
+    if (marking == NULL || !take_optional_int(invocation, "read_epoch", -ERROR_INVALID_ARGUMENTS, 0, INT64_MAX / 2, &marking->mark.epoch))
+        return;
+    int r = marker_mark(invocation->api->options.marker, &marking->mark);
+    if (r < 0)
+        invocation_fail(invocation, r);
+}
+
+void channels_mark_unread(struct invocation *invocation)
+{
+    struct marking *marking = take_marking(invocation);
+
+    if (marking != NULL)
+        marker_mark_unread(invocation->api->options.marker, &marking->mark);
+}
+
+// The channel as its viewer sees it, what they have read, and the latest message that stands.
+static const struct statement INFO = {
+    "channels_info",
+    "SELECT channel_object(c, $2)::text, c.seq, c.is_private, m.active, m.epoch, m.ts, coalesce(p.posts, 0), m.muted,"
+    " r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,"
+    " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users"
+    " FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = $2"
+    " LEFT JOIN channel_posters p ON p.channel_id = c.id AND p.user_id = $2"
+    " LEFT JOIN LATERAL (SELECT * FROM message_rows l WHERE l.channel_id = c.id AND l.ts = c.latest_ts LIMIT 1) r ON true"
+    " WHERE c.id = $3 AND c.workspace_id = $1 AND (NOT c.is_private OR m.active)",
+};
+enum { COLUMN_OBJECT, COLUMN_SEQ, COLUMN_PRIVATE, COLUMN_ACTIVE, COLUMN_EPOCH, COLUMN_TS, COLUMN_POSTS, COLUMN_MUTED, COLUMN_MESSAGE };
+
+// channels.info between its two reads: the object as far as it is known.
+struct info {
+    struct invocation *invocation;
+    struct unread_view view;
+    char object[]; // JSON without the closing brace
+};
+
+static void info_reply(struct info *info)
+{
+    struct invocation *invocation = info->invocation;
+    struct json_writer *w = invocation_open(invocation);
+
+    json_key(w, "channel");
+    json_raw(w, info->object, strlen(info->object));
+    w->comma = true;
+    unread_view_write_fields(w, &info->view);
+    json_close_object(w);
+    invocation_close(invocation);
+}
+
+static void info_read(void *arg, int r)
+{
+    struct info *info = arg;
+
+    if (r < 0)
+        invocation_fail(info->invocation, r);
+    else
+        info_reply(info);
+}
+
+// Writes the object with `latest`, and without its closing brace.
+static void object_write(struct buffer *out, const struct invocation *invocation, const struct result *result)
+{
+    struct json_writer w = json_writer_to(out);
+    struct message latest;
+
+    buffer_append(out, result_text(result, 0, COLUMN_OBJECT), result_length(result, 0, COLUMN_OBJECT) - 1);
+    w.comma = true;
+    json_key(&w, "latest");
+    if (result_is_null(result, 0, COLUMN_MESSAGE)) {
+        json_none(&w);
+    } else {
+        message_read(result, 0, COLUMN_MESSAGE, &latest);
+        message_write(&w, &latest, invocation->actor->workspace_id);
+    }
+}
+
+static struct info *info_new(struct invocation *invocation, const struct result *result)
+{
+    CLEANUP(buffer_done) struct buffer object;
+
+    buffer_init(&object, 8 * 1024 * 1024);
+    object_write(&object, invocation, result);
+    struct info *info = buffer_failed(&object) ? NULL : calloc(1, sizeof *info + object.length + 1);
+    if (info == NULL)
+        return NULL;
+    memcpy(info->object, object.data, object.length);
+    info->invocation = invocation;
+    return info;
+}
+
+static void info_answer(struct invocation *invocation, const struct result *result)
+{
+    if (result_rows(result) == 0) {
+        invocation_fail(invocation, -ERROR_CHANNEL_NOT_FOUND);
+        return;
+    }
+    struct info *info = info_new(invocation, result);
+    if (info == NULL) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return;
+    }
+    invocation->state = info;
+    if (!result_bool(result, 0, COLUMN_ACTIVE)) {
+        info_reply(info);
+        return;
+    }
+    struct unread_view *view = &info->view;
+    snprintf(view->channel_id, sizeof view->channel_id, "%s", request_arg(invocation->request, "channel"));
+    snprintf(view->user_id, sizeof view->user_id, "%s", invocation->actor->user_id);
+    view->is_private = result_bool(result, 0, COLUMN_PRIVATE);
+    view->muted = result_bool(result, 0, COLUMN_MUTED);
+    view->head.seq = result_int(result, 0, COLUMN_SEQ);
+    view->member.active = true;
+    view->member.epoch = result_int(result, 0, COLUMN_EPOCH);
+    view->member.ts = result_int(result, 0, COLUMN_TS);
+    view->member.posts = result_int(result, 0, COLUMN_POSTS);
+    unread_read(invocation->api->options.cache, invocation->api->options.store, view, info_read, info);
+}
+
+void channels_info(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *channel_id;
+
+    if (!take_channel(invocation, &channel_id))
+        return;
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, invocation->actor->user_id);
+    params_text(&params, channel_id);
+    invocation_query(invocation, STORE_READ, &INFO, &params, info_answer);
+}

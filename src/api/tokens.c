@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokens.h"
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+static const struct statement TOKEN = {
+    "token",
+    "SELECT t.id, t.workspace_id, t.user_id, t.type, t.scopes, t.app_id, u.bot_id, u.is_admin, u.active,"
+    " t.revoked_at IS NOT NULL, t.expires_at * 1000000 FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.digest = $1",
+};
+enum { COLUMN_ID, COLUMN_WORKSPACE, COLUMN_USER, COLUMN_TYPE, COLUMN_SCOPES, COLUMN_APP, COLUMN_BOT, COLUMN_ADMIN, COLUMN_ACTIVE, COLUMN_REVOKED, COLUMN_EXPIRES };
+
+enum { TOKENS_MAX = 100000, TOKEN_LENGTH_MAX = 256 };
+
+struct token_entry {
+    char digest[DIGEST_HEX_SIZE];
+    UT_hash_handle hh;
+    struct token_cache *cache;
+    struct list waiting; // of struct waiter, while Postgres is asked
+    bool asking;
+    int64_t known_at_ms;
+    int64_t expires_us; // 0: never
+    int r;
+    struct actor actor;
+};
+
+struct waiter {
+    struct list link;
+    struct invocation *invocation;
+    token_fn *fn;
+};
+
+struct token_cache {
+    struct store *store;
+    struct token_entry *entries;
+    int64_t believe_ms;
+};
+
+int token_cache_new(struct store *store, int64_t believe_ms, struct token_cache **ret_cache)
+{
+    struct token_cache *cache = calloc(1, sizeof *cache);
+
+    if (cache == NULL)
+        return -ERROR_MEMORY;
+    cache->store = store;
+    cache->believe_ms = believe_ms;
+    *ret_cache = cache;
+    return 0;
+}
+
+// Drops what nobody waits for.
+static void entries_drop(struct token_cache *cache)
+{
+    struct token_entry *entry, *next;
+
+    HASH_ITER(hh, cache->entries, entry, next)
+    {
+        if (entry->asking)
+            continue;
+        HASH_DEL(cache->entries, entry);
+        free(entry);
+    }
+}
+
+void token_cache_free(struct token_cache *cache)
+{
+    if (cache == NULL)
+        return;
+    entries_drop(cache);
+    free(cache);
+}
+
+static int entry_verdict(const struct token_entry *entry)
+{
+    if (entry->r == 0 && entry->expires_us != 0 && entry->expires_us <= clock_wall_us())
+        return -ERROR_TOKEN_EXPIRED;
+    return entry->r;
+}
+
+#define COPY(field, column) snprintf(field, sizeof(field), "%s", result_text(result, 0, column))
+
+static void entry_read(struct token_entry *entry, const struct result *result)
+{
+    struct actor *actor = &entry->actor;
+
+    if (result_rows(result) == 0) {
+        entry->r = -ERROR_INVALID_AUTH;
+        return;
+    }
+    COPY(actor->token_id, COLUMN_ID);
+    COPY(actor->workspace_id, COLUMN_WORKSPACE);
+    COPY(actor->user_id, COLUMN_USER);
+    COPY(actor->scopes, COLUMN_SCOPES);
+    COPY(actor->app_id, COLUMN_APP);
+    COPY(actor->bot_id, COLUMN_BOT);
+    actor->type = result_text(result, 0, COLUMN_TYPE)[0];
+    actor->is_admin = result_bool(result, 0, COLUMN_ADMIN);
+    entry->expires_us = result_int(result, 0, COLUMN_EXPIRES);
+    if (result_bool(result, 0, COLUMN_REVOKED))
+        entry->r = -ERROR_TOKEN_REVOKED;
+    else
+        entry->r = result_bool(result, 0, COLUMN_ACTIVE) ? 0 : -ERROR_ACCOUNT_INACTIVE;
+}
+
+static void entry_answer(void *arg, const struct store_outcome *outcome)
+{
+    struct token_entry *entry = arg;
+    struct list waiting;
+
+    entry->asking = false;
+    entry->r = outcome->r;
+    entry->known_at_ms = clock_monotonic_ms();
+    if (outcome->r == 0)
+        entry_read(entry, outcome->result);
+    else
+        entry->known_at_ms = INT64_MIN / 2; // ask again next time
+    list_init(&waiting);
+    list_append_all(&waiting, &entry->waiting);
+    // The entry may be dropped by what the callbacks do.
+    struct actor actor = entry->actor;
+    int r = entry_verdict(entry);
+    LIST_FOREACH(link, &waiting) {
+        struct waiter *waiter = LIST_ITEM(link, struct waiter, link);
+        list_remove(link);
+        waiter->fn(waiter->invocation, r, &actor);
+        free(waiter);
+    }
+}
+
+static struct token_entry *entry_new(struct token_cache *cache, const char *digest)
+{
+    if (HASH_COUNT(cache->entries) >= TOKENS_MAX)
+        entries_drop(cache);
+    struct token_entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL)
+        return NULL;
+    memcpy(entry->digest, digest, DIGEST_HEX_SIZE);
+    entry->cache = cache;
+    entry->known_at_ms = INT64_MIN / 2;
+    list_init(&entry->waiting);
+    HASH_ADD(hh, cache->entries, digest, DIGEST_HEX_SIZE - 1, entry);
+    return entry;
+}
+
+static void entry_ask(struct token_entry *entry)
+{
+    struct params params = {0};
+
+    entry->asking = true;
+    params_text(&params, entry->digest);
+    store_call(entry->cache->store, STORE_READ, &TOKEN, &params, entry_answer, entry);
+}
+
+void token_look_up(struct token_cache *cache, const char *token, struct invocation *invocation, token_fn *fn)
+{
+    char digest[DIGEST_HEX_SIZE];
+    struct token_entry *entry;
+
+    if (strlen(token) > TOKEN_LENGTH_MAX) {
+        fn(invocation, -ERROR_INVALID_AUTH, NULL);
+        return;
+    }
+    digest_sha256_hex(token, strlen(token), digest);
+    HASH_FIND(hh, cache->entries, digest, DIGEST_HEX_SIZE - 1, entry);
+    if (entry == NULL)
+        entry = entry_new(cache, digest);
+    if (entry != NULL && !entry->asking && clock_monotonic_ms() - entry->known_at_ms < cache->believe_ms) {
+        fn(invocation, entry_verdict(entry), &entry->actor);
+        return;
+    }
+    struct waiter *waiter = entry == NULL ? NULL : malloc(sizeof *waiter);
+    if (waiter == NULL) {
+        fn(invocation, -ERROR_MEMORY, NULL);
+        return;
+    }
+    *waiter = (struct waiter){.invocation = invocation, .fn = fn};
+    list_append(&entry->waiting, &waiter->link);
+    if (!entry->asking)
+        entry_ask(entry);
+}
