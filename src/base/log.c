@@ -21,19 +21,18 @@
 #include "log_internal.h"
 
 enum {
-    LINE_MAX_BYTES =
-        4096, // at most PIPE_BUF: a pipe that is writable takes as much without blocking
+    PIECE_MAX_BYTES = 4096, // PIPE_BUF: a pipe that is writable takes as much without blocking
     MESSAGE_MAX_BYTES = 1800,
+    LINE_MAX_BYTES = 6 * MESSAGE_MAX_BYTES + 1024, // every byte of the message escaped as \u00XX
     GATHERED_MAX_BYTES = 64 * 1024
 };
 
 static struct {
     enum log_level level;
     char instance[64];
-    bool is_file;       // writing to a file never waits for a reader
-    atomic_bool access; // whether access lines are written
-    pthread_mutex_t
-        lock; // one writer at a time: what poll() said stays true for the write after it
+    bool is_file;         // writing to a file never waits for a reader
+    atomic_bool access;   // whether access lines are written
+    pthread_mutex_t lock; // one writer at a time: what poll() said holds for the write after it
 } state = {.level = LOG_INFO, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local struct {

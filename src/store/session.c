@@ -23,6 +23,7 @@ struct session {
     PGconn *conn; // NULL while not connected
     struct prepared prepared;
     bool relaxed;
+    bool unreachable; // as the log knows already
 };
 
 int session_new(const char *database_url, int64_t statement_timeout_ms,
@@ -65,6 +66,15 @@ static int session_lose(struct session *session, const char *why)
     return -ERROR_UNAVAILABLE;
 }
 
+static int session_fail_to_connect(struct session *session)
+{
+    if (!session->unreachable)
+        log_write(LOG_WARN, "store", "session: cannot connect: %.*s", POSTGRES_WHY(session->conn));
+    session->unreachable = true;
+    session_drop(session);
+    return -ERROR_UNAVAILABLE;
+}
+
 static int session_connect(struct session *session)
 {
     if (session->conn)
@@ -81,7 +91,8 @@ static int session_connect(struct session *session)
         return r;
     session->conn = PQconnectdbParams(keywords.keys, keywords.values, 1);
     if (PQstatus(session->conn) != CONNECTION_OK || PQsetnonblocking(session->conn, 1) != 0)
-        return session_lose(session, "cannot connect");
+        return session_fail_to_connect(session);
+    session->unreachable = false;
     postgres_log_notices(session->conn);
     metric_add(METRIC_STORE_CONNECTS, 1);
     return 0;
