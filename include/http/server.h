@@ -18,7 +18,8 @@ typedef int server_page_fn(void *arg, struct buffer *body, const char **ret_type
 // now owned by the callee) and the bytes already read from it, which begin with the request line and may be less or
 // more than the whole head. `head` is valid only inside the call. Nothing has been answered yet, and no deadline runs
 // any more. It makes no difference whether the request was the connection's first or came after calls (a proxy reuses
-// its connections); in the latter case `head` is exactly the head.
+// its connections); in the latter case `head` is exactly the head, and what the peer sent behind it without waiting for
+// the answer is lost.
 typedef void server_takeover_fn(void *arg, int fd, const char *head, size_t length);
 
 struct server_options {

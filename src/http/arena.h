@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that lives as long as one request: many small pieces, freed together. The first KiB is inside the arena.
+// Memory that lives as long as one request: many small pieces, freed together. The first KiB is
+// inside the arena.
 #pragma once
 
 #include <stddef.h>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of one request, gathered from query, form, multipart and JSON in the order of adding: of two with the
-// same name the later one counts. Strings point into the text they came from, the arena, or jansson's tree.
+// The arguments of one request, gathered from query, form, multipart and JSON in the order of
+// adding: of two with the same name the later one counts. Strings point into the text they came
+// from, the arena, or jansson's tree.
 #pragma once
 
 #include "arena.h"
 #include "base/cleanup.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 enum { ARGUMENTS_MAX = 512, ARGUMENTS_FIRST = 16, ARGUMENTS_DEPTH_MAX = 64 };
-
-struct json_t; // jansson.h and base/json_writer.h cannot be included together
 
 struct argument {
     const char *name;
@@ -25,7 +25,7 @@ struct arguments {
     struct argument *items;
     size_t count;
     size_t capacity;
-    struct json_t *json;
+    json_t *json;
     char complaint[128]; // what was wrong, for people, after an arguments_add… function failed
     struct argument first[ARGUMENTS_FIRST];
 };
@@ -42,7 +42,8 @@ bool arguments_is_hidden(const struct arguments *arguments, size_t index);
 
 NODISCARD int arguments_add(struct arguments *arguments, const struct argument *argument);
 
-// Adds `a=b&c=d` (a query, a form). Decodes in place: `text` must outlive the arguments and text[length] be writable.
+// Adds `a=b&c=d` (a query, a form). Decodes in place: `text` must outlive the arguments and
+// text[length] be writable.
 NODISCARD int arguments_add_form(struct arguments *arguments, char *text, size_t length);
 
 // Adds the parts of a multipart/form-data body, in place as above.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections and their deadlines. A connection is on the list of its state; all deadlines of a state are equally long,
-// so each list is in order and looking for late ones costs what is late.
+// Connections and their deadlines. A connection is on the list of its state; all deadlines of a
+// state are equally long, so each list is in order and looking for late ones costs what is late.
 #include "server_int.h"
 
 #include "base/error.h"
@@ -94,7 +94,8 @@ void connection_add_to_daemon(struct connection *connection)
     (void)connection_take_fd(connection);
 }
 
-// Puts a socket that leads nowhere in the place of `fd`, whose connection lives on under the number returned.
+// Puts a socket that leads nowhere in the place of `fd`, whose connection lives on under the number
+// returned.
 static int descriptor_swap(struct MHD_Connection *mhd, int fd)
 {
     int nowhere = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -102,7 +103,8 @@ static int descriptor_swap(struct MHD_Connection *mhd, int fd)
         return -ERROR_BUSY;
     int taken = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (taken >= 0) {
-        // Suspending removes the descriptor from libmicrohttpd's epoll set, resuming adds what is there by then.
+        // Suspending removes the descriptor from libmicrohttpd's epoll set, resuming adds what is
+        // there by then.
         MHD_suspend_connection(mhd);
         if (dup3(nowhere, fd, O_CLOEXEC) < 0) {
             close(taken);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The front door. A request line is looked at while it still lies in the socket, so that libmicrohttpd can have the
-// connection as if nobody had touched it.
+// The front door. A request line is looked at while it still lies in the socket, so that
+// libmicrohttpd can have the connection as if nobody had touched it.
 #include "server_int.h"
 
 #include "base/log.h"
@@ -52,7 +52,8 @@ static void door_hand_over(struct connection *connection)
     server->options.on_takeover(server->options.arg, fd, head, (size_t)length);
 }
 
-// How many bytes make the descriptor readable: while part of a line lies there unread, only more of it is news.
+// How many bytes make the descriptor readable: while part of a line lies there unread, only more of
+// it is news.
 static void door_wait_for(int fd, int bytes)
 {
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
@@ -124,8 +125,8 @@ static void door_admit(struct server *server, int fd)
         door_look(connection, false);
 }
 
-// Without descriptors a waiting connection could neither be accepted nor refused, and the listening socket would stay
-// ready for ever: give up the spare one for a moment.
+// Without descriptors a waiting connection could neither be accepted nor refused, and the listening
+// socket would stay ready for ever: give up the spare one for a moment.
 static void door_refuse_one(struct server *server)
 {
     close(server->spare_fd);

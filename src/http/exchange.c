@@ -1,33 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-// libmicrohttpd calls exchange_line() for the request line, exchange_step() when the head is complete, for each piece
-// of the body, when all is there, and again after a resume; and exchange_end() when the reply is out or all is lost.
+// libmicrohttpd calls exchange_line() for the request line, exchange_step() when the head is
+// complete, for each piece of the body, when all is there, and again after a resume; and
+// exchange_end() when the reply is out or all is lost.
 #include "exchange.h"
 
 #include "base/error.h"
 #include "base/id.h"
 #include "base/metrics.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { METHOD_LENGTH_MAX = 64, REQUEST_ID_LENGTH_MAX = 128 };
+enum {
+    METHOD_LENGTH_MAX = 64,
+    REQUEST_ID_LENGTH_MAX = 128,
+    HEX_LENGTH = 16,
+    EXCHANGE_SPARES_MAX = 256
+};
+
+// An exchange takes 3 KiB, which malloc does not hand out quickly: some are kept.
+static struct exchange *exchange_alloc(struct server *server)
+{
+    if (list_is_empty(&server->spares))
+        return malloc(sizeof(struct exchange));
+    struct exchange *exchange = LIST_ITEM(server->spares.next, struct exchange, link);
+    list_remove(&exchange->link);
+    server->spares_count--;
+    return exchange;
+}
 
 void exchange_free(struct exchange *exchange)
 {
+    struct server *server = exchange->server;
     list_remove(&exchange->link);
-    if (exchange->started && exchange->server != NULL)
-        exchange->server->calls_count--;
     buffer_done(&exchange->body);
     request_done(&exchange->request);
-    free(exchange);
+    if (server != NULL && exchange->started)
+        server->calls_count--;
+    if (server == NULL || server->spares_count >= EXCHANGE_SPARES_MAX) {
+        free(exchange);
+        return;
+    }
+    list_append(&server->spares, &exchange->link);
+    server->spares_count++;
+}
+
+void exchanges_free_spares(struct server *server)
+{
+    LIST_FOREACH(link, &server->spares)
+    {
+        list_remove(link);
+        free(LIST_ITEM(link, struct exchange, link));
+    }
 }
 
 void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd)
 {
     struct server *server = arg;
-    struct exchange *exchange = malloc(sizeof *exchange);
+    struct exchange *exchange = exchange_alloc(server);
     if (exchange == NULL)
         return NULL;
     size_t length = strlen(target);
@@ -65,18 +96,23 @@ static bool is_plain(const char *text, size_t length_max)
     return length > 0;
 }
 
+static void hex_print(uint64_t number, char *ret_text)
+{
+    for (int i = HEX_LENGTH - 1; i >= 0; i--, number >>= 4)
+        ret_text[i] = "0123456789abcdef"[number & 15];
+}
+
 // The peer's request id when it may go into headers and logs, else a new one.
 static const char *exchange_id(struct exchange *exchange)
 {
     struct server *server = exchange->server;
     const char *given = exchange->head.request_id;
-    char made[36];
-    if (given == NULL || !is_plain(given, REQUEST_ID_LENGTH_MAX)) {
-        snprintf(made, sizeof made, "%016llx%08llx", (unsigned long long)server->id_base,
-                 (unsigned long long)++server->id_count);
-        given = made;
-    }
-    return arena_copy(&exchange->request.arena, given, strlen(given));
+    char made[2 * HEX_LENGTH];
+    if (given != NULL && is_plain(given, REQUEST_ID_LENGTH_MAX))
+        return arena_copy(&exchange->request.arena, given, strlen(given));
+    hex_print(server->id_base, made);
+    hex_print(++server->id_count, made + HEX_LENGTH);
+    return arena_copy(&exchange->request.arena, made, sizeof made);
 }
 
 static const char *bearer_token(const char *authorization)
@@ -129,7 +165,8 @@ static const struct page *page_find(const struct server *server, const char *pat
     return NULL;
 }
 
-// Finds what answers: a method, a page, or the reply that there is none. Cuts the query off the target.
+// Finds what answers: a method, a page, or the reply that there is none. Cuts the query off the
+// target.
 static int exchange_route(struct exchange *exchange)
 {
     char *path = arena_copy(&exchange->request.arena, exchange->target, strlen(exchange->target));
@@ -231,8 +268,8 @@ static enum MHD_Result exchange_answer(struct exchange *exchange)
 }
 
 enum MHD_Result exchange_step(void *arg, struct MHD_Connection *mhd, const char *path,
-                              const char *verb, const char *version, const char *data,
-                              size_t *size, void **context)
+                              const char *verb, const char *version, const char *data, size_t *size,
+                              void **context)
 {
     struct exchange *exchange = *context;
     (void)arg;

@@ -16,15 +16,15 @@ enum exchange_state {
 };
 
 struct exchange {
-    struct request request; // first: the one is cast to the other
-    struct list link;       // in server->calls while the handler owes or has sent a reply
-    struct server *server;  // NULL once the server is gone
+    struct request request;     // first: the one is cast to the other
+    struct list link;           // in server->calls while the handler owes or has sent a reply
+    struct server *server;      // NULL once the server is gone
     struct MHD_Connection *mhd; // NULL once libmicrohttpd is done with the request
     struct connection *connection;
     struct gate_line line;
     struct gate_head head;
-    const char *target; // as it came
-    char *query;        // writable
+    const char *target;       // as it came
+    char *query;              // writable
     const char *content_type; // of the reply
     const char *allow;        // for 405
     const struct page *page;

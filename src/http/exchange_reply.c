@@ -47,8 +47,8 @@ enum MHD_Result exchange_queue(struct exchange *exchange)
         return MHD_NO;
     reply_type(exchange);
     size_t length = request->reply.length;
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        length, TAKE(request->reply.data), MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(length, TAKE(request->reply.data), MHD_RESPMEM_MUST_FREE);
     if (response == NULL)
         return MHD_NO;
     int count = reply_headers(exchange, headers);
@@ -56,8 +56,7 @@ enum MHD_Result exchange_queue(struct exchange *exchange)
         MHD_add_response_header(response, headers[i].name, headers[i].value);
     exchange->state = EXCHANGE_ANSWERED;
     connection_move(exchange->connection, CONNECTION_REPLY);
-    enum MHD_Result queued =
-        MHD_queue_response(exchange->mhd, (unsigned)request->status, response);
+    enum MHD_Result queued = MHD_queue_response(exchange->mhd, (unsigned)request->status, response);
     MHD_destroy_response(response);
     return queued;
 }
@@ -121,8 +120,8 @@ static enum MHD_Result head_append(void *arg, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-// A proxy may send an upgrade over a connection that libmicrohttpd has from an earlier request. The head that
-// libmicrohttpd has read already is put together again.
+// A proxy may send an upgrade over a connection that libmicrohttpd has from an earlier request. The
+// head that libmicrohttpd has read already is put together again.
 void exchange_hand_over(struct exchange *exchange)
 {
     const struct server_options *options = &exchange->server->options;

@@ -17,8 +17,8 @@ static int hex_value(char digit)
     return -1;
 }
 
-// Decodes `text` up to `end` in place and ends it with a NUL, for which *end must be writable. A '%' that no two hex
-// digits follow stands for itself: people type "100% sure" into curl.
+// Decodes `text` up to `end` in place and ends it with a NUL, for which *end must be writable. A
+// '%' that no two hex digits follow stands for itself: people type "100% sure" into curl.
 static size_t form_decode(char *text, const char *end)
 {
     char *out = text;

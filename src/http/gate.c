@@ -21,8 +21,10 @@ struct gate_name {
     const char *twice;
 };
 
-#define GATE_NAME(name, member) \
-    {name, sizeof name - 1, offsetof(struct gate_head, member), "two " name " headers"}
+#define GATE_NAME(name, member)                                                                    \
+    {                                                                                              \
+        name, sizeof name - 1, offsetof(struct gate_head, member), "two " name " headers"          \
+    }
 
 static const struct gate_name gate_names[] = {
     GATE_NAME("Host", host),
@@ -58,9 +60,10 @@ static bool is_value(const char *text, size_t length)
     return true;
 }
 
-// libmicrohttpd cuts lines by writing NULs over their ends, in place. So a well-formed head is still one run of
-// bytes: each name follows the two NULs of the line end before it. What does not was cut elsewhere: at a NUL that
-// the peer sent, at a bare LF, or where it glued a folded line to the wrong string.
+// libmicrohttpd cuts lines by writing NULs over their ends, in place. So a well-formed head is
+// still one run of bytes: each name follows the two NULs of the line end before it. What does not
+// was cut elsewhere: at a NUL that the peer sent, at a bare LF, or where it glued a folded line to
+// the wrong string.
 static bool is_in_place(struct gate *gate, const char *name, const char *value, size_t length)
 {
     bool fine = name == gate->next && value[length] == '\0' && value[length + 1] == '\0';
@@ -105,8 +108,8 @@ static bool is_host(const char *host)
 {
     static const char others[] = ".-_:[]";
     for (const char *at = host; *at != '\0'; at++) {
-        bool alnum = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-                     (*at >= '0' && *at <= '9');
+        bool alnum =
+            (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9');
         if (!alnum && strchr(others, *at) == NULL)
             return false;
     }
@@ -132,7 +135,8 @@ static const char *gate_line_check(const struct gate_line *line)
         known = known || strcmp(verbs[i], line->verb) == 0;
     if (!known)
         return "an unknown method";
-    // One byte, a NUL now, was the blank between target and version; more means a NUL that the peer sent.
+    // One byte, a NUL now, was the blank between target and version; more means a NUL that the peer
+    // sent.
     if (line->version != line->target_end + 1)
         return "a malformed request line";
     if (strcmp(line->version, "HTTP/1.1") != 0 && strcmp(line->version, "HTTP/1.0") != 0)
@@ -157,8 +161,8 @@ static const char *gate_head_check(const struct gate_head *head, bool is_1_0)
     return NULL;
 }
 
-// Whether nothing but the empty line came after the last header. (A line that begins with a colon would do for
-// libmicrohttpd as the end, and what follows it for the next request.)
+// Whether nothing but the empty line came after the last header. (A line that begins with a colon
+// would do for libmicrohttpd as the end, and what follows it for the next request.)
 static bool gate_is_at_end(const struct gate *gate, struct MHD_Connection *mhd, const char *start)
 {
     const union MHD_ConnectionInfo *info =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request's head says, and whether it may pass. libmicrohttpd 0.9.75 lets through what lets an attacker behind
-// a proxy smuggle requests; all of it is refused here, in the first call of the access handler.
+// What a request's head says, and whether it may pass. libmicrohttpd 0.9.75 lets through what lets
+// an attacker behind a proxy smuggle requests; all of it is refused here, in the first call of the
+// access handler.
 #pragma once
 
 #include <microhttpd.h>
@@ -29,6 +30,7 @@ struct gate_head {
 // Whether the target of a request line may pass: a path, without blanks and control characters.
 bool gate_target_is_fine(const char *target);
 
-// Reads all headers. NULL when the request may pass, else the reason (static text) to refuse it with 400.
+// Reads all headers. NULL when the request may pass, else the reason (static text) to refuse it
+// with 400.
 const char *gate_check(struct MHD_Connection *mhd, const struct gate_line *line,
                        struct gate_head *ret_head);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments from a JSON object. jansson judges the text; what it would lose (the digits of numbers, the text of nested
-// values) is taken from the text itself, which a scan has cut into its top-level values first. That scan also bounds
-// the depth before jansson, which recurses, sees the text.
+// Arguments from a JSON object. jansson judges the text; what it would lose (the digits of numbers,
+// the text of nested values) is taken from the text itself, which a scan has cut into its top-level
+// values first. That scan also bounds the depth before jansson, which recurses, sees the text.
 #include "arguments.h"
 
 #include "base/error.h"
 
-#include <jansson.h>
 #include <string.h>
 
 struct slice {
@@ -28,10 +27,15 @@ static bool is_blank(char byte)
 // The closing quote of the string that begins at `quote`, or the last byte.
 static const char *string_end(const char *quote, const char *end)
 {
-    const char *at = quote + 1;
-    while (at < end && *at != '"')
-        at += *at == '\\' ? 2 : 1;
-    return at < end ? at : end - 1;
+    const char *at = quote;
+    while ((at = memchr(at + 1, '"', (size_t)(end - at - 1))) != NULL) {
+        const char *before = at;
+        while (before[-1] == '\\')
+            before--;
+        if ((at - before) % 2 == 0)
+            return at;
+    }
+    return end - 1;
 }
 
 static int scan_value_ends(struct scan *scan, const char *end)
@@ -50,7 +54,8 @@ static int scan_value_ends(struct scan *scan, const char *end)
     return 0;
 }
 
-// Cuts `text` into values. Of a text that is no JSON it makes something or other: jansson refuses that afterwards.
+// Cuts `text` into values. Of a text that is no JSON it makes something or other: jansson refuses
+// that afterwards.
 static int scan_text(struct scan *scan, const char *text, size_t length)
 {
     const char *end = text + length;
@@ -95,8 +100,8 @@ static size_t digits_at(const char *text, size_t length)
     return count;
 }
 
-// A number as it was written; one that looks like a ts gets its six digits back: 1717200000.1234 was …234000 once,
-// before a client's JSON writer dropped the zeros.
+// A number as it was written; one that looks like a ts gets its six digits back: 1717200000.1234
+// was …234000 once, before a client's JSON writer dropped the zeros.
 static int number_text(struct arguments *arguments, struct slice value, struct argument *argument)
 {
     size_t whole = digits_at(value.start, value.length);

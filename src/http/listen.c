@@ -86,12 +86,13 @@ int listen_on(const char *address, int *ret_fd)
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *infos = NULL;
     int r = address_split(address, &split);
-    if (r < 0 || getaddrinfo(split.host[0] == '\0' ? NULL : split.host, split.port, &hints,
-                             &infos) != 0) {
+    if (r < 0 ||
+        getaddrinfo(split.host[0] == '\0' ? NULL : split.host, split.port, &hints, &infos) != 0) {
         log_write(LOG_ERROR, "http", "cannot listen on %s: not an address", address);
         return -ERROR_INVALID_ARGUMENTS;
     }
-    // With no host an IPv6 socket serves both families; where there is no IPv6, the other one must do.
+    // With no host an IPv6 socket serves both families; where there is no IPv6, the other one must
+    // do.
     r = listen_family(infos, AF_INET6, ret_fd);
     if (r < 0) {
         int other = listen_family(infos, AF_INET, ret_fd);

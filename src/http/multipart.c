@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// multipart/form-data of a body that is in memory as a whole. (libmicrohttpd's own post processor takes the rest of
-// the header line for the boundary, and hands values out in pieces.)
+// multipart/form-data of a body that is in memory as a whole. (libmicrohttpd's own post processor
+// takes the rest of the header line for the boundary, and hands values out in pieces.)
 #include "arguments.h"
 
 #include "base/error.h"
@@ -16,7 +16,8 @@ static int multipart_fail(struct arguments *arguments, const char *what)
     return arguments_fail(arguments, -ERROR_INVALID_FORM_DATA, "multipart: %s", what);
 }
 
-// Copies the parameter `name="…"` or `name=…` of a header's value to `ret_value`. Its length, or -1.
+// Copies the parameter `name="…"` or `name=…` of a header's value to `ret_value`. Its length, or
+// -1.
 static int parameter_copy(const char *value, const char *name, size_t size, char *ret_value)
 {
     size_t name_length = strlen(name);
@@ -38,7 +39,8 @@ static int parameter_copy(const char *value, const char *name, size_t size, char
     return -1;
 }
 
-// Ends the header line at `line` with a NUL and returns the start of the next one; NULL when it has no end.
+// Ends the header line at `line` with a NUL and returns the start of the next one; NULL when it has
+// no end.
 static char *line_cut(char *line, const char *end)
 {
     char *stop = memmem(line, (size_t)(end - line), "\r\n", 2);

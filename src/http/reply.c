@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place where a reply's body is made, in Slack's form or, when the caller asked for HTTP statuses, as
-// application/problem+json (RFC 9457) that has Slack's members too.
+// The one place where a reply's body is made, in Slack's form or, when the caller asked for HTTP
+// statuses, as application/problem+json (RFC 9457) that has Slack's members too.
 #include "request_int.h"
 
 #include "base/clock.h"
@@ -57,6 +57,7 @@ struct json_writer *request_reply_open_failed(struct request *request, const cha
     json_open_object(&request->writer);
     json_key_bool(&request->writer, "ok", false);
     json_key_string(&request->writer, "error", code);
+    request->error = "requested"; // metrics count by error: the caller's text is no label
     return &request->writer;
 }
 
@@ -74,22 +75,17 @@ void request_reply_close(struct request *request)
 
 void request_reply_object(struct request *request, const char *json, size_t length)
 {
-    static const char blanks[] = " \t\r\n";
-    struct json_writer *writer = request_reply_open(request);
-    const char *end = json + length;
     const char *members = memchr(json, '{', length);
-    while (end > json && end[-1] != '}')
-        end--;
-    assert(members != NULL && end > members + 1);
+    const char *end = memrchr(json, '}', length);
+    assert(members != NULL && end != NULL);
     members++;
-    end--;
-    while (members < end && strchr(blanks, *members) != NULL)
+    while (strchr(" \t\r\n", *members) != NULL)
         members++;
+    request_reply_open(request);
     if (members < end) {
         buffer_append_byte(&request->reply, ',');
         buffer_append(&request->reply, members, (size_t)(end - members));
     }
-    (void)writer;
     request_reply_close(request);
 }
 

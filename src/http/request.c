@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void request_init(struct request *request, int64_t reply_max_bytes, request_send_fn *send)
@@ -14,6 +15,7 @@ void request_init(struct request *request, int64_t reply_max_bytes, request_send
     request->token = "";
     request->idempotency_key = "";
     request->host = "";
+    request->origin[0] = '\0';
     request->known = "other";
     request->actor = (struct actor){0};
     arena_init(&request->arena);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of a request, for the code of http/ that makes them (exchange.c for HTTP, request_local.c for the rest).
+// The inside of a request, for the code of http/ that makes them (exchange.c for HTTP,
+// request_local.c for the rest).
 #pragma once
 
 #include "arena.h"
 #include "arguments.h"
 #include "http/request.h"
 
-// The reply is complete: `reply`, `status` and `error` say what it is. Sends it; the request may be gone afterwards.
+// The reply is complete: `reply`, `status` and `error` say what it is. Sends it; the request may be
+// gone afterwards.
 typedef void request_send_fn(struct request *request);
 
 struct request {
@@ -17,7 +19,7 @@ struct request {
     const char *idempotency_key;
     const char *host;
     const char *known; // static name for metrics
-    char origin[24];    // the socket it came by
+    char origin[24];   // the socket it came by
     struct actor actor;
     struct arena arena;
     struct arguments arguments;

@@ -90,6 +90,7 @@ static void server_init(struct server *server, struct loop *loop,
     server->listen_fd = -1;
     server->spare_fd = -1;
     list_init(&server->calls);
+    list_init(&server->spares);
     for (int state = 0; state < CONNECTION_STATES; state++)
         list_init(&server->connections[state]);
     server->timeout_ms[CONNECTION_FRESH] = options->header_timeout_ms;
@@ -138,9 +139,8 @@ int server_port(const struct server *server)
     socklen_t length = sizeof address;
     if (getsockname(server->listen_fd, (struct sockaddr *)&address, &length) < 0)
         return -ERROR_UNAVAILABLE;
-    in_port_t port = address.ss_family == AF_INET6
-                         ? ((struct sockaddr_in6 *)&address)->sin6_port
-                         : ((struct sockaddr_in *)&address)->sin_port;
+    in_port_t port = address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
+                                                   : ((struct sockaddr_in *)&address)->sin_port;
     return ntohs(port);
 }
 
@@ -194,6 +194,7 @@ void server_free(struct server *server)
     exchanges_abandon(server);
     if (server->daemon != NULL)
         MHD_stop_daemon(server->daemon);
+    exchanges_free_spares(server);
     exchanges_forget(server);
     while (server->pages != NULL) {
         struct page *page = server->pages;

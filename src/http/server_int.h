@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inside of a server. Everything runs on its loop's thread.
 //
-//   door.c        accepts, peeks at the request line, then hands the descriptor to libmicrohttpd or to on_takeover
-//   connection.c  follows each connection's state and ends those that are late
+//   door.c        accepts, peeks at the request line, then hands the descriptor to libmicrohttpd or
+//   to on_takeover connection.c  follows each connection's state and ends those that are late
 //   exchange.c    one request of a connection inside libmicrohttpd: gate, body, call, reply
-//   linger.c      says a last word on a connection and reads on for a while, so that the peer gets to see it
+//   linger.c      says a last word on a connection and reads on for a while, so that the peer gets
+//   to see it
 #pragma once
 
 #include "base/list.h"
@@ -18,8 +19,8 @@
 enum {
     SERVER_TICK_MS = 100,
     SERVER_LINGER_MS = 2000,
-    // Half of it is the first read buffer. libmicrohttpd clears all of it after every request, and answers 431 to a
-    // head that does not fit only while this is below 32 KiB.
+    // Half of it is the first read buffer. libmicrohttpd clears all of it after every request, and
+    // answers 431 to a head that does not fit only while this is below 32 KiB.
     SERVER_MEMORY_BYTES = 16384,
 };
 
@@ -62,7 +63,9 @@ struct server {
     struct loop_timer *tick;
     struct page *pages;
     struct list connections[CONNECTION_STATES]; // each in the order of its deadlines
-    struct list calls; // exchanges whose handler was called
+    struct list calls;                          // exchanges whose handler was called
+    struct list spares;                         // exchanges to use again
+    int spares_count;
     struct connection *adding; // what is being handed to libmicrohttpd
     int64_t timeout_ms[CONNECTION_STATES];
     uint64_t id_base; // request ids: a random start and a count
@@ -90,8 +93,9 @@ int connection_take_fd(struct connection *connection);
 void connection_move(struct connection *connection, enum connection_state state);
 // Hands it to libmicrohttpd, which may refuse: the connection is gone then.
 void connection_add_to_daemon(struct connection *connection);
-// Takes the descriptor out of libmicrohttpd's hands, which is left with one that leads nowhere and closes at its next
-// run. What libmicrohttpd has read already is lost. Only inside an access handler. -ERROR_BUSY without descriptors.
+// Takes the descriptor out of libmicrohttpd's hands, which is left with one that leads nowhere and
+// closes at its next run. What libmicrohttpd has read already is lost. Only inside an access
+// handler. -ERROR_BUSY without descriptors.
 NODISCARD int connection_detach(struct connection *connection, int *ret_fd);
 void connections_expire(struct server *server);
 void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
@@ -115,18 +119,21 @@ NODISCARD int listen_on(const char *address, int *ret_fd);
 
 // linger.c
 
-// Writes `text` to `fd`, then reads and throws away at most `budget` bytes in at most 2 s, and closes. Owns `fd`.
+// Writes `text` to `fd`, then reads and throws away at most `budget` bytes in at most 2 s, and
+// closes. Owns `fd`.
 void linger_start(struct server *server, int fd, int64_t budget, const char *text, size_t length);
 
 // exchange.c: libmicrohttpd's callbacks; `arg` is the server.
 
 void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd);
 enum MHD_Result exchange_step(void *arg, struct MHD_Connection *mhd, const char *path,
-                              const char *verb, const char *version, const char *data,
-                              size_t *size, void **context);
+                              const char *verb, const char *version, const char *data, size_t *size,
+                              void **context);
 void exchange_end(void *arg, struct MHD_Connection *mhd, void **context,
                   enum MHD_RequestTerminationCode code);
 // Resumes what still waits for its handler, so that the daemon may stop.
 void exchanges_abandon(struct server *server);
+// Frees what is kept to be used again.
+void exchanges_free_spares(struct server *server);
 // The server goes: calls whose handler has not replied yet end with that reply.
 void exchanges_forget(struct server *server);

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server on a thread of its own whose methods are made for tests, and a client that sends bytes
+// as they are.
+//
+//   now    replies at once          late   replies `ms` later        echo   replies with what it
+//   was asked big    replies with `n` bytes   fail   replies with an error
+#pragma once
+
+#include "base/error.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "http/server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { FIXTURE_BODY_MAX = 100000, FIXTURE_CONNECTIONS_MAX = 20, FIXTURE_DEADLINE_MS = 300 };
+
+struct late {
+    struct request *request;
+    struct loop_timer *timer;
+};
+
+static struct {
+    struct loop *loop;
+    struct server *server;
+    struct loop_timer *stop_timer;
+    pthread_t thread;
+    int port;
+    struct late *late; // the last call of that method
+    atomic_int calls_begun;
+} fixture;
+
+static void reply_plainly(struct request *request)
+{
+    json_key_string(request_reply_open(request), "ts", "1717200000.123456");
+    request_reply_close(request);
+}
+
+static void late_now(void *arg)
+{
+    struct late *late = arg;
+    reply_plainly(late->request);
+    loop_timer_free(late->timer);
+    free(late);
+}
+
+static void late_begin(struct request *request)
+{
+    struct late *late = malloc(sizeof *late);
+    const char *ms = request_arg(request, "ms");
+    assert_non_null(late);
+    late->request = request;
+    fixture.late = late;
+    assert_int_equal(loop_timer_new(fixture.loop, late_now, late, &late->timer), 0);
+    loop_timer_set(late->timer, ms == NULL ? 1 : atoi(ms));
+}
+
+static void echo_one(void *arg, const char *name, const char *text)
+{
+    json_key_string(arg, name, text);
+}
+
+static void echo(struct request *request)
+{
+    struct json_writer *writer = request_reply_open(request);
+    json_key_string(writer, "token", request_token(request));
+    json_key_string(writer, "host", request_host(request));
+    json_key_string(writer, "key", request_idempotency_key(request));
+    json_key(writer, "args");
+    json_open_object(writer);
+    request_args_each(request, echo_one, writer);
+    json_close_object(writer);
+    request_reply_close(request);
+}
+
+static void reply_with_bytes(struct request *request)
+{
+    struct json_writer *writer = request_reply_open(request);
+    size_t length = (size_t)atol(request_arg(request, "n"));
+    char *text = malloc(length + 1);
+    assert_non_null(text);
+    memset(text, 'x', length);
+    text[length] = '\0';
+    json_key_string(writer, "text", text);
+    free(text);
+    request_reply_close(request);
+}
+
+static void on_call(void *arg, struct request *request)
+{
+    const char *method = request_method(request);
+    (void)arg;
+    fixture.calls_begun++;
+    if (strcmp(method, "now") == 0)
+        reply_plainly(request);
+    else if (strcmp(method, "late") == 0)
+        late_begin(request);
+    else if (strcmp(method, "echo") == 0)
+        echo(request);
+    else if (strcmp(method, "big") == 0)
+        reply_with_bytes(request);
+    else if (strcmp(method, "fail") == 0)
+        request_reply_error_message(request, -ERROR_INVALID_AUTH, "no");
+    else
+        request_reply_error(request, -ERROR_UNKNOWN_METHOD);
+}
+
+// Answers with the head that was handed over.
+static void on_takeover(void *arg, int fd, const char *head, size_t length)
+{
+    (void)arg;
+    assert_int_equal(send(fd, "TAKEN ", 6, MSG_NOSIGNAL), 6);
+    assert_int_equal(send(fd, head, length, MSG_NOSIGNAL), length);
+    close(fd);
+}
+
+static int health_page(void *arg, struct buffer *body, const char **ret_type)
+{
+    (void)arg;
+    *ret_type = "text/plain";
+    buffer_append_text(body, "fine");
+    return 200;
+}
+
+static void *fixture_run(void *arg)
+{
+    loop_run(arg);
+    return NULL;
+}
+
+static int fixture_start(void **state)
+{
+    (void)state;
+    struct server_options options = {
+        .listen = "127.0.0.1:0",
+        .header_timeout_ms = FIXTURE_DEADLINE_MS,
+        .body_timeout_ms = FIXTURE_DEADLINE_MS,
+        .idle_timeout_ms = FIXTURE_DEADLINE_MS,
+        .body_max_bytes = FIXTURE_BODY_MAX,
+        .reply_max_bytes = 30000000,
+        .connections_max = FIXTURE_CONNECTIONS_MAX,
+        .on_call = on_call,
+        .on_takeover = on_takeover,
+    };
+    fixture.calls_begun = 0;
+    assert_int_equal(loop_new(&fixture.loop), 0);
+    assert_int_equal(server_new(fixture.loop, &options, &fixture.server), 0);
+    assert_int_equal(server_page_add(fixture.server, "/healthz", health_page, NULL), 0);
+    fixture.port = server_port(fixture.server);
+    assert_int_equal(pthread_create(&fixture.thread, NULL, fixture_run, fixture.loop), 0);
+    return 0;
+}
+
+static void stop_when_idle(void *arg)
+{
+    (void)arg;
+    if (server_calls(fixture.server) == 0)
+        loop_stop(fixture.loop);
+    else
+        loop_timer_set(fixture.stop_timer, 5);
+}
+
+// What an application does on SIGTERM.
+static void fixture_quiesce(void *arg)
+{
+    (void)arg;
+    server_quiesce(fixture.server);
+    assert_int_equal(loop_timer_new(fixture.loop, stop_when_idle, NULL, &fixture.stop_timer), 0);
+    stop_when_idle(NULL);
+}
+
+static void fixture_join(void)
+{
+    pthread_join(fixture.thread, NULL);
+    loop_timer_free(fixture.stop_timer);
+    server_free(fixture.server);
+    loop_free(fixture.loop);
+}
+
+static int fixture_stop(void **state)
+{
+    (void)state;
+    assert_int_equal(loop_post(fixture.loop, fixture_quiesce, NULL), 0);
+    fixture_join();
+    return 0;
+}
+
+static int client_open(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)fixture.port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct timeval patience = {.tv_sec = 10};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static void client_send(int fd, const char *data, size_t length)
+{
+    while (length > 0) {
+        ssize_t sent = send(fd, data, length, MSG_NOSIGNAL);
+        if (sent <= 0)
+            return; // the server has closed: what it said is what counts
+        data += sent;
+        length -= (size_t)sent;
+    }
+}
+
+// Reads until the server closes. The length; -1 when it did not in 10 s.
+static ssize_t client_read_all(int fd, char *text, size_t size)
+{
+    size_t length = 0;
+    for (;;) {
+        ssize_t got = recv(fd, text + length, size - 1 - length, 0);
+        if (got < 0 && errno == EAGAIN)
+            return -1;
+        if (got <= 0 || length + (size_t)got == size - 1) {
+            length += got > 0 ? (size_t)got : 0;
+            text[length] = '\0';
+            return (ssize_t)length;
+        }
+        length += (size_t)got;
+    }
+}
+
+// Reads until `text` has been seen, which is where the caller's waiting ends.
+static void client_read_until(int fd, const char *wanted, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    while (strstr(text, wanted) == NULL) {
+        ssize_t got = recv(fd, text + length, size - 1 - length, 0);
+        if (got <= 0)
+            fail_msg("no %s in: %s", wanted, text);
+        length += (size_t)got;
+        text[length] = '\0';
+    }
+}
+
+static void client_say(int fd, const char *text)
+{
+    client_send(fd, text, strlen(text));
+}
+
+// Sends bytes on a new connection; the answer is all that comes until the server closes.
+static char *ask_bytes(const char *data, size_t length)
+{
+    static char answer[65536];
+    int fd = client_open();
+    client_send(fd, data, length);
+    if (client_read_all(fd, answer, sizeof answer) < 0)
+        fail_msg("the connection stays open after: %s", answer);
+    close(fd);
+    return answer;
+}
+
+static char *ask(const char *text)
+{
+    return ask_bytes(text, strlen(text));
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL)
+        fail_msg("no \"%s\" in: %s", part, text);
+}
+
+static void assert_has_not(const char *text, const char *part)
+{
+    if (strstr(text, part) != NULL)
+        fail_msg("\"%s\" in: %s", part, text);
+}
