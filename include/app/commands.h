@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands of the binary; each returns the process's exit code.
+#pragma once
+
+#include "app/settings.h"
+
+int command_migrate(const struct settings *settings);
+// Whether the instance at TIDINGS_LISTEN answers /readyz with 200.
+int command_check(const struct settings *settings);
+// tidings admin METHOD [name=value …]: a method of admin.*, run on the database itself; prints the reply.
+int command_admin(const struct settings *settings, int count, char *const *arguments);

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/commands.h"
+
+#include "api/api.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/loop.h"
+#include "parts.h"
+#include "store/migrate.h"
+
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+int command_migrate(const struct settings *settings)
+{
+    int applied;
+    int r = migrate_run(settings->database_url, &applied);
+
+    if (r < 0) {
+        fprintf(stderr, "migrate: %s\n", error_code(r));
+        return EXIT_FAILURE;
+    }
+    printf("database is at version %d, %d applied\n", migrate_version(), applied);
+    return EXIT_SUCCESS;
+}
+
+enum { CHECK_TIMEOUT_S = 3 };
+
+// Connects to "host:port", a host of none meaning this machine. A descriptor, or -1.
+static int check_connect(const char *listen_address)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    const struct timeval timeout = {.tv_sec = CHECK_TIMEOUT_S};
+    struct addrinfo *found = NULL;
+    char host[256];
+    const char *colon = strrchr(listen_address, ':');
+    int fd = -1;
+
+    snprintf(host, sizeof host, "%.*s", (int)(colon - listen_address), listen_address);
+    const char *address = host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1" : host;
+    if (getaddrinfo(address, colon + 1, &hints, &found) != 0)
+        return -1;
+    fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, 0);
+    if (fd >= 0) {
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+    }
+    if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) < 0) {
+        close(fd);
+        fd = -1;
+    }
+    freeaddrinfo(found);
+    return fd;
+}
+
+int command_check(const struct settings *settings)
+{
+    static const char request[] = "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    char reply[4096];
+    size_t length = 0;
+    ssize_t more = 1;
+    int fd = check_connect(settings->listen);
+
+    if (fd < 0 || write(fd, request, strlen(request)) < 0) {
+        fprintf(stderr, "check: nothing answers at %s\n", settings->listen);
+        if (fd >= 0)
+            close(fd);
+        return EXIT_FAILURE;
+    }
+    while (more > 0 && length < sizeof reply - 1) {
+        more = read(fd, reply + length, sizeof reply - 1 - length);
+        length += more > 0 ? (size_t)more : 0;
+    }
+    close(fd);
+    reply[length] = '\0';
+    const char *body = strstr(reply, "\r\n\r\n");
+    printf("%s\n", body == NULL ? "" : body + 4);
+    return strncmp(reply, "HTTP/1.1 200", 12) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// One admin call on a loop of its own, without a server.
+struct administration {
+    struct loop *loop;
+    struct store *store;
+    struct api *api;
+    struct request *request;
+    int exit_code;
+};
+
+static void admin_replied(void *arg, const char *reply, size_t length)
+{
+    struct administration *administration = arg;
+
+    printf("%.*s\n", (int)length, reply);
+    administration->exit_code = strncmp(reply, "{\"ok\":true", 10) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    loop_stop(administration->loop);
+}
+
+static void admin_call(void *arg)
+{
+    struct administration *administration = arg;
+
+    api_call(administration->api, administration->request);
+}
+
+// name=value … as a JSON object's text (heap); NULL when one has no '='.
+static char *arguments_json(int count, char *const *arguments)
+{
+    CLEANUP_JSON json_t *object = json_object();
+
+    for (int i = 0; i < count; i++) {
+        char *equals = strchr(arguments[i], '=');
+        if (equals == NULL)
+            return NULL;
+        json_object_setn_new(object, arguments[i], (size_t)(equals - arguments[i]), json_string(equals + 1));
+    }
+    return json_dumps(object, JSON_COMPACT);
+}
+
+// Whoever may use the database is an admin of every workspace, and the operator.
+static void admin_actor(struct actor *actor, const char *method, int count, char *const *arguments)
+{
+    static const char workspace[] = "workspace=";
+
+    actor->type = strcmp(method, "admin.workspaces.create") == 0 ? 'o' : 'u';
+    actor->is_admin = true;
+    for (int i = 0; i < count; i++)
+        if (strncmp(arguments[i], workspace, strlen(workspace)) == 0)
+            snprintf(actor->workspace_id, sizeof actor->workspace_id, "%s", arguments[i] + strlen(workspace));
+}
+
+static int admin_run(struct administration *administration, const struct settings *settings)
+{
+    const struct store_options store_options = parts_store_options(settings);
+    struct api_options api_options = {.public_url = "", .operator_token = "", .text_max = settings->text_max};
+
+    int r = loop_new(&administration->loop);
+    if (r < 0)
+        return r;
+    r = store_new(administration->loop, &store_options, &administration->store);
+    if (r < 0)
+        return r;
+    api_options.store = administration->store;
+    r = api_new(administration->loop, &api_options, &administration->api);
+    if (r < 0)
+        return r;
+    r = loop_post(administration->loop, admin_call, administration);
+    if (r < 0)
+        return r;
+    loop_run(administration->loop);
+    return 0;
+}
+
+static int admin_prepare(struct administration *administration, int count, char *const *arguments)
+{
+    char method[100];
+    CLEANUP_FREE char *json = arguments_json(count - 1, arguments + 1);
+
+    if (json == NULL)
+        return -ERROR_INVALID_ARGUMENTS;
+    snprintf(method, sizeof method, "%s%s", strncmp(arguments[0], "admin.", 6) == 0 ? "" : "admin.", arguments[0]);
+    int r = request_new(method, "", json, strlen(json), admin_replied, administration, &administration->request);
+    if (r >= 0)
+        admin_actor(request_actor(administration->request), method, count - 1, arguments + 1);
+    return r;
+}
+
+int command_admin(const struct settings *settings, int count, char *const *arguments)
+{
+    struct administration administration = {.exit_code = EXIT_FAILURE};
+
+    int r = count < 1 ? -ERROR_INVALID_ARGUMENTS : admin_prepare(&administration, count, arguments);
+    if (r < 0) {
+        fprintf(stderr, "usage: tidings admin METHOD [workspace=T…] [name=value …]\n");
+        return EXIT_FAILURE;
+    }
+    r = admin_run(&administration, settings);
+    if (r < 0)
+        fprintf(stderr, "admin: %s\n", error_code(r));
+    store_free(administration.store);
+    api_free(administration.api);
+    loop_free(administration.loop);
+    return administration.exit_code;
+}

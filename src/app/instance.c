@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/instance.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "fanout/load.h"
+#include "fanout/worker.h"
+#include "housekeeping.h"
+#include "parts.h"
+#include "service.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LEFTOVER_AGE_MS = 3000, LEFTOVER_POLL_MS = 1000, RELAY_QUEUE_MAX = 100000, STOP_LOOK_MS = 10 };
+
+struct instance {
+    const struct settings *settings;
+    struct relay *relay;
+    struct workers *workers;
+    struct housekeeping *housekeeping;
+    struct service **services;
+    int count;
+};
+
+static int loops_wanted(const struct settings *settings)
+{
+    long half = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+
+    if (settings->loops > 0)
+        return (int)settings->loops;
+    return half < 1 ? 1 : (int)half;
+}
+
+static int fanout_make(struct instance *instance)
+{
+    const struct settings *settings = instance->settings;
+    const struct relay_options relay_options = {
+        .database_url = settings->database_url,
+        .statement_timeout_ms = settings->statement_timeout_ms,
+        .leftover_age_ms = LEFTOVER_AGE_MS,
+        .leftover_poll_ms = LEFTOVER_POLL_MS,
+        .queue_max = RELAY_QUEUE_MAX,
+    };
+    struct log_options log_options = {
+        .brokers = settings->kafka_brokers,
+        .topic = settings->kafka_topic,
+        .group = settings->kafka_group,
+        .workers = (int)settings->workers,
+        .queue_max = (int)settings->log_queue_max,
+    };
+    const struct cache_options cache_options = parts_cache_options(settings);
+
+    int r = relay_new(&relay_options, &log_options, event_load, &instance->relay);
+    if (r < 0)
+        return r;
+    r = workers_start(relay_log(instance->relay), &cache_options, (int)settings->workers, &instance->workers);
+    if (r < 0)
+        return r;
+    return relay_start(instance->relay);
+}
+
+static int services_make(struct instance *instance)
+{
+    int wanted = loops_wanted(instance->settings);
+
+    instance->services = calloc((size_t)wanted, sizeof(struct service *));
+    if (instance->services == NULL)
+        return -ERROR_MEMORY;
+    for (; instance->count < wanted; instance->count++) {
+        int r = service_new(instance->settings, instance->relay, instance->count, &instance->services[instance->count]);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int instance_start(struct instance *instance)
+{
+    int r = fanout_make(instance);
+    if (r < 0)
+        return r;
+    r = services_make(instance);
+    if (r < 0)
+        return r;
+    r = housekeeping_start(instance->settings, &instance->housekeeping);
+    for (int i = 0; i < instance->count && r >= 0; i++)
+        r = service_start(instance->services[i]);
+    return r;
+}
+
+static bool any_busy(const struct instance *instance)
+{
+    for (int i = 0; i < instance->count; i++)
+        if (service_is_busy(instance->services[i]))
+            return true;
+    return false;
+}
+
+// Nothing new; what is under way gets drain_ms to end.
+static void services_drain(struct instance *instance)
+{
+    const struct timespec look = {.tv_nsec = STOP_LOOK_MS * 1000000L};
+    int64_t until_ms = clock_monotonic_ms() + instance->settings->drain_ms;
+
+    for (int i = 0; i < instance->count; i++)
+        service_drain(instance->services[i]);
+    while (any_busy(instance) && clock_monotonic_ms() < until_ms)
+        nanosleep(&look, NULL);
+}
+
+// Loops first, so that nothing is committed any more; then the relay and the log, so that what was committed is told.
+static void instance_stop(struct instance *instance)
+{
+    for (int i = 0; i < instance->count; i++)
+        service_stop(instance->services[i]);
+    for (int i = 0; i < instance->count; i++)
+        service_free(instance->services[i]);
+    free(instance->services);
+    housekeeping_stop(instance->housekeeping);
+    if (instance->relay == NULL)
+        return;
+    relay_stop(instance->relay, instance->settings->drain_ms);
+    log_stop(relay_log(instance->relay), instance->settings->drain_ms);
+    workers_stop(instance->workers);
+    relay_free(instance->relay);
+}
+
+static void signals_block(sigset_t *ret_signals)
+{
+    sigemptyset(ret_signals);
+    sigaddset(ret_signals, SIGTERM);
+    sigaddset(ret_signals, SIGINT);
+    sigaddset(ret_signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, ret_signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int instance_run(const struct settings *settings)
+{
+    struct instance instance = {.settings = settings};
+    sigset_t signals;
+    int number = 0;
+
+    signals_block(&signals);
+    int r = instance_start(&instance);
+    if (r >= 0) {
+        log_write(LOG_INFO, "app", "serving on %s with %d loops", settings->listen, instance.count);
+        log_flush();
+        sigwait(&signals, &number);
+        log_write(LOG_INFO, "app", "stopping on signal %d", number);
+        log_flush();
+        services_drain(&instance);
+    }
+    instance_stop(&instance);
+    log_write(LOG_INFO, "app", "stopped");
+    log_flush();
+    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

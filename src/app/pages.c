@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pages.h"
+
+#include "base/error.h"
+#include "base/json_writer.h"
+#include "base/metrics.h"
+
+#include <stdlib.h>
+
+struct pages {
+    const struct store *store;
+    const struct cache *cache;
+    const struct log *log;
+    bool draining;
+};
+
+static const char JSON_TYPE[] = "application/json; charset=utf-8";
+
+static int healthz(void *arg, struct buffer *body, const char **ret_type)
+{
+    (void)arg;
+    *ret_type = JSON_TYPE;
+    buffer_append_text(body, "{\"status\":\"ok\"}\n");
+    return 200;
+}
+
+static bool store_is_ready(const struct store *store)
+{
+    for (int lane = 0; lane < STORE_LANE_MAX; lane++)
+        if (!store_is_up(store, (enum store_lane)lane))
+            return false;
+    return true;
+}
+
+// 200 when every part answers; else 503, and which one does not.
+static int readyz(void *arg, struct buffer *body, const char **ret_type)
+{
+    const struct pages *pages = arg;
+    struct json_writer w = json_writer_to(body);
+    bool postgres = store_is_ready(pages->store);
+    bool redis = cache_is_up(pages->cache);
+    bool log = log_is_ready(pages->log);
+    bool ready = postgres && redis && log && !pages->draining;
+
+    *ret_type = JSON_TYPE;
+    json_open_object(&w);
+    json_key_string(&w, "status", ready ? "ok" : pages->draining ? "draining" : "unavailable");
+    json_key_string(&w, "postgres", postgres ? "ok" : "missing");
+    json_key_string(&w, "redis", redis ? "ok" : "missing");
+    json_key_string(&w, "log", log ? "ok" : "missing");
+    json_close_object(&w);
+    return ready ? 200 : 503;
+}
+
+static int metrics(void *arg, struct buffer *body, const char **ret_type)
+{
+    (void)arg;
+    *ret_type = "text/plain; version=0.0.4; charset=utf-8";
+    metrics_print(body);
+    return 200;
+}
+
+int pages_new(struct server *server, struct store *store, struct cache *cache, const struct log *log, struct pages **ret_pages)
+{
+    struct pages *pages = calloc(1, sizeof *pages);
+
+    if (pages == NULL)
+        return -ERROR_MEMORY;
+    *pages = (struct pages){.store = store, .cache = cache, .log = log};
+    int r = server_page_add(server, "/healthz", healthz, pages);
+    if (r >= 0)
+        r = server_page_add(server, "/readyz", readyz, pages);
+    if (r >= 0)
+        r = server_page_add(server, "/metrics", metrics, pages);
+    if (r < 0) {
+        free(pages);
+        return r;
+    }
+    *ret_pages = pages;
+    return 0;
+}
+
+void pages_drain(struct pages *pages)
+{
+    pages->draining = true;
+}
+
+void pages_free(struct pages *pages)
+{
+    free(pages);
+}

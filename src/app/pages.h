@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// /healthz, /readyz, /metrics. On the loop's thread.
+#pragma once
+
+#include "cache/cache.h"
+#include "events/log.h"
+#include "http/server.h"
+#include "store/store.h"
+
+struct pages;
+
+NODISCARD int pages_new(struct server *server, struct store *store, struct cache *cache, const struct log *log, struct pages **ret_pages);
+void pages_drain(struct pages *pages); // from now on /readyz answers 503
+void pages_free(struct pages *pages);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of parts that several places make, from the settings.
+#pragma once
+
+#include "app/settings.h"
+#include "cache/cache.h"
+#include "store/store.h"
+
+struct store_options parts_store_options(const struct settings *settings);
+struct cache_options parts_cache_options(const struct settings *settings);

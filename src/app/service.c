@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service.h"
+
+#include "api/api.h"
+#include "base/embedded.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "gateway/gateway.h"
+#include "http/server.h"
+#include "pages.h"
+#include "parts.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum {
+    MESSAGE_DEFAULT_PING_MS = 10000,
+    SILENCE_MAX_MS = 33000,
+    HEAD_CHECK_MS = 2000,
+    HOLE_DELAY_MS = 30,
+    HOLE_TIMEOUT_MS = 1000,
+    HOLE_MAX_EVENTS = 100,
+    TOKEN_CHECK_MS = 3000,
+    UNFOLLOW_AFTER_MS = 30000,
+    BUSY_LOOK_MS = 50,
+};
+
+struct service {
+    struct loop *loop;
+    struct store *store;
+    struct cache *cache;
+    struct writer *writer;
+    struct marker *marker;
+    struct api *api;
+    struct gateway *gateway;
+    struct server *server;
+    struct relay *relay;
+    struct pages *pages;
+    struct loop_timer *look; // keeps `busy` current while draining
+    pthread_t thread;
+    bool started;
+    atomic_bool busy;
+};
+
+static void post_told(void *arg, const char *outbox_id, struct event *const *events, size_t count)
+{
+    struct service *service = arg;
+
+    relay_submit(service->relay, outbox_id, events, count);
+}
+
+static void mark_done(void *arg, const char *outbox_id)
+{
+    struct service *service = arg;
+
+    relay_forget(service->relay, outbox_id);
+}
+
+static void change_told(void *arg, const char *outbox_id)
+{
+    struct service *service = arg;
+
+    relay_submit(service->relay, outbox_id, NULL, 0);
+}
+
+static void on_call(void *arg, struct request *request)
+{
+    struct service *service = arg;
+
+    api_call(service->api, request);
+}
+
+static void on_takeover(void *arg, int fd, const char *head, size_t length)
+{
+    struct service *service = arg;
+
+    gateway_takeover(service->gateway, fd, head, length);
+}
+
+static void turn_end(void *arg)
+{
+    (void)arg;
+    log_flush();
+}
+
+// Postgres, Redis, and what speaks to them alone.
+static int service_make_stores(struct service *service, const struct settings *settings)
+{
+    struct store_options store_options = parts_store_options(settings);
+    struct cache_options cache_options = parts_cache_options(settings);
+    int batch_max = (int)settings->batch_max;
+    int queue_max = (int)settings->queue_max;
+
+    int r = store_new(service->loop, &store_options, &service->store);
+    if (r < 0)
+        return r;
+    r = cache_new(service->loop, &cache_options, &service->cache);
+    if (r < 0)
+        return r;
+    r = writer_new(service->loop, service->store, batch_max, queue_max, post_told, service, &service->writer);
+    if (r < 0)
+        return r;
+    return marker_new(service->loop, service->store, service->cache, batch_max, queue_max, mark_done, service, &service->marker);
+}
+
+static int service_make_api(struct service *service, const struct settings *settings)
+{
+    const struct api_options options = {
+        .store = service->store,
+        .cache = service->cache,
+        .writer = service->writer,
+        .marker = service->marker,
+        .public_url = settings->public_url,
+        .operator_token = settings->operator_token,
+        .token_cache_ms = settings->token_cache_ms,
+        .text_max = settings->text_max,
+        .told = change_told,
+        .arg = service,
+    };
+
+    return api_new(service->loop, &options, &service->api);
+}
+
+static int service_make_gateway(struct service *service, const struct settings *settings)
+{
+    const struct gateway_options options = {
+        .queue_max_bytes = settings->socket_queue_max_bytes,
+        .message_max_bytes = settings->socket_message_max_bytes,
+        .ping_interval_ms = MESSAGE_DEFAULT_PING_MS,
+        .silence_max_ms = SILENCE_MAX_MS,
+        .head_check_ms = HEAD_CHECK_MS,
+        .hole_delay_ms = HOLE_DELAY_MS,
+        .hole_timeout_ms = HOLE_TIMEOUT_MS,
+        .hole_max_events = HOLE_MAX_EVENTS,
+        .token_check_ms = TOKEN_CHECK_MS,
+        .unfollow_after_ms = UNFOLLOW_AFTER_MS,
+        .on_call = on_call,
+        .arg = service,
+    };
+
+    return gateway_new(service->loop, service->store, service->cache, &options, &service->gateway);
+}
+
+static int service_make_server(struct service *service, const struct settings *settings)
+{
+    const struct server_options options = {
+        .listen = settings->listen,
+        .header_timeout_ms = settings->header_timeout_ms,
+        .body_timeout_ms = settings->body_timeout_ms,
+        .idle_timeout_ms = settings->idle_timeout_ms,
+        .body_max_bytes = settings->body_max_bytes,
+        .reply_max_bytes = settings->reply_max_bytes,
+        .connections_max = (int)settings->connections_max,
+        .on_call = on_call,
+        .on_takeover = on_takeover,
+        .arg = service,
+    };
+
+    int r = server_new(service->loop, &options, &service->server);
+    if (r < 0)
+        return r;
+    return pages_new(service->server, service->store, service->cache, relay_log(service->relay), &service->pages);
+}
+
+static int service_make(struct service *service, const struct settings *settings)
+{
+    int r = loop_new(&service->loop);
+    if (r < 0)
+        return r;
+    r = service_make_stores(service, settings);
+    if (r < 0)
+        return r;
+    r = service_make_api(service, settings);
+    if (r < 0)
+        return r;
+    r = service_make_gateway(service, settings);
+    if (r < 0)
+        return r;
+    r = service_make_server(service, settings);
+    if (r < 0)
+        return r;
+    return loop_idle_add(service->loop, turn_end, NULL);
+}
+
+int service_new(const struct settings *settings, struct relay *relay, int index, struct service **ret_service)
+{
+    struct service *service = calloc(1, sizeof *service);
+
+    if (service == NULL)
+        return -ERROR_MEMORY;
+    service->relay = relay;
+    int r = service_make(service, settings);
+    if (r < 0) {
+        log_write(LOG_ERROR, "app", "loop %d could not be made: %s", index, error_code(r));
+        service_free(service);
+        return r;
+    }
+    *ret_service = service;
+    return 0;
+}
+
+static void *service_run(void *arg)
+{
+    struct service *service = arg;
+
+    loop_run(service->loop);
+    log_flush();
+    return NULL;
+}
+
+int service_start(struct service *service)
+{
+    if (pthread_create(&service->thread, NULL, service_run, service) != 0)
+        return -ERROR_MEMORY;
+    service->started = true;
+    return 0;
+}
+
+static void busy_look(void *arg)
+{
+    struct service *service = arg;
+    bool busy = server_calls(service->server) > 0 || gateway_sockets(service->gateway) > 0 ||
+                writer_waiting(service->writer) > 0 || marker_waiting(service->marker) > 0;
+
+    atomic_store(&service->busy, busy);
+    loop_timer_set(service->look, BUSY_LOOK_MS);
+}
+
+static void drain_begin(void *arg)
+{
+    struct service *service = arg;
+
+    pages_drain(service->pages);
+    server_quiesce(service->server);
+    gateway_drain(service->gateway);
+    if (loop_timer_new(service->loop, busy_look, service, &service->look) == 0)
+        busy_look(service);
+    else
+        atomic_store(&service->busy, false);
+}
+
+void service_drain(struct service *service)
+{
+    atomic_store(&service->busy, loop_post(service->loop, drain_begin, service) == 0);
+}
+
+bool service_is_busy(const struct service *service)
+{
+    return atomic_load(&service->busy);
+}
+
+void service_stop(struct service *service)
+{
+    if (!service->started)
+        return;
+    loop_stop(service->loop);
+    pthread_join(service->thread, NULL);
+    service->started = false;
+}
+
+// Stores go first: their last answers end what api, writer and marker still have in work.
+void service_free(struct service *service)
+{
+    if (service == NULL)
+        return;
+    gateway_free(service->gateway);
+    store_free(service->store);
+    cache_free(service->cache);
+    server_free(service->server);
+    pages_free(service->pages);
+    api_free(service->api);
+    marker_free(service->marker);
+    writer_free(service->writer);
+    loop_timer_free(service->look);
+    loop_free(service->loop);
+    free(service);
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fanout/load.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "chat/frame.h"
+#include "unread/view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct statement OUTBOX_EVENTS = {"outbox_events", "SELECT * FROM outbox_events(ARRAY[$1])"};
+static const struct statement MARK_VIEW = {
+    "mark_view", "SELECT " UNREAD_VIEW_SELECT("r") " FROM unread_rows r WHERE r.channel_id = $1 AND r.user_id = $2"};
+
+// The columns of outbox_events().
+enum {
+    COLUMN_OUTBOX_ID,
+    COLUMN_KIND,
+    COLUMN_CHANNEL,
+    COLUMN_WORKSPACE,
+    COLUMN_SEQ,
+    COLUMN_EVENT_TS,
+    COLUMN_ABOUT,
+    COLUMN_PREVIOUS,
+    COLUMN_NAME,
+    COLUMN_PRIVATE,
+    COLUMN_CREATOR,
+    COLUMN_CREATED,
+    COLUMN_HEAD_SEQ,
+    COLUMN_HEAD_ORD,
+    COLUMN_UPDATED,
+    COLUMN_LATEST,
+    COLUMN_LATEST_USER,
+    COLUMN_LATEST_PREVIEW,
+    COLUMN_EPOCH,
+    COLUMN_CURSOR_TS,
+    COLUMN_CURSOR_SEQ,
+    COLUMN_CURSOR_ORD,
+    COLUMN_OWN,
+    COLUMN_POSTS,
+    COLUMN_MEMBER_SEQ,
+    COLUMN_ACTIVE,
+    COLUMN_ABOUT_BOT,
+    COLUMN_MESSAGE,
+    COLUMN_AUTHOR_POSTS = COLUMN_MESSAGE + MESSAGE_COLUMNS,
+};
+
+enum { FRAME_MAX_BYTES = 8 * 1024 * 1024 };
+
+#define COPY(field, column) snprintf(field, sizeof(field), "%s", result_text(result, row, column))
+
+static void created_write(struct buffer *out, const struct result *result, int row)
+{
+    struct json_writer w = json_writer_to(out);
+    bool is_private = result_bool(result, row, COLUMN_PRIVATE);
+
+    json_open_object(&w);
+    json_key_string(&w, "type", "channel_created");
+    json_key(&w, "channel");
+    json_open_object(&w);
+    json_key_string(&w, "id", result_text(result, row, COLUMN_CHANNEL));
+    json_key_string(&w, "name", result_text(result, row, COLUMN_NAME));
+    json_key_bool(&w, "is_channel", !is_private);
+    json_key_bool(&w, "is_private", is_private);
+    json_key_int(&w, "created", result_int(result, row, COLUMN_CREATED));
+    json_key_string(&w, "creator", result_text(result, row, COLUMN_CREATOR));
+    json_close_object(&w);
+    json_key_ts(&w, "event_ts", result_int(result, row, COLUMN_CREATED) * 1000000);
+    json_close_object(&w);
+}
+
+static void channel_frame_write(struct buffer *out, enum event_kind kind, const struct result *result, int row)
+{
+    bool changed = kind == EVENT_EDIT || kind == EVENT_DELETE;
+    struct frame_context context = {
+        .workspace_id = result_text(result, row, COLUMN_WORKSPACE),
+        .channel_id = result_text(result, row, COLUMN_CHANNEL),
+        .is_private = result_bool(result, row, COLUMN_PRIVATE),
+        .seq = result_int(result, row, COLUMN_SEQ),
+        .event_ts = result_int(result, row, COLUMN_EVENT_TS),
+        .actor = result_text(result, row, COLUMN_ABOUT),
+        .previous_text = changed && !result_is_null(result, row, COLUMN_PREVIOUS) ? result_text(result, row, COLUMN_PREVIOUS) : NULL,
+        .previous_length = result_length(result, row, COLUMN_PREVIOUS),
+    };
+    struct message message;
+
+    message_read(result, row, COLUMN_MESSAGE, &message);
+    frame_write(out, kind, &context, &message);
+}
+
+static struct event *event_begin(enum event_kind kind, const struct result *result, int row)
+{
+    struct buffer frame;
+
+    buffer_init(&frame, FRAME_MAX_BYTES);
+    if (kind == EVENT_CREATED)
+        created_write(&frame, result, row);
+    else
+        channel_frame_write(&frame, kind, result, row);
+    size_t length = frame.length;
+    char *text = buffer_take_text(&frame);
+    return text == NULL ? NULL : event_new(kind, text, length);
+}
+
+static void head_read(struct event_head *head, const struct result *result, int row)
+{
+    head->seq = result_int(result, row, COLUMN_HEAD_SEQ);
+    head->ord = result_int(result, row, COLUMN_HEAD_ORD);
+    head->updated_ts = result_int(result, row, COLUMN_UPDATED);
+    head->latest_ts = result_int(result, row, COLUMN_LATEST);
+    COPY(head->latest_user, COLUMN_LATEST_USER);
+    COPY(head->latest_preview, COLUMN_LATEST_PREVIEW);
+}
+
+static void member_read(struct event_member *member, const struct result *result, int row)
+{
+    *member = (struct event_member){
+        .epoch = result_int(result, row, COLUMN_EPOCH),
+        .ts = result_int(result, row, COLUMN_CURSOR_TS),
+        .seq = result_int(result, row, COLUMN_CURSOR_SEQ),
+        .ord = result_int(result, row, COLUMN_CURSOR_ORD),
+        .own = result_int(result, row, COLUMN_OWN),
+        .posts = result_int(result, row, COLUMN_POSTS),
+        .member_seq = result_int(result, row, COLUMN_MEMBER_SEQ),
+        .active = result_bool(result, row, COLUMN_ACTIVE),
+    };
+}
+
+// The event of one row; all kinds but marks.
+static int channel_event_load(enum event_kind kind, const struct result *result, int row, struct event **ret_event)
+{
+    struct event *event = event_begin(kind, result, row);
+    struct message message;
+
+    if (event == NULL)
+        return -ERROR_MEMORY;
+    message_read(result, row, COLUMN_MESSAGE, &message);
+    event->is_private = result_bool(result, row, COLUMN_PRIVATE);
+    event->counted = message.counted && kind == EVENT_POST;
+    COPY(event->workspace_id, COLUMN_WORKSPACE);
+    COPY(event->channel_id, COLUMN_CHANNEL);
+    COPY(event->user_id, COLUMN_ABOUT);
+    event->seq = result_int(result, row, COLUMN_SEQ);
+    event->event_ts = result_int(result, row, COLUMN_EVENT_TS);
+    event->ts = message.ts;
+    head_read(&event->head, result, row);
+    if (kind == EVENT_JOIN || kind == EVENT_LEAVE)
+        member_read(&event->member, result, row);
+    if (kind == EVENT_POST)
+        event->posts = result_int(result, row, COLUMN_AUTHOR_POSTS);
+    if (kind == EVENT_DELETE && message.counted) {
+        event->deleted_ord = message.ord;
+        snprintf(event->deleted_user, sizeof event->deleted_user, "%s", message.user_id);
+    }
+    *ret_event = event;
+    return 0;
+}
+
+static int mark_event_load(struct session *session, const char *channel_id, const char *user_id, struct event **ret_event)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    struct params params = {0};
+    struct unread_view view;
+
+    params_text(&params, channel_id);
+    params_text(&params, user_id);
+    int r = session_call(session, &MARK_VIEW, &params, &result);
+    if (r < 0)
+        return r;
+    if (result_rows(result) == 0)
+        return -ERROR_INTERNAL; // rows of members are never deleted
+    unread_view_read(result, 0, 0, &view);
+    *ret_event = unread_mark_event(&view, clock_wall_us());
+    return *ret_event == NULL ? -ERROR_MEMORY : 0;
+}
+
+static int row_load(struct session *session, const struct result *result, int row, struct event **ret_event)
+{
+    enum event_kind kind;
+
+    int r = event_kind_parse(result_text(result, row, COLUMN_KIND), &kind);
+    if (r < 0)
+        return r;
+    if (kind == EVENT_MARK)
+        return mark_event_load(session, result_text(result, row, COLUMN_CHANNEL), result_text(result, row, COLUMN_ABOUT), ret_event);
+    return channel_event_load(kind, result, row, ret_event);
+}
+
+int event_load(struct session *session, const char *outbox_id, struct event **ret_events, int max)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    struct params params = {0};
+    int count = 0;
+
+    params_text(&params, outbox_id);
+    int r = session_call(session, &OUTBOX_EVENTS, &params, &result);
+    for (int row = 0; r >= 0 && row < result_rows(result) && count < max; row++) {
+        r = row_load(session, result, row, &ret_events[count]);
+        count += r >= 0;
+    }
+    if (r >= 0)
+        return count;
+    while (count > 0)
+        event_unref(ret_events[--count]);
+    return r;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/commands.h"
+#include "app/instance.h"
+#include "base/log.h"
+#include "base/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] = "usage: tidings COMMAND\n"
+                            "\n"
+                            "  serve                        serve until SIGTERM\n"
+                            "  migrate                      bring the database up to this version\n"
+                            "  check                        exit 0 if the instance at TIDINGS_LISTEN is ready\n"
+                            "  admin METHOD [name=value …]  a method of admin.* on the database itself; workspace=T… names the workspace\n"
+                            "  --help, --version\n"
+                            "\n"
+                            "Settings, from the environment [default; range]:\n";
+
+static int help_print(void)
+{
+    struct buffer out;
+
+    buffer_init(&out, 65536);
+    buffer_append_text(&out, usage);
+    settings_print(&out);
+    fwrite(out.data, 1, out.length, stdout);
+    buffer_done(&out);
+    return EXIT_SUCCESS;
+}
+
+static int usage_fail(void)
+{
+    fputs(usage, stderr);
+    return 2;
+}
+
+static enum log_level level_of(const char *name)
+{
+    static const char *const names[] = {"debug", "info", "warn", "error"};
+
+    for (int level = LOG_DEBUG; level <= LOG_ERROR; level++)
+        if (strcmp(names[level], name) == 0)
+            return (enum log_level)level;
+    return LOG_INFO;
+}
+
+static int settings_load(struct settings *ret_settings)
+{
+    struct buffer complaint;
+
+    buffer_init(&complaint, 65536);
+    int r = settings_read(ret_settings, &complaint);
+    if (r < 0)
+        fprintf(stderr, "%.*s", (int)complaint.length, complaint.data);
+    buffer_done(&complaint);
+    return r;
+}
+
+static int command_run(const struct settings *settings, int count, char **arguments)
+{
+    if (strcmp(arguments[1], "serve") == 0)
+        return instance_run(settings);
+    if (strcmp(arguments[1], "migrate") == 0)
+        return command_migrate(settings);
+    if (strcmp(arguments[1], "check") == 0)
+        return command_check(settings);
+    if (strcmp(arguments[1], "admin") == 0)
+        return command_admin(settings, count - 2, arguments + 2);
+    return usage_fail();
+}
+
+int main(int argc, char **argv)
+{
+    struct settings settings;
+
+    if (argc < 2)
+        return usage_fail();
+    if (strcmp(argv[1], "--help") == 0)
+        return help_print();
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("tidings %s\n", TIDINGS_VERSION);
+        return EXIT_SUCCESS;
+    }
+    if (settings_load(&settings) < 0)
+        return 2;
+    log_init(level_of(settings.log_level), settings.instance[0] != '\0' ? settings.instance : settings.listen);
+    log_access_enable(settings.access_log);
+    return command_run(&settings, argc, argv);
+}
