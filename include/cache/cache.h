@@ -59,6 +59,9 @@ void cache_on_message(struct cache *cache, cache_message_fn *fn, void *arg); // 
 void cache_subscribe(struct cache *cache, const char *topic);   // SSUBSCRIBE
 void cache_unsubscribe(struct cache *cache, const char *topic); // SUNSUBSCRIBE
 
+// Whether the pub/sub connection is there and all topics are subscribed, as far as is known now.
+bool cache_is_subscribed(const struct cache *cache);
+
 // `fn` is called whenever the pub/sub connection was made (again) and all topics are subscribed: messages were perhaps
 // missed until now.
 void cache_on_resubscribed(struct cache *cache, loop_fn *fn, void *arg);

@@ -313,3 +313,8 @@ void cache_on_resubscribed(struct cache *cache, loop_fn *fn, void *arg)
 {
     subscriber_on_resubscribed(cache->subscriber, fn, arg);
 }
+
+bool cache_is_subscribed(const struct cache *cache)
+{
+    return subscriber_is_settled(cache->subscriber);
+}

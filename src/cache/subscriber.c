@@ -212,3 +212,8 @@ void subscriber_remove(struct subscriber *s, const char *name)
     if (wire_is_open(s->wire))
         subscriber_send(s, "SUNSUBSCRIBE", name);
 }
+
+bool subscriber_is_settled(const struct subscriber *s)
+{
+    return wire_is_open(s->wire) && !s->catching_up;
+}

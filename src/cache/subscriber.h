@@ -17,3 +17,6 @@ void subscriber_on_message(struct subscriber *subscriber, cache_message_fn *fn, 
 void subscriber_on_resubscribed(struct subscriber *subscriber, loop_fn *fn, void *arg);
 void subscriber_add(struct subscriber *subscriber, const char *topic);
 void subscriber_remove(struct subscriber *subscriber, const char *topic);
+
+// Whether it is connected, and all topics were subscribed since.
+bool subscriber_is_settled(const struct subscriber *subscriber);

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway_int.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { TICK_MS = 1000, SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10, DRAIN_MS = 500 };
+
+static const char goodbye[] = "{\"type\":\"goodbye\"}";
+
+static void on_message(void *arg, const char *topic, const char *data, size_t length)
+{
+    struct event *event;
+    if (event_decode(data, length, &event) < 0) {
+        log_write(LOG_WARN, "gateway", "not an event: %zu bytes on %s", length, topic);
+        return;
+    }
+    people_on_message(arg, topic, event);
+    event_unref(event);
+}
+
+// Joins since a little before topics were last heard.
+static void joins_catch_up(struct gateway *gateway)
+{
+    int64_t deaf_ms = loop_now_ms(gateway->loop) - gateway->heard_ms;
+    gateway->swept_ms = loop_now_ms(gateway->loop);
+    members_sweep(gateway, false, deaf_ms / 1000 + SWEEP_MARGIN_S);
+}
+
+static void on_resubscribed(void *arg)
+{
+    struct gateway *gateway = arg;
+    heads_check_store(gateway);
+    joins_catch_up(gateway);
+    gateway->heard_ms = loop_now_ms(gateway->loop);
+}
+
+// While topics cannot be heard, events come from Postgres alone.
+static void gateway_poll(struct gateway *gateway, int64_t now_ms)
+{
+    if (cache_is_subscribed(gateway->cache)) {
+        gateway->heard_ms = now_ms;
+        return;
+    }
+    heads_check_store(gateway);
+    if (now_ms - gateway->swept_ms >= SWEEP_EVERY_MS)
+        joins_catch_up(gateway);
+}
+
+static void streams_trim(struct gateway *gateway, int64_t now_ms)
+{
+    struct stream *stream, *next;
+    HASH_ITER(hh, gateway->streams, stream, next)
+    {
+        if (stream->seat_count == 0 &&
+            now_ms - stream->empty_since_ms >= gateway->options.unfollow_after_ms)
+            stream_free(stream);
+    }
+}
+
+static void on_tick(void *arg)
+{
+    struct gateway *gateway = arg;
+    int64_t now_ms = loop_now_ms(gateway->loop);
+    LIST_FOREACH(link, &gateway->connections)
+    {
+        connection_tick(LIST_ITEM(link, struct connection, link), now_ms);
+    }
+    streams_trim(gateway, now_ms);
+    gateway_poll(gateway, now_ms);
+    loop_timer_set(gateway->tick_timer, TICK_MS);
+}
+
+static void on_idle(void *arg)
+{
+    struct gateway *gateway = arg;
+    while (!list_is_empty(&gateway->dirty))
+        connection_flush(LIST_ITEM(gateway->dirty.next, struct connection, dirty_link));
+}
+
+static void on_drained(void *arg)
+{
+    struct gateway *gateway = arg;
+    LIST_FOREACH(link, &gateway->connections)
+    {
+        connection_doom(LIST_ITEM(link, struct connection, link), CLOSE_GOING_AWAY, "going away");
+    }
+}
+
+static int timers_new(struct gateway *gateway)
+{
+    const struct {
+        loop_fn *fn;
+        struct loop_timer **timer;
+    } timers[] = {
+        {on_tick, &gateway->tick_timer},          {heads_on_timer, &gateway->head_timer},
+        {hole_on_timer, &gateway->hole_timer},    {members_on_timer, &gateway->young_timer},
+        {tokens_on_timer, &gateway->token_timer}, {on_drained, &gateway->drain_timer},
+    };
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < sizeof timers / sizeof *timers; i++)
+        r = loop_timer_new(gateway->loop, timers[i].fn, gateway, timers[i].timer);
+    return r;
+}
+
+static int gateway_start(struct gateway *gateway)
+{
+    int r = timers_new(gateway);
+    if (r >= 0)
+        r = loop_idle_add(gateway->loop, on_idle, gateway);
+    if (r < 0)
+        return r;
+    cache_on_message(gateway->cache, on_message, gateway);
+    cache_on_resubscribed(gateway->cache, on_resubscribed, gateway);
+    loop_timer_set(gateway->tick_timer, TICK_MS);
+    loop_timer_set(gateway->head_timer, gateway->options.head_check_ms);
+    loop_timer_set(gateway->token_timer, gateway->options.token_check_ms);
+    return 0;
+}
+
+int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
+                const struct gateway_options *options, struct gateway **ret_gateway)
+{
+    struct gateway *gateway = memory_must_new(sizeof *gateway);
+    gateway->loop = loop;
+    gateway->store = store;
+    gateway->cache = cache;
+    gateway->options = *options;
+    gateway->heard_ms = loop_now_ms(loop);
+    list_init(&gateway->connections);
+    list_init(&gateway->dirty);
+    list_init(&gateway->holes);
+    int r = gateway_start(gateway);
+    if (r < 0) {
+        gateway_free(gateway);
+        return r;
+    }
+    *ret_gateway = gateway;
+    return 0;
+}
+
+void gateway_takeover(struct gateway *gateway, int fd, const char *head, size_t length)
+{
+    connection_accept(gateway, fd, head, length);
+}
+
+void gateway_drain(struct gateway *gateway)
+{
+    if (gateway->draining)
+        return;
+    gateway->draining = true;
+    LIST_FOREACH(link, &gateway->connections)
+    {
+        struct connection *c = LIST_ITEM(link, struct connection, link);
+        if (c->state == CONNECTION_HEAD)
+            connection_abort(c);
+        else
+            connection_send_text(c, goodbye, sizeof goodbye - 1);
+    }
+    loop_timer_set(gateway->drain_timer, DRAIN_MS);
+}
+
+int gateway_sockets(const struct gateway *gateway)
+{
+    return gateway->connection_count;
+}
+
+void gateway_free(struct gateway *gateway)
+{
+    if (!gateway)
+        return;
+    gateway->ended = true;
+    LIST_FOREACH(link, &gateway->connections)
+    {
+        connection_abort(LIST_ITEM(link, struct connection, link));
+    }
+    struct stream *stream, *next;
+    HASH_ITER(hh, gateway->streams, stream, next)
+    {
+        stream_free(stream);
+    }
+    loop_timer_free(gateway->tick_timer);
+    loop_timer_free(gateway->head_timer);
+    loop_timer_free(gateway->hole_timer);
+    loop_timer_free(gateway->young_timer);
+    loop_timer_free(gateway->token_timer);
+    loop_timer_free(gateway->drain_timer);
+    free(gateway);
+}

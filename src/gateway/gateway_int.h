@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inside of the gateway, and who does what:
+//   gateway.c    making, draining, freeing; what happens every second; what the idle callback
+//   flushes connection.c one connection from takeover to close; its queue handshake.c  the request
+//   head, parsed and answered (pure) ticket.c     from a ticket to an actor, its channels, and
+//   hello receive.c    bytes of the client to messages (wslay) inbound.c    messages of the client:
+//   posts, pings people.c     users and workspaces with sockets here, and their topics stream.c a
+//   channel's events in order, and who gets them hole.c       events that did not come by
+//   themselves heads.c      what ought to have come members.c    who is in a channel, when events
+//   did not tell tokens.c     tokens that are no good any more
+#pragma once
+
+#include "base/list.h"
+#include "events/event.h"
+#include "gateway/gateway.h"
+#include "outlet.h"
+#include "packet.h"
+
+#include <uthash.h>
+
+enum close_code {
+    CLOSE_GOING_AWAY = 1001,
+    CLOSE_PROTOCOL = 1002,
+    CLOSE_UNSUPPORTED = 1003,
+    CLOSE_POLICY = 1008,
+    CLOSE_RESTART = 1012,
+    CLOSE_REVOKED = 4001,
+};
+
+struct connection;
+
+// One connection's place among those that get a channel's events.
+struct seat {
+    struct connection *connection;
+    uint32_t follow;  // of the connection, its way back to here
+    int64_t from_seq; // events up to it were told of before the connection was there
+};
+
+struct follow {
+    struct stream *stream;
+    uint32_t seat; // of the stream
+};
+
+// A post of a socket here that was acked: its event brings the socket nothing new.
+struct own_post {
+    struct list link;
+    int64_t seq;
+    char origin[EVENT_ID_SIZE];
+};
+
+// An event that came ahead of its turn.
+struct held {
+    struct list link;
+    struct event *event;
+};
+
+struct stream {
+    UT_hash_handle hh;
+    struct gateway *gateway;
+    char channel_id[EVENT_ID_SIZE];
+    char workspace_id[EVENT_ID_SIZE];
+    int64_t sent_seq;       // all up to it was sent
+    int64_t known_seq;      // the highest seq heard of
+    int64_t membership_seq; // of the last join or leave sent
+    struct seat *seats;
+    uint32_t seat_count;
+    uint32_t seat_capacity;
+    struct list held; // by seq
+    int held_count;
+    struct list own_posts;
+    struct list hole_link; // in gateway->holes while something is missing
+    int64_t waiting_ms;    // since when nothing went on in the hole
+    int hole_pages;        // read for it from Postgres
+    bool hole_asked;       // a page is being read
+    bool is_young;         // its topic may not have been subscribed when its first events came
+    bool members_asked;
+    bool members_due;       // to be asked once more, soon
+    int64_t empty_since_ms; // 0 while somebody sits here
+};
+
+// A user with sockets here.
+struct user {
+    UT_hash_handle hh;
+    char id[EVENT_ID_SIZE];
+    struct workspace *workspace;
+    struct list workspace_link;
+    struct list connections;
+    bool is_young;
+};
+
+struct workspace {
+    UT_hash_handle hh;
+    char id[EVENT_ID_SIZE];
+    struct list users;
+};
+
+enum connection_state {
+    CONNECTION_HEAD,   // the request head is being read
+    CONNECTION_TICKET, // Postgres is asked who this is
+    CONNECTION_OPEN,
+    CONNECTION_DOOMED,  // to be closed at the end of the turn
+    CONNECTION_CLOSING, // Close sent; waits for the peer's end
+    CONNECTION_DEAD,    // freed at the end of the turn
+};
+
+struct receiver;
+
+struct connection {
+    struct gateway *gateway;
+    struct list link;       // in gateway->connections
+    struct list dirty_link; // in gateway->dirty while there is something to send or to end
+    struct list user_link;
+    struct list calls; // posts in work
+    struct loop_watch *watch;
+    struct user *user; // while it counts as one of its sockets
+    struct follow *follows;
+    uint32_t follow_count;
+    uint32_t follow_capacity;
+    struct buffer input;       // the head, and what came behind it before hello
+    struct ticket *ticket;     // while TICKET
+    struct receiver *receiver; // NULL unless a message of the client is partly here
+    struct outlet outlet;
+    int fd;
+    int call_count;
+    enum connection_state state;
+    uint16_t close_code;
+    bool native;
+    bool is_deaf;             // what still comes is thrown away
+    bool peer_closed;         // its Close came, or the end of its bytes
+    const char *close_reason; // static text
+    int64_t deadline_ms;      // of the handshake, or of the close
+    int64_t heard_ms;
+    int64_t pinged_ms;
+    int64_t frames_due_ms;  // flood bound: the time that its frames were worth so far
+    char id[EVENT_ID_SIZE]; // the origin of its posts
+    struct actor actor;
+};
+
+struct gateway {
+    struct loop *loop;
+    struct store *store;
+    struct cache *cache;
+    struct gateway_options options;
+    struct list connections;
+    struct list dirty;
+    int connection_count;
+    struct stream *streams;
+    struct user *users;
+    struct workspace *workspaces;
+    struct list holes;
+    struct stream *head_cursor; // the next stream whose head is to be compared
+    bool heads_by_store;        // in this round
+    bool young_waits;           // young_timer runs
+    bool draining;
+    bool ended;       // being freed: the cache may be gone
+    int64_t heard_ms; // when topics were last known to be heard
+    int64_t swept_ms;
+    struct loop_timer *tick_timer;
+    struct loop_timer *head_timer;
+    struct loop_timer *hole_timer;
+    struct loop_timer *young_timer;
+    struct loop_timer *token_timer;
+    struct loop_timer *drain_timer;
+};
+
+// connection.c
+void connection_accept(struct gateway *gateway, int fd, const char *head, size_t length);
+void connection_send(struct connection *c, struct packet *packet); // while OPEN; else nothing
+void connection_send_text(struct connection *c, const char *text, size_t length);
+void connection_control(struct connection *c, enum packet_opcode opcode, const void *payload,
+                        size_t length);
+// Sends Close and ends it, at the end of this turn. `reason` is static text. Safe anywhere.
+void connection_doom(struct connection *c, enum close_code code, const char *reason);
+// Answers the handshake with an HTTP status and ends.
+void connection_refuse(struct connection *c, const char *reply);
+void connection_open(struct connection *c,
+                     const char *reply); // 101 and hello, then what came early
+// Upgrades, sends `text` as the only frame, and closes.
+void connection_expire(struct connection *c, const char *reply, const char *text);
+void connection_closed(struct connection *c); // Close is queued already: only ends now
+void connection_flush(struct connection *c);  // at the end of the turn
+void connection_tick(struct connection *c, int64_t now_ms);
+void connection_abort(struct connection *c); // ends it without a word
+void connection_mark_dirty(struct connection *c);
+
+// ticket.c
+void ticket_use(struct connection *c, const char *ticket, size_t length, const char *reply);
+void ticket_forget(struct connection *c); // its connection is gone
+
+// receive.c
+// Takes bytes of the client. -ERROR_INVALID_ARGUMENTS when nothing more is to be read: after its
+// Close, or a breach of the protocol.
+NODISCARD int receive(struct connection *c, const void *data, size_t length);
+void receiver_free(struct receiver *receiver); // takes NULL
+
+// inbound.c
+void inbound_message(struct connection *c, const char *text, size_t length);
+void inbound_forget(struct connection *c); // its calls in work get nobody to answer to
+
+// people.c
+NODISCARD int user_enter(struct connection *c);
+void user_leave(struct connection *c);
+// Subscribes to the topic `kind`:`id`, or no longer.
+void topic_follow(struct gateway *gateway, const char *kind, const char *id, bool follow);
+struct user *user_find(struct gateway *gateway, const char *id);
+void people_on_message(struct gateway *gateway, const char *topic, struct event *event);
+
+// stream.c
+struct stream *stream_find(struct gateway *gateway, const char *channel_id);
+// The stream of a channel; a new one (subscribed to) begins after `seq`. NULL without memory.
+struct stream *stream_follow(struct gateway *gateway, const char *workspace_id,
+                             const char *channel_id, int64_t seq);
+void stream_free(struct stream *stream);
+// Seats a connection that does not sit there yet; it gets what comes after `from_seq`.
+// -ERROR_MEMORY.
+NODISCARD int stream_seat(struct stream *stream, struct connection *c, int64_t from_seq);
+void stream_seat_user(struct stream *stream, struct user *user, int64_t from_seq);
+void stream_unseat_user(struct stream *stream, const struct user *user);
+void stream_unseat_all(struct connection *c); // gives up all seats of a connection
+bool stream_has_user(const struct stream *stream, const struct user *user);
+void stream_offer(struct stream *stream,
+                  struct event *event); // an event of its topic, in any order
+
+struct stream_item {
+    int64_t seq;
+    enum event_kind kind;
+    const char *user_id;
+    const char *origin;
+    const char *frame;
+    size_t frame_length;
+};
+// Sends the event that is next in turn.
+void stream_send(struct stream *stream, const struct stream_item *item);
+void stream_release(struct stream *stream); // held events whose turn has come
+void stream_own_post(struct gateway *gateway, const char *channel_id, int64_t seq,
+                     const char *origin);
+void stream_skip(struct stream *stream,
+                 int64_t to_seq); // a gap that could not be filled: tells of it
+
+// hole.c
+void hole_heard(struct stream *stream, int64_t seq); // that there is an event `seq`
+void hole_on_timer(void *gateway);
+
+// heads.c
+void heads_check_store(struct gateway *gateway); // a round over all streams, now, with the truth
+void heads_on_timer(void *gateway);
+void heads_young(struct gateway *gateway); // of streams that are new
+void heads_forget(struct stream *stream);  // it is about to be freed
+
+// members.c
+void members_check(struct stream *stream); // who of the users here is in the channel
+void members_joined(struct gateway *gateway, struct user *user, const char *channel_id, int64_t seq,
+                    struct event *event);
+void members_sweep(struct gateway *gateway, bool young_only,
+                   int64_t since_s);         // recent joins of users here
+void members_young(struct gateway *gateway); // something new is to be looked at once more, soon
+void members_on_timer(void *gateway);
+
+// tokens.c
+void tokens_on_timer(void *gateway);

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "handshake.h"
+
+#include <openssl/evp.h>
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define REFUSAL(status, headers)                                                                   \
+    "HTTP/1.1 " status "\r\n" headers "Content-Length: 0\r\nConnection: close\r\n\r\n"
+
+static const char bad_request[] = REFUSAL("400 Bad Request", "");
+static const char not_found[] = REFUSAL("404 Not Found", "");
+static const char upgrade_required[] =
+    REFUSAL("426 Upgrade Required", "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
+const char handshake_too_large[] = REFUSAL("431 Request Header Fields Too Large", "");
+const char handshake_unavailable[] = REFUSAL("503 Service Unavailable", "Retry-After: 1\r\n");
+
+static const char key_suffix[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+enum { KEY_LENGTH = 24 }; // 16 bytes in base64
+
+struct text {
+    const char *data;
+    size_t length;
+};
+
+struct fields {
+    struct text upgrade;
+    struct text connection;
+    struct text version;
+    struct text key;
+    bool bad; // a line that is none, a field twice, or a body announced
+};
+
+static bool text_is(struct text text, const char *word)
+{
+    return text.length == strlen(word) && strncasecmp(text.data, word, text.length) == 0;
+}
+
+static struct text text_trim(struct text text)
+{
+    while (text.length > 0 && (*text.data == ' ' || *text.data == '\t')) {
+        text.data++;
+        text.length--;
+    }
+    while (text.length > 0 &&
+           (text.data[text.length - 1] == ' ' || text.data[text.length - 1] == '\t'))
+        text.length--;
+    return text;
+}
+
+// Takes what stands before `separator` off the beginning of `rest`.
+static struct text text_take(struct text *rest, const char *separator)
+{
+    size_t width = strlen(separator);
+    struct text taken = *rest;
+    const char *end = rest->length > 0 ? memmem(rest->data, rest->length, separator, width) : NULL;
+    if (!end) {
+        *rest = (struct text){rest->data + rest->length, 0};
+        return taken;
+    }
+    taken.length = (size_t)(end - rest->data);
+    *rest = (struct text){end + width, rest->length - taken.length - width};
+    return taken;
+}
+
+// Whether a list of words with commas holds `word`.
+static bool list_has(struct text list, const char *word)
+{
+    while (list.length > 0)
+        if (text_is(text_trim(text_take(&list, ",")), word))
+            return true;
+    return false;
+}
+
+static void field_set(struct fields *fields, struct text *field, struct text value)
+{
+    if (field->data)
+        fields->bad = true;
+    *field = value;
+}
+
+static void field_read(struct fields *fields, struct text line)
+{
+    struct text name = text_take(&line, ":");
+    struct text value = text_trim(line);
+    bool is_field = name.length > 0 && line.data[-1] == ':' &&
+                    !memchr(name.data, ' ', name.length) && !memchr(name.data, '\t', name.length);
+    if (!is_field || memchr(value.data, '\0', value.length))
+        fields->bad = true;
+    else if (text_is(name, "Upgrade"))
+        field_set(fields, &fields->upgrade, value);
+    else if (text_is(name, "Connection") && !fields->connection.data)
+        fields->connection = value;
+    else if (text_is(name, "Sec-WebSocket-Version"))
+        field_set(fields, &fields->version, value);
+    else if (text_is(name, "Sec-WebSocket-Key"))
+        field_set(fields, &fields->key, value);
+    else if (text_is(name, "Transfer-Encoding") ||
+             (text_is(name, "Content-Length") && !text_is(value, "0")))
+        fields->bad = true;
+}
+
+static bool key_is_good(struct text key)
+{
+    uint8_t decoded[KEY_LENGTH];
+    char text[KEY_LENGTH + 1];
+    if (key.length != KEY_LENGTH || memcmp(key.data + KEY_LENGTH - 2, "==", 2) != 0 ||
+        key.data[KEY_LENGTH - 3] == '=')
+        return false;
+    memcpy(text, key.data, KEY_LENGTH);
+    return EVP_DecodeBlock(decoded, (const uint8_t *)text, KEY_LENGTH) == 18;
+}
+
+// The ticket of "/rtm/TICKET" or "/rtm/TICKET?anything".
+static bool ticket_read(struct text target, char *ret_ticket)
+{
+    static const char path[] = "/rtm/";
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    struct text rest = text_take(&target, "?");
+    if (rest.length <= sizeof path - 1 || memcmp(rest.data, path, sizeof path - 1) != 0)
+        return false;
+    rest.data += sizeof path - 1;
+    rest.length -= sizeof path - 1;
+    if (rest.length >= HANDSHAKE_TICKET_SIZE)
+        return false;
+    for (size_t i = 0; i < rest.length; i++)
+        if (!memchr(letters, rest.data[i], sizeof letters - 1))
+            return false;
+    memcpy(ret_ticket, rest.data, rest.length);
+    ret_ticket[rest.length] = '\0';
+    return true;
+}
+
+static void reply_write(struct text key, char *ret_reply)
+{
+    uint8_t joined[KEY_LENGTH + sizeof key_suffix], digest[SHA_DIGEST_LENGTH];
+    char accept[32];
+    memcpy(joined, key.data, KEY_LENGTH);
+    memcpy(joined + KEY_LENGTH, key_suffix, sizeof key_suffix - 1);
+    (void)SHA1(joined, KEY_LENGTH + sizeof key_suffix - 1, digest);
+    (void)EVP_EncodeBlock((uint8_t *)accept, digest, sizeof digest);
+    (void)snprintf(ret_reply, HANDSHAKE_REPLY_SIZE,
+                   "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                   "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
+                   accept);
+}
+
+size_t handshake_head_length(const char *data, size_t length)
+{
+    const char *end = length > 0 ? memmem(data, length, "\r\n\r\n", 4) : NULL;
+    return end ? (size_t)(end - data) + 4 : 0;
+}
+
+const char *handshake_read(const char *head, size_t length, struct handshake *ret_handshake)
+{
+    struct text rest = {head, length - 4}; // without the empty line
+    struct text line = text_take(&rest, "\r\n");
+    struct text verb = text_take(&line, " ");
+    struct text target = text_take(&line, " ");
+    struct fields fields = {0};
+    if (!ticket_read(target, ret_handshake->ticket))
+        return not_found;
+    if (verb.length != 3 || memcmp(verb.data, "GET", 3) != 0 || line.length != 8 ||
+        memcmp(line.data, "HTTP/1.1", 8) != 0)
+        return bad_request;
+    while (rest.length > 0)
+        field_read(&fields, text_take(&rest, "\r\n"));
+    if (fields.bad)
+        return bad_request;
+    if (!list_has(fields.upgrade, "websocket"))
+        return upgrade_required;
+    if (!list_has(fields.connection, "upgrade"))
+        return bad_request;
+    if (!text_is(fields.version, "13"))
+        return upgrade_required;
+    if (!key_is_good(fields.key))
+        return bad_request;
+    reply_write(fields.key, ret_handshake->reply);
+    return NULL;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The opening handshake of RFC 6455, as far as text goes: no connection, no clock, no state.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { HANDSHAKE_TICKET_SIZE = 128, HANDSHAKE_REPLY_SIZE = 256, HANDSHAKE_HEAD_MAX = 16384 };
+
+struct handshake {
+    char ticket[HANDSHAKE_TICKET_SIZE];
+    char reply[HANDSHAKE_REPLY_SIZE]; // 101 Switching Protocols, with the accept key
+};
+
+// The length of the head with its empty line; 0 while that has not come.
+size_t handshake_head_length(const char *data, size_t length);
+
+// Reads a whole head. NULL when it is a good upgrade (ret_handshake is filled); else the HTTP reply
+// to refuse it with (static text).
+const char *handshake_read(const char *head, size_t length, struct handshake *ret_handshake);
+
+extern const char handshake_too_large[];
+extern const char handshake_unavailable[];

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares what was sent with what there is, so that a lost last event is found: with the heads in
+// Redis, or where it does not know, with the truth. A round goes over all streams a slice at a
+// time.
+#include "gateway_int.h"
+
+#include "base/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLICE = 500, SLICE_PAUSE_MS = 5 };
+
+static const struct statement heads = {"gateway_heads",
+                                       "SELECT id, seq FROM channels WHERE id = ANY($1)"};
+
+// The heads that were asked of Redis together; answers come in the order of asking.
+struct slice {
+    struct gateway *gateway;
+    int count;
+    int answered;
+    int unknown_count;
+    char ids[SLICE][EVENT_ID_SIZE];
+    char unknown[SLICE][EVENT_ID_SIZE];
+};
+
+static void on_store(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = arg;
+    if (outcome->r < 0)
+        return;
+    for (int row = 0; row < result_rows(outcome->result); row++) {
+        struct stream *stream = stream_find(gateway, result_text(outcome->result, row, 0));
+        if (stream)
+            hole_heard(stream, result_int(outcome->result, row, 1));
+    }
+}
+
+static void store_ask(struct gateway *gateway, struct params *params)
+{
+    params_close_array(params);
+    store_call(gateway->store, STORE_SYNC, &heads, params, on_store, gateway);
+}
+
+// Those that Redis does not know.
+static void slice_finish(struct slice *slice)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    if (slice->unknown_count > 0) {
+        params_open_text_array(&params);
+        for (int i = 0; i < slice->unknown_count; i++)
+            params_element_text(&params, slice->unknown[i], strlen(slice->unknown[i]));
+        metric_add(METRIC_CACHE_FALLBACKS, slice->unknown_count);
+        store_ask(slice->gateway, &params);
+    }
+    free(slice);
+}
+
+static void on_head(void *arg, int r, const struct cache_value *value)
+{
+    struct slice *slice = arg;
+    const char *id = slice->ids[slice->answered++];
+    struct stream *stream = stream_find(slice->gateway, id);
+    if (r < 0 || cache_value_is_null(value))
+        memcpy(slice->unknown[slice->unknown_count++], id, EVENT_ID_SIZE);
+    else if (stream)
+        hole_heard(stream, cache_value_int(value));
+    if (slice->answered == slice->count)
+        slice_finish(slice);
+}
+
+static void head_ask(struct slice *slice, int index)
+{
+    char key[64];
+    (void)snprintf(key, sizeof key, "channel-latest:{%s}", slice->ids[index]);
+    cache_call(slice->gateway->cache, 3, (const char *[]){"HGET", key, "seq"}, NULL, on_head,
+               slice);
+}
+
+static void slice_by_cache(struct gateway *gateway)
+{
+    struct slice *slice = calloc(1, sizeof *slice);
+    if (!slice)
+        return;
+    slice->gateway = gateway;
+    struct stream *stream = gateway->head_cursor;
+    for (; stream && slice->count < SLICE; stream = stream->hh.next)
+        memcpy(slice->ids[slice->count++], stream->channel_id, EVENT_ID_SIZE);
+    gateway->head_cursor = stream;
+    for (int i = 0; i < slice->count; i++)
+        head_ask(slice, i);
+}
+
+static void slice_by_store(struct gateway *gateway)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    struct stream *stream = gateway->head_cursor;
+    params_open_text_array(&params);
+    for (int i = 0; stream && i < SLICE; i++, stream = stream->hh.next)
+        params_element_text(&params, stream->channel_id, strlen(stream->channel_id));
+    gateway->head_cursor = stream;
+    store_ask(gateway, &params);
+}
+
+void heads_on_timer(void *arg)
+{
+    struct gateway *gateway = arg;
+    if (!gateway->head_cursor)
+        gateway->head_cursor = gateway->streams;
+    if (gateway->head_cursor && (gateway->heads_by_store || !cache_is_up(gateway->cache)))
+        slice_by_store(gateway);
+    else if (gateway->head_cursor)
+        slice_by_cache(gateway);
+    if (!gateway->head_cursor)
+        gateway->heads_by_store = false;
+    loop_timer_set(gateway->head_timer,
+                   gateway->head_cursor ? SLICE_PAUSE_MS : gateway->options.head_check_ms);
+}
+
+void heads_check_store(struct gateway *gateway)
+{
+    gateway->heads_by_store = true;
+    gateway->head_cursor = NULL;
+    loop_timer_set(gateway->head_timer, 0);
+}
+
+// Their topics were asked for when their heads were known already: what came in between was not
+// heard.
+void heads_young(struct gateway *gateway)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    int count = 0;
+    params_open_text_array(&params);
+    for (struct stream *stream = gateway->streams; stream; stream = stream->hh.next) {
+        if (!stream->is_young)
+            continue;
+        stream->is_young = false;
+        params_element_text(&params, stream->channel_id, strlen(stream->channel_id));
+        count++;
+    }
+    if (count > 0)
+        store_ask(gateway, &params);
+}
+
+void heads_forget(struct stream *stream)
+{
+    if (stream->gateway->head_cursor == stream)
+        stream->gateway->head_cursor = stream->hh.next;
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events that did not come by themselves: read back from Postgres a page at a time, or told of as a
+// gap.
+#include "gateway_int.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/metrics.h"
+#include "chat/frame.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TICK_MS = 10, PAGES_MAX = 10, FRAME_MAX = 8 << 20 };
+
+static const struct statement page = {
+    "gateway_events",
+    "SELECT e.seq, e.kind, e.event_ts, e.actor, c.is_private,"
+    " r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, "
+    "r.parent_user,"
+    " r.broadcast, r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count,"
+    " r.latest_reply, r.reply_users"
+    " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = $1"
+    " JOIN message_rows r ON r.channel_id = $1 AND r.ts = e.message_ts ORDER BY e.seq"};
+
+enum { COLUMN_SEQ, COLUMN_KIND, COLUMN_EVENT_TS, COLUMN_ACTOR, COLUMN_PRIVATE, COLUMN_MESSAGE };
+
+struct page_read {
+    struct gateway *gateway;
+    int64_t after_seq;
+    char channel_id[EVENT_ID_SIZE];
+};
+
+void hole_heard(struct stream *stream, int64_t seq)
+{
+    struct gateway *gateway = stream->gateway;
+    if (stream->known_seq < seq)
+        stream->known_seq = seq;
+    if (stream->known_seq <= stream->sent_seq || !list_is_empty(&stream->hole_link))
+        return;
+    if (list_is_empty(&gateway->holes))
+        loop_timer_set(gateway->hole_timer, TICK_MS);
+    list_append(&gateway->holes, &stream->hole_link);
+    stream->waiting_ms = loop_now_ms(gateway->loop);
+    stream->hole_pages = 0;
+}
+
+// The next event that is here already, or what is behind the last one known of.
+static int64_t hole_end(const struct stream *stream)
+{
+    if (list_is_empty(&stream->held))
+        return stream->known_seq + 1;
+    return LIST_ITEM(stream->held.next, struct held, link)->event->seq;
+}
+
+static void hole_skip(struct stream *stream)
+{
+    stream->hole_pages = 0;
+    stream->waiting_ms = loop_now_ms(stream->gateway->loop);
+    stream_skip(stream, hole_end(stream) - 1);
+    stream_release(stream);
+}
+
+static void row_send(struct stream *stream, const struct result *result, int row,
+                     enum event_kind kind)
+{
+    CLEANUP(buffer_done) struct buffer frame;
+    struct message message;
+    struct frame_context context = {
+        .workspace_id = stream->workspace_id,
+        .channel_id = stream->channel_id,
+        .is_private = result_bool(result, row, COLUMN_PRIVATE),
+        .seq = result_int(result, row, COLUMN_SEQ),
+        .event_ts = result_int(result, row, COLUMN_EVENT_TS),
+        .actor = result_text(result, row, COLUMN_ACTOR),
+    };
+    buffer_init(&frame, FRAME_MAX);
+    message_read(result, row, COLUMN_MESSAGE, &message);
+    frame_write(&frame, kind, &context, &message);
+    if (buffer_failed(&frame))
+        return stream_skip(stream, context.seq);
+    struct stream_item item = {.seq = context.seq,
+                               .kind = kind,
+                               .user_id = context.actor,
+                               .origin = "",
+                               .frame = frame.data,
+                               .frame_length = frame.length};
+    stream_send(stream, &item);
+}
+
+// Rows come in order of seq. What is missing between them is gone for good (retention).
+static void rows_send(struct stream *stream, const struct result *result)
+{
+    for (int row = 0; row < result_rows(result); row++) {
+        int64_t seq = result_int(result, row, COLUMN_SEQ);
+        enum event_kind kind;
+        stream_release(stream);
+        if (seq <= stream->sent_seq ||
+            event_kind_parse(result_text(result, row, COLUMN_KIND), &kind) < 0)
+            continue;
+        if (seq > stream->sent_seq + 1)
+            stream_skip(stream, seq - 1);
+        row_send(stream, result, row, kind);
+    }
+    stream_release(stream);
+}
+
+static void on_page(void *arg, const struct store_outcome *outcome)
+{
+    struct page_read *read = arg;
+    struct stream *stream = stream_find(read->gateway, read->channel_id);
+    int64_t after_seq = read->after_seq;
+    free(read);
+    // The stream may be another than the one that asked, and further behind.
+    if (!stream || !stream->hole_asked || stream->sent_seq < after_seq)
+        return;
+    stream->hole_asked = false;
+    if (outcome->r < 0)
+        return;
+    int64_t before = stream->sent_seq;
+    rows_send(stream, outcome->result);
+    if (stream->sent_seq > before)
+        metric_add(METRIC_GAPS_FILLED, 1);
+    else if (list_is_empty(&stream->held))
+        stream->known_seq = stream->sent_seq; // Redis told of what Postgres does not have
+}
+
+static void hole_ask(struct stream *stream)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    struct page_read *read = calloc(1, sizeof *read);
+    if (!read)
+        return;
+    if (stream->hole_pages++ == 0)
+        metric_add(METRIC_GAPS_FOUND, 1);
+    stream->hole_asked = true;
+    read->gateway = stream->gateway;
+    read->after_seq = stream->sent_seq;
+    (void)snprintf(read->channel_id, sizeof read->channel_id, "%s", stream->channel_id);
+    params_text(&params, stream->channel_id);
+    params_int(&params, stream->sent_seq);
+    params_int(&params, stream->gateway->options.hole_max_events);
+    store_call(stream->gateway->store, STORE_READ, &page, &params, on_page, read);
+}
+
+// The first page is asked for after a delay; what is reordered comes by itself within it. The next
+// ones at once.
+static void hole_tend(struct stream *stream, int64_t now_ms)
+{
+    const struct gateway_options *options = &stream->gateway->options;
+    int64_t waited_ms = now_ms - stream->waiting_ms;
+    int64_t missing = hole_end(stream) - 1 - stream->sent_seq;
+    int pages_left = PAGES_MAX - stream->hole_pages;
+    if (missing <= 0)
+        return;
+    if (waited_ms >= options->hole_timeout_ms ||
+        missing > (int64_t)pages_left * options->hole_max_events)
+        hole_skip(stream);
+    else if (!stream->hole_asked && (waited_ms >= options->hole_delay_ms || stream->hole_pages > 0))
+        hole_ask(stream);
+}
+
+void hole_on_timer(void *arg)
+{
+    struct gateway *gateway = arg;
+    int64_t now_ms = loop_now_ms(gateway->loop);
+    LIST_FOREACH(link, &gateway->holes)
+    {
+        struct stream *stream = LIST_ITEM(link, struct stream, hole_link);
+        hole_tend(stream, now_ms);
+        if (stream->known_seq <= stream->sent_seq)
+            list_remove(link);
+    }
+    if (!list_is_empty(&gateway->holes))
+        loop_timer_set(gateway->hole_timer, TICK_MS);
+}

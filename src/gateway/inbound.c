@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway_int.h"
+
+#include "base/error.h"
+#include "base/json_writer.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CALLS_MAX = 16, DEPTH_MAX = 64, REPLY_TO_SIZE = 72, REPLY_MAX = 1 << 20 };
+
+// Codes of errors in answers to clients, as Slack's clients know them.
+enum { CODE_INVALID = 1, CODE_MESSAGE = 2, CODE_SLOW_DOWN = -1 };
+
+// One post in work.
+struct call {
+    struct list link; // in the connection's calls
+    struct gateway *gateway;
+    struct connection *connection; // NULL once it is gone
+    char origin[EVENT_ID_SIZE];
+    char reply_to[REPLY_TO_SIZE]; // JSON
+};
+
+static void json_freep(json_t **json)
+{
+    json_decref(*json);
+}
+#define CLEANUP_JSON CLEANUP(json_freep)
+
+// Whether brackets nest too deeply; what is no JSON at all is found by the parser.
+static bool is_too_deep(const char *text, size_t length)
+{
+    int depth = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < length; i++) {
+        if (in_string && text[i] == '\\') {
+            i++;
+        } else if (text[i] == '"') {
+            in_string = !in_string;
+        } else if (in_string) {
+            continue;
+        } else if (text[i] == '{' || text[i] == '[') {
+            if (++depth > DEPTH_MAX)
+                return true;
+        } else if (text[i] == '}' || text[i] == ']') {
+            depth--;
+        }
+    }
+    return false;
+}
+
+// The client's id as JSON; "" when it sent none that can be echoed.
+static void reply_to_read(const json_t *message, char *ret_text)
+{
+    const json_t *id = json_object_get(message, "id");
+    ret_text[0] = '\0';
+    if (!json_is_integer(id) && !json_is_string(id))
+        return;
+    size_t length = json_dumpb(id, ret_text, REPLY_TO_SIZE - 1, JSON_ENCODE_ANY | JSON_COMPACT);
+    ret_text[length < REPLY_TO_SIZE ? length : 0] = '\0';
+}
+
+static void error_send(struct connection *c, const char *reply_to, int code, const char *text)
+{
+    CLEANUP(buffer_done) struct buffer out;
+    buffer_init(&out, REPLY_MAX);
+    struct json_writer w = json_writer_to(&out);
+    json_open_object(&w);
+    json_key(&w, "ok");
+    json_bool(&w, false);
+    json_key(&w, "reply_to");
+    json_raw(&w, reply_to, strlen(reply_to));
+    json_key(&w, "error");
+    json_open_object(&w);
+    json_key_int(&w, "code", code);
+    json_key_string(&w, "msg", text);
+    json_close_object(&w);
+    json_close_object(&w);
+    if (!buffer_failed(&out))
+        connection_send_text(c, out.data, out.length);
+}
+
+static void refusal_send(struct connection *c, const char *reply_to, const char *error)
+{
+    if (strcmp(error, error_code(ERROR_NO_TEXT)) == 0)
+        error_send(c, reply_to, CODE_MESSAGE, "message text is missing");
+    else if (strcmp(error, error_code(ERROR_RATELIMITED)) == 0)
+        error_send(c, reply_to, CODE_SLOW_DOWN, "slow down, too many messages...");
+    else
+        error_send(c, reply_to, CODE_MESSAGE, error);
+}
+
+static void ack_send(struct connection *c, const char *reply_to, const json_t *reply)
+{
+    CLEANUP(buffer_done) struct buffer out;
+    const json_t *text = json_object_get(json_object_get(reply, "message"), "text");
+    const char *ts = json_string_value(json_object_get(reply, "ts"));
+    buffer_init(&out, REPLY_MAX);
+    struct json_writer w = json_writer_to(&out);
+    json_open_object(&w);
+    json_key(&w, "ok");
+    json_bool(&w, true);
+    json_key(&w, "reply_to");
+    json_raw(&w, reply_to, strlen(reply_to));
+    json_key_string(&w, "ts", ts ? ts : "");
+    json_key(&w, "text");
+    json_string_n(&w, json_is_string(text) ? json_string_value(text) : "",
+                  json_string_length(text));
+    json_key_int(&w, "seq", json_integer_value(json_object_get(reply, "seq")));
+    if (json_is_true(json_object_get(reply, "is_duplicate"))) {
+        json_key(&w, "is_duplicate");
+        json_bool(&w, true);
+    }
+    json_close_object(&w);
+    if (!buffer_failed(&out))
+        connection_send_text(c, out.data, out.length);
+}
+
+static void on_reply(void *arg, const char *text, size_t length)
+{
+    struct call *call = arg;
+    CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
+    struct connection *c = call->connection;
+    bool posted = json_is_true(json_object_get(reply, "ok"));
+    const char *channel = json_string_value(json_object_get(reply, "channel"));
+    if (posted && channel)
+        stream_own_post(call->gateway, channel, json_integer_value(json_object_get(reply, "seq")),
+                        call->origin);
+    if (c) {
+        const char *error = json_string_value(json_object_get(reply, "error"));
+        list_remove(&call->link);
+        c->call_count--;
+        if (posted)
+            ack_send(c, call->reply_to, reply);
+        else
+            refusal_send(c, call->reply_to, error ? error : error_code(ERROR_INTERNAL));
+    }
+    free(call);
+}
+
+static void post(struct connection *c, const char *text, size_t length, const char *reply_to)
+{
+    struct gateway *gateway = c->gateway;
+    struct request *request;
+    if (c->call_count >= CALLS_MAX)
+        return refusal_send(c, reply_to, error_code(ERROR_RATELIMITED));
+    struct call *call = calloc(1, sizeof *call);
+    if (!call)
+        return refusal_send(c, reply_to, error_code(ERROR_MEMORY));
+    int r = request_new("chat.postMessage", NULL, text, length, on_reply, call, &request);
+    if (r < 0) {
+        free(call);
+        return refusal_send(c, reply_to, error_code(r));
+    }
+    call->gateway = gateway;
+    call->connection = c;
+    memcpy(call->origin, c->id, sizeof call->origin);
+    memcpy(call->reply_to, reply_to, sizeof call->reply_to);
+    list_append(&c->calls, &call->link);
+    c->call_count++;
+    *request_actor(request) = c->actor;
+    request_set_origin(request, c->id);
+    gateway->options.on_call(gateway->options.arg, request);
+}
+
+void inbound_forget(struct connection *c)
+{
+    LIST_FOREACH(link, &c->calls)
+    {
+        LIST_ITEM(link, struct call, link)->connection = NULL;
+        list_remove(link);
+    }
+    c->call_count = 0;
+}
+
+// {"type":"pong","reply_to":5} and whatever else the ping held.
+static void pong_send(struct connection *c, json_t *ping)
+{
+    CLEANUP_JSON json_t *pong = json_object();
+    json_object_set_new(pong, "type", json_string("pong"));
+    if (json_object_get(ping, "id"))
+        json_object_set(pong, "reply_to", json_object_get(ping, "id"));
+    json_object_del(ping, "id");
+    json_object_update_missing(pong, ping);
+    char *text = json_dumps(pong, JSON_COMPACT);
+    if (text)
+        connection_send_text(c, text, strlen(text));
+    free(text);
+}
+
+static void message_handle(struct connection *c, json_t *message, const char *text, size_t length)
+{
+    char reply_to[REPLY_TO_SIZE];
+    const char *type = json_string_value(json_object_get(message, "type"));
+    reply_to_read(message, reply_to);
+    if (type && strcmp(type, "ping") == 0)
+        pong_send(c, message);
+    else if (type && strcmp(type, "message") == 0 && reply_to[0])
+        post(c, text, length, reply_to);
+    else if (reply_to[0] && (!type || strcmp(type, "typing") != 0))
+        error_send(c, reply_to, CODE_INVALID, type ? "unknown type" : "type is missing");
+}
+
+void inbound_message(struct connection *c, const char *text, size_t length)
+{
+    static const char invalid[] =
+        "{\"type\":\"error\",\"error\":{\"code\":1,\"msg\":\"invalid JSON\"}}";
+    if (c->state != CONNECTION_OPEN)
+        return;
+    CLEANUP_JSON json_t *message =
+        is_too_deep(text, length) ? NULL : json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+    if (json_is_object(message))
+        message_handle(c, message, text, length);
+    else
+        connection_send_text(c, invalid, sizeof invalid - 1);
+}

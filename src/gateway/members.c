@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is in a channel. Joins and leaves are events of the channel like any other; this is for when
+// they could not tell: a channel not followed here until now, a gap, or topics that were not heard
+// for some time.
+#include "gateway_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { YOUNG_MS = 100, YOUNG_JOINS_S = 10, SLICE = 500 };
+
+static const struct statement check = {
+    "gateway_members",
+    "SELECT a.id, coalesce(m.active, false), coalesce(m.member_seq, 0) FROM unnest($2) AS a (id)"
+    " LEFT JOIN channel_members m ON m.channel_id = $1 AND m.user_id = a.id"};
+
+static const struct statement sweep = {
+    "gateway_joins", "SELECT m.user_id, m.channel_id, m.member_seq FROM channel_members m"
+                     " WHERE m.user_id = ANY($1) AND m.active"
+                     " AND m.joined_at > now() - make_interval(secs => $2::double precision)"};
+
+struct members_ask {
+    struct gateway *gateway;
+    int64_t membership_seq;
+    char channel_id[EVENT_ID_SIZE];
+};
+
+static void member_apply(struct stream *stream, const struct result *result, int row)
+{
+    struct user *user = user_find(stream->gateway, result_text(result, row, 0));
+    int64_t from_seq = result_int(result, row, 2) - 1;
+    if (from_seq < stream->sent_seq)
+        from_seq = stream->sent_seq;
+    if (user && result_bool(result, row, 1))
+        stream_seat_user(stream, user, from_seq);
+    else if (user)
+        stream_unseat_user(stream, user);
+}
+
+static void on_members(void *arg, const struct store_outcome *outcome)
+{
+    struct members_ask *ask = arg;
+    struct stream *stream = stream_find(ask->gateway, ask->channel_id);
+    int64_t membership_seq = ask->membership_seq;
+    free(ask);
+    if (!stream || !stream->members_asked)
+        return;
+    stream->members_asked = false;
+    if (outcome->r < 0 || stream->membership_seq != membership_seq) {
+        // A join or leave that was sent meanwhile is newer than the answer. Without an answer, who
+        // perhaps left may not stay for long.
+        stream->members_due = true;
+        return members_young(stream->gateway);
+    }
+    for (int row = 0; row < result_rows(outcome->result); row++)
+        member_apply(stream, outcome->result, row);
+}
+
+void members_check(struct stream *stream)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    struct gateway *gateway = stream->gateway;
+    struct members_ask *ask = stream->members_asked ? NULL : calloc(1, sizeof *ask);
+    if (!ask)
+        return;
+    ask->gateway = gateway;
+    ask->membership_seq = stream->membership_seq;
+    memcpy(ask->channel_id, stream->channel_id, sizeof ask->channel_id);
+    stream->members_asked = true;
+    params_text(&params, stream->channel_id);
+    params_open_text_array(&params);
+    for (struct user *user = gateway->users; user; user = user->hh.next)
+        if (strcmp(user->workspace->id, stream->workspace_id) == 0)
+            params_element_text(&params, user->id, strlen(user->id));
+    params_close_array(&params);
+    store_call(gateway->store, STORE_READ, &check, &params, on_members, ask);
+}
+
+void members_joined(struct gateway *gateway, struct user *user, const char *channel_id, int64_t seq,
+                    struct event *event)
+{
+    struct stream *stream = stream_find(gateway, channel_id);
+    if (stream && stream->sent_seq >= seq) {
+        if (!stream_has_user(stream, user))
+            members_check(stream);
+        return;
+    }
+    if (!stream)
+        stream = stream_follow(gateway, user->workspace->id, channel_id, seq - 1);
+    if (!stream)
+        return;
+    if (event)
+        stream_offer(stream, event);
+    else
+        hole_heard(stream, seq);
+}
+
+static void on_joins(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = arg;
+    if (outcome->r < 0)
+        return;
+    for (int row = 0; row < result_rows(outcome->result); row++) {
+        struct user *user = user_find(gateway, result_text(outcome->result, row, 0));
+        if (user)
+            members_joined(gateway, user, result_text(outcome->result, row, 1),
+                           result_int(outcome->result, row, 2), NULL);
+    }
+}
+
+static void joins_ask(struct gateway *gateway, struct params *params, int64_t since_s)
+{
+    params_close_array(params);
+    params_int(params, since_s);
+    store_call(gateway->store, STORE_SYNC, &sweep, params, on_joins, gateway);
+}
+
+void members_sweep(struct gateway *gateway, bool young_only, int64_t since_s)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    int count = 0;
+    for (struct user *user = gateway->users; user; user = user->hh.next) {
+        if (young_only && !user->is_young)
+            continue;
+        user->is_young = false;
+        if (count++ == 0)
+            params_open_text_array(&params);
+        params_element_text(&params, user->id, strlen(user->id));
+        if (count == SLICE) {
+            joins_ask(gateway, &params, since_s);
+            count = 0;
+        }
+    }
+    if (count > 0)
+        joins_ask(gateway, &params, since_s);
+}
+
+void members_young(struct gateway *gateway)
+{
+    if (gateway->young_waits)
+        return;
+    gateway->young_waits = true;
+    loop_timer_set(gateway->young_timer, YOUNG_MS);
+}
+
+void members_on_timer(void *arg)
+{
+    struct gateway *gateway = arg;
+    gateway->young_waits = false;
+    members_sweep(gateway, true, YOUNG_JOINS_S);
+    heads_young(gateway);
+    for (struct stream *stream = gateway->streams; stream; stream = stream->hh.next) {
+        if (!stream->members_due)
+            continue;
+        stream->members_due = false;
+        members_check(stream);
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ready-made server frame (WebSocket header and payload): immutable, shared by all connections
+// that get it. References are counted without locks: a packet stays on its gateway's loop.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum packet_opcode { PACKET_TEXT = 0x1, PACKET_CLOSE = 0x8, PACKET_PING = 0x9, PACKET_PONG = 0xa };
+
+enum { PACKET_HEADER_MAX = 10 };
+
+struct packet {
+    uint32_t references;
+    uint32_t length; // of data
+    char data[];
+};
+
+// Writes the header of an unmasked, final frame; returns its length. `ret_header` has
+// PACKET_HEADER_MAX bytes.
+size_t packet_header(enum packet_opcode opcode, size_t payload_length, uint8_t *ret_header);
+
+// A text frame with one reference; NULL without memory.
+struct packet *packet_new(const char *text, size_t length);
+
+static inline struct packet *packet_ref(struct packet *packet)
+{
+    packet->references++;
+    return packet;
+}
+
+void packet_unref(struct packet *packet); // takes NULL

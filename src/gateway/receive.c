@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The client's bytes, read by wslay. Its context has 8 KB of buffers, so there is one only while a
+// message is partly here: when all bytes given to it belong to whole frames, and no fragment is
+// awaited, it goes.
+#include "gateway_int.h"
+
+#include "base/error.h"
+#include "base/metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <wslay/wslay.h>
+
+// A socket may send 64 frames a second for long, and 256 at once.
+enum { FRAME_COST_MS = 1000 / 64, FRAME_CREDIT_MS = 256 * FRAME_COST_MS };
+
+enum { MASK_LENGTH = 4 };
+
+struct receiver {
+    wslay_event_context_ptr context;
+    struct connection *connection;
+    const uint8_t *data; // what is left of the bytes being taken
+    size_t length;
+    uint64_t given;        // bytes given to wslay
+    uint64_t framed;       // bytes of the whole frames among them
+    uint64_t frame_length; // of the frame being read, header included
+    bool in_message;       // its first fragment came, its last did not
+    bool is_wrong;
+};
+
+static ssize_t on_recv(wslay_event_context_ptr context, uint8_t *buf, size_t len, int flags,
+                       void *arg)
+{
+    struct receiver *receiver = arg;
+    (void)flags;
+    if (receiver->length == 0) {
+        wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
+        return -1;
+    }
+    size_t part = len < receiver->length ? len : receiver->length;
+    memcpy(buf, receiver->data, part);
+    receiver->data += part;
+    receiver->length -= part;
+    receiver->given += part;
+    return (ssize_t)part;
+}
+
+// PONG and CLOSE, as wslay answers by itself. After our own Close nothing more may follow.
+static ssize_t on_send(wslay_event_context_ptr context, const uint8_t *data, size_t len, int flags,
+                       void *arg)
+{
+    struct receiver *receiver = arg;
+    (void)flags;
+    if (receiver->connection->state != CONNECTION_OPEN)
+        return (ssize_t)len;
+    if (outlet_raw(&receiver->connection->outlet, data, len) < 0) {
+        wslay_event_set_error(context, WSLAY_ERR_CALLBACK_FAILURE);
+        return -1;
+    }
+    connection_mark_dirty(receiver->connection);
+    return (ssize_t)len;
+}
+
+static bool frames_are_too_many(struct connection *c)
+{
+    int64_t now_ms = loop_now_ms(c->gateway->loop);
+    if (c->frames_due_ms < now_ms)
+        c->frames_due_ms = now_ms;
+    c->frames_due_ms += FRAME_COST_MS;
+    return c->frames_due_ms - now_ms > FRAME_CREDIT_MS;
+}
+
+static uint64_t header_length(uint64_t payload_length)
+{
+    return 2 + MASK_LENGTH + (payload_length < 126 ? 0 : payload_length <= UINT16_MAX ? 2 : 8);
+}
+
+static void on_frame_start(wslay_event_context_ptr context,
+                           const struct wslay_event_on_frame_recv_start_arg *frame, void *arg)
+{
+    struct receiver *receiver = arg;
+    receiver->frame_length = header_length(frame->payload_length) + frame->payload_length;
+    if (!wslay_is_ctrl_frame(frame->opcode))
+        receiver->in_message = !frame->fin;
+    if (frame->opcode == WSLAY_CONNECTION_CLOSE && frame->payload_length == 1)
+        receiver->is_wrong = true;
+    if (frames_are_too_many(receiver->connection)) {
+        connection_doom(receiver->connection, CLOSE_POLICY, "too many frames");
+        wslay_event_shutdown_read(context);
+    }
+}
+
+static void on_frame_end(wslay_event_context_ptr context, void *arg)
+{
+    struct receiver *receiver = arg;
+    (void)context;
+    receiver->framed += receiver->frame_length;
+}
+
+static void on_message(wslay_event_context_ptr context,
+                       const struct wslay_event_on_msg_recv_arg *message, void *arg)
+{
+    struct receiver *receiver = arg;
+    (void)context;
+    if (message->opcode == WSLAY_TEXT_FRAME)
+        inbound_message(receiver->connection, (const char *)message->msg, message->msg_length);
+    else if (message->opcode == WSLAY_BINARY_FRAME)
+        connection_doom(receiver->connection, CLOSE_UNSUPPORTED, "text only");
+}
+
+static struct receiver *receiver_new(struct connection *c)
+{
+    static const struct wslay_event_callbacks callbacks = {
+        .recv_callback = on_recv,
+        .send_callback = on_send,
+        .on_frame_recv_start_callback = on_frame_start,
+        .on_frame_recv_end_callback = on_frame_end,
+        .on_msg_recv_callback = on_message,
+    };
+    CLEANUP_FREE struct receiver *receiver = calloc(1, sizeof *receiver);
+    if (!receiver || wslay_event_context_server_init(&receiver->context, &callbacks, receiver) != 0)
+        return NULL;
+    wslay_event_config_set_max_recv_msg_length(receiver->context,
+                                               (uint64_t)c->gateway->options.message_max_bytes);
+    receiver->connection = c;
+    return TAKE(receiver);
+}
+
+void receiver_free(struct receiver *receiver)
+{
+    if (!receiver)
+        return;
+    wslay_event_context_free(receiver->context);
+    free(receiver);
+}
+
+static int protocol_breach(struct connection *c)
+{
+    metric_add(METRIC_SOCKETS_PROTOCOL, 1);
+    connection_doom(c, CLOSE_PROTOCOL, "protocol error");
+    return -ERROR_INVALID_ARGUMENTS;
+}
+
+// Queues what wslay has to say. Negative when that ends the connection.
+static int receiver_answer(struct receiver *receiver)
+{
+    struct connection *c = receiver->connection;
+    if (wslay_event_send(receiver->context) != 0) {
+        connection_doom(c, CLOSE_POLICY, "slow");
+        return -ERROR_INVALID_ARGUMENTS;
+    }
+    if (!wslay_event_get_close_sent(receiver->context))
+        return 0;
+    c->peer_closed = wslay_event_get_close_received(receiver->context);
+    if (!c->peer_closed)
+        metric_add(METRIC_SOCKETS_PROTOCOL, 1);
+    connection_closed(c);
+    return -ERROR_INVALID_ARGUMENTS;
+}
+
+int receive(struct connection *c, const void *data, size_t length)
+{
+    if (!c->receiver)
+        c->receiver = receiver_new(c);
+    struct receiver *receiver = c->receiver;
+    if (!receiver) {
+        connection_doom(c, CLOSE_POLICY, "no memory");
+        return -ERROR_MEMORY;
+    }
+    receiver->data = data;
+    receiver->length = length;
+    int r = wslay_event_recv(receiver->context);
+    if (r != 0 || receiver->is_wrong)
+        return protocol_breach(c);
+    r = receiver_answer(receiver);
+    if (r < 0)
+        return r;
+    if (receiver->given == receiver->framed && receiver->length == 0 && !receiver->in_message)
+        receiver_free(TAKE(c->receiver));
+    return 0;
+}

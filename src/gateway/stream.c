@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// One channel's events on this gateway: sent in the order of seq, each once, to all who sit here.
+#include "gateway_int.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/json_writer.h"
+#include "base/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEATS_FIRST = 2, GAP_MAX = 256 };
+
+static const char topic_kind[] = "channel-events";
+
+struct stream *stream_find(struct gateway *gateway, const char *channel_id)
+{
+    struct stream *stream;
+    HASH_FIND_STR(gateway->streams, channel_id, stream);
+    return stream;
+}
+
+struct stream *stream_follow(struct gateway *gateway, const char *workspace_id,
+                             const char *channel_id, int64_t seq)
+{
+    struct stream *stream = stream_find(gateway, channel_id);
+    if (stream)
+        return stream;
+    stream = calloc(1, sizeof *stream);
+    if (!stream)
+        return NULL;
+    stream->gateway = gateway;
+    stream->sent_seq = stream->known_seq = seq;
+    stream->is_young = true;
+    stream->empty_since_ms = loop_now_ms(gateway->loop);
+    (void)snprintf(stream->channel_id, sizeof stream->channel_id, "%s", channel_id);
+    (void)snprintf(stream->workspace_id, sizeof stream->workspace_id, "%s", workspace_id);
+    list_init(&stream->held);
+    list_init(&stream->own_posts);
+    list_init(&stream->hole_link);
+    HASH_ADD_STR(gateway->streams, channel_id, stream);
+    topic_follow(gateway, topic_kind, stream->channel_id, true);
+    members_young(gateway);
+    return stream;
+}
+
+static void held_free(struct stream *stream, struct list *link)
+{
+    struct held *held = LIST_ITEM(link, struct held, link);
+    list_remove(link);
+    stream->held_count--;
+    event_unref(held->event);
+    free(held);
+}
+
+void stream_free(struct stream *stream)
+{
+    heads_forget(stream);
+    topic_follow(stream->gateway, topic_kind, stream->channel_id, false);
+    LIST_FOREACH(link, &stream->held)
+    {
+        held_free(stream, link);
+    }
+    LIST_FOREACH(own, &stream->own_posts)
+    {
+        free(LIST_ITEM(own, struct own_post, link));
+    }
+    list_remove(&stream->hole_link);
+    HASH_DEL(stream->gateway->streams, stream);
+    free(stream->seats);
+    free(stream);
+}
+
+static bool stream_has(const struct stream *stream, const struct connection *c)
+{
+    for (uint32_t i = 0; i < stream->seat_count; i++)
+        if (stream->seats[i].connection == c)
+            return true;
+    return false;
+}
+
+bool stream_has_user(const struct stream *stream, const struct user *user)
+{
+    for (uint32_t i = 0; i < stream->seat_count; i++)
+        if (stream->seats[i].connection->user == user)
+            return true;
+    return false;
+}
+
+static int seats_grow(struct stream *stream)
+{
+    if (stream->seat_count < stream->seat_capacity)
+        return 0;
+    uint32_t capacity = stream->seat_capacity ? 2 * stream->seat_capacity : SEATS_FIRST;
+    void *seats = reallocarray(stream->seats, capacity, sizeof *stream->seats);
+    if (!seats)
+        return -ERROR_MEMORY;
+    stream->seats = seats;
+    stream->seat_capacity = capacity;
+    return 0;
+}
+
+static int follows_grow(struct connection *c)
+{
+    if (c->follow_count < c->follow_capacity)
+        return 0;
+    uint32_t capacity = c->follow_capacity ? 2 * c->follow_capacity : SEATS_FIRST;
+    void *follows = reallocarray(c->follows, capacity, sizeof *c->follows);
+    if (!follows)
+        return -ERROR_MEMORY;
+    c->follows = follows;
+    c->follow_capacity = capacity;
+    return 0;
+}
+
+int stream_seat(struct stream *stream, struct connection *c, int64_t from_seq)
+{
+    if (seats_grow(stream) < 0 || follows_grow(c) < 0)
+        return -ERROR_MEMORY;
+    stream->empty_since_ms = 0;
+    stream->seats[stream->seat_count] = (struct seat){c, c->follow_count, from_seq};
+    c->follows[c->follow_count++] = (struct follow){stream, stream->seat_count++};
+    return 0;
+}
+
+void stream_seat_user(struct stream *stream, struct user *user, int64_t from_seq)
+{
+    LIST_FOREACH(link, &user->connections)
+    {
+        struct connection *c = LIST_ITEM(link, struct connection, user_link);
+        if (!stream_has(stream, c) && stream_seat(stream, c, from_seq) < 0)
+            connection_doom(c, CLOSE_POLICY, "no memory");
+    }
+}
+
+// The last seat and the last follow move into the places that become free.
+static void seat_remove(struct stream *stream, uint32_t index)
+{
+    struct connection *c = stream->seats[index].connection;
+    uint32_t follow = stream->seats[index].follow;
+    stream->seats[index] = stream->seats[--stream->seat_count];
+    if (index < stream->seat_count) {
+        const struct seat *moved = &stream->seats[index];
+        moved->connection->follows[moved->follow].seat = index;
+    }
+    c->follows[follow] = c->follows[--c->follow_count];
+    if (follow < c->follow_count) {
+        const struct follow *moved = &c->follows[follow];
+        moved->stream->seats[moved->seat].follow = follow;
+    }
+    if (stream->seat_count == 0)
+        stream->empty_since_ms = loop_now_ms(stream->gateway->loop);
+}
+
+void stream_unseat_user(struct stream *stream, const struct user *user)
+{
+    for (uint32_t i = stream->seat_count; i > 0; i--)
+        if (stream->seats[i - 1].connection->user == user)
+            seat_remove(stream, i - 1);
+}
+
+void stream_unseat_all(struct connection *c)
+{
+    while (c->follow_count > 0) {
+        const struct follow *follow = &c->follows[c->follow_count - 1];
+        seat_remove(follow->stream, follow->seat);
+    }
+}
+
+// The socket that the event was posted on: it has its ack. When the event was read back from
+// Postgres, the ack told.
+static const char *origin_find(struct stream *stream, const struct stream_item *item)
+{
+    LIST_FOREACH(link, &stream->own_posts)
+    {
+        const struct own_post *own = LIST_ITEM(link, struct own_post, link);
+        if (own->seq == item->seq)
+            return own->origin;
+    }
+    return item->origin;
+}
+
+static void own_posts_trim(struct stream *stream)
+{
+    LIST_FOREACH(link, &stream->own_posts)
+    {
+        struct own_post *own = LIST_ITEM(link, struct own_post, link);
+        if (own->seq > stream->sent_seq)
+            continue;
+        list_remove(link);
+        free(own);
+    }
+}
+
+void stream_own_post(struct gateway *gateway, const char *channel_id, int64_t seq,
+                     const char *origin)
+{
+    struct stream *stream = stream_find(gateway, channel_id);
+    if (!stream || seq <= stream->sent_seq)
+        return;
+    struct own_post *own = calloc(1, sizeof *own);
+    if (!own)
+        return;
+    own->seq = seq;
+    (void)snprintf(own->origin, sizeof own->origin, "%s", origin);
+    list_append(&stream->own_posts, &own->link);
+}
+
+static void seats_send(struct stream *stream, const struct stream_item *item, struct packet *packet)
+{
+    const char *origin = origin_find(stream, item);
+    int64_t sent = 0;
+    for (uint32_t i = 0; i < stream->seat_count; i++) {
+        const struct seat *seat = &stream->seats[i];
+        if (item->seq <= seat->from_seq || (origin[0] && strcmp(seat->connection->id, origin) == 0))
+            continue;
+        connection_send(seat->connection, packet);
+        sent++;
+    }
+    metric_add(METRIC_FRAMES_SENT, sent);
+}
+
+static void membership_note(struct stream *stream, const struct stream_item *item,
+                            enum event_kind kind)
+{
+    struct user *user = item->kind == kind ? user_find(stream->gateway, item->user_id) : NULL;
+    if (item->kind == kind)
+        stream->membership_seq = item->seq;
+    if (user && kind == EVENT_JOIN)
+        stream_seat_user(stream, user, item->seq - 1);
+    else if (user)
+        stream_unseat_user(stream, user);
+}
+
+void stream_send(struct stream *stream, const struct stream_item *item)
+{
+    membership_note(stream, item, EVENT_JOIN);
+    struct packet *packet =
+        stream->seat_count > 0 ? packet_new(item->frame, item->frame_length) : NULL;
+    if (packet)
+        seats_send(stream, item, packet);
+    packet_unref(packet);
+    membership_note(stream, item, EVENT_LEAVE);
+    stream->sent_seq = item->seq;
+    if (stream->known_seq < item->seq)
+        stream->known_seq = item->seq;
+    stream->waiting_ms = loop_now_ms(stream->gateway->loop);
+    own_posts_trim(stream);
+}
+
+static void event_send(struct stream *stream, const struct event *event)
+{
+    struct stream_item item = {.seq = event->seq,
+                               .kind = event->kind,
+                               .user_id = event->user_id,
+                               .origin = event->origin,
+                               .frame = event->frame,
+                               .frame_length = event->frame_length};
+    stream_send(stream, &item);
+}
+
+// Holds the event in its place by seq, most likely the last. What there is no room for is read back
+// later.
+static void event_hold(struct stream *stream, struct event *event)
+{
+    struct list *after = stream->held.previous;
+    while (after != &stream->held && LIST_ITEM(after, struct held, link)->event->seq > event->seq)
+        after = after->previous;
+    if (after != &stream->held && LIST_ITEM(after, struct held, link)->event->seq == event->seq) {
+        metric_add(METRIC_FRAMES_DOUBLE, 1);
+        return;
+    }
+    struct held *held = NULL;
+    if (stream->held_count < stream->gateway->options.hole_max_events)
+        held = calloc(1, sizeof *held);
+    if (!held)
+        return;
+    held->event = event_ref(event);
+    list_append(after->next, &held->link);
+    stream->held_count++;
+}
+
+void stream_release(struct stream *stream)
+{
+    LIST_FOREACH(link, &stream->held)
+    {
+        struct event *event = LIST_ITEM(link, struct held, link)->event;
+        if (event->seq > stream->sent_seq + 1)
+            return;
+        if (event->seq == stream->sent_seq + 1)
+            event_send(stream, event);
+        held_free(stream, link);
+    }
+}
+
+void stream_offer(struct stream *stream, struct event *event)
+{
+    if (event->seq <= stream->sent_seq) {
+        metric_add(METRIC_FRAMES_DOUBLE, 1);
+    } else if (event->seq == stream->sent_seq + 1) {
+        event_send(stream, event);
+        stream_release(stream);
+    } else {
+        event_hold(stream, event);
+        hole_heard(stream, event->seq);
+    }
+}
+
+static void gap_write(const struct stream *stream, int64_t from_seq, int64_t to_seq,
+                      struct buffer *out)
+{
+    struct json_writer w = json_writer_to(out);
+    json_open_object(&w);
+    json_key_string(&w, "type", "gap");
+    json_key_string(&w, "channel", stream->channel_id);
+    json_key_int(&w, "from_seq", from_seq);
+    json_key_int(&w, "to_seq", to_seq);
+    json_close_object(&w);
+}
+
+// Sockets that do not know of gaps are closed: their clients begin anew and read what is there.
+static void gap_tell(struct connection *c, struct packet *packet)
+{
+    if (c->native)
+        return connection_send(c, packet);
+    if (c->state != CONNECTION_OPEN)
+        return;
+    metric_add(METRIC_SOCKETS_GAP, 1);
+    connection_doom(c, CLOSE_RESTART, "gap");
+}
+
+void stream_skip(struct stream *stream, int64_t to_seq)
+{
+    CLEANUP(buffer_done) struct buffer out;
+    buffer_init(&out, GAP_MAX);
+    gap_write(stream, stream->sent_seq + 1, to_seq, &out);
+    struct packet *packet = buffer_failed(&out) ? NULL : packet_new(out.data, out.length);
+    for (uint32_t i = 0; packet && i < stream->seat_count; i++)
+        if (stream->seats[i].from_seq < to_seq)
+            gap_tell(stream->seats[i].connection, packet);
+    packet_unref(packet);
+    metric_add(METRIC_GAPS_TOLD, 1);
+    stream->sent_seq = to_seq;
+    if (stream->known_seq < to_seq)
+        stream->known_seq = to_seq;
+    own_posts_trim(stream);
+    members_check(stream);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway_int.h"
+#include "handshake.h"
+
+#include "base/digest.h"
+#include "base/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A ticket is used up by whoever comes first, good or not.
+static const struct statement use = {
+    "gateway_ticket_use",
+    "WITH ticket AS (DELETE FROM tickets WHERE digest = $1 RETURNING token_id, native, expires_at) "
+    "SELECT t.workspace_id, t.user_id, t.id, coalesce(u.bot_id, ''), coalesce(t.app_id, ''), "
+    "t.type,"
+    " u.is_admin, t.scopes, k.native"
+    " FROM ticket k JOIN tokens t ON t.id = k.token_id JOIN users u ON u.id = t.user_id"
+    " WHERE k.expires_at > now() AND t.revoked_at IS NULL AND u.active"
+    " AND (t.expires_at IS NULL OR t.expires_at > extract(epoch FROM now()))"};
+
+static const struct statement channels = {
+    "gateway_channels",
+    "SELECT c.id, c.seq FROM channel_members m JOIN channels c ON c.id = m.channel_id"
+    " WHERE m.user_id = $1 AND m.active"};
+
+struct ticket {
+    struct connection *connection; // NULL once it is gone
+    char reply[HANDSHAKE_REPLY_SIZE];
+};
+
+static const char expired[] =
+    "{\"type\":\"error\",\"error\":{\"code\":1,\"msg\":\"Socket URL has expired\"}}";
+
+void ticket_forget(struct connection *c)
+{
+    if (!c->ticket)
+        return;
+    c->ticket->connection = NULL;
+    c->ticket = NULL;
+}
+
+// Takes the connection out of the finished ticket.
+static struct connection *ticket_end(struct ticket *ticket)
+{
+    struct connection *c = ticket->connection;
+    if (c)
+        c->ticket = NULL;
+    return c;
+}
+
+static void id_copy(char *to, const struct result *result, int column)
+{
+    (void)snprintf(to, EVENT_ID_SIZE, "%s", result_text(result, 0, column));
+}
+
+static void actor_read(const struct result *result, struct connection *c)
+{
+    struct actor *actor = &c->actor;
+    id_copy(actor->workspace_id, result, 0);
+    id_copy(actor->user_id, result, 1);
+    id_copy(actor->token_id, result, 2);
+    id_copy(actor->bot_id, result, 3);
+    id_copy(actor->app_id, result, 4);
+    actor->type = result_text(result, 0, 5)[0];
+    actor->is_admin = result_bool(result, 0, 6);
+    (void)snprintf(actor->scopes, sizeof actor->scopes, "%s", result_text(result, 0, 7));
+    c->native = result_bool(result, 0, 8);
+}
+
+// Takes the connection's place in all its channels. What the snapshot holds was there before hello;
+// what a stream has sent already, too.
+static int channels_enter(struct connection *c, const struct result *result)
+{
+    int r = user_enter(c);
+    for (int row = 0; r >= 0 && row < result_rows(result); row++) {
+        int64_t seq = result_int(result, row, 1);
+        struct stream *stream =
+            stream_follow(c->gateway, c->actor.workspace_id, result_text(result, row, 0), seq);
+        if (!stream)
+            return -ERROR_MEMORY;
+        r = stream_seat(stream, c, seq);
+        hole_heard(stream, seq);
+    }
+    return r;
+}
+
+static void on_channels(void *arg, const struct store_outcome *outcome)
+{
+    struct ticket *ticket = arg;
+    struct connection *c = ticket_end(ticket);
+    if (c) {
+        if (outcome->r < 0 || c->gateway->draining || channels_enter(c, outcome->result) < 0)
+            connection_refuse(c, handshake_unavailable);
+        else
+            connection_open(c, ticket->reply);
+    }
+    free(ticket);
+}
+
+static void on_used(void *arg, const struct store_outcome *outcome)
+{
+    struct ticket *ticket = arg;
+    struct connection *c = ticket->connection;
+    if (c && outcome->r == 0 && result_rows(outcome->result) > 0) {
+        CLEANUP_PARAMS struct params params = {0};
+        actor_read(outcome->result, c);
+        params_text(&params, c->actor.user_id);
+        store_call(c->gateway->store, STORE_SYNC, &channels, &params, on_channels, ticket);
+        return;
+    }
+    (void)ticket_end(ticket);
+    if (c && outcome->r < 0)
+        connection_refuse(c, handshake_unavailable);
+    else if (c)
+        connection_expire(c, ticket->reply, expired);
+    free(ticket);
+}
+
+void ticket_use(struct connection *c, const char *text, size_t length, const char *reply)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    char digest[DIGEST_HEX_SIZE];
+    struct ticket *ticket = calloc(1, sizeof *ticket);
+    if (!ticket)
+        return connection_refuse(c, handshake_unavailable);
+    ticket->connection = c;
+    c->ticket = ticket;
+    (void)snprintf(ticket->reply, sizeof ticket->reply, "%s", reply);
+    digest_sha256_hex(text, length, digest);
+    params_text(&params, digest);
+    store_call(c->gateway->store, STORE_WRITE, &use, &params, on_used, ticket);
+}
