@@ -10,7 +10,7 @@
 import http.client
 import json
 
-from bench.rig import OPERATOR_TOKEN
+from bench.rig import OPERATOR_TOKEN, SetUpError
 
 CHANNELS = 50
 MEMBERS = 20
@@ -52,7 +52,7 @@ class Api:
                           {"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
         reply = json.load(self.link.getresponse())
         if not reply["ok"]:
-            raise RuntimeError(f"set-up: {method}: {reply}")
+            raise SetUpError(f"{method}: {reply}")
         return reply
 
 

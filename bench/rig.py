@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The servers of a bench run, private to it, and the load program that drives them."""
+import fcntl
 import json
 import shutil
 import subprocess
 import time
 
-from tools.project import RUN
 from tools.services import Kafka, Postgres, Redis, ServiceError, Tidings, free_port
 
 OPERATOR_TOKEN = "bench-operator-token-of-a-private-server"
 # As in use, but for the log of every request: the peers were measured without theirs.
 SETTINGS = {"TIDINGS_LOG_LEVEL": "warn", "TIDINGS_ACCESS_LOG": "false",
             "TIDINGS_OPERATOR_TOKEN": OPERATOR_TOKEN}
+
+
+class SetUpError(Exception):
+    """Tidings refused what the measurements need."""
 
 
 class LoadError(Exception):
@@ -21,10 +25,17 @@ class LoadError(Exception):
 class Rig:
     """Postgres, Redis, Tidings and the floor; Kafka once it is asked for."""
 
-    def __init__(self, programs):
-        self.home = RUN / "bench"
-        shutil.rmtree(self.home, ignore_errors=True)
-        self.home.mkdir(parents=True)
+    def __init__(self, programs, home):
+        self.home = home
+        self.home.mkdir(parents=True, exist_ok=True)
+        self._lock = open(self.home / "lock", "w", encoding="ascii")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LoadError(f"another bench runs in {self.home}") from None
+        for left in self.home.iterdir():
+            if left.is_dir():
+                shutil.rmtree(left)
         self.programs = programs
         self.data = self.home / "data.json"
         self.floor_data = self.home / "floor.json"
@@ -119,4 +130,4 @@ class Rig:
         return last / 1024
 
 
-__all__ = ["LoadError", "OPERATOR_TOKEN", "Rig", "ServiceError"]
+__all__ = ["LoadError", "OPERATOR_TOKEN", "Rig", "ServiceError", "SetUpError"]

@@ -15,9 +15,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import data as bench_data  # noqa: E402
-from bench.rig import LoadError, Rig, ServiceError  # noqa: E402
+from bench.rig import LoadError, Rig, ServiceError, SetUpError  # noqa: E402
 from bench.rows import ROWS, Bench  # noqa: E402
-from tools.project import BUILD  # noqa: E402
+from tools.project import BUILD, RUN  # noqa: E402
 
 
 def parse(argv):
@@ -33,6 +33,8 @@ def parse(argv):
                         help="set up, print where, and wait: to look at the server under load")
     parser.add_argument("--programs", metavar="DIR", type=Path, default=BUILD / "release",
                         help="where the built programs are (%(default)s)")
+    parser.add_argument("--home", metavar="DIR", type=Path, default=RUN / "bench",
+                        help="where the servers of the run live; one run at a time (%(default)s)")
     options = parser.parse_args(argv)
     options.rows = choose(parser, options.rows)
     return options
@@ -141,7 +143,7 @@ def run_rows(options, bench):
 
 
 def measure(options):
-    rig = Rig(options.programs)
+    rig = Rig(options.programs, options.home.resolve())
     try:
         say("setting up")
         rig.start()
@@ -160,6 +162,9 @@ def main(argv):
         results = measure(options)
     except KeyboardInterrupt:
         return 130
+    except (LoadError, ServiceError, SetUpError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
     print_table(results)
     if options.json:
         document = {"machine": machine(), "commit": commit(), "quick": options.quick,
