@@ -3,6 +3,10 @@
 // channels they may see to each of them once, in order, fills holes from Postgres, and takes posts from them.
 // One gateway per loop; all on the loop's thread.
 //
+// A socket is closed with: 1001 the instance stops; 1002, 1003, 1007, 1009 what the client sent; 1008 slow, silent, too
+// many frames, or a ticket that is no good (after an error frame); 1012 events were lost and it does not know `gap`
+// (connect anew and read); 4001 its token was revoked or expired, or its user made inactive.
+//
 // Topics (Redis sharded pub/sub): channel-events:{C}, user-events:{U}, workspace-events:{T}; each message is an event in
 // its wire form (events/event.h). A channel is followed from the moment its first member connects here until 30 s after
 // the last one left.
@@ -24,7 +28,7 @@ struct gateway_options {
     int64_t head_check_ms;       // 2000: how often heads are compared
     int64_t hole_delay_ms;       // 30: how long a hole may fill by itself before Postgres is asked
     int64_t hole_timeout_ms;     // 1000
-    int hole_max_events;         // 100
+    int hole_max_events;         // 100: read at once, and held at most; a hole of more than ten times as many is a gap
     int64_t token_check_ms;      // 3000: how often tokens of open sockets are checked
     int64_t unfollow_after_ms;   // 30000
     server_call_fn *on_call;     // posts from sockets are calls like any other, the actor already known
@@ -35,7 +39,9 @@ NODISCARD int gateway_new(struct loop *loop, struct store *store, struct cache *
                           const struct gateway_options *options, struct gateway **ret_gateway);
 // A connection from the front door (see server_takeover_fn).
 void gateway_takeover(struct gateway *gateway, int fd, const char *head, size_t length);
-// Ordered end: goodbye to all, then Close 1001; new ones are refused. gateway_free() closes what is left.
+// Ordered end: goodbye to all, then Close 1001; new ones are refused.
 void gateway_drain(struct gateway *gateway);
+// How many connections there are, in whatever state.
 int gateway_sockets(const struct gateway *gateway);
+// Closes what is left; takes NULL. After loop_run() returned; store and cache may go before or after it.
 void gateway_free(struct gateway *gateway);

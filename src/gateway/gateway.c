@@ -12,6 +12,21 @@ enum { TICK_MS = 1000, SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10, DRAIN_MS = 50
 
 static const char goodbye[] = "{\"type\":\"goodbye\"}";
 
+void gateway_ask(struct gateway *gateway)
+{
+    gateway->asked++;
+}
+
+bool gateway_answer(struct gateway *gateway)
+{
+    gateway->asked--;
+    if (!gateway->ended)
+        return true;
+    if (gateway->asked == 0)
+        free(gateway);
+    return false;
+}
+
 static void on_message(void *arg, const char *topic, const char *data, size_t length)
 {
     struct event *event;
@@ -189,5 +204,6 @@ void gateway_free(struct gateway *gateway)
     loop_timer_free(gateway->young_timer);
     loop_timer_free(gateway->token_timer);
     loop_timer_free(gateway->drain_timer);
-    free(gateway);
+    gateway_ask(gateway);
+    (void)gateway_answer(gateway);
 }

@@ -152,7 +152,8 @@ struct gateway {
     bool heads_by_store;        // in this round
     bool young_waits;           // young_timer runs
     bool draining;
-    bool ended;       // being freed: the cache may be gone
+    bool ended;       // being freed: store and cache may be gone
+    int asked;        // answers that are still to come
     int64_t heard_ms; // when topics were last known to be heard
     int64_t swept_ms;
     struct loop_timer *tick_timer;
@@ -162,6 +163,12 @@ struct gateway {
     struct loop_timer *token_timer;
     struct loop_timer *drain_timer;
 };
+
+// gateway.c
+// Each question put to others keeps the gateway's struct until its answer came, also when it is
+// freed before that.
+void gateway_ask(struct gateway *gateway);
+bool gateway_answer(struct gateway *gateway); // false: the gateway is gone, do nothing
 
 // connection.c
 void connection_accept(struct gateway *gateway, int fd, const char *head, size_t length);
@@ -200,8 +207,7 @@ void inbound_forget(struct connection *c); // its calls in work get nobody to an
 // people.c
 NODISCARD int user_enter(struct connection *c);
 void user_leave(struct connection *c);
-// Subscribes to the topic `kind`:`id`, or no longer.
-void topic_follow(struct gateway *gateway, const char *kind, const char *id, bool follow);
+void topic_follow(struct gateway *gateway, const char *topic, bool follow);
 struct user *user_find(struct gateway *gateway, const char *id);
 void people_on_message(struct gateway *gateway, const char *topic, struct event *event);
 

@@ -5,8 +5,8 @@
 #include "gateway_int.h"
 
 #include "base/metrics.h"
+#include "unread/keys.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ struct slice {
 static void on_store(void *arg, const struct store_outcome *outcome)
 {
     struct gateway *gateway = arg;
-    if (outcome->r < 0)
+    if (!gateway_answer(gateway) || outcome->r < 0)
         return;
     for (int row = 0; row < result_rows(outcome->result); row++) {
         struct stream *stream = stream_find(gateway, result_text(outcome->result, row, 0));
@@ -40,6 +40,7 @@ static void on_store(void *arg, const struct store_outcome *outcome)
 static void store_ask(struct gateway *gateway, struct params *params)
 {
     params_close_array(params);
+    gateway_ask(gateway);
     store_call(gateway->store, STORE_SYNC, &heads, params, on_store, gateway);
 }
 
@@ -61,19 +62,25 @@ static void on_head(void *arg, int r, const struct cache_value *value)
 {
     struct slice *slice = arg;
     const char *id = slice->ids[slice->answered++];
+    bool last = slice->answered == slice->count;
+    if (!gateway_answer(slice->gateway)) {
+        if (last)
+            free(slice);
+        return;
+    }
     struct stream *stream = stream_find(slice->gateway, id);
     if (r < 0 || cache_value_is_null(value))
         memcpy(slice->unknown[slice->unknown_count++], id, EVENT_ID_SIZE);
     else if (stream)
         hole_heard(stream, cache_value_int(value));
-    if (slice->answered == slice->count)
+    if (last)
         slice_finish(slice);
 }
 
 static void head_ask(struct slice *slice, int index)
 {
-    char key[64];
-    (void)snprintf(key, sizeof key, "channel-latest:{%s}", slice->ids[index]);
+    char key[KEY_SIZE];
+    key_channel(key, slice->ids[index]);
     cache_call(slice->gateway->cache, 3, (const char *[]){"HGET", key, "seq"}, NULL, on_head,
                slice);
 }
@@ -88,8 +95,10 @@ static void slice_by_cache(struct gateway *gateway)
     for (; stream && slice->count < SLICE; stream = stream->hh.next)
         memcpy(slice->ids[slice->count++], stream->channel_id, EVENT_ID_SIZE);
     gateway->head_cursor = stream;
-    for (int i = 0; i < slice->count; i++)
+    for (int i = 0; i < slice->count; i++) {
+        gateway_ask(gateway);
         head_ask(slice, i);
+    }
 }
 
 static void slice_by_store(struct gateway *gateway)

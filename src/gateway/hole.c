@@ -109,7 +109,8 @@ static void rows_send(struct stream *stream, const struct result *result)
 static void on_page(void *arg, const struct store_outcome *outcome)
 {
     struct page_read *read = arg;
-    struct stream *stream = stream_find(read->gateway, read->channel_id);
+    bool alive = gateway_answer(read->gateway);
+    struct stream *stream = alive ? stream_find(read->gateway, read->channel_id) : NULL;
     int64_t after_seq = read->after_seq;
     free(read);
     // The stream may be another than the one that asked, and further behind.
@@ -141,6 +142,7 @@ static void hole_ask(struct stream *stream)
     params_text(&params, stream->channel_id);
     params_int(&params, stream->sent_seq);
     params_int(&params, stream->gateway->options.hole_max_events);
+    gateway_ask(stream->gateway);
     store_call(stream->gateway->store, STORE_READ, &page, &params, on_page, read);
 }
 

@@ -123,8 +123,9 @@ static void on_reply(void *arg, const char *text, size_t length)
     CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
     struct connection *c = call->connection;
     bool posted = json_is_true(json_object_get(reply, "ok"));
+    bool alive = gateway_answer(call->gateway);
     const char *channel = json_string_value(json_object_get(reply, "channel"));
-    if (posted && channel)
+    if (alive && posted && channel)
         stream_own_post(call->gateway, channel, json_integer_value(json_object_get(reply, "seq")),
                         call->origin);
     if (c) {
@@ -153,6 +154,7 @@ static void post(struct connection *c, const char *text, size_t length, const ch
         free(call);
         return refusal_send(c, reply_to, error_code(r));
     }
+    gateway_ask(gateway);
     call->gateway = gateway;
     call->connection = c;
     memcpy(call->origin, c->id, sizeof call->origin);

@@ -4,7 +4,6 @@
 // for some time.
 #include "gateway_int.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +40,8 @@ static void member_apply(struct stream *stream, const struct result *result, int
 static void on_members(void *arg, const struct store_outcome *outcome)
 {
     struct members_ask *ask = arg;
-    struct stream *stream = stream_find(ask->gateway, ask->channel_id);
+    bool alive = gateway_answer(ask->gateway);
+    struct stream *stream = alive ? stream_find(ask->gateway, ask->channel_id) : NULL;
     int64_t membership_seq = ask->membership_seq;
     free(ask);
     if (!stream || !stream->members_asked)
@@ -74,6 +74,7 @@ void members_check(struct stream *stream)
         if (strcmp(user->workspace->id, stream->workspace_id) == 0)
             params_element_text(&params, user->id, strlen(user->id));
     params_close_array(&params);
+    gateway_ask(gateway);
     store_call(gateway->store, STORE_READ, &check, &params, on_members, ask);
 }
 
@@ -99,7 +100,7 @@ void members_joined(struct gateway *gateway, struct user *user, const char *chan
 static void on_joins(void *arg, const struct store_outcome *outcome)
 {
     struct gateway *gateway = arg;
-    if (outcome->r < 0)
+    if (!gateway_answer(gateway) || outcome->r < 0)
         return;
     for (int row = 0; row < result_rows(outcome->result); row++) {
         struct user *user = user_find(gateway, result_text(outcome->result, row, 0));
@@ -113,6 +114,7 @@ static void joins_ask(struct gateway *gateway, struct params *params, int64_t si
 {
     params_close_array(params);
     params_int(params, since_s);
+    gateway_ask(gateway);
     store_call(gateway->store, STORE_SYNC, &sweep, params, on_joins, gateway);
 }
 

@@ -3,23 +3,35 @@
 
 #include "base/error.h"
 #include "base/metrics.h"
+#include "unread/keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOPIC_SIZE = 64 };
-
-void topic_follow(struct gateway *gateway, const char *kind, const char *id, bool follow)
+void topic_follow(struct gateway *gateway, const char *topic, bool follow)
 {
-    char topic[TOPIC_SIZE];
     if (gateway->ended)
         return;
-    (void)snprintf(topic, sizeof topic, "%s:%s", kind, id);
     if (follow)
         cache_subscribe(gateway->cache, topic);
     else
         cache_unsubscribe(gateway->cache, topic);
+}
+
+static void workspace_follow(struct gateway *gateway, const struct workspace *workspace,
+                             bool follow)
+{
+    char topic[KEY_SIZE];
+    key_workspace_topic(topic, workspace->id);
+    topic_follow(gateway, topic, follow);
+}
+
+static void user_follow(struct gateway *gateway, const struct user *user, bool follow)
+{
+    char topic[KEY_SIZE];
+    key_user_topic(topic, user->id);
+    topic_follow(gateway, topic, follow);
 }
 
 static struct workspace *workspace_enter(struct gateway *gateway, const char *id)
@@ -34,7 +46,7 @@ static struct workspace *workspace_enter(struct gateway *gateway, const char *id
     (void)snprintf(workspace->id, sizeof workspace->id, "%s", id);
     list_init(&workspace->users);
     HASH_ADD_STR(gateway->workspaces, id, workspace);
-    topic_follow(gateway, "workspace-events", id, true);
+    workspace_follow(gateway, workspace, true);
     return workspace;
 }
 
@@ -42,7 +54,7 @@ static void workspace_leave(struct gateway *gateway, struct workspace *workspace
 {
     if (!list_is_empty(&workspace->users))
         return;
-    topic_follow(gateway, "workspace-events", workspace->id, false);
+    workspace_follow(gateway, workspace, false);
     HASH_DEL(gateway->workspaces, workspace);
     free(workspace);
 }
@@ -68,7 +80,7 @@ static struct user *user_new(struct gateway *gateway, const struct actor *actor)
     list_init(&user->connections);
     list_append(&user->workspace->users, &user->workspace_link);
     HASH_ADD_STR(gateway->users, id, user);
-    topic_follow(gateway, "user-events", user->id, true);
+    user_follow(gateway, user, true);
     return user;
 }
 
@@ -96,7 +108,7 @@ void user_leave(struct connection *c)
     list_remove(&c->user_link);
     if (!list_is_empty(&user->connections))
         return;
-    topic_follow(gateway, "user-events", user->id, false);
+    user_follow(gateway, user, false);
     list_remove(&user->workspace_link);
     workspace_leave(gateway, user->workspace);
     HASH_DEL(gateway->users, user);
@@ -154,23 +166,34 @@ static void workspace_on_event(struct gateway *gateway, const char *id, const st
     packet_unref(packet);
 }
 
-// What follows `kind` and a colon in `topic`; NULL when it is of another kind.
-static const char *topic_id(const char *topic, const char *kind)
+// The id in "kind:{id}"; false when the topic is of another kind.
+static bool topic_id(const char *topic, const char *kind, char *ret_id)
 {
     size_t length = strlen(kind);
-    return strncmp(topic, kind, length) == 0 && topic[length] == ':' ? topic + length + 1 : NULL;
+    if (strncmp(topic, kind, length) != 0 || strncmp(topic + length, ":{", 2) != 0)
+        return false;
+    size_t id_length = strcspn(topic + length + 2, "}");
+    if (id_length >= EVENT_ID_SIZE)
+        return false;
+    memcpy(ret_id, topic + length + 2, id_length);
+    ret_id[id_length] = '\0';
+    return true;
+}
+
+static void channel_on_event(struct gateway *gateway, const char *id, struct event *event)
+{
+    struct stream *stream = stream_find(gateway, id);
+    if (stream && event->seq > 0 && strcmp(event->channel_id, id) == 0)
+        stream_offer(stream, event);
 }
 
 void people_on_message(struct gateway *gateway, const char *topic, struct event *event)
 {
-    const char *channel = topic_id(topic, "channel-events");
-    const char *user = topic_id(topic, "user-events");
-    const char *workspace = topic_id(topic, "workspace-events");
-    if (user)
-        return user_on_event(gateway, user, event);
-    if (workspace)
-        return workspace_on_event(gateway, workspace, event);
-    struct stream *stream = channel ? stream_find(gateway, channel) : NULL;
-    if (stream && event->seq > 0 && strcmp(event->channel_id, channel) == 0)
-        stream_offer(stream, event);
+    char id[EVENT_ID_SIZE];
+    if (topic_id(topic, "channel-events", id))
+        channel_on_event(gateway, id, event);
+    else if (topic_id(topic, "user-events", id))
+        user_on_event(gateway, id, event);
+    else if (topic_id(topic, "workspace-events", id))
+        workspace_on_event(gateway, id, event);
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json_writer.h"
 #include "base/metrics.h"
+#include "unread/keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,12 @@
 
 enum { SEATS_FIRST = 2, GAP_MAX = 256 };
 
-static const char topic_kind[] = "channel-events";
+static void channel_follow(struct stream *stream, bool follow)
+{
+    char topic[KEY_SIZE];
+    key_channel_topic(topic, stream->channel_id);
+    topic_follow(stream->gateway, topic, follow);
+}
 
 struct stream *stream_find(struct gateway *gateway, const char *channel_id)
 {
@@ -41,7 +47,7 @@ struct stream *stream_follow(struct gateway *gateway, const char *workspace_id,
     list_init(&stream->own_posts);
     list_init(&stream->hole_link);
     HASH_ADD_STR(gateway->streams, channel_id, stream);
-    topic_follow(gateway, topic_kind, stream->channel_id, true);
+    channel_follow(stream, true);
     members_young(gateway);
     return stream;
 }
@@ -58,7 +64,7 @@ static void held_free(struct stream *stream, struct list *link)
 void stream_free(struct stream *stream)
 {
     heads_forget(stream);
-    topic_follow(stream->gateway, topic_kind, stream->channel_id, false);
+    channel_follow(stream, false);
     LIST_FOREACH(link, &stream->held)
     {
         held_free(stream, link);

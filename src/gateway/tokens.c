@@ -28,6 +28,8 @@ static void token_end(struct gateway *gateway, const char *token_id)
 static void on_bad(void *arg, const struct store_outcome *outcome)
 {
     struct gateway *gateway = arg;
+    if (!gateway_answer(gateway))
+        return;
     loop_timer_set(gateway->token_timer, gateway->options.token_check_ms);
     for (int row = 0; outcome->r == 0 && row < result_rows(outcome->result); row++)
         token_end(gateway, result_text(outcome->result, row, 0));
@@ -70,5 +72,6 @@ void tokens_on_timer(void *arg)
         if (i == 0 || strcmp(ids[i], ids[i - 1]) != 0)
             params_element_text(&params, ids[i], strlen(ids[i]));
     params_close_array(&params);
+    gateway_ask(gateway);
     store_call(gateway->store, STORE_READ, &bad, &params, on_bad, gateway);
 }
