@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The test program's own redis-server, on a socket in a directory of its own.
+#pragma once
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct {
+    pid_t pid;
+    char directory[64];
+    char socket[80];
+    char url[96];
+} redis;
+
+static int redis_launch(void)
+{
+    if (redis.url[0] == '\0') {
+        (void)snprintf(redis.directory, sizeof redis.directory, "/tmp/tidings-redis-XXXXXX");
+        if (!mkdtemp(redis.directory))
+            return -1;
+        (void)snprintf(redis.socket, sizeof redis.socket, "%s/s", redis.directory);
+        (void)snprintf(redis.url, sizeof redis.url, "unix://%s", redis.socket);
+    }
+    redis.pid = fork();
+    if (redis.pid == 0) {
+        (void)execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", redis.socket,
+                     "--save", "", "--dir", redis.directory, "--logfile", "/dev/null",
+                     (char *)NULL);
+        _exit(127);
+    }
+    return redis.pid < 0 ? -1 : 0;
+}
+
+static void redis_kill(void)
+{
+    kill(redis.pid, SIGKILL);
+    (void)waitpid(redis.pid, NULL, 0);
+}
+
+static void redis_end(void)
+{
+    redis_kill();
+    (void)unlink(redis.socket);
+    (void)rmdir(redis.directory);
+}
