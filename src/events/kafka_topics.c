@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kafka_topics.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "kafka_conf.h"
 
-enum { PARTITIONS = 8, DEAD_PARTITIONS = 1, REQUEST_TIMEOUT_MS = 5000, TOPICS = 2 };
+enum {
+    PARTITIONS = 8,
+    DEAD_PARTITIONS = 1,
+    METADATA_TIMEOUT_MS = 1000,
+    REQUEST_TIMEOUT_MS = 2000,
+    TOPICS = 2
+};
 
 static rd_kafka_NewTopic_t *topic_wish(const char *name, int partitions, int replication)
 {
-    char reason[256];
-    rd_kafka_NewTopic_t *topic =
-        rd_kafka_NewTopic_new(name, partitions, replication, reason, sizeof reason);
-    if (!topic)
-        log_write(LOG_ERROR, "events", "Kafka topic %s: %s", name, reason);
-    else
-        rd_kafka_NewTopic_set_config(topic, "max.message.bytes", KAFKA_RECORD_MAX);
+    rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(name, partitions, replication, NULL, 0);
+    rd_kafka_NewTopic_set_config(topic, "max.message.bytes", KAFKA_RECORD_MAX);
     return topic;
 }
 
@@ -28,7 +32,6 @@ static bool topic_is_settled(rd_kafka_resp_err_t error, const char *name, const 
         return true;
     case RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS:
         return true;
-    case RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE:
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
     case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
     case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
@@ -42,13 +45,13 @@ static bool topic_is_settled(rd_kafka_resp_err_t error, const char *name, const 
     }
 }
 
-static int answers_check(rd_kafka_event_t *event, const char *topic, int *replication)
+static int answers_check(rd_kafka_event_t *event, int *replication)
 {
     rd_kafka_resp_err_t error = rd_kafka_event_error(event);
-    if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return topic_is_settled(error, topic, rd_kafka_event_error_string(event))
-                   ? 0
-                   : -ERROR_UNAVAILABLE;
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        log_write(LOG_WARN, "events", "Kafka topics: %s", rd_kafka_event_error_string(event));
+        return -ERROR_UNAVAILABLE;
+    }
     size_t count;
     const rd_kafka_topic_result_t **answers =
         rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &count);
@@ -65,7 +68,7 @@ static int answers_check(rd_kafka_event_t *event, const char *topic, int *replic
     return r;
 }
 
-static int topics_request(rd_kafka_t *client, rd_kafka_NewTopic_t **topics, const char *topic,
+static int topics_request(rd_kafka_t *client, rd_kafka_NewTopic_t **topics, size_t count,
                           int *replication)
 {
     char reason[256];
@@ -74,27 +77,39 @@ static int topics_request(rd_kafka_t *client, rd_kafka_NewTopic_t **topics, cons
         rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_CREATETOPICS);
     (void)rd_kafka_AdminOptions_set_request_timeout(options, REQUEST_TIMEOUT_MS, reason,
                                                     sizeof reason);
-    rd_kafka_CreateTopics(client, topics, TOPICS, options, queue);
+    rd_kafka_CreateTopics(client, topics, count, options, queue);
     rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 2 * REQUEST_TIMEOUT_MS);
-    int r = event ? answers_check(event, topic, replication) : -ERROR_UNAVAILABLE;
+    int r = event ? answers_check(event, replication) : -ERROR_UNAVAILABLE;
     rd_kafka_event_destroy(event);
     rd_kafka_AdminOptions_destroy(options);
     rd_kafka_queue_destroy(queue);
     return r;
 }
 
+static bool is_listed(const struct rd_kafka_metadata *metadata, const char *topic)
+{
+    for (int i = 0; i < metadata->topic_cnt; i++)
+        if (strcmp(metadata->topics[i].topic, topic) == 0)
+            return true;
+    return false;
+}
+
 int kafka_topics_create(rd_kafka_t *client, const char *topic, const char *dead_topic,
                         int *replication)
 {
-    rd_kafka_NewTopic_t *topics[TOPICS] = {
-        topic_wish(topic, PARTITIONS, *replication),
-        topic_wish(dead_topic, DEAD_PARTITIONS, *replication),
-    };
-    int r = -ERROR_INTERNAL;
-    if (topics[0] && topics[1])
-        r = topics_request(client, topics, topic, replication);
-    for (int i = 0; i < TOPICS; i++)
-        if (topics[i])
-            rd_kafka_NewTopic_destroy(topics[i]);
+    const struct rd_kafka_metadata *metadata;
+    rd_kafka_NewTopic_t *topics[TOPICS];
+    size_t count = 0;
+    // All topics: asked for one that is not there, a broker may make it in a way of its own.
+    if (rd_kafka_metadata(client, 1, NULL, &metadata, METADATA_TIMEOUT_MS) !=
+        RD_KAFKA_RESP_ERR_NO_ERROR)
+        return -ERROR_UNAVAILABLE;
+    if (!is_listed(metadata, topic))
+        topics[count++] = topic_wish(topic, PARTITIONS, *replication);
+    if (!is_listed(metadata, dead_topic))
+        topics[count++] = topic_wish(dead_topic, DEAD_PARTITIONS, *replication);
+    rd_kafka_metadata_destroy(metadata);
+    int r = count > 0 ? topics_request(client, topics, count, replication) : 0;
+    rd_kafka_NewTopic_destroy_array(topics, count);
     return r;
 }

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log in Kafka against the broker that librdkafka has for tests, within this process.
+#include "base/error.h"
+#include "events/log.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+
+enum { PARTITIONS = 4, WAIT_MS = 30000, READ_MAX = 64, POSTS = 500, CHANNELS = 5 };
+
+static const char topic[] = "tidings.test";
+
+static rd_kafka_t *client; // a plain one: hosts the broker and writes what no log would
+static rd_kafka_mock_cluster_t *cluster;
+static struct log *events_log;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int done_well;
+static int done_badly;
+
+static void on_done(void *arg, const char *outbox_id, int r)
+{
+    (void)arg;
+    assert_int_equal(strncmp(outbox_id, "row", 3), 0);
+    pthread_mutex_lock(&lock);
+    done_well += r == 0;
+    done_badly += r < 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static int done_count(void)
+{
+    pthread_mutex_lock(&lock);
+    int count = done_well + done_badly;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+#define WAIT_FOR(condition)                                                                        \
+    do {                                                                                           \
+        int64_t until_ms = clock_monotonic_ms() + WAIT_MS;                                         \
+        while (!(condition) && clock_monotonic_ms() < until_ms)                                    \
+            (void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);                         \
+        assert_true(condition);                                                                    \
+    } while (0)
+
+static int start(void **state)
+{
+    (void)state;
+    char reason[256];
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof reason);
+    cluster = rd_kafka_mock_cluster_new(client, 1);
+    const char *brokers = rd_kafka_mock_cluster_bootstraps(cluster);
+    const struct log_options options = {
+        .brokers = brokers, .topic = topic, .group = "test", .workers = 1, .queue_max = 1000};
+    assert_int_equal(rd_kafka_mock_topic_create(cluster, topic, PARTITIONS, 1), 0);
+    assert_int_equal(rd_kafka_mock_topic_create(cluster, "tidings.test.dead", 1, 1), 0);
+    done_well = done_badly = 0;
+    assert_int_equal(log_new(&options, on_done, NULL, &events_log), 0);
+    WAIT_FOR(log_is_ready(events_log));
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    log_stop(events_log, 0);
+    log_free(events_log);
+    rd_kafka_mock_cluster_destroy(cluster);
+    rd_kafka_destroy(client);
+    return 0;
+}
+
+static int append(int number, int channel, int64_t seq, size_t copies)
+{
+    char id[OUTBOX_ID_SIZE];
+    struct event *event = event_new(EVENT_POST, strdup("{\"text\":\"hi\"}"), 13);
+    struct event *events[2000];
+    (void)snprintf(id, sizeof id, "row%d", number);
+    (void)snprintf(event->workspace_id, sizeof event->workspace_id, "T0000000001");
+    (void)snprintf(event->channel_id, sizeof event->channel_id, "C%010d", channel);
+    (void)snprintf(event->user_id, sizeof event->user_id, "U0000000001");
+    event->seq = seq;
+    for (size_t i = 0; i < 2000; i++)
+        events[i] = event;
+    int r = log_append(events_log, id, events, copies);
+    event_unref(event);
+    return r;
+}
+
+// Reads until `count` events came; each channel's must come in order, none twice.
+static void read_in_order(int count)
+{
+    int64_t last[CHANNELS] = {0}, until_ms = clock_monotonic_ms() + WAIT_MS;
+    struct event *events[READ_MAX];
+    while (count > 0 && clock_monotonic_ms() < until_ms) {
+        int got = log_read(events_log, 0, events, READ_MAX, 500);
+        for (int i = 0; i < got; i++) {
+            int64_t *seq = &last[strtol(events[i]->channel_id + 1, NULL, 10)];
+            assert_int_equal(events[i]->seq, *seq + 1);
+            assert_string_equal(events[i]->workspace_id, "T0000000001");
+            *seq = events[i]->seq;
+            event_unref(events[i]);
+        }
+        log_commit(events_log, 0);
+        count -= got;
+    }
+    assert_int_equal(count, 0);
+}
+
+static void what_is_appended_is_delivered_and_read_in_order(void **state)
+{
+    (void)state;
+    int64_t seq[CHANNELS] = {0};
+    for (int i = 0; i < POSTS; i++)
+        assert_int_equal(append(i, i % CHANNELS, ++seq[i % CHANNELS], 1), 0);
+    read_in_order(POSTS);
+    WAIT_FOR(done_count() == POSTS);
+    assert_int_equal(done_well, POSTS);
+}
+
+static void a_row_is_answered_once_for_all_of_its_events(void **state)
+{
+    (void)state;
+    assert_int_equal(append(1, 1, 1, 300), 0);
+    WAIT_FOR(done_count() == 1);
+    assert_int_equal(append(2, 1, 1, 1001), -ERROR_BUSY);
+    assert_int_equal(append(3, 1, 1, 1000), 0);
+    WAIT_FOR(done_count() == 2);
+    assert_int_equal(done_well, 2);
+}
+
+static void without_a_broker_nothing_blocks_and_nothing_is_lost(void **state)
+{
+    (void)state;
+    assert_int_equal(rd_kafka_mock_broker_set_down(cluster, 1), 0);
+    int64_t began_ms = clock_monotonic_ms();
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(append(i, 1, i + 1, 1), 0);
+    assert_int_equal(append(1000, 1, 1001, 1), -ERROR_BUSY);
+    assert_true(clock_monotonic_ms() - began_ms < 2000);
+    assert_int_equal(done_count(), 0);
+    assert_int_equal(rd_kafka_mock_broker_set_up(cluster, 1), 0);
+    read_in_order(1000);
+    WAIT_FOR(done_count() == 1000);
+    assert_int_equal(done_well, 1000);
+}
+
+static void what_is_not_delivered_at_the_end_is_answered_so(void **state)
+{
+    (void)state;
+    assert_int_equal(rd_kafka_mock_broker_set_down(cluster, 1), 0);
+    assert_int_equal(append(1, 1, 1, 3), 0);
+    log_stop(events_log, 10);
+    log_free(events_log);
+    assert_int_equal(done_badly, 1);
+    assert_int_equal(done_well, 0);
+    const struct log_options options = {
+        .brokers = "127.0.0.1:1", .topic = topic, .group = "test", .workers = 1, .queue_max = 1};
+    assert_int_equal(log_new(&options, on_done, NULL, &events_log), 0);
+    assert_false(log_is_ready(events_log));
+}
+
+static void write_garbage(const char *key, const char *value)
+{
+    assert_int_equal(rd_kafka_producev(client, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0),
+                                       RD_KAFKA_V_KEY(key, strlen(key)),
+                                       RD_KAFKA_V_VALUE((void *)(uintptr_t)value, strlen(value)),
+                                       RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END),
+                     0);
+    assert_int_equal(rd_kafka_flush(client, WAIT_MS), 0);
+}
+
+// A consumer outside of any group, at the start of the dead letters.
+static rd_kafka_t *open_dead_letters(const char *brokers)
+{
+    char reason[256];
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    (void)rd_kafka_conf_set(conf, "group.id", "dead", reason, sizeof reason);
+    (void)rd_kafka_conf_set(conf, "bootstrap.servers", brokers, reason, sizeof reason);
+    rd_kafka_t *reader = rd_kafka_new(RD_KAFKA_CONSUMER, conf, reason, sizeof reason);
+    rd_kafka_topic_partition_list_t *from = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(from, "tidings.test.dead", 0)->offset =
+        RD_KAFKA_OFFSET_BEGINNING;
+    assert_int_equal(rd_kafka_assign(reader, from), 0);
+    rd_kafka_topic_partition_list_destroy(from);
+    return reader;
+}
+
+static void garbage_goes_to_the_dead_letters_and_holds_nothing_up(void **state)
+{
+    (void)state;
+    char reason[256];
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    const char *brokers = rd_kafka_mock_cluster_bootstraps(cluster);
+    (void)rd_kafka_conf_set(conf, "bootstrap.servers", brokers, reason, sizeof reason);
+    rd_kafka_t *host = client;
+    client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof reason);
+    write_garbage("C0000000001", "no event at all");
+    rd_kafka_destroy(client);
+    client = host;
+    assert_int_equal(append(1, 1, 1, 1), 0);
+    read_in_order(1);
+
+    rd_kafka_t *reader = open_dead_letters(brokers);
+    rd_kafka_message_t *letter = rd_kafka_consumer_poll(reader, WAIT_MS);
+    assert_non_null(letter);
+    assert_int_equal(letter->err, 0);
+    assert_int_equal(letter->len, strlen("no event at all"));
+    assert_memory_equal(letter->payload, "no event at all", letter->len);
+    rd_kafka_message_destroy(letter);
+    rd_kafka_destroy(reader);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_is_appended_is_delivered_and_read_in_order, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(a_row_is_answered_once_for_all_of_its_events, start, stop),
+        cmocka_unit_test_setup_teardown(without_a_broker_nothing_blocks_and_nothing_is_lost, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(what_is_not_delivered_at_the_end_is_answered_so, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(garbage_goes_to_the_dead_letters_and_holds_nothing_up,
+                                        start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
