@@ -243,6 +243,9 @@ void stream_own_post(struct gateway *gateway, const char *channel_id, int64_t se
 void stream_skip(struct stream *stream,
                  int64_t to_seq); // a gap that could not be filled: tells of it
 
+// changed.c
+void changed_tell(struct stream *stream, int64_t seq); // after the delete `seq`
+
 // hole.c
 void hole_heard(struct stream *stream, int64_t seq); // that there is an event `seq`
 void hole_on_timer(void *gateway);
