@@ -87,7 +87,7 @@ def up(arguments):
 def start(stack, arguments):
     demo.withdraw()
     stack.stop()  # what a killed ./dev up has left
-    build(arguments.preset)
+    build(arguments.preset, "tidings")
     check_ports(arguments)
     stack.configure(arguments.preset, arguments.kafka, arguments.instances, arguments.port)
     say("dev: starting " + ", ".join(service.name for service in stack.servers) + ", tidings")

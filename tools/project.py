@@ -31,9 +31,10 @@ def configure(preset):
     return directory
 
 
-def build(preset):
+def build(preset, *targets):
+    """Builds targets, or everything, and returns where they are."""
     directory = configure(preset)
-    call(["ninja", "-C", directory, "--quiet"], cwd=ROOT)
+    call(["ninja", "-C", directory, "--quiet", *targets], cwd=ROOT)
     return directory
 
 

@@ -88,7 +88,7 @@ def python():
 
 
 def pytest(directory, preset="release", *options):
-    binary = build(preset) / "tidings"
+    binary = build(preset, "tidings") / "tidings"
     name = f"{directory}-{preset}"
     report = fresh_report(name)
     scratch = RUN / "tests" / name
