@@ -20,7 +20,7 @@ KINDS = {
     "limit": (("invalid_limit",), ["x", 0, -1, 1001, 10**20, 1.5, *SOMETHING]),
     "limit0": (("invalid_limit",), ["x", -1, 1001, 10**20, 1.5, *SOMETHING]),
     "cursor": (("invalid_cursor",), ["*", "AAAA", "x" * 5000, *SOMETHING]),
-    "types": (("invalid_types",), ["x", "public_channel,x", ["x"], {"a": 1}]),
+    "types": (("invalid_types", "invalid_arguments"), ["x", "public_channel,x", ["x"], {"a": 1}]),
     "boolean": (("invalid_arguments",), ["x", "2", 2, "yes please", *SOMETHING]),
     "text": (("no_text", "invalid_arguments"), ["", "  ", *SOMETHING]),
     "json-blocks": (("invalid_blocks", "invalid_blocks_format"), ["x", "{", {"a": 1}, [1]]),
@@ -113,6 +113,8 @@ def test_bad_values(stage, method, argument):
     codes, values = KINDS[METHODS[method][argument][0]]
     before = snapshot(stage)
     for value in values:
+        if value == "" and METHODS[method][argument][1] is None:
+            continue  # an optional argument that is empty is absent
         reply = ann.fails(codes, method, **{**good_arguments(stage, method), argument: value})
         assert names_it(reply, argument), f"{argument}={value!r}: {dict(reply)!r}"
     assert snapshot(stage) == before

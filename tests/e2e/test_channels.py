@@ -119,6 +119,14 @@ def test_bad_types(people):
     assert people[0].ok("channels.list", types="im,mpim")["channels"] == []
 
 
+@pytest.mark.parametrize("types", [["public_channel", "private_channel"], '["public_channel","private_channel"]',
+                                   "public_channel,private_channel", "public_channel, private_channel"])
+def test_a_list_in_each_spelling(workspace, people, types):
+    """As a JSON array, as a JSON string, or with commas."""
+    made = {workspace.channel(people[0]), workspace.channel(people[0], private=True)}
+    assert {channel["id"] for channel in people[0].ok("channels.list", types=types)["channels"]} == made
+
+
 @FAMILIES
 def test_info(workspace, people, family):
     ann, bob, _ = people

@@ -85,8 +85,11 @@ def test_one_message(posts):
 
 def test_oldest_with_paging(posts):
     ann, channel, ts = posts
-    found = pages(ann, "channels.history", "messages", channel=channel, oldest=ts[1], limit=3)
-    assert [m["ts"] for page in found for m in page] == ts[:1:-1]
+    """Pages begin at the newest or, as Slack's do, at `oldest`; each is newest first, and all is there once."""
+    found = [[m["ts"] for m in page]
+             for page in pages(ann, "channels.history", "messages", channel=channel, oldest=ts[1], limit=3)]
+    assert all(page == sorted(page, reverse=True) for page in found)
+    assert sorted(one for page in found for one in page) == ts[2:]
 
 
 @pytest.mark.parametrize("limit", [0, 1000, -5, "many", 2.5])

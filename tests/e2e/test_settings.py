@@ -6,8 +6,10 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import requests
 
 from tests.support.environment import BINARY
+from tests.support.wait import wait_until
 from tools.services import sanitizer_prefix
 
 SETTINGS = """LISTEN DATABASE_URL REDIS_URL KAFKA_BROKERS KAFKA_TOPIC LOOPS PUBLIC_URL OPERATOR_TOKEN LOG_LEVEL ACCESS_LOG
@@ -19,7 +21,7 @@ def run(*arguments, **settings):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TIDINGS_")}
     environment.update({f"TIDINGS_{name}": value for name, value in settings.items()})
     return subprocess.run([*sanitizer_prefix(BINARY), BINARY, *arguments], env=environment, capture_output=True,
-                          text=True, timeout=30, stdin=subprocess.DEVNULL, check=False)
+                          text=True, timeout=10, stdin=subprocess.DEVNULL, check=False)
 
 
 @pytest.mark.parametrize("name, value", [
@@ -86,7 +88,20 @@ def test_migrate_is_idempotent_and_safe_at_once(environment):
 
 
 def test_serve_on_a_database_that_was_not_migrated(environment):
-    """It says so instead of failing every call."""
-    url = environment.postgres.create_database("empty")
-    done = run("serve", DATABASE_URL=url, REDIS_URL=environment.redis.url, LISTEN="127.0.0.1:1")
-    assert done.returncode != 0 and "migrat" in done.stderr
+    """It is not ready and says why, or does not start at all."""
+    instance = environment.instance(start=False, database_url=environment.postgres.create_database("empty"))
+    instance.start(wait=False)
+    try:
+        wait_until(lambda: says_to_migrate(instance), what="the hint to migrate")
+    finally:
+        instance.stop()
+
+
+def says_to_migrate(instance):
+    if instance.pid is None:
+        return instance.exit_code != 0 and "migrat" in instance.log_tail()
+    try:
+        response = requests.get(f"{instance.url}/readyz", timeout=5)
+    except requests.ConnectionError:
+        return False
+    return response.status_code == 503 and "migrat" in response.text

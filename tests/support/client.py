@@ -35,7 +35,7 @@ class Client:
         self._session = requests.Session()
         self._session.trust_env = False
 
-    def call(self, method, *, encoding="json", headers=None, **args):
+    def call(self, method, /, *, encoding="json", headers=None, **args):
         """Calls `method` and returns its Reply. `encoding`: json, form, query (POST) or get (GET with a query).
 
         In form and query an argument that is a list or an object goes as JSON text, a boolean as true/false.
@@ -60,13 +60,13 @@ class Client:
         self.recorder.call(method, encoding, args, reply)
         return reply
 
-    def ok(self, method, **args):
+    def ok(self, method, /, **args):
         """Calls `method`, which must succeed."""
         reply = self.call(method, **args)
         assert reply.get("ok") is True and reply.status == 200, f"{method}({args!r}): {reply.status} {dict(reply)!r}"
         return reply
 
-    def fails(self, error, method, **args):
+    def fails(self, error, method, /, **args):
         """Calls `method`, which must answer `error` (a code, or a tuple of codes any of which is right)."""
         reply = self.call(method, **args)
         codes = (error,) if isinstance(error, str) else error
