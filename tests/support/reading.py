@@ -40,10 +40,11 @@ def whole_log(member, channel, page=500):
 
 
 def whole_sidebar(member, since=None, page=None):
-    """unread.sync with the channels of all its pages."""
+    """unread.sync with what all its pages say of channels."""
     args = {name: value for name, value in (("since", since), ("limit", page)) if value is not None}
     whole = reply = member.ok("unread.sync", **args)
     while reply["response_metadata"]["next_cursor"]:
         reply = member.ok("unread.sync", cursor=reply["response_metadata"]["next_cursor"], **args)
         whole["channels"] += reply["channels"]
+        whole["removed"] += reply["removed"]
     return whole
