@@ -37,7 +37,7 @@ VALUES ('CBIG000001', '{workspace}', 'big', '{poster}', {big} + 10);
 INSERT INTO channel_members (channel_id, user_id, member_seq)
 SELECT 'CBIG000001', 'UBULK' || lpad(n::text, 6, '0'), 0 FROM generate_series(1, {big}) n
 UNION ALL SELECT 'CBIG000001', unnest(ARRAY[{ten}]), 0;
-ANALYZE;
+ANALYZE users, channels, channel_members;
 """
 
 

@@ -27,7 +27,7 @@ struct delivery {
     size_t refused;
     char (*heads)[TS_ROOM];   // ts of the last post of each channel
     struct mark_state *marks; // of each socket
-    size_t marks_sent, marks_unseen;
+    size_t marks_sent;
     struct samples mark_latency;
     char post[1024], mark[1024];
 };
@@ -97,14 +97,22 @@ static void on_frame(struct ws_socket *socket, const char *text, size_t len)
     mark->due_ns = 0;
 }
 
+static size_t count_unseen_marks(const struct delivery *run)
+{
+    size_t unseen = 0;
+
+    for (size_t i = 0; i < run->sockets.count; i++)
+        unseen += run->marks[i].due_ns != 0;
+    return unseen;
+}
+
 static void drain(struct delivery *run)
 {
     uint64_t end_ns = tool_now_ns() + DRAIN_NS;
 
-    while (tool_now_ns() < end_ns && tracker_lost(&run->tracker) > 0)
+    while (tool_now_ns() < end_ns &&
+           (tracker_lost(&run->tracker) > 0 || count_unseen_marks(run) > 0))
         net_loop_run(run->setting.loop, tool_now_ns() + TOOL_NS_PER_S / 10);
-    for (size_t i = 0; i < run->sockets.count; i++)
-        run->marks_unseen += run->marks[i].due_ns != 0;
 }
 
 static void run_loads(struct delivery *run, struct load *posts, struct load *marks, bool with_marks)
@@ -132,7 +140,7 @@ static void print_delivery(struct delivery *run, struct load *posts)
     samples_print(&run->mark_latency, "mark_");
     printf(",\"marks_sent\":%zu,\"marks_unseen\":%zu,\"frames\":%llu,\"lost\":%llu,"
            "\"doubled\":%llu,\"closed\":%zu}\n",
-           run->marks_sent, run->marks_unseen, (unsigned long long)run->tracker.frames,
+           run->marks_sent, count_unseen_marks(run), (unsigned long long)run->tracker.frames,
            (unsigned long long)tracker_lost(&run->tracker),
            (unsigned long long)run->tracker.doubled, sockets_count_closed(&run->sockets));
 }
