@@ -106,14 +106,14 @@ def walkthrough(demo):
     as_bob = f"-H 'Authorization: Bearer {bob['token']}'"
     return f"""\
 # ann posts to #general
-curl -s {api}/chat.postMessage {as_ann} -d channel={channel} -d text='Hello, Bob'
+curl -sw '\\n' {api}/chat.postMessage {as_ann} -d channel={channel} -d text='Hello, Bob'
 
 # bob has it unread, reads it, and has nothing unread any more
-curl -s {api}/unread.sync {as_bob}
-curl -s '{api}/channels.history?channel={channel}&limit=5' {as_bob}
-curl -s {api}/channels.mark {as_bob} -d channel={channel} -d ts=$(date +%s).999999
-curl -s {api}/unread.sync {as_bob}
+curl -sw '\\n' {api}/unread.sync {as_bob}
+curl -sw '\\n' '{api}/channels.history?channel={channel}&limit=5' {as_bob}
+curl -sw '\\n' {api}/channels.mark {as_bob} -d channel={channel} -d ts=$(date +%s).999999
+curl -sw '\\n' {api}/unread.sync {as_bob}
 
 # where bob's client would open its WebSocket (good once, within 30 s)
-curl -s -X POST {api}/rtm.connect {as_bob}
+curl -sw '\\n' -X POST {api}/rtm.connect {as_bob}
 """
