@@ -259,9 +259,9 @@ class Load:
             self.post(member, self.channels[0], f"{number} on {url}")
             time.sleep(PAUSE_S)
 
-    def post(self, member, channel, text):
-        """One post by the caller's own thread, which must be acked at the first try."""
-        reply = member.ok("chat.postMessage", channel=channel, text=text, client_msg_id=text)
+    def post(self, member, channel, text, **args):
+        """One post by the caller's own thread, without a client_msg_id, which must be acked at the first try."""
+        reply = member.ok("chat.postMessage", channel=channel, text=text, **args)
         made = checker.Attempt(text, member.id, channel, text, "ok", reply["ts"], reply["seq"])
         self.history.attempts.append(made)
 

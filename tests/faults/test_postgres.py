@@ -85,8 +85,9 @@ def proxied(parts):
             assert instance.stop() == 0
 
 
+@pytest.mark.parametrize("keyed", [True, False], ids=["with a key", "without a key"])
 @pytest.mark.parametrize("action", ["drop-reply", "cut"])
-def test_the_commit_or_its_reply_is_lost(proxied, action):
+def test_the_commit_or_its_reply_is_lost(proxied, action, keyed):
     """The writer finds out by itself what became of its batch; the client sees one message, acked once."""
     _, proxy, load = proxied
     member = load.posters[0].members[0]
@@ -94,7 +95,8 @@ def test_the_commit_or_its_reply_is_lost(proxied, action):
     for number in range(15):
         text = f"{action} number {number}"
         proxy.trap(text, action)
-        load.post(member, load.channels[number % len(load.channels)], text)
+        args = {"client_msg_id": text} if keyed else {}
+        load.post(member, load.channels[number % len(load.channels)], text, **args)
     assert proxy.sprung == 15
     load.finish()
 

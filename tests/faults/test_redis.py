@@ -6,6 +6,7 @@ import pytest
 
 from tests.faults.load import Load
 from tests.faults.proxy import Proxy
+from tests.support.wait import wait_until
 
 
 @pytest.fixture
@@ -13,6 +14,11 @@ def steady(load):
     """A load of which every post must be acked at the first try."""
     yield load
     assert load.failed() == []
+
+
+def kill_pubsub(parts):
+    """As soon as there is one to kill."""
+    wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), 10, what="a subscriber")
 
 
 @pytest.mark.parametrize("keeps_data", [True, False], ids=["with its data", "without its data"])
@@ -52,7 +58,7 @@ def test_function_flush_and_flushall_at_the_end(parts, steady):
 
 def test_pubsub_connections_killed(parts, steady):
     for _ in range(15):
-        parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")
+        kill_pubsub(parts)
         steady.wait_acked(15)
     steady.finish()
 
@@ -60,15 +66,13 @@ def test_pubsub_connections_killed(parts, steady):
 def test_pubsub_connections_killed_just_before_the_last_posts(parts, steady):
     """No later event shows that one is missing."""
     steady.stop()
-    parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")
-    steady.settle()
-    parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")
-    steady.judge()
+    kill_pubsub(parts)
+    steady.finish()
 
 
 def test_all_connections_killed(parts, steady):
     for _ in range(15):
-        parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")
+        kill_pubsub(parts)
         parts.redis.cli("CLIENT", "KILL", "TYPE", "normal")
         steady.wait_acked(15)
     steady.finish()
@@ -85,6 +89,7 @@ def test_redis_stands_still(parts, steady):
 def test_redis_is_full(parts, steady):
     """All is right while it is full, and after."""
     parts.redis.cli("CONFIG", "SET", "maxmemory", "1mb")
+    assert "OOM" in parts.redis.cli("SET", "one-more", "key")
     steady.works_for(2)
     steady.finish()
     parts.redis.cli("CONFIG", "SET", "maxmemory", "0")
