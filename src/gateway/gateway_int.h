@@ -70,6 +70,7 @@ struct stream {
     struct list own_posts;
     struct list hole_link; // in gateway->holes while something is missing
     int64_t waiting_ms;    // since when nothing went on in the hole
+    int64_t asked_ms;      // when the last page was asked for
     int hole_pages;        // read for it from Postgres
     bool hole_asked;       // a page is being read
     bool is_young;         // its topic may not have been subscribed when its first events came

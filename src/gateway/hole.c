@@ -29,6 +29,7 @@ enum { COLUMN_SEQ, COLUMN_KIND, COLUMN_EVENT_TS, COLUMN_ACTOR, COLUMN_PRIVATE, C
 struct page_read {
     struct gateway *gateway;
     int64_t after_seq;
+    int64_t known_seq; // when it was asked for
     char channel_id[EVENT_ID_SIZE];
 };
 
@@ -52,6 +53,18 @@ static int64_t hole_end(const struct stream *stream)
     if (list_is_empty(&stream->held))
         return stream->known_seq + 1;
     return LIST_ITEM(stream->held.next, struct held, link)->event->seq;
+}
+
+static int64_t hole_missing(const struct stream *stream)
+{
+    return hole_end(stream) - 1 - stream->sent_seq;
+}
+
+// Whether it may be read back in the pages that are left.
+static bool hole_is_small(const struct stream *stream)
+{
+    int64_t pages_left = PAGES_MAX - stream->hole_pages;
+    return hole_missing(stream) <= pages_left * stream->gateway->options.hole_max_events;
 }
 
 static void hole_skip(struct stream *stream)
@@ -106,26 +119,7 @@ static void rows_send(struct stream *stream, const struct result *result)
     stream_release(stream);
 }
 
-static void on_page(void *arg, const struct store_outcome *outcome)
-{
-    struct page_read *read = arg;
-    bool alive = gateway_answer(read->gateway);
-    struct stream *stream = alive ? stream_find(read->gateway, read->channel_id) : NULL;
-    int64_t after_seq = read->after_seq;
-    free(read);
-    // The stream may be another than the one that asked, and further behind.
-    if (!stream || !stream->hole_asked || stream->sent_seq < after_seq)
-        return;
-    stream->hole_asked = false;
-    if (outcome->r < 0)
-        return;
-    int64_t before = stream->sent_seq;
-    rows_send(stream, outcome->result);
-    if (stream->sent_seq > before)
-        metric_add(METRIC_GAPS_FILLED, 1);
-    else if (list_is_empty(&stream->held))
-        stream->known_seq = stream->sent_seq; // Redis told of what Postgres does not have
-}
+static void on_page(void *arg, const struct store_outcome *outcome);
 
 static void hole_ask(struct stream *stream)
 {
@@ -136,8 +130,10 @@ static void hole_ask(struct stream *stream)
     if (stream->hole_pages++ == 0)
         metric_add(METRIC_GAPS_FOUND, 1);
     stream->hole_asked = true;
+    stream->asked_ms = loop_now_ms(stream->gateway->loop);
     read->gateway = stream->gateway;
     read->after_seq = stream->sent_seq;
+    read->known_seq = stream->known_seq;
     (void)snprintf(read->channel_id, sizeof read->channel_id, "%s", stream->channel_id);
     params_text(&params, stream->channel_id);
     params_int(&params, stream->sent_seq);
@@ -146,20 +142,49 @@ static void hole_ask(struct stream *stream)
     store_call(stream->gateway->store, STORE_READ, &page, &params, on_page, read);
 }
 
-// The first page is asked for after a delay; what is reordered comes by itself within it. The next
-// ones at once.
+// Takes a page. When there is more, the next one is asked for at once; what was not answered is
+// asked for again after the delay.
+static void page_take(struct stream *stream, int64_t known_seq, const struct store_outcome *outcome)
+{
+    int64_t before = stream->sent_seq;
+    stream->hole_asked = false;
+    if (outcome->r < 0) {
+        stream->hole_pages--;
+        return;
+    }
+    rows_send(stream, outcome->result);
+    if (stream->sent_seq > before)
+        metric_add(METRIC_GAPS_FILLED, 1);
+    else if (result_rows(outcome->result) == 0 && stream->known_seq == known_seq &&
+             list_is_empty(&stream->held))
+        stream->known_seq = stream->sent_seq; // Redis told of what Postgres does not have
+    if (hole_missing(stream) > 0 && stream->sent_seq > before && hole_is_small(stream))
+        hole_ask(stream);
+}
+
+static void on_page(void *arg, const struct store_outcome *outcome)
+{
+    struct page_read *read = arg;
+    bool alive = gateway_answer(read->gateway);
+    struct stream *stream = alive ? stream_find(read->gateway, read->channel_id) : NULL;
+    int64_t after_seq = read->after_seq, known_seq = read->known_seq;
+    free(read);
+    // The stream may be another than the one that asked, and further behind.
+    if (stream && stream->hole_asked && stream->sent_seq >= after_seq)
+        page_take(stream, known_seq, outcome);
+}
+
+// The first page is asked for after a delay: what is reordered comes by itself within it.
 static void hole_tend(struct stream *stream, int64_t now_ms)
 {
     const struct gateway_options *options = &stream->gateway->options;
     int64_t waited_ms = now_ms - stream->waiting_ms;
-    int64_t missing = hole_end(stream) - 1 - stream->sent_seq;
-    int pages_left = PAGES_MAX - stream->hole_pages;
-    if (missing <= 0)
-        return;
-    if (waited_ms >= options->hole_timeout_ms ||
-        missing > (int64_t)pages_left * options->hole_max_events)
+    if (hole_missing(stream) <= 0)
+        stream->hole_pages = 0;
+    else if (waited_ms >= options->hole_timeout_ms || !hole_is_small(stream))
         hole_skip(stream);
-    else if (!stream->hole_asked && (waited_ms >= options->hole_delay_ms || stream->hole_pages > 0))
+    else if (!stream->hole_asked && waited_ms >= options->hole_delay_ms &&
+             now_ms - stream->asked_ms >= options->hole_delay_ms)
         hole_ask(stream);
 }
 
