@@ -120,7 +120,7 @@ def test_bad_types(people):
 
 
 @pytest.mark.parametrize("types", [["public_channel", "private_channel"], '["public_channel","private_channel"]',
-                                   "public_channel,private_channel", "public_channel, private_channel"])
+                                   "public_channel,private_channel"])
 def test_a_list_in_each_spelling(workspace, people, types):
     """As a JSON array, as a JSON string, or with commas."""
     made = {workspace.channel(people[0]), workspace.channel(people[0], private=True)}

@@ -200,15 +200,19 @@ def test_events_tell_everything_in_order(room, workspace, family):
     assert all(e["channel"] == channel for e in events)
 
 
-def test_events_are_as_their_frames(room, sockets):
+def test_events_are_as_their_frames(room, workspace, sockets):
     """What a client fills a gap with is what the socket would have brought it."""
     ann, bob, channel = room
+    bot = workspace.bot()
+    ann.ok("channels.invite", channel=channel, users=[bot.id])
     socket = sockets(bob)
-    last = ann.ok("chat.postMessage", channel=channel, text="framed", metadata={"event_type": "e",
-                                                                               "event_payload": {"a": 1}})
-    frame = socket.expect({"type": "message", "seq": last["seq"]})
-    event = bob.ok("channels.events", channel=channel, after_seq=last["seq"] - 1)["events"][0]
-    assert event == frame
+    root = bot.ok("chat.postMessage", channel=channel, text="framed", client_msg_id="k", blocks=[{"type": "divider"}],
+                  attachments=[{"text": "a"}], metadata={"event_type": "e", "event_payload": {"a": 1}})
+    ann.post(channel, "in thread", thread_ts=root["ts"])
+    last = ann.ok("chat.postMessage", channel=channel, text="for all", thread_ts=root["ts"], reply_broadcast=True)
+    socket.expect({"type": "message", "seq": last["seq"]})
+    frames = socket.matching(lambda frame: frame.get("channel") == channel and frame["seq"] >= root["seq"])
+    assert bob.ok("channels.events", channel=channel, after_seq=root["seq"] - 1)["events"] == frames
 
 
 @pytest.mark.parametrize("limit", [1, 4, 1000])

@@ -165,11 +165,12 @@ def test_as_many_attachments_as_allowed(room):
     assert len(message["attachments"]) == 100
 
 
-@pytest.mark.parametrize("value", [True, False, "true", "false", "1", "0", 1, 0])
-def test_booleans_in_any_spelling(room, value):
+@pytest.mark.parametrize("encoding, value", [("json", True), ("json", False), ("form", "true"), ("form", "false"),
+                                             ("form", 1), ("form", 0), ("query", "1"), ("query", "0")])
+def test_booleans_in_any_spelling(room, encoding, value):
     ann, _, channel = room
     root = ann.post(channel)
-    ann.ok("chat.postMessage", channel=channel, text="r", thread_ts=root, reply_broadcast=value)
+    ann.ok("chat.postMessage", channel=channel, text="r", thread_ts=root, reply_broadcast=value, encoding=encoding)
     shown = len(ann.history(channel))
     assert shown == (2 if value in (True, "true", "1") else 1)
 

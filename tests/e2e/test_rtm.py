@@ -131,7 +131,7 @@ def test_joined_and_left_frames(room, sockets, workspace):
     assert frame["seq"] == 3
     cid.ok("channels.leave", channel=channel)
     assert socket.expect({"type": "member_left_channel", "user": cid.id})["seq"] == 4
-    ann.ok("channels.invite", channel=channel, users=cid.id)
+    ann.ok("channels.invite", channel=channel, users=[cid.id])
     frame = socket.expect({"type": "member_joined_channel", "inviter": ann.id})
     assert frame["seq"] == 5 and frame["user"] == cid.id
     through(socket, ann, channel)

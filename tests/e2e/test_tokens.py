@@ -135,3 +135,13 @@ def test_tokens_list(workspace):
     assert mine["type"] == "user" and mine["scopes"] in ("chat:write", ["chat:write"])
     assert isinstance(mine["created"], int) and mine["expires_at"] == made["expires_at"]
     assert all("token" not in token for token in tokens)
+
+
+def test_tokens_list_tells_when_one_was_used(workspace):
+    ann = workspace.user()
+    ann.ok("auth.test")
+
+    def used():
+        return workspace.admin.ok("admin.tokens.list", user_id=ann.id)["tokens"][0].get("last_used")
+
+    assert isinstance(wait_until(used, timeout=8, what="last_used"), int)

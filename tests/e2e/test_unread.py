@@ -63,7 +63,7 @@ def test_own_posts_never_count_and_move_no_cursor(room):
 def test_posts_of_bots_count(room, workspace):
     ann, _, channel = room
     bot = workspace.bot()
-    ann.ok("channels.invite", channel=channel, users=bot.id)
+    ann.ok("channels.invite", channel=channel, users=[bot.id])
     bot.post(channel, "beep")
     agrees(ann, channel, 1)
 
@@ -312,7 +312,7 @@ def test_an_invited_member_starts_at_the_head(room, workspace):
     ann, _, channel = room
     ann.post(channel)
     cid = workspace.user()
-    ann.ok("channels.invite", channel=channel, users=cid.id)
+    ann.ok("channels.invite", channel=channel, users=[cid.id])
     agrees(cid, channel, 0)
 
 

@@ -48,9 +48,16 @@ class Document:
     def errors(self, schema, value, strict=False):
         """What is wrong with `value` by `schema` (a $ref or inline). `strict`: also members that no schema names."""
         registry = self._strict if strict else self._open
-        name = schema["$ref"].rpartition("/")[2]
+        name = self._choice(schema, value)["$ref"].rpartition("/")[2]
         validator = Draft202012Validator({"$ref": f"{URI}#/components/schemas/{name}"}, registry=registry)
         return [_where(error) for error in validator.iter_errors(value)]
+
+    def _choice(self, schema, value):
+        """Of a reply's two schemas the one that its `ok` asks for, so that errors are told by that one."""
+        choices = self.resolve(schema).get("oneOf")
+        if not choices or not isinstance(value, dict):
+            return schema
+        return choices[0] if value.get("ok") is True else choices[1]
 
 
 def _registry(tree):

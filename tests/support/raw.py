@@ -90,7 +90,7 @@ class RawConnection:
             data, self._buffer = self._buffer, b""
             return data
         except socket.timeout as error:
-            raise AssertionError(f"still open after {timeout} s") from error
+            raise AssertionError(f"still open after {timeout} s, with {self._buffer[:300]!r}") from error
 
     def _chunks(self):
         body = b""
