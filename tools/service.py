@@ -204,6 +204,8 @@ class Service:
                 pass
         self.kill()
         (self.directory / "pid").unlink(missing_ok=True)
+        if self._child is not None:
+            self._child.wait(10)  # /proc forgets a process a little before its parent is told
         return self.exit_code
 
     def restart(self, timeout=None):

@@ -347,7 +347,8 @@ class Tidings(Service):
     SANITIZERS = {
         "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=1",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
-        "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+        "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:"
+                        f"suppressions={ROOT}/cmake/tsan.suppressions",
     }
 
     def __init__(self, directory, binary, environment, port=None, log=None):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tools import image, lint
 from tools.project import BUILD, ROOT, RUN, Failure, build, call
-from tools.services import ServiceError, sanitizer_prefix
+from tools.services import ServiceError, Tidings, sanitizer_prefix
 
 REPORTS = BUILD / "reports"
 VENV = BUILD / "venv"
@@ -70,7 +70,7 @@ def unit(preset="release"):
     status = run_bounded(
         [*sanitizer_prefix(directory), "ctest", "--test-dir", directory, "--output-on-failure",
          "--no-tests=error", "--output-junit", report],
-        {**os.environ, "UBSAN_OPTIONS": "print_stacktrace=1"})
+        {**Tidings.SANITIZERS, **os.environ})
     return Result.of_report(report, status)
 
 
