@@ -99,19 +99,11 @@ CREATE TABLE channel_members (
     seq bigint NOT NULL DEFAULT 0,
     ord bigint NOT NULL DEFAULT 0,
     own bigint NOT NULL DEFAULT 0,        -- how many of the member's own counted posts lie at or before the cursor
-    changed xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    posts bigint NOT NULL DEFAULT 0,      -- how many counted posts the member ever made here, kept through leaving
+    changed xid8 NOT NULL DEFAULT pg_current_xact_id(), -- but for posts
     PRIMARY KEY (channel_id, user_id)
-) WITH (fillfactor = 70);
+) WITH (fillfactor = 50);                 -- each post updates its author's row in place
 CREATE INDEX channel_members_of_user ON channel_members (user_id, channel_id);
-
--- How many counted posts an author ever made in a channel. Written only under the channel's row lock, so that a post
--- neither waits for its author's marks nor deadlocks with them.
-CREATE TABLE channel_posters (
-    channel_id text COLLATE "C" NOT NULL,
-    user_id text COLLATE "C" NOT NULL,
-    posts bigint NOT NULL,
-    PRIMARY KEY (channel_id, user_id)
-) WITH (fillfactor = 50);
 
 CREATE TABLE messages (
     channel_id text COLLATE "C" NOT NULL,
@@ -169,12 +161,12 @@ CREATE TABLE message_keys (
 CREATE INDEX message_keys_by_age ON message_keys USING brin (created);
 
 -- One row for each commit that others must hear of; gone when they have. It names its events; their bodies are read back
--- from messages. Events of one user (kind 'mark') have a channel and a user.
+-- from messages. Events of one user (kind 'mark') have a channel and a user. A batch of posts
+-- has its items in order.
 CREATE TABLE outbox (
     id text COLLATE "C" PRIMARY KEY,      -- writer and batch
     created timestamptz NOT NULL DEFAULT now(),
     done boolean NOT NULL DEFAULT false,  -- relayed by another than its writer, who may still ask for it
-    items bigint[],                       -- of a batch of posts: which of its items these are
     channels text[] NOT NULL,
     seqs bigint[] NOT NULL,
     tss bigint[] NOT NULL,                -- of the message concerned

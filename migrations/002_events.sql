@@ -107,7 +107,7 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     SELECT o.id, e.kind, c.id, c.workspace_id, e.seq, coalesce(h.event_ts, e.ts), coalesce(e.about, ''), o.previous,
            c.name, c.is_private, c.creator, c.created,
            c.seq, c.ord, c.updated_ts, c.latest_ts, c.latest_user, c.latest_preview,
-           m.epoch, m.ts, m.seq, m.ord, m.own, coalesce(p.posts, 0), m.member_seq, m.active, u.bot_id,
+           m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq, m.active, u.bot_id,
            r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,
            r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users,
            a.posts
@@ -117,10 +117,9 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     JOIN channels c ON c.id = e.channel
     LEFT JOIN changes h ON h.channel_id = e.channel AND h.seq = e.seq AND e.kind IN ('edit', 'delete')
     LEFT JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = e.about
-    LEFT JOIN channel_posters p ON p.channel_id = e.channel AND p.user_id = e.about
     LEFT JOIN users u ON u.id = e.about
     LEFT JOIN message_rows r ON r.channel_id = e.channel AND r.ts = e.ts AND e.kind <> 'mark'
-    LEFT JOIN channel_posters a ON a.channel_id = e.channel AND a.user_id = r.user_id
+    LEFT JOIN channel_members a ON a.channel_id = e.channel AND a.user_id = r.user_id
     WHERE o.id = ANY (ids)
     ORDER BY o.created, o.id, e.channel, e.seq
 $$;

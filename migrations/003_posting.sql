@@ -1,87 +1,119 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Posts, in group commits; edits and deletes.
 
--- Commits one batch of posts and answers one row an item. Channels are locked in the order of their ids, so that two
--- writers never deadlock; everything after the lock sees what was committed before it. An item that may not be posted
--- gets an `error` and leaves no trace; 'retry' says: the same key is earlier in this very batch, ask again after it.
--- Items with a `key` are safe to repeat: the first message of that key is answered.
+-- Commits one batch of posts, all of it or nothing: when any item may not be posted, it raises TD001 and leaves no trace; the
+-- writer then asks post_check() which ones, and commits the rest. What can be known without the tables (which posts share a
+-- channel or an author, and their order) the writer has worked out:
+--   channel_…  one entry a channel, in the order of ids (two writers lock in the same order, so they never deadlock): how many
+--              events and counted messages, the rank of the last counted one with its author and preview
+--   author_…   one entry a channel and author, in that order: how many counted posts
+--   item_…     one entry a post: the place (from 1) of its channel and author above; its rank among its channel's events, counted
+--              messages, and its author's counted posts
+-- The channel's row is locked before anything is looked at, so what is checked after it stays so until the commit.
 -- Only nested loops over indexes are ever right here, also while the tables are too young to have statistics.
-CREATE FUNCTION post_batch(batch_id text, items bigint[], workspaces text[], channel_ids text[], authors text[], bodies text[],
-                           extras text[], threads_ts bigint[], broadcasts boolean[], keys text[], digests text[],
-                           client_msg_ids text[], has_replies boolean)
-RETURNS TABLE (item bigint, error text, ts bigint, seq bigint, ord bigint, posts bigint, is_private boolean,
-               parent_user text, is_duplicate boolean)
+CREATE FUNCTION post_batch(batch_id text, channel_ids text[], channel_workspaces text[], channel_events bigint[], channel_counted bigint[],
+                           channel_last bigint[], channel_authors text[], channel_previews text[],
+                           author_channels text[], author_ids text[], author_posts bigint[],
+                           item_channels bigint[], item_ranks bigint[], item_ords bigint[], item_authors bigint[], item_posts bigint[],
+                           bodies text[], extras text[], threads_ts bigint[], broadcasts boolean[], keys text[], digests text[],
+                           client_msg_ids text[], has_keys boolean, has_replies boolean)
+RETURNS TABLE (ts bigint, seq bigint, ord bigint, posts bigint, is_private boolean, parent_user text)
 LANGUAGE plpgsql VOLATILE SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
 DECLARE
-    now_us bigint;
+    first_seq bigint[]; -- by channel, before the batch
+    first_ord bigint[];
+    first_ts bigint[];
+    privates boolean[];
+    first_posts bigint[]; -- by author
+    written bigint;
+    now_us bigint := clock_us();
 BEGIN
-    PERFORM 1 FROM channels c WHERE c.id = ANY (channel_ids) ORDER BY c.id FOR NO KEY UPDATE;
-    now_us := clock_us();
-    RETURN QUERY
-    WITH checked AS MATERIALIZED (
-        SELECT a.*, c.seq AS head_seq, c.ord AS head_ord, c.last_ts, c.is_private, p.posts, r.user_id AS parent_user, k.ts AS key_ts,
-               a.thread IS NULL OR a.broadcast AS counted,
-               CASE WHEN c.id IS NULL OR c.workspace_id <> a.workspace OR (c.is_private AND m.active IS NOT TRUE)
-                        THEN 'channel_not_found'
-                    WHEN k.ts IS NOT NULL AND (k.channel_id <> a.channel OR k.digest <> a.digest) THEN 'idempotency_key_reused'
-                    WHEN k.ts IS NOT NULL THEN 'duplicate'
-                    WHEN m.active IS NOT TRUE THEN 'not_in_channel'
-                    WHEN c.is_archived THEN 'is_archived'
-                    WHEN a.thread IS NOT NULL AND (r.ts IS NULL OR r.deleted OR r.thread_ts IS NOT NULL OR r.subtype LIKE 'channel\_%')
-                        THEN 'thread_not_found'
-                    WHEN a.key IS NOT NULL AND row_number() OVER (PARTITION BY a.author, a.key ORDER BY a.item) > 1 THEN 'retry'
-               END AS error
-        FROM unnest(items, workspaces, channel_ids, authors, bodies, extras, array_replace(threads_ts, 0, NULL), broadcasts, keys, digests,
-                    client_msg_ids)
-            AS a (item, workspace, channel, author, body, extra, thread, broadcast, key, digest, client_msg_id)
-        LEFT JOIN channels c ON c.id = a.channel
-        LEFT JOIN channel_members m ON m.channel_id = a.channel AND m.user_id = a.author
-        LEFT JOIN channel_posters p ON p.channel_id = a.channel AND p.user_id = a.author
-        LEFT JOIN message_keys k ON k.user_id = a.author AND k.key = a.key
-        LEFT JOIN messages r ON r.channel_id = a.channel AND r.ts = a.thread
-    ), numbered AS MATERIALIZED (
-        SELECT o.*, greatest(now_us, o.last_ts) + count(*) OVER in_channel AS ts, o.head_seq + count(*) OVER in_channel AS seq,
-               o.head_ord + count(*) FILTER (WHERE o.counted) OVER in_channel AS ord,
-               coalesce(o.posts, 0) + count(*) FILTER (WHERE o.counted) OVER by_author AS author_posts,
-               o.counted AND count(*) FILTER (WHERE o.counted) OVER in_channel = count(*) FILTER (WHERE o.counted) OVER all_channel AS is_last
-        FROM checked o WHERE o.error IS NULL
-        WINDOW all_channel AS (PARTITION BY o.channel), in_channel AS (PARTITION BY o.channel ORDER BY o.item),
-               by_author AS (PARTITION BY o.channel, o.author ORDER BY o.item)
-    ), inserted AS (
+    WITH moved AS (
+        UPDATE channels c SET seq = c.seq + h.events, ord = c.ord + h.counted, last_ts = greatest(now_us, c.last_ts) + h.events,
+            changed = pg_current_xact_id(),
+            updated_ts = CASE WHEN h.last > 0 THEN greatest(now_us, c.last_ts) + h.last ELSE c.updated_ts END,
+            latest_ts = CASE WHEN h.last > 0 THEN greatest(now_us, c.last_ts) + h.last ELSE c.latest_ts END,
+            latest_user = CASE WHEN h.last > 0 THEN h.author ELSE c.latest_user END,
+            latest_preview = CASE WHEN h.last > 0 THEN h.preview ELSE c.latest_preview END
+        FROM unnest(channel_ids, channel_workspaces, channel_events, channel_counted, channel_last, channel_authors, channel_previews)
+            WITH ORDINALITY AS h (id, workspace, events, counted, last, author, preview, n)
+        WHERE c.id = h.id AND c.workspace_id = h.workspace AND NOT c.is_archived
+        RETURNING h.n, c.seq - h.events AS seq, c.ord - h.counted AS ord, c.last_ts - h.events AS ts, c.is_private
+    )
+    SELECT array_agg(m.seq ORDER BY m.n), array_agg(m.ord ORDER BY m.n), array_agg(m.ts ORDER BY m.n), array_agg(m.is_private ORDER BY m.n)
+    INTO first_seq, first_ord, first_ts, privates FROM moved m;
+    WITH counted AS (
+        UPDATE channel_members m SET posts = m.posts + a.posts
+        FROM unnest(author_channels, author_ids, author_posts) WITH ORDINALITY AS a (channel, author, posts, n)
+        WHERE m.channel_id = a.channel AND m.user_id = a.author AND m.active
+        RETURNING a.n, m.posts - a.posts AS posts
+    )
+    SELECT array_agg(c.posts ORDER BY c.n) INTO first_posts FROM counted c;
+    IF cardinality(first_seq) IS DISTINCT FROM cardinality(channel_ids)
+       OR cardinality(first_posts) IS DISTINCT FROM cardinality(author_ids) THEN
+        RAISE EXCEPTION USING ERRCODE = 'TD001', MESSAGE = 'not every post may be posted';
+    END IF;
+    WITH posted AS (
         INSERT INTO messages (channel_id, ts, seq, ord, user_id, author_posts, counted, broadcast, thread_ts, subtype, body, extra,
                               client_msg_id)
-        SELECT n.channel, n.ts, n.seq, n.ord, n.author, n.author_posts, n.counted, n.broadcast AND n.thread IS NOT NULL, n.thread,
-               CASE WHEN n.broadcast AND n.thread IS NOT NULL THEN 'thread_broadcast' END, n.body, n.extra, n.client_msg_id
-        FROM numbered n
-    ), heads AS (
-        UPDATE channels c SET seq = h.seq, ord = h.ord, last_ts = h.ts, changed = pg_current_xact_id(),
-            updated_ts = coalesce(h.counted_ts, c.updated_ts), latest_ts = coalesce(h.counted_ts, c.latest_ts),
-            latest_user = coalesce(h.author, c.latest_user), latest_preview = coalesce(h.preview, c.latest_preview)
-        FROM (SELECT n.channel, max(n.seq) AS seq, max(n.ord) AS ord, max(n.ts) AS ts, max(n.ts) FILTER (WHERE n.counted) AS counted_ts,
-                     max(n.author) FILTER (WHERE n.is_last) AS author, max(preview(n.body)) FILTER (WHERE n.is_last) AS preview
-              FROM numbered n GROUP BY n.channel) h
-        WHERE c.id = h.channel
-    ), posters AS (
-        INSERT INTO channel_posters (channel_id, user_id, posts)
-        SELECT n.channel, n.author, max(n.author_posts) FROM numbered n WHERE n.counted GROUP BY n.channel, n.author
-        ON CONFLICT (channel_id, user_id) DO UPDATE SET posts = excluded.posts
-    ), kept AS (
-        INSERT INTO message_keys (user_id, key, channel_id, ts, digest)
-        SELECT n.author, n.key, n.channel, n.ts, n.digest FROM numbered n WHERE n.key IS NOT NULL
-    ), told AS (
-        INSERT INTO outbox (id, items, channels, seqs, tss, kinds, users)
-        SELECT batch_id, array_agg(n.item), array_agg(n.channel), array_agg(n.seq), array_agg(n.ts), array_agg('post'::text),
-               array_agg(n.author)
-        FROM numbered n HAVING count(*) > 0
+        SELECT channel_ids[i.channel], first_ts[i.channel] + i.rank, first_seq[i.channel] + i.rank, first_ord[i.channel] + i.ord,
+               author_ids[i.author], first_posts[i.author] + i.own, i.thread = 0 OR i.broadcast, i.thread <> 0 AND i.broadcast,
+               NULLIF(i.thread, 0), CASE WHEN i.thread <> 0 AND i.broadcast THEN 'thread_broadcast' END, i.body, i.extra, i.client_msg_id
+        FROM unnest(item_channels, item_ranks, item_ords, item_authors, item_posts, bodies, extras, threads_ts, broadcasts, client_msg_ids)
+            AS i (channel, rank, ord, author, own, body, extra, thread, broadcast, client_msg_id)
+        RETURNING messages.channel_id, messages.seq, messages.ts, messages.user_id
     )
-    SELECT n.item, NULL::text, n.ts, n.seq, n.ord, n.author_posts, n.is_private, n.parent_user, false FROM numbered n
-    UNION ALL
-    SELECT k.item, NULLIF(k.error, 'duplicate'), k.key_ts, NULL, NULL, NULL, k.is_private, NULL, k.error = 'duplicate'
-    FROM checked k WHERE k.error IS NOT NULL;
+    INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
+    SELECT batch_id, array_agg(p.channel_id), array_agg(p.seq), array_agg(p.ts), array_agg('post'::text), array_agg(p.user_id) FROM posted p;
+    IF has_keys THEN
+        INSERT INTO message_keys (user_id, key, channel_id, ts, digest)
+        SELECT author_ids[i.author], i.key, channel_ids[i.channel], first_ts[i.channel] + i.rank, i.digest
+        FROM unnest(item_channels, item_ranks, item_authors, keys, digests) AS i (channel, rank, author, key, digest)
+        WHERE i.key IS NOT NULL ON CONFLICT DO NOTHING;
+        GET DIAGNOSTICS written = ROW_COUNT;
+        IF written <> cardinality(array_remove(keys, NULL)) THEN
+            RAISE EXCEPTION USING ERRCODE = 'TD001', MESSAGE = 'a key is there already';
+        END IF;
+    END IF;
     IF has_replies THEN
+        PERFORM 1 FROM unnest(item_channels, threads_ts) AS i (channel, thread)
+        WHERE i.thread <> 0 AND NOT thread_exists(channel_ids[i.channel], i.thread);
+        IF FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'TD001', MESSAGE = 'a thread is not there';
+        END IF;
         PERFORM threads_refresh(o.channels, o.tss) FROM outbox o WHERE o.id = batch_id;
     END IF;
+    RETURN QUERY
+    SELECT first_ts[i.channel] + i.rank, first_seq[i.channel] + i.rank, first_ord[i.channel] + i.ord, first_posts[i.author] + i.own,
+           privates[i.channel],
+           CASE WHEN i.thread <> 0 THEN (SELECT r.user_id FROM messages r WHERE r.channel_id = channel_ids[i.channel] AND r.ts = i.thread) END
+    FROM unnest(item_channels, item_ranks, item_ords, item_authors, item_posts, threads_ts) AS i (channel, rank, ord, author, own, thread);
 END $$;
+
+-- Whether `thread` is a message that may be replied to.
+CREATE FUNCTION thread_exists(channel text, thread bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT 1 FROM messages r WHERE r.channel_id = channel AND r.ts = thread AND NOT r.deleted AND r.thread_ts IS NULL
+                                              AND (r.subtype IS NULL OR r.subtype NOT LIKE 'channel\_%'))
+$$;
+
+-- Why each of these posts may not be posted; NULL when it may, as far as is known now. Those whose key is there already, with the same
+-- content, answer its ts.
+CREATE FUNCTION post_check(workspaces text[], channel_ids text[], authors text[], threads_ts bigint[], keys text[], digests text[])
+RETURNS TABLE (error text, duplicate_ts bigint) LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN c.id IS NULL OR c.workspace_id <> a.workspace OR (c.is_private AND m.active IS NOT TRUE) THEN 'channel_not_found'
+                WHEN k.ts IS NOT NULL AND (k.channel_id <> a.channel OR k.digest <> a.digest) THEN 'idempotency_key_reused'
+                WHEN k.ts IS NOT NULL THEN NULL
+                WHEN m.active IS NOT TRUE THEN 'not_in_channel'
+                WHEN c.is_archived THEN 'is_archived'
+                WHEN a.thread <> 0 AND NOT thread_exists(a.channel, a.thread) THEN 'thread_not_found' END,
+           k.ts
+    FROM unnest(workspaces, channel_ids, authors, threads_ts, keys, digests) WITH ORDINALITY
+        AS a (workspace, channel, author, thread, key, digest, n)
+    LEFT JOIN channels c ON c.id = a.channel
+    LEFT JOIN channel_members m ON m.channel_id = a.channel AND m.user_id = a.author
+    LEFT JOIN message_keys k ON k.user_id = a.author AND k.key = a.key
+    ORDER BY a.n
+$$;
 
 -- Brings the threads of the given replies up to date.
 CREATE FUNCTION threads_refresh(channel_ids text[], tss bigint[]) RETURNS void LANGUAGE sql VOLATILE AS $$
@@ -99,13 +131,13 @@ CREATE FUNCTION threads_refresh(channel_ids text[], tss bigint[]) RETURNS void L
 $$;
 
 -- What a batch committed, for a writer that lost the answer: waits until the transaction that held the batch's channels is
--- over, then answers from the batch's outbox row. No rows: it was not committed. Items that are not in it left no trace.
-CREATE FUNCTION post_batch_find(batch_id text, channel_ids text[]) RETURNS TABLE (item bigint, ts bigint, seq bigint)
+-- over, then answers from the batch's outbox row, in the order of its items. No rows: it was not committed.
+CREATE FUNCTION post_batch_find(batch_id text, channel_ids text[]) RETURNS TABLE (ts bigint, seq bigint)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM 1 FROM channels c WHERE c.id = ANY (channel_ids) ORDER BY c.id FOR NO KEY UPDATE;
-    RETURN QUERY SELECT e.item, e.ts, e.seq FROM outbox o CROSS JOIN LATERAL unnest(o.items, o.tss, o.seqs) AS e (item, ts, seq)
-                 WHERE o.id = batch_id;
+    RETURN QUERY SELECT e.ts, e.seq FROM outbox o CROSS JOIN LATERAL unnest(o.tss, o.seqs) WITH ORDINALITY AS e (ts, seq, n)
+                 WHERE o.id = batch_id ORDER BY e.n;
 END $$;
 
 -- What a writer needs to change a message: the channel locked, the message found, or an error.

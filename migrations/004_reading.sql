@@ -19,14 +19,13 @@ $$;
 -- Everything about one member's unread state: the truth, that Redis is a copy of.
 -- unread = head.ord - cursor.ord - own posts after the cursor - deleted posts of others after the cursor
 CREATE VIEW unread_rows AS
-    SELECT m.channel_id, m.user_id, c.workspace_id, m.epoch, m.ts, m.seq, m.ord, m.own, coalesce(p.posts, 0) AS posts, m.member_seq,
+    SELECT m.channel_id, m.user_id, c.workspace_id, m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq,
            m.muted, c.seq AS head_seq, c.ord AS head_ord, c.updated_ts, c.latest_ts, c.latest_user, c.latest_preview,
-           greatest(0, c.ord - m.ord - (coalesce(p.posts, 0) - m.own)
+           greatest(0, c.ord - m.ord - (m.posts - m.own)
                        - CASE WHEN c.deleted_ord > m.ord THEN deleted_after(c.id, m.user_id, m.ord) ELSE 0 END) AS unread,
            m.active, m.changed AS member_changed, c.changed AS channel_changed, c.name, c.is_private, c.is_archived
     FROM channel_members m
-    JOIN channels c ON c.id = m.channel_id
-    LEFT JOIN channel_posters p ON p.channel_id = m.channel_id AND p.user_id = m.user_id;
+    JOIN channels c ON c.id = m.channel_id;
 
 -- How many of the caller's counted posts lie at or before ts `target`, knowing that `known` lie at or before `from_ts`.
 CREATE FUNCTION own_before(channel text, caller text, from_ts bigint, known bigint, target bigint) RETURNS bigint
@@ -51,7 +50,7 @@ BEGIN
     JOIN channel_members m ON m.channel_id = a.channel AND m.user_id = a.caller
     ORDER BY m.channel_id, m.user_id FOR NO KEY UPDATE OF m;
     WITH asked AS MATERIALIZED (
-        SELECT a.item, a.caller, a.channel, m.ts AS from_ts, m.own, c.ord AS head_ord, coalesce(p.posts, 0) AS posts, t.ts, t.seq, t.ord,
+        SELECT a.item, a.caller, a.channel, m.ts AS from_ts, m.own, c.ord AS head_ord, m.posts, t.ts, t.seq, t.ord,
                CASE WHEN c.id IS NULL OR c.workspace_id <> a.workspace OR (c.is_private AND m.active IS NOT TRUE)
                         THEN 'channel_not_found'
                     WHEN m.active IS NOT TRUE THEN 'not_in_channel' END AS error,
@@ -59,7 +58,6 @@ BEGIN
         FROM unnest(items, workspaces, callers, channel_ids, tss, epochs) AS a (item, workspace, caller, channel, ts, epoch)
         LEFT JOIN channels c ON c.id = a.channel
         LEFT JOIN channel_members m ON m.channel_id = a.channel AND m.user_id = a.caller
-        LEFT JOIN channel_posters p ON p.channel_id = a.channel AND p.user_id = a.caller
         LEFT JOIN LATERAL (SELECT r.ts, r.seq, r.ord FROM messages r WHERE r.channel_id = a.channel AND r.ts <= a.ts
                            ORDER BY r.ts DESC LIMIT 1) t ON true
     ), furthest AS MATERIALIZED (
@@ -97,8 +95,7 @@ BEGIN
     WHERE r.channel_id = channel AND r.ts < message_ts ORDER BY r.ts DESC LIMIT 1;
     cursor_ts := coalesce(before.ts, 0);
     UPDATE channel_members m SET epoch = m.epoch + 1, ts = cursor_ts, seq = coalesce(before.seq, 0), ord = coalesce(before.ord, 0),
-        own = coalesce((SELECT p.posts FROM channel_posters p WHERE p.channel_id = channel AND p.user_id = caller), 0)
-              - (SELECT count(*) FROM messages r WHERE r.channel_id = channel AND r.ts > cursor_ts AND r.user_id = caller AND r.counted),
+        own = m.posts - (SELECT count(*) FROM messages r WHERE r.channel_id = channel AND r.ts > cursor_ts AND r.user_id = caller AND r.counted),
         changed = pg_current_xact_id()
     WHERE m.channel_id = channel AND m.user_id = caller;
     PERFORM outbox_put(outbox_id, channel, coalesce(before.seq, 0), cursor_ts, 'mark', caller);

@@ -14,11 +14,10 @@ BEGIN
     SELECT * INTO told FROM channel_notice(channel, member, 'channel_join', '<@' || member || '> has joined the channel',
                                            CASE WHEN inviter <> member THEN json_build_object('inviter', inviter)::text END);
     UPDATE channels c SET member_count = c.member_count + 1 WHERE c.id = channel RETURNING * INTO head;
-    INSERT INTO channel_members AS m (channel_id, user_id, member_seq, ts, seq, ord, own)
-    VALUES (channel, member, told.seq, told.ts, told.seq, head.ord,
-            coalesce((SELECT p.posts FROM channel_posters p WHERE p.channel_id = channel AND p.user_id = member), 0))
+    INSERT INTO channel_members AS m (channel_id, user_id, member_seq, ts, seq, ord)
+    VALUES (channel, member, told.seq, told.ts, told.seq, head.ord)
     ON CONFLICT (channel_id, user_id) DO UPDATE SET active = true, member_seq = excluded.member_seq, joined_at = now(),
-        epoch = m.epoch + 1, ts = excluded.ts, seq = excluded.seq, ord = excluded.ord, own = excluded.own, muted = false,
+        epoch = m.epoch + 1, ts = excluded.ts, seq = excluded.seq, ord = excluded.ord, own = m.posts, muted = false,
         notify = 'all', changed = pg_current_xact_id();
     PERFORM outbox_put(outbox_id, channel, told.seq, told.ts, 'join', member);
     RETURN true;

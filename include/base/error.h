@@ -8,6 +8,7 @@
     X(MEMORY, 503, "service_unavailable")                                                          \
     X(UNAVAILABLE, 503, "service_unavailable")                                                     \
     X(BUSY, 503, "service_unavailable")                                                            \
+    X(REFUSED, 500, "internal_error")                                                              \
     X(NOT_AUTHED, 401, "not_authed")                                                               \
     X(INVALID_AUTH, 401, "invalid_auth")                                                           \
     X(TOKEN_REVOKED, 401, "token_revoked")                                                         \

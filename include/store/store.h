@@ -29,6 +29,7 @@ struct store_options {
 // r: 0 with a result, or
 //  -ERROR_UNAVAILABLE  no connection; the statement was not sent (nothing happened)
 //  -ERROR_BUSY         queue full, lock or statement timeout, too many retries: it was undone
+//  -ERROR_REFUSED      a function of ours raised TD001: what was asked for is not allowed as a whole; it was undone
 //  -ERROR_INTERNAL     Postgres refused the statement (logged): it was undone
 //  -ERROR_MEMORY       the parameters did not fit: not sent
 // `unknown` is true when the connection broke after the statement was sent, so that it may have been committed (r is

@@ -69,11 +69,10 @@ void channels_mark_unread(struct invocation *invocation)
 // The channel as its viewer sees it, what they have read, and the latest message that stands.
 static const struct statement INFO = {
     "channels_info",
-    "SELECT channel_object(c, $2)::text, c.seq, c.is_private, m.active, m.epoch, m.ts, coalesce(p.posts, 0), m.muted,"
+    "SELECT channel_object(c, $2)::text, c.seq, c.is_private, m.active, m.epoch, m.ts, m.posts, m.muted,"
     " r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,"
     " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users"
     " FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = $2"
-    " LEFT JOIN channel_posters p ON p.channel_id = c.id AND p.user_id = $2"
     " LEFT JOIN LATERAL (SELECT * FROM message_rows l WHERE l.channel_id = c.id AND l.ts = c.latest_ts LIMIT 1) r ON true"
     " WHERE c.id = $3 AND c.workspace_id = $1 AND (NOT c.is_private OR m.active)",
 };

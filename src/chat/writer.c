@@ -18,18 +18,24 @@
 
 static const struct statement POST_BATCH = {
     "post_batch",
-    "SELECT item, error, ts, seq, ord, posts, is_private, parent_user, is_duplicate"
-    " FROM post_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+    "SELECT ts, seq, ord, posts, is_private, parent_user FROM post_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,"
+    " $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)",
+};
+static const struct statement POST_CHECK = {
+    "post_check",
+    "SELECT error, duplicate_ts FROM post_check($1, $2, $3, $4, $5, $6)",
 };
 static const struct statement POST_BATCH_FIND = {
     "post_batch_find",
-    "SELECT item, ts, seq FROM post_batch_find($1, $2)",
+    "SELECT ts, seq FROM post_batch_find($1, $2)",
 };
 
 // How long a post whose commit may or may not have happened is looked for before its author is told "try again".
 enum { UNKNOWN_MAX_MS = 10000, LOOK_AGAIN_MS = 100 };
 
-enum { COLUMN_ITEM, COLUMN_ERROR, COLUMN_TS, COLUMN_SEQ, COLUMN_ORD, COLUMN_POSTS, COLUMN_PRIVATE, COLUMN_PARENT, COLUMN_DUPLICATE };
+// Rows are in the order of the batch's posts.
+enum { COLUMN_TS, COLUMN_SEQ, COLUMN_ORD, COLUMN_POSTS, COLUMN_PRIVATE, COLUMN_PARENT };
+enum { CHECK_ERROR, CHECK_DUPLICATE_TS };
 
 static void post_answer(struct writer *writer, int index, const struct post_outcome *outcome)
 {
@@ -111,71 +117,41 @@ static struct event *event_of(const struct post *post, const struct result *resu
     return event;
 }
 
-// The events of the batch in the order of its items, which is that of their seqs; rows come in any. Returns how many; -1
-// when they must be read back: memory was short, or replies are among them (they leave a head alone that only the tables
-// know).
-static int batch_events(struct writer *writer, const struct result *result)
+// The events of the batch; false when they must be read back: memory was short, or replies are among them (they leave a
+// head alone that only the tables know).
+static bool batch_events(struct writer *writer, const struct result *result)
 {
-    int count = 0;
     bool complete = !writer->has_replies;
+    int count = 0;
 
-    for (int row = 0; row < result_rows(result) && complete; row++) {
-        int index = (int)result_int(result, row, COLUMN_ITEM);
-        if (!result_is_null(result, row, COLUMN_ERROR) || result_bool(result, row, COLUMN_DUPLICATE))
-            continue;
-        writer->events[index] = event_of(writer->batch[index], result, row);
-        complete = writer->events[index] != NULL;
+    while (complete && count < writer->count) {
+        writer->events[count] = event_of(writer->batch[count], result, count);
+        complete = writer->events[count] != NULL;
+        count += complete;
     }
-    for (int i = 0; i < writer->count; i++) {
-        struct event *event = TAKE(writer->events[i]);
-        if (event != NULL && complete)
-            writer->events[count++] = event;
-        else
-            event_unref(event);
-    }
-    return complete ? count : -1;
-}
-
-static bool batch_any_committed(const struct result *result)
-{
-    for (int row = 0; row < result_rows(result); row++)
-        if (result_is_null(result, row, COLUMN_ERROR) && !result_bool(result, row, COLUMN_DUPLICATE))
-            return true;
-    return false;
+    while (!complete && count > 0)
+        event_unref(TAKE(writer->events[--count]));
+    return complete;
 }
 
 // Tells the log of what was committed.
 static void batch_tell(struct writer *writer, const struct result *result)
 {
-    if (!batch_any_committed(result))
-        return;
-    int count = batch_events(writer, result);
-    writer->told(writer->arg, writer->batch_id, writer->events, count < 0 ? 0 : (size_t)count);
-    for (int i = 0; i < count; i++)
+    size_t count = batch_events(writer, result) ? (size_t)writer->count : 0;
+
+    writer->told(writer->arg, writer->batch_id, writer->events, count);
+    for (size_t i = 0; i < count; i++)
         event_unref(TAKE(writer->events[i]));
 }
 
 static void batch_answer(struct writer *writer, const struct result *result)
 {
-    for (int row = 0; row < result_rows(result); row++) {
-        int index = (int)result_int(result, row, COLUMN_ITEM);
-        const char *error = result_text(result, row, COLUMN_ERROR);
-        assert(index >= 0 && index < writer->count && writer->batch[index] != NULL);
-        if (strcmp(error, "retry") == 0) {
-            post_requeue(writer, index, false);
-            continue;
-        }
-        struct post_outcome outcome = {
-            .r = error[0] == '\0' ? 0 : error_from_code(error),
-            .ts = result_int(result, row, COLUMN_TS),
-            .seq = result_int(result, row, COLUMN_SEQ),
-            .is_duplicate = result_bool(result, row, COLUMN_DUPLICATE),
-            .parent_user = result_text(result, row, COLUMN_PARENT),
-        };
-        if (outcome.r == 0)
-            metric_add(outcome.is_duplicate ? METRIC_MESSAGES_DUPLICATE : METRIC_MESSAGES_POSTED, 1);
-        post_answer(writer, index, &outcome);
-    }
+    metric_add(METRIC_MESSAGES_POSTED, writer->count);
+    for (int i = 0; i < writer->count; i++)
+        post_answer(writer, i,
+                    &(struct post_outcome){.ts = result_int(result, i, COLUMN_TS),
+                                           .seq = result_int(result, i, COLUMN_SEQ),
+                                           .parent_user = result_text(result, i, COLUMN_PARENT)});
     batch_end(writer, -ERROR_INTERNAL);
 }
 
@@ -209,20 +185,18 @@ static void batch_found(void *arg, const struct store_outcome *outcome)
         loop_timer_set(writer->look_again, LOOK_AGAIN_MS);
         return;
     }
-    if (result_rows(outcome->result) > 0)
-        writer->told(writer->arg, writer->batch_id, NULL, 0);
-    for (int row = 0; row < result_rows(outcome->result); row++) {
-        int index = (int)result_int(outcome->result, row, 0);
-        struct post_outcome found = {
-            .ts = result_int(outcome->result, row, 1),
-            .seq = result_int(outcome->result, row, 2),
-            .parent_user = "",
-        };
-        assert(index >= 0 && index < writer->count && writer->batch[index] != NULL);
-        metric_add(METRIC_MESSAGES_POSTED, 1);
-        post_answer(writer, index, &found);
+    if (result_rows(outcome->result) != writer->count) { // not committed
+        batch_repeat(writer, false);
+        return;
     }
-    batch_repeat(writer, false);
+    writer->told(writer->arg, writer->batch_id, NULL, 0);
+    for (int i = 0; i < writer->count; i++)
+        post_answer(writer, i,
+                    &(struct post_outcome){.ts = result_int(outcome->result, i, 0),
+                                           .seq = result_int(outcome->result, i, 1),
+                                           .parent_user = ""});
+    metric_add(METRIC_MESSAGES_POSTED, writer->count);
+    batch_end(writer, -ERROR_INTERNAL);
 }
 
 // Asks whether the batch was committed after all.
@@ -239,6 +213,39 @@ static void batch_look(void *arg)
     store_call(writer->store, STORE_POST, &POST_BATCH_FIND, &params, batch_found, writer);
 }
 
+// Answers those that may not be posted or are there already; the others go again.
+static void batch_checked(void *arg, const struct store_outcome *outcome)
+{
+    struct writer *writer = arg;
+
+    if (outcome->r < 0) {
+        batch_end(writer, outcome->r);
+        return;
+    }
+    for (int i = 0; i < writer->count; i++) {
+        const char *error = result_text(outcome->result, i, CHECK_ERROR);
+        struct post_outcome duplicate = {.ts = result_int(outcome->result, i, CHECK_DUPLICATE_TS),
+                                         .is_duplicate = true,
+                                         .parent_user = ""};
+        if (error[0] != '\0') {
+            post_fail(writer, i, error_from_code(error));
+        } else if (duplicate.ts != 0) {
+            metric_add(METRIC_MESSAGES_DUPLICATE, 1);
+            post_answer(writer, i, &duplicate);
+        }
+    }
+    batch_repeat(writer, false);
+}
+
+// Some post of the batch may not be posted: asks which.
+static void batch_check(struct writer *writer)
+{
+    struct params params = {0};
+
+    writer_check_params(&params, writer->batch, writer->count);
+    store_call(writer->store, STORE_POST, &POST_CHECK, &params, batch_checked, writer);
+}
+
 static void batch_committed(void *arg, const struct store_outcome *outcome)
 {
     struct writer *writer = arg;
@@ -247,15 +254,33 @@ static void batch_committed(void *arg, const struct store_outcome *outcome)
         metric_add(METRIC_POST_UNKNOWN, 1);
         writer->look_until_ms = clock_monotonic_ms() + UNKNOWN_MAX_MS;
         batch_look(writer);
-    } else if (outcome->r == 0) {
+    } else if (outcome->r == 0 && result_rows(outcome->result) == writer->count) {
         metric_add(METRIC_POST_BATCHES, 1);
         batch_tell(writer, outcome->result);
         batch_answer(writer, outcome->result);
+    } else if (outcome->r == -ERROR_REFUSED) {
+        batch_check(writer);
     } else if (outcome->r != -ERROR_UNAVAILABLE && writer->count > 1) {
         metric_add(METRIC_POST_BATCHES_SPLIT, 1);
         batch_repeat(writer, true);
     } else {
-        batch_end(writer, outcome->r);
+        batch_end(writer, outcome->r < 0 ? outcome->r : -ERROR_INTERNAL);
+    }
+}
+
+// Takes the items into the batch, but for those whose key is in it already: they find what that one made.
+static void batch_take(struct writer *writer, struct group_item *const *items, int count)
+{
+    writer->count = 0;
+    for (int i = 0; i < count; i++) {
+        struct post *post = (struct post *)(void *)items[i];
+        bool twice = false;
+        for (int k = 0; post->key != NULL && k < writer->count && !twice; k++)
+            twice = writer_same_key(writer->batch[k], post);
+        if (twice)
+            group_retry(writer->group, &post->item);
+        else
+            writer->batch[writer->count++] = post;
     }
 }
 
@@ -264,12 +289,13 @@ static void batch_send(void *arg, struct group_item *const *items, int count)
     struct writer *writer = arg;
     struct params params = {0};
 
-    writer->count = count;
-    for (int i = 0; i < count; i++)
-        writer->batch[i] = (struct post *)(void *)items[i];
+    batch_take(writer, items, count);
     writer->batch_number++;
     snprintf(writer->batch_id, sizeof writer->batch_id, "%s-%" PRIx64, writer->name, writer->batch_number);
-    writer->has_replies = writer_batch_params(&params, writer->batch_id, writer->batch, count);
+    int r = writer_batch_params(&params, writer->batch_id, writer->batch, writer->count);
+    writer->has_replies = r > 0;
+    if (r < 0)
+        params.bytes.failed = true; // answered as any call whose parameters do not fit
     store_call(writer->store, STORE_POST, &POST_BATCH, &params, batch_committed, writer);
 }
 

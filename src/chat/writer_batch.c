@@ -1,12 +1,273 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a batch says of itself to post_batch(): which of its posts share a channel or an author, and their order there.
 #include "writer_internal.h"
 
+#include "base/error.h"
 #include "base/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { PREVIEW_CODE_POINTS = 80 };
+enum { PREVIEW_CODE_POINTS = 80, PREVIEW_SIZE = EVENT_PREVIEW_SIZE };
+
+// Where one post stands in its batch. Groups are numbered from 1 in the order of their names.
+struct place {
+    const struct post *post;
+    int index; // in the batch
+    bool counted;
+    bool begins_channel; // first of its group, in the order of `by_channel` …
+    bool begins_author;  // … and of `by_author`
+    int64_t channel;
+    int64_t rank;
+    int64_t ord;
+    int64_t author;
+    int64_t own;
+};
+
+struct plan {
+    int count;
+    bool has_keys;
+    bool has_replies;
+    struct place *places;           // by index in the batch
+    const struct place **by_channel; // sorted by channel, workspace, index
+    const struct place **by_author;  // sorted by channel, workspace, author, index
+};
+
+static int channel_compare(const struct place *a, const struct place *b)
+{
+    int order = strcmp(a->post->channel_id, b->post->channel_id);
+
+    return order != 0 ? order : strcmp(a->post->actor->workspace_id, b->post->actor->workspace_id);
+}
+
+static int author_compare(const struct place *a, const struct place *b)
+{
+    int order = channel_compare(a, b);
+
+    return order != 0 ? order : strcmp(a->post->actor->user_id, b->post->actor->user_id);
+}
+
+static int by_channel_compare(const void *left, const void *right)
+{
+    const struct place *a = *(const struct place *const *)left;
+    const struct place *b = *(const struct place *const *)right;
+    int order = channel_compare(a, b);
+
+    return order != 0 ? order : a->index - b->index;
+}
+
+static int by_author_compare(const void *left, const void *right)
+{
+    const struct place *a = *(const struct place *const *)left;
+    const struct place *b = *(const struct place *const *)right;
+    int order = author_compare(a, b);
+
+    return order != 0 ? order : a->index - b->index;
+}
+
+static void channels_number(struct plan *plan)
+{
+    int64_t channel = 0;
+    int64_t rank = 0;
+    int64_t ord = 0;
+
+    for (int i = 0; i < plan->count; i++) {
+        struct place *place = &plan->places[plan->by_channel[i]->index];
+        place->begins_channel = i == 0 || channel_compare(plan->by_channel[i - 1], place) != 0;
+        if (place->begins_channel) {
+            channel++;
+            rank = 0;
+            ord = 0;
+        }
+        ord += place->counted;
+        place->channel = channel;
+        place->rank = ++rank;
+        place->ord = ord;
+    }
+}
+
+static void authors_number(struct plan *plan)
+{
+    int64_t author = 0;
+    int64_t own = 0;
+
+    for (int i = 0; i < plan->count; i++) {
+        struct place *place = &plan->places[plan->by_author[i]->index];
+        place->begins_author = i == 0 || author_compare(plan->by_author[i - 1], place) != 0;
+        if (place->begins_author) {
+            author++;
+            own = 0;
+        }
+        own += place->counted;
+        place->author = author;
+        place->own = own;
+    }
+}
+
+static void plan_done(struct plan *plan)
+{
+    free(plan->places);
+    free(plan->by_channel);
+    free(plan->by_author);
+}
+
+static int plan_make(struct plan *plan, struct post *const *posts, int count)
+{
+    size_t size = (size_t)count;
+
+    plan->count = count;
+    plan->places = calloc(size, sizeof *plan->places);
+    plan->by_channel = calloc(size, sizeof *plan->by_channel);
+    plan->by_author = calloc(size, sizeof *plan->by_author);
+    if (plan->places == NULL || plan->by_channel == NULL || plan->by_author == NULL)
+        return -ERROR_MEMORY;
+    for (int i = 0; i < count; i++) {
+        bool counted = posts[i]->thread_ts == 0 || posts[i]->broadcast;
+        plan->places[i] = (struct place){.post = posts[i], .index = i, .counted = counted};
+        plan->by_channel[i] = plan->by_author[i] = &plan->places[i];
+        plan->has_keys = plan->has_keys || posts[i]->key != NULL;
+        plan->has_replies = plan->has_replies || posts[i]->thread_ts != 0;
+    }
+    qsort(plan->by_channel, size, sizeof *plan->by_channel, by_channel_compare);
+    qsort(plan->by_author, size, sizeof *plan->by_author, by_author_compare);
+    channels_number(plan);
+    authors_number(plan);
+    return 0;
+}
+
+// The first 80 code points in one line, as preview() in migrations/002_events.sql does it.
+static void preview_write(char *preview, const char *text, size_t length)
+{
+    size_t prefix = text_prefix_length(text, length, PREVIEW_CODE_POINTS);
+
+    memcpy(preview, text, prefix);
+    preview[prefix] = '\0';
+    for (char *c = preview; *c != '\0'; c++)
+        if (*c == '\n' || *c == '\r' || *c == '\t')
+            *c = ' ';
+}
+
+// What one channel gets of the batch.
+struct channel_share {
+    const struct place *first;
+    const struct place *last;         // of all its posts
+    const struct place *last_counted; // NULL: none
+};
+
+// The share that begins at `start` of by_channel; returns where the next one does.
+static int share_read(const struct plan *plan, int start, struct channel_share *ret_share)
+{
+    int end = start;
+
+    *ret_share = (struct channel_share){.first = plan->by_channel[start]};
+    do {
+        const struct place *place = plan->by_channel[end++];
+        ret_share->last = place;
+        if (place->counted)
+            ret_share->last_counted = place;
+    } while (end < plan->count && !plan->by_channel[end]->begins_channel);
+    return end;
+}
+
+static void text_add(struct params *params, const char *text)
+{
+    params_element_text(params, text, text == NULL ? 0 : strlen(text));
+}
+
+typedef void share_add_fn(struct params *params, const struct channel_share *share);
+
+static void share_id(struct params *params, const struct channel_share *share)
+{
+    text_add(params, share->first->post->channel_id);
+}
+
+static void share_workspace(struct params *params, const struct channel_share *share)
+{
+    text_add(params, share->first->post->actor->workspace_id);
+}
+
+static void share_events(struct params *params, const struct channel_share *share)
+{
+    params_element_int(params, share->last->rank);
+}
+
+static void share_counted(struct params *params, const struct channel_share *share)
+{
+    params_element_int(params, share->last->ord);
+}
+
+static void share_last(struct params *params, const struct channel_share *share)
+{
+    params_element_int(params, share->last_counted == NULL ? 0 : share->last_counted->rank);
+}
+
+static void share_author(struct params *params, const struct channel_share *share)
+{
+    text_add(params, share->last_counted == NULL ? "" : share->last_counted->post->actor->user_id);
+}
+
+static void share_preview(struct params *params, const struct channel_share *share)
+{
+    char preview[PREVIEW_SIZE] = "";
+
+    if (share->last_counted != NULL)
+        preview_write(preview, share->last_counted->post->text, share->last_counted->post->text_length);
+    text_add(params, preview);
+}
+
+static void shares_add(struct params *params, const struct plan *plan, bool texts, share_add_fn *fn)
+{
+    struct channel_share share;
+
+    if (texts)
+        params_open_text_array(params);
+    else
+        params_open_int_array(params);
+    for (int start = 0; start < plan->count;) {
+        start = share_read(plan, start, &share);
+        fn(params, &share);
+    }
+    params_close_array(params);
+}
+
+static void channels_add(struct params *params, const struct plan *plan)
+{
+    shares_add(params, plan, true, share_id);
+    shares_add(params, plan, true, share_workspace);
+    shares_add(params, plan, false, share_events);
+    shares_add(params, plan, false, share_counted);
+    shares_add(params, plan, false, share_last);
+    shares_add(params, plan, true, share_author);
+    shares_add(params, plan, true, share_preview);
+}
+
+static void authors_add(struct params *params, const struct plan *plan)
+{
+    params_open_text_array(params);
+    for (int i = 0; i < plan->count; i++)
+        if (plan->by_author[i]->begins_author)
+            text_add(params, plan->by_author[i]->post->channel_id);
+    params_close_array(params);
+    params_open_text_array(params);
+    for (int i = 0; i < plan->count; i++)
+        if (plan->by_author[i]->begins_author)
+            text_add(params, plan->by_author[i]->post->actor->user_id);
+    params_close_array(params);
+    params_open_int_array(params);
+    for (int i = 0; i < plan->count; i++)
+        if (i + 1 == plan->count || plan->by_author[i + 1]->begins_author)
+            params_element_int(params, plan->by_author[i]->own);
+    params_close_array(params);
+}
+
+static void places_add(struct params *params, const struct plan *plan, size_t member)
+{
+    params_open_int_array(params);
+    for (int i = 0; i < plan->count; i++)
+        params_element_int(params, *(const int64_t *)(const void *)((const char *)&plan->places[i] + member));
+    params_close_array(params);
+}
 
 typedef const char *post_text_fn(const struct post *post);
 
@@ -48,10 +309,8 @@ static const char *client_msg_id_of(const struct post *post)
 static void texts_add(struct params *params, struct post *const *posts, int count, post_text_fn *fn)
 {
     params_open_text_array(params);
-    for (int i = 0; i < count; i++) {
-        const char *text = fn(posts[i]);
-        params_element_text(params, text, text == NULL ? 0 : strlen(text));
-    }
+    for (int i = 0; i < count; i++)
+        text_add(params, fn(posts[i]));
     params_close_array(params);
 }
 
@@ -63,41 +322,63 @@ static void bodies_add(struct params *params, struct post *const *posts, int cou
     params_close_array(params);
 }
 
-static bool threads_add(struct params *params, struct post *const *posts, int count)
+static void threads_add(struct params *params, struct post *const *posts, int count)
 {
-    bool any = false;
-
     params_open_int_array(params);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         params_element_int(params, posts[i]->thread_ts);
-        any = any || posts[i]->thread_ts != 0;
-    }
     params_close_array(params);
+}
+
+static void broadcasts_add(struct params *params, struct post *const *posts, int count)
+{
     params_open_bool_array(params);
     for (int i = 0; i < count; i++)
         params_element_bool(params, posts[i]->broadcast);
     params_close_array(params);
-    return any;
 }
 
-bool writer_batch_params(struct params *params, const char *batch_id, struct post *const *posts, int count)
+int writer_batch_params(struct params *params, const char *batch_id, struct post *const *posts, int count)
 {
+    CLEANUP(plan_done) struct plan plan = {0};
+
+    int r = plan_make(&plan, posts, count);
+    if (r < 0)
+        return r;
     params_text(params, batch_id);
-    params_open_int_array(params);
-    for (int i = 0; i < count; i++)
-        params_element_int(params, i);
-    params_close_array(params);
-    texts_add(params, posts, count, workspace_of);
-    texts_add(params, posts, count, channel_of);
-    texts_add(params, posts, count, author_of);
+    channels_add(params, &plan);
+    authors_add(params, &plan);
+    places_add(params, &plan, offsetof(struct place, channel));
+    places_add(params, &plan, offsetof(struct place, rank));
+    places_add(params, &plan, offsetof(struct place, ord));
+    places_add(params, &plan, offsetof(struct place, author));
+    places_add(params, &plan, offsetof(struct place, own));
     bodies_add(params, posts, count);
     texts_add(params, posts, count, extra_of);
-    bool has_replies = threads_add(params, posts, count);
+    threads_add(params, posts, count);
+    broadcasts_add(params, posts, count);
     texts_add(params, posts, count, key_of);
     texts_add(params, posts, count, digest_of);
     texts_add(params, posts, count, client_msg_id_of);
-    params_bool(params, has_replies);
-    return has_replies;
+    params_bool(params, plan.has_keys);
+    params_bool(params, plan.has_replies);
+    return plan.has_replies;
+}
+
+void writer_check_params(struct params *params, struct post *const *posts, int count)
+{
+    texts_add(params, posts, count, workspace_of);
+    texts_add(params, posts, count, channel_of);
+    texts_add(params, posts, count, author_of);
+    threads_add(params, posts, count);
+    texts_add(params, posts, count, key_of);
+    texts_add(params, posts, count, digest_of);
+}
+
+bool writer_same_key(const struct post *one, const struct post *other)
+{
+    return one->key != NULL && other->key != NULL && strcmp(one->key, other->key) == 0 &&
+           strcmp(one->actor->user_id, other->actor->user_id) == 0;
 }
 
 void writer_event_name(struct event *event, const struct post *post)
@@ -106,20 +387,6 @@ void writer_event_name(struct event *event, const struct post *post)
     snprintf(event->channel_id, sizeof event->channel_id, "%s", post->channel_id);
     snprintf(event->user_id, sizeof event->user_id, "%s", post->actor->user_id);
     snprintf(event->origin, sizeof event->origin, "%s", post->origin);
-}
-
-// The first 80 code points in one line, as preview() in migrations/002_events.sql does it.
-static void preview_write(char *preview, size_t size, const char *text, size_t length)
-{
-    size_t prefix = text_prefix_length(text, length, PREVIEW_CODE_POINTS);
-
-    if (prefix >= size)
-        prefix = 0;
-    memcpy(preview, text, prefix);
-    preview[prefix] = '\0';
-    for (char *c = preview; *c != '\0'; c++)
-        if (*c == '\n' || *c == '\r' || *c == '\t')
-            *c = ' ';
 }
 
 void writer_event_head(struct event *event, const struct post *post, int64_t ord)
@@ -131,5 +398,5 @@ void writer_event_head(struct event *event, const struct post *post, int64_t ord
     head->updated_ts = event->ts;
     head->latest_ts = event->ts;
     snprintf(head->latest_user, sizeof head->latest_user, "%s", post->actor->user_id);
-    preview_write(head->latest_preview, sizeof head->latest_preview, post->text, post->text_length);
+    preview_write(head->latest_preview, post->text, post->text_length);
 }

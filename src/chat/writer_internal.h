@@ -21,8 +21,14 @@ struct writer {
     int64_t look_until_ms;
 };
 
-// Fills in the parameters of post_batch(). Returns whether any post is a reply.
-bool writer_batch_params(struct params *params, const char *batch_id, struct post *const *posts, int count);
+// Fills in the parameters of post_batch(). Returns whether any post is a reply. -ERROR_MEMORY.
+NODISCARD int writer_batch_params(struct params *params, const char *batch_id, struct post *const *posts, int count);
+
+// Fills in those of post_check().
+void writer_check_params(struct params *params, struct post *const *posts, int count);
+
+// Whether two posts have the same author and key.
+bool writer_same_key(const struct post *one, const struct post *other);
 
 // Fills in who and where.
 void writer_event_name(struct event *event, const struct post *post);

@@ -108,6 +108,7 @@ static const struct {
     {"40001", ERROR_BUSY},        // serialization_failure
     {"40P01", ERROR_BUSY},        // deadlock_detected
     {"53", ERROR_BUSY},           // insufficient resources
+    {"TD001", ERROR_REFUSED},     // raised by a function of our own
     {"26000", ERROR_BUSY},        // the prepared statement is gone: the next try prepares it
     {"57P", ERROR_UNAVAILABLE},   // shutdown, crash, starting up
     {"08", ERROR_UNAVAILABLE},    // connection exceptions
@@ -126,6 +127,8 @@ static int error_of(const PGresult *result)
 int postgres_error(const PGresult *result, const char *name)
 {
     int r = error_of(result);
+    if (r == -ERROR_REFUSED) // what it says is dealt with by the caller
+        return r;
     log_write(r == -ERROR_INTERNAL ? LOG_ERROR : LOG_WARN, "store", "%s: %s %s", name,
               error_field(result, PG_DIAG_SQLSTATE), error_field(result, PG_DIAG_MESSAGE_PRIMARY));
     return r;
