@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,17 +16,26 @@ static struct {
     char url[96];
 } redis;
 
+// Makes the directory, and with it the address. Once.
+static int redis_prepare(void)
+{
+    (void)snprintf(redis.directory, sizeof redis.directory, "/tmp/tidings-redis-XXXXXX");
+    if (!mkdtemp(redis.directory))
+        return -1;
+    (void)snprintf(redis.socket, sizeof redis.socket, "%s/s", redis.directory);
+    (void)snprintf(redis.url, sizeof redis.url, "unix://%s", redis.socket);
+    return 0;
+}
+
+// Starts an empty server there. It answers a little later.
 static int redis_launch(void)
 {
-    if (redis.url[0] == '\0') {
-        (void)snprintf(redis.directory, sizeof redis.directory, "/tmp/tidings-redis-XXXXXX");
-        if (!mkdtemp(redis.directory))
-            return -1;
-        (void)snprintf(redis.socket, sizeof redis.socket, "%s/s", redis.directory);
-        (void)snprintf(redis.url, sizeof redis.url, "unix://%s", redis.socket);
-    }
     redis.pid = fork();
     if (redis.pid == 0) {
+        // It ends with this program, and holds no pipe of it open.
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (int fd = 3; fd < 64; fd++)
+            (void)close(fd);
         (void)execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", redis.socket,
                      "--save", "", "--dir", redis.directory, "--logfile", "/dev/null",
                      (char *)NULL);
@@ -40,9 +50,8 @@ static void redis_kill(void)
     (void)waitpid(redis.pid, NULL, 0);
 }
 
-static void redis_end(void)
+static void redis_forget(void)
 {
-    redis_kill();
     (void)unlink(redis.socket);
     (void)rmdir(redis.directory);
 }

@@ -70,7 +70,8 @@ static const char *field(const char *name)
 static int start(void **state)
 {
     (void)state;
-    assert_int_equal(redis_launch(), 0);
+    if (redis_prepare() < 0 || redis_launch() < 0)
+        return -1;
     const struct cache_options options = {.redis_url = redis.url,
                                           .library = embedded_redis_functions[0].data,
                                           .library_name = "tidings_v1",
@@ -88,7 +89,8 @@ static int stop(void **state)
 {
     (void)state;
     pipeline_free(pipeline);
-    redis_end();
+    redis_kill();
+    redis_forget();
     return 0;
 }
 
