@@ -29,17 +29,13 @@
     X(CANT_UPDATE_MESSAGE, 403, "cant_update_message")                                             \
     X(CANT_DELETE_MESSAGE, 403, "cant_delete_message")                                             \
     X(CANT_KICK_SELF, 403, "cant_kick_self")                                                       \
-    X(CANT_KICK_FROM_GENERAL, 403, "cant_kick_from_general")                                       \
     X(CANT_INVITE_SELF, 403, "cant_invite_self")                                                   \
-    X(CANT_LEAVE_GENERAL, 403, "cant_leave_general")                                               \
-    X(CANT_ARCHIVE_GENERAL, 403, "cant_archive_general")                                           \
     X(IS_ARCHIVED, 409, "is_archived")                                                             \
     X(ALREADY_ARCHIVED, 409, "already_archived")                                                   \
     X(ALREADY_IN_CHANNEL, 409, "already_in_channel")                                               \
     X(NAME_TAKEN, 409, "name_taken")                                                               \
     X(IDEMPOTENCY_KEY_REUSED, 409, "idempotency_key_reused")                                       \
     X(INVALID_ARGUMENTS, 400, "invalid_arguments")                                                 \
-    X(MISSING_ARGUMENT, 400, "missing_argument")                                                   \
     X(INVALID_JSON, 400, "invalid_json")                                                           \
     X(JSON_NOT_OBJECT, 400, "json_not_object")                                                     \
     X(INVALID_FORM_DATA, 400, "invalid_form_data")                                                 \
@@ -50,7 +46,6 @@
     X(INVALID_CURSOR, 400, "invalid_cursor")                                                       \
     X(INVALID_LIMIT, 400, "invalid_limit")                                                         \
     X(INVALID_TYPES, 400, "invalid_types")                                                         \
-    X(INVALID_NAME, 400, "invalid_name")                                                           \
     X(INVALID_NAME_REQUIRED, 400, "invalid_name_required")                                         \
     X(INVALID_NAME_SPECIALS, 400, "invalid_name_specials")                                         \
     X(INVALID_NAME_MAXLENGTH, 400, "invalid_name_maxlength")                                       \
@@ -58,7 +53,6 @@
     X(INVALID_ATTACHMENTS, 400, "invalid_attachments")                                             \
     X(INVALID_METADATA_FORMAT, 400, "invalid_metadata_format")                                     \
     X(NO_TEXT, 400, "no_text")                                                                     \
-    X(NO_USER, 400, "no_user")                                                                     \
     X(MSG_TOO_LONG, 413, "msg_too_long")                                                           \
     X(MSG_BLOCKS_TOO_LONG, 413, "msg_blocks_too_long")                                             \
     X(TOO_MANY_ATTACHMENTS, 413, "too_many_attachments")                                           \

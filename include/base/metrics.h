@@ -51,6 +51,8 @@
     X(KAFKA_ERRORS, counter, "tidings_kafka_errors_total", "", "Errors reported by Kafka")         \
     X(SOCKETS_OPEN, gauge, "tidings_ws_connections", "kind=\"rtm\"", "Open sockets")               \
     X(SOCKETS_OPENED, counter, "tidings_sockets_opened_total", "", "Sockets opened")               \
+    X(SOCKETS_REFUSED, counter, "tidings_sockets_refused_total", "",                               \
+      "Sockets refused because TIDINGS_SOCKETS_MAX was reached")                                   \
     X(SOCKETS_SLOW, counter, "tidings_sockets_closed_total", "reason=\"slow\"",                    \
       "Sockets closed by the server")                                                              \
     X(SOCKETS_REVOKED, counter, "tidings_sockets_closed_total", "reason=\"revoked\"", "")          \

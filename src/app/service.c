@@ -2,9 +2,9 @@
 #include "service.h"
 
 #include "api/api.h"
-#include "base/embedded.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "gateway/gateway.h"
 #include "http/server.h"
 #include "pages.h"
@@ -13,9 +13,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum {
-    MESSAGE_DEFAULT_PING_MS = 10000,
+    PING_INTERVAL_MS = 10000,
     SILENCE_MAX_MS = 33000,
     HEAD_CHECK_MS = 2000,
     HOLE_DELAY_MS = 30,
@@ -37,6 +38,7 @@ struct service {
     struct server *server;
     struct relay *relay;
     struct pages *pages;
+    int sockets_max;
     struct loop_timer *look; // keeps `busy` current while draining
     pthread_t thread;
     bool started;
@@ -73,9 +75,16 @@ static void on_call(void *arg, struct request *request)
 
 static void on_takeover(void *arg, int fd, const char *head, size_t length)
 {
+    static const char full[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     struct service *service = arg;
 
-    gateway_takeover(service->gateway, fd, head, length);
+    if (gateway_sockets(service->gateway) < service->sockets_max) {
+        gateway_takeover(service->gateway, fd, head, length);
+        return;
+    }
+    metric_add(METRIC_SOCKETS_REFUSED, 1);
+    (void)!write(fd, full, sizeof full - 1); // told as far as that goes at once
+    close(fd);
 }
 
 static void turn_end(void *arg)
@@ -127,7 +136,7 @@ static int service_make_gateway(struct service *service, const struct settings *
     const struct gateway_options options = {
         .queue_max_bytes = settings->socket_queue_max_bytes,
         .message_max_bytes = settings->socket_message_max_bytes,
-        .ping_interval_ms = MESSAGE_DEFAULT_PING_MS,
+        .ping_interval_ms = PING_INTERVAL_MS,
         .silence_max_ms = SILENCE_MAX_MS,
         .head_check_ms = HEAD_CHECK_MS,
         .hole_delay_ms = HOLE_DELAY_MS,
@@ -190,6 +199,7 @@ int service_new(const struct settings *settings, struct relay *relay, int index,
     if (service == NULL)
         return -ERROR_MEMORY;
     service->relay = relay;
+    service->sockets_max = (int)settings->sockets_max;
     int r = service_make(service, settings);
     if (r < 0) {
         log_write(LOG_ERROR, "app", "loop %d could not be made: %s", index, error_code(r));
