@@ -121,6 +121,12 @@ def say(text):
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
 
 
+def warn_when_busy():
+    load = os.getloadavg()[0]
+    if load > 0.7:
+        say(f"the machine is busy (load {load:.1f}): distrust every figure, and rates most")
+
+
 def hold(rig):
     print(f"data {rig.data}\ntidings {rig.tidings.url} pid {rig.tidings.pid}\n"
           f"postgres {rig.postgres.url}\nredis {rig.redis.url}\nCtrl-C ends it.", flush=True)
@@ -145,6 +151,7 @@ def run_rows(options, bench):
 def measure(options):
     rig = Rig(options.programs, options.home.resolve())
     try:
+        warn_when_busy()
         say("setting up")
         rig.start()
         data = bench_data.make(rig)
