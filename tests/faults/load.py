@@ -284,15 +284,17 @@ class Load:
         self.settle(timeout)
         self.judge(timeout)
 
-    def settle(self, timeout=10):
-        """Last posts, and the wait until every socket has them."""
+    def settle(self, timeout=10, last_posts=True):
+        """Last posts, and the wait until every socket has all there is."""
         assert [key for poster in self.posters for key in poster.given_up] == [], "posts never acked"
         assert [reply for reader in self.readers for reply in reader.refused] == []
         assert [attempt for attempt in self.attempts() if attempt.outcome == "fail"] == []
+        wait_until(self._all_ready, timeout, what="all instances ready")
         wait_until(self._all_open, timeout, what="all sockets open")
         history = self.history
         history.attempts += self.attempts()
-        self._fences(history)
+        if last_posts:
+            self._fences(history)
         self._stored(history)
         heads = {channel: events[-1][0] for channel, events in history.events.items()}
         self._wait_delivered(heads, timeout)
@@ -303,6 +305,9 @@ class Load:
         self._count(self.history, timeout)
         violations = checker.check(self.history)
         assert violations == [], "\n".join(violations[:40])
+
+    def _all_ready(self):
+        return all(member.page("/readyz").status_code == 200 for member in self.people[0])
 
     def _all_open(self):
         return all([line.tend() for line in self.lines])

@@ -23,6 +23,20 @@ def test_many_kills_between_commit_and_reply(parts, load):
     assert any(attempt.outcome == "info" for attempt in load.attempts()), "no kill ever hit a post"
 
 
+def test_killed_with_work_that_nobody_was_told_of(parts, load):
+    """Committed while Redis stood still, by an instance that then died; nothing comes after it."""
+    load.stop()
+    parts.redis.kill(signal.SIGSTOP)
+    for channel in load.channels:
+        for number in range(3):
+            load.post(load.people[0][0], channel, f"untold {number} in {channel}")
+    parts.instances[0].kill()
+    parts.redis.kill(signal.SIGCONT)
+    parts.instances[0].start()
+    load.settle(last_posts=False)
+    load.judge()
+
+
 def test_both_instances_killed_at_once(parts, load):
     for instance in parts.instances:
         instance.kill()
@@ -72,6 +86,19 @@ def test_many_kills_with_kafka(parts, load):
         load.wait_acked(20)
         victim.start()
     load.finish(timeout=30)
+
+
+@pytest.mark.kafka
+def test_killed_with_work_that_kafka_was_not_told_of(parts, load):
+    load.stop()
+    parts.kafka.kill(signal.SIGSTOP)
+    for channel in load.channels:
+        load.post(load.people[0][0], channel, f"untold in {channel}")
+    parts.instances[0].kill()
+    parts.kafka.kill(signal.SIGCONT)
+    parts.instances[0].start()
+    load.settle(30, last_posts=False)
+    load.judge(30)
 
 
 @pytest.mark.kafka
