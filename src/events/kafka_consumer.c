@@ -31,7 +31,7 @@ static const struct kafka_setting consumer_settings[] = {
     {"enable.auto.offset.store", "false"},      {"enable.auto.commit", "true"},
     {"auto.commit.interval.ms", "1000"},        {"auto.offset.reset", "earliest"},
     {"partition.assignment.strategy", "range"}, {"session.timeout.ms", "6000"},
-    {"heartbeat.interval.ms", "1500"},          {"fetch.wait.max.ms", "50"},
+    {"heartbeat.interval.ms", "1500"},          {"fetch.wait.max.ms", "20"},
     {"fetch.error.backoff.ms", "50"},           {"queued.max.messages.kbytes", "32768"},
     {"allow.auto.create.topics", "false"},      {0},
 };

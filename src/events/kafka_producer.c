@@ -29,8 +29,8 @@ struct kafka_producer {
     pthread_t thread;
     // The client is replaced under the write lock and used by senders under the read lock.
     pthread_rwlock_t client_lock;
-    rd_kafka_t *client; // NULL while there is none
-    rd_kafka_topic_t *topic;
+    rd_kafka_t *client;      // NULL while there is none
+    rd_kafka_topic_t *topic; // NULL before the topics are there
     pthread_mutex_t lock;
     pthread_cond_t changed; // has_topics, burials
     bool has_topics;
@@ -75,6 +75,16 @@ static void on_report(rd_kafka_t *client, const rd_kafka_message_t *record, void
     delivery->done(delivery, report_result(record->err));
 }
 
+// Opens the topic. Before it is there, that alone might make a broker create it in a way of its
+// own.
+static void topic_open(struct kafka_producer *producer)
+{
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(producer->client, producer->options.topic, NULL);
+    pthread_rwlock_wrlock(&producer->client_lock);
+    producer->topic = topic;
+    pthread_rwlock_unlock(&producer->client_lock);
+}
+
 static int client_open(struct kafka_producer *producer)
 {
     rd_kafka_conf_t *conf = kafka_conf_new(producer->options.brokers, producer_settings);
@@ -84,14 +94,8 @@ static int client_open(struct kafka_producer *producer)
     rd_kafka_t *client = kafka_client_new(RD_KAFKA_PRODUCER, conf);
     if (!client)
         return -ERROR_INTERNAL;
-    rd_kafka_topic_t *topic = rd_kafka_topic_new(client, producer->options.topic, NULL);
-    if (!topic) {
-        rd_kafka_destroy(client);
-        return -ERROR_INTERNAL;
-    }
     pthread_rwlock_wrlock(&producer->client_lock);
     producer->client = client;
-    producer->topic = topic;
     pthread_rwlock_unlock(&producer->client_lock);
     return 0;
 }
@@ -109,7 +113,8 @@ static void client_close(struct kafka_producer *producer)
     int64_t until_ms = clock_monotonic_ms() + PURGE_MS;
     while (rd_kafka_outq_len(client) > 0 && clock_monotonic_ms() < until_ms)
         (void)rd_kafka_poll(client, POLL_MS);
-    rd_kafka_topic_destroy(topic);
+    if (topic)
+        rd_kafka_topic_destroy(topic);
     rd_kafka_destroy(client);
 }
 
@@ -135,6 +140,8 @@ static void client_serve(struct kafka_producer *producer, int64_t duration_ms)
     client_close(producer);
     while (client_open(producer) < 0)
         (void)usleep(RETRY_MS * 1000);
+    if (producer->has_topics)
+        topic_open(producer);
 }
 
 static void on_warmup(struct delivery *delivery, int r)
@@ -179,6 +186,7 @@ static void producer_prepare(struct kafka_producer *producer)
            kafka_topics_create(producer->client, producer->options.topic,
                                producer->options.dead_topic, &replication) < 0)
         client_serve(producer, RETRY_MS);
+    topic_open(producer);
     pthread_mutex_lock(&producer->lock);
     producer->has_topics = true;
     pthread_cond_broadcast(&producer->changed);
@@ -261,16 +269,13 @@ bool kafka_producer_wait_topics(struct kafka_producer *producer, int64_t timeout
 int kafka_producer_send(struct kafka_producer *producer, const char *key, char *value,
                         size_t length, struct delivery *delivery)
 {
-    // Sent earlier, it might make a broker create the topic in a way of its own.
-    if (!producer->ready)
-        return -ERROR_BUSY;
     rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__QUEUE_FULL;
     pthread_rwlock_rdlock(&producer->client_lock);
-    if (producer->client &&
+    if (producer->topic &&
         rd_kafka_produce(producer->topic, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_FREE, value, length,
                          key, strlen(key), delivery) == 0)
         error = RD_KAFKA_RESP_ERR_NO_ERROR;
-    else if (producer->client)
+    else if (producer->topic)
         error = rd_kafka_last_error();
     pthread_rwlock_unlock(&producer->client_lock);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
