@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thing that happened and was committed, on its way to Redis and to every device. Immutable once made; shared by
-// reference count, so any thread may hold one.
+// One thing that happened and was committed, on its way to Redis and to every device. Immutable
+// once made; shared by reference count, so any thread may hold one.
 //
-// On the wire (Kafka's value, and the message of Redis pub/sub) an event is one JSON object, "frame" always last:
+// On the wire (Kafka's value, and the message of Redis pub/sub) an event is one JSON object,
+// "frame" always last:
 //   {"v":1,"kind":"post","workspace":"T…","channel":"C…","user":"U…","seq":7,"event_ts":"…","ts":"…","origin":"",
-//    "head":{…},"posts":3,"deleted_ord":0,"deleted_user":"","member":{…},"frame":{what sockets get}}
+//    "head":{…},"posts":3,"deleted_ord":0,"deleted_user":"","member":{…},"frame":{what sockets
+//    get}}
 #pragma once
 
 #include "base/buffer.h"
@@ -38,7 +40,8 @@ struct event_head {
     char latest_preview[EVENT_PREVIEW_SIZE];
 };
 
-// A member's read position: absolute; the highest (epoch, ts) wins, the highest member_seq decides `active`.
+// A member's read position: absolute; the highest (epoch, ts) wins, the highest member_seq decides
+// `active`.
 struct event_member {
     int64_t epoch;
     int64_t ts;
@@ -57,13 +60,14 @@ struct event {
     char workspace_id[EVENT_ID_SIZE];
     char channel_id[EVENT_ID_SIZE];
     char user_id[EVENT_ID_SIZE]; // author; who joined, left, marked, created
-    char origin[EVENT_ID_SIZE];  // the socket it was posted on, "" else: that one gets an ack and no frame
+    char origin[EVENT_ID_SIZE]; // the socket it was posted on, "" else: that one gets an ack and no
+                                // frame
     int64_t seq;
     int64_t event_ts;
-    int64_t ts; // of the message concerned
-    struct event_head head;     // all but MARK
-    int64_t posts;              // POST: the author's counted posts, this one included
-    int64_t deleted_ord;        // DELETE of a counted message, else 0
+    int64_t ts;             // of the message concerned
+    struct event_head head; // all but MARK
+    int64_t posts;          // POST: the author's counted posts, this one included
+    int64_t deleted_ord;    // DELETE of a counted message, else 0
     char deleted_user[EVENT_ID_SIZE];
     struct event_member member; // JOIN, LEAVE, MARK
     char *frame;                // JSON text, owned
@@ -71,8 +75,8 @@ struct event {
     int references; // by event_ref/unref only
 };
 
-// A zeroed event with one reference, to be filled before it is shared. Takes over `frame` (heap). NULL without memory
-// (the frame is freed then).
+// A zeroed event with one reference, to be filled before it is shared. Takes over `frame` (heap).
+// NULL without memory (the frame is freed then).
 struct event *event_new(enum event_kind kind, char *frame, size_t frame_length);
 struct event *event_ref(struct event *event);
 void event_unref(struct event *event); // takes NULL

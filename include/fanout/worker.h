@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fan-out: N threads that read the log and bring its events to Redis (heads, unread state) and to the gateways (one
-// publish a channel's event, whatever the channel's size). Everything they do may be repeated. While Redis is away they
-// try again, with a pause, and the log keeps.
+// Fan-out: N threads that read the log and bring its events to Redis (heads, unread state) and to
+// the gateways (one publish a channel's event, whatever the channel's size). Everything they do may
+// be repeated. While Redis is away they try again, with a pause, and the log keeps.
 #pragma once
 
 #include "cache/pipeline.h"

@@ -6,7 +6,7 @@
 #include "events/event.h"
 #include "store/session.h"
 
-enum { OUTBOX_BATCH_MAX = 1000 };
+enum { OUTBOX_BATCH_MAX = 500 };
 
 // Rows that are done. All-zero is empty.
 struct outbox_batch {

@@ -76,11 +76,12 @@ static void row_leave(struct relay *relay, struct row *row)
 
 static void row_finish(struct relay *relay, struct row *row)
 {
-    if (relay->rows.done_count == 0) {
-        relay->clean_at_ms = clock_monotonic_ms() + GATHER_MS;
-        pthread_cond_signal(&relay->changed);
-    }
     rows_move(&relay->rows, row, ROW_DONE);
+    size_t count = relay->rows.done_count;
+    if (count != 1 && count != OUTBOX_BATCH_MAX)
+        return;
+    relay->clean_at_ms = clock_monotonic_ms() + (count == 1 ? GATHER_MS : 0);
+    pthread_cond_signal(&relay->changed);
 }
 
 // The log's answer for a row.
