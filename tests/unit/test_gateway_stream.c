@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sockets see of a channel's events that come in any order, twice, or not at all. There is
+// neither Redis nor Postgres: nothing can be read back.
+#include "../../src/gateway/gateway_int.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { LOOK_MS = 5, LOOKS_MAX = 2000, DATA_MAX = 1 << 16 };
+
+struct fixture {
+    struct loop *loop;
+    struct store *store;
+    struct cache *cache;
+    struct gateway *gateway;
+    struct stream *stream;
+    struct loop_timer *look;
+    int looks;
+    int fd[2];              // the peers of a native and another socket
+    char data[2][DATA_MAX]; // what they got
+    size_t length[2];
+    const char *wanted[2]; // what the run waits for, in their data
+};
+
+static void on_call(void *arg, struct request *request)
+{
+    (void)arg;
+    request_reply_error(request, -ERROR_UNAVAILABLE);
+}
+
+static struct connection *socket_open(struct fixture *f, int which, bool native)
+{
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    f->fd[which] = pair[1];
+    connection_accept(f->gateway, pair[0], "", 0);
+    struct connection *c = LIST_ITEM(f->gateway->connections.previous, struct connection, link);
+    (void)snprintf(c->actor.workspace_id, sizeof c->actor.workspace_id, "T0000000001");
+    (void)snprintf(c->actor.user_id, sizeof c->actor.user_id, "U000000000%d", which);
+    c->native = native;
+    assert_int_equal(user_enter(c), 0);
+    assert_int_equal(stream_seat(f->stream, c, 0), 0);
+    connection_open(c, "");
+    return c;
+}
+
+static void look(void *arg)
+{
+    struct fixture *f = arg;
+    bool all = true;
+    for (int i = 0; i < 2; i++) {
+        ssize_t length =
+            read(f->fd[i], f->data[i] + f->length[i], sizeof f->data[i] - f->length[i] - 1);
+        if (length > 0)
+            f->length[i] += (size_t)length;
+        all = all && memmem(f->data[i], f->length[i], f->wanted[i], strlen(f->wanted[i]));
+    }
+    if (all || ++f->looks == LOOKS_MAX)
+        loop_stop(f->loop);
+    loop_timer_set(f->look, LOOK_MS);
+}
+
+static void run_until(struct fixture *f, const char *native, const char *other)
+{
+    f->wanted[0] = native;
+    f->wanted[1] = other;
+    assert_int_equal(loop_timer_new(f->loop, look, f, &f->look), 0);
+    loop_timer_set(f->look, LOOK_MS);
+    loop_run(f->loop);
+    assert_true(f->looks < LOOKS_MAX);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    struct store_options store = {.database_url = "postgres:///none?host=/nonexistent",
+                                  .connect_timeout_ms = 1000,
+                                  .statement_timeout_ms = 1000,
+                                  .queue_max = 100};
+    struct cache_options cache = {.redis_url = "unix:///nonexistent/redis",
+                                  .library = "",
+                                  .library_name = "none",
+                                  .timeout_ms = 1000,
+                                  .pending_max = 100};
+    struct gateway_options gateway = {.queue_max_bytes = 1 << 20,
+                                      .message_max_bytes = 65536,
+                                      .ping_interval_ms = 60000,
+                                      .silence_max_ms = 60000,
+                                      .head_check_ms = 60000,
+                                      .hole_delay_ms = 10,
+                                      .hole_timeout_ms = 100,
+                                      .hole_max_events = 100,
+                                      .token_check_ms = 60000,
+                                      .unfollow_after_ms = 60000,
+                                      .on_call = on_call};
+    assert_int_equal(loop_new(&f->loop), 0);
+    assert_int_equal(store_new(f->loop, &store, &f->store), 0);
+    assert_int_equal(cache_new(f->loop, &cache, &f->cache), 0);
+    assert_int_equal(gateway_new(f->loop, f->store, f->cache, &gateway, &f->gateway), 0);
+    f->stream = stream_follow(f->gateway, "T0000000001", "C0000000001", 0);
+    assert_non_null(f->stream);
+    (void)socket_open(f, 0, true);
+    (void)socket_open(f, 1, false);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    loop_timer_free(f->look);
+    gateway_free(f->gateway);
+    store_free(f->store);
+    cache_free(f->cache);
+    loop_free(f->loop);
+    close(f->fd[0]);
+    close(f->fd[1]);
+    free(f);
+    return 0;
+}
+
+static void offer(struct fixture *f, enum event_kind kind, const char *user, int64_t seq)
+{
+    char frame[64];
+    int length = snprintf(frame, sizeof frame, "{\"seq\":%d}", (int)seq);
+    struct event *event = event_new(kind, strdup(frame), (size_t)length);
+    (void)snprintf(event->channel_id, sizeof event->channel_id, "C0000000001");
+    (void)snprintf(event->user_id, sizeof event->user_id, "%s", user);
+    event->seq = seq;
+    stream_offer(f->stream, event);
+    event_unref(event);
+}
+
+static void post(struct fixture *f, int64_t seq)
+{
+    offer(f, EVENT_POST, "U0000000009", seq);
+}
+
+// The frames of a socket, without hello and their headers (all are short).
+static void expect_frames(struct fixture *f, int which, const char *const *frames, size_t count)
+{
+    const char *at = f->data[which], *end = f->data[which] + f->length[which];
+    for (size_t i = 0; i <= count; i++) {
+        const char *frame = i == 0 ? "{\"type\":\"hello\"}" : frames[i - 1];
+        assert_true(at + 2 <= end);
+        assert_int_equal((unsigned char)at[0], 0x81);
+        assert_int_equal(at[1], strlen(frame));
+        assert_memory_equal(at + 2, frame, strlen(frame));
+        at += 2 + strlen(frame);
+    }
+    assert_ptr_equal(at, end);
+}
+
+static void test_any_order_and_twice(void **state)
+{
+    struct fixture *f = *state;
+    enum { COUNT = 60 };
+    int64_t seqs[2 * COUNT];
+    char texts[COUNT][32];
+    const char *frames[COUNT];
+    for (int i = 0; i < 2 * COUNT; i++)
+        seqs[i] = i % COUNT + 1;
+    uint32_t random = 1;
+    for (int i = 2 * COUNT - 1; i > 0; i--) {
+        random = random * 1664525 + 1013904223;
+        int other = (int)(random >> 8) % (i + 1);
+        int64_t seq = seqs[i];
+        seqs[i] = seqs[other];
+        seqs[other] = seq;
+    }
+    for (int i = 0; i < 2 * COUNT; i++)
+        post(f, seqs[i]);
+    run_until(f, "{\"seq\":60}", "{\"seq\":60}");
+    for (int i = 0; i < COUNT; i++) {
+        (void)snprintf(texts[i], sizeof texts[i], "{\"seq\":%d}", i + 1);
+        frames[i] = texts[i];
+    }
+    expect_frames(f, 0, frames, COUNT);
+    expect_frames(f, 1, frames, COUNT);
+}
+
+static void test_a_gap_is_told(void **state)
+{
+    struct fixture *f = *state;
+    post(f, 1);
+    post(f, 5);
+    post(f, 6);
+    run_until(f, "{\"seq\":6}", "gap");
+    static const char *const frames[] = {
+        "{\"seq\":1}",
+        "{\"type\":\"gap\",\"channel\":\"C0000000001\",\"from_seq\":2,\"to_seq\":4}",
+        "{\"seq\":5}",
+        "{\"seq\":6}",
+    };
+    expect_frames(f, 0, frames, 4);
+    // The other one is closed with 1012, and gets nothing behind the gap.
+    static const char end[] = "\x88\x05\x03\xf4gap";
+    assert_memory_equal(f->data[1] + f->length[1] - (sizeof end - 1), end, sizeof end - 1);
+    assert_null(memmem(f->data[1], f->length[1], "{\"seq\":5}", 9));
+}
+
+static void test_leave_and_join(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const stays[] = {"{\"seq\":1}", "{\"seq\":2}", "{\"seq\":3}", "{\"seq\":4}"};
+    static const char *const comes_back[] = {"{\"seq\":1}", "{\"seq\":3}", "{\"seq\":4}"};
+    offer(f, EVENT_LEAVE, "U0000000001", 1);
+    post(f, 2);
+    offer(f, EVENT_JOIN, "U0000000001", 3);
+    post(f, 4);
+    run_until(f, "{\"seq\":4}", "{\"seq\":4}");
+    expect_frames(f, 0, stays, 4);
+    expect_frames(f, 1, comes_back, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_any_order_and_twice, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_gap_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_leave_and_join, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
