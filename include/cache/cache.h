@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Redis as a loop sees it: one non-blocking connection for commands and one for sharded pub/sub, made with hiredis'
-// formatter and reader on sockets of our own. Everything is called on the loop's thread and never blocks. A command is
-// an argument vector, never a formatted string. While Redis is away every call is answered -ERROR_UNAVAILABLE at once;
-// a connection with an answer overdue (`timeout_ms`) is dropped and made anew.
+// Redis as a loop sees it: one non-blocking connection for commands and one for sharded pub/sub,
+// made with hiredis' formatter and reader on sockets of our own. Everything is called on the loop's
+// thread and never blocks. A command is an argument vector, never a formatted string. While Redis
+// is away every call is answered -ERROR_UNAVAILABLE at once; a connection with an answer overdue
+// (`timeout_ms`) is dropped and made anew.
 #pragma once
 
 #include "base/cleanup.h"
@@ -15,8 +16,9 @@
 struct cache;
 
 struct cache_options {
-    const char *redis_url;   // redis://[user:password@]host:port[/db] or unix:///path
-    const char *library;     // source of the function library, loaded whenever a server without it is met
+    const char *redis_url; // redis://[user:password@]host:port[/db] or unix:///path
+    const char
+        *library; // source of the function library, loaded whenever a server without it is met
     const char *library_name; // "tidings_v1"
     int64_t timeout_ms;
     int pending_max; // commands waiting for an answer; more are refused with -ERROR_BUSY
@@ -25,13 +27,14 @@ struct cache_options {
 // An answer of Redis, valid only inside the callback that got it.
 struct cache_value;
 bool cache_value_is_null(const struct cache_value *value);
-int64_t cache_value_int(const struct cache_value *value);        // integer, or text that is one; else 0
-const char *cache_value_text(const struct cache_value *value);   // "" unless a string; NUL-terminated
-size_t cache_value_length(const struct cache_value *value);      // bytes of a string
-size_t cache_value_count(const struct cache_value *value);       // elements of an array, else 0
+int64_t cache_value_int(const struct cache_value *value); // integer, or text that is one; else 0
+const char *cache_value_text(const struct cache_value *value); // "" unless a string; NUL-terminated
+size_t cache_value_length(const struct cache_value *value);    // bytes of a string
+size_t cache_value_count(const struct cache_value *value);     // elements of an array, else 0
 const struct cache_value *cache_value_at(const struct cache_value *value, size_t index);
 
-// r: 0 with a value; -ERROR_UNAVAILABLE, -ERROR_BUSY, or -ERROR_INTERNAL (Redis answered with an error: value is its text).
+// r: 0 with a value; -ERROR_UNAVAILABLE, -ERROR_BUSY, or -ERROR_INTERNAL (Redis answered with an
+// error: value is its text).
 typedef void cache_fn(void *arg, int r, const struct cache_value *value);
 
 NODISCARD int cache_new(struct loop *loop, const struct cache_options *options,
@@ -39,29 +42,31 @@ NODISCARD int cache_new(struct loop *loop, const struct cache_options *options,
 // Only after loop_run() returned. Calls still waiting are answered -ERROR_UNAVAILABLE first.
 void cache_free(struct cache *cache);
 
-// Sends one command. `fn` may be NULL (fire and forget); else it is called exactly once, on a later turn.
-// All commands of a turn go out in one write at its end. lengths may be NULL (texts are then NUL-terminated).
+// Sends one command. `fn` may be NULL (fire and forget); else it is called exactly once, on a later
+// turn. All commands of a turn go out in one write at its end. lengths may be NULL (texts are then
+// NUL-terminated).
 void cache_call(struct cache *cache, int count, const char *const *texts, const size_t *lengths,
                 cache_fn *fn, void *arg);
 
 // Whether commands can be sent now: connected, library loaded.
 bool cache_is_up(const struct cache *cache);
 
-// The run id of the server in use ("" while down): it changes whenever Redis restarts, and with it everything that was
-// ever written there counts as unknown.
+// The run id of the server in use ("" while down): it changes whenever Redis restarts, and with it
+// everything that was ever written there counts as unknown.
 const char *cache_run_id(const struct cache *cache);
 
-// Pub/sub. Each topic has one subscription however often it is asked for here; it is made again after a reconnect.
-// One cache_unsubscribe() ends it.
-// `fn` gets each message; `topic` and `data` are valid only inside the call.
+// Pub/sub. Each topic has one subscription however often it is asked for here; it is made again
+// after a reconnect. One cache_unsubscribe() ends it. `fn` gets each message; `topic` and `data`
+// are valid only inside the call.
 typedef void cache_message_fn(void *arg, const char *topic, const char *data, size_t length);
-void cache_on_message(struct cache *cache, cache_message_fn *fn, void *arg); // set once, before subscribing
+void cache_on_message(struct cache *cache, cache_message_fn *fn,
+                      void *arg);                               // set once, before subscribing
 void cache_subscribe(struct cache *cache, const char *topic);   // SSUBSCRIBE
 void cache_unsubscribe(struct cache *cache, const char *topic); // SUNSUBSCRIBE
 
 // Whether the pub/sub connection is there and all topics are subscribed, as far as is known now.
 bool cache_is_subscribed(const struct cache *cache);
 
-// `fn` is called whenever the pub/sub connection was made (again) and all topics are subscribed: messages were perhaps
-// missed until now.
+// `fn` is called whenever the pub/sub connection was made (again) and all topics are subscribed:
+// messages were perhaps missed until now.
 void cache_on_resubscribed(struct cache *cache, loop_fn *fn, void *arg);

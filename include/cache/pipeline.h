@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Redis as a worker thread sees it: a blocking connection that takes many commands and then all their answers.
-// Not thread safe: one thread per pipeline. Reconnects, and loads the function library, by itself.
+// Redis as a worker thread sees it: a blocking connection that takes many commands and then all
+// their answers. Not thread safe: one thread per pipeline. Reconnects, and loads the function
+// library, by itself.
 #pragma once
 
 #include "cache/cache.h"
@@ -11,12 +12,13 @@ NODISCARD int pipeline_new(const struct cache_options *options, struct pipeline 
 void pipeline_free(struct pipeline *pipeline);
 
 // Adds one command to those to be sent.
-void pipeline_add(struct pipeline *pipeline, int count, const char *const *texts, const size_t *lengths);
+void pipeline_add(struct pipeline *pipeline, int count, const char *const *texts,
+                  const size_t *lengths);
 
-// Sends all that was added and waits for all answers, calling fn(arg, r, value) for each in order (fn may be NULL).
-// 0 when all were answered without an error; -ERROR_UNAVAILABLE (none, some or all may have been done) or
-// -ERROR_INTERNAL (some answered with an error). Empty afterwards in any case: callers repeat the whole, since every
-// command they send may be repeated.
+// Sends all that was added and waits for all answers, calling fn(arg, r, value) for each in order
+// (fn may be NULL). 0 when all were answered without an error; -ERROR_UNAVAILABLE (none, some or
+// all may have been done) or -ERROR_INTERNAL (some answered with an error). Empty afterwards in any
+// case: callers repeat the whole, since every command they send may be repeated.
 NODISCARD int pipeline_run(struct pipeline *pipeline, cache_fn *fn, void *arg);
 
 // The run id of the server, "" while there is none.

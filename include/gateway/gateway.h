@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a loop that holds its sockets: takes upgraded connections over from the front door, gives every event of the
-// channels they may see to each of them once, in order, fills holes from Postgres, and takes posts from them.
-// One gateway per loop; all on the loop's thread.
+// The part of a loop that holds its sockets: takes upgraded connections over from the front door,
+// gives every event of the channels they may see to each of them once, in order, fills holes from
+// Postgres, and takes posts from them. One gateway per loop; all on the loop's thread.
 //
-// A socket is closed with: 1001 the instance stops; 1002, 1003, 1007, 1009 what the client sent; 1008 slow, silent, too
-// many frames, or a ticket that is no good (after an error frame); 1012 events were lost and it does not know `gap`
-// (connect anew and read); 4001 its token was revoked or expired, or its user made inactive.
+// A socket is closed with: 1001 the instance stops; 1002, 1003, 1007, 1009 what the client sent;
+// 1008 slow, silent, too many frames, or a ticket that is no good (after an error frame); 1012
+// events were lost and it does not know `gap` (connect anew and read); 4001 its token was revoked
+// or expired, or its user made inactive.
 //
-// Topics (Redis sharded pub/sub): channel-events:{C}, user-events:{U}, workspace-events:{T}; each message is an event in
-// its wire form (events/event.h). A channel is followed from the moment its first member connects here until 30 s after
-// the last one left.
+// Topics (Redis sharded pub/sub): channel-events:{C}, user-events:{U}, workspace-events:{T}; each
+// message is an event in its wire form (events/event.h). A channel is followed from the moment its
+// first member connects here until 30 s after the last one left.
 #pragma once
 
 #include "base/actor.h"
@@ -21,17 +22,18 @@
 struct gateway;
 
 struct gateway_options {
-    int64_t queue_max_bytes;     // per connection: more unsent than this closes it (slow)
-    int64_t message_max_bytes;   // of one client message: 65536
-    int64_t ping_interval_ms;    // 10000
-    int64_t silence_max_ms;      // no byte for so long: closed (33000)
-    int64_t head_check_ms;       // 2000: how often heads are compared
-    int64_t hole_delay_ms;       // 30: how long a hole may fill by itself before Postgres is asked
-    int64_t hole_timeout_ms;     // 1000
-    int hole_max_events;         // 100: read at once, and held at most; a hole of more than ten times as many is a gap
-    int64_t token_check_ms;      // 3000: how often tokens of open sockets are checked
-    int64_t unfollow_after_ms;   // 30000
-    server_call_fn *on_call;     // posts from sockets are calls like any other, the actor already known
+    int64_t queue_max_bytes;   // per connection: more unsent than this closes it (slow)
+    int64_t message_max_bytes; // of one client message: 65536
+    int64_t ping_interval_ms;  // 10000
+    int64_t silence_max_ms;    // no byte for so long: closed (33000)
+    int64_t head_check_ms;     // 2000: how often heads are compared
+    int64_t hole_delay_ms;     // 30: how long a hole may fill by itself before Postgres is asked
+    int64_t hole_timeout_ms;   // 1000
+    int hole_max_events;    // 100: read at once, and held at most; a hole of more than ten times as
+                            // many is a gap
+    int64_t token_check_ms; // 3000: how often tokens of open sockets are checked
+    int64_t unfollow_after_ms; // 30000
+    server_call_fn *on_call; // posts from sockets are calls like any other, the actor already known
     void *arg;
 };
 
@@ -43,5 +45,6 @@ void gateway_takeover(struct gateway *gateway, int fd, const char *head, size_t 
 void gateway_drain(struct gateway *gateway);
 // How many connections there are, in whatever state.
 int gateway_sockets(const struct gateway *gateway);
-// Closes what is left; takes NULL. After loop_run() returned; store and cache may go before or after it.
+// Closes what is left; takes NULL. After loop_run() returned; store and cache may go before or
+// after it.
 void gateway_free(struct gateway *gateway);

@@ -12,10 +12,13 @@
 // Of the given users, those for whom the message deleted by event $3 was unread, with what is left.
 static const struct statement CHANGED = {
     "gateway_unread_changed",
-    "SELECT " UNREAD_VIEW_SELECT("r") " FROM changes e JOIN messages d ON d.channel_id = e.channel_id AND d.ts = e.message_ts"
-    " JOIN unread_rows r ON r.channel_id = e.channel_id AND r.user_id = ANY ($2)"
-    " WHERE e.channel_id = $1 AND e.seq = $3 AND e.kind = 'delete' AND d.counted AND d.ord > r.ord"
-    " AND d.user_id <> r.user_id AND r.active"};
+    "SELECT " UNREAD_VIEW_SELECT(
+        "r") " FROM changes e JOIN messages d ON d.channel_id = e.channel_id AND d.ts = "
+             "e.message_ts"
+             " JOIN unread_rows r ON r.channel_id = e.channel_id AND r.user_id = ANY ($2)"
+             " WHERE e.channel_id = $1 AND e.seq = $3 AND e.kind = 'delete' AND d.counted AND "
+             "d.ord > r.ord"
+             " AND d.user_id <> r.user_id AND r.active"};
 
 enum { FRAME_MAX_BYTES = 4096 };
 

@@ -20,7 +20,7 @@ static const struct statement page = {
     " r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, "
     "r.parent_user,"
     " r.broadcast, r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count,"
-    " r.latest_reply, r.reply_users"
+    " r.latest_reply, r.reply_users, r.root_body"
     " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = $1"
     " JOIN message_rows r ON r.channel_id = $1 AND r.ts = e.message_ts ORDER BY e.seq"};
 
