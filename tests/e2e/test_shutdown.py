@@ -27,7 +27,7 @@ def terminate(instance):
 
 
 def ended(instance):
-    wait_until(lambda: instance.pid is None, timeout=15, what="the end of the instance")
+    wait_until(lambda: instance.exit_code is not None, timeout=15, what="the end of the instance")
     return instance.exit_code
 
 
