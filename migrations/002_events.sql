@@ -68,7 +68,8 @@ CREATE VIEW message_rows AS
     SELECT m.channel_id, m.ts, m.seq, m.ord, m.user_id, u.bot_id, m.subtype, CASE WHEN m.deleted THEN '' ELSE m.body END AS body,
            CASE WHEN m.deleted THEN NULL ELSE m.extra END AS extra, m.thread_ts, t.user_id AS parent_user, m.broadcast,
            m.client_msg_id, m.edited_ts, m.edited_by, m.deleted, m.counted, coalesce(t.reply_count, 0) AS reply_count,
-           coalesce(t.latest_reply, 0) AS latest_reply, array_to_string(t.reply_users, ',') AS reply_users
+           coalesce(t.latest_reply, 0) AS latest_reply, array_to_string(t.reply_users, ',') AS reply_users,
+           CASE WHEN m.broadcast THEN (SELECT o.body FROM messages o WHERE o.channel_id = m.channel_id AND o.ts = m.thread_ts) END AS root_body
     FROM messages m
     LEFT JOIN users u ON u.id = m.user_id
     LEFT JOIN threads t ON t.channel_id = m.channel_id AND t.ts = coalesce(m.thread_ts, m.ts);
@@ -102,14 +103,15 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     active boolean, about_bot text,
     ts bigint, message_seq bigint, ord bigint, user_id text, bot_id text, subtype text, body text, extra text, thread_ts bigint,
     parent_user text, broadcast boolean, client_msg_id text, edited_ts bigint, edited_by text, deleted boolean,
-    counted boolean, reply_count integer, latest_reply bigint, reply_users text, author_posts bigint
+    counted boolean, reply_count integer, latest_reply bigint, reply_users text, root_body text,
+    author_posts bigint
 ) LANGUAGE sql STABLE AS $$
     SELECT o.id, e.kind, c.id, c.workspace_id, e.seq, coalesce(h.event_ts, e.ts), coalesce(e.about, ''), o.previous,
            c.name, c.is_private, c.creator, c.created,
            c.seq, c.ord, c.updated_ts, c.latest_ts, c.latest_user, c.latest_preview,
            m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq, m.active, u.bot_id,
            r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,
-           r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users,
+           r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body,
            a.posts
     FROM outbox o
     CROSS JOIN LATERAL unnest(o.channels, o.seqs, o.tss, o.kinds, o.users)

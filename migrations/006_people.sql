@@ -53,21 +53,23 @@ BEGIN
     RETURN QUERY SELECT CASE WHEN NOT FOUND THEN 'user_not_found' END, '{}'::text;
 END $$;
 
--- `token_type` NULL: by the user.
-CREATE FUNCTION tokens_create(workspace text, owner text, token_id text, token_digest text, token_type text, token_scopes text,
+-- `token_type` NULL: by the user. Of the two digests the one for the type that comes out is kept.
+CREATE FUNCTION tokens_create(workspace text, owner text, token_id text, user_digest text, bot_digest text, token_type text, token_scopes text,
                               expires_in bigint, calls_a_minute integer)
 RETURNS TABLE (error text, type text, expires_at bigint) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     u users;
+    kind text;
 BEGIN
     SELECT * INTO u FROM users x WHERE x.id = owner AND x.workspace_id = workspace;
     IF u.id IS NULL THEN
         RETURN QUERY SELECT 'user_not_found', NULL::text, NULL::bigint;
         RETURN;
     END IF;
+    kind := coalesce(token_type, CASE WHEN u.bot_id IS NULL THEN 'user' ELSE 'bot' END);
     RETURN QUERY INSERT INTO tokens AS t (id, digest, workspace_id, user_id, type, scopes, expires_at, rate_limit)
-        VALUES (token_id, token_digest, workspace, owner, coalesce(token_type, CASE WHEN u.bot_id IS NULL THEN 'user' ELSE 'bot' END),
-                token_scopes, extract(epoch FROM now())::bigint + expires_in, calls_a_minute)
+        VALUES (token_id, CASE kind WHEN 'bot' THEN bot_digest ELSE user_digest END, workspace, owner, kind, token_scopes,
+                extract(epoch FROM now())::bigint + expires_in, calls_a_minute)
         RETURNING NULL::text, t.type, t.expires_at;
 END $$;
 

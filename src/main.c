@@ -60,14 +60,16 @@ static int settings_load(struct settings *ret_settings)
 
 static int command_run(const struct settings *settings, int count, char **arguments)
 {
-    if (strcmp(arguments[1], "serve") == 0)
-        return instance_run(settings);
-    if (strcmp(arguments[1], "migrate") == 0)
-        return command_migrate(settings);
-    if (strcmp(arguments[1], "check") == 0)
-        return command_check(settings);
-    if (strcmp(arguments[1], "admin") == 0)
+    const char *command = arguments[1];
+
+    if (strcmp(command, "admin") == 0)
         return command_admin(settings, count - 2, arguments + 2);
+    if (count == 2 && strcmp(command, "serve") == 0)
+        return instance_run(settings);
+    if (count == 2 && strcmp(command, "migrate") == 0)
+        return command_migrate(settings);
+    if (count == 2 && strcmp(command, "check") == 0)
+        return command_check(settings);
     return usage_fail();
 }
 

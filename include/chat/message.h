@@ -31,9 +31,10 @@ struct message {
     int64_t reply_count; // of a root
     int64_t latest_reply;
     const char *reply_users; // "U1,U2"
+    const char *root_text;   // of a broadcast reply, "" when not known
 };
 
-enum { MESSAGE_COLUMNS = 19 };
+enum { MESSAGE_COLUMNS = 20 };
 
 // Reads the columns of message_rows (after channel_id) beginning at `column`.
 void message_read(const struct result *result, int row, int column, struct message *ret_message);

@@ -12,3 +12,6 @@ NODISCARD int migrate_run(const char *database_url, int *ret_applied);
 
 // The highest version this binary holds.
 int migrate_version(void);
+
+// The version that the database is at; 0 when it was never migrated. -ERROR_UNAVAILABLE, -ERROR_INTERNAL (logged).
+NODISCARD int migrate_current(const char *database_url, int *ret_version);

@@ -15,16 +15,17 @@ struct unread_view {
     struct event_member member;
     struct event_head head;
     int64_t unread;
+    int64_t oldest_ts; // of the oldest unread message, 0: none
     bool muted;
     bool is_private;
 };
 
-enum { UNREAD_VIEW_COLUMNS = 20 };
+enum { UNREAD_VIEW_COLUMNS = 21 };
 // The columns of unread_rows that unread_view_read() takes, in its order: for a SELECT list.
 #define UNREAD_VIEW_SELECT(r)                                                                      \
     r ".channel_id, " r ".user_id, " r ".workspace_id, " r ".epoch, " r ".ts, " r ".seq, " r ".ord, " r ".own, " r   \
       ".posts, " r ".member_seq, " r ".muted, " r ".head_seq, " r ".head_ord, " r ".updated_ts, " r ".latest_ts, " r \
-      ".latest_user, " r ".latest_preview, " r ".unread, " r ".active, " r ".is_private"
+      ".latest_user, " r ".latest_preview, " r ".unread, " r ".active, " r ".is_private, " r ".oldest"
 
 void unread_view_read(const struct result *result, int row, int column, struct unread_view *ret_view);
 

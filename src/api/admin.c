@@ -34,6 +34,12 @@ static struct new_token *token_prepare(struct invocation *invocation, const char
     return token;
 }
 
+// "xoxp" in front of a user's token becomes "xoxb" for a bot's.
+static void token_make_bots(char *token)
+{
+    token[3] = 'b';
+}
+
 // A name of people or workspaces: 1 to 80 characters, not blank.
 static bool take_label(struct invocation *invocation, const char *name, const char **ret_text)
 {
@@ -170,15 +176,17 @@ void admin_users_set_active(struct invocation *invocation)
 }
 
 static const struct statement TOKEN_CREATE = {
-    "tokens_create", "SELECT error, type, expires_at FROM tokens_create($1, $2, $3, $4, $5, $6, NULLIF($7, 0), NULLIF($8, 0)::integer)"};
+    "tokens_create", "SELECT error, type, expires_at FROM tokens_create($1, $2, $3, $4, $5, $6, $7, NULLIF($8, 0), NULLIF($9, 0)::integer)"};
 
 static void token_answer(struct invocation *invocation, const struct result *result)
 {
-    const struct new_token *token = invocation->state;
+    struct new_token *token = invocation->state;
 
     if (!change_done(invocation, result))
         return;
     struct json_writer *w = invocation_open(invocation);
+    if (strcmp(result_text(result, 0, 1), "bot") == 0)
+        token_make_bots(token->token);
     json_key_string(w, "token", token->token);
     json_key_string(w, "token_id", token->id);
     json_key_string(w, "type", result_text(result, 0, 1));
@@ -197,16 +205,13 @@ static bool take_type(struct invocation *invocation, const char **ret_type)
     return false;
 }
 
-static bool take_scopes(struct invocation *invocation, const char **ret_scopes)
+static bool take_scopes(struct invocation *invocation, char *ret_scopes)
 {
-    *ret_scopes = "";
-    if (!take_optional_text(invocation, "scopes", ret_scopes))
+    if (!take_list(invocation, "scopes", "", ret_scopes, SCOPES_MAX + 1))
         return false;
-    if (strlen(*ret_scopes) <= SCOPES_MAX &&
-        strspn(*ret_scopes, "abcdefghijklmnopqrstuvwxyz:._-,") == strlen(*ret_scopes))
+    if (strspn(ret_scopes, "abcdefghijklmnopqrstuvwxyz:._-,") == strlen(ret_scopes))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "scopes: must be a list such as chat:write,channels:read of at most %d characters",
-                        SCOPES_MAX);
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "scopes: must be a list such as chat:write,channels:read");
     return false;
 }
 
@@ -214,23 +219,29 @@ void admin_tokens_create(struct invocation *invocation)
 {
     struct params params = {0};
     char digest[DIGEST_HEX_SIZE];
+    char bot_digest[DIGEST_HEX_SIZE];
+    char bot_token[TOKEN_SIZE];
     const char *user_id;
     const char *type = NULL;
-    const char *scopes;
+    char scopes[SCOPES_MAX + 1];
     int64_t expires_in = 0;
     int64_t rate_limit = 0;
 
-    if (!take_user(invocation, "user_id", &user_id) || !take_type(invocation, &type) || !take_scopes(invocation, &scopes) ||
+    if (!take_user(invocation, "user_id", &user_id) || !take_type(invocation, &type) || !take_scopes(invocation, scopes) ||
         !take_optional_int(invocation, "expires_in", -ERROR_INVALID_ARGUMENTS, 1, EXPIRES_MAX, &expires_in) ||
         !take_optional_int(invocation, "rate_limit", -ERROR_INVALID_ARGUMENTS, 1, 1000000000, &rate_limit))
         return;
-    struct new_token *token = token_prepare(invocation, type != NULL && strcmp(type, "bot") == 0 ? "xoxb" : "xoxp", digest);
+    struct new_token *token = token_prepare(invocation, "xoxp", digest);
     if (token == NULL)
         return;
+    memcpy(bot_token, token->token, sizeof bot_token);
+    token_make_bots(bot_token);
+    digest_sha256_hex(bot_token, strlen(bot_token), bot_digest);
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, user_id);
     params_text(&params, token->id);
     params_text(&params, digest);
+    params_text(&params, bot_digest);
     params_text(&params, type);
     params_text(&params, scopes);
     params_int(&params, expires_in); // 0: never

@@ -39,8 +39,7 @@ static int access_refusal(enum method_access access, const struct actor *actor)
 {
     switch (access) {
     case ACCESS_OPEN:
-    case ACCESS_ANY:
-        return actor->type == 'o' && access == ACCESS_ANY ? -ERROR_NOT_ALLOWED_TOKEN_TYPE : 0;
+        return 0;
     case ACCESS_MEMBER:
         return actor->type == 'u' || actor->type == 'b' ? 0 : -ERROR_NOT_ALLOWED_TOKEN_TYPE;
     case ACCESS_OPERATOR:

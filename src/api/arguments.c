@@ -184,28 +184,65 @@ bool take_ids(struct invocation *invocation, const char *name, const char *prefi
     return true;
 }
 
-bool take_types(struct invocation *invocation, bool *ret_public, bool *ret_private)
+// Writes a JSON array of texts as "a,b"; false when it is none, or too long.
+static bool array_join(const char *text, char *ret_text, size_t size)
+{
+    CLEANUP_JSON json_t *array = NULL;
+    size_t used = 0;
+    size_t index;
+    json_t *item;
+
+    if (json_read(text, strlen(text), 1, &array) < 0)
+        return false;
+    ret_text[0] = '\0';
+    json_array_foreach(array, index, item)
+    {
+        if (!json_is_string(item) || used + json_string_length(item) + 2 > size)
+            return false;
+        used += (size_t)snprintf(ret_text + used, size - used, "%s%s", index == 0 ? "" : ",", json_string_value(item));
+    }
+    return true;
+}
+
+bool take_list(struct invocation *invocation, const char *name, const char *value, char *ret_text, size_t size)
+{
+    const char *text = request_arg(invocation->request, name);
+
+    if (text == NULL || text[0] == '\0')
+        text = value;
+    if (text[0] == '[' ? array_join(text, ret_text, size) : (size_t)snprintf(ret_text, size, "%s", text) < size)
+        return true;
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be a list of at most %zu characters", name, size - 1);
+    return false;
+}
+
+// Which of the four kinds of channels `length` characters name; 4: none.
+static size_t type_find(const char *text, size_t length)
 {
     static const char *const known[] = {"public_channel", "private_channel", "mpim", "im"};
-    const char *text = "public_channel";
-    bool asked[4] = {false};
+    size_t i = 0;
 
-    if (!take_optional_text(invocation, "types", &text))
+    while (i < 4 && !(strlen(known[i]) == length && strncmp(known[i], text, length) == 0))
+        i++;
+    return i;
+}
+
+bool take_types(struct invocation *invocation, bool *ret_public, bool *ret_private)
+{
+    char types[128];
+    bool asked[5] = {false};
+
+    if (!take_list(invocation, "types", "public_channel", types, sizeof types))
         return false;
-    if (text[0] == '\0')
-        text = "public_channel";
-    while (*text != '\0') {
+    for (const char *text = types; *text != '\0';) {
         size_t length = strcspn(text, ",");
-        size_t i = 0;
-        while (i < 4 && !(strlen(known[i]) == length && strncmp(known[i], text, length) == 0))
-            i++;
-        if (i == 4) {
-            invocation_complain(invocation, -ERROR_INVALID_TYPES,
-                                "types: must be a list of public_channel, private_channel, mpim and im");
-            return false;
-        }
-        asked[i] = true;
+        asked[type_find(text, length)] = true;
         text += length + (text[length] == ',');
+    }
+    if (asked[4]) {
+        invocation_complain(invocation, -ERROR_INVALID_TYPES,
+                            "types: must be a list of public_channel, private_channel, mpim and im");
+        return false;
     }
     *ret_public = asked[0];
     *ret_private = asked[1];

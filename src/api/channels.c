@@ -134,7 +134,7 @@ void channels_kick(struct invocation *invocation)
     invocation_change(invocation, &KICK, &params, true);
 }
 
-static const struct statement LIST = {"channels_list", "SELECT id, object FROM channels_list($1, $2, $3, $4, $5, $6, $7)"};
+static const struct statement LIST = {"channels_list", "SELECT id, object FROM channels_list($1, $2, $3, $4, $5, $6, $7::integer)"};
 
 // One more than asked for was read: whether there is a next page.
 static int page_rows(const struct result *result, int64_t limit)
@@ -202,7 +202,7 @@ void channels_list(struct invocation *invocation)
     invocation_query(invocation, STORE_READ, &LIST, &params, list_answer);
 }
 
-static const struct statement MEMBERS = {"channels_members", "SELECT error, id FROM channels_members($1, $2, $3, $4, $5)"};
+static const struct statement MEMBERS = {"channels_members", "SELECT error, id FROM channels_members($1, $2, $3, $4, $5::integer)"};
 
 static void members_answer(struct invocation *invocation, const struct result *result)
 {

@@ -11,21 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLIENT_MSG_ID_MAX = 128, KEY_MAX = 200 };
+enum { CLIENT_MSG_ID_MAX = 128, KEY_MAX = 4 * CLIENT_MSG_ID_MAX + 32 };
 
 // One post under way: what the writer needs, and what it points to.
 struct posting {
     struct invocation *invocation;
     struct post post;
     struct content content;
+    char channel_id[ID_SIZE]; // of a channel given by name
     char key[KEY_MAX];
     char digest[DIGEST_HEX_SIZE];
 };
 
 static const struct statement MESSAGE = {
     "message",
-    "SELECT 0, ts, seq, ord, user_id, bot_id, subtype, body, extra, thread_ts, parent_user, broadcast, client_msg_id,"
-    " edited_ts, edited_by, deleted, counted, reply_count, latest_reply, reply_users"
+    "SELECT channel_id, ts, seq, ord, user_id, bot_id, subtype, body, extra, thread_ts, parent_user, broadcast, client_msg_id,"
+    " edited_ts, edited_by, deleted, counted, reply_count, latest_reply, reply_users, root_body"
     " FROM message_rows m WHERE channel_id = $1 AND ts = $2",
 };
 
@@ -52,7 +53,6 @@ static void posting_end(struct posting *posting)
 // A retry of what is there already: the message as it now is.
 static void duplicate_answer(struct invocation *invocation, const struct result *result)
 {
-    const char *channel_id = request_arg(invocation->request, "channel");
     struct message message;
 
     if (result_rows(result) == 0) { // retention dropped it
@@ -60,7 +60,7 @@ static void duplicate_answer(struct invocation *invocation, const struct result 
         return;
     }
     message_read(result, 0, 1, &message);
-    message_reply(invocation, channel_id, &message, true);
+    message_reply(invocation, result_text(result, 0, 0), &message, true);
 }
 
 static void duplicate_read(struct invocation *invocation, const char *channel_id, int64_t ts)
@@ -129,9 +129,9 @@ static bool take_key(struct invocation *invocation, struct posting *posting)
     if (length == 0)
         return true;
     if (client_msg_id != NULL)
-        snprintf(posting->key, sizeof posting->key, "m:%.*s", (int)sizeof posting->key - 3, key);
+        snprintf(posting->key, sizeof posting->key, "m:%s", key);
     else
-        snprintf(posting->key, sizeof posting->key, "t:%s:%.*s", invocation->actor->token_id, CLIENT_MSG_ID_MAX, key);
+        snprintf(posting->key, sizeof posting->key, "t:%s:%s", invocation->actor->token_id, key);
     posting->post.key = posting->key;
     return true;
 }
@@ -153,11 +153,17 @@ static void digest_make(struct posting *posting)
     buffer_done(&content);
 }
 
+static const struct statement CHANNEL_BY_NAME = {
+    "channel_by_name",
+    "SELECT c.id FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = $2"
+    " WHERE c.workspace_id = $1 AND c.name = $3 AND (NOT c.is_private OR m.active)",
+};
+
 static bool take_post(struct invocation *invocation, struct posting *posting)
 {
     struct post *post = &posting->post;
 
-    if (!take_channel(invocation, &post->channel_id) || !take_content(invocation, &posting->content) ||
+    if (!take_text(invocation, "channel", &post->channel_id) || !take_content(invocation, &posting->content) ||
         !take_optional_ts(invocation, "thread_ts", -ERROR_INVALID_TIMESTAMP, &post->thread_ts) ||
         !take_optional_bool(invocation, "reply_broadcast", &post->broadcast) || !take_key(invocation, posting))
         return false;
@@ -170,6 +176,47 @@ static bool take_post(struct invocation *invocation, struct posting *posting)
     post->text_length = posting->content.text_length;
     post->extra = has_extra ? posting->content.extra : NULL;
     return true;
+}
+
+static void posting_send(struct posting *posting)
+{
+    if (posting->post.key != NULL)
+        digest_make(posting);
+    int r = writer_post(posting->invocation->api->options.writer, &posting->post);
+    if (r < 0) {
+        invocation_fail(posting->invocation, r);
+        posting_end(posting);
+    }
+}
+
+static void channel_found(void *arg, const struct store_outcome *outcome)
+{
+    struct posting *posting = arg;
+    bool found = outcome->r == 0 && result_rows(outcome->result) > 0;
+
+    if (found) {
+        snprintf(posting->channel_id, sizeof posting->channel_id, "%s", result_text(outcome->result, 0, 0));
+        posting->post.channel_id = posting->channel_id;
+        posting_send(posting);
+        return;
+    }
+    if (outcome->r < 0)
+        invocation_fail(posting->invocation, outcome->r);
+    else
+        invocation_complain(posting->invocation, -ERROR_CHANNEL_NOT_FOUND, "channel: must be the id or the name of a channel");
+    posting_end(posting);
+}
+
+// The channel may be given by name, with or without a '#'.
+static void channel_find(struct posting *posting)
+{
+    const char *name = posting->post.channel_id;
+    struct params params = {0};
+
+    params_text(&params, posting->post.actor->workspace_id);
+    params_text(&params, posting->post.actor->user_id);
+    params_text(&params, name[0] == '#' ? name + 1 : name);
+    store_call(posting->invocation->api->options.store, STORE_READ, &CHANNEL_BY_NAME, &params, channel_found, posting);
 }
 
 void chat_post_message(struct invocation *invocation)
@@ -189,11 +236,8 @@ void chat_post_message(struct invocation *invocation)
     posting->post.origin = request_origin(invocation->request);
     posting->post.fn = posted;
     posting->post.arg = posting;
-    if (posting->post.key != NULL)
-        digest_make(posting);
-    int r = writer_post(invocation->api->options.writer, &posting->post);
-    if (r < 0) {
-        posting_end(posting);
-        invocation_fail(invocation, r);
-    }
+    if (id_is_valid(posting->post.channel_id, "CGD"))
+        posting_send(posting);
+    else
+        channel_find(posting);
 }

@@ -12,7 +12,7 @@
 
 #define MESSAGE_SELECT                                                                             \
     "r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,"            \
-    " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users"
+    " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body"
 
 // A bound is exclusive: history is what lies between `after` and `before`.
 static const struct statement HISTORY = {

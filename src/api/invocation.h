@@ -17,7 +17,6 @@ enum method_access {
     ACCESS_MEMBER,   // users and bots
     ACCESS_ADMIN,    // an admin of the workspace
     ACCESS_OPERATOR, // the operator's token alone
-    ACCESS_ANY,      // also app tokens
 };
 
 struct method {
@@ -79,6 +78,8 @@ NODISCARD bool take_optional_int(struct invocation *invocation, const char *name
 // A list: "a,b", a JSON array of strings as text or as such. Adds its members to an open text array of params; each must be an
 // id with one of `prefixes`.
 NODISCARD bool take_ids(struct invocation *invocation, const char *name, const char *prefixes, int error, int max, struct params *params);
+// A list as "a,b", whatever way it came; `value` when absent. `ret_text` has `size` bytes.
+NODISCARD bool take_list(struct invocation *invocation, const char *name, const char *value, char *ret_text, size_t size);
 // types=public_channel,private_channel (mpim and im are known and empty).
 NODISCARD bool take_types(struct invocation *invocation, bool *ret_public, bool *ret_private);
 // A paging cursor "<kind>.<text>", as a reply gave it; *ret_text stays when absent.

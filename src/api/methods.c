@@ -6,7 +6,7 @@
 
 static const struct method methods[] = {
     {"api.test", ACCESS_OPEN, NULL, api_test},
-    {"auth.test", ACCESS_ANY, NULL, auth_test},
+    {"auth.test", ACCESS_MEMBER, NULL, auth_test},
     {"chat.postMessage", ACCESS_MEMBER, "chat:write", chat_post_message},
     {"chat.update", ACCESS_MEMBER, "chat:write", chat_update},
     {"chat.delete", ACCESS_MEMBER, "chat:write", chat_delete},

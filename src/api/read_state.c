@@ -69,14 +69,14 @@ void channels_mark_unread(struct invocation *invocation)
 // The channel as its viewer sees it, what they have read, and the latest message that stands.
 static const struct statement INFO = {
     "channels_info",
-    "SELECT channel_object(c, $2)::text, c.seq, c.is_private, m.active, m.epoch, m.ts, m.posts, m.muted,"
+    "SELECT channel_object(c, $2)::text, c.seq, c.is_private, m.active, m.epoch, m.ts, m.posts, m.muted, oldest_unread(c.id, $2, m.ts),"
     " r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,"
-    " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users"
+    " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body"
     " FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = $2"
     " LEFT JOIN LATERAL (SELECT * FROM message_rows l WHERE l.channel_id = c.id AND l.ts = c.latest_ts LIMIT 1) r ON true"
     " WHERE c.id = $3 AND c.workspace_id = $1 AND (NOT c.is_private OR m.active)",
 };
-enum { COLUMN_OBJECT, COLUMN_SEQ, COLUMN_PRIVATE, COLUMN_ACTIVE, COLUMN_EPOCH, COLUMN_TS, COLUMN_POSTS, COLUMN_MUTED, COLUMN_MESSAGE };
+enum { COLUMN_OBJECT, COLUMN_SEQ, COLUMN_PRIVATE, COLUMN_ACTIVE, COLUMN_EPOCH, COLUMN_TS, COLUMN_POSTS, COLUMN_MUTED, COLUMN_OLDEST, COLUMN_MESSAGE };
 
 // channels.info between its two reads: the object as far as it is known.
 struct info {
@@ -160,6 +160,7 @@ static void info_answer(struct invocation *invocation, const struct result *resu
     snprintf(view->user_id, sizeof view->user_id, "%s", invocation->actor->user_id);
     view->is_private = result_bool(result, 0, COLUMN_PRIVATE);
     view->muted = result_bool(result, 0, COLUMN_MUTED);
+    view->oldest_ts = result_int(result, 0, COLUMN_OLDEST);
     view->head.seq = result_int(result, 0, COLUMN_SEQ);
     view->member.active = true;
     view->member.epoch = result_int(result, 0, COLUMN_EPOCH);

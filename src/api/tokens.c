@@ -10,9 +10,12 @@
 #include <string.h>
 #include <uthash.h>
 
+// Also notes, to the minute, that the token was used.
 static const struct statement TOKEN = {
     "token",
-    "SELECT t.id, t.workspace_id, t.user_id, t.type, t.scopes, t.app_id, u.bot_id, u.is_admin, u.active,"
+    "WITH used AS (UPDATE tokens SET last_used = extract(epoch FROM now())::bigint WHERE digest = $1"
+    " AND coalesce(last_used, 0) < extract(epoch FROM now())::bigint - 60)"
+    " SELECT t.id, t.workspace_id, t.user_id, t.type, t.scopes, t.app_id, u.bot_id, u.is_admin, u.active,"
     " t.revoked_at IS NOT NULL, t.expires_at * 1000000 FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.digest = $1",
 };
 enum { COLUMN_ID, COLUMN_WORKSPACE, COLUMN_USER, COLUMN_TYPE, COLUMN_SCOPES, COLUMN_APP, COLUMN_BOT, COLUMN_ADMIN, COLUMN_ACTIVE, COLUMN_REVOKED, COLUMN_EXPIRES };

@@ -9,6 +9,7 @@
 #include "housekeeping.h"
 #include "parts.h"
 #include "service.h"
+#include "store/migrate.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -79,9 +80,24 @@ static int services_make(struct instance *instance)
     return 0;
 }
 
+// An instance whose database is away starts all the same, and serves when it is back; with an older one it would fail in
+// every call.
+static int database_check(const struct settings *settings)
+{
+    int version;
+
+    if (migrate_current(settings->database_url, &version) < 0 || version >= migrate_version())
+        return 0;
+    log_write(LOG_ERROR, "app", "the database is at version %d, this program needs %d: run tidings migrate", version, migrate_version());
+    return -ERROR_REFUSED;
+}
+
 static int instance_start(struct instance *instance)
 {
-    int r = fanout_make(instance);
+    int r = database_check(instance->settings);
+    if (r < 0)
+        return r;
+    r = fanout_make(instance);
     if (r < 0)
         return r;
     r = services_make(instance);

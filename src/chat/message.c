@@ -29,6 +29,7 @@ void message_read(const struct result *result, int row, int column, struct messa
         .reply_count = result_int(result, row, c + 16),
         .latest_reply = result_int(result, row, c + 17),
         .reply_users = result_text(result, row, c + 18),
+        .root_text = result_text(result, row, c + 19),
     };
 }
 
@@ -66,6 +67,23 @@ static void thread_write(struct json_writer *w, const struct message *message)
     json_key_ts(w, "latest_reply", message->latest_reply);
 }
 
+// What a broadcast reply answers, for those who see it in the channel.
+static void root_write(struct json_writer *w, const struct message *message)
+{
+    if (!message->broadcast || message->deleted || message->root_text == NULL || message->root_text[0] == '\0')
+        return;
+    json_key(w, "root");
+    json_open_object(w);
+    json_key_string(w, "type", "message");
+    json_key_string(w, "user", message->parent_user);
+    json_key_string(w, "text", message->root_text);
+    json_key_ts(w, "ts", message->thread_ts);
+    json_key_ts(w, "thread_ts", message->thread_ts);
+    json_key_int(w, "reply_count", message->reply_count);
+    json_key_ts(w, "latest_reply", message->latest_reply);
+    json_close_object(w);
+}
+
 static void edited_write(struct json_writer *w, const struct message *message)
 {
     if (message->edited_ts == 0 || message->deleted)
@@ -96,6 +114,7 @@ void message_write_members(struct json_writer *w, const struct message *message,
         json_key_string(w, "client_msg_id", message->client_msg_id);
     thread_write(w, message);
     edited_write(w, message);
+    root_write(w, message);
     if (message->extra_length > 2) { // more than {}: its members, without the braces
         buffer_append_byte(w->out, ',');
         buffer_append(w->out, message->extra + 1, message->extra_length - 2);

@@ -20,6 +20,12 @@ static const struct statement lock = {"migrate_lock", "SELECT pg_advisory_lock($
 static const struct statement applied = {"migrate_applied",
                                          "SELECT version FROM schema_migrations ORDER BY version"};
 
+static const struct statement table_exists = {"migrate_table",
+                                              "SELECT to_regclass('schema_migrations') IS NOT NULL"};
+static const struct statement current = {"migrate_current", "SELECT max(version) FROM schema_migrations"};
+
+enum { CURRENT_TIMEOUT_MS = 3000 };
+
 static void session_freep(struct session **session)
 {
     session_free(*session);
@@ -112,4 +118,25 @@ int migrate_run(const char *database_url, int *ret_applied)
     if (r < 0)
         return r;
     return migrate_missing(session, ret_applied);
+}
+
+int migrate_current(const char *database_url, int *ret_version)
+{
+    CLEANUP(session_freep) struct session *session = NULL;
+    CLEANUP_RESULT struct result *exists = NULL;
+    CLEANUP_RESULT struct result *version = NULL;
+
+    int r = session_new(database_url, CURRENT_TIMEOUT_MS, &session);
+    if (r < 0)
+        return r;
+    r = session_call(session, &table_exists, NULL, &exists);
+    if (r < 0)
+        return r;
+    if (result_bool(exists, 0, 0)) {
+        r = session_call(session, &current, NULL, &version);
+        if (r < 0)
+            return r;
+    }
+    *ret_version = version == NULL ? 0 : (int)result_int(version, 0, 0);
+    return 0;
 }

@@ -28,6 +28,7 @@ void unread_view_read(const struct result *result, int row, int column, struct u
                  .latest_ts = result_int(result, row, c + 14)},
         .unread = result_int(result, row, c + 17),
         .is_private = result_bool(result, row, c + 19),
+        .oldest_ts = result_int(result, row, c + 20),
     };
     COPY(ret_view->channel_id, result_text(result, row, c));
     COPY(ret_view->user_id, result_text(result, row, c + 1));
@@ -50,6 +51,8 @@ void unread_view_write_fields(struct json_writer *w, const struct unread_view *v
     json_key_ts(w, "last_read", view->member.ts);
     json_key_int(w, "read_epoch", view->member.epoch);
     counts_write(w, view->unread);
+    if (view->unread > 0 && view->oldest_ts > 0)
+        json_key_ts(w, "oldest_unread_ts", view->oldest_ts);
     json_key_bool(w, "is_muted", view->muted);
 }
 
