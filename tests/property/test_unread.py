@@ -6,6 +6,7 @@ and as a delta, SQL), no cursor went back but by markUnread, every socket has ev
 channels once and in order, or was told of a gap, and history is what the model says.
 """
 import sys
+import traceback
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -413,7 +414,8 @@ class Unread(RuleBasedStateMachine):
                 failed = False
         finally:
             if failed:
-                print(f"The last calls:\n{self.world.trace.text()}")
+                # Hypothesis may report no more than that a second run went otherwise.
+                print(f"The last calls:\n{self.world.trace.text()}\n{traceback.format_exc()}")
             for device in self.devices.values():
                 device.socket.close()
             self.world.close()
