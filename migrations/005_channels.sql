@@ -61,7 +61,7 @@ BEGIN
     END IF;
     PERFORM outbox_put(outbox_id, new_id, 0, 0, 'created', caller);
     PERFORM member_add(outbox_id, new_id, caller, caller);
-    RETURN QUERY SELECT NULL::text, json_build_object('channel', channel_object(c, caller))::text, true FROM channels c WHERE c.id = new_id;
+    RETURN QUERY SELECT NULL::text, '{"channel":' || channel_object(c, true) || '}', true FROM channels c WHERE c.id = new_id;
 END $$;
 
 CREATE FUNCTION channels_join(outbox_id text, workspace text, caller text, channel text)
@@ -79,9 +79,8 @@ BEGIN
         RETURN;
     END IF;
     added := member_add(outbox_id, channel, caller, caller);
-    RETURN QUERY SELECT NULL::text, CASE WHEN added THEN json_build_object('channel', channel_object(c, caller))
-        ELSE json_build_object('channel', channel_object(c, caller), 'warning', 'already_in_channel',
-                               'response_metadata', json_build_object('warnings', json_build_array('already_in_channel'))) END::text, added
+    RETURN QUERY SELECT NULL::text, '{"channel":' || channel_object(c, true) || CASE WHEN added THEN '}'
+        ELSE ',"warning":"already_in_channel","response_metadata":{"warnings":["already_in_channel"]}}' END, added
     FROM channels c WHERE c.id = channel;
 END $$;
 
@@ -136,7 +135,7 @@ BEGIN
     FOREACH invitee IN ARRAY invited LOOP
         PERFORM member_add(outbox_id, channel, invitee, caller);
     END LOOP;
-    RETURN QUERY SELECT NULL::text, json_build_object('channel', channel_object(c, caller))::text, true FROM channels c WHERE c.id = channel;
+    RETURN QUERY SELECT NULL::text, '{"channel":' || channel_object(c, true) || '}', true FROM channels c WHERE c.id = channel;
 END $$;
 
 CREATE FUNCTION channels_kick(outbox_id text, workspace text, caller text, is_admin boolean, channel text, kicked text)
@@ -181,11 +180,10 @@ END $$;
 -- Public channels and, where `private` is asked for, the caller's private ones, after id `after`, at most `count`.
 CREATE FUNCTION channels_list(workspace text, caller text, public boolean, private boolean, exclude_archived boolean, after text, count integer)
 RETURNS TABLE (id text, object text) LANGUAGE sql STABLE AS $$
-    SELECT c.id, channel_object(c, caller)::text FROM channels c
+    SELECT c.id, channel_object(c, m.active) FROM channels c
+    LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = caller
     WHERE c.workspace_id = workspace AND c.id > after COLLATE "C" AND NOT (exclude_archived AND c.is_archived)
-      AND CASE WHEN c.is_private THEN private AND EXISTS (SELECT 1 FROM channel_members m
-                                                          WHERE m.channel_id = c.id AND m.user_id = caller AND m.active)
-               ELSE public END
+      AND CASE WHEN c.is_private THEN private AND m.active IS TRUE ELSE public END
     ORDER BY c.id LIMIT count
 $$;
 
