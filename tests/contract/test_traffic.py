@@ -90,7 +90,14 @@ def request_errors(document, call):
     if call["encoding"] != "json" or not call["reply"]["ok"]:
         return []
     schema = document.request_body(call["method"])["content"]["application/json"]["schema"]
-    return document.errors(schema, {name: value for name, value in call["args"].items() if value is not None})
+    properties = document.resolve(schema).get("properties", {})
+    return document.errors(schema, {name: as_documented(value, properties.get(name, {}))
+                                    for name, value in call["args"].items() if value is not None})
+
+
+def as_documented(value, schema):
+    """A list may be given as an array or with commas between: the document names one of the two."""
+    return ",".join(value) if isinstance(value, list) and schema.get("type") == "string" else value
 
 
 @each_method
