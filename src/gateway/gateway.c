@@ -51,6 +51,7 @@ static void on_resubscribed(void *arg)
     struct gateway *gateway = arg;
     heads_check_store(gateway);
     joins_catch_up(gateway);
+    marks_sweep(gateway);
     gateway->heard_ms = loop_now_ms(gateway->loop);
 }
 
@@ -59,9 +60,14 @@ static void gateway_poll(struct gateway *gateway, int64_t now_ms)
 {
     if (cache_is_subscribed(gateway->cache)) {
         gateway->heard_ms = now_ms;
+        if (gateway->marks_missed)
+            marks_sweep(gateway);
+        else
+            marks_note(gateway);
         return;
     }
     heads_check_store(gateway);
+    marks_sweep(gateway);
     if (now_ms - gateway->swept_ms >= SWEEP_EVERY_MS)
         joins_catch_up(gateway);
 }

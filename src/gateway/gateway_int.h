@@ -157,6 +157,9 @@ struct gateway {
     int asked;        // answers that are still to come
     int64_t heard_ms; // when topics were last known to be heard
     int64_t swept_ms;
+    int64_t mark_notes[2]; // see marks.c; 0 is the older one
+    bool marks_asked;
+    bool marks_missed; // a sweep is due
     struct loop_timer *tick_timer;
     struct loop_timer *head_timer;
     struct loop_timer *hole_timer;
@@ -265,6 +268,10 @@ void members_sweep(struct gateway *gateway, bool young_only,
                    int64_t since_s);         // recent joins of users here
 void members_young(struct gateway *gateway); // something new is to be looked at once more, soon
 void members_on_timer(void *gateway);
+
+// marks.c
+void marks_note(struct gateway *gateway);  // topics are heard
+void marks_sweep(struct gateway *gateway); // topics were not heard, or are not: reads what was missed
 
 // tokens.c
 void tokens_on_timer(void *gateway);

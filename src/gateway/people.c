@@ -96,6 +96,8 @@ int user_enter(struct connection *c)
     metric_add(METRIC_SOCKETS_OPEN, 1);
     user->is_young = true;
     members_young(c->gateway);
+    if (c->gateway->mark_notes[0] == 0)
+        marks_note(c->gateway);
     return 0;
 }
 

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Marks that were not heard: they have no seq that would show a hole, so after a time of deafness the cursors of the users
+// here that changed since are read from Postgres and told again. They are absolute: told twice they change nothing.
+//
+// The time is told by transactions, not by clocks: every second, while topics are heard, the lowest transaction that
+// still runs is noted. What committed below the note before the last one was heard for sure.
+#include "gateway_int.h"
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "unread/view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct statement NOTE = {"gateway_note", "SELECT pg_snapshot_xmin(pg_current_snapshot())::text"};
+
+// The first column is the next note; the rest is NULL when there is nothing to tell. A join alone is no mark.
+static const struct statement SWEEP = {
+    "gateway_marks",
+    "SELECT t.note, " UNREAD_VIEW_SELECT("m") " FROM (SELECT (SELECT pg_snapshot_xmin(pg_current_snapshot())::text) AS note) t"
+    " LEFT JOIN (SELECT * FROM unread_rows r WHERE r.user_id = ANY ($1) AND r.active AND r.member_changed >= $2::xid8"
+    " AND (r.seq <> r.member_seq OR r.epoch > 0)) m ON true"};
+
+enum { FRAME_MAX_BYTES = 4096 };
+
+static void note_take(struct gateway *gateway, int64_t note)
+{
+    gateway->mark_notes[0] = gateway->mark_notes[1] == 0 ? note : gateway->mark_notes[1];
+    gateway->mark_notes[1] = note;
+}
+
+static void on_note(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = arg;
+
+    if (!gateway_answer(gateway))
+        return;
+    gateway->marks_asked = false;
+    if (outcome->r == 0)
+        note_take(gateway, result_int(outcome->result, 0, 0));
+}
+
+void marks_note(struct gateway *gateway)
+{
+    if (gateway->marks_asked || gateway->users == NULL)
+        return;
+    gateway->marks_asked = true;
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_SYNC, &NOTE, NULL, on_note, gateway);
+}
+
+static void mark_tell(struct gateway *gateway, const struct unread_view *view)
+{
+    const struct user *user = user_find(gateway, view->user_id);
+    CLEANUP(buffer_done) struct buffer out;
+
+    buffer_init(&out, FRAME_MAX_BYTES);
+    unread_frame_write(&out, "channel_marked", view, clock_wall_us());
+    if (user == NULL || buffer_failed(&out))
+        return;
+    LIST_FOREACH(link, &user->connections)
+    {
+        connection_send_text(LIST_ITEM(link, struct connection, user_link), out.data, out.length);
+    }
+}
+
+static void on_sweep(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = arg;
+    struct unread_view view;
+
+    if (!gateway_answer(gateway))
+        return;
+    gateway->marks_asked = false;
+    if (outcome->r < 0)
+        return; // the next tick asks again, from the same note
+    gateway->marks_missed = false;
+    for (int row = 0; row < result_rows(outcome->result); row++) {
+        if (result_is_null(outcome->result, row, 1))
+            continue;
+        unread_view_read(outcome->result, row, 1, &view);
+        mark_tell(gateway, &view);
+    }
+    gateway->mark_notes[0] = gateway->mark_notes[1] = result_int(outcome->result, 0, 0);
+}
+
+void marks_sweep(struct gateway *gateway)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    char note[24];
+
+    if (gateway->mark_notes[0] == 0) { // nobody was here long enough to miss anything
+        marks_note(gateway);
+        return;
+    }
+    gateway->marks_missed = true;
+    if (gateway->marks_asked || gateway->users == NULL)
+        return;
+    params_open_text_array(&params);
+    for (const struct user *user = gateway->users; user != NULL; user = user->hh.next)
+        params_element_text(&params, user->id, strlen(user->id));
+    params_close_array(&params);
+    snprintf(note, sizeof note, "%" PRId64, gateway->mark_notes[0]);
+    params_text(&params, note);
+    gateway->marks_asked = true;
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_SYNC, &SWEEP, &params, on_sweep, gateway);
+}
