@@ -79,15 +79,16 @@ LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     UPDATE tokens t SET revoked_at = coalesce(t.revoked_at, extract(epoch FROM now())::bigint)
     WHERE t.workspace_id = workspace AND (t.id = token_id OR t.digest = token_digest);
-    RETURN QUERY SELECT CASE WHEN NOT FOUND THEN 'token_not_found' END, '{"revoked":true}'::text;
+    RETURN QUERY SELECT CASE WHEN NOT FOUND THEN 'token_not_found' END, CASE WHEN FOUND THEN '{"revoked":true}' END;
 END $$;
 
 CREATE FUNCTION tokens_list(workspace text, owner text) RETURNS TABLE (error text, reply text) LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM users u WHERE u.id = owner AND u.workspace_id = workspace) THEN 'user_not_found' END,
-           json_build_object('tokens', coalesce((
+    SELECT CASE WHEN u.id IS NULL THEN 'user_not_found' END,
+           CASE WHEN u.id IS NOT NULL THEN json_build_object('tokens', coalesce((
                SELECT json_agg(json_strip_nulls(json_build_object('token_id', t.id, 'type', t.type, 'scopes', t.scopes, 'created', t.created,
                                                                   'expires_at', t.expires_at, 'last_used', t.last_used)) ORDER BY t.created, t.id)
-               FROM tokens t WHERE t.user_id = owner AND t.workspace_id = workspace AND t.revoked_at IS NULL), '[]'::json))::text
+               FROM tokens t WHERE t.user_id = owner AND t.workspace_id = workspace AND t.revoked_at IS NULL), '[]'::json))::text END
+    FROM (SELECT 1) one LEFT JOIN users u ON u.id = owner AND u.workspace_id = workspace
 $$;
 
 CREATE FUNCTION apps_create(workspace text, new_id text, app_name text, bot text, secret text, url text, token_id text, token_digest text)

@@ -280,7 +280,7 @@ class Kafka(Service):
         self._write_settings()
         if (self.home / "data" / "meta.properties").exists():
             return
-        cluster = secrets.token_urlsafe(16)
+        cluster = "T" + secrets.token_urlsafe(16)[1:]  # must not begin with "-"
         argv, environment = self._java("kafka.tools.StorageTool", "format", "--ignore-formatted",
                                        "-t", cluster, "-c", self.home / "server.properties")
         done = subprocess.run(argv, env=environment, cwd=self.home, check=False,
