@@ -16,12 +16,6 @@ CREATE FUNCTION deleted_after(channel text, caller text, cursor_ord bigint) RETU
     WHERE d.channel_id = channel AND d.deleted AND d.counted AND d.ord > cursor_ord AND d.user_id <> caller
 $$;
 
--- The first message after `after_ts` that counts for `caller`.
-CREATE FUNCTION oldest_unread(channel text, caller text, after_ts bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
-    SELECT o.ts FROM messages o WHERE o.channel_id = channel AND o.ts > after_ts AND o.counted AND NOT o.deleted AND o.user_id <> caller
-    ORDER BY o.ts LIMIT 1
-$$;
-
 -- Everything about one member's unread state: the truth, that Redis is a copy of.
 -- unread = head.ord - cursor.ord - own posts after the cursor - deleted posts of others after the cursor
 CREATE VIEW unread_rows AS
@@ -30,7 +24,8 @@ CREATE VIEW unread_rows AS
            greatest(0, c.ord - m.ord - (m.posts - m.own)
                        - CASE WHEN c.deleted_ord > m.ord THEN deleted_after(c.id, m.user_id, m.ord) ELSE 0 END) AS unread,
            m.active, m.changed AS member_changed, c.changed AS channel_changed, c.name, c.is_private, c.is_archived,
-           CASE WHEN c.ord > m.ord THEN oldest_unread(c.id, m.user_id, m.ts) END AS oldest
+           CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted
+                                         AND NOT o.deleted AND o.user_id <> m.user_id ORDER BY o.ts LIMIT 1) END AS oldest
     FROM channel_members m
     JOIN channels c ON c.id = m.channel_id;
 

@@ -69,7 +69,8 @@ void channels_mark_unread(struct invocation *invocation)
 // The channel as its viewer sees it, what they have read, and the latest message that stands.
 static const struct statement INFO = {
     "channels_info",
-    "SELECT channel_object(c, m.active), c.seq, c.is_private, m.active, m.epoch, m.ts, m.posts, m.muted, CASE WHEN c.ord > m.ord THEN oldest_unread(c.id, $2, m.ts) END,"
+    "SELECT channel_object(c, m.active), c.seq, c.is_private, m.active, m.epoch, m.ts, m.posts, m.muted, CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM"
+    " messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted AND NOT o.deleted AND o.user_id <> $2 ORDER BY o.ts LIMIT 1) END,"
     " r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,"
     " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body"
     " FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = $2"
