@@ -5,7 +5,7 @@
 // On the wire (Kafka's value, and the message of Redis pub/sub) an event is one JSON object,
 // "frame" always last:
 //   {"v":1,"kind":"post","workspace":"T…","channel":"C…","user":"U…","seq":7,"event_ts":"…","ts":"…","origin":"",
-//    "head":{…},"posts":3,"deleted_ord":0,"deleted_user":"","member":{…},"frame":{what sockets
+//    "head":{…},"deleted_ord":0,"deleted_user":"","member":{…},"frame":{what sockets
 //    get}}
 #pragma once
 
@@ -28,16 +28,12 @@ enum event_kind {
     EVENT_KIND_MAX
 };
 
-enum { EVENT_ID_SIZE = 24, EVENT_PREVIEW_SIZE = 4 * 80 + 1, OUTBOX_ID_SIZE = 48 };
+enum { EVENT_ID_SIZE = 24, OUTBOX_ID_SIZE = 48 };
 
 // A channel's head as it was after `seq`: absolute, so the highest seq wins.
 struct event_head {
     int64_t seq;
     int64_t ord;
-    int64_t updated_ts;
-    int64_t latest_ts; // 0 when nothing stands
-    char latest_user[EVENT_ID_SIZE];
-    char latest_preview[EVENT_PREVIEW_SIZE];
 };
 
 // A member's read position: absolute; the highest (epoch, ts) wins, the highest member_seq decides
@@ -66,7 +62,6 @@ struct event {
     int64_t event_ts;
     int64_t ts;             // of the message concerned
     struct event_head head; // all but MARK
-    int64_t posts;          // POST: the author's counted posts, this one included
     int64_t deleted_ord;    // DELETE of a counted message, else 0
     char deleted_user[EVENT_ID_SIZE];
     struct event_member member; // JOIN, LEAVE, MARK

@@ -13,11 +13,11 @@ void key_user_topic(char *ret_key, const char *user_id);       // user-events:{U
 void key_workspace_topic(char *ret_key, const char *workspace_id); // workspace-events:{T}
 
 // The argument vector of FCALL member_apply for the whole state of a member. Texts point into the struct and the arguments.
-enum { MEMBER_CALL_ARGUMENTS = 13 };
+enum { MEMBER_CALL_ARGUMENTS = 12 };
 struct member_call {
     const char *texts[MEMBER_CALL_ARGUMENTS];
     char key[KEY_SIZE];
-    char numbers[7][KEY_NUMBER_SIZE];
+    char numbers[6][KEY_NUMBER_SIZE];
 };
 void member_call_make(struct member_call *call, const char *user_id, const char *channel_id,
                       const struct event_member *member);

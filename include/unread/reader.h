@@ -8,7 +8,7 @@
 #include "unread/view.h"
 
 // Reads the unread state of `view->user_id` in `view->channel_id` into the rest of `*view`. What the caller must have read from
-// Postgres before: view->head.seq, view->member.epoch, .ts, .posts, .active and view->muted, is_private: a copy that does not
-// match them is not believed. `view` belongs to the caller until `fn` was called (once, on a later turn).
+// Postgres before: view->head.seq, view->member.epoch, .ts, .posts, .active and view->muted, is_private: a copy of
+// another seq, epoch or cursor is not believed. `view` belongs to the caller until `fn` was called (once, on a later turn).
 typedef void unread_read_fn(void *arg, int r);
 void unread_read(struct cache *cache, struct store *store, struct unread_view *view, unread_read_fn *fn, void *arg);

@@ -20,12 +20,11 @@ struct unread_view {
     bool is_private;
 };
 
-enum { UNREAD_VIEW_COLUMNS = 21 };
+enum { UNREAD_VIEW_COLUMNS = 17 };
 // The columns of unread_rows that unread_view_read() takes, in its order: for a SELECT list.
 #define UNREAD_VIEW_SELECT(r)                                                                      \
     r ".channel_id, " r ".user_id, " r ".workspace_id, " r ".epoch, " r ".ts, " r ".seq, " r ".ord, " r ".own, " r   \
-      ".posts, " r ".member_seq, " r ".muted, " r ".head_seq, " r ".head_ord, " r ".updated_ts, " r ".latest_ts, " r \
-      ".latest_user, " r ".latest_preview, " r ".unread, " r ".active, " r ".is_private, " r ".oldest"
+      ".posts, " r ".member_seq, " r ".muted, " r ".head_seq, " r ".head_ord, " r ".unread, " r ".active, " r ".is_private, " r ".oldest"
 
 void unread_view_read(const struct result *result, int row, int column, struct unread_view *ret_view);
 

@@ -3,9 +3,9 @@
 -- All that ever writes heads and cursors. Every function is a merge: called twice, late or out of order it changes
 -- nothing that is newer. Numbers are compared as doubles (all are below 2^53) and kept as the text they came as.
 --
--- channel-latest:{C}  hash: seq ord updated latest user preview, deleted ("ord:user ord:user …", at most 256) and
---                     deleted_floor, the highest ord that is deleted and no longer in the list.
--- read_cursor:{U}     hash: channel → "epoch ts seq ord own posts member_seq active". `active` is 1 or 0; one that
+-- channel-latest:{C}  hash: seq ord, deleted ("ord:user ord:user …", at most 256) and deleted_floor, the highest ord that
+--                     is deleted and no longer in the list.
+-- read_cursor:{U}     hash: channel → "epoch ts seq ord own member_seq active". `active` is 1 or 0; one that
 --                     begins with ? says that nobody read the whole from Postgres yet: the rest are lower bounds, left
 --                     by events, that hold for what is installed later.
 -- No key, no field, or a ? means unknown, never zero: readers ask Postgres then, and install what it says.
@@ -44,29 +44,28 @@ local function deleted_add(key, packed, floor, args, first)
     redis.call('HSET', key, 'deleted', table.concat(words, ' '), 'deleted_floor', floor)
 end
 
--- KEYS channel-latest:{C}; first_seq last_seq ord updated latest user preview [deleted_ord deleted_user]…
+-- KEYS channel-latest:{C}; first_seq last_seq ord [deleted_ord deleted_user]…
 -- The events first_seq … last_seq, which end with this head. 1: applied; 0: nothing to do; -1: events before them are
 -- missing, so the key is dropped.
 local function channel_apply(keys, args)
     local key = keys[1]
-    local seq = redis.call('HGET', key, 'seq')
-    if not seq or tonumber(seq) >= tonumber(args[2]) then
+    local seq = tonumber(redis.call('HGET', key, 'seq') or math.huge)
+    if seq >= tonumber(args[2]) then
         return 0
     end
-    if tonumber(seq) < tonumber(args[1]) - 1 then
+    if seq < tonumber(args[1]) - 1 then
         redis.call('DEL', key)
         return -1
     end
-    redis.call('HSET', key, 'seq', args[2], 'ord', args[3], 'updated', args[4], 'latest', args[5], 'user', args[6],
-               'preview', args[7])
-    if args[8] then
+    redis.call('HSET', key, 'seq', args[2], 'ord', args[3])
+    if args[4] then
         local known = redis.call('HMGET', key, 'deleted', 'deleted_floor')
-        deleted_add(key, known[1] or '', known[2] or '0', args, 8)
+        deleted_add(key, known[1] or '', known[2] or '0', args, 4)
     end
     return 1
 end
 
--- KEYS channel-latest:{C}; seq ord updated latest user preview deleted_floor deleted (packed)
+-- KEYS channel-latest:{C}; seq ord deleted_floor deleted (packed)
 -- All that Postgres knew at `seq`. 1: installed; 0: a newer state is there.
 local function channel_install(keys, args)
     local key = keys[1]
@@ -75,14 +74,13 @@ local function channel_install(keys, args)
         return 0
     end
     redis.call('DEL', key)
-    redis.call('HSET', key, 'seq', args[1], 'ord', args[2], 'updated', args[3], 'latest', args[4], 'user', args[5],
-               'preview', args[6])
-    deleted_add(key, args[8] or '', args[7], {}, 1)
+    redis.call('HSET', key, 'seq', args[1], 'ord', args[2])
+    deleted_add(key, args[4] or '', args[3], {}, 1)
     return 1
 end
 
 -- Places in a packed member.
-local EPOCH, TS, OWN, POSTS, MEMBER_SEQ, ACTIVE = 1, 2, 5, 6, 7, 8
+local EPOCH, TS, OWN, MEMBER_SEQ, ACTIVE = 1, 2, 5, 6, 7
 
 local function member_unpack(packed)
     local member = {}
@@ -104,9 +102,6 @@ local function member_merge(old, new)
             old[part] = new[part]
         end
     end
-    if is_above(new[POSTS], old[POSTS]) then
-        old[POSTS] = new[POSTS]
-    end
     if not is_above(old[MEMBER_SEQ], new[MEMBER_SEQ]) then
         old[MEMBER_SEQ] = new[MEMBER_SEQ]
         old[ACTIVE] = new[ACTIVE]
@@ -114,14 +109,14 @@ local function member_merge(old, new)
     return old
 end
 
--- KEYS read_cursor:{U}; C epoch ts seq ord own posts member_seq active [0]
+-- KEYS read_cursor:{U}; C epoch ts seq ord own member_seq active [0]
 -- The whole state of a member, just read from Postgres: what was unknown is known after it. With the 0 it comes with an
 -- event, which may be old: it is merged into what is known; of what is unknown it is kept as a lower bound, so that
 -- whoever installs a state read before that event does not undo it. Returns the merged member.
 local function member_apply(keys, args)
     local packed = redis.call('HGET', keys[1], args[1])
-    local member = {unpack(args, 2, 9)}
-    local known = args[10] ~= '0'
+    local member = {unpack(args, 2, 8)}
+    local known = args[9] ~= '0'
     if packed then
         local old = member_unpack(packed)
         local active = string.gsub(old[ACTIVE], '^?', '')
@@ -137,20 +132,6 @@ local function member_apply(keys, args)
     return packed
 end
 
--- KEYS read_cursor:{U}; C posts
--- The member posted: a lower bound of its posts, whether the rest is known or not. 1: it was news.
-local function member_posted(keys, args)
-    local packed = redis.call('HGET', keys[1], args[1]) or '0 0 0 0 0 0 0 ?'
-    local member = member_unpack(packed)
-    if not is_above(args[2], member[POSTS]) then
-        return 0
-    end
-    member[POSTS] = args[2]
-    redis.call('HSET', keys[1], args[1], table.concat(member, ' '))
-    return 1
-end
-
 redis.register_function('channel_apply', channel_apply)
 redis.register_function('channel_install', channel_install)
 redis.register_function('member_apply', member_apply)
-redis.register_function('member_posted', member_posted)

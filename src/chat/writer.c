@@ -111,9 +111,8 @@ static struct event *event_of(const struct post *post, const struct result *resu
     event->seq = seq;
     event->event_ts = ts;
     event->ts = ts;
-    event->posts = result_int(result, row, COLUMN_POSTS);
     writer_event_name(event, post);
-    writer_event_head(event, post, result_int(result, row, COLUMN_ORD));
+    event->head = (struct event_head){.seq = seq, .ord = result_int(result, row, COLUMN_ORD)};
     return event;
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PREVIEW_CODE_POINTS = 80, PREVIEW_SIZE = EVENT_PREVIEW_SIZE };
+enum { PREVIEW_CODE_POINTS = 80, PREVIEW_SIZE = 4 * PREVIEW_CODE_POINTS + 1 };
 
 // Where one post stands in its batch. Groups are numbered from 1 in the order of their names.
 struct place {
@@ -387,16 +387,4 @@ void writer_event_name(struct event *event, const struct post *post)
     snprintf(event->channel_id, sizeof event->channel_id, "%s", post->channel_id);
     snprintf(event->user_id, sizeof event->user_id, "%s", post->actor->user_id);
     snprintf(event->origin, sizeof event->origin, "%s", post->origin);
-}
-
-void writer_event_head(struct event *event, const struct post *post, int64_t ord)
-{
-    struct event_head *head = &event->head;
-
-    head->seq = event->seq;
-    head->ord = ord;
-    head->updated_ts = event->ts;
-    head->latest_ts = event->ts;
-    snprintf(head->latest_user, sizeof head->latest_user, "%s", post->actor->user_id);
-    preview_write(head->latest_preview, post->text, post->text_length);
 }

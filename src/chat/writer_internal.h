@@ -32,6 +32,3 @@ bool writer_same_key(const struct post *one, const struct post *other);
 
 // Fills in who and where.
 void writer_event_name(struct event *event, const struct post *post);
-
-// Fills in the head that a counted post makes of its channel.
-void writer_event_head(struct event *event, const struct post *post, int64_t ord);

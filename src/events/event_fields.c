@@ -41,7 +41,6 @@ const struct field event_fields[] = {
     TS("event_ts", event_ts),
     TS("ts", ts),
     TEXT("origin", origin),
-    INT("posts", posts),
     INT("deleted_ord", deleted_ord),
     ID_OR_EMPTY("deleted_user", deleted_user, "UW"),
     END,
@@ -50,10 +49,6 @@ const struct field event_fields[] = {
 const struct field event_head_fields[] = {
     INT("seq", head.seq),
     INT("ord", head.ord),
-    TS("updated_ts", head.updated_ts),
-    TS("latest_ts", head.latest_ts),
-    ID_OR_EMPTY("latest_user", head.latest_user, "UW"),
-    TEXT("latest_preview", head.latest_preview),
     END,
 };
 

@@ -29,10 +29,6 @@ enum {
     COLUMN_CREATED,
     COLUMN_HEAD_SEQ,
     COLUMN_HEAD_ORD,
-    COLUMN_UPDATED,
-    COLUMN_LATEST,
-    COLUMN_LATEST_USER,
-    COLUMN_LATEST_PREVIEW,
     COLUMN_EPOCH,
     COLUMN_CURSOR_TS,
     COLUMN_CURSOR_SEQ,
@@ -43,7 +39,6 @@ enum {
     COLUMN_ACTIVE,
     COLUMN_ABOUT_BOT,
     COLUMN_MESSAGE,
-    COLUMN_AUTHOR_POSTS = COLUMN_MESSAGE + MESSAGE_COLUMNS,
 };
 
 enum { FRAME_MAX_BYTES = 8 * 1024 * 1024 };
@@ -103,16 +98,6 @@ static struct event *event_begin(enum event_kind kind, const struct result *resu
     return text == NULL ? NULL : event_new(kind, text, length);
 }
 
-static void head_read(struct event_head *head, const struct result *result, int row)
-{
-    head->seq = result_int(result, row, COLUMN_HEAD_SEQ);
-    head->ord = result_int(result, row, COLUMN_HEAD_ORD);
-    head->updated_ts = result_int(result, row, COLUMN_UPDATED);
-    head->latest_ts = result_int(result, row, COLUMN_LATEST);
-    COPY(head->latest_user, COLUMN_LATEST_USER);
-    COPY(head->latest_preview, COLUMN_LATEST_PREVIEW);
-}
-
 static void member_read(struct event_member *member, const struct result *result, int row)
 {
     *member = (struct event_member){
@@ -144,11 +129,10 @@ static int channel_event_load(enum event_kind kind, const struct result *result,
     event->seq = result_int(result, row, COLUMN_SEQ);
     event->event_ts = result_int(result, row, COLUMN_EVENT_TS);
     event->ts = message.ts;
-    head_read(&event->head, result, row);
+    event->head.seq = result_int(result, row, COLUMN_HEAD_SEQ);
+    event->head.ord = result_int(result, row, COLUMN_HEAD_ORD);
     if (kind == EVENT_JOIN || kind == EVENT_LEAVE)
         member_read(&event->member, result, row);
-    if (kind == EVENT_POST)
-        event->posts = result_int(result, row, COLUMN_AUTHOR_POSTS);
     if (kind == EVENT_DELETE && message.counted) {
         event->deleted_ord = message.ord;
         snprintf(event->deleted_user, sizeof event->deleted_user, "%s", message.user_id);

@@ -3,12 +3,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "unread/keys.h"
 
 // The most deletes that one call carries.
-enum { DELETES_MAX = 64, APPLY_ARGUMENTS = 11, APPLY_NUMBERS = 5 };
+enum { DELETES_MAX = 64, APPLY_ARGUMENTS = 7, APPLY_NUMBERS = 3 };
 
 // A run of events without a hole: one call, with the head of the last.
 struct run {
@@ -56,9 +55,7 @@ static void run_add(struct pipeline *pipeline, const struct run *run)
 {
     const struct event *first = run->events[0];
     const struct event *last = run->events[run->count - 1];
-    const struct event_head *head = &last->head;
-    const int64_t parts[APPLY_NUMBERS] = {first->seq, last->seq, head->ord, head->updated_ts,
-                                          head->latest_ts};
+    const int64_t parts[APPLY_NUMBERS] = {first->seq, last->seq, last->head.ord};
     const char *texts[APPLY_ARGUMENTS + 2 * DELETES_MAX] = {"FCALL", "channel_apply", "1"};
     char numbers[APPLY_NUMBERS][KEY_NUMBER_SIZE], deletes[DELETES_MAX][KEY_NUMBER_SIZE];
     char key[KEY_SIZE];
@@ -70,8 +67,6 @@ static void run_add(struct pipeline *pipeline, const struct run *run)
         snprintf(numbers[i], KEY_NUMBER_SIZE, "%" PRId64, parts[i]);
         texts[count++] = numbers[i];
     }
-    texts[count++] = head->latest_user;
-    texts[count++] = head->latest_preview;
     count = run_deletes(run, texts, count, deletes);
     pipeline_add(pipeline, count, texts, NULL);
 }
@@ -88,31 +83,6 @@ static void heads_add(struct pipeline *pipeline, struct event *const *events, si
         run_add(pipeline, &run);
         i += run.count;
     }
-}
-
-static bool is_own_post(const struct event *event)
-{
-    return event->kind == EVENT_POST && event->posts > 0;
-}
-
-// Whether a later event tells of the same author's posts: they only rise, so the last one says it
-// all.
-static bool is_told_later(const struct event *event, struct event *const *later, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (is_own_post(later[i]) && later[i]->posts >= event->posts &&
-            strcmp(later[i]->user_id, event->user_id) == 0)
-            return true;
-    return false;
-}
-
-static void posted_add(struct pipeline *pipeline, const struct event *event)
-{
-    char key[KEY_SIZE], posts[KEY_NUMBER_SIZE];
-    key_cursor(key, event->user_id);
-    snprintf(posts, sizeof posts, "%" PRId64, event->posts);
-    const char *texts[] = {"FCALL", "member_posted", "1", key, event->channel_id, posts};
-    pipeline_add(pipeline, 6, texts, NULL);
 }
 
 // An event may be old: it makes nothing known that is not, see member_apply.
@@ -134,12 +104,9 @@ static bool has_member(const struct event *event)
 
 static void members_add(struct pipeline *pipeline, struct event *const *events, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (has_member(events[i]))
             member_add(pipeline, events[i]);
-        else if (is_own_post(events[i]) && !is_told_later(events[i], events + i + 1, count - i - 1))
-            posted_add(pipeline, events[i]);
-    }
 }
 
 void effects_add(struct pipeline *pipeline, struct event *const *events, size_t count)
@@ -155,7 +122,7 @@ void effects_forget(struct pipeline *pipeline, struct event *const *events, size
     pipeline_add(pipeline, 2, (const char *[]){"DEL", key}, NULL);
     for (size_t i = 0; i < count; i++) {
         key_cursor(key, events[i]->user_id);
-        if (has_member(events[i]) || is_own_post(events[i]))
+        if (has_member(events[i]))
             pipeline_add(pipeline, 3, (const char *[]){"HDEL", key, events[i]->channel_id}, NULL);
     }
 }

@@ -32,8 +32,8 @@ void key_workspace_topic(char *ret_key, const char *workspace_id)
 void member_call_make(struct member_call *call, const char *user_id, const char *channel_id,
                       const struct event_member *member)
 {
-    const int64_t numbers[] = {member->epoch, member->ts,    member->seq,       member->ord,
-                               member->own,   member->posts, member->member_seq};
+    const int64_t numbers[] = {member->epoch, member->ts,  member->seq,
+                               member->ord,   member->own, member->member_seq};
     int count = 0;
 
     key_cursor(call->key, user_id);

@@ -58,17 +58,15 @@ static int64_t deleted_after(const char *deleted, int64_t ord, const char *user_
 static void channel_install(struct reading *reading, int64_t deleted_ord)
 {
     const struct event_head *head = &reading->view->head;
-    const int64_t numbers[] = {head->seq, head->ord, head->updated_ts, head->latest_ts};
-    char texts[5][KEY_NUMBER_SIZE];
+    // Which posts at or below deleted_ord were deleted is not said, so that for cursors before it Postgres is asked.
+    const int64_t numbers[] = {head->seq, head->ord, deleted_ord};
+    char texts[3][KEY_NUMBER_SIZE];
     char key[KEY_SIZE];
 
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < 3; i++)
         snprintf(texts[i], sizeof texts[i], "%" PRId64, numbers[i]);
-    // Which posts at or below it were deleted is not said, so that for cursors before it Postgres is asked.
-    snprintf(texts[4], sizeof texts[4], "%" PRId64, deleted_ord);
     key_channel(key, reading->view->channel_id);
-    const char *const arguments[] = {"FCALL",  "channel_install",  "1",      key, texts[0], texts[1], texts[2], texts[3],
-                                     head->latest_user, head->latest_preview, texts[4], ""};
+    const char *const arguments[] = {"FCALL", "channel_install", "1", key, texts[0], texts[1], texts[2], ""};
     cache_call(reading->cache, sizeof arguments / sizeof arguments[0], arguments, NULL, NULL, NULL);
 }
 
@@ -119,17 +117,18 @@ static void channel_answer(void *arg, int r, const struct cache_value *value)
     reading->channel_known = reading->deleted != NULL;
 }
 
-// HGET read_cursor:{U} C: "epoch ts seq ord own posts member_seq active"; `active` with a ? tells of lower bounds alone.
+// HGET read_cursor:{U} C: "epoch ts seq ord own member_seq active"; `active` with a ? tells of lower bounds alone. How many
+// posts the member ever made is not in it: that Postgres told with the rest of what is known.
 static bool member_matches(const struct reading *reading, const char *packed, struct event_member *ret_member)
 {
     const struct event_member *known = &reading->view->member;
     struct event_member copy = *known;
     char active[4] = "";
 
-    if (sscanf(packed, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %3s", &copy.epoch,
-               &copy.ts, &copy.seq, &copy.ord, &copy.own, &copy.posts, &copy.member_seq, active) != 8)
+    if (sscanf(packed, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %3s", &copy.epoch, &copy.ts, &copy.seq,
+               &copy.ord, &copy.own, &copy.member_seq, active) != 7)
         return false;
-    if (active[0] != '1' || copy.epoch != known->epoch || copy.ts != known->ts || copy.posts != known->posts)
+    if (active[0] != '1' || copy.epoch != known->epoch || copy.ts != known->ts)
         return false;
     *ret_member = copy;
     return true;

@@ -20,21 +20,16 @@ void unread_view_read(const struct result *result, int row, int column, struct u
                    .own = result_int(result, row, c + 7),
                    .posts = result_int(result, row, c + 8),
                    .member_seq = result_int(result, row, c + 9),
-                   .active = result_bool(result, row, c + 18)},
+                   .active = result_bool(result, row, c + 14)},
         .muted = result_bool(result, row, c + 10),
-        .head = {.seq = result_int(result, row, c + 11),
-                 .ord = result_int(result, row, c + 12),
-                 .updated_ts = result_int(result, row, c + 13),
-                 .latest_ts = result_int(result, row, c + 14)},
-        .unread = result_int(result, row, c + 17),
-        .is_private = result_bool(result, row, c + 19),
-        .oldest_ts = result_int(result, row, c + 20),
+        .head = {.seq = result_int(result, row, c + 11), .ord = result_int(result, row, c + 12)},
+        .unread = result_int(result, row, c + 13),
+        .is_private = result_bool(result, row, c + 15),
+        .oldest_ts = result_int(result, row, c + 16),
     };
     COPY(ret_view->channel_id, result_text(result, row, c));
     COPY(ret_view->user_id, result_text(result, row, c + 1));
     COPY(ret_view->workspace_id, result_text(result, row, c + 2));
-    COPY(ret_view->head.latest_user, result_text(result, row, c + 15));
-    COPY(ret_view->head.latest_preview, result_text(result, row, c + 16));
 }
 
 static void counts_write(struct json_writer *w, int64_t unread)
