@@ -10,20 +10,20 @@
 --   item_…     one entry a post: the place (from 1) of its channel and author above; its rank among its channel's events, counted
 --              messages, and its author's counted posts
 -- The channel's row is locked before anything is looked at, so what is checked after it stays so until the commit.
--- Only nested loops over indexes are ever right here, also while the tables are too young to have statistics.
+-- Answers, by channel, what the batch began with (a post's own ts, seq and ord are that plus its ranks); and by item, with commas
+-- between, the authors of the messages replied to, if there are any.
+-- Only nested loops over indexes are ever right here, also while the tables are too young to have statistics: the sessions of
+-- writers have no other plans.
 CREATE FUNCTION post_batch(batch_id text, channel_ids text[], channel_workspaces text[], channel_events bigint[], channel_counted bigint[],
                            channel_last bigint[], channel_authors text[], channel_previews text[],
                            author_channels text[], author_ids text[], author_posts bigint[],
                            item_channels bigint[], item_ranks bigint[], item_ords bigint[], item_authors bigint[], item_posts bigint[],
                            bodies text[], extras text[], threads_ts bigint[], broadcasts boolean[], keys text[], digests text[],
-                           client_msg_ids text[], has_keys boolean, has_replies boolean)
-RETURNS TABLE (ts bigint, seq bigint, ord bigint, posts bigint, is_private boolean, parent_user text)
-LANGUAGE plpgsql VOLATILE SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+                           client_msg_ids text[], has_keys boolean, has_replies boolean,
+                           OUT first_ts bigint[], OUT first_seq bigint[], OUT first_ord bigint[], OUT privates bigint[],
+                           OUT parent_users text)
+LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    first_seq bigint[]; -- by channel, before the batch
-    first_ord bigint[];
-    first_ts bigint[];
-    privates boolean[];
     first_posts bigint[]; -- by author
     written bigint;
     now_us bigint := clock_us();
@@ -38,9 +38,9 @@ BEGIN
         FROM unnest(channel_ids, channel_workspaces, channel_events, channel_counted, channel_last, channel_authors, channel_previews)
             WITH ORDINALITY AS h (id, workspace, events, counted, last, author, preview, n)
         WHERE c.id = h.id AND c.workspace_id = h.workspace AND NOT c.is_archived
-        RETURNING h.n, c.seq - h.events AS seq, c.ord - h.counted AS ord, c.last_ts - h.events AS ts, c.is_private
+        RETURNING h.n, c.seq - h.events AS seq, c.ord - h.counted AS ord, c.last_ts - h.events AS ts, c.is_private::integer::bigint AS private
     )
-    SELECT array_agg(m.seq ORDER BY m.n), array_agg(m.ord ORDER BY m.n), array_agg(m.ts ORDER BY m.n), array_agg(m.is_private ORDER BY m.n)
+    SELECT array_agg(m.seq ORDER BY m.n), array_agg(m.ord ORDER BY m.n), array_agg(m.ts ORDER BY m.n), array_agg(m.private ORDER BY m.n)
     INTO first_seq, first_ord, first_ts, privates FROM moved m;
     WITH counted AS (
         UPDATE channel_members m SET posts = m.posts + a.posts
@@ -82,12 +82,10 @@ BEGIN
             RAISE EXCEPTION USING ERRCODE = 'TD001', MESSAGE = 'a thread is not there';
         END IF;
         PERFORM threads_refresh(o.channels, o.tss) FROM outbox o WHERE o.id = batch_id;
+        SELECT string_agg(coalesce(r.user_id, ''), ',' ORDER BY i.n) INTO parent_users
+        FROM unnest(item_channels, threads_ts) WITH ORDINALITY AS i (channel, thread, n)
+        LEFT JOIN messages r ON r.channel_id = channel_ids[i.channel] AND r.ts = i.thread;
     END IF;
-    RETURN QUERY
-    SELECT first_ts[i.channel] + i.rank, first_seq[i.channel] + i.rank, first_ord[i.channel] + i.ord, first_posts[i.author] + i.own,
-           privates[i.channel],
-           CASE WHEN i.thread <> 0 THEN (SELECT r.user_id FROM messages r WHERE r.channel_id = channel_ids[i.channel] AND r.ts = i.thread) END
-    FROM unnest(item_channels, item_ranks, item_ords, item_authors, item_posts, threads_ts) AS i (channel, rank, ord, author, own, thread);
 END $$;
 
 -- Whether `thread` is a message that may be replied to.

@@ -43,7 +43,7 @@ $$;
 CREATE FUNCTION mark_batch(outbox_id text, items bigint[], workspaces text[], callers text[], channel_ids text[], tss bigint[],
                            epochs bigint[])
 RETURNS TABLE (item bigint, error text, changed boolean, state unread_rows)
-LANGUAGE plpgsql VOLATILE SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     errors text[];
     changes boolean[];

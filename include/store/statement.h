@@ -55,4 +55,6 @@ bool result_is_null(const struct result *result, int row, int column);
 const char *result_text(const struct result *result, int row, int column); // NUL-terminated
 size_t result_length(const struct result *result, int row, int column);
 int64_t result_int(const struct result *result, int row, int column);
+// Reads an array of integers into `ret_numbers`. How many it has, of which at most `max` are read; 0 when it is NULL.
+int result_ints(const struct result *result, int row, int column, int64_t *ret_numbers, int max);
 bool result_bool(const struct result *result, int row, int column);

@@ -18,7 +18,7 @@
 
 static const struct statement POST_BATCH = {
     "post_batch",
-    "SELECT ts, seq, ord, posts, is_private, parent_user FROM post_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,"
+    "SELECT first_ts, first_seq, first_ord, privates, parent_users FROM post_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,"
     " $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)",
 };
 static const struct statement POST_CHECK = {
@@ -33,8 +33,8 @@ static const struct statement POST_BATCH_FIND = {
 // How long a post whose commit may or may not have happened is looked for before its author is told "try again".
 enum { UNKNOWN_MAX_MS = 10000, LOOK_AGAIN_MS = 100 };
 
-// Rows are in the order of the batch's posts.
-enum { COLUMN_TS, COLUMN_SEQ, COLUMN_ORD, COLUMN_POSTS, COLUMN_PRIVATE, COLUMN_PARENT };
+// After the columns of enum start.
+enum { COLUMN_PARENTS = START_KINDS };
 enum { CHECK_ERROR, CHECK_DUPLICATE_TS };
 
 static void post_answer(struct writer *writer, int index, const struct post_outcome *outcome)
@@ -71,10 +71,35 @@ static void post_requeue(struct writer *writer, int index, bool alone)
         group_retry(writer->group, &post->item);
 }
 
-static struct event *event_of(const struct post *post, const struct result *result, int row)
+static int64_t start_of(const struct writer *writer, int index, enum start kind)
 {
-    int64_t ts = result_int(result, row, COLUMN_TS);
-    int64_t seq = result_int(result, row, COLUMN_SEQ);
+    return writer->starts[kind][writer->places[index].channel - 1];
+}
+
+static int64_t ts_of(const struct writer *writer, int index)
+{
+    return start_of(writer, index, START_TS) + writer->places[index].rank;
+}
+
+static int64_t seq_of(const struct writer *writer, int index)
+{
+    return start_of(writer, index, START_SEQ) + writer->places[index].rank;
+}
+
+// False when the answer is not that to the batch.
+static bool batch_read(struct writer *writer, const struct result *result)
+{
+    for (int kind = 0; kind < START_KINDS; kind++)
+        if (result_ints(result, 0, kind, writer->starts[kind], writer->channel_count) != writer->channel_count)
+            return false;
+    return true;
+}
+
+static struct event *event_of(const struct writer *writer, int index)
+{
+    const struct post *post = writer->batch[index];
+    int64_t ts = ts_of(writer, index);
+    int64_t seq = seq_of(writer, index);
     struct message message = {
         .ts = ts,
         .seq = seq,
@@ -93,7 +118,7 @@ static struct event *event_of(const struct post *post, const struct result *resu
     struct frame_context context = {
         .workspace_id = post->actor->workspace_id,
         .channel_id = post->channel_id,
-        .is_private = result_bool(result, row, COLUMN_PRIVATE),
+        .is_private = start_of(writer, index, START_PRIVATE) != 0,
         .seq = seq,
         .event_ts = ts,
     };
@@ -112,19 +137,19 @@ static struct event *event_of(const struct post *post, const struct result *resu
     event->event_ts = ts;
     event->ts = ts;
     writer_event_name(event, post);
-    event->head = (struct event_head){.seq = seq, .ord = result_int(result, row, COLUMN_ORD)};
+    event->head = (struct event_head){.seq = seq, .ord = start_of(writer, index, START_ORD) + writer->places[index].ord};
     return event;
 }
 
 // The events of the batch; false when they must be read back: memory was short, or replies are among them (they leave a
 // head alone that only the tables know).
-static bool batch_events(struct writer *writer, const struct result *result)
+static bool batch_events(struct writer *writer)
 {
     bool complete = !writer->has_replies;
     int count = 0;
 
     while (complete && count < writer->count) {
-        writer->events[count] = event_of(writer->batch[count], result, count);
+        writer->events[count] = event_of(writer, count);
         complete = writer->events[count] != NULL;
         count += complete;
     }
@@ -133,24 +158,44 @@ static bool batch_events(struct writer *writer, const struct result *result)
     return complete;
 }
 
-// Tells the log of what was committed.
-static void batch_tell(struct writer *writer, const struct result *result)
+static void batch_hand_over(void *arg)
 {
-    size_t count = batch_events(writer, result) ? (size_t)writer->count : 0;
+    struct writer *writer = arg;
 
-    writer->told(writer->arg, writer->batch_id, writer->events, count);
-    for (size_t i = 0; i < count; i++)
+    writer->told(writer->arg, writer->told_id, writer->events, writer->event_count);
+    for (size_t i = 0; i < writer->event_count; i++)
         event_unref(TAKE(writer->events[i]));
+}
+
+// Tells the log of what was committed, when the replies and the next batch are on their way: those somebody waits for.
+static void batch_tell(struct writer *writer)
+{
+    writer->event_count = batch_events(writer) ? (size_t)writer->count : 0;
+    memcpy(writer->told_id, writer->batch_id, sizeof writer->told_id);
+    loop_defer(writer->loop, batch_hand_over, writer);
+}
+
+// Copies the first of the names with commas between; returns where the next begins.
+static const char *parent_take(const char *parents, char *ret_parent)
+{
+    size_t length = strcspn(parents, ",");
+
+    snprintf(ret_parent, EVENT_ID_SIZE, "%.*s", (int)length, parents);
+    return parents + length + (parents[length] == ',');
 }
 
 static void batch_answer(struct writer *writer, const struct result *result)
 {
+    const char *parents = result_text(result, 0, COLUMN_PARENTS);
+    char parent[EVENT_ID_SIZE] = "";
+
     metric_add(METRIC_MESSAGES_POSTED, writer->count);
-    for (int i = 0; i < writer->count; i++)
+    for (int i = 0; i < writer->count; i++) {
+        if (writer->has_replies)
+            parents = parent_take(parents, parent);
         post_answer(writer, i,
-                    &(struct post_outcome){.ts = result_int(result, i, COLUMN_TS),
-                                           .seq = result_int(result, i, COLUMN_SEQ),
-                                           .parent_user = result_text(result, i, COLUMN_PARENT)});
+                    &(struct post_outcome){.ts = ts_of(writer, i), .seq = seq_of(writer, i), .parent_user = parent});
+    }
     batch_end(writer, -ERROR_INTERNAL);
 }
 
@@ -253,9 +298,9 @@ static void batch_committed(void *arg, const struct store_outcome *outcome)
         metric_add(METRIC_POST_UNKNOWN, 1);
         writer->look_until_ms = clock_monotonic_ms() + UNKNOWN_MAX_MS;
         batch_look(writer);
-    } else if (outcome->r == 0 && result_rows(outcome->result) == writer->count) {
+    } else if (outcome->r == 0 && batch_read(writer, outcome->result)) {
         metric_add(METRIC_POST_BATCHES, 1);
-        batch_tell(writer, outcome->result);
+        batch_tell(writer);
         batch_answer(writer, outcome->result);
     } else if (outcome->r == -ERROR_REFUSED) {
         batch_check(writer);
@@ -291,28 +336,40 @@ static void batch_send(void *arg, struct group_item *const *items, int count)
     batch_take(writer, items, count);
     writer->batch_number++;
     snprintf(writer->batch_id, sizeof writer->batch_id, "%s-%" PRIx64, writer->name, writer->batch_number);
-    int r = writer_batch_params(&params, writer->batch_id, writer->batch, writer->count);
-    writer->has_replies = r > 0;
+    int r = writer_batch_params(&params, writer);
     if (r < 0)
         params.bytes.failed = true; // answered as any call whose parameters do not fit
     store_call(writer->store, STORE_POST, &POST_BATCH, &params, batch_committed, writer);
+}
+
+static int writer_make_room(struct writer *writer, size_t batch_max)
+{
+    writer->batch = calloc(batch_max, sizeof(struct post *));
+    writer->places = calloc(batch_max, sizeof *writer->places);
+    writer->events = calloc(batch_max, sizeof(struct event *));
+    bool complete = writer->batch != NULL && writer->places != NULL && writer->events != NULL;
+    for (int kind = 0; kind < START_KINDS; kind++) {
+        writer->starts[kind] = calloc(batch_max, sizeof(int64_t));
+        complete = complete && writer->starts[kind] != NULL;
+    }
+    return complete ? 0 : -ERROR_MEMORY;
 }
 
 int writer_new(struct loop *loop, struct store *store, int batch_max, int queue_max,
                writer_told_fn *told, void *arg, struct writer **ret_writer)
 {
     struct writer *writer = calloc(1, sizeof *writer);
-    int r = -ERROR_MEMORY;
+    int r;
 
     if (writer == NULL)
-        return r;
+        return -ERROR_MEMORY;
+    writer->loop = loop;
     writer->store = store;
     writer->told = told;
     writer->arg = arg;
     id_make('P', writer->name);
-    writer->batch = calloc((size_t)batch_max, sizeof(struct post *));
-    writer->events = calloc((size_t)batch_max, sizeof(struct event *));
-    if (writer->batch == NULL || writer->events == NULL)
+    r = writer_make_room(writer, (size_t)batch_max);
+    if (r < 0)
         goto fail;
     r = loop_timer_new(loop, batch_look, writer, &writer->look_again);
     if (r < 0)
@@ -333,7 +390,10 @@ void writer_free(struct writer *writer)
         return;
     loop_timer_free(writer->look_again);
     group_free(writer->group);
+    for (int kind = 0; kind < START_KINDS; kind++)
+        free(writer->starts[kind]);
     free(writer->batch);
+    free(writer->places);
     free(writer->events);
     free(writer);
 }

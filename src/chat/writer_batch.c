@@ -11,25 +11,11 @@
 
 enum { PREVIEW_CODE_POINTS = 80, PREVIEW_SIZE = 4 * PREVIEW_CODE_POINTS + 1 };
 
-// Where one post stands in its batch. Groups are numbered from 1 in the order of their names.
-struct place {
-    const struct post *post;
-    int index; // in the batch
-    bool counted;
-    bool begins_channel; // first of its group, in the order of `by_channel` …
-    bool begins_author;  // … and of `by_author`
-    int64_t channel;
-    int64_t rank;
-    int64_t ord;
-    int64_t author;
-    int64_t own;
-};
-
 struct plan {
     int count;
     bool has_keys;
     bool has_replies;
-    struct place *places;           // by index in the batch
+    struct place *places;            // by index in the batch; the writer's
     const struct place **by_channel; // sorted by channel, workspace, index
     const struct place **by_author;  // sorted by channel, workspace, author, index
 };
@@ -107,20 +93,19 @@ static void authors_number(struct plan *plan)
 
 static void plan_done(struct plan *plan)
 {
-    free(plan->places);
     free(plan->by_channel);
     free(plan->by_author);
 }
 
-static int plan_make(struct plan *plan, struct post *const *posts, int count)
+static int plan_make(struct plan *plan, struct post *const *posts, int count, struct place *places)
 {
     size_t size = (size_t)count;
 
     plan->count = count;
-    plan->places = calloc(size, sizeof *plan->places);
+    plan->places = places;
     plan->by_channel = calloc(size, sizeof *plan->by_channel);
     plan->by_author = calloc(size, sizeof *plan->by_author);
-    if (plan->places == NULL || plan->by_channel == NULL || plan->by_author == NULL)
+    if (plan->by_channel == NULL || plan->by_author == NULL)
         return -ERROR_MEMORY;
     for (int i = 0; i < count; i++) {
         bool counted = posts[i]->thread_ts == 0 || posts[i]->broadcast;
@@ -338,14 +323,18 @@ static void broadcasts_add(struct params *params, struct post *const *posts, int
     params_close_array(params);
 }
 
-int writer_batch_params(struct params *params, const char *batch_id, struct post *const *posts, int count)
+int writer_batch_params(struct params *params, struct writer *writer)
 {
     CLEANUP(plan_done) struct plan plan = {0};
+    struct post *const *posts = writer->batch;
+    int count = writer->count;
 
-    int r = plan_make(&plan, posts, count);
+    int r = plan_make(&plan, posts, count, writer->places);
     if (r < 0)
         return r;
-    params_text(params, batch_id);
+    writer->channel_count = (int)plan.by_channel[count - 1]->channel;
+    writer->has_replies = plan.has_replies;
+    params_text(params, writer->batch_id);
     channels_add(params, &plan);
     authors_add(params, &plan);
     places_add(params, &plan, offsetof(struct place, channel));
@@ -362,7 +351,7 @@ int writer_batch_params(struct params *params, const char *batch_id, struct post
     texts_add(params, posts, count, client_msg_id_of);
     params_bool(params, plan.has_keys);
     params_bool(params, plan.has_replies);
-    return plan.has_replies;
+    return 0;
 }
 
 void writer_check_params(struct params *params, struct post *const *posts, int count)

@@ -4,8 +4,26 @@
 #include "base/id.h"
 #include "chat/writer.h"
 
+// Where one post stands in its batch. Groups are numbered from 1 in the order of their names.
+struct place {
+    const struct post *post;
+    int index; // in the batch
+    bool counted;
+    bool begins_channel; // first of its group, in the order of channels …
+    bool begins_author;  // … and of authors
+    int64_t channel;
+    int64_t rank;
+    int64_t ord;
+    int64_t author;
+    int64_t own;
+};
+
+// What is known of a channel before the batch: the columns of post_batch()'s answer.
+enum start { START_TS, START_SEQ, START_ORD, START_PRIVATE, START_KINDS };
+
 // One batch is in work at a time: items 0 to count-1, NULL once answered or given back to the group.
 struct writer {
+    struct loop *loop;
     struct store *store;
     struct group *group;
     struct loop_timer *look_again;
@@ -15,14 +33,20 @@ struct writer {
     uint64_t batch_number;
     char batch_id[OUTBOX_ID_SIZE];
     struct post **batch;
-    struct event **events; // room for a batch's
+    struct place *places;         // of the posts of the batch
+    int64_t *starts[START_KINDS]; // by channel, once the batch is committed
     int count;
+    int channel_count;
     bool has_replies;
     int64_t look_until_ms;
+    // What was committed last, told of at the end of the turn.
+    char told_id[OUTBOX_ID_SIZE];
+    struct event **events; // room for a batch's
+    size_t event_count;
 };
 
-// Fills in the parameters of post_batch(). Returns whether any post is a reply. -ERROR_MEMORY.
-NODISCARD int writer_batch_params(struct params *params, const char *batch_id, struct post *const *posts, int count);
+// Places the posts of the batch and fills in the parameters of post_batch(). -ERROR_MEMORY.
+NODISCARD int writer_batch_params(struct params *params, struct writer *writer);
 
 // Fills in those of post_check().
 void writer_check_params(struct params *params, struct post *const *posts, int count);

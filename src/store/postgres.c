@@ -21,10 +21,13 @@ static int format_options(const struct postgres_settings *settings, const char *
         lock_timeout_ms = LOCK_TIMEOUT_MIN_MS;
     int length = snprintf(
         ret_options, POSTGRES_OPTIONS_SIZE,
-        "%s -c plan_cache_mode=force_generic_plan -c jit=off -c TimeZone=UTC"
+        "%s%s -c plan_cache_mode=force_generic_plan -c jit=off -c TimeZone=UTC"
         " -c synchronous_commit=%s -c statement_timeout=%lld -c lock_timeout=%lld"
         " -c idle_in_transaction_session_timeout=5000 -c client_connection_check_interval=1000",
-        first, settings->relaxed ? "off" : "on", (long long)settings->statement_timeout_ms,
+        first,
+        settings->nested ? " -c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off"
+                         : "",
+        settings->relaxed ? "off" : "on", (long long)settings->statement_timeout_ms,
         (long long)lock_timeout_ms);
     return length < POSTGRES_OPTIONS_SIZE ? 0 : -ERROR_INVALID_ARGUMENTS;
 }

@@ -55,14 +55,37 @@ size_t result_length(const struct result *result, int row, int column)
     return (size_t)PQgetlength(result_pg(result), row, column);
 }
 
+// The number at the start of *text, which then points behind it.
+static int64_t take_int(const char **text)
+{
+    const char *at = *text;
+    bool negative = *at == '-';
+    uint64_t number = 0;
+    for (at += negative; *at >= '0' && *at <= '9'; at++)
+        number = number * 10 + (uint64_t)(*at - '0');
+    *text = at;
+    return (int64_t)(negative ? 0 - number : number);
+}
+
 int64_t result_int(const struct result *result, int row, int column)
 {
     const char *text = result_text(result, row, column);
-    bool negative = *text == '-';
-    uint64_t number = 0;
-    for (text += negative; *text >= '0' && *text <= '9'; text++)
-        number = number * 10 + (uint64_t)(*text - '0');
-    return (int64_t)(negative ? 0 - number : number);
+    return take_int(&text);
+}
+
+// In Postgres' text form: {1,2,3}
+int result_ints(const struct result *result, int row, int column, int64_t *ret_numbers, int max)
+{
+    const char *text = result_text(result, row, column);
+    int count = 0;
+    while ((text[0] == '{' && text[1] != '}') || text[0] == ',') {
+        text++;
+        int64_t number = take_int(&text);
+        if (count < max)
+            ret_numbers[count] = number;
+        count++;
+    }
+    return count;
 }
 
 bool result_bool(const struct result *result, int row, int column)

@@ -14,6 +14,7 @@ struct store {
     struct loop *loop;
     struct store_options options;
     struct postgres_keywords keywords;
+    struct postgres_keywords batch_keywords; // of the lanes of group commits
     struct lane *lanes[STORE_LANE_MAX];
     struct loop_timer *patience;
     int64_t flushed_us;  // the time of the turn that flushed last
@@ -95,12 +96,13 @@ static int store_open_lanes(struct store *store)
         .store = store,
         .loop = store->loop,
         .settings = &store->options,
-        .keywords = &store->keywords,
         .answer = store_answer,
         .refuse = store_refuse,
     };
     for (int i = 0; i < STORE_LANE_MAX; i++) {
+        bool batches = i == STORE_POST || i == STORE_MARK;
         options.name = lane_names[i];
+        options.keywords = batches ? &store->batch_keywords : &store->keywords;
         int r = lane_new(&options, &store->lanes[i]);
         if (r < 0)
             return r;
@@ -110,12 +112,16 @@ static int store_open_lanes(struct store *store)
 
 static int store_start(struct store *store)
 {
-    const struct postgres_settings settings = {
+    struct postgres_settings settings = {
         .database_url = store->options.database_url,
         .connect_timeout_ms = store->options.connect_timeout_ms,
         .statement_timeout_ms = store->options.statement_timeout_ms,
     };
     int r = postgres_keywords_init(&settings, &store->keywords);
+    if (r < 0)
+        return r;
+    settings.nested = true;
+    r = postgres_keywords_init(&settings, &store->batch_keywords);
     if (r < 0)
         return r;
     r = loop_timer_new(store->loop, store_end_patience, store, &store->patience);

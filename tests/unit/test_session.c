@@ -69,6 +69,22 @@ static void results_are_read_by_position(void **state)
     assert_int_equal(result_int(result, 0, 4), -7);
 }
 
+static void arrays_of_integers_are_counted_and_read_as_far_as_they_fit(void **state)
+{
+    static const struct statement arrays = {
+        "arrays", "SELECT '{7,-9223372036854775808,3}'::bigint[], '{}'::bigint[], NULL::bigint[]"};
+    CLEANUP_RESULT struct result *result = NULL;
+    int64_t numbers[3] = {0};
+    assert_int_equal(session_call(*state, &arrays, NULL, &result), 0);
+    assert_int_equal(result_ints(result, 0, 0, numbers, 2), 3);
+    assert_int_equal(numbers[0], 7);
+    assert_int_equal(numbers[1], INT64_MIN);
+    assert_int_equal(numbers[2], 0);
+    assert_int_equal(result_ints(result, 0, 1, numbers, 3), 0);
+    assert_int_equal(result_ints(result, 0, 2, numbers, 3), 0);
+    assert_int_equal(result_ints(result, 1, 0, numbers, 3), 0);
+}
+
 static void reading_outside_of_a_result_finds_nothing(void **state)
 {
     CLEANUP_RESULT struct result *result = NULL;
@@ -180,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(results_are_read_by_position),
+        TEST(arrays_of_integers_are_counted_and_read_as_far_as_they_fit),
         TEST(reading_outside_of_a_result_finds_nothing),
         TEST(sessions_have_their_settings),
         TEST(errors_are_told_apart_and_the_session_lives_on),
