@@ -35,6 +35,7 @@ int connection_take_fd(struct connection *connection)
     metric_add(METRIC_HTTP_CONNECTIONS, -1);
     list_remove(&connection->link);
     loop_watch_free(connection->watch);
+    buffer_done(&connection->unsent);
     free(connection);
     return fd;
 }
@@ -94,25 +95,32 @@ void connection_add_to_daemon(struct connection *connection)
     (void)connection_take_fd(connection);
 }
 
+static bool connection_is_suspended(struct MHD_Connection *mhd)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_SUSPENDED);
+    return info != NULL && info->suspended == MHD_YES;
+}
+
 // Puts a socket that leads nowhere in the place of `fd`, whose connection lives on under the number
-// returned.
+// returned. Negative without descriptors: the connection is shut down then.
 static int descriptor_swap(struct MHD_Connection *mhd, int fd)
 {
     int nowhere = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (nowhere < 0)
-        return -ERROR_BUSY;
-    int taken = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (taken >= 0) {
-        // Suspending removes the descriptor from libmicrohttpd's epoll set, resuming adds what is
-        // there by then.
+    int taken = nowhere < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    // Suspending removes the descriptor from libmicrohttpd's epoll set, resuming adds what is there
+    // by then. To suspend twice would break its lists.
+    if (!connection_is_suspended(mhd))
         MHD_suspend_connection(mhd);
-        if (dup3(nowhere, fd, O_CLOEXEC) < 0) {
-            close(taken);
-            taken = -1;
-        }
-        MHD_resume_connection(mhd);
+    if (taken >= 0 && dup3(nowhere, fd, O_CLOEXEC) < 0) {
+        close(taken);
+        taken = -1;
     }
-    close(nowhere);
+    if (taken < 0)
+        shutdown(fd, SHUT_RDWR);
+    MHD_resume_connection(mhd);
+    if (nowhere >= 0)
+        close(nowhere);
     return taken < 0 ? -ERROR_BUSY : taken;
 }
 
@@ -126,6 +134,12 @@ int connection_detach(struct connection *connection, int *ret_fd)
         return r;
     *ret_fd = r;
     return 0;
+}
+
+bool connection_is_half_closed(const struct connection *connection)
+{
+    char byte;
+    return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 static void connection_expire(struct connection *connection)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The front door. A request line is looked at while it still lies in the socket, so that
+// The front door. A connection's first head is looked at while it still lies in the socket, so that
 // libmicrohttpd can have the connection as if nobody had touched it.
+#include "head.h"
 #include "server_int.h"
 
 #include "base/log.h"
@@ -13,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { DOOR_ACCEPTS_MAX = 64, DOOR_LINE_MAX = 8192 };
+enum { DOOR_ACCEPTS_MAX = 64 };
 
 bool door_is_takeover(const char *target, size_t length)
 {
@@ -42,17 +43,17 @@ static bool line_is_takeover(const char *line, size_t length)
 static void door_hand_over(struct connection *connection)
 {
     struct server *server = connection->server;
-    char head[DOOR_LINE_MAX];
-    ssize_t length = recv(connection->fd, head, sizeof head, 0);
+    // Not all that has come: room for the rest of a head is the taker's to find.
+    ssize_t length = recv(connection->fd, server->head, sizeof server->head / 2, 0);
     if (length <= 0) {
         connection_free(connection);
         return;
     }
     int fd = connection_take_fd(connection);
-    server->options.on_takeover(server->options.arg, fd, head, (size_t)length);
+    server->options.on_takeover(server->options.arg, fd, server->head, (size_t)length);
 }
 
-// How many bytes make the descriptor readable: while part of a line lies there unread, only more of
+// How many bytes make the descriptor readable: while part of a head lies there unread, only more of
 // it is news.
 static void door_wait_for(int fd, int bytes)
 {
@@ -76,35 +77,47 @@ static void door_wait(struct connection *connection, ssize_t seen)
     }
 }
 
-static void door_pass(struct connection *connection, const char *line, size_t length)
+// Decides on the `length` bytes that are there.
+static void door_judge(struct connection *connection, size_t length)
 {
     struct server *server = connection->server;
+    struct head_progress progress;
+    const char *reason = head_scan(server->head, length, &progress);
+    bool is_takeover =
+        server->options.on_takeover != NULL && line_is_takeover(server->head, progress.line_length);
+    bool is_full = length == sizeof server->head;
+    if (!is_takeover && reason == NULL && !progress.complete && !is_full) {
+        door_wait(connection, (ssize_t)length);
+        return;
+    }
     if (connection->bytes > 0)
         door_wait_for(connection->fd, 1);
-    if (server->options.on_takeover != NULL && line_is_takeover(line, length))
+    if (is_takeover)
         door_hand_over(connection);
-    else
+    else if (reason != NULL)
+        exchange_refuse_head(connection, 400, reason);
+    else if (progress.complete)
         connection_add_to_daemon(connection);
+    else if (progress.line_length > 0)
+        exchange_refuse_head(connection, 431, "the headers are too long");
+    else
+        exchange_refuse_head(connection, 414, "the request line is too long");
 }
 
 static void door_look(struct connection *connection, bool is_event)
 {
-    char line[DOOR_LINE_MAX];
-    ssize_t length = recv(connection->fd, line, sizeof line, MSG_PEEK);
+    struct server *server = connection->server;
+    ssize_t length = recv(connection->fd, server->head, sizeof server->head, MSG_PEEK);
     if (length < 0 && (errno == EAGAIN || errno == EINTR)) {
         door_wait(connection, 0);
         return;
     }
-    // Ready with nothing new: the peer has closed its side before the line was complete.
+    // Ready with nothing new: the peer has closed its side before the head was complete.
     if (length <= 0 || (is_event && length == connection->bytes)) {
         connection_free(connection);
         return;
     }
-    const char *end = memchr(line, '\n', (size_t)length);
-    if (end == NULL && length < DOOR_LINE_MAX)
-        door_wait(connection, length);
-    else
-        door_pass(connection, line, end == NULL ? (size_t)length : (size_t)(end - line));
+    door_judge(connection, (size_t)length);
 }
 
 static void door_ready(void *arg, uint32_t events)

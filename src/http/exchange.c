@@ -3,6 +3,7 @@
 // complete, for each piece of the body, when all is there, and again after a resume; and
 // exchange_end() when the reply is out or all is lost.
 #include "exchange.h"
+#include "head.h"
 
 #include "base/error.h"
 #include "base/id.h"
@@ -55,9 +56,10 @@ void exchanges_free_spares(struct server *server)
     }
 }
 
-void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd)
+// `target` may be gone afterwards.
+static struct exchange *exchange_new(struct connection *connection, const char *target)
 {
-    struct server *server = arg;
+    struct server *server = connection->server;
     struct exchange *exchange = exchange_alloc(server);
     if (exchange == NULL)
         return NULL;
@@ -65,8 +67,8 @@ void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd)
     request_init(&exchange->request, server->options.reply_max_bytes, exchange_send);
     list_init(&exchange->link);
     exchange->server = server;
-    exchange->mhd = mhd;
-    exchange->connection = connection_of(mhd);
+    exchange->mhd = connection->mhd;
+    exchange->connection = connection;
     exchange->line = (struct gate_line){.target_end = target + length};
     exchange->head = (struct gate_head){0};
     exchange->target = arena_copy(&exchange->request.arena, target, length);
@@ -78,8 +80,6 @@ void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd)
     exchange->state = EXCHANGE_LINE;
     exchange->is_call = false;
     exchange->started = false;
-    if (exchange->connection->state == CONNECTION_IDLE)
-        connection_move(exchange->connection, CONNECTION_HEADERS);
     return exchange;
 }
 
@@ -113,6 +113,62 @@ static const char *exchange_id(struct exchange *exchange)
     hex_print(server->id_base, made);
     hex_print(++server->id_count, made + HEX_LENGTH);
     return arena_copy(&exchange->request.arena, made, sizeof made);
+}
+
+// Past libmicrohttpd, which has not read all of the head.
+static void exchange_refuse_early(struct exchange *exchange, int status, const char *reason)
+{
+    exchange->request.id = exchange_id(exchange);
+    metric_add(METRIC_HTTP_BAD_REQUESTS, 1);
+    exchange_plain_error(exchange, status, "bad_request", reason);
+    exchange_last_word(exchange);
+}
+
+void exchange_refuse_head(struct connection *connection, int status, const char *reason)
+{
+    struct exchange *exchange = exchange_new(connection, "");
+    if (exchange == NULL) {
+        connection_free(connection);
+        return;
+    }
+    exchange_refuse_early(exchange, status, reason);
+    exchange_free(exchange);
+}
+
+// What is wrong with the headers of a request that the door has not seen, one of the later ones of
+// its connection; `target` is followed by the version and what has come of the headers.
+// libmicrohttpd's buffer begins with the request at hand each time and is zero behind what was
+// received; half of its memory is enough to look at.
+static const char *headers_scan(const struct connection *connection, const char *target)
+{
+    const char *end = connection->memory + SERVER_MEMORY_BYTES / 2;
+    const char *version = target + strlen(target) + 1;
+    const char *fields = version + strlen("HTTP/1.1") + 2;
+    bool is_complete;
+    // Each NUL was a blank, a CR or a LF. What is otherwise is the gate's to refuse.
+    if (fields >= end || memcmp(version, "HTTP/1.", 7) != 0 || fields[-2] != '\0' ||
+        fields[-1] != '\0')
+        return NULL;
+    return head_scan_fields(fields, strnlen(fields, (size_t)(end - fields)), &is_complete);
+}
+
+void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd)
+{
+    struct connection *connection = connection_of(mhd);
+    struct exchange *exchange = exchange_new(connection, target);
+    (void)arg;
+    if (exchange == NULL)
+        return NULL;
+    if (connection->state == CONNECTION_IDLE)
+        connection_move(connection, CONNECTION_HEADERS);
+    if (connection->memory == NULL) {
+        connection->memory = target;
+        return exchange;
+    }
+    const char *reason = headers_scan(connection, target);
+    if (reason != NULL)
+        exchange_refuse_early(exchange, 400, reason);
+    return exchange;
 }
 
 static const char *bearer_token(const char *authorization)

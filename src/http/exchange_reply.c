@@ -6,6 +6,7 @@
 #include "base/metrics.h"
 
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { REPLY_HEADERS_MAX = 8, HEAD_MAX_BYTES = 32768 };
@@ -78,34 +79,63 @@ void exchange_fill_page(struct exchange *exchange)
     request->replied = true;
 }
 
-static const char *reason_phrase(int status)
+static void date_append(struct buffer *text)
 {
-    return status == 200 ? "OK" : "Content Too Large";
+    time_t now = time(NULL);
+    struct tm calendar;
+    char date[64];
+    gmtime_r(&now, &calendar);
+    strftime(date, sizeof date, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &calendar);
+    buffer_append_text(text, date);
+}
+
+// The reply as libmicrohttpd would send it as a connection's last.
+static void reply_write(struct exchange *exchange, struct buffer *text)
+{
+    struct request *request = &exchange->request;
+    struct reply_header headers[REPLY_HEADERS_MAX];
+    bool is_head = request->verb != NULL && strcmp(request->verb, "HEAD") == 0;
+    reply_type(exchange);
+    buffer_append_format(text, "HTTP/1.1 %d %s\r\n", request->status,
+                         MHD_get_reason_phrase_for((unsigned)request->status));
+    date_append(text);
+    int count = reply_headers(exchange, headers);
+    for (int i = 0; i < count; i++)
+        buffer_append_format(text, "%s: %s\r\n", headers[i].name, headers[i].value);
+    if (!exchange->server->quiescing)
+        buffer_append_text(text, "Connection: close\r\n");
+    buffer_append_format(text, "Content-Length: %zu\r\n\r\n", request->reply.length);
+    if (!is_head)
+        buffer_append(text, request->reply.data, request->reply.length);
+}
+
+// Takes the descriptor from whoever has it.
+static int exchange_detach(struct exchange *exchange, int *ret_fd)
+{
+    struct connection *connection = exchange->connection;
+    exchange->state = EXCHANGE_DETACHED;
+    if (connection->mhd != NULL)
+        return connection_detach(connection, ret_fd);
+    *ret_fd = connection_take_fd(connection);
+    return 0;
 }
 
 void exchange_last_word(struct exchange *exchange)
 {
-    struct request *request = &exchange->request;
-    struct reply_header headers[REPLY_HEADERS_MAX];
+    struct server *server = exchange->server;
     CLEANUP(buffer_done) struct buffer text;
-    buffer_init(&text, HEAD_MAX_BYTES);
-    reply_type(exchange);
-    buffer_append_format(&text, "HTTP/1.1 %d %s\r\n", request->status,
-                         reason_phrase(request->status));
-    int count = reply_headers(exchange, headers);
-    for (int i = 0; i < count; i++)
-        buffer_append_format(&text, "%s: %s\r\n", headers[i].name, headers[i].value);
-    if (!exchange->server->quiescing)
-        buffer_append_text(&text, "Connection: close\r\n");
-    buffer_append_format(&text, "Content-Length: %zu\r\n\r\n", request->reply.length);
-    buffer_append(&text, request->reply.data, request->reply.length);
+    buffer_init(&text, HEAD_MAX_BYTES + exchange->request.reply.length);
+    reply_write(exchange, &text);
 
     int fd;
     // What is thrown away is at most one more body than what is taken.
-    int64_t budget = 2 * exchange->server->options.body_max_bytes - (int64_t)exchange->body.length;
-    exchange->state = EXCHANGE_DETACHED;
-    if (connection_detach(exchange->connection, &fd) >= 0)
-        linger_start(exchange->server, fd, budget, text.data, text.length);
+    int64_t budget = 2 * server->options.body_max_bytes - (int64_t)exchange->body.length;
+    if (exchange_detach(exchange, &fd) < 0)
+        return;
+    if (buffer_failed(&text))
+        close(fd);
+    else
+        linger_start(server, fd, budget, &text);
 }
 
 static enum MHD_Result head_append(void *arg, enum MHD_ValueKind kind, const char *name,
@@ -137,8 +167,7 @@ void exchange_hand_over(struct exchange *exchange)
     buffer_append_text(&head, "\r\n");
 
     int fd;
-    exchange->state = EXCHANGE_DETACHED;
-    if (connection_detach(exchange->connection, &fd) < 0)
+    if (exchange_detach(exchange, &fd) < 0)
         return;
     if (buffer_failed(&head))
         close(fd);
@@ -151,7 +180,13 @@ void exchange_send(struct request *request)
     struct exchange *exchange = (struct exchange *)request;
     if (exchange->mhd == NULL) {
         exchange_free(exchange);
-    } else if (exchange->state == EXCHANGE_SUSPENDED) {
+    } else if (exchange->state != EXCHANGE_SUSPENDED) {
+        return;
+    } else if (connection_is_half_closed(exchange->connection)) {
+        // The peer may wait for its reply all the same. libmicrohttpd would read first, and take
+        // the end for the connection's.
+        exchange_last_word(exchange);
+    } else {
         MHD_resume_connection(exchange->mhd);
         server_run_soon(exchange->server);
     }

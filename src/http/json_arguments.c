@@ -175,7 +175,8 @@ static int member_add(struct arguments *arguments, const char *name, const json_
 static int json_parse(struct arguments *arguments, const char *text, size_t length)
 {
     json_error_t error;
-    arguments->json = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    arguments->json = json_loadb(
+        text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &error);
     if (arguments->json != NULL)
         return 0;
     if (json_error_code(&error) == json_error_out_of_memory)

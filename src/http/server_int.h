@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inside of a server. Everything runs on its loop's thread.
 //
-//   door.c        accepts, peeks at the request line, then hands the descriptor to libmicrohttpd or
-//   to on_takeover connection.c  follows each connection's state and ends those that are late
+//   door.c        accepts, peeks at the first head, then hands the descriptor to libmicrohttpd or
+//   to
+//                 on_takeover
+//   connection.c  follows each connection's state and ends those that are late
 //   exchange.c    one request of a connection inside libmicrohttpd: gate, body, call, reply
 //   linger.c      says a last word on a connection and reads on for a while, so that the peer gets
-//   to see it
+//                 to see it
 #pragma once
 
 #include "base/list.h"
@@ -22,15 +24,16 @@ enum {
     // Half of it is the first read buffer. libmicrohttpd clears all of it after every request, and
     // answers 431 to a head that does not fit only while this is below 32 KiB.
     SERVER_MEMORY_BYTES = 16384,
+    SERVER_HEAD_MAX_BYTES = SERVER_MEMORY_BYTES,
 };
 
 enum connection_state {
     CONNECTION_FRESH,   // since accept, until the first request's head is complete
     CONNECTION_HEADERS, // the head of a later request is coming
     CONNECTION_BODY,
-    CONNECTION_WORK, // waits for the handler: the only state without deadline besides CLOSING
-    CONNECTION_REPLY,
-    CONNECTION_IDLE, // between requests
+    CONNECTION_WORK,  // waits for the handler: the only state without deadline besides CLOSING
+    CONNECTION_REPLY, // also: a last word that the peer is slow to take
+    CONNECTION_IDLE,  // between requests
     CONNECTION_LINGER,
     CONNECTION_CLOSING,
     CONNECTION_STATES
@@ -49,8 +52,11 @@ struct connection {
     struct MHD_Connection *mhd; // NULL at the door and while lingering
     struct loop_watch *watch;   // the other way round
     int64_t deadline_ms;
-    int64_t bytes; // at the door: seen so far; lingering: still to throw away
-    int fd;        // libmicrohttpd's once `mhd` is set
+    int64_t bytes;        // at the door: seen so far; lingering: still to throw away
+    struct buffer unsent; // lingering: the last word
+    size_t sent;          // how much of it is out
+    const char *memory;   // libmicrohttpd's for this connection, from the first target on
+    int fd;               // libmicrohttpd's once `mhd` is set
     enum connection_state state;
 };
 
@@ -77,6 +83,7 @@ struct server {
     bool quiescing;
     bool run_due; // libmicrohttpd has something to do at the end of the turn
     bool accept_paused;
+    char head[SERVER_HEAD_MAX_BYTES]; // what the door is looking at
 };
 
 // Sees to it that libmicrohttpd runs at the end of this turn, or at once in another.
@@ -94,9 +101,11 @@ void connection_move(struct connection *connection, enum connection_state state)
 // Hands it to libmicrohttpd, which may refuse: the connection is gone then.
 void connection_add_to_daemon(struct connection *connection);
 // Takes the descriptor out of libmicrohttpd's hands, which is left with one that leads nowhere and
-// closes at its next run. What libmicrohttpd has read already is lost. Only inside an access
-// handler. -ERROR_BUSY without descriptors.
+// closes at its next run. What libmicrohttpd has read already is lost. Only inside one of its
+// callbacks or while suspended. -ERROR_BUSY without descriptors: the connection ends then.
 NODISCARD int connection_detach(struct connection *connection, int *ret_fd);
+// Whether the peer has said that nothing more will come.
+bool connection_is_half_closed(const struct connection *connection);
 void connections_expire(struct server *server);
 void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
                        enum MHD_ConnectionNotificationCode code);
@@ -119,11 +128,17 @@ NODISCARD int listen_on(const char *address, int *ret_fd);
 
 // linger.c
 
-// Writes `text` to `fd`, then reads and throws away at most `budget` bytes in at most 2 s, and
-// closes. Owns `fd`.
-void linger_start(struct server *server, int fd, int64_t budget, const char *text, size_t length);
+// Writes `text`, which is empty afterwards, to `fd`, then reads and throws away at most `budget`
+// bytes in at most 2 s, and closes. Owns `fd`.
+void linger_start(struct server *server, int fd, int64_t budget, struct buffer *text);
 
-// exchange.c: libmicrohttpd's callbacks; `arg` is the server.
+// exchange.c
+
+// Answers a head that libmicrohttpd must not see, at the door or in exchange_line(), and closes,
+// politely. At the door the connection is gone afterwards.
+void exchange_refuse_head(struct connection *connection, int status, const char *reason);
+
+// libmicrohttpd's callbacks; `arg` is the server.
 
 void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd);
 enum MHD_Result exchange_step(void *arg, struct MHD_Connection *mhd, const char *path,

@@ -99,6 +99,107 @@ static void nuls_are_refused(void **state)
     refused(target, sizeof target - 1);
 }
 
+static const char *const bad_lengths[] = {
+    "2, 2", "-2", "+2", "0x2", "two", "2 2", "2 ", "", " ", "2;", "99999999999999999999999999",
+};
+
+// libmicrohttpd would answer these itself, as HTML and with two status lines.
+static void assert_one_json_refusal(const char *answer)
+{
+    if (count_of(answer, "HTTP/1.1 400 Bad Request\r\n") != 1 ||
+        strstr(answer, "\r\nX-Request-Id: ") == NULL ||
+        strstr(answer, "\r\nContent-Type: application/json") == NULL ||
+        strstr(answer, "\r\nConnection: close\r\n") == NULL ||
+        strstr(answer, "\r\n\r\n{\"ok\":false,\"error\":\"bad_request\"") == NULL)
+        fail_msg("no one refusal: %s", answer);
+}
+
+static void malformed_lengths_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_lengths / sizeof bad_lengths[0]; i++) {
+        char request[256];
+        snprintf(request, sizeof request, POST "cOntent-lEngth: %s\r\n\r\n{}", bad_lengths[i]);
+        assert_one_json_refusal(ask(request));
+    }
+    assert_int_equal(fixture.calls_begun, 0);
+}
+
+// The door sees a connection's first request only.
+static void malformed_lengths_of_later_requests_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_lengths / sizeof bad_lengths[0]; i++) {
+        for (int is_late = 0; is_late < 2; is_late++) {
+            char request[256];
+            char answer[4096];
+            int fd = client_open();
+            client_say(fd, is_late ? "GET /api/late HTTP/1.1\r\n" HOST "\r\n" : GET "\r\n");
+            client_read_until(fd, "\"ok\":true", answer, sizeof answer);
+            snprintf(request, sizeof request, POST "Content-Length:\t%s\r\n\r\n{}", bad_lengths[i]);
+            client_say(fd, request);
+            assert_true(client_read_all(fd, answer, sizeof answer) > 0);
+            assert_one_json_refusal(answer);
+            close(fd);
+        }
+    }
+    assert_int_equal(fixture.calls_begun, 2 * sizeof bad_lengths / sizeof bad_lengths[0]);
+}
+
+static void what_is_no_http_is_told_so_at_once(void **state)
+{
+    (void)state;
+    static const char *const openings[] = {
+        "GARBAGE\r\n",
+        "POST\r\n",
+        "POST  /api/now HTTP/1.1\r\n",
+        "{}",
+        "\x16\x03\x01\x02",
+        "SSH-2.0-x",
+        "\r\n",
+        "GET\n",
+        "GET /api/now HTTP/1.1\n",
+    };
+    for (size_t i = 0; i < sizeof openings / sizeof openings[0]; i++)
+        assert_one_json_refusal(ask(openings[i]));
+}
+
+static void the_last_request_before_a_half_close_is_answered(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {
+        GET "\r\n",
+        "GET /api/late?ms=50 HTTP/1.1\r\n" HOST "\r\n",
+        "GET /api/late?ms=0 HTTP/1.1\r\n" HOST "\r\n",
+        "POST /api/late HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nms=9",
+    };
+    char answer[4096];
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+        int fd = client_open();
+        client_say(fd, requests[i]);
+        shutdown(fd, SHUT_WR);
+        assert_true(client_read_all(fd, answer, sizeof answer) > 0);
+        assert_int_equal(count_of(answer, "HTTP/1.1 200 OK\r\n"), 1);
+        assert_has(answer, "\"ok\":true");
+        close(fd);
+    }
+}
+
+static void a_long_reply_after_a_half_close_is_whole(void **state)
+{
+    (void)state;
+    static char answer[5000000 + 4096];
+    int fd = client_open();
+    client_say(fd, "GET /api/late?n=5000000 HTTP/1.1\r\n" HOST "\r\n");
+    shutdown(fd, SHUT_WR);
+    assert_true(client_read_all(fd, answer, sizeof answer) > 5000000);
+    const char *text = strstr(answer, "\"text\":\"");
+    assert_non_null(text);
+    assert_int_equal(strspn(text + 8, "x"), 5000000);
+    assert_string_equal(text + 8 + 5000000, "\"}");
+    close(fd);
+}
+
 static void heads_are_bounded(void **state)
 {
     (void)state;
@@ -419,6 +520,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(ambiguous_requests_are_refused),
         TEST(nuls_are_refused),
+        TEST(malformed_lengths_are_refused),
+        TEST(malformed_lengths_of_later_requests_are_refused),
+        TEST(what_is_no_http_is_told_so_at_once),
+        TEST(the_last_request_before_a_half_close_is_answered),
+        TEST(a_long_reply_after_a_half_close_is_whole),
         TEST(heads_are_bounded),
         TEST(pipelined_requests_are_all_answered),
         TEST(a_client_can_read_that_its_body_is_too_large),

@@ -2,8 +2,11 @@
 // A server on a thread of its own whose methods are made for tests, and a client that sends bytes
 // as they are.
 //
-//   now    replies at once          late   replies `ms` later        echo   replies with what it
-//   was asked big    replies with `n` bytes   fail   replies with an error
+//   now    replies at once
+//   late   replies `ms` later, with `n` bytes if asked to
+//   echo   replies with what it was asked
+//   big    replies with `n` bytes
+//   fail   replies with an error
 #pragma once
 
 #include "base/error.h"
@@ -51,10 +54,26 @@ static void reply_plainly(struct request *request)
     request_reply_close(request);
 }
 
+static void reply_with_bytes(struct request *request)
+{
+    struct json_writer *writer = request_reply_open(request);
+    size_t length = strtoul(request_arg(request, "n"), NULL, 10);
+    char *text = malloc(length + 1);
+    assert_non_null(text);
+    memset(text, 'x', length);
+    text[length] = '\0';
+    json_key_string(writer, "text", text);
+    free(text);
+    request_reply_close(request);
+}
+
 static void late_now(void *arg)
 {
     struct late *late = arg;
-    reply_plainly(late->request);
+    if (request_arg(late->request, "n") != NULL)
+        reply_with_bytes(late->request);
+    else
+        reply_plainly(late->request);
     loop_timer_free(late->timer);
     free(late);
 }
@@ -67,7 +86,7 @@ static void late_begin(struct request *request)
     late->request = request;
     fixture.late = late;
     assert_int_equal(loop_timer_new(fixture.loop, late_now, late, &late->timer), 0);
-    loop_timer_set(late->timer, ms == NULL ? 1 : atoi(ms));
+    loop_timer_set(late->timer, ms == NULL ? 1 : (int)strtol(ms, NULL, 10));
 }
 
 static void echo_one(void *arg, const char *name, const char *text)
@@ -85,19 +104,6 @@ static void echo(struct request *request)
     json_open_object(writer);
     request_args_each(request, echo_one, writer);
     json_close_object(writer);
-    request_reply_close(request);
-}
-
-static void reply_with_bytes(struct request *request)
-{
-    struct json_writer *writer = request_reply_open(request);
-    size_t length = (size_t)atol(request_arg(request, "n"));
-    char *text = malloc(length + 1);
-    assert_non_null(text);
-    memset(text, 'x', length);
-    text[length] = '\0';
-    json_key_string(writer, "text", text);
-    free(text);
     request_reply_close(request);
 }
 
