@@ -82,6 +82,20 @@ static void a_numeric_ts_keeps_its_digits(void **state)
     finish(request);
 }
 
+static void numbers_beyond_64_bits_are_kept(void **state)
+{
+    (void)state;
+    struct request *request = request_of("{\"limit\":100000000000000000000,"
+                                         "\"least\":-9223372036854775809,"
+                                         "\"most\":9223372036854775807,"
+                                         "\"list\":[ 18446744073709551616 ]}");
+    assert_string_equal(request_arg(request, "limit"), "100000000000000000000");
+    assert_string_equal(request_arg(request, "least"), "-9223372036854775809");
+    assert_string_equal(request_arg(request, "most"), "9223372036854775807");
+    assert_string_equal(request_arg(request, "list"), "[18446744073709551616]");
+    finish(request);
+}
+
 static void what_is_no_json_object_is_refused(void **state)
 {
     (void)state;
@@ -254,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_read_as_text),
         cmocka_unit_test(a_numeric_ts_keeps_its_digits),
+        cmocka_unit_test(numbers_beyond_64_bits_are_kept),
         cmocka_unit_test(what_is_no_json_object_is_refused),
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(the_number_of_arguments_is_bounded),
