@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP on one loop: the front door (accepts, looks at the request line, hands over), libmicrohttpd behind it for
-// calls, and plain handlers for what is not an API method. One server per loop; all on the loop's thread.
+// HTTP on one loop: the front door (accepts, looks at the request line, hands over), libmicrohttpd
+// behind it for calls, and plain handlers for what is not an API method. One server per loop; all
+// on the loop's thread.
 #pragma once
 
 #include "base/loop.h"
@@ -11,15 +12,17 @@ struct server;
 // A call of an API method. The handler owns the reply (see request.h).
 typedef void server_call_fn(void *arg, struct request *request);
 
-// A plain page (/healthz, /readyz, /metrics): fills `body` and answers the HTTP status; content type in ret_type.
+// A plain page (/healthz, /readyz, /metrics): fills `body` and answers the HTTP status; content
+// type in ret_type.
 typedef int server_page_fn(void *arg, struct buffer *body, const char **ret_type);
 
-// A connection that asks to live long (its path begins with /rtm/, /link/ or /events): the descriptor (non-blocking,
-// now owned by the callee) and the bytes already read from it, which begin with the request line and may be less or
-// more than the whole head. `head` is valid only inside the call. Nothing has been answered yet, and no deadline runs
-// any more. It makes no difference whether the request was the connection's first or came after calls (a proxy reuses
-// its connections); in the latter case `head` is exactly the head, and what the peer sent behind it without waiting for
-// the answer is lost.
+// A connection that asks to live long (its path begins with /rtm/, /link/ or /events): the
+// descriptor (non-blocking, now owned by the callee) and the bytes already read from it, which
+// begin with the request line and may be less or more than the whole head. `head` is valid only
+// inside the call. Nothing has been answered yet, and no deadline runs any more. It makes no
+// difference whether the request was the connection's first or came after calls (a proxy reuses its
+// connections); in the latter case `head` is exactly the head, and what the peer sent behind it
+// without waiting for the answer is lost.
 typedef void server_takeover_fn(void *arg, int fd, const char *head, size_t length);
 
 struct server_options {
@@ -37,15 +40,18 @@ struct server_options {
 
 NODISCARD int server_new(struct loop *loop, const struct server_options *options,
                          struct server **ret_server);
-// The port it listens on (as chosen by the kernel when the address says 0); negative once it accepts no more.
+// The port it listens on (as chosen by the kernel when the address says 0); negative once it
+// accepts no more.
 int server_port(const struct server *server);
 
 // Adds a page at `path` ("/healthz"), for GET and HEAD.
-NODISCARD int server_page_add(struct server *server, const char *path, server_page_fn *fn, void *arg);
+NODISCARD int server_page_add(struct server *server, const char *path, server_page_fn *fn,
+                              void *arg);
 
 // Stops accepting; calls in work go on, and their connections close after the reply.
 void server_quiesce(struct server *server);
 // How many calls are in work.
 int server_calls(const struct server *server);
-// Closes what is left. Only after loop_run() has returned. A handler that has not replied yet still owes its reply.
+// Closes what is left. Only after loop_run() has returned. A handler that has not replied yet still
+// owes its reply.
 void server_free(struct server *server);
