@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { COMMANDS_MAX = 256 << 20, READ_SIZE = 16384 };
@@ -27,7 +28,6 @@ struct pipeline {
     int fd;                 // -1 while there is no connection
     unsigned tries;
     char run_id[RUN_ID_SIZE];
-    bool failed; // a command could not be added
     bool quiet;  // the loss was logged already
 };
 
@@ -273,23 +273,29 @@ void pipeline_free(struct pipeline *p)
     free(p);
 }
 
+static void put_count(struct buffer *commands, char kind, size_t count)
+{
+    buffer_append_byte(commands, kind);
+    buffer_append_int(commands, (int64_t)count);
+    buffer_append(commands, "\r\n", 2);
+}
+
+// Written straight into the buffer: hiredis would print into memory of its own first.
 void pipeline_add(struct pipeline *p, int count, const char *const *texts, const size_t *lengths)
 {
-    char *command = NULL;
-    long long length =
-        redisFormatCommandArgv(&command, count, (const char **)(uintptr_t)texts, lengths);
-    if (length < 0) {
-        p->failed = true;
-        return;
+    put_count(&p->commands, '*', (size_t)count);
+    for (int i = 0; i < count; i++) {
+        size_t length = lengths ? lengths[i] : strlen(texts[i]);
+        put_count(&p->commands, '$', length);
+        buffer_append(&p->commands, texts[i], length);
+        buffer_append(&p->commands, "\r\n", 2);
     }
-    buffer_append(&p->commands, command, (size_t)length);
-    redisFreeCommand(command);
     p->count++;
 }
 
 static int pipeline_attempt(struct pipeline *p, struct answers *answers)
 {
-    if (p->failed || buffer_failed(&p->commands))
+    if (buffer_failed(&p->commands))
         return -ERROR_UNAVAILABLE;
     int r = p->fd >= 0 ? 0 : pipeline_connect(p);
     if (r < 0)
@@ -312,7 +318,6 @@ int pipeline_run(struct pipeline *p, cache_fn *fn, void *arg)
             fn(arg, -ERROR_UNAVAILABLE, NULL);
     buffer_clear(&p->commands);
     p->count = 0;
-    p->failed = false;
     return r;
 }
 

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -370,10 +369,18 @@ bool writer_same_key(const struct post *one, const struct post *other)
            strcmp(one->actor->user_id, other->actor->user_id) == 0;
 }
 
+static void name_copy(char *ret_name, const char *name)
+{
+    size_t length = strnlen(name, EVENT_ID_SIZE - 1);
+
+    memcpy(ret_name, name, length);
+    ret_name[length] = '\0';
+}
+
 void writer_event_name(struct event *event, const struct post *post)
 {
-    snprintf(event->workspace_id, sizeof event->workspace_id, "%s", post->actor->workspace_id);
-    snprintf(event->channel_id, sizeof event->channel_id, "%s", post->channel_id);
-    snprintf(event->user_id, sizeof event->user_id, "%s", post->actor->user_id);
-    snprintf(event->origin, sizeof event->origin, "%s", post->origin);
+    name_copy(event->workspace_id, post->actor->workspace_id);
+    name_copy(event->channel_id, post->channel_id);
+    name_copy(event->user_id, post->actor->user_id);
+    name_copy(event->origin, post->origin);
 }

@@ -3,6 +3,7 @@
 #include "exchange.h"
 
 #include "base/error.h"
+#include "json_plain.h"
 
 #include <string.h>
 #include <strings.h>
@@ -53,6 +54,14 @@ static enum body_type body_type(const char *content_type, const char *body)
     return BODY_UNKNOWN;
 }
 
+static int json_arguments(struct arguments *arguments, char *body, size_t length)
+{
+    int r = arguments_add_plain_json(arguments, body, length);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    return arguments_add_json(arguments, body, length);
+}
+
 static int body_arguments(struct exchange *exchange)
 {
     struct arguments *arguments = &exchange->request.arguments;
@@ -65,7 +74,7 @@ static int body_arguments(struct exchange *exchange)
     case BODY_FORM:
         return arguments_add_form(arguments, body, length);
     case BODY_JSON:
-        return arguments_add_json(arguments, body, length);
+        return json_arguments(arguments, body, length);
     case BODY_MULTIPART:
         return arguments_add_multipart(arguments, exchange->head.content_type, body, length);
     case BODY_UNKNOWN:

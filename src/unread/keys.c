@@ -3,30 +3,41 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+static void key_make(char *ret_key, const char *start, const char *id)
+{
+    size_t start_length = strlen(start);
+    size_t id_length = strnlen(id, EVENT_ID_SIZE);
+
+    memcpy(ret_key, start, start_length);
+    memcpy(ret_key + start_length, id, id_length);
+    memcpy(ret_key + start_length + id_length, "}", 2);
+}
 
 void key_channel(char *ret_key, const char *channel_id)
 {
-    snprintf(ret_key, KEY_SIZE, "channel-latest:{%s}", channel_id);
+    key_make(ret_key, "channel-latest:{", channel_id);
 }
 
 void key_cursor(char *ret_key, const char *user_id)
 {
-    snprintf(ret_key, KEY_SIZE, "read_cursor:{%s}", user_id);
+    key_make(ret_key, "read_cursor:{", user_id);
 }
 
 void key_channel_topic(char *ret_key, const char *channel_id)
 {
-    snprintf(ret_key, KEY_SIZE, "channel-events:{%s}", channel_id);
+    key_make(ret_key, "channel-events:{", channel_id);
 }
 
 void key_user_topic(char *ret_key, const char *user_id)
 {
-    snprintf(ret_key, KEY_SIZE, "user-events:{%s}", user_id);
+    key_make(ret_key, "user-events:{", user_id);
 }
 
 void key_workspace_topic(char *ret_key, const char *workspace_id)
 {
-    snprintf(ret_key, KEY_SIZE, "workspace-events:{%s}", workspace_id);
+    key_make(ret_key, "workspace-events:{", workspace_id);
 }
 
 void member_call_make(struct member_call *call, const char *user_id, const char *channel_id,
