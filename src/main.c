@@ -8,15 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] = "usage: tidings COMMAND\n"
-                            "\n"
-                            "  serve                        serve until SIGTERM\n"
-                            "  migrate                      bring the database up to this version\n"
-                            "  check                        exit 0 if the instance at TIDINGS_LISTEN is ready\n"
-                            "  admin METHOD [name=value …]  a method of admin.* on the database itself; workspace=T… names the workspace\n"
-                            "  --help, --version\n"
-                            "\n"
-                            "Settings, from the environment [default; range]:\n";
+static const char usage[] =
+    "usage: tidings COMMAND\n"
+    "\n"
+    "  serve                        serve until SIGTERM\n"
+    "  migrate                      bring the database up to this version\n"
+    "  check                        exit 0 if the instance at TIDINGS_LISTEN is ready\n"
+    "  admin METHOD [name=value …]  a method of admin.* on the database itself; workspace=T… names "
+    "the workspace\n"
+    "  --help, --version\n"
+    "\n"
+    "Settings, from the environment [default; range]:\n";
 
 static int help_print(void)
 {
@@ -87,7 +89,8 @@ int main(int argc, char **argv)
     }
     if (settings_load(&settings) < 0)
         return 2;
-    log_init(level_of(settings.log_level), settings.instance[0] != '\0' ? settings.instance : settings.listen);
+    log_init(level_of(settings.log_level),
+             settings.instance[0] != '\0' ? settings.instance : settings.listen);
     log_access_enable(settings.access_log);
     return command_run(&settings, argc, argv);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The methods of the API: who calls, whether they may, and the method itself. One per loop; all on the loop's thread.
+// The methods of the API: who calls, whether they may, and the method itself. One per loop; all on
+// the loop's thread.
 #pragma once
 
 #include "base/loop.h"
@@ -25,9 +26,11 @@ struct api_options {
     void *arg;
 };
 
-// The options' parts and texts must outlive the api. writer, marker and cache may be NULL where only admin.* is called.
+// The options' parts and texts must outlive the api. writer, marker and cache may be NULL where
+// only admin.* is called.
 NODISCARD int api_new(struct loop *loop, const struct api_options *options, struct api **ret_api);
 void api_free(struct api *api);
 
-// Answers one request; `arg` is the api (a server_call_fn). A request whose actor has a type already is not asked for a token.
+// Answers one request; `arg` is the api (a server_call_fn). A request whose actor has a type
+// already is not asked for a token.
 void api_call(void *arg, struct request *request);

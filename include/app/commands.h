@@ -7,5 +7,6 @@
 int command_migrate(const struct settings *settings);
 // Whether the instance at TIDINGS_LISTEN answers /readyz with 200.
 int command_check(const struct settings *settings);
-// tidings admin METHOD [name=value …]: a method of admin.*, run on the database itself; prints the reply.
+// tidings admin METHOD [name=value …]: a method of admin.*, run on the database itself; prints the
+// reply.
 int command_admin(const struct settings *settings, int count, char *const *arguments);

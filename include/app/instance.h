@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tidings serve`: the loops, the relay, the workers and housekeeping, put together, run, and stopped in order.
+// `tidings serve`: the loops, the relay, the workers and housekeeping, put together, run, and
+// stopped in order.
 #pragma once
 
 #include "app/settings.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every setting, in one table: it makes the struct, reads the environment, prints `tidings --help` and docs/settings.md.
+// Every setting, in one table: it makes the struct, reads the environment, prints `tidings --help`
+// and docs/settings.md.
 #pragma once
 
 #include "base/buffer.h"
@@ -8,40 +9,60 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// TEXT(field, NAME, default, description)   INTEGER(field, NAME, default, min, max, description)   FLAG(field, NAME, default, …)
+// TEXT(field, NAME, default, description)   INTEGER(field, NAME, default, min, max, description)
+// FLAG(field, NAME, default, …)
 #define SETTINGS_TABLE(TEXT, INTEGER, FLAG)                                                        \
-    TEXT(listen, LISTEN, "127.0.0.1:8080", "address and port to serve on; \":8080\" is every address") \
+    TEXT(listen, LISTEN, "127.0.0.1:8080",                                                         \
+         "address and port to serve on; \":8080\" is every address")                               \
     TEXT(database_url, DATABASE_URL, "postgres://localhost/tidings", "Postgres, as a libpq URL")   \
-    TEXT(redis_url, REDIS_URL, "redis://127.0.0.1:6379", "Redis: redis://[user:password@]host:port[/db] or unix:///path") \
-    TEXT(kafka_brokers, KAFKA_BROKERS, "", "Kafka, as host:port,…; empty: the log is kept in this process") \
-    TEXT(kafka_topic, KAFKA_TOPIC, "tidings.messages", "topic of the log; <topic>.dead takes what cannot be read") \
+    TEXT(redis_url, REDIS_URL, "redis://127.0.0.1:6379",                                           \
+         "Redis: redis://[user:password@]host:port[/db] or unix:///path")                          \
+    TEXT(kafka_brokers, KAFKA_BROKERS, "",                                                         \
+         "Kafka, as host:port,…; empty: the log is kept in this process")                          \
+    TEXT(kafka_topic, KAFKA_TOPIC, "tidings.messages",                                             \
+         "topic of the log; <topic>.dead takes what cannot be read")                               \
     TEXT(kafka_group, KAFKA_GROUP, "tidings-fanout", "consumer group of the fan-out workers")      \
-    TEXT(public_url, PUBLIC_URL, "", "how clients reach this service, for socket URLs; empty: from the Host header") \
-    TEXT(operator_token, OPERATOR_TOKEN, "", "token that may call admin.workspaces.create; empty: nobody may") \
+    TEXT(public_url, PUBLIC_URL, "",                                                               \
+         "how clients reach this service, for socket URLs; empty: from the Host header")           \
+    TEXT(operator_token, OPERATOR_TOKEN, "",                                                       \
+         "token that may call admin.workspaces.create; empty: nobody may")                         \
     TEXT(instance, INSTANCE, "", "name of this instance in logs; empty: the listen address")       \
     TEXT(log_level, LOG_LEVEL, "info", "least level logged: debug, info, warn or error")           \
     FLAG(access_log, ACCESS_LOG, true, "one line for each API call")                               \
     INTEGER(loops, LOOPS, 0, 0, 256, "event loops; 0: half of the cores, at least 1")              \
     INTEGER(workers, WORKERS, 1, 1, 64, "fan-out workers")                                         \
-    INTEGER(connections_max, CONNECTIONS_MAX, 16000, 1, 1000000, "open HTTP connections of a loop; more are refused") \
-    INTEGER(sockets_max, SOCKETS_MAX, 100000, 1, 1000000, "open sockets of a loop; more are refused") \
+    INTEGER(connections_max, CONNECTIONS_MAX, 16000, 1, 1000000,                                   \
+            "open HTTP connections of a loop; more are refused")                                   \
+    INTEGER(sockets_max, SOCKETS_MAX, 100000, 1, 1000000,                                          \
+            "open sockets of a loop; more are refused")                                            \
     INTEGER(body_max_bytes, BODY_MAX_BYTES, 2097152, 1024, 67108864, "bytes of a request's body")  \
     INTEGER(reply_max_bytes, REPLY_MAX_BYTES, 67108864, 65536, 1073741824, "bytes of a reply")     \
-    INTEGER(header_timeout_ms, HEADER_TIMEOUT_MS, 10000, 100, 600000, "time for a request's head to arrive") \
-    INTEGER(body_timeout_ms, BODY_TIMEOUT_MS, 30000, 100, 600000, "time for a request's body to arrive") \
-    INTEGER(idle_timeout_ms, IDLE_TIMEOUT_MS, 75000, 100, 3600000, "time that a kept-alive connection may be silent") \
-    INTEGER(statement_timeout_ms, STATEMENT_TIMEOUT_MS, 10000, 100, 600000, "time for Postgres to answer a statement") \
-    INTEGER(redis_timeout_ms, REDIS_TIMEOUT_MS, 500, 10, 60000, "time for Redis to answer; then it counts as away") \
+    INTEGER(header_timeout_ms, HEADER_TIMEOUT_MS, 10000, 100, 600000,                              \
+            "time for a request's head to arrive")                                                 \
+    INTEGER(body_timeout_ms, BODY_TIMEOUT_MS, 30000, 100, 600000,                                  \
+            "time for a request's body to arrive")                                                 \
+    INTEGER(idle_timeout_ms, IDLE_TIMEOUT_MS, 75000, 100, 3600000,                                 \
+            "time that a kept-alive connection may be silent")                                     \
+    INTEGER(statement_timeout_ms, STATEMENT_TIMEOUT_MS, 10000, 100, 600000,                        \
+            "time for Postgres to answer a statement")                                             \
+    INTEGER(redis_timeout_ms, REDIS_TIMEOUT_MS, 500, 10, 60000,                                    \
+            "time for Redis to answer; then it counts as away")                                    \
     INTEGER(batch_max, BATCH_MAX, 1000, 1, 1000, "posts or marks of one group commit")             \
     INTEGER(queue_max, QUEUE_MAX, 20000, 16, 1000000, "posts, or marks, that may wait on a loop")  \
-    INTEGER(log_queue_max, LOG_QUEUE_MAX, 200000, 1000, 10000000, "events of the log in memory; beyond, the outbox keeps them") \
-    INTEGER(socket_queue_max_bytes, SOCKET_QUEUE_MAX_BYTES, 1048576, 4096, 1073741824, "bytes that may wait for one socket; then it is closed as slow") \
-    INTEGER(socket_message_max_bytes, SOCKET_MESSAGE_MAX_BYTES, 65536, 1024, 1048576, "bytes of one message from a socket") \
-    INTEGER(token_cache_ms, TOKEN_CACHE_MS, 4000, 0, 5000, "how long a token is believed without asking Postgres") \
+    INTEGER(log_queue_max, LOG_QUEUE_MAX, 200000, 1000, 10000000,                                  \
+            "events of the log in memory; beyond, the outbox keeps them")                          \
+    INTEGER(socket_queue_max_bytes, SOCKET_QUEUE_MAX_BYTES, 1048576, 4096, 1073741824,             \
+            "bytes that may wait for one socket; then it is closed as slow")                       \
+    INTEGER(socket_message_max_bytes, SOCKET_MESSAGE_MAX_BYTES, 65536, 1024, 1048576,              \
+            "bytes of one message from a socket")                                                  \
+    INTEGER(token_cache_ms, TOKEN_CACHE_MS, 4000, 0, 5000,                                         \
+            "how long a token is believed without asking Postgres")                                \
     INTEGER(text_max, TEXT_MAX, 40000, 1, 1000000, "code points of a message's text")              \
-    INTEGER(idempotency_days, IDEMPOTENCY_DAYS, 7, 1, 365, "days that a client_msg_id is remembered") \
+    INTEGER(idempotency_days, IDEMPOTENCY_DAYS, 7, 1, 365,                                         \
+            "days that a client_msg_id is remembered")                                             \
     INTEGER(retention_days, RETENTION_DAYS, 90, 2, 36500, "days that messages are kept")           \
-    INTEGER(drain_ms, DRAIN_MS, 5000, 0, 600000, "time that a stopping instance gives to work under way")
+    INTEGER(drain_ms, DRAIN_MS, 5000, 0, 600000,                                                   \
+            "time that a stopping instance gives to work under way")
 
 struct settings {
 #define SETTINGS_TEXT(field, name, value, description) const char *field;
@@ -53,8 +74,8 @@ struct settings {
 #undef SETTINGS_FLAG
 };
 
-// Reads the environment. A bad value: -ERROR_INVALID_ARGUMENTS, with its name, value and range appended to `complaint`.
-// Texts point into the environment or are static.
+// Reads the environment. A bad value: -ERROR_INVALID_ARGUMENTS, with its name, value and range
+// appended to `complaint`. Texts point into the environment or are static.
 NODISCARD int settings_read(struct settings *ret_settings, struct buffer *complaint);
 
 // The table for people: one line a setting.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A growable run of bytes with a maximum. A write past the maximum, or without memory, sets `failed` and drops what
-// was to be written: writers append without checking each step and look at buffer_failed() once, at the end.
-// Not thread safe: a buffer belongs to one thread at a time.
+// A growable run of bytes with a maximum. A write past the maximum, or without memory, sets
+// `failed` and drops what was to be written: writers append without checking each step and look at
+// buffer_failed() once, at the end. Not thread safe: a buffer belongs to one thread at a time.
 #pragma once
 
 #include <stdbool.h>
@@ -25,7 +25,8 @@ void buffer_done(struct buffer *b);
 // Makes `b` empty again, keeping its memory.
 void buffer_clear(struct buffer *b);
 
-// Room for `length` more bytes at data + length; NULL (and failed) when there is none. Does not change the length.
+// Room for `length` more bytes at data + length; NULL (and failed) when there is none. Does not
+// change the length.
 char *buffer_reserve(struct buffer *b, size_t length);
 
 void buffer_append(struct buffer *b, const void *data, size_t length);
@@ -41,5 +42,6 @@ void buffer_consume(struct buffer *b, size_t length);
 // Whether anything was ever dropped since init or clear.
 bool buffer_failed(const struct buffer *b);
 
-// The bytes as a heap string that the caller frees (NUL-terminated), leaving `b` empty. NULL when failed.
+// The bytes as a heap string that the caller frees (NUL-terminated), leaving `b` empty. NULL when
+// failed.
 char *buffer_take_text(struct buffer *b);

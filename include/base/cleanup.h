@@ -4,10 +4,12 @@
 
 #include <stdlib.h>
 
-// Declares that `fn` runs on the address of the local when it leaves scope: `CLEANUP(buffer_done) struct buffer b`.
+// Declares that `fn` runs on the address of the local when it leaves scope: `CLEANUP(buffer_done)
+// struct buffer b`.
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 
-// Frees the heap pointer held by a local when it leaves scope: `CLEANUP_FREE char *text = strdup(…)`.
+// Frees the heap pointer held by a local when it leaves scope: `CLEANUP_FREE char *text =
+// strdup(…)`.
 #define CLEANUP_FREE CLEANUP(cleanup_free)
 
 // The value of the pointer `p`, which is NULL afterwards: the line where ownership passes.

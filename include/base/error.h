@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every error of Tidings, in one table: the constant, its HTTP status (used with `X-Tidings-Errors: http`) and its
-// code on the wire. Functions return 0 or a positive number on success and -ERROR_X on failure.
+// Every error of Tidings, in one table: the constant, its HTTP status (used with `X-Tidings-Errors:
+// http`) and its code on the wire. Functions return 0 or a positive number on success and -ERROR_X
+// on failure.
 #pragma once
 
 #define ERROR_TABLE(X)                                                                             \
@@ -66,10 +67,11 @@ enum error {
 #define ERROR_ENUM(name, status, code) ERROR_##name,
     ERROR_TABLE(ERROR_ENUM)
 #undef ERROR_ENUM
-    ERROR_MAX
+        ERROR_MAX
 };
 
-// The code on the wire ("channel_not_found") of `error`, given positive or negative. Static text, never NULL.
+// The code on the wire ("channel_not_found") of `error`, given positive or negative. Static text,
+// never NULL.
 const char *error_code(int error);
 
 // The HTTP status of `error`, given positive or negative.

@@ -9,8 +9,9 @@
 
 enum { JSON_DEPTH_MAX = 64 };
 
-// Parses `length` bytes, nested at most `depth_max` deep (an object or array at the top is level 1). No duplicate keys, no
-// NUL, nothing after the value. The caller owns the value. -ERROR_INVALID_JSON.
+// Parses `length` bytes, nested at most `depth_max` deep (an object or array at the top is level
+// 1). No duplicate keys, no NUL, nothing after the value. The caller owns the value.
+// -ERROR_INVALID_JSON.
 NODISCARD int json_read(const char *text, size_t length, int depth_max, json_t **ret_value);
 
 static inline void json_unref(json_t **value)

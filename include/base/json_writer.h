@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes JSON straight into a buffer: no tree, commas put by itself. Errors are the buffer's (buffer_failed).
-// Strings are written as UTF-8 with only what JSON demands escaped; they must be valid UTF-8 already.
-// No name here may be one of jansson's (json_string, json_null …): the linker would let jansson call ours.
+// Writes JSON straight into a buffer: no tree, commas put by itself. Errors are the buffer's
+// (buffer_failed). Strings are written as UTF-8 with only what JSON demands escaped; they must be
+// valid UTF-8 already. No name here may be one of jansson's (json_string, json_null …): the linker
+// would let jansson call ours.
 #pragma once
 
 #include "base/buffer.h"

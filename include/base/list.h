@@ -36,7 +36,8 @@ static inline void list_append(struct list *list, struct list *link)
     list->previous = link;
 }
 
-// Unlinks `link`, which may then be linked anew; a link that was only ever list_init-ed may be removed too.
+// Unlinks `link`, which may then be linked anew; a link that was only ever list_init-ed may be
+// removed too.
 static inline void list_remove(struct list *link)
 {
     link->previous->next = link->next;

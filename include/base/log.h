@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs as JSON lines on stderr. Access lines are gathered per thread and written in one piece by log_flush(), which each
-// loop calls once a turn; others are written at once. What cannot be written is dropped and counted, never waited for.
+// Logs as JSON lines on stderr. Access lines are gathered per thread and written in one piece by
+// log_flush(), which each loop calls once a turn; others are written at once. What cannot be
+// written is dropped and counted, never waited for.
 #pragma once
 
 #include <stdbool.h>
@@ -8,10 +9,12 @@
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
-// Sets the least level written and the instance's name put on each line. Call once, before threads start.
+// Sets the least level written and the instance's name put on each line. Call once, before threads
+// start.
 void log_init(enum log_level level, const char *instance);
 
-// One line: {"time":…,"level":…,"instance":…,"where":"store","message":"…"}. `where` is the module's name.
+// One line: {"time":…,"level":…,"instance":…,"where":"store","message":"…"}. `where` is the
+// module's name.
 void log_write(enum log_level level, const char *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

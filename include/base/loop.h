@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One thread's event loop: epoll, timers, and an inbox for messages from other threads.
-// Everything here is called on the loop's own thread, except loop_post() and loop_stop(), which any thread may call.
-// A turn: wait → ready descriptors → due timers → inbox → idle callbacks (flush what the turn gathered) → deferred frees.
+// Everything here is called on the loop's own thread, except loop_post() and loop_stop(), which any
+// thread may call. A turn: wait → ready descriptors → due timers → inbox → idle callbacks (flush
+// what the turn gathered) → deferred frees.
 #pragma once
 
 #include "base/cleanup.h"
@@ -24,30 +25,35 @@ void loop_free(struct loop *loop); // after loop_run() returned; watches and tim
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop); // any thread
 
-// Calls `fn` on the loop's thread, in the order of posting, also when loop_stop() comes first. Any thread. `arg` must
-// outlive the call. -ERROR_MEMORY, -ERROR_BUSY (a million calls wait already).
+// Calls `fn` on the loop's thread, in the order of posting, also when loop_stop() comes first. Any
+// thread. `arg` must outlive the call. -ERROR_MEMORY, -ERROR_BUSY (a million calls wait already).
 NODISCARD int loop_post(struct loop *loop, loop_fn *fn, void *arg);
 
-// Watches `fd` (not owned) for `events` (level-triggered). The watch is valid until loop_watch_free().
+// Watches `fd` (not owned) for `events` (level-triggered). The watch is valid until
+// loop_watch_free().
 NODISCARD int loop_watch_new(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn,
                              void *arg, struct loop_watch **ret_watch);
 void loop_watch_set(struct loop_watch *watch, uint32_t events);
-void loop_watch_free(struct loop_watch *watch); // before the fd is closed; safe inside callbacks; takes NULL
+void loop_watch_free(
+    struct loop_watch *watch); // before the fd is closed; safe inside callbacks; takes NULL
 
-// Calls `fn` once, `delay_ms` from now. timer_set() on a running or finished timer starts it anew; it is freed by
-// loop_timer_free() only. Cost: O(log timers).
-NODISCARD int loop_timer_new(struct loop *loop, loop_fn *fn, void *arg, struct loop_timer **ret_timer);
+// Calls `fn` once, `delay_ms` from now. timer_set() on a running or finished timer starts it anew;
+// it is freed by loop_timer_free() only. Cost: O(log timers).
+NODISCARD int loop_timer_new(struct loop *loop, loop_fn *fn, void *arg,
+                             struct loop_timer **ret_timer);
 void loop_timer_set(struct loop_timer *timer, int64_t delay_ms);
 void loop_timer_clear(struct loop_timer *timer);
 void loop_timer_free(struct loop_timer *timer); // safe inside callbacks; takes NULL
 
-// Calls `fn` at the end of every turn (before waiting again): where batches are sent and sockets are flushed.
+// Calls `fn` at the end of every turn (before waiting again): where batches are sent and sockets
+// are flushed.
 NODISCARD int loop_idle_add(struct loop *loop, loop_fn *fn, void *arg);
 
 // Asks for one more turn without waiting, since an idle callback made work for another.
 void loop_again(struct loop *loop);
 
-// Calls `fn(arg)` at the very end of this turn: how an object frees itself from inside its own callback.
+// Calls `fn(arg)` at the very end of this turn: how an object frees itself from inside its own
+// callback.
 void loop_defer(struct loop *loop, loop_fn *fn, void *arg);
 
 // The monotonic time at which this turn began.

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Whether the bytes are valid UTF-8 (no surrogates, no overlong forms, at most U+10FFFF) without NUL.
+// Whether the bytes are valid UTF-8 (no surrogates, no overlong forms, at most U+10FFFF) without
+// NUL.
 bool text_is_utf8(const char *text, size_t length);
 
 // How many code points valid UTF-8 holds.

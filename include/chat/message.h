@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message as the tables hold it and as clients see it: the one place that turns a row into Slack's JSON.
+// A message as the tables hold it and as clients see it: the one place that turns a row into
+// Slack's JSON.
 #pragma once
 
 #include "base/json_writer.h"
@@ -43,4 +44,5 @@ void message_read(const struct result *result, int row, int column, struct messa
 void message_write(struct json_writer *w, const struct message *message, const char *workspace_id);
 
 // Writes the same members without the braces, for frames that add their own.
-void message_write_members(struct json_writer *w, const struct message *message, const char *workspace_id);
+void message_write_members(struct json_writer *w, const struct message *message,
+                           const char *workspace_id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Posts: in group commits to Postgres, answered after the commit and not before, told to the log at once.
-// A lost connection during a commit is an unknown outcome: the writer looks for its batch before it answers or runs it
-// again. One writer per loop; all on the loop's thread.
+// Posts: in group commits to Postgres, answered after the commit and not before, told to the log at
+// once. A lost connection during a commit is an unknown outcome: the writer looks for its batch
+// before it answers or runs it again. One writer per loop; all on the loop's thread.
 #pragma once
 
 #include "base/actor.h"
@@ -16,15 +16,17 @@
 struct writer;
 
 struct post_outcome {
-    int r; // 0, or why it was not posted: -ERROR_CHANNEL_NOT_FOUND, …, -ERROR_UNAVAILABLE (outcome unknown: safe to repeat with a key)
+    int r; // 0, or why it was not posted: -ERROR_CHANNEL_NOT_FOUND, …, -ERROR_UNAVAILABLE (outcome
+           // unknown: safe to repeat with a key)
     int64_t ts;
     int64_t seq;
-    bool is_duplicate; // a message of this key is there already: this is its ts
+    bool is_duplicate;       // a message of this key is there already: this is its ts
     const char *parent_user; // of a reply; "" else
 };
 typedef void post_fn(void *arg, const struct post_outcome *outcome);
 
-// One post. Owned by the caller, with all it points to, until `fn` was called (once, on a later turn).
+// One post. Owned by the caller, with all it points to, until `fn` was called (once, on a later
+// turn).
 struct post {
     struct group_item item; // first
     const struct actor *actor;
@@ -44,7 +46,8 @@ struct post {
 };
 
 // Told of each committed outbox row: `events` (count may be 0: to be read back).
-typedef void writer_told_fn(void *arg, const char *outbox_id, struct event *const *events, size_t count);
+typedef void writer_told_fn(void *arg, const char *outbox_id, struct event *const *events,
+                            size_t count);
 
 NODISCARD int writer_new(struct loop *loop, struct store *store, int batch_max, int queue_max,
                          writer_told_fn *told, void *arg, struct writer **ret_writer);

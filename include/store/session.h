@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Postgres as a thread of its own sees it: one blocking connection. Not thread safe: one thread per session.
+// Postgres as a thread of its own sees it: one blocking connection. Not thread safe: one thread per
+// session.
 #pragma once
 
 #include "store/statement.h"
@@ -11,15 +12,18 @@ NODISCARD int session_new(const char *database_url, int64_t statement_timeout_ms
                           struct session **ret_session);
 void session_free(struct session *session);
 
-// Runs `statement` and waits for its rows. Takes over `params` (may be NULL). The result is freed by result_free().
-// -ERROR_UNAVAILABLE: no connection, or lost on the way (the outcome is unknown); others as in store.h.
+// Runs `statement` and waits for its rows. Takes over `params` (may be NULL). The result is freed
+// by result_free(). -ERROR_UNAVAILABLE: no connection, or lost on the way (the outcome is unknown);
+// others as in store.h.
 NODISCARD int session_call(struct session *session, const struct statement *statement,
                            struct params *params, struct result **ret_result);
 
-// Runs SQL text of several statements (migrations) in one transaction. Logs what Postgres says when it fails.
+// Runs SQL text of several statements (migrations) in one transaction. Logs what Postgres says when
+// it fails.
 NODISCARD int session_script(struct session *session, const char *sql);
 
-// Switches synchronous_commit off for this session: for work that is repeated anyway when it is lost.
+// Switches synchronous_commit off for this session: for work that is repeated anyway when it is
+// lost.
 NODISCARD int session_relax(struct session *session);
 
 void result_free(struct result *result);

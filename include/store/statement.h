@@ -9,21 +9,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A statement with $1, $2 … : a static constant of the module that uses it. Each connection prepares it on first use.
+// A statement with $1, $2 … : a static constant of the module that uses it. Each connection
+// prepares it on first use.
 struct statement {
     const char *name; // unique, a valid identifier: "channels_join"
     const char *sql;
 };
 
-// The parameters of one call, in order. All-zero is empty; values are copied. Errors (memory, too many) are kept and
-// reported by the call that takes it. At most PARAMS_MAX parameters.
+// The parameters of one call, in order. All-zero is empty; values are copied. Errors (memory, too
+// many) are kept and reported by the call that takes it. At most PARAMS_MAX parameters.
 enum { PARAMS_MAX = 26 };
 struct params {
     struct buffer bytes;
     int count;
     struct {
         size_t offset;
-        int length; // -1 = NULL
+        int length;    // -1 = NULL
         uint32_t type; // Postgres type oid
     } value[PARAMS_MAX];
 };
@@ -31,23 +32,25 @@ struct params {
 #define CLEANUP_PARAMS CLEANUP(params_done)
 
 void params_done(struct params *params);
-void params_text(struct params *params, const char *text);              // NULL text is SQL NULL
+void params_text(struct params *params, const char *text); // NULL text is SQL NULL
 void params_text_n(struct params *params, const char *text, size_t length);
-void params_int(struct params *params, int64_t number);                 // bigint
-void params_bool(struct params *params, bool value);                    // boolean
-void params_null(struct params *params);                                // NULL of type text
+void params_int(struct params *params, int64_t number); // bigint
+void params_bool(struct params *params, bool value);    // boolean
+void params_null(struct params *params);                // NULL of type text
 
 // Arrays are opened, filled, closed; elements are bigint, text or boolean.
 void params_open_text_array(struct params *params);
 void params_open_int_array(struct params *params);
 void params_open_bool_array(struct params *params);
-void params_element_text(struct params *params, const char *text, size_t length); // NULL text is a NULL element
+void params_element_text(struct params *params, const char *text,
+                         size_t length); // NULL text is a NULL element
 void params_element_int(struct params *params, int64_t number);
 void params_element_bool(struct params *params, bool value);
 void params_close_array(struct params *params);
 
-// The rows of an answer. Valid only inside the callback that got it (or until result_free for a session's).
-// Columns are named by position. Reading outside of it, or a NULL as a number, is 0 or "".
+// The rows of an answer. Valid only inside the callback that got it (or until result_free for a
+// session's). Columns are named by position. Reading outside of it, or a NULL as a number, is 0 or
+// "".
 struct result;
 int result_rows(const struct result *result);
 int result_columns(const struct result *result);
@@ -55,6 +58,7 @@ bool result_is_null(const struct result *result, int row, int column);
 const char *result_text(const struct result *result, int row, int column); // NUL-terminated
 size_t result_length(const struct result *result, int row, int column);
 int64_t result_int(const struct result *result, int row, int column);
-// Reads an array of integers into `ret_numbers`. How many it has, of which at most `max` are read; 0 when it is NULL.
+// Reads an array of integers into `ret_numbers`. How many it has, of which at most `max` are read;
+// 0 when it is NULL.
 int result_ints(const struct result *result, int row, int column, int64_t *ret_numbers, int max);
 bool result_bool(const struct result *result, int row, int column);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Postgres as a loop sees it: a few non-blocking, pipelined connections, one per lane, that come back by themselves.
-// Everything is called on the loop's thread and never blocks; callbacks run on the loop's thread, never before the
-// call that registered them returned.
+// Postgres as a loop sees it: a few non-blocking, pipelined connections, one per lane, that come
+// back by themselves. Everything is called on the loop's thread and never blocks; callbacks run on
+// the loop's thread, never before the call that registered them returned.
 #pragma once
 
 #include "base/loop.h"
 #include "store/statement.h"
 
-// Lanes keep kinds of work from waiting for one another; statements of one lane run in the order given.
+// Lanes keep kinds of work from waiting for one another; statements of one lane run in the order
+// given.
 enum store_lane {
     STORE_POST,  // group commits of posts
     STORE_MARK,  // group commits of marks
@@ -29,11 +30,11 @@ struct store_options {
 // r: 0 with a result, or
 //  -ERROR_UNAVAILABLE  no connection; the statement was not sent (nothing happened)
 //  -ERROR_BUSY         queue full, lock or statement timeout, too many retries: it was undone
-//  -ERROR_REFUSED      a function of ours raised TD001: what was asked for is not allowed as a whole; it was undone
-//  -ERROR_INTERNAL     Postgres refused the statement (logged): it was undone
+//  -ERROR_REFUSED      a function of ours raised TD001: what was asked for is not allowed as a
+//  whole; it was undone -ERROR_INTERNAL     Postgres refused the statement (logged): it was undone
 //  -ERROR_MEMORY       the parameters did not fit: not sent
-// `unknown` is true when the connection broke after the statement was sent, so that it may have been committed (r is
-// then -ERROR_UNAVAILABLE).
+// `unknown` is true when the connection broke after the statement was sent, so that it may have
+// been committed (r is then -ERROR_UNAVAILABLE).
 struct store_outcome {
     int r;
     bool unknown;
@@ -44,12 +45,14 @@ typedef void store_fn(void *arg, const struct store_outcome *outcome);
 // Connects in the background. The options' strings must outlive the store.
 NODISCARD int store_new(struct loop *loop, const struct store_options *options,
                         struct store **ret_store);
-// Closes all, after loop_run() returned; calls still waiting are answered with -ERROR_UNAVAILABLE first.
+// Closes all, after loop_run() returned; calls still waiting are answered with -ERROR_UNAVAILABLE
+// first.
 void store_free(struct store *store);
 
-// Runs `statement` in a transaction of its own (one Sync each). Takes over `params` (empty afterwards; may be NULL).
-// Always answers through `fn`, exactly once, never from inside store_call(); statements given in one turn are sent at
-// its end. A statement must always come with parameters of the same types.
+// Runs `statement` in a transaction of its own (one Sync each). Takes over `params` (empty
+// afterwards; may be NULL). Always answers through `fn`, exactly once, never from inside
+// store_call(); statements given in one turn are sent at its end. A statement must always come with
+// parameters of the same types.
 void store_call(struct store *store, enum store_lane lane, const struct statement *statement,
                 struct params *params, store_fn *fn, void *arg);
 

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Redis keys and topics, in one place, and the calls that write them. The id in braces is the cluster's hash tag.
+// Redis keys and topics, in one place, and the calls that write them. The id in braces is the
+// cluster's hash tag.
 #pragma once
 
 #include "events/event.h"
 
 enum { KEY_SIZE = 64, KEY_NUMBER_SIZE = 24 };
 
-void key_channel(char *ret_key, const char *channel_id);       // channel-latest:{C}
-void key_cursor(char *ret_key, const char *user_id);           // read_cursor:{U}
-void key_channel_topic(char *ret_key, const char *channel_id); // channel-events:{C}
-void key_user_topic(char *ret_key, const char *user_id);       // user-events:{U}
+void key_channel(char *ret_key, const char *channel_id);           // channel-latest:{C}
+void key_cursor(char *ret_key, const char *user_id);               // read_cursor:{U}
+void key_channel_topic(char *ret_key, const char *channel_id);     // channel-events:{C}
+void key_user_topic(char *ret_key, const char *user_id);           // user-events:{U}
 void key_workspace_topic(char *ret_key, const char *workspace_id); // workspace-events:{T}
 
-// The argument vector of FCALL member_apply for the whole state of a member. Texts point into the struct and the arguments.
+// The argument vector of FCALL member_apply for the whole state of a member. Texts point into the
+// struct and the arguments.
 enum { MEMBER_CALL_ARGUMENTS = 12 };
 struct member_call {
     const char *texts[MEMBER_CALL_ARGUMENTS];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one member has unread in one channel, as the tables hold it (view unread_rows) and as clients see it ("R" of the
-// API: absolute state, never a difference).
+// What one member has unread in one channel, as the tables hold it (view unread_rows) and as
+// clients see it ("R" of the API: absolute state, never a difference).
 #pragma once
 
 #include "base/json_writer.h"
@@ -23,19 +23,23 @@ struct unread_view {
 enum { UNREAD_VIEW_COLUMNS = 17 };
 // The columns of unread_rows that unread_view_read() takes, in its order: for a SELECT list.
 #define UNREAD_VIEW_SELECT(r)                                                                      \
-    r ".channel_id, " r ".user_id, " r ".workspace_id, " r ".epoch, " r ".ts, " r ".seq, " r ".ord, " r ".own, " r   \
-      ".posts, " r ".member_seq, " r ".muted, " r ".head_seq, " r ".head_ord, " r ".unread, " r ".active, " r ".is_private, " r ".oldest"
+    r ".channel_id, " r ".user_id, " r ".workspace_id, " r ".epoch, " r ".ts, " r ".seq, " r       \
+      ".ord, " r ".own, " r ".posts, " r ".member_seq, " r ".muted, " r ".head_seq, " r            \
+      ".head_ord, " r ".unread, " r ".active, " r ".is_private, " r ".oldest"
 
-void unread_view_read(const struct result *result, int row, int column, struct unread_view *ret_view);
+void unread_view_read(const struct result *result, int row, int column,
+                      struct unread_view *ret_view);
 
 // Writes the members of R.
 void unread_view_write(struct json_writer *w, const struct unread_view *view);
 
-// Writes them without "channel": into a channel object. An all-zero view is that of somebody who is no member.
+// Writes them without "channel": into a channel object. An all-zero view is that of somebody who is
+// no member.
 void unread_view_write_fields(struct json_writer *w, const struct unread_view *view);
 
 // The frame channel_marked (`type`), or unread_changed, which has R alone.
-void unread_frame_write(struct buffer *out, const char *type, const struct unread_view *view, int64_t event_ts);
+void unread_frame_write(struct buffer *out, const char *type, const struct unread_view *view,
+                        int64_t event_ts);
 
 // The event EVENT_MARK with that frame; NULL without memory.
 struct event *unread_mark_event(const struct unread_view *view, int64_t event_ts);

@@ -19,7 +19,8 @@ struct new_token {
     char user_id[ID_SIZE];
 };
 
-static struct new_token *token_prepare(struct invocation *invocation, const char *prefix, char *ret_digest)
+static struct new_token *token_prepare(struct invocation *invocation, const char *prefix,
+                                       char *ret_digest)
 {
     struct new_token *token = calloc(1, sizeof *token);
 
@@ -46,9 +47,11 @@ static bool take_label(struct invocation *invocation, const char *name, const ch
     if (!take_text(invocation, name, ret_text))
         return false;
     size_t length = strlen(*ret_text);
-    if (!text_is_blank(*ret_text, length) && text_code_points(*ret_text, length) <= NAME_MAX_CODE_POINTS)
+    if (!text_is_blank(*ret_text, length) &&
+        text_code_points(*ret_text, length) <= NAME_MAX_CODE_POINTS)
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must have 1 to %d characters", name, NAME_MAX_CODE_POINTS);
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must have 1 to %d characters",
+                        name, NAME_MAX_CODE_POINTS);
     return false;
 }
 
@@ -100,7 +103,8 @@ static bool take_domain(struct invocation *invocation, const char **ret_domain)
         return false;
     if (strspn(*ret_domain, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(*ret_domain))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "domain: must be lower-case letters, digits and '-'");
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                        "domain: must be lower-case letters, digits and '-'");
     return false;
 }
 
@@ -128,7 +132,8 @@ void admin_workspaces_create(struct invocation *invocation)
     invocation_query(invocation, STORE_WRITE, &WORKSPACE_CREATE, &params, workspace_answer);
 }
 
-static const struct statement USER_CREATE = {"users_create", "SELECT error, reply FROM users_create($1, $2, $3, $4, $5, $6, $7)"};
+static const struct statement USER_CREATE = {
+    "users_create", "SELECT error, reply FROM users_create($1, $2, $3, $4, $5, $6, $7)"};
 
 void admin_users_create(struct invocation *invocation)
 {
@@ -141,8 +146,10 @@ void admin_users_create(struct invocation *invocation)
     bool is_admin = false;
     bool is_bot = false;
 
-    if (!take_label(invocation, "name", &name) || !take_optional_label(invocation, "real_name", &real_name) ||
-        !take_optional_label(invocation, "email", &email) || !take_optional_bool(invocation, "is_admin", &is_admin) ||
+    if (!take_label(invocation, "name", &name) ||
+        !take_optional_label(invocation, "real_name", &real_name) ||
+        !take_optional_label(invocation, "email", &email) ||
+        !take_optional_bool(invocation, "is_admin", &is_admin) ||
         !take_optional_bool(invocation, "is_bot", &is_bot))
         return;
     id_make('U', user_id);
@@ -157,7 +164,8 @@ void admin_users_create(struct invocation *invocation)
     invocation_change(invocation, &USER_CREATE, &params, false);
 }
 
-static const struct statement SET_ACTIVE = {"users_set_active", "SELECT error, reply FROM users_set_active($1, $2, $3)"};
+static const struct statement SET_ACTIVE = {
+    "users_set_active", "SELECT error, reply FROM users_set_active($1, $2, $3)"};
 
 void admin_users_set_active(struct invocation *invocation)
 {
@@ -176,7 +184,8 @@ void admin_users_set_active(struct invocation *invocation)
 }
 
 static const struct statement TOKEN_CREATE = {
-    "tokens_create", "SELECT error, type, expires_at FROM tokens_create($1, $2, $3, $4, $5, $6, $7, NULLIF($8, 0), NULLIF($9, 0)::integer)"};
+    "tokens_create", "SELECT error, type, expires_at FROM tokens_create($1, $2, $3, $4, $5, $6, "
+                     "$7, NULLIF($8, 0), NULLIF($9, 0)::integer)"};
 
 static void token_answer(struct invocation *invocation, const struct result *result)
 {
@@ -211,7 +220,8 @@ static bool take_scopes(struct invocation *invocation, char *ret_scopes)
         return false;
     if (strspn(ret_scopes, "abcdefghijklmnopqrstuvwxyz:._-,") == strlen(ret_scopes))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "scopes: must be a list such as chat:write,channels:read");
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                        "scopes: must be a list such as chat:write,channels:read");
     return false;
 }
 
@@ -227,9 +237,12 @@ void admin_tokens_create(struct invocation *invocation)
     int64_t expires_in = 0;
     int64_t rate_limit = 0;
 
-    if (!take_user(invocation, "user_id", &user_id) || !take_type(invocation, &type) || !take_scopes(invocation, scopes) ||
-        !take_optional_int(invocation, "expires_in", -ERROR_INVALID_ARGUMENTS, 1, EXPIRES_MAX, &expires_in) ||
-        !take_optional_int(invocation, "rate_limit", -ERROR_INVALID_ARGUMENTS, 1, 1000000000, &rate_limit))
+    if (!take_user(invocation, "user_id", &user_id) || !take_type(invocation, &type) ||
+        !take_scopes(invocation, scopes) ||
+        !take_optional_int(invocation, "expires_in", -ERROR_INVALID_ARGUMENTS, 1, EXPIRES_MAX,
+                           &expires_in) ||
+        !take_optional_int(invocation, "rate_limit", -ERROR_INVALID_ARGUMENTS, 1, 1000000000,
+                           &rate_limit))
         return;
     struct new_token *token = token_prepare(invocation, "xoxp", digest);
     if (token == NULL)
@@ -249,7 +262,8 @@ void admin_tokens_create(struct invocation *invocation)
     invocation_query(invocation, STORE_WRITE, &TOKEN_CREATE, &params, token_answer);
 }
 
-static const struct statement TOKEN_REVOKE = {"tokens_revoke", "SELECT error, reply FROM tokens_revoke($1, $2, $3)"};
+static const struct statement TOKEN_REVOKE = {"tokens_revoke",
+                                              "SELECT error, reply FROM tokens_revoke($1, $2, $3)"};
 
 void admin_tokens_revoke(struct invocation *invocation)
 {
@@ -258,10 +272,12 @@ void admin_tokens_revoke(struct invocation *invocation)
     const char *token_id = NULL;
     const char *token = NULL;
 
-    if (!take_optional_text(invocation, "token_id", &token_id) || !take_optional_text(invocation, "revoke_token", &token))
+    if (!take_optional_text(invocation, "token_id", &token_id) ||
+        !take_optional_text(invocation, "revoke_token", &token))
         return;
     if (token_id == NULL && token == NULL) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: token_id or revoke_token");
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "missing required field: token_id or revoke_token");
         return;
     }
     if (token != NULL)
@@ -272,7 +288,8 @@ void admin_tokens_revoke(struct invocation *invocation)
     invocation_change(invocation, &TOKEN_REVOKE, &params, false);
 }
 
-static const struct statement TOKEN_LIST = {"tokens_list", "SELECT error, reply FROM tokens_list($1, $2)"};
+static const struct statement TOKEN_LIST = {"tokens_list",
+                                            "SELECT error, reply FROM tokens_list($1, $2)"};
 
 void admin_tokens_list(struct invocation *invocation)
 {
@@ -286,7 +303,8 @@ void admin_tokens_list(struct invocation *invocation)
     invocation_change(invocation, &TOKEN_LIST, &params, false);
 }
 
-static const struct statement APP_CREATE = {"apps_create", "SELECT error, reply FROM apps_create($1, $2, $3, $4, $5, $6, $7, $8)"};
+static const struct statement APP_CREATE = {
+    "apps_create", "SELECT error, reply FROM apps_create($1, $2, $3, $4, $5, $6, $7, $8)"};
 
 static void app_answer(struct invocation *invocation, const struct result *result)
 {
@@ -304,10 +322,13 @@ static bool take_events_url(struct invocation *invocation, const char **ret_url)
 {
     if (!take_optional_text(invocation, "events_url", ret_url))
         return false;
-    if (*ret_url == NULL || (strlen(*ret_url) <= URL_MAX &&
-                             (strncmp(*ret_url, "http://", 7) == 0 || strncmp(*ret_url, "https://", 8) == 0)))
+    if (*ret_url == NULL ||
+        (strlen(*ret_url) <= URL_MAX &&
+         (strncmp(*ret_url, "http://", 7) == 0 || strncmp(*ret_url, "https://", 8) == 0)))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "events_url: must be an http:// or https:// URL of at most %d characters", URL_MAX);
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                        "events_url: must be an http:// or https:// URL of at most %d characters",
+                        URL_MAX);
     return false;
 }
 
@@ -321,7 +342,8 @@ void admin_apps_create(struct invocation *invocation)
     const char *bot_user_id;
     const char *events_url = NULL;
 
-    if (!take_label(invocation, "name", &name) || !take_user(invocation, "bot_user_id", &bot_user_id) ||
+    if (!take_label(invocation, "name", &name) ||
+        !take_user(invocation, "bot_user_id", &bot_user_id) ||
         !take_events_url(invocation, &events_url))
         return;
     struct new_token *token = token_prepare(invocation, "xapp", digest);
@@ -340,7 +362,8 @@ void admin_apps_create(struct invocation *invocation)
     invocation_query(invocation, STORE_WRITE, &APP_CREATE, &params, app_answer);
 }
 
-static const struct statement APP_DELETE = {"apps_delete", "SELECT error, reply FROM apps_delete($1, $2)"};
+static const struct statement APP_DELETE = {"apps_delete",
+                                            "SELECT error, reply FROM apps_delete($1, $2)"};
 
 void admin_apps_delete(struct invocation *invocation)
 {

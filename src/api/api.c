@@ -74,7 +74,8 @@ static void scope_fail(struct invocation *invocation)
 {
     char members[640];
 
-    snprintf(members, sizeof members, "\"needed\":\"%s\",\"provided\":\"%s\"", invocation->method->scope, invocation->actor->scopes);
+    snprintf(members, sizeof members, "\"needed\":\"%s\",\"provided\":\"%s\"",
+             invocation->method->scope, invocation->actor->scopes);
     request_reply_error_members(invocation->request, -ERROR_MISSING_SCOPE, members);
     free(invocation);
 }
@@ -104,7 +105,8 @@ static void actor_known(struct invocation *invocation, int r, const struct actor
 
 static bool is_operator(const struct api *api, const char *token)
 {
-    return api->options.operator_token[0] != '\0' && strlen(token) == strlen(api->options.operator_token) &&
+    return api->options.operator_token[0] != '\0' &&
+           strlen(token) == strlen(api->options.operator_token) &&
            digest_equal(token, api->options.operator_token, strlen(token));
 }
 
@@ -136,7 +138,8 @@ static void unknown_fail(struct request *request)
 static bool name_is_plain(const char *name)
 {
     return strlen(name) <= 100 &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(name);
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+               strlen(name);
 }
 
 void api_call(void *arg, struct request *request)

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-// Whether the argument is there as text; an array or object where text is wanted is answered with `error`.
-static bool text_present(struct invocation *invocation, const char *name, int error, const char **ret_text, bool *ret_present)
+// Whether the argument is there as text; an array or object where text is wanted is answered with
+// `error`.
+static bool text_present(struct invocation *invocation, const char *name, int error,
+                         const char **ret_text, bool *ret_present)
 {
     const char *text = request_arg(invocation->request, name);
 
@@ -30,7 +32,8 @@ bool take_optional_text(struct invocation *invocation, const char *name, const c
     return text_present(invocation, name, -ERROR_INVALID_ARGUMENTS, value, &present);
 }
 
-static bool take_required(struct invocation *invocation, const char *name, int error, const char **ret_text)
+static bool take_required(struct invocation *invocation, const char *name, int error,
+                          const char **ret_text)
 {
     bool present;
 
@@ -47,13 +50,15 @@ bool take_text(struct invocation *invocation, const char *name, const char **ret
     return take_required(invocation, name, -ERROR_INVALID_ARGUMENTS, ret_text);
 }
 
-bool take_id(struct invocation *invocation, const char *name, const char *prefixes, int error, const char **ret_id)
+bool take_id(struct invocation *invocation, const char *name, const char *prefixes, int error,
+             const char **ret_id)
 {
     if (!take_required(invocation, name, error, ret_id))
         return false;
     if (id_is_valid(*ret_id, prefixes))
         return true;
-    invocation_complain(invocation, error, "%s: must be an id of A-Z and 0-9 that begins with %s", name, prefixes);
+    invocation_complain(invocation, error, "%s: must be an id of A-Z and 0-9 that begins with %s",
+                        name, prefixes);
     return false;
 }
 
@@ -67,7 +72,8 @@ bool take_user(struct invocation *invocation, const char *name, const char **ret
     return take_id(invocation, name, "UW", -ERROR_USER_NOT_FOUND, ret_user_id);
 }
 
-static bool ts_take(struct invocation *invocation, const char *name, int error, const char *text, int64_t *ret_ts)
+static bool ts_take(struct invocation *invocation, const char *name, int error, const char *text,
+                    int64_t *ret_ts)
 {
     if (ts_parse(text, strlen(text), ret_ts) >= 0)
         return true;
@@ -79,7 +85,8 @@ bool take_ts(struct invocation *invocation, const char *name, int error, int64_t
 {
     const char *text;
 
-    return take_required(invocation, name, error, &text) && ts_take(invocation, name, error, text, ret_ts);
+    return take_required(invocation, name, error, &text) &&
+           ts_take(invocation, name, error, text, ret_ts);
 }
 
 bool take_optional_ts(struct invocation *invocation, const char *name, int error, int64_t *value)
@@ -109,14 +116,16 @@ bool take_optional_bool(struct invocation *invocation, const char *name, bool *v
         return true;
     bool on = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
     if (!on && strcmp(text, "false") != 0 && strcmp(text, "0") != 0) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be true or false", name);
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be true or false",
+                            name);
         return false;
     }
     *value = on;
     return true;
 }
 
-bool take_optional_int(struct invocation *invocation, const char *name, int error, int64_t min, int64_t max, int64_t *value)
+bool take_optional_int(struct invocation *invocation, const char *name, int error, int64_t min,
+                       int64_t max, int64_t *value)
 {
     const char *text = NULL;
     bool present;
@@ -125,7 +134,8 @@ bool take_optional_int(struct invocation *invocation, const char *name, int erro
         return false;
     if (!present || text[0] == '\0' || integer_parse(text, strlen(text), min, max, value) >= 0)
         return true;
-    invocation_complain(invocation, error, "%s: must be a whole number from %" PRId64 " to %" PRId64, name, min, max);
+    invocation_complain(invocation, error,
+                        "%s: must be a whole number from %" PRId64 " to %" PRId64, name, min, max);
     return false;
 }
 
@@ -164,21 +174,26 @@ static int list_add(const char *text, const char *prefixes, struct params *param
     return count;
 }
 
-bool take_ids(struct invocation *invocation, const char *name, const char *prefixes, int error, int max, struct params *params)
+bool take_ids(struct invocation *invocation, const char *name, const char *prefixes, int error,
+              int max, struct params *params)
 {
     const char *text = request_arg(invocation->request, name);
 
     if (text == NULL || text[0] == '\0') {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s", name);
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s",
+                            name);
         return false;
     }
-    int count = text[0] == '[' ? array_add(text, prefixes, params) : list_add(text, prefixes, params);
+    int count =
+        text[0] == '[' ? array_add(text, prefixes, params) : list_add(text, prefixes, params);
     if (count < 0) {
-        invocation_complain(invocation, error, "%s: must be a list of ids that begin with %s", name, prefixes);
+        invocation_complain(invocation, error, "%s: must be a list of ids that begin with %s", name,
+                            prefixes);
         return false;
     }
     if (count == 0 || count > max) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be a list of 1 to %d ids", name, max);
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "%s: must be a list of 1 to %d ids", name, max);
         return false;
     }
     return true;
@@ -199,20 +214,24 @@ static bool array_join(const char *text, char *ret_text, size_t size)
     {
         if (!json_is_string(item) || used + json_string_length(item) + 2 > size)
             return false;
-        used += (size_t)snprintf(ret_text + used, size - used, "%s%s", index == 0 ? "" : ",", json_string_value(item));
+        used += (size_t)snprintf(ret_text + used, size - used, "%s%s", index == 0 ? "" : ",",
+                                 json_string_value(item));
     }
     return true;
 }
 
-bool take_list(struct invocation *invocation, const char *name, const char *value, char *ret_text, size_t size)
+bool take_list(struct invocation *invocation, const char *name, const char *value, char *ret_text,
+               size_t size)
 {
     const char *text = request_arg(invocation->request, name);
 
     if (text == NULL || text[0] == '\0')
         text = value;
-    if (text[0] == '[' ? array_join(text, ret_text, size) : (size_t)snprintf(ret_text, size, "%s", text) < size)
+    if (text[0] == '[' ? array_join(text, ret_text, size)
+                       : (size_t)snprintf(ret_text, size, "%s", text) < size)
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be a list of at most %zu characters", name, size - 1);
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                        "%s: must be a list of at most %zu characters", name, size - 1);
     return false;
 }
 
@@ -240,8 +259,9 @@ bool take_types(struct invocation *invocation, bool *ret_public, bool *ret_priva
         text += length + (text[length] == ',');
     }
     if (asked[4]) {
-        invocation_complain(invocation, -ERROR_INVALID_TYPES,
-                            "types: must be a list of public_channel, private_channel, mpim and im");
+        invocation_complain(
+            invocation, -ERROR_INVALID_TYPES,
+            "types: must be a list of public_channel, private_channel, mpim and im");
         return false;
     }
     *ret_public = asked[0];
@@ -260,7 +280,8 @@ bool take_cursor(struct invocation *invocation, const char *kind, const char **r
     if (!present || text[0] == '\0')
         return true;
     if (strncmp(text, kind, length) != 0 || text[length] != '.' || text[length + 1] == '\0') {
-        invocation_complain(invocation, -ERROR_INVALID_CURSOR, "cursor: must be the next_cursor of an earlier reply");
+        invocation_complain(invocation, -ERROR_INVALID_CURSOR,
+                            "cursor: must be the next_cursor of an earlier reply");
         return false;
     }
     *ret_text = text + length + 1;

@@ -22,7 +22,8 @@ void api_test(struct invocation *invocation)
 {
     const char *error = request_arg(invocation->request, "error");
 
-    struct json_writer *w = error != NULL ? request_reply_open_failed(invocation->request, error) : invocation_open(invocation);
+    struct json_writer *w = error != NULL ? request_reply_open_failed(invocation->request, error)
+                                          : invocation_open(invocation);
     json_key(w, "args");
     json_open_object(w);
     request_args_each(invocation->request, argument_echo, w);
@@ -32,7 +33,8 @@ void api_test(struct invocation *invocation)
 
 static const struct statement AUTH_TEST = {
     "auth_test",
-    "SELECT w.name, u.name, coalesce(u.bot_id, '') FROM workspaces w JOIN users u ON u.workspace_id = w.id WHERE w.id = $1 AND u.id = $2",
+    "SELECT w.name, u.name, coalesce(u.bot_id, '') FROM workspaces w JOIN users u ON "
+    "u.workspace_id = w.id WHERE w.id = $1 AND u.id = $2",
 };
 
 // The base URL that clients reach this service by.
@@ -42,7 +44,8 @@ static void base_url(const struct invocation *invocation, char *ret_url, size_t 
     const char *host = request_host(invocation->request);
 
     if (public_url[0] != '\0')
-        snprintf(ret_url, size, "%s%s", public_url, public_url[strlen(public_url) - 1] == '/' ? "" : "/");
+        snprintf(ret_url, size, "%s%s", public_url,
+                 public_url[strlen(public_url) - 1] == '/' ? "" : "/");
     else
         snprintf(ret_url, size, "http://%s/", host[0] != '\0' ? host : "localhost");
 }
@@ -63,7 +66,9 @@ static void auth_answer(struct invocation *invocation, const struct result *resu
     json_key_string(w, "user", result_text(result, 0, 1));
     json_key_string(w, "team_id", actor->workspace_id);
     json_key_string(w, "user_id", actor->user_id);
-    json_key_string(w, "bot_id", result_text(result, 0, 2)); // "" for people: Slack's Python client needs the key
+    json_key_string(
+        w, "bot_id",
+        result_text(result, 0, 2)); // "" for people: Slack's Python client needs the key
     if (actor->app_id[0] != '\0')
         json_key_string(w, "app_id", actor->app_id);
     json_key_bool(w, "is_enterprise_install", false);
@@ -81,8 +86,10 @@ void auth_test(struct invocation *invocation)
 
 static const struct statement TICKET = {
     "ticket",
-    "WITH ticket AS (INSERT INTO tickets (digest, token_id, native, expires_at) VALUES ($1, $2, $3, now() + interval '30 seconds'))"
-    " SELECT u.name, w.name, w.domain FROM users u JOIN workspaces w ON w.id = u.workspace_id WHERE u.id = $4",
+    "WITH ticket AS (INSERT INTO tickets (digest, token_id, native, expires_at) VALUES ($1, $2, "
+    "$3, now() + interval '30 seconds'))"
+    " SELECT u.name, w.name, w.domain FROM users u JOIN workspaces w ON w.id = u.workspace_id "
+    "WHERE u.id = $4",
 };
 
 static void ticket_answer(struct invocation *invocation, const struct result *result)
@@ -97,7 +104,8 @@ static void ticket_answer(struct invocation *invocation, const struct result *re
     }
     base_url(invocation, base, sizeof base);
     // http:// becomes ws://, https:// wss://
-    snprintf(url, sizeof url, "ws%srtm/%s", strncmp(base, "http", 4) == 0 ? base + 4 : base, ticket);
+    snprintf(url, sizeof url, "ws%srtm/%s", strncmp(base, "http", 4) == 0 ? base + 4 : base,
+             ticket);
     struct json_writer *w = invocation_open(invocation);
     json_key_string(w, "url", url);
     json_key(w, "self");

@@ -10,12 +10,18 @@
 
 enum { NAME_MAX_CODE_POINTS = 80, INVITED_MAX = 1000, PAGE_DEFAULT = 100, PAGE_MAX = 1000 };
 
-static const struct statement CREATE = {"channels_create", "SELECT * FROM channels_create($1, $2, $3, $4, $5, $6)"};
-static const struct statement JOIN = {"channels_join", "SELECT * FROM channels_join($1, $2, $3, $4)"};
-static const struct statement LEAVE = {"channels_leave", "SELECT * FROM channels_leave($1, $2, $3, $4)"};
-static const struct statement INVITE = {"channels_invite", "SELECT * FROM channels_invite($1, $2, $3, $4, $5)"};
-static const struct statement KICK = {"channels_kick", "SELECT * FROM channels_kick($1, $2, $3, $4, $5, $6)"};
-static const struct statement ARCHIVE = {"channels_archive", "SELECT * FROM channels_archive($1, $2, $3, $4, $5)"};
+static const struct statement CREATE = {"channels_create",
+                                        "SELECT * FROM channels_create($1, $2, $3, $4, $5, $6)"};
+static const struct statement JOIN = {"channels_join",
+                                      "SELECT * FROM channels_join($1, $2, $3, $4)"};
+static const struct statement LEAVE = {"channels_leave",
+                                       "SELECT * FROM channels_leave($1, $2, $3, $4)"};
+static const struct statement INVITE = {"channels_invite",
+                                        "SELECT * FROM channels_invite($1, $2, $3, $4, $5)"};
+static const struct statement KICK = {"channels_kick",
+                                      "SELECT * FROM channels_kick($1, $2, $3, $4, $5, $6)"};
+static const struct statement ARCHIVE = {"channels_archive",
+                                         "SELECT * FROM channels_archive($1, $2, $3, $4, $5)"};
 
 // Letters and digits of any script, '-' and '_'; no capitals of ASCII, at most 80 characters.
 static int name_refusal(const char *name)
@@ -39,12 +45,15 @@ static bool take_name(struct invocation *invocation, const char **ret_name)
     if (!take_optional_text(invocation, "name", &name))
         return false;
     if (name == NULL || name[0] == '\0') {
-        invocation_complain(invocation, -ERROR_INVALID_NAME_REQUIRED, "missing required field: name");
+        invocation_complain(invocation, -ERROR_INVALID_NAME_REQUIRED,
+                            "missing required field: name");
         return false;
     }
     int r = name_refusal(name);
     if (r < 0) {
-        invocation_complain(invocation, r, "name: must be at most %d lower-case letters, digits, '-' and '_'", NAME_MAX_CODE_POINTS);
+        invocation_complain(invocation, r,
+                            "name: must be at most %d lower-case letters, digits, '-' and '_'",
+                            NAME_MAX_CODE_POINTS);
         return false;
     }
     *ret_name = name;
@@ -134,7 +143,8 @@ void channels_kick(struct invocation *invocation)
     invocation_change(invocation, &KICK, &params, true);
 }
 
-static const struct statement LIST = {"channels_list", "SELECT id, object FROM channels_list($1, $2, $3, $4, $5, $6, $7::integer)"};
+static const struct statement LIST = {
+    "channels_list", "SELECT id, object FROM channels_list($1, $2, $3, $4, $5, $6, $7::integer)"};
 
 // One more than asked for was read: whether there is a next page.
 static int page_rows(const struct result *result, int64_t limit)
@@ -147,7 +157,8 @@ static int64_t page_limit(const struct invocation *invocation)
     return *(const int64_t *)invocation->state;
 }
 
-static bool take_page(struct invocation *invocation, const char *kind, const char *prefixes, const char **ret_after)
+static bool take_page(struct invocation *invocation, const char *kind, const char *prefixes,
+                      const char **ret_after)
 {
     int64_t *limit = malloc(sizeof *limit);
 
@@ -163,7 +174,8 @@ static bool take_page(struct invocation *invocation, const char *kind, const cha
         return false;
     if ((*ret_after)[0] == '\0' || id_is_valid(*ret_after, prefixes))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_CURSOR, "cursor: must be the next_cursor of an earlier reply");
+    invocation_complain(invocation, -ERROR_INVALID_CURSOR,
+                        "cursor: must be the next_cursor of an earlier reply");
     return false;
 }
 
@@ -177,7 +189,8 @@ static void list_answer(struct invocation *invocation, const struct result *resu
     for (int row = 0; row < rows; row++)
         json_raw(w, result_text(result, row, 1), result_length(result, row, 1));
     json_close_array(w);
-    write_next_cursor(w, "c1", rows < result_rows(result) ? result_text(result, rows - 1, 0) : NULL);
+    write_next_cursor(w, "c1",
+                      rows < result_rows(result) ? result_text(result, rows - 1, 0) : NULL);
     invocation_close(invocation);
 }
 
@@ -189,7 +202,8 @@ void channels_list(struct invocation *invocation)
     bool private_ones;
     bool exclude_archived = false;
 
-    if (!take_page(invocation, "c1", "CGD", &after) || !take_types(invocation, &public_ones, &private_ones) ||
+    if (!take_page(invocation, "c1", "CGD", &after) ||
+        !take_types(invocation, &public_ones, &private_ones) ||
         !take_optional_bool(invocation, "exclude_archived", &exclude_archived))
         return;
     params_text(&params, invocation->actor->workspace_id);
@@ -202,7 +216,8 @@ void channels_list(struct invocation *invocation)
     invocation_query(invocation, STORE_READ, &LIST, &params, list_answer);
 }
 
-static const struct statement MEMBERS = {"channels_members", "SELECT error, id FROM channels_members($1, $2, $3, $4, $5::integer)"};
+static const struct statement MEMBERS = {
+    "channels_members", "SELECT error, id FROM channels_members($1, $2, $3, $4, $5::integer)"};
 
 static void members_answer(struct invocation *invocation, const struct result *result)
 {
@@ -219,7 +234,8 @@ static void members_answer(struct invocation *invocation, const struct result *r
         if (!result_is_null(result, row, 1))
             json_text(w, result_text(result, row, 1));
     json_close_array(w);
-    write_next_cursor(w, "m1", rows < result_rows(result) ? result_text(result, rows - 1, 1) : NULL);
+    write_next_cursor(w, "m1",
+                      rows < result_rows(result) ? result_text(result, rows - 1, 1) : NULL);
     invocation_close(invocation);
 }
 

@@ -10,10 +10,14 @@
 
 static const struct statement MESSAGE_UPDATE = {
     "message_update",
-    "SELECT u.error, u.seq, u.event_ts, r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, coalesce($6, r.body),"
-    " CASE WHEN $7 IS NULL THEN r.extra ELSE NULLIF($7, '') END, r.thread_ts, r.parent_user, r.broadcast, r.client_msg_id,"
-    " u.event_ts, $3, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body"
-    " FROM message_update($1, $2, $3, $4, $5, $6, $7) u LEFT JOIN message_rows r ON r.channel_id = $4 AND r.ts = $5",
+    "SELECT u.error, u.seq, u.event_ts, r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, "
+    "coalesce($6, r.body),"
+    " CASE WHEN $7 IS NULL THEN r.extra ELSE NULLIF($7, '') END, r.thread_ts, r.parent_user, "
+    "r.broadcast, r.client_msg_id,"
+    " u.event_ts, $3, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, "
+    "r.root_body"
+    " FROM message_update($1, $2, $3, $4, $5, $6, $7) u LEFT JOIN message_rows r ON r.channel_id = "
+    "$4 AND r.ts = $5",
 };
 static const struct statement MESSAGE_DELETE = {
     "message_delete",
@@ -57,14 +61,16 @@ void chat_update(struct invocation *invocation)
     const char *channel_id;
     int64_t ts;
 
-    if (!take_channel(invocation, &channel_id) || !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &ts))
+    if (!take_channel(invocation, &channel_id) ||
+        !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &ts))
         return;
     if (!take_content(invocation, &content)) {
         content_done(&content);
         return;
     }
     if (content.text == NULL && content.extra == NULL) {
-        invocation_complain(invocation, -ERROR_NO_TEXT, "text: must be given, or blocks, attachments or metadata");
+        invocation_complain(invocation, -ERROR_NO_TEXT,
+                            "text: must be given, or blocks, attachments or metadata");
         return;
     }
     invocation_change_params(invocation, &params);
@@ -93,7 +99,8 @@ void chat_delete(struct invocation *invocation)
     const char *channel_id;
     int64_t ts;
 
-    if (!take_channel(invocation, &channel_id) || !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &ts))
+    if (!take_channel(invocation, &channel_id) ||
+        !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &ts))
         return;
     invocation_change_params(invocation, &params);
     params_bool(&params, invocation->actor->is_admin);

@@ -25,12 +25,14 @@ struct posting {
 
 static const struct statement MESSAGE = {
     "message",
-    "SELECT channel_id, ts, seq, ord, user_id, bot_id, subtype, body, extra, thread_ts, parent_user, broadcast, client_msg_id,"
+    "SELECT channel_id, ts, seq, ord, user_id, bot_id, subtype, body, extra, thread_ts, "
+    "parent_user, broadcast, client_msg_id,"
     " edited_ts, edited_by, deleted, counted, reply_count, latest_reply, reply_users, root_body"
     " FROM message_rows m WHERE channel_id = $1 AND ts = $2",
 };
 
-static void message_reply(struct invocation *invocation, const char *channel_id, const struct message *message, bool is_duplicate)
+static void message_reply(struct invocation *invocation, const char *channel_id,
+                          const struct message *message, bool is_duplicate)
 {
     struct json_writer *w = invocation_open(invocation);
 
@@ -108,7 +110,8 @@ static void posted(void *arg, const struct post_outcome *outcome)
     posting_end(posting);
 }
 
-// The key that makes the post safe to repeat: the author's client_msg_id, or the token's Idempotency-Key.
+// The key that makes the post safe to repeat: the author's client_msg_id, or the token's
+// Idempotency-Key.
 static bool take_key(struct invocation *invocation, struct posting *posting)
 {
     const char *client_msg_id = NULL;
@@ -121,8 +124,9 @@ static bool take_key(struct invocation *invocation, struct posting *posting)
     const char *key = client_msg_id != NULL ? client_msg_id : header;
     size_t length = strlen(key);
     if (text_code_points(key, length) > CLIENT_MSG_ID_MAX) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must have at most %d characters",
-                            client_msg_id != NULL ? "client_msg_id" : "Idempotency-Key", CLIENT_MSG_ID_MAX);
+        invocation_complain(
+            invocation, -ERROR_INVALID_ARGUMENTS, "%s: must have at most %d characters",
+            client_msg_id != NULL ? "client_msg_id" : "Idempotency-Key", CLIENT_MSG_ID_MAX);
         return false;
     }
     posting->post.client_msg_id = client_msg_id;
@@ -155,7 +159,8 @@ static void digest_make(struct posting *posting)
 
 static const struct statement CHANNEL_BY_NAME = {
     "channel_by_name",
-    "SELECT c.id FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = $2"
+    "SELECT c.id FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id "
+    "= $2"
     " WHERE c.workspace_id = $1 AND c.name = $3 AND (NOT c.is_private OR m.active)",
 };
 
@@ -163,13 +168,16 @@ static bool take_post(struct invocation *invocation, struct posting *posting)
 {
     struct post *post = &posting->post;
 
-    if (!take_text(invocation, "channel", &post->channel_id) || !take_content(invocation, &posting->content) ||
+    if (!take_text(invocation, "channel", &post->channel_id) ||
+        !take_content(invocation, &posting->content) ||
         !take_optional_ts(invocation, "thread_ts", -ERROR_INVALID_TIMESTAMP, &post->thread_ts) ||
-        !take_optional_bool(invocation, "reply_broadcast", &post->broadcast) || !take_key(invocation, posting))
+        !take_optional_bool(invocation, "reply_broadcast", &post->broadcast) ||
+        !take_key(invocation, posting))
         return false;
     bool has_extra = posting->content.extra != NULL && posting->content.extra[0] != '\0';
     if (posting->content.text == NULL && !has_extra) {
-        invocation_complain(invocation, -ERROR_NO_TEXT, "text: must be given, or blocks or attachments");
+        invocation_complain(invocation, -ERROR_NO_TEXT,
+                            "text: must be given, or blocks or attachments");
         return false;
     }
     post->text = posting->content.text == NULL ? "" : posting->content.text;
@@ -195,7 +203,8 @@ static void channel_found(void *arg, const struct store_outcome *outcome)
     bool found = outcome->r == 0 && result_rows(outcome->result) > 0;
 
     if (found) {
-        snprintf(posting->channel_id, sizeof posting->channel_id, "%s", result_text(outcome->result, 0, 0));
+        snprintf(posting->channel_id, sizeof posting->channel_id, "%s",
+                 result_text(outcome->result, 0, 0));
         posting->post.channel_id = posting->channel_id;
         posting_send(posting);
         return;
@@ -203,7 +212,8 @@ static void channel_found(void *arg, const struct store_outcome *outcome)
     if (outcome->r < 0)
         invocation_fail(posting->invocation, outcome->r);
     else
-        invocation_complain(posting->invocation, -ERROR_CHANNEL_NOT_FOUND, "channel: must be the id or the name of a channel");
+        invocation_complain(posting->invocation, -ERROR_CHANNEL_NOT_FOUND,
+                            "channel: must be the id or the name of a channel");
     posting_end(posting);
 }
 
@@ -216,7 +226,8 @@ static void channel_find(struct posting *posting)
     params_text(&params, posting->post.actor->workspace_id);
     params_text(&params, posting->post.actor->user_id);
     params_text(&params, name[0] == '#' ? name + 1 : name);
-    store_call(posting->invocation->api->options.store, STORE_READ, &CHANNEL_BY_NAME, &params, channel_found, posting);
+    store_call(posting->invocation->api->options.store, STORE_READ, &CHANNEL_BY_NAME, &params,
+               channel_found, posting);
 }
 
 void chat_post_message(struct invocation *invocation)

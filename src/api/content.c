@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCKS_MAX = 50, ATTACHMENTS_MAX = 100, EXTRA_BYTES_MAX = 1024 * 1024, METADATA_BYTES_MAX = 16384 };
+enum {
+    BLOCKS_MAX = 50,
+    ATTACHMENTS_MAX = 100,
+    EXTRA_BYTES_MAX = 1024 * 1024,
+    METADATA_BYTES_MAX = 16384
+};
 
 // One member of `extra`: its argument, and what it must be.
 struct part {
@@ -40,8 +45,9 @@ static bool array_is_good(const json_t *array)
 // {"event_type":"text","event_payload":{…}}, or {} which removes it.
 static bool metadata_is_good(const json_t *metadata)
 {
-    return json_object_size(metadata) == 0 || (json_is_string(json_object_get(metadata, "event_type")) &&
-                                               json_is_object(json_object_get(metadata, "event_payload")));
+    return json_object_size(metadata) == 0 ||
+           (json_is_string(json_object_get(metadata, "event_type")) &&
+            json_is_object(json_object_get(metadata, "event_payload")));
 }
 
 // Slack numbers attachments from 1.
@@ -71,7 +77,8 @@ static size_t part_size(const struct part *part, const json_t *value, size_t len
 }
 
 // Adds the argument to `extra` when it is there; *given tells whether it was.
-static bool take_part(struct invocation *invocation, const struct part *part, json_t *extra, bool *given)
+static bool take_part(struct invocation *invocation, const struct part *part, json_t *extra,
+                      bool *given)
 {
     const char *text = request_arg(invocation->request, part->name);
     CLEANUP_JSON json_t *value = NULL;
@@ -81,7 +88,8 @@ static bool take_part(struct invocation *invocation, const struct part *part, js
     size_t length = strlen(text);
     if (json_read(text, length, JSON_DEPTH_MAX, &value) < 0 || !part_is_good(part, value)) {
         invocation_complain(invocation, part->malformed, "%s: must be a JSON %s", part->name,
-                            part->items_max == 0 ? "object with event_type and event_payload" : "array of objects");
+                            part->items_max == 0 ? "object with event_type and event_payload"
+                                                 : "array of objects");
         return false;
     }
     if (part_size(part, value, length) > part->items_max) {
@@ -109,7 +117,9 @@ static bool take_extra(struct invocation *invocation, struct content *content)
     content->extra = json_object_size(extra) == 0 ? strdup("") : json_dumps(extra, JSON_COMPACT);
     if (content->extra != NULL && strlen(content->extra) <= EXTRA_BYTES_MAX)
         return true;
-    invocation_complain(invocation, -ERROR_MSG_TOO_LONG, "blocks, attachments, metadata: must have at most %d bytes", EXTRA_BYTES_MAX);
+    invocation_complain(invocation, -ERROR_MSG_TOO_LONG,
+                        "blocks, attachments, metadata: must have at most %d bytes",
+                        EXTRA_BYTES_MAX);
     return false;
 }
 
@@ -129,7 +139,8 @@ bool take_content(struct invocation *invocation, struct content *content)
         return false;
     }
     if (text_code_points(content->text, content->text_length) > (size_t)text_max) {
-        invocation_complain(invocation, -ERROR_MSG_TOO_LONG, "text: must have at most %" PRId64 " characters", text_max);
+        invocation_complain(invocation, -ERROR_MSG_TOO_LONG,
+                            "text: must have at most %" PRId64 " characters", text_max);
         return false;
     }
     return true;

@@ -7,7 +7,8 @@
 struct content {
     const char *text; // the request's; NULL when absent
     size_t text_length;
-    char *extra; // compact JSON object on the heap; NULL when none of its members was given, "" when all were given empty
+    char *extra; // compact JSON object on the heap; NULL when none of its members was given, ""
+                 // when all were given empty
 };
 
 // Reads and checks the arguments. False after an error was replied.

@@ -11,32 +11,49 @@
 #include <string.h>
 
 #define MESSAGE_SELECT                                                                             \
-    "r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,"            \
-    " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body"
+    "r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, "           \
+    "r.parent_user, r.broadcast,"                                                                  \
+    " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, "            \
+    "r.latest_reply, r.reply_users, r.root_body"
 
 // A bound is exclusive: history is what lies between `after` and `before`.
 static const struct statement HISTORY = {
     "history",
-    "SELECT a.error, " MESSAGE_SELECT " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
-    " SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND m.ts < $5 AND NOT m.deleted"
-    " AND (m.thread_ts IS NULL OR m.broadcast) ORDER BY m.ts DESC LIMIT $6) r ON true ORDER BY r.ts DESC",
+    "SELECT a.error, " MESSAGE_SELECT
+    " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
+    " SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND "
+    "m.ts < $5 AND NOT m.deleted"
+    " AND (m.thread_ts IS NULL OR m.broadcast) ORDER BY m.ts DESC LIMIT $6) r ON true ORDER BY "
+    "r.ts DESC",
 };
 static const struct statement HISTORY_UPWARD = {
     "history_upward",
-    "SELECT a.error, " MESSAGE_SELECT " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
-    " SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND m.ts < $5 AND NOT m.deleted"
-    " AND (m.thread_ts IS NULL OR m.broadcast) ORDER BY m.ts LIMIT $6) r ON true ORDER BY r.ts DESC",
+    "SELECT a.error, " MESSAGE_SELECT
+    " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
+    " SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND "
+    "m.ts < $5 AND NOT m.deleted"
+    " AND (m.thread_ts IS NULL OR m.broadcast) ORDER BY m.ts LIMIT $6) r ON true ORDER BY r.ts "
+    "DESC",
 };
 // The root is in every page; its replies lie between the bounds.
 static const struct statement REPLIES = {
     "replies",
-    "SELECT a.error, " MESSAGE_SELECT " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
-    " (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts = $7 AND (NOT m.deleted OR m.reply_count > 0))"
-    " UNION ALL (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.thread_ts = $7 AND m.ts > $4"
+    "SELECT a.error, " MESSAGE_SELECT
+    " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
+    " (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts = $7 AND "
+    "(NOT m.deleted OR m.reply_count > 0))"
+    " UNION ALL (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND "
+    "m.thread_ts = $7 AND m.ts > $4"
     " AND m.ts < $5 AND NOT m.deleted ORDER BY m.ts LIMIT $6)) r ON true ORDER BY r.ts",
 };
 enum { COLUMN_ERROR, COLUMN_MESSAGE };
-enum { HISTORY_DEFAULT = 100, HISTORY_MAX = 999, REPLIES_DEFAULT = 1000, EVENTS_DEFAULT = 100, LIST_MAX = 1000 };
+enum {
+    HISTORY_DEFAULT = 100,
+    HISTORY_MAX = 999,
+    REPLIES_DEFAULT = 1000,
+    EVENTS_DEFAULT = 100,
+    LIST_MAX = 1000
+};
 
 #define TS_MAX 9999999999999999
 
@@ -75,7 +92,8 @@ static bool take_continuation(struct invocation *invocation, const char *kind, i
         return false;
     if (text == NULL || ts_parse(text, strlen(text), bound) >= 0)
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_CURSOR, "cursor: must be the next_cursor of an earlier reply");
+    invocation_complain(invocation, -ERROR_INVALID_CURSOR,
+                        "cursor: must be the next_cursor of an earlier reply");
     return false;
 }
 
@@ -90,7 +108,8 @@ static struct span *take_span(struct invocation *invocation, int64_t limit, int6
     invocation->state = span;
     span->limit = limit;
     if (!take_channel(invocation, &span->channel_id) ||
-        !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, limit_max, &span->limit) || !take_bounds(invocation, span))
+        !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, limit_max, &span->limit) ||
+        !take_bounds(invocation, span))
         return NULL;
     return span;
 }
@@ -116,7 +135,8 @@ static bool reading_allowed(struct invocation *invocation, const struct result *
     return false;
 }
 
-static void row_write(struct json_writer *w, const struct invocation *invocation, const struct result *result, int row)
+static void row_write(struct json_writer *w, const struct invocation *invocation,
+                      const struct result *result, int row)
 {
     struct message message;
 
@@ -155,7 +175,8 @@ static void history_answer(struct invocation *invocation, const struct result *r
     json_key(w, "channel_actions_ts");
     json_none(w);
     json_key_int(w, "channel_actions_count", 0);
-    int64_t continue_ts = has_more ? result_int(result, span->upward ? first : last - 1, COLUMN_MESSAGE) : 0;
+    int64_t continue_ts =
+        has_more ? result_int(result, span->upward ? first : last - 1, COLUMN_MESSAGE) : 0;
     page_end(w, has_more, span->upward ? "hu1" : "h1", continue_ts);
     invocation_close(invocation);
 }
@@ -167,10 +188,12 @@ void channels_history(struct invocation *invocation)
 
     if (span == NULL)
         return;
-    if (!take_continuation(invocation, span->upward ? "hu1" : "h1", span->upward ? &span->after : &span->before))
+    if (!take_continuation(invocation, span->upward ? "hu1" : "h1",
+                           span->upward ? &span->after : &span->before))
         return;
     span_params(invocation, &params);
-    invocation_query(invocation, STORE_READ, span->upward ? &HISTORY_UPWARD : &HISTORY, &params, history_answer);
+    invocation_query(invocation, STORE_READ, span->upward ? &HISTORY_UPWARD : &HISTORY, &params,
+                     history_answer);
 }
 
 static void replies_answer(struct invocation *invocation, const struct result *result)
@@ -212,15 +235,26 @@ void channels_replies(struct invocation *invocation)
 static const struct statement EVENTS = {
     "events",
     "SELECT a.error, " MESSAGE_SELECT ", e.seq, e.kind, e.event_ts, e.actor, c.is_private, c.seq,"
-    " (SELECT min(seq) FROM ((SELECT m.seq FROM messages m WHERE m.channel_id = $3 ORDER BY m.ts LIMIT 1)"
+    " (SELECT min(seq) FROM ((SELECT m.seq FROM messages m WHERE m.channel_id = $3 ORDER BY m.ts "
+    "LIMIT 1)"
     "  UNION ALL SELECT min(seq) FROM changes WHERE channel_id = $3) s)"
-    " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN channels c ON c.id = $3 AND a.error IS NULL"
+    " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN channels c ON c.id = $3 AND "
+    "a.error IS NULL"
     " LEFT JOIN LATERAL channel_events(c.id, $4, $5::integer) e ON true"
     " LEFT JOIN message_rows r ON r.channel_id = c.id AND r.ts = e.message_ts ORDER BY e.seq",
 };
-enum { COLUMN_SEQ = COLUMN_MESSAGE + MESSAGE_COLUMNS, COLUMN_KIND, COLUMN_EVENT_TS, COLUMN_ACTOR, COLUMN_PRIVATE, COLUMN_HEAD_SEQ, COLUMN_OLDEST_SEQ };
+enum {
+    COLUMN_SEQ = COLUMN_MESSAGE + MESSAGE_COLUMNS,
+    COLUMN_KIND,
+    COLUMN_EVENT_TS,
+    COLUMN_ACTOR,
+    COLUMN_PRIVATE,
+    COLUMN_HEAD_SEQ,
+    COLUMN_OLDEST_SEQ
+};
 
-static void event_write(struct json_writer *w, const struct invocation *invocation, const struct result *result, int row)
+static void event_write(struct json_writer *w, const struct invocation *invocation,
+                        const struct result *result, int row)
 {
     struct message message;
     enum event_kind kind = EVENT_POST;
@@ -285,7 +319,8 @@ void channels_events(struct invocation *invocation)
     invocation->state = span;
     span->limit = EVENTS_DEFAULT;
     if (!take_channel(invocation, &channel_id) || !take_text(invocation, "after_seq", &after_seq) ||
-        !take_optional_int(invocation, "after_seq", -ERROR_INVALID_ARGUMENTS, 0, INT64_MAX / 2, &span->after_seq) ||
+        !take_optional_int(invocation, "after_seq", -ERROR_INVALID_ARGUMENTS, 0, INT64_MAX / 2,
+                           &span->after_seq) ||
         !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, LIST_MAX, &span->limit))
         return;
     params_text(&params, invocation->actor->workspace_id);

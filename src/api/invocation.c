@@ -22,8 +22,9 @@ static void rows_answer(void *arg, const struct store_outcome *outcome)
         invocation->rows_fn(invocation, outcome->result);
 }
 
-void invocation_query(struct invocation *invocation, enum store_lane lane, const struct statement *statement,
-                      struct params *params, invocation_rows_fn *fn)
+void invocation_query(struct invocation *invocation, enum store_lane lane,
+                      const struct statement *statement, struct params *params,
+                      invocation_rows_fn *fn)
 {
     invocation->rows_fn = fn;
     store_call(invocation->api->options.store, lane, statement, params, rows_answer, invocation);
@@ -44,7 +45,8 @@ static void change_fail(struct invocation *invocation, const struct result *resu
 {
     int r = error_from_code(result_text(result, 0, COLUMN_ERROR));
     size_t length = result_length(result, 0, COLUMN_REPLY);
-    char *members = length > 2 ? strndup(result_text(result, 0, COLUMN_REPLY) + 1, length - 2) : NULL;
+    char *members =
+        length > 2 ? strndup(result_text(result, 0, COLUMN_REPLY) + 1, length - 2) : NULL;
 
     if (members == NULL) {
         invocation_fail(invocation, r);
@@ -64,11 +66,13 @@ static void change_answer(struct invocation *invocation, const struct result *re
     } else {
         if (invocation->wrote && result_bool(result, 0, COLUMN_TOLD))
             invocation->api->options.told(invocation->api->options.arg, invocation->outbox_id);
-        invocation_object(invocation, result_text(result, 0, COLUMN_REPLY), result_length(result, 0, COLUMN_REPLY));
+        invocation_object(invocation, result_text(result, 0, COLUMN_REPLY),
+                          result_length(result, 0, COLUMN_REPLY));
     }
 }
 
-void invocation_change(struct invocation *invocation, const struct statement *statement, struct params *params, bool tells)
+void invocation_change(struct invocation *invocation, const struct statement *statement,
+                       struct params *params, bool tells)
 {
     invocation->wrote = tells;
     invocation_query(invocation, STORE_WRITE, statement, params, change_answer);

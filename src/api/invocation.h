@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a method under way, and what every method needs: arguments that are checked before use, statements whose
-// failure is answered in one place. Methods are functions that take an invocation and, sooner or later, reply once through it;
-// with the reply it is gone.
+// One call of a method under way, and what every method needs: arguments that are checked before
+// use, statements whose failure is answered in one place. Methods are functions that take an
+// invocation and, sooner or later, reply once through it; with the reply it is gone.
 #pragma once
 
 #include "api/api.h"
@@ -36,7 +36,7 @@ struct invocation {
     invocation_rows_fn *rows_fn; // of the statement in work
     bool wrote;                  // the statement in work answers error, reply, told
     char outbox_id[OUTBOX_ID_SIZE];
-    void *state;                 // the method's own, freed (free()) with the invocation
+    void *state; // the method's own, freed (free()) with the invocation
 };
 
 struct api {
@@ -45,16 +45,19 @@ struct api {
     struct token_cache *tokens;
 };
 
-// Runs `statement` (takes over `params`). When it fails the error is answered; else `fn` gets the rows.
-void invocation_query(struct invocation *invocation, enum store_lane lane, const struct statement *statement,
-                      struct params *params, invocation_rows_fn *fn);
+// Runs `statement` (takes over `params`). When it fails the error is answered; else `fn` gets the
+// rows.
+void invocation_query(struct invocation *invocation, enum store_lane lane,
+                      const struct statement *statement, struct params *params,
+                      invocation_rows_fn *fn);
 
 // Begins the parameters of a change: its outbox row's id, workspace, caller.
 void invocation_change_params(struct invocation *invocation, struct params *params);
 
-// Runs a change whose first columns are error, reply (the members of the reply as JSON object) and, when `tells`, whether it
-// wrote its outbox row; answers with it.
-void invocation_change(struct invocation *invocation, const struct statement *statement, struct params *params, bool tells);
+// Runs a change whose first columns are error, reply (the members of the reply as JSON object) and,
+// when `tells`, whether it wrote its outbox row; answers with it.
+void invocation_change(struct invocation *invocation, const struct statement *statement,
+                       struct params *params, bool tells);
 
 // The replies; each ends the invocation.
 struct json_writer *invocation_open(struct invocation *invocation);
@@ -65,21 +68,28 @@ void invocation_complain(struct invocation *invocation, int r, const char *forma
     __attribute__((format(printf, 3, 4)));
 
 // Arguments. Each answers false after it has replied with an error that names the argument.
-NODISCARD bool take_text(struct invocation *invocation, const char *name, const char **ret_text); // required, not empty
-NODISCARD bool take_id(struct invocation *invocation, const char *name, const char *prefixes, int error, const char **ret_id);
+NODISCARD bool take_text(struct invocation *invocation, const char *name,
+                         const char **ret_text); // required, not empty
+NODISCARD bool take_id(struct invocation *invocation, const char *name, const char *prefixes,
+                       int error, const char **ret_id);
 NODISCARD bool take_channel(struct invocation *invocation, const char **ret_channel_id);
 NODISCARD bool take_user(struct invocation *invocation, const char *name, const char **ret_user_id);
 NODISCARD bool take_ts(struct invocation *invocation, const char *name, int error, int64_t *ret_ts);
 // Optional ones: the default stays in *value when the argument is absent.
-NODISCARD bool take_optional_text(struct invocation *invocation, const char *name, const char **value);
-NODISCARD bool take_optional_ts(struct invocation *invocation, const char *name, int error, int64_t *value);
+NODISCARD bool take_optional_text(struct invocation *invocation, const char *name,
+                                  const char **value);
+NODISCARD bool take_optional_ts(struct invocation *invocation, const char *name, int error,
+                                int64_t *value);
 NODISCARD bool take_optional_bool(struct invocation *invocation, const char *name, bool *value);
-NODISCARD bool take_optional_int(struct invocation *invocation, const char *name, int error, int64_t min, int64_t max, int64_t *value);
-// A list: "a,b", a JSON array of strings as text or as such. Adds its members to an open text array of params; each must be an
-// id with one of `prefixes`.
-NODISCARD bool take_ids(struct invocation *invocation, const char *name, const char *prefixes, int error, int max, struct params *params);
+NODISCARD bool take_optional_int(struct invocation *invocation, const char *name, int error,
+                                 int64_t min, int64_t max, int64_t *value);
+// A list: "a,b", a JSON array of strings as text or as such. Adds its members to an open text array
+// of params; each must be an id with one of `prefixes`.
+NODISCARD bool take_ids(struct invocation *invocation, const char *name, const char *prefixes,
+                        int error, int max, struct params *params);
 // A list as "a,b", whatever way it came; `value` when absent. `ret_text` has `size` bytes.
-NODISCARD bool take_list(struct invocation *invocation, const char *name, const char *value, char *ret_text, size_t size);
+NODISCARD bool take_list(struct invocation *invocation, const char *name, const char *value,
+                         char *ret_text, size_t size);
 // types=public_channel,private_channel (mpim and im are known and empty).
 NODISCARD bool take_types(struct invocation *invocation, bool *ret_public, bool *ret_private);
 // A paging cursor "<kind>.<text>", as a reply gave it; *ret_text stays when absent.

@@ -9,8 +9,8 @@ method_fn api_test, auth_test, rtm_connect;
 // chat_post.c, chat_change.c
 method_fn chat_post_message, chat_update, chat_delete;
 // channels.c
-method_fn channels_create, channels_list, channels_info, channels_members, channels_join, channels_leave, channels_invite,
-    channels_kick, channels_archive;
+method_fn channels_create, channels_list, channels_info, channels_members, channels_join,
+    channels_leave, channels_invite, channels_kick, channels_archive;
 // history.c
 method_fn channels_history, channels_replies, channels_events;
 // read_state.c
@@ -20,8 +20,8 @@ method_fn unread_sync, client_counts;
 // people.c
 method_fn users_info, users_list;
 // admin.c
-method_fn admin_workspaces_create, admin_users_create, admin_users_set_active, admin_tokens_create, admin_tokens_revoke,
-    admin_tokens_list, admin_apps_create, admin_apps_delete;
+method_fn admin_workspaces_create, admin_users_create, admin_users_set_active, admin_tokens_create,
+    admin_tokens_revoke, admin_tokens_list, admin_apps_create, admin_apps_delete;
 
 // The method of that name or alias (conversations.* for channels.*); NULL when there is none.
 const struct method *method_find(const char *name);

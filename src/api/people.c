@@ -11,7 +11,8 @@ static const struct statement INFO = {
 };
 static const struct statement LIST = {
     "users_list",
-    "SELECT u.id, user_reply(u) FROM users u WHERE u.workspace_id = $1 AND u.id > $2 COLLATE \"C\" ORDER BY u.id LIMIT $3",
+    "SELECT u.id, user_reply(u) FROM users u WHERE u.workspace_id = $1 AND u.id > $2 COLLATE \"C\" "
+    "ORDER BY u.id LIMIT $3",
 };
 
 enum { LIMIT_MAX = 1000 };
@@ -69,10 +70,12 @@ void users_list(struct invocation *invocation)
         return;
     }
     invocation->state = limit;
-    if (!take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 0, LIMIT_MAX, limit) || !take_cursor(invocation, "u1", &after))
+    if (!take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 0, LIMIT_MAX, limit) ||
+        !take_cursor(invocation, "u1", &after))
         return;
     if (after[0] != '\0' && !id_is_valid(after, "UW")) {
-        invocation_complain(invocation, -ERROR_INVALID_CURSOR, "cursor: must be the next_cursor of an earlier reply");
+        invocation_complain(invocation, -ERROR_INVALID_CURSOR,
+                            "cursor: must be the next_cursor of an earlier reply");
         return;
     }
     params_text(&params, invocation->actor->workspace_id);

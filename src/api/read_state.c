@@ -51,7 +51,8 @@ void channels_mark(struct invocation *invocation)
 {
     struct marking *marking = take_marking(invocation);
 
-    if (marking == NULL || !take_optional_int(invocation, "read_epoch", -ERROR_INVALID_ARGUMENTS, 0, INT64_MAX / 2, &marking->mark.epoch))
+    if (marking == NULL || !take_optional_int(invocation, "read_epoch", -ERROR_INVALID_ARGUMENTS, 0,
+                                              INT64_MAX / 2, &marking->mark.epoch))
         return;
     int r = marker_mark(invocation->api->options.marker, &marking->mark);
     if (r < 0)
@@ -69,15 +70,31 @@ void channels_mark_unread(struct invocation *invocation)
 // The channel as its viewer sees it, what they have read, and the latest message that stands.
 static const struct statement INFO = {
     "channels_info",
-    "SELECT channel_object(c, m.active), c.seq, c.is_private, m.active, m.epoch, m.ts, m.posts, m.muted, CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM"
-    " messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted AND NOT o.deleted AND o.user_id <> $2 ORDER BY o.ts LIMIT 1) END,"
-    " r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,"
-    " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body"
+    "SELECT channel_object(c, m.active), c.seq, c.is_private, m.active, m.epoch, m.ts, m.posts, "
+    "m.muted, CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM"
+    " messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted AND NOT o.deleted AND "
+    "o.user_id <> $2 ORDER BY o.ts LIMIT 1) END,"
+    " r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, "
+    "r.parent_user, r.broadcast,"
+    " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, "
+    "r.latest_reply, r.reply_users, r.root_body"
     " FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = $2"
-    " LEFT JOIN LATERAL (SELECT * FROM message_rows l WHERE l.channel_id = c.id AND l.ts = c.latest_ts LIMIT 1) r ON true"
+    " LEFT JOIN LATERAL (SELECT * FROM message_rows l WHERE l.channel_id = c.id AND l.ts = "
+    "c.latest_ts LIMIT 1) r ON true"
     " WHERE c.id = $3 AND c.workspace_id = $1 AND (NOT c.is_private OR m.active)",
 };
-enum { COLUMN_OBJECT, COLUMN_SEQ, COLUMN_PRIVATE, COLUMN_ACTIVE, COLUMN_EPOCH, COLUMN_TS, COLUMN_POSTS, COLUMN_MUTED, COLUMN_OLDEST, COLUMN_MESSAGE };
+enum {
+    COLUMN_OBJECT,
+    COLUMN_SEQ,
+    COLUMN_PRIVATE,
+    COLUMN_ACTIVE,
+    COLUMN_EPOCH,
+    COLUMN_TS,
+    COLUMN_POSTS,
+    COLUMN_MUTED,
+    COLUMN_OLDEST,
+    COLUMN_MESSAGE
+};
 
 // channels.info between its two reads: the object as far as it is known.
 struct info {
@@ -110,12 +127,14 @@ static void info_read(void *arg, int r)
 }
 
 // Writes the object with `latest`, and without its closing brace.
-static void object_write(struct buffer *out, const struct invocation *invocation, const struct result *result)
+static void object_write(struct buffer *out, const struct invocation *invocation,
+                         const struct result *result)
 {
     struct json_writer w = json_writer_to(out);
     struct message latest;
 
-    buffer_append(out, result_text(result, 0, COLUMN_OBJECT), result_length(result, 0, COLUMN_OBJECT) - 1);
+    buffer_append(out, result_text(result, 0, COLUMN_OBJECT),
+                  result_length(result, 0, COLUMN_OBJECT) - 1);
     w.comma = true;
     json_key(&w, "latest");
     if (result_is_null(result, 0, COLUMN_MESSAGE)) {
@@ -157,7 +176,8 @@ static void info_answer(struct invocation *invocation, const struct result *resu
         return;
     }
     struct unread_view *view = &info->view;
-    snprintf(view->channel_id, sizeof view->channel_id, "%s", request_arg(invocation->request, "channel"));
+    snprintf(view->channel_id, sizeof view->channel_id, "%s",
+             request_arg(invocation->request, "channel"));
     snprintf(view->user_id, sizeof view->user_id, "%s", invocation->actor->user_id);
     view->is_private = result_bool(result, 0, COLUMN_PRIVATE);
     view->muted = result_bool(result, 0, COLUMN_MUTED);
@@ -167,7 +187,8 @@ static void info_answer(struct invocation *invocation, const struct result *resu
     view->member.epoch = result_int(result, 0, COLUMN_EPOCH);
     view->member.ts = result_int(result, 0, COLUMN_TS);
     view->member.posts = result_int(result, 0, COLUMN_POSTS);
-    unread_read(invocation->api->options.cache, invocation->api->options.store, view, info_read, info);
+    unread_read(invocation->api->options.cache, invocation->api->options.store, view, info_read,
+                info);
 }
 
 void channels_info(struct invocation *invocation)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// unread.sync: all that a sidebar needs, in one call; with a token of an earlier one, only what changed since.
+// unread.sync: all that a sidebar needs, in one call; with a token of an earlier one, only what
+// changed since.
 //
-// A sync token names a snapshot of Postgres: "s1.<xid>.<seconds>". Every transaction below that xid had ended, so its effects are
-// in the answer; all others are looked at again by the next call. Nothing is missed whatever was being committed.
+// A sync token names a snapshot of Postgres: "s1.<xid>.<seconds>". Every transaction below that xid
+// had ended, so its effects are in the answer; all others are looked at again by the next call.
+// Nothing is missed whatever was being committed.
 #include "methods.h"
 
 #include "base/clock.h"
@@ -13,16 +15,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-// All channels of a user, in any order; without a row of its own the token still comes. What is asked of it here costs a
-// microsecond a channel; sorting and totals are cheaper in C.
+// All channels of a user, in any order; without a row of its own the token still comes. What is
+// asked of it here costs a microsecond a channel; sorting and totals are cheaper in C.
 static const struct statement SYNC = {
-    "unread_sync",
-    "SELECT t.token, r.channel_id, r.name, r.is_private, r.gone, r.changed, r.epoch, r.ts, r.head_seq, r.updated_ts, r.latest_ts, r.latest_user,"
-    " r.latest_preview, r.unread, r.muted FROM (SELECT (SELECT pg_snapshot_xmin(pg_current_snapshot())::text) AS token) t"
-    " LEFT JOIN (SELECT u.*, NOT u.active OR u.is_archived AS gone, u.member_changed >= $3::xid8 OR u.channel_changed >= $3::xid8 AS changed"
-    " FROM unread_rows u WHERE u.user_id = $2 AND u.workspace_id = $1 AND ($4 OR (u.active AND NOT u.is_archived))) r ON true"};
-enum { COLUMN_TOKEN, COLUMN_ID, COLUMN_NAME, COLUMN_PRIVATE, COLUMN_GONE, COLUMN_CHANGED, COLUMN_EPOCH, COLUMN_TS, COLUMN_SEQ, COLUMN_UPDATED,
-       COLUMN_LATEST_TS, COLUMN_LATEST_USER, COLUMN_LATEST_PREVIEW, COLUMN_UNREAD, COLUMN_MUTED };
+    "unread_sync", "SELECT t.token, r.channel_id, r.name, r.is_private, r.gone, r.changed, "
+                   "r.epoch, r.ts, r.head_seq, r.updated_ts, r.latest_ts, r.latest_user,"
+                   " r.latest_preview, r.unread, r.muted FROM (SELECT (SELECT "
+                   "pg_snapshot_xmin(pg_current_snapshot())::text) AS token) t"
+                   " LEFT JOIN (SELECT u.*, NOT u.active OR u.is_archived AS gone, "
+                   "u.member_changed >= $3::xid8 OR u.channel_changed >= $3::xid8 AS changed"
+                   " FROM unread_rows u WHERE u.user_id = $2 AND u.workspace_id = $1 AND ($4 OR "
+                   "(u.active AND NOT u.is_archived))) r ON true"};
+enum {
+    COLUMN_TOKEN,
+    COLUMN_ID,
+    COLUMN_NAME,
+    COLUMN_PRIVATE,
+    COLUMN_GONE,
+    COLUMN_CHANGED,
+    COLUMN_EPOCH,
+    COLUMN_TS,
+    COLUMN_SEQ,
+    COLUMN_UPDATED,
+    COLUMN_LATEST_TS,
+    COLUMN_LATEST_USER,
+    COLUMN_LATEST_PREVIEW,
+    COLUMN_UNREAD,
+    COLUMN_MUTED
+};
 
 enum { LIMIT_MAX = 1000, TOKEN_DAYS_MAX = 30, TOKEN_TEXT_SIZE = 64 };
 #define DAY_US (86400LL * 1000000)
@@ -70,7 +90,8 @@ static bool token_parse(const char *text, struct sync_token *ret_token)
 {
     char again[TOKEN_TEXT_SIZE];
 
-    if (sscanf(text, "s1.%" SCNd64 ".%" SCNd64, &ret_token->xid, &ret_token->seconds) != 2 || ret_token->xid < 0)
+    if (sscanf(text, "s1.%" SCNd64 ".%" SCNd64, &ret_token->xid, &ret_token->seconds) != 2 ||
+        ret_token->xid < 0)
         return false;
     snprintf(again, sizeof again, "s1.%" PRId64 ".%" PRId64, ret_token->xid, ret_token->seconds);
     return strcmp(again, text) == 0; // nothing but what we print
@@ -81,8 +102,8 @@ static bool page_parse(const char *text, struct sync_page *ret_page)
     int unread;
     int end = 0;
 
-    if (sscanf(text, "%" SCNd64 ".%" SCNd64 ".%1d.%" SCNd64 ".%20[A-Z0-9]%n", &ret_page->token.xid, &ret_page->token.seconds, &unread,
-               &ret_page->updated, ret_page->id, &end) != 5 ||
+    if (sscanf(text, "%" SCNd64 ".%" SCNd64 ".%1d.%" SCNd64 ".%20[A-Z0-9]%n", &ret_page->token.xid,
+               &ret_page->token.seconds, &unread, &ret_page->updated, ret_page->id, &end) != 5 ||
         text[end] != '\0' || !id_is_valid(ret_page->id, "CGD"))
         return false;
     ret_page->unread = unread != 0;
@@ -98,11 +119,13 @@ static bool take_since(struct invocation *invocation, struct sync *sync)
     if (text == NULL || text[0] == '\0')
         return true;
     if (!token_parse(text, &sync->since)) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "since: must be the sync_token of an earlier reply");
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "since: must be the sync_token of an earlier reply");
         return false;
     }
     // A token too old to be trusted with retention gives a full answer.
-    sync->has_since = sync->since.seconds > clock_wall_us() / 1000000 - TOKEN_DAYS_MAX * (DAY_US / 1000000);
+    sync->has_since =
+        sync->since.seconds > clock_wall_us() / 1000000 - TOKEN_DAYS_MAX * (DAY_US / 1000000);
     return true;
 }
 
@@ -112,19 +135,23 @@ static bool take_sync(struct invocation *invocation, struct sync *sync)
 
     sync->public_ones = true;
     sync->private_ones = true;
-    if (!take_since(invocation, sync) || !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, LIMIT_MAX, &sync->limit) ||
+    if (!take_since(invocation, sync) ||
+        !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, LIMIT_MAX, &sync->limit) ||
         !take_cursor(invocation, "p1", &page))
         return false;
-    if (request_arg(invocation->request, "types") != NULL && !take_types(invocation, &sync->public_ones, &sync->private_ones))
+    if (request_arg(invocation->request, "types") != NULL &&
+        !take_types(invocation, &sync->public_ones, &sync->private_ones))
         return false;
     sync->has_page = page != NULL;
     if (page == NULL || page_parse(page, &sync->page))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_CURSOR, "cursor: must be the next_cursor of an earlier reply");
+    invocation_complain(invocation, -ERROR_INVALID_CURSOR,
+                        "cursor: must be the next_cursor of an earlier reply");
     return false;
 }
 
-static void channel_write(struct json_writer *w, const struct sync *sync, const struct result *result, int row)
+static void channel_write(struct json_writer *w, const struct sync *sync,
+                          const struct result *result, int row)
 {
     int64_t unread = result_int(result, row, COLUMN_UNREAD);
 
@@ -165,7 +192,8 @@ static int entry_qsort_compare(const void *left, const void *right)
     return entry_compare(left, right);
 }
 
-static void totals_add(struct sync_totals *totals, const struct entry *entry, int64_t unread, bool muted)
+static void totals_add(struct sync_totals *totals, const struct entry *entry, int64_t unread,
+                       bool muted)
 {
     if (entry->gone)
         return;
@@ -176,7 +204,8 @@ static void totals_add(struct sync_totals *totals, const struct entry *entry, in
         totals->unread_count += unread;
 }
 
-static bool entry_is_asked(const struct sync *sync, const struct result *result, const struct entry *entry)
+static bool entry_is_asked(const struct sync *sync, const struct result *result,
+                           const struct entry *entry)
 {
     const struct sync_page *page = &sync->page;
     struct entry last = {.unread = page->unread, .updated = page->updated, .id = page->id};
@@ -188,9 +217,10 @@ static bool entry_is_asked(const struct sync *sync, const struct result *result,
     return result_bool(result, entry->row, COLUMN_PRIVATE) ? sync->private_ones : sync->public_ones;
 }
 
-// Fills in the entries that are asked for, sorted, and the totals over all; returns how many entries. `entries` has room for
-// all rows.
-static int entries_read(const struct sync *sync, const struct result *result, struct entry *entries, struct sync_totals *totals)
+// Fills in the entries that are asked for, sorted, and the totals over all; returns how many
+// entries. `entries` has room for all rows.
+static int entries_read(const struct sync *sync, const struct result *result, struct entry *entries,
+                        struct sync_totals *totals)
 {
     int count = 0;
 
@@ -219,8 +249,8 @@ static void empty_array_write(struct json_writer *w, const char *key)
     json_close_array(w);
 }
 
-static void channels_write(struct json_writer *w, const struct sync *sync, const struct result *result, const struct entry *entries,
-                           int count)
+static void channels_write(struct json_writer *w, const struct sync *sync,
+                           const struct result *result, const struct entry *entries, int count)
 {
     json_key(w, "channels");
     json_open_array(w);
@@ -277,17 +307,19 @@ static void badges_write(struct json_writer *w, const struct sync_totals *totals
 }
 
 // `last` is where this page ended; NULL: there is no other.
-static void page_write(struct json_writer *w, const struct sync_token *token, const struct entry *last)
+static void page_write(struct json_writer *w, const struct sync_token *token,
+                       const struct entry *last)
 {
     char text[128] = "";
 
     if (last != NULL)
-        snprintf(text, sizeof text, "%" PRId64 ".%" PRId64 ".%d.%" PRId64 ".%s", token->xid, token->seconds, last->unread, last->updated,
-                 last->id);
+        snprintf(text, sizeof text, "%" PRId64 ".%" PRId64 ".%d.%" PRId64 ".%s", token->xid,
+                 token->seconds, last->unread, last->updated, last->id);
     write_next_cursor(w, "p1", text);
 }
 
-static void sync_reply(struct invocation *invocation, const struct result *result, struct sync_token token, struct entry *entries)
+static void sync_reply(struct invocation *invocation, const struct result *result,
+                       struct sync_token token, struct entry *entries)
 {
     const struct sync *sync = invocation->state;
     struct sync_totals totals = {0};
@@ -313,9 +345,11 @@ static void sync_ask(struct invocation *invocation);
 static void sync_answer(struct invocation *invocation, const struct result *result)
 {
     struct sync *sync = invocation->state;
-    struct sync_token token = {.xid = result_int(result, 0, COLUMN_TOKEN), .seconds = clock_wall_us() / 1000000};
+    struct sync_token token = {.xid = result_int(result, 0, COLUMN_TOKEN),
+                               .seconds = clock_wall_us() / 1000000};
 
-    if (sync->has_since && sync->since.xid > token.xid) { // of another database: nothing can be told by it
+    if (sync->has_since &&
+        sync->since.xid > token.xid) { // of another database: nothing can be told by it
         sync->has_since = false;
         sync_ask(invocation);
         return;

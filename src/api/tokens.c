@@ -13,12 +13,27 @@
 // Also notes, to the minute, that the token was used.
 static const struct statement TOKEN = {
     "token",
-    "WITH used AS (UPDATE tokens SET last_used = extract(epoch FROM now())::bigint WHERE digest = $1"
+    "WITH used AS (UPDATE tokens SET last_used = extract(epoch FROM now())::bigint WHERE digest = "
+    "$1"
     " AND coalesce(last_used, 0) < extract(epoch FROM now())::bigint - 60)"
-    " SELECT t.id, t.workspace_id, t.user_id, t.type, t.scopes, t.app_id, u.bot_id, u.is_admin, u.active,"
-    " t.revoked_at IS NOT NULL, t.expires_at * 1000000 FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.digest = $1",
+    " SELECT t.id, t.workspace_id, t.user_id, t.type, t.scopes, t.app_id, u.bot_id, u.is_admin, "
+    "u.active,"
+    " t.revoked_at IS NOT NULL, t.expires_at * 1000000 FROM tokens t JOIN users u ON u.id = "
+    "t.user_id WHERE t.digest = $1",
 };
-enum { COLUMN_ID, COLUMN_WORKSPACE, COLUMN_USER, COLUMN_TYPE, COLUMN_SCOPES, COLUMN_APP, COLUMN_BOT, COLUMN_ADMIN, COLUMN_ACTIVE, COLUMN_REVOKED, COLUMN_EXPIRES };
+enum {
+    COLUMN_ID,
+    COLUMN_WORKSPACE,
+    COLUMN_USER,
+    COLUMN_TYPE,
+    COLUMN_SCOPES,
+    COLUMN_APP,
+    COLUMN_BOT,
+    COLUMN_ADMIN,
+    COLUMN_ACTIVE,
+    COLUMN_REVOKED,
+    COLUMN_EXPIRES
+};
 
 enum { TOKENS_MAX = 100000, TOKEN_LENGTH_MAX = 256 };
 
@@ -129,7 +144,8 @@ static void entry_answer(void *arg, const struct store_outcome *outcome)
     // The entry may be dropped by what the callbacks do.
     struct actor actor = entry->actor;
     int r = entry_verdict(entry);
-    LIST_FOREACH(link, &waiting) {
+    LIST_FOREACH(link, &waiting)
+    {
         struct waiter *waiter = LIST_ITEM(link, struct waiter, link);
         list_remove(link);
         waiter->fn(waiter->invocation, r, &actor);
@@ -161,7 +177,8 @@ static void entry_ask(struct token_entry *entry)
     store_call(entry->cache->store, STORE_READ, &TOKEN, &params, entry_answer, entry);
 }
 
-void token_look_up(struct token_cache *cache, const char *token, struct invocation *invocation, token_fn *fn)
+void token_look_up(struct token_cache *cache, const char *token, struct invocation *invocation,
+                   token_fn *fn)
 {
     char digest[DIGEST_HEX_SIZE];
     struct token_entry *entry;
@@ -174,7 +191,8 @@ void token_look_up(struct token_cache *cache, const char *token, struct invocati
     HASH_FIND(hh, cache->entries, digest, DIGEST_HEX_SIZE - 1, entry);
     if (entry == NULL)
         entry = entry_new(cache, digest);
-    if (entry != NULL && !entry->asking && clock_monotonic_ms() - entry->known_at_ms < cache->believe_ms) {
+    if (entry != NULL && !entry->asking &&
+        clock_monotonic_ms() - entry->known_at_ms < cache->believe_ms) {
         fn(invocation, entry_verdict(entry), &entry->actor);
         return;
     }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a token stands for. Believed for a short time without asking Postgres again; calls that come while one asks share its
-// answer.
+// Who a token stands for. Believed for a short time without asking Postgres again; calls that come
+// while one asks share its answer.
 #pragma once
 
 #include "invocation.h"
 
 struct token_cache;
 
-NODISCARD int token_cache_new(struct store *store, int64_t believe_ms, struct token_cache **ret_cache);
+NODISCARD int token_cache_new(struct store *store, int64_t believe_ms,
+                              struct token_cache **ret_cache);
 void token_cache_free(struct token_cache *cache);
 
-// r: 0 with the actor, or -ERROR_INVALID_AUTH, -ERROR_TOKEN_REVOKED, -ERROR_TOKEN_EXPIRED, -ERROR_ACCOUNT_INACTIVE,
-// -ERROR_UNAVAILABLE. May be called inside the call, or on a later turn.
+// r: 0 with the actor, or -ERROR_INVALID_AUTH, -ERROR_TOKEN_REVOKED, -ERROR_TOKEN_EXPIRED,
+// -ERROR_ACCOUNT_INACTIVE, -ERROR_UNAVAILABLE. May be called inside the call, or on a later turn.
 typedef void token_fn(struct invocation *invocation, int r, const struct actor *actor);
-void token_look_up(struct token_cache *cache, const char *token, struct invocation *invocation, token_fn *fn);
+void token_look_up(struct token_cache *cache, const char *token, struct invocation *invocation,
+                   token_fn *fn);

@@ -60,7 +60,8 @@ static int check_connect(const char *listen_address)
 
 int command_check(const struct settings *settings)
 {
-    static const char request[] = "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    static const char request[] =
+        "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     char reply[4096];
     size_t length = 0;
     ssize_t more = 1;
@@ -97,7 +98,8 @@ static void admin_replied(void *arg, const char *reply, size_t length)
     struct administration *administration = arg;
 
     printf("%.*s\n", (int)length, reply);
-    administration->exit_code = strncmp(reply, "{\"ok\":true", 10) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    administration->exit_code =
+        strncmp(reply, "{\"ok\":true", 10) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     loop_stop(administration->loop);
 }
 
@@ -117,7 +119,8 @@ static char *arguments_json(int count, char *const *arguments)
         char *equals = strchr(arguments[i], '=');
         if (equals == NULL)
             return NULL;
-        json_object_setn_new(object, arguments[i], (size_t)(equals - arguments[i]), json_string(equals + 1));
+        json_object_setn_new(object, arguments[i], (size_t)(equals - arguments[i]),
+                             json_string(equals + 1));
     }
     return json_dumps(object, JSON_COMPACT);
 }
@@ -131,13 +134,15 @@ static void admin_actor(struct actor *actor, const char *method, int count, char
     actor->is_admin = true;
     for (int i = 0; i < count; i++)
         if (strncmp(arguments[i], workspace, strlen(workspace)) == 0)
-            snprintf(actor->workspace_id, sizeof actor->workspace_id, "%s", arguments[i] + strlen(workspace));
+            snprintf(actor->workspace_id, sizeof actor->workspace_id, "%s",
+                     arguments[i] + strlen(workspace));
 }
 
 static int admin_run(struct administration *administration, const struct settings *settings)
 {
     const struct store_options store_options = parts_store_options(settings);
-    struct api_options api_options = {.public_url = "", .operator_token = "", .text_max = settings->text_max};
+    struct api_options api_options = {
+        .public_url = "", .operator_token = "", .text_max = settings->text_max};
 
     int r = loop_new(&administration->loop);
     if (r < 0)
@@ -163,8 +168,10 @@ static int admin_prepare(struct administration *administration, int count, char 
 
     if (json == NULL)
         return -ERROR_INVALID_ARGUMENTS;
-    snprintf(method, sizeof method, "%s%s", strncmp(arguments[0], "admin.", 6) == 0 ? "" : "admin.", arguments[0]);
-    int r = request_new(method, "", json, strlen(json), admin_replied, administration, &administration->request);
+    snprintf(method, sizeof method, "%s%s", strncmp(arguments[0], "admin.", 6) == 0 ? "" : "admin.",
+             arguments[0]);
+    int r = request_new(method, "", json, strlen(json), admin_replied, administration,
+                        &administration->request);
     if (r >= 0)
         admin_actor(request_actor(administration->request), method, count - 1, arguments + 1);
     return r;

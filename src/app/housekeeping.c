@@ -12,7 +12,8 @@
 
 enum { INTERVAL_MS = 3600 * 1000, RETRY_MS = 10 * 1000, STATEMENT_TIMEOUT_MS = 600 * 1000 };
 
-static const struct statement HOUSEKEEPING = {"housekeeping", "SELECT housekeeping($1::integer, $2::integer)"};
+static const struct statement HOUSEKEEPING = {"housekeeping",
+                                              "SELECT housekeeping($1::integer, $2::integer)"};
 
 struct housekeeping {
     const struct settings *settings;
@@ -39,7 +40,8 @@ static bool pause_for(struct housekeeping *housekeeping, int64_t pause_ms)
     int64_t until_ms = clock_monotonic_ms() + pause_ms;
 
     pthread_mutex_lock(&housekeeping->lock);
-    while (!housekeeping->stopping && wait_until(&housekeeping->stop, &housekeeping->lock, until_ms))
+    while (!housekeeping->stopping &&
+           wait_until(&housekeeping->stop, &housekeeping->lock, until_ms))
         ;
     bool stopping = housekeeping->stopping;
     pthread_mutex_unlock(&housekeeping->lock);
@@ -54,7 +56,8 @@ static void *housekeeping_run(void *arg)
     do {
         r = round_run(housekeeping);
         if (r < 0)
-            log_write(LOG_WARN, "app", "housekeeping failed (%s), next try in %d s", error_code(r), RETRY_MS / 1000);
+            log_write(LOG_WARN, "app", "housekeeping failed (%s), next try in %d s", error_code(r),
+                      RETRY_MS / 1000);
         log_flush();
     } while (pause_for(housekeeping, r < 0 ? RETRY_MS : INTERVAL_MS));
     return NULL;

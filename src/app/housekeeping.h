@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must be done now and then: partitions of messages made and dropped, old keys and rows deleted. A thread of its own;
-// every instance may do it, it does no harm twice.
+// What must be done now and then: partitions of messages made and dropped, old keys and rows
+// deleted. A thread of its own; every instance may do it, it does no harm twice.
 #pragma once
 
 #include "app/settings.h"
@@ -8,5 +8,6 @@
 
 struct housekeeping;
 
-NODISCARD int housekeeping_start(const struct settings *settings, struct housekeeping **ret_housekeeping);
+NODISCARD int housekeeping_start(const struct settings *settings,
+                                 struct housekeeping **ret_housekeeping);
 void housekeeping_stop(struct housekeeping *housekeeping); // joins and frees; takes NULL

@@ -17,7 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LEFTOVER_AGE_MS = 3000, LEFTOVER_POLL_MS = 1000, RELAY_QUEUE_MAX = 100000, STOP_LOOK_MS = 10 };
+enum {
+    LEFTOVER_AGE_MS = 3000,
+    LEFTOVER_POLL_MS = 1000,
+    RELAY_QUEUE_MAX = 100000,
+    STOP_LOOK_MS = 10
+};
 
 struct instance {
     const struct settings *settings;
@@ -59,7 +64,8 @@ static int fanout_make(struct instance *instance)
     int r = relay_new(&relay_options, &log_options, event_load, &instance->relay);
     if (r < 0)
         return r;
-    r = workers_start(relay_log(instance->relay), &cache_options, (int)settings->workers, &instance->workers);
+    r = workers_start(relay_log(instance->relay), &cache_options, (int)settings->workers,
+                      &instance->workers);
     if (r < 0)
         return r;
     return relay_start(instance->relay);
@@ -73,22 +79,25 @@ static int services_make(struct instance *instance)
     if (instance->services == NULL)
         return -ERROR_MEMORY;
     for (; instance->count < wanted; instance->count++) {
-        int r = service_new(instance->settings, instance->relay, instance->count, &instance->services[instance->count]);
+        int r = service_new(instance->settings, instance->relay, instance->count,
+                            &instance->services[instance->count]);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-// An instance whose database is away starts all the same, and serves when it is back; with an older one it would fail in
-// every call.
+// An instance whose database is away starts all the same, and serves when it is back; with an older
+// one it would fail in every call.
 static int database_check(const struct settings *settings)
 {
     int version;
 
     if (migrate_current(settings->database_url, &version) < 0 || version >= migrate_version())
         return 0;
-    log_write(LOG_ERROR, "app", "the database is at version %d, this program needs %d: run tidings migrate", version, migrate_version());
+    log_write(LOG_ERROR, "app",
+              "the database is at version %d, this program needs %d: run tidings migrate", version,
+              migrate_version());
     return -ERROR_REFUSED;
 }
 
@@ -129,7 +138,8 @@ static void services_drain(struct instance *instance)
         nanosleep(&look, NULL);
 }
 
-// Loops first, so that nothing is committed any more; then the relay and the log, so that what was committed is told.
+// Loops first, so that nothing is committed any more; then the relay and the log, so that what was
+// committed is told.
 static void instance_stop(struct instance *instance)
 {
     for (int i = 0; i < instance->count; i++)

@@ -60,7 +60,8 @@ static int metrics(void *arg, struct buffer *body, const char **ret_type)
     return 200;
 }
 
-int pages_new(struct server *server, struct store *store, struct cache *cache, const struct log *log, struct pages **ret_pages)
+int pages_new(struct server *server, struct store *store, struct cache *cache,
+              const struct log *log, struct pages **ret_pages)
 {
     struct pages *pages = calloc(1, sizeof *pages);
 

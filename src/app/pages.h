@@ -9,6 +9,7 @@
 
 struct pages;
 
-NODISCARD int pages_new(struct server *server, struct store *store, struct cache *cache, const struct log *log, struct pages **ret_pages);
+NODISCARD int pages_new(struct server *server, struct store *store, struct cache *cache,
+                        const struct log *log, struct pages **ret_pages);
 void pages_drain(struct pages *pages); // from now on /readyz answers 503
 void pages_free(struct pages *pages);

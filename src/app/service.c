@@ -75,7 +75,8 @@ static void on_call(void *arg, struct request *request)
 
 static void on_takeover(void *arg, int fd, const char *head, size_t length)
 {
-    static const char full[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    static const char full[] =
+        "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     struct service *service = arg;
 
     if (gateway_sockets(service->gateway) < service->sockets_max) {
@@ -107,10 +108,12 @@ static int service_make_stores(struct service *service, const struct settings *s
     r = cache_new(service->loop, &cache_options, &service->cache);
     if (r < 0)
         return r;
-    r = writer_new(service->loop, service->store, batch_max, queue_max, post_told, service, &service->writer);
+    r = writer_new(service->loop, service->store, batch_max, queue_max, post_told, service,
+                   &service->writer);
     if (r < 0)
         return r;
-    return marker_new(service->loop, service->store, service->cache, batch_max, queue_max, mark_done, service, &service->marker);
+    return marker_new(service->loop, service->store, service->cache, batch_max, queue_max,
+                      mark_done, service, &service->marker);
 }
 
 static int service_make_api(struct service *service, const struct settings *settings)
@@ -169,7 +172,8 @@ static int service_make_server(struct service *service, const struct settings *s
     int r = server_new(service->loop, &options, &service->server);
     if (r < 0)
         return r;
-    return pages_new(service->server, service->store, service->cache, relay_log(service->relay), &service->pages);
+    return pages_new(service->server, service->store, service->cache, relay_log(service->relay),
+                     &service->pages);
 }
 
 static int service_make(struct service *service, const struct settings *settings)
@@ -192,7 +196,8 @@ static int service_make(struct service *service, const struct settings *settings
     return loop_idle_add(service->loop, turn_end, NULL);
 }
 
-int service_new(const struct settings *settings, struct relay *relay, int index, struct service **ret_service)
+int service_new(const struct settings *settings, struct relay *relay, int index,
+                struct service **ret_service)
 {
     struct service *service = calloc(1, sizeof *service);
 

@@ -11,7 +11,8 @@
 struct service;
 
 // Makes loop `index` and its parts, listening already. What is passed must outlive it.
-NODISCARD int service_new(const struct settings *settings, struct relay *relay, int index, struct service **ret_service);
+NODISCARD int service_new(const struct settings *settings, struct relay *relay, int index,
+                          struct service **ret_service);
 NODISCARD int service_start(struct service *service); // the thread
 
 // Begins to end: no new calls or sockets, /readyz answers 503; sockets are told. Any thread.

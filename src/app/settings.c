@@ -17,8 +17,9 @@ static int integer_read(const char *name, int64_t min, int64_t max, int64_t *num
 
     if (text == NULL || text[0] == '\0' || integer_parse(text, strlen(text), min, max, number) >= 0)
         return 0;
-    buffer_append_format(complaint, "%s=%s: must be a whole number from %" PRId64 " to %" PRId64 "\n",
-                         name, text, min, max);
+    buffer_append_format(complaint,
+                         "%s=%s: must be a whole number from %" PRId64 " to %" PRId64 "\n", name,
+                         text, min, max);
     return -ERROR_INVALID_ARGUMENTS;
 }
 
@@ -47,8 +48,8 @@ static int text_read(const char *name, const char **text)
 }
 
 // What a text must look like, where not every text will do.
-static int text_check(const char *name, const char *value, const char *const *prefixes, const char *range,
-                      struct buffer *complaint)
+static int text_check(const char *name, const char *value, const char *const *prefixes,
+                      const char *range, struct buffer *complaint)
 {
     for (; *prefixes != NULL; prefixes++)
         if (strncmp(value, *prefixes, strlen(*prefixes)) == 0)
@@ -64,18 +65,22 @@ static int texts_check(const struct settings *settings, struct buffer *complaint
     int r = 0;
 
     if (port == NULL || integer_parse(port + 1, strlen(port + 1), 0, 65535, &number) < 0) {
-        buffer_append_format(complaint, PREFIX "LISTEN=%s: must be address:port, the port from 0 to 65535\n",
+        buffer_append_format(complaint,
+                             PREFIX "LISTEN=%s: must be address:port, the port from 0 to 65535\n",
                              settings->listen);
         r = -ERROR_INVALID_ARGUMENTS;
     }
-    if (text_check(PREFIX "LOG_LEVEL", settings->log_level, (const char *const[]){"debug", "info", "warn", "error", NULL},
+    if (text_check(PREFIX "LOG_LEVEL", settings->log_level,
+                   (const char *const[]){"debug", "info", "warn", "error", NULL},
                    "debug, info, warn or error", complaint) < 0)
         r = -ERROR_INVALID_ARGUMENTS;
     if (text_check(PREFIX "DATABASE_URL", settings->database_url,
-                   (const char *const[]){"postgres://", "postgresql://", NULL}, "a postgres:// URL", complaint) < 0)
+                   (const char *const[]){"postgres://", "postgresql://", NULL}, "a postgres:// URL",
+                   complaint) < 0)
         r = -ERROR_INVALID_ARGUMENTS;
-    if (text_check(PREFIX "REDIS_URL", settings->redis_url, (const char *const[]){"redis://", "unix://", NULL},
-                   "a redis:// or unix:// URL", complaint) < 0)
+    if (text_check(PREFIX "REDIS_URL", settings->redis_url,
+                   (const char *const[]){"redis://", "unix://", NULL}, "a redis:// or unix:// URL",
+                   complaint) < 0)
         r = -ERROR_INVALID_ARGUMENTS;
     return r;
 }
@@ -91,7 +96,8 @@ int settings_read(struct settings *ret_settings, struct buffer *complaint)
 #define TEXT_READ(field, name, value, description) r |= text_read(PREFIX #name, &s.field);
 #define INTEGER_READ(field, name, value, min, max, description)                                    \
     r |= integer_read(PREFIX #name, min, max, &s.field, complaint);
-#define FLAG_READ(field, name, value, description) r |= flag_read(PREFIX #name, &s.field, complaint);
+#define FLAG_READ(field, name, value, description)                                                 \
+    r |= flag_read(PREFIX #name, &s.field, complaint);
     SETTINGS_TABLE(TEXT_READ, INTEGER_READ, FLAG_READ)
     r |= texts_check(&s, complaint);
     if (r < 0)
@@ -105,9 +111,11 @@ void settings_print(struct buffer *out)
 #define TEXT_PRINT(field, name, value, description)                                                \
     buffer_append_format(out, "  %-36s %s [%s]\n", PREFIX #name, description, value);
 #define INTEGER_PRINT(field, name, value, min, max, description)                                   \
-    buffer_append_format(out, "  %-36s %s [%" PRId64 "; %" PRId64 " to %" PRId64 "]\n", PREFIX #name, description, \
-                         (int64_t)(value), (int64_t)(min), (int64_t)(max));
+    buffer_append_format(out, "  %-36s %s [%" PRId64 "; %" PRId64 " to %" PRId64 "]\n",            \
+                         PREFIX #name, description, (int64_t)(value), (int64_t)(min),              \
+                         (int64_t)(max));
 #define FLAG_PRINT(field, name, value, description)                                                \
-    buffer_append_format(out, "  %-36s %s [%s]\n", PREFIX #name, description, (value) ? "true" : "false");
+    buffer_append_format(out, "  %-36s %s [%s]\n", PREFIX #name, description,                      \
+                         (value) ? "true" : "false");
     SETTINGS_TABLE(TEXT_PRINT, INTEGER_PRINT, FLAG_PRINT)
 }

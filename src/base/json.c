@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-// Whether brackets nest at most `depth_max` deep, by looking at brackets outside of strings alone: before a parser that
-// recurses gets to see them.
+// Whether brackets nest at most `depth_max` deep, by looking at brackets outside of strings alone:
+// before a parser that recurses gets to see them.
 static bool depth_is_within(const char *text, size_t length, int depth_max)
 {
     bool in_string = false;

@@ -28,7 +28,7 @@ struct pipeline {
     int fd;                 // -1 while there is no connection
     unsigned tries;
     char run_id[RUN_ID_SIZE];
-    bool quiet;  // the loss was logged already
+    bool quiet; // the loss was logged already
 };
 
 static void pipeline_close(struct pipeline *p)

@@ -18,7 +18,8 @@
 
 static const struct statement POST_BATCH = {
     "post_batch",
-    "SELECT first_ts, first_seq, first_ord, privates, parent_users FROM post_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,"
+    "SELECT first_ts, first_seq, first_ord, privates, parent_users FROM post_batch($1, $2, $3, $4, "
+    "$5, $6, $7, $8, $9, $10, $11, $12,"
     " $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)",
 };
 static const struct statement POST_CHECK = {
@@ -30,7 +31,8 @@ static const struct statement POST_BATCH_FIND = {
     "SELECT ts, seq FROM post_batch_find($1, $2)",
 };
 
-// How long a post whose commit may or may not have happened is looked for before its author is told "try again".
+// How long a post whose commit may or may not have happened is looked for before its author is told
+// "try again".
 enum { UNKNOWN_MAX_MS = 10000, LOOK_AGAIN_MS = 100 };
 
 // After the columns of enum start.
@@ -90,7 +92,8 @@ static int64_t seq_of(const struct writer *writer, int index)
 static bool batch_read(struct writer *writer, const struct result *result)
 {
     for (int kind = 0; kind < START_KINDS; kind++)
-        if (result_ints(result, 0, kind, writer->starts[kind], writer->channel_count) != writer->channel_count)
+        if (result_ints(result, 0, kind, writer->starts[kind], writer->channel_count) !=
+            writer->channel_count)
             return false;
     return true;
 }
@@ -137,12 +140,13 @@ static struct event *event_of(const struct writer *writer, int index)
     event->event_ts = ts;
     event->ts = ts;
     writer_event_name(event, post);
-    event->head = (struct event_head){.seq = seq, .ord = start_of(writer, index, START_ORD) + writer->places[index].ord};
+    event->head = (struct event_head){
+        .seq = seq, .ord = start_of(writer, index, START_ORD) + writer->places[index].ord};
     return event;
 }
 
-// The events of the batch; false when they must be read back: memory was short, or replies are among them (they leave a
-// head alone that only the tables know).
+// The events of the batch; false when they must be read back: memory was short, or replies are
+// among them (they leave a head alone that only the tables know).
 static bool batch_events(struct writer *writer)
 {
     bool complete = !writer->has_replies;
@@ -167,7 +171,8 @@ static void batch_hand_over(void *arg)
         event_unref(TAKE(writer->events[i]));
 }
 
-// Tells the log of what was committed, when the replies and the next batch are on their way: those somebody waits for.
+// Tells the log of what was committed, when the replies and the next batch are on their way: those
+// somebody waits for.
 static void batch_tell(struct writer *writer)
 {
     writer->event_count = batch_events(writer) ? (size_t)writer->count : 0;
@@ -194,7 +199,8 @@ static void batch_answer(struct writer *writer, const struct result *result)
         if (writer->has_replies)
             parents = parent_take(parents, parent);
         post_answer(writer, i,
-                    &(struct post_outcome){.ts = ts_of(writer, i), .seq = seq_of(writer, i), .parent_user = parent});
+                    &(struct post_outcome){
+                        .ts = ts_of(writer, i), .seq = seq_of(writer, i), .parent_user = parent});
     }
     batch_end(writer, -ERROR_INTERNAL);
 }
@@ -252,7 +258,8 @@ static void batch_look(void *arg)
     params_text(&params, writer->batch_id);
     params_open_text_array(&params);
     for (int i = 0; i < writer->count; i++)
-        params_element_text(&params, writer->batch[i]->channel_id, strlen(writer->batch[i]->channel_id));
+        params_element_text(&params, writer->batch[i]->channel_id,
+                            strlen(writer->batch[i]->channel_id));
     params_close_array(&params);
     store_call(writer->store, STORE_POST, &POST_BATCH_FIND, &params, batch_found, writer);
 }
@@ -312,7 +319,8 @@ static void batch_committed(void *arg, const struct store_outcome *outcome)
     }
 }
 
-// Takes the items into the batch, but for those whose key is in it already: they find what that one made.
+// Takes the items into the batch, but for those whose key is in it already: they find what that one
+// made.
 static void batch_take(struct writer *writer, struct group_item *const *items, int count)
 {
     writer->count = 0;
@@ -335,7 +343,8 @@ static void batch_send(void *arg, struct group_item *const *items, int count)
 
     batch_take(writer, items, count);
     writer->batch_number++;
-    snprintf(writer->batch_id, sizeof writer->batch_id, "%s-%" PRIx64, writer->name, writer->batch_number);
+    snprintf(writer->batch_id, sizeof writer->batch_id, "%s-%" PRIx64, writer->name,
+             writer->batch_number);
     int r = writer_batch_params(&params, writer);
     if (r < 0)
         params.bytes.failed = true; // answered as any call whose parameters do not fit

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a batch says of itself to post_batch(): which of its posts share a channel or an author, and their order there.
+// What a batch says of itself to post_batch(): which of its posts share a channel or an author, and
+// their order there.
 #include "writer_internal.h"
 
 #include "base/error.h"
@@ -196,7 +197,8 @@ static void share_preview(struct params *params, const struct channel_share *sha
     char preview[PREVIEW_SIZE] = "";
 
     if (share->last_counted != NULL)
-        preview_write(preview, share->last_counted->post->text, share->last_counted->post->text_length);
+        preview_write(preview, share->last_counted->post->text,
+                      share->last_counted->post->text_length);
     text_add(params, preview);
 }
 
@@ -249,7 +251,8 @@ static void places_add(struct params *params, const struct plan *plan, size_t me
 {
     params_open_int_array(params);
     for (int i = 0; i < plan->count; i++)
-        params_element_int(params, *(const int64_t *)(const void *)((const char *)&plan->places[i] + member));
+        params_element_int(
+            params, *(const int64_t *)(const void *)((const char *)&plan->places[i] + member));
     params_close_array(params);
 }
 

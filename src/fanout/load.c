@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct statement OUTBOX_EVENTS = {"outbox_events", "SELECT * FROM outbox_events(ARRAY[$1])"};
+static const struct statement OUTBOX_EVENTS = {"outbox_events",
+                                               "SELECT * FROM outbox_events(ARRAY[$1])"};
 static const struct statement MARK_VIEW = {
-    "mark_view", "SELECT " UNREAD_VIEW_SELECT("r") " FROM unread_rows r WHERE r.channel_id = $1 AND r.user_id = $2"};
+    "mark_view", "SELECT " UNREAD_VIEW_SELECT(
+                     "r") " FROM unread_rows r WHERE r.channel_id = $1 AND r.user_id = $2"};
 
 // The columns of outbox_events().
 enum {
@@ -65,7 +67,8 @@ static void created_write(struct buffer *out, const struct result *result, int r
     json_close_object(&w);
 }
 
-static void channel_frame_write(struct buffer *out, enum event_kind kind, const struct result *result, int row)
+static void channel_frame_write(struct buffer *out, enum event_kind kind,
+                                const struct result *result, int row)
 {
     bool changed = kind == EVENT_EDIT || kind == EVENT_DELETE;
     struct frame_context context = {
@@ -75,7 +78,9 @@ static void channel_frame_write(struct buffer *out, enum event_kind kind, const 
         .seq = result_int(result, row, COLUMN_SEQ),
         .event_ts = result_int(result, row, COLUMN_EVENT_TS),
         .actor = result_text(result, row, COLUMN_ABOUT),
-        .previous_text = changed && !result_is_null(result, row, COLUMN_PREVIOUS) ? result_text(result, row, COLUMN_PREVIOUS) : NULL,
+        .previous_text = changed && !result_is_null(result, row, COLUMN_PREVIOUS)
+                             ? result_text(result, row, COLUMN_PREVIOUS)
+                             : NULL,
         .previous_length = result_length(result, row, COLUMN_PREVIOUS),
     };
     struct message message;
@@ -113,7 +118,8 @@ static void member_read(struct event_member *member, const struct result *result
 }
 
 // The event of one row; all kinds but marks.
-static int channel_event_load(enum event_kind kind, const struct result *result, int row, struct event **ret_event)
+static int channel_event_load(enum event_kind kind, const struct result *result, int row,
+                              struct event **ret_event)
 {
     struct event *event = event_begin(kind, result, row);
     struct message message;
@@ -141,7 +147,8 @@ static int channel_event_load(enum event_kind kind, const struct result *result,
     return 0;
 }
 
-static int mark_event_load(struct session *session, const char *channel_id, const char *user_id, struct event **ret_event)
+static int mark_event_load(struct session *session, const char *channel_id, const char *user_id,
+                           struct event **ret_event)
 {
     CLEANUP_RESULT struct result *result = NULL;
     struct params params = {0};
@@ -159,7 +166,8 @@ static int mark_event_load(struct session *session, const char *channel_id, cons
     return *ret_event == NULL ? -ERROR_MEMORY : 0;
 }
 
-static int row_load(struct session *session, const struct result *result, int row, struct event **ret_event)
+static int row_load(struct session *session, const struct result *result, int row,
+                    struct event **ret_event)
 {
     enum event_kind kind;
 
@@ -167,7 +175,8 @@ static int row_load(struct session *session, const struct result *result, int ro
     if (r < 0)
         return r;
     if (kind == EVENT_MARK)
-        return mark_event_load(session, result_text(result, row, COLUMN_CHANNEL), result_text(result, row, COLUMN_ABOUT), ret_event);
+        return mark_event_load(session, result_text(result, row, COLUMN_CHANNEL),
+                               result_text(result, row, COLUMN_ABOUT), ret_event);
     return channel_event_load(kind, result, row, ret_event);
 }
 

@@ -270,8 +270,9 @@ void members_young(struct gateway *gateway); // something new is to be looked at
 void members_on_timer(void *gateway);
 
 // marks.c
-void marks_note(struct gateway *gateway);  // topics are heard
-void marks_sweep(struct gateway *gateway); // topics were not heard, or are not: reads what was missed
+void marks_note(struct gateway *gateway); // topics are heard
+void marks_sweep(
+    struct gateway *gateway); // topics were not heard, or are not: reads what was missed
 
 // tokens.c
 void tokens_on_timer(void *gateway);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks that were not heard: they have no seq that would show a hole, so after a time of deafness the cursors of the users
-// here that changed since are read from Postgres and told again. They are absolute: told twice they change nothing.
+// Marks that were not heard: they have no seq that would show a hole, so after a time of deafness
+// the cursors of the users here that changed since are read from Postgres and told again. They are
+// absolute: told twice they change nothing.
 //
-// The time is told by transactions, not by clocks: every second, while topics are heard, the lowest transaction that
-// still runs is noted. What committed below the note before the last one was heard for sure.
+// The time is told by transactions, not by clocks: every second, while topics are heard, the lowest
+// transaction that still runs is noted. What committed below the note before the last one was heard
+// for sure.
 #include "gateway_int.h"
 
 #include "base/buffer.h"
@@ -15,14 +17,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct statement NOTE = {"gateway_note", "SELECT pg_snapshot_xmin(pg_current_snapshot())::text"};
+static const struct statement NOTE = {"gateway_note",
+                                      "SELECT pg_snapshot_xmin(pg_current_snapshot())::text"};
 
-// The first column is the next note; the rest is NULL when there is nothing to tell. A join alone is no mark.
+// The first column is the next note; the rest is NULL when there is nothing to tell. A join alone
+// is no mark.
 static const struct statement SWEEP = {
     "gateway_marks",
-    "SELECT t.note, " UNREAD_VIEW_SELECT("m") " FROM (SELECT (SELECT pg_snapshot_xmin(pg_current_snapshot())::text) AS note) t"
-    " LEFT JOIN (SELECT * FROM unread_rows r WHERE r.user_id = ANY ($1) AND r.active AND r.member_changed >= $2::xid8"
-    " AND (r.seq <> r.member_seq OR r.epoch > 0)) m ON true"};
+    "SELECT t.note, " UNREAD_VIEW_SELECT(
+        "m") " FROM (SELECT (SELECT pg_snapshot_xmin(pg_current_snapshot())::text) AS note) t"
+             " LEFT JOIN (SELECT * FROM unread_rows r WHERE r.user_id = ANY ($1) AND r.active AND "
+             "r.member_changed >= $2::xid8"
+             " AND (r.seq <> r.member_seq OR r.epoch > 0)) m ON true"};
 
 enum { FRAME_MAX_BYTES = 4096 };
 

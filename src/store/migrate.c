@@ -20,9 +20,10 @@ static const struct statement lock = {"migrate_lock", "SELECT pg_advisory_lock($
 static const struct statement applied = {"migrate_applied",
                                          "SELECT version FROM schema_migrations ORDER BY version"};
 
-static const struct statement table_exists = {"migrate_table",
-                                              "SELECT to_regclass('schema_migrations') IS NOT NULL"};
-static const struct statement current = {"migrate_current", "SELECT max(version) FROM schema_migrations"};
+static const struct statement table_exists = {
+    "migrate_table", "SELECT to_regclass('schema_migrations') IS NOT NULL"};
+static const struct statement current = {"migrate_current",
+                                         "SELECT max(version) FROM schema_migrations"};
 
 enum { CURRENT_TIMEOUT_MS = 3000 };
 

@@ -13,7 +13,8 @@ struct postgres_settings {
     int64_t connect_timeout_ms; // for blocking connects
     int64_t statement_timeout_ms;
     bool relaxed; // synchronous_commit off
-    bool nested;  // no plans but nested loops over indexes: right for batches of single rows, whatever the statistics say
+    bool nested;  // no plans but nested loops over indexes: right for batches of single rows,
+                  // whatever the statistics say
 };
 
 enum { POSTGRES_KEYWORDS_MAX = 8, POSTGRES_OPTIONS_SIZE = 1024 };

@@ -15,12 +15,13 @@
 
 static const struct statement MARK_BATCH = {
     "mark_batch",
-    "SELECT b.item, b.error, b.changed, " UNREAD_VIEW_SELECT("(b.state)")
-    " FROM mark_batch($1, $2, $3, $4, $5, $6, $7) b",
+    "SELECT b.item, b.error, b.changed, " UNREAD_VIEW_SELECT(
+        "(b.state)") " FROM mark_batch($1, $2, $3, $4, $5, $6, $7) b",
 };
 static const struct statement MARK_UNREAD = {
     "mark_unread",
-    "SELECT 0, m.error, m.error IS NULL, " UNREAD_VIEW_SELECT("(m.state)") " FROM mark_unread($1, $2, $3, $4, $5) m",
+    "SELECT 0, m.error, m.error IS NULL, " UNREAD_VIEW_SELECT(
+        "(m.state)") " FROM mark_unread($1, $2, $3, $4, $5) m",
 };
 
 enum { RETRY_MAX_MS = 5000, EVENT_MAX_BYTES = 16384 };
@@ -97,8 +98,10 @@ static void mark_settled(void *arg, int r, const struct cache_value *value)
     free(settled);
 }
 
-// Brings one changed mark to Redis; its author is answered when Redis has it, or is found to be away.
-static void mark_settle(struct settling *settling, struct mark *mark, const struct unread_view *view)
+// Brings one changed mark to Redis; its author is answered when Redis has it, or is found to be
+// away.
+static void mark_settle(struct settling *settling, struct mark *mark,
+                        const struct unread_view *view)
 {
     struct settled *settled = malloc(sizeof *settled);
     struct member_call call;
@@ -111,10 +114,12 @@ static void mark_settle(struct settling *settling, struct mark *mark, const stru
     *settled = (struct settled){settling, mark, *view};
     settling->pending++;
     member_call_make(&call, view->user_id, view->channel_id, &view->member);
-    cache_call(settling->marker->cache, MEMBER_CALL_ARGUMENTS, call.texts, NULL, mark_settled, settled);
+    cache_call(settling->marker->cache, MEMBER_CALL_ARGUMENTS, call.texts, NULL, mark_settled,
+               settled);
 }
 
-static void mark_answer(struct settling *settling, struct mark *mark, const struct result *result, int row)
+static void mark_answer(struct settling *settling, struct mark *mark, const struct result *result,
+                        int row)
 {
     const char *error = result_text(result, row, COLUMN_ERROR);
     struct unread_view view;
@@ -255,8 +260,8 @@ static void batch_send(void *arg, struct group_item *const *items, int count)
     store_call(marker->store, STORE_MARK, &MARK_BATCH, &params, batch_committed, marker);
 }
 
-int marker_new(struct loop *loop, struct store *store, struct cache *cache, int batch_max, int queue_max,
-               marker_done_fn *done, void *arg, struct marker **ret_marker)
+int marker_new(struct loop *loop, struct store *store, struct cache *cache, int batch_max,
+               int queue_max, marker_done_fn *done, void *arg, struct marker **ret_marker)
 {
     struct marker *marker = calloc(1, sizeof *marker);
 
@@ -268,8 +273,9 @@ int marker_new(struct loop *loop, struct store *store, struct cache *cache, int 
     marker->arg = arg;
     id_make('M', marker->name);
     marker->batch = calloc((size_t)batch_max, sizeof(struct mark *));
-    int r = marker->batch == NULL ? -ERROR_MEMORY
-                                  : group_new(loop, batch_max, queue_max, batch_send, marker, &marker->group);
+    int r = marker->batch == NULL
+                ? -ERROR_MEMORY
+                : group_new(loop, batch_max, queue_max, batch_send, marker, &marker->group);
     if (r < 0) {
         marker_free(marker);
         return r;

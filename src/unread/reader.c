@@ -12,8 +12,9 @@
 
 static const struct statement UNREAD = {
     "unread",
-    "SELECT " UNREAD_VIEW_SELECT("r") ", c.deleted_ord FROM unread_rows r JOIN channels c ON c.id = r.channel_id"
-    " WHERE r.channel_id = $1 AND r.user_id = $2",
+    "SELECT " UNREAD_VIEW_SELECT(
+        "r") ", c.deleted_ord FROM unread_rows r JOIN channels c ON c.id = r.channel_id"
+             " WHERE r.channel_id = $1 AND r.user_id = $2",
 };
 
 struct reading {
@@ -58,7 +59,8 @@ static int64_t deleted_after(const char *deleted, int64_t ord, const char *user_
 static void channel_install(struct reading *reading, int64_t deleted_ord)
 {
     const struct event_head *head = &reading->view->head;
-    // Which posts at or below deleted_ord were deleted is not said, so that for cursors before it Postgres is asked.
+    // Which posts at or below deleted_ord were deleted is not said, so that for cursors before it
+    // Postgres is asked.
     const int64_t numbers[] = {head->seq, head->ord, deleted_ord};
     char texts[3][KEY_NUMBER_SIZE];
     char key[KEY_SIZE];
@@ -66,7 +68,8 @@ static void channel_install(struct reading *reading, int64_t deleted_ord)
     for (size_t i = 0; i < 3; i++)
         snprintf(texts[i], sizeof texts[i], "%" PRId64, numbers[i]);
     key_channel(key, reading->view->channel_id);
-    const char *const arguments[] = {"FCALL", "channel_install", "1", key, texts[0], texts[1], texts[2], ""};
+    const char *const arguments[] = {"FCALL",  "channel_install", "1",      key,
+                                     texts[0], texts[1],          texts[2], ""};
     cache_call(reading->cache, sizeof arguments / sizeof arguments[0], arguments, NULL, NULL, NULL);
 }
 
@@ -78,7 +81,8 @@ static void copy_mend(struct reading *reading, int64_t deleted_ord)
         return;
     metric_add(METRIC_CACHE_REBUILDS, 1);
     channel_install(reading, deleted_ord);
-    member_call_make(&call, reading->view->user_id, reading->view->channel_id, &reading->view->member);
+    member_call_make(&call, reading->view->user_id, reading->view->channel_id,
+                     &reading->view->member);
     cache_call(reading->cache, MEMBER_CALL_ARGUMENTS, call.texts, NULL, NULL, NULL);
 }
 
@@ -117,16 +121,19 @@ static void channel_answer(void *arg, int r, const struct cache_value *value)
     reading->channel_known = reading->deleted != NULL;
 }
 
-// HGET read_cursor:{U} C: "epoch ts seq ord own member_seq active"; `active` with a ? tells of lower bounds alone. How many
-// posts the member ever made is not in it: that Postgres told with the rest of what is known.
-static bool member_matches(const struct reading *reading, const char *packed, struct event_member *ret_member)
+// HGET read_cursor:{U} C: "epoch ts seq ord own member_seq active"; `active` with a ? tells of
+// lower bounds alone. How many posts the member ever made is not in it: that Postgres told with the
+// rest of what is known.
+static bool member_matches(const struct reading *reading, const char *packed,
+                           struct event_member *ret_member)
 {
     const struct event_member *known = &reading->view->member;
     struct event_member copy = *known;
     char active[4] = "";
 
-    if (sscanf(packed, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %3s", &copy.epoch, &copy.ts, &copy.seq,
-               &copy.ord, &copy.own, &copy.member_seq, active) != 7)
+    if (sscanf(
+            packed, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %3s",
+            &copy.epoch, &copy.ts, &copy.seq, &copy.ord, &copy.own, &copy.member_seq, active) != 7)
         return false;
     if (active[0] != '1' || copy.epoch != known->epoch || copy.ts != known->ts)
         return false;
@@ -139,7 +146,8 @@ static void member_answer(void *arg, int r, const struct cache_value *value)
     struct reading *reading = arg;
     struct unread_view *view = reading->view;
 
-    if (r < 0 || !reading->channel_known || !member_matches(reading, cache_value_text(value), &view->member) ||
+    if (r < 0 || !reading->channel_known ||
+        !member_matches(reading, cache_value_text(value), &view->member) ||
         view->member.ord < reading->deleted_floor) {
         truth_ask(reading);
         return;
@@ -152,7 +160,8 @@ static void member_answer(void *arg, int r, const struct cache_value *value)
     reading_end(reading, 0);
 }
 
-void unread_read(struct cache *cache, struct store *store, struct unread_view *view, unread_read_fn *fn, void *arg)
+void unread_read(struct cache *cache, struct store *store, struct unread_view *view,
+                 unread_read_fn *fn, void *arg)
 {
     struct reading *reading = calloc(1, sizeof *reading);
     char channel_key[KEY_SIZE];
@@ -169,7 +178,10 @@ void unread_read(struct cache *cache, struct store *store, struct unread_view *v
     }
     key_channel(channel_key, view->channel_id);
     key_cursor(cursor_key, view->user_id);
-    cache_call(cache, 6, (const char *const[]){"HMGET", channel_key, "seq", "ord", "deleted_floor", "deleted"}, NULL,
-               channel_answer, reading);
-    cache_call(cache, 3, (const char *const[]){"HGET", cursor_key, view->channel_id}, NULL, member_answer, reading);
+    cache_call(
+        cache, 6,
+        (const char *const[]){"HMGET", channel_key, "seq", "ord", "deleted_floor", "deleted"}, NULL,
+        channel_answer, reading);
+    cache_call(cache, 3, (const char *const[]){"HGET", cursor_key, view->channel_id}, NULL,
+               member_answer, reading);
 }

@@ -8,7 +8,8 @@ enum { FRAME_MAX_BYTES = 4096 };
 
 #define COPY(field, text) snprintf(field, sizeof(field), "%s", text)
 
-void unread_view_read(const struct result *result, int row, int column, struct unread_view *ret_view)
+void unread_view_read(const struct result *result, int row, int column,
+                      struct unread_view *ret_view)
 {
     int c = column;
 
@@ -57,7 +58,8 @@ void unread_view_write(struct json_writer *w, const struct unread_view *view)
     unread_view_write_fields(w, view);
 }
 
-void unread_frame_write(struct buffer *out, const char *type, const struct unread_view *view, int64_t event_ts)
+void unread_frame_write(struct buffer *out, const char *type, const struct unread_view *view,
+                        int64_t event_ts)
 {
     struct json_writer w = json_writer_to(out);
     bool marked = strcmp(type, "channel_marked") == 0;

@@ -112,8 +112,7 @@ static const char *apply(const char *first, const char *last, const char *ord)
 
 static const char *apply_delete(const char *seq, const char *ord)
 {
-    return ASK("FCALL", "channel_apply", "1", channel_key_text, seq, seq, "9", ord,
-               "U0000000007");
+    return ASK("FCALL", "channel_apply", "1", channel_key_text, seq, seq, "9", ord, "U0000000007");
 }
 
 static void an_unknown_head_stays_unknown(void **state)
@@ -230,8 +229,7 @@ static struct event *truth_event(struct truth *truth, int i, int64_t *ord)
     bool is_delete = *ord > 0 && random_below(3) == 0;
     struct event *event = event_new(is_delete ? EVENT_DELETE : EVENT_POST, strdup("{}"), 2);
     (void)snprintf(event->channel_id, sizeof event->channel_id, "%s", channel);
-    (void)snprintf(event->user_id, sizeof event->user_id, "U000000000%u",
-                   1 + random_below(2));
+    (void)snprintf(event->user_id, sizeof event->user_id, "U000000000%u", 1 + random_below(2));
     if (is_delete) {
         event->deleted_ord = 1 + random_below((unsigned)*ord);
         (void)snprintf(event->deleted_user, sizeof event->deleted_user, "U0000000001");
@@ -332,9 +330,9 @@ static void a_known_head_is_always_the_truth(void **state)
     }
 }
 
-// One member in time: each commit changes a part (a post, none that Redis knows of), its event comes late or twice, and readers
-// install what they read a while ago. Only what is read before Redis is wiped is not installed
-// after it.
+// One member in time: each commit changes a part (a post, none that Redis knows of), its event
+// comes late or twice, and readers install what they read a while ago. Only what is read before
+// Redis is wiped is not installed after it.
 struct history {
     struct event_member states[EVENTS];
     bool posted[EVENTS]; // the change was a post, else a mark, join or leave

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Group commit: what gathers in a turn goes as one batch; what comes meanwhile forms the next.
+#include "store/group.h"
+
+#include "base/error.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { BATCH_MAX = 4, QUEUE_MAX = 6, ITEMS = 8, SENT_MAX = 16 };
+
+struct fixture {
+    struct loop *loop;
+    struct group *group;
+    struct group_item items[ITEMS];
+    int sizes[SENT_MAX]; // of the batches sent
+    int first[SENT_MAX]; // number of the first item of each
+    int sent;
+    int stop_after; // batches
+    int retry_item; // given back once, -1: none
+    bool alone;
+};
+
+static int number_of(const struct fixture *fixture, const struct group_item *item)
+{
+    return (int)(item - fixture->items);
+}
+
+static void batch_end(void *arg)
+{
+    struct fixture *fixture = arg;
+
+    group_done(fixture->group);
+    if (fixture->sent >= fixture->stop_after)
+        loop_stop(fixture->loop);
+}
+
+static void give_back(struct fixture *fixture, struct group_item *item)
+{
+    fixture->retry_item = -1;
+    if (fixture->alone)
+        group_retry_alone(fixture->group, item);
+    else
+        group_retry(fixture->group, item);
+}
+
+static void on_send(void *arg, struct group_item *const *items, int count)
+{
+    struct fixture *fixture = arg;
+
+    assert_in_range(fixture->sent, 0, SENT_MAX - 1);
+    fixture->sizes[fixture->sent] = count;
+    fixture->first[fixture->sent++] = number_of(fixture, items[0]);
+    for (int i = 0; i < count; i++)
+        if (number_of(fixture, items[i]) == fixture->retry_item)
+            give_back(fixture, items[i]);
+    assert_int_equal(loop_post(fixture->loop, batch_end, fixture), 0);
+}
+
+static int setup(void **state)
+{
+    static struct fixture fixture;
+
+    fixture = (struct fixture){.retry_item = -1};
+    assert_int_equal(loop_new(&fixture.loop), 0);
+    assert_int_equal(
+        group_new(fixture.loop, BATCH_MAX, QUEUE_MAX, on_send, &fixture, &fixture.group), 0);
+    *state = &fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    group_free(fixture->group);
+    loop_free(fixture->loop);
+    return 0;
+}
+
+static void items_add(struct fixture *fixture, int count)
+{
+    for (int i = 0; i < count; i++)
+        assert_int_equal(group_add(fixture->group, &fixture->items[i]), 0);
+    loop_again(fixture->loop); // items come in a turn, as they do in a server
+}
+
+static void what_gathered_goes_as_one_batch(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->stop_after = 1;
+    items_add(fixture, 3);
+    loop_run(fixture->loop);
+    assert_int_equal(fixture->sizes[0], 3);
+    assert_int_equal(group_waiting(fixture->group), 0);
+}
+
+static void a_batch_has_at_most_its_maximum(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->stop_after = 2;
+    items_add(fixture, BATCH_MAX + 1);
+    loop_run(fixture->loop);
+    assert_int_equal(fixture->sizes[0], BATCH_MAX);
+    assert_int_equal(fixture->sizes[1], 1);
+}
+
+static void a_full_queue_refuses(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->stop_after = 2;
+    items_add(fixture, QUEUE_MAX);
+    assert_int_equal(group_add(fixture->group, &fixture->items[QUEUE_MAX]), -ERROR_BUSY);
+    loop_run(fixture->loop);
+    assert_int_equal(fixture->sizes[0] + fixture->sizes[1], QUEUE_MAX);
+}
+
+static void an_item_given_back_goes_first(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->stop_after = 2;
+    fixture->retry_item = 2;
+    items_add(fixture, BATCH_MAX + 1);
+    loop_run(fixture->loop);
+    assert_int_equal(fixture->first[1], 2);
+    assert_int_equal(fixture->sizes[1], 2);
+}
+
+static void an_item_given_back_alone_is_a_batch_of_one(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->stop_after = 3;
+    fixture->retry_item = 0;
+    fixture->alone = true;
+    items_add(fixture, BATCH_MAX + 1);
+    loop_run(fixture->loop);
+    assert_int_equal(fixture->first[1], 0);
+    assert_int_equal(fixture->sizes[1], 1);
+    assert_int_equal(fixture->sizes[2], 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_gathered_goes_as_one_batch, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_batch_has_at_most_its_maximum, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_full_queue_refuses, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_item_given_back_goes_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_item_given_back_alone_is_a_batch_of_one, setup,
+                                        teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

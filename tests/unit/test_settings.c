@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every whole number among the settings: accepted at its bounds, refused one beyond, by name, value
+// and range.
+#include "app/settings.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct range {
+    const char *name;
+    int64_t min;
+    int64_t max;
+};
+
+#define NO_ROW(...)
+#define RANGE_ROW(field, name, value, min, max, description) {"TIDINGS_" #name, min, max},
+static const struct range ranges[] = {SETTINGS_TABLE(NO_ROW, RANGE_ROW, NO_ROW)};
+enum { RANGES = sizeof ranges / sizeof ranges[0] };
+
+// Reads the settings with `name` set to `number`; the complaint's text in `ret_complaint` (256
+// bytes).
+static int read_with(const char *name, int64_t number, char *ret_complaint)
+{
+    struct settings settings;
+    struct buffer complaint;
+    char text[32];
+
+    snprintf(text, sizeof text, "%" PRId64, number);
+    setenv(name, text, 1);
+    buffer_init(&complaint, 4096);
+    int r = settings_read(&settings, &complaint);
+    snprintf(ret_complaint, 256, "%.*s", (int)complaint.length,
+             complaint.length > 0 ? complaint.data : "");
+    buffer_done(&complaint);
+    unsetenv(name);
+    return r;
+}
+
+static void bounds_are_accepted(void **state)
+{
+    char complaint[256];
+
+    (void)state;
+    for (int i = 0; i < RANGES; i++) {
+        assert_int_equal(read_with(ranges[i].name, ranges[i].min, complaint), 0);
+        assert_int_equal(read_with(ranges[i].name, ranges[i].max, complaint), 0);
+    }
+}
+
+static void one_beyond_is_refused_by_name_value_and_range(void **state)
+{
+    char complaint[256];
+    char number[32];
+
+    (void)state;
+    for (int i = 0; i < RANGES; i++) {
+        assert_true(read_with(ranges[i].name, ranges[i].max + 1, complaint) < 0);
+        snprintf(number, sizeof number, "=%" PRId64, ranges[i].max + 1);
+        assert_non_null(strstr(complaint, ranges[i].name));
+        assert_non_null(strstr(complaint, number));
+        assert_true(read_with(ranges[i].name, ranges[i].min - 1, complaint) < 0);
+        snprintf(number, sizeof number, "%" PRId64 " to %" PRId64, ranges[i].min, ranges[i].max);
+        assert_non_null(strstr(complaint, number));
+    }
+}
+
+static void help_lists_every_setting(void **state)
+{
+    struct buffer out;
+
+    (void)state;
+    buffer_init(&out, 65536);
+    settings_print(&out);
+    char *text = buffer_take_text(&out);
+    assert_non_null(text);
+    for (int i = 0; i < RANGES; i++)
+        assert_non_null(strstr(text, ranges[i].name));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bounds_are_accepted),
+        cmocka_unit_test(one_beyond_is_refused_by_name_value_and_range),
+        cmocka_unit_test(help_lists_every_setting),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
