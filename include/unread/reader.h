@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a member has unread: from Redis when its copy is as new as what the caller already knows
+// How much a member has unread where posts after the cursor were deleted, which the rows of channel
+// and member alone do not tell: from Redis when its copy is as new as what the caller already knows
 // from Postgres, else from Postgres, which then mends the copy. So a wiped, stale or absent Redis
 // never shows as a number.
 #pragma once

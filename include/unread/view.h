@@ -30,6 +30,10 @@ enum { UNREAD_VIEW_COLUMNS = 17 };
 void unread_view_read(const struct result *result, int row, int column,
                       struct unread_view *ret_view);
 
+// How many are unread by what `view` says of head and member, when `deleted` posts of others after
+// the cursor were deleted.
+int64_t unread_view_count(const struct unread_view *view, int64_t deleted);
+
 // Writes the members of R.
 void unread_view_write(struct json_writer *w, const struct unread_view *view);
 

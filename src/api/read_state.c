@@ -71,7 +71,7 @@ void channels_mark_unread(struct invocation *invocation)
 static const struct statement INFO = {
     "channels_info",
     "SELECT channel_object(c, m.active), c.seq, c.is_private, m.active, m.epoch, m.ts, m.posts, "
-    "m.muted, CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM"
+    "m.muted, m.ord, m.own, c.ord, c.deleted_ord, CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM"
     " messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted AND NOT o.deleted AND "
     "o.user_id <> $2 ORDER BY o.ts LIMIT 1) END,"
     " r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, "
@@ -92,6 +92,10 @@ enum {
     COLUMN_TS,
     COLUMN_POSTS,
     COLUMN_MUTED,
+    COLUMN_ORD,
+    COLUMN_OWN,
+    COLUMN_HEAD_ORD,
+    COLUMN_DELETED_ORD,
     COLUMN_OLDEST,
     COLUMN_MESSAGE
 };
@@ -159,23 +163,9 @@ static struct info *info_new(struct invocation *invocation, const struct result 
     return info;
 }
 
-static void info_answer(struct invocation *invocation, const struct result *result)
+static void view_read(struct unread_view *view, const struct invocation *invocation,
+                      const struct result *result)
 {
-    if (result_rows(result) == 0) {
-        invocation_fail(invocation, -ERROR_CHANNEL_NOT_FOUND);
-        return;
-    }
-    struct info *info = info_new(invocation, result);
-    if (info == NULL) {
-        invocation_fail(invocation, -ERROR_MEMORY);
-        return;
-    }
-    invocation->state = info;
-    if (!result_bool(result, 0, COLUMN_ACTIVE)) {
-        info_reply(info);
-        return;
-    }
-    struct unread_view *view = &info->view;
     snprintf(view->channel_id, sizeof view->channel_id, "%s",
              request_arg(invocation->request, "channel"));
     snprintf(view->user_id, sizeof view->user_id, "%s", invocation->actor->user_id);
@@ -183,12 +173,37 @@ static void info_answer(struct invocation *invocation, const struct result *resu
     view->muted = result_bool(result, 0, COLUMN_MUTED);
     view->oldest_ts = result_int(result, 0, COLUMN_OLDEST);
     view->head.seq = result_int(result, 0, COLUMN_SEQ);
+    view->head.ord = result_int(result, 0, COLUMN_HEAD_ORD);
     view->member.active = true;
     view->member.epoch = result_int(result, 0, COLUMN_EPOCH);
     view->member.ts = result_int(result, 0, COLUMN_TS);
+    view->member.ord = result_int(result, 0, COLUMN_ORD);
+    view->member.own = result_int(result, 0, COLUMN_OWN);
     view->member.posts = result_int(result, 0, COLUMN_POSTS);
-    unread_read(invocation->api->options.cache, invocation->api->options.store, view, info_read,
-                info);
+}
+
+static void info_answer(struct invocation *invocation, const struct result *result)
+{
+    struct info *info = result_rows(result) == 0 ? NULL : info_new(invocation, result);
+
+    if (info == NULL) {
+        invocation_fail(invocation,
+                        result_rows(result) == 0 ? -ERROR_CHANNEL_NOT_FOUND : -ERROR_MEMORY);
+        return;
+    }
+    invocation->state = info;
+    if (!result_bool(result, 0, COLUMN_ACTIVE)) {
+        info_reply(info);
+        return;
+    }
+    view_read(&info->view, invocation, result);
+    if (result_int(result, 0, COLUMN_DELETED_ORD) <= info->view.member.ord) {
+        info->view.unread = unread_view_count(&info->view, 0); // the row says it all
+        info_reply(info);
+        return;
+    }
+    unread_read(invocation->api->options.cache, invocation->api->options.store, &info->view,
+                info_read, info);
 }
 
 void channels_info(struct invocation *invocation)

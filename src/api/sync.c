@@ -17,31 +17,38 @@
 
 // All channels of a user, in any order; without a row of its own the token still comes. What is
 // asked of it here costs a microsecond a channel; sorting and totals are cheaper in C.
-static const struct statement SYNC = {
-    "unread_sync", "SELECT t.token, r.channel_id, r.name, r.is_private, r.gone, r.changed, "
-                   "r.epoch, r.ts, r.head_seq, r.updated_ts, r.latest_ts, r.latest_user,"
-                   " r.latest_preview, r.unread, r.muted FROM (SELECT (SELECT "
-                   "pg_snapshot_xmin(pg_current_snapshot())::text) AS token) t"
-                   " LEFT JOIN (SELECT u.*, NOT u.active OR u.is_archived AS gone, "
-                   "u.member_changed >= $3::xid8 OR u.channel_changed >= $3::xid8 AS changed"
-                   " FROM unread_rows u WHERE u.user_id = $2 AND u.workspace_id = $1 AND ($4 OR "
-                   "(u.active AND NOT u.is_archived))) r ON true"};
+#define SYNC_SELECT                                                                                \
+    "SELECT t.token, r.channel_id, r.name, r.is_private, r.epoch, r.ts, r.head_seq, r.updated_ts," \
+    " NULLIF(r.latest_ts, r.updated_ts), r.latest_user, r.latest_preview, r.unread, r.muted"
+#define SYNC_FROM                                                                                  \
+    " FROM (SELECT (SELECT pg_snapshot_xmin(pg_current_snapshot())::text) AS token) t LEFT JOIN "
+static const struct statement SYNC_FULL = {
+    "unread_sync_full", SYNC_SELECT SYNC_FROM
+    "(SELECT * FROM unread_rows u WHERE u.user_id = $2 AND u.workspace_id = $1"
+    " AND u.active AND NOT u.is_archived) r ON true"};
+// Also what is gone, and which channels may have changed after the snapshot $3.
+static const struct statement SYNC_SINCE = {
+    "unread_sync_since", SYNC_SELECT
+    ", r.gone, r.changed" SYNC_FROM
+    "(SELECT u.*, NOT u.active OR u.is_archived AS gone, u.member_changed >= $3::xid8 OR"
+    " u.channel_changed >= $3::xid8 AS changed FROM unread_rows u"
+    " WHERE u.user_id = $2 AND u.workspace_id = $1) r ON true"};
 enum {
     COLUMN_TOKEN,
     COLUMN_ID,
     COLUMN_NAME,
     COLUMN_PRIVATE,
-    COLUMN_GONE,
-    COLUMN_CHANGED,
     COLUMN_EPOCH,
     COLUMN_TS,
     COLUMN_SEQ,
     COLUMN_UPDATED,
-    COLUMN_LATEST_TS,
+    COLUMN_LATEST_TS, // NULL when it is `updated`
     COLUMN_LATEST_USER,
     COLUMN_LATEST_PREVIEW,
     COLUMN_UNREAD,
-    COLUMN_MUTED
+    COLUMN_MUTED,
+    COLUMN_GONE, // both of SYNC_SINCE alone
+    COLUMN_CHANGED,
 };
 
 enum { LIMIT_MAX = 1000, TOKEN_DAYS_MAX = 30, TOKEN_TEXT_SIZE = 64 };
@@ -160,7 +167,10 @@ static void channel_write(struct json_writer *w, const struct sync *sync,
     json_key_string(w, "name", result_text(result, row, COLUMN_NAME));
     json_key_bool(w, "is_private", result_bool(result, row, COLUMN_PRIVATE));
     json_key_ts(w, "last_read", result_int(result, row, COLUMN_TS));
-    json_key_ts(w, "latest", result_int(result, row, COLUMN_LATEST_TS));
+    json_key_ts(w, "latest",
+                result_int(result, row,
+                           result_is_null(result, row, COLUMN_LATEST_TS) ? COLUMN_UPDATED
+                                                                         : COLUMN_LATEST_TS));
     json_key_string(w, "latest_user", result_text(result, row, COLUMN_LATEST_USER));
     json_key_string(w, "latest_preview", result_text(result, row, COLUMN_LATEST_PREVIEW));
     json_key_int(w, "seq", result_int(result, row, COLUMN_SEQ));
@@ -369,12 +379,14 @@ static void sync_ask(struct invocation *invocation)
     struct params params = {0};
     char xid[24];
 
-    snprintf(xid, sizeof xid, "%" PRId64, sync->has_since ? sync->since.xid : 0);
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, invocation->actor->user_id);
-    params_text(&params, xid);
-    params_bool(&params, sync->has_since); // what is gone is told of in a delta
-    invocation_query(invocation, STORE_SYNC, &SYNC, &params, sync_answer);
+    if (sync->has_since) {
+        snprintf(xid, sizeof xid, "%" PRId64, sync->since.xid);
+        params_text(&params, xid);
+    }
+    invocation_query(invocation, STORE_SYNC, sync->has_since ? &SYNC_SINCE : &SYNC_FULL, &params,
+                     sync_answer);
 }
 
 static void sync_begin(struct invocation *invocation, bool with_badges)

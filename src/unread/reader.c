@@ -152,11 +152,9 @@ static void member_answer(void *arg, int r, const struct cache_value *value)
         truth_ask(reading);
         return;
     }
-    const struct event_member *member = &view->member;
-    int64_t unread = reading->ord - member->ord - (member->posts - member->own) -
-                     deleted_after(reading->deleted, member->ord, view->user_id);
     view->head.ord = reading->ord;
-    view->unread = unread > 0 ? unread : 0;
+    view->unread =
+        unread_view_count(view, deleted_after(reading->deleted, view->member.ord, view->user_id));
     reading_end(reading, 0);
 }
 

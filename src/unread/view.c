@@ -33,6 +33,14 @@ void unread_view_read(const struct result *result, int row, int column,
     COPY(ret_view->workspace_id, result_text(result, row, c + 2));
 }
 
+int64_t unread_view_count(const struct unread_view *view, int64_t deleted)
+{
+    const struct event_member *member = &view->member;
+    int64_t unread = view->head.ord - member->ord - (member->posts - member->own) - deleted;
+
+    return unread > 0 ? unread : 0;
+}
+
 static void counts_write(struct json_writer *w, int64_t unread)
 {
     json_key_bool(w, "has_unreads", unread > 0);
