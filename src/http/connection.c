@@ -35,7 +35,6 @@ int connection_take_fd(struct connection *connection)
     metric_add(METRIC_HTTP_CONNECTIONS, -1);
     list_remove(&connection->link);
     loop_watch_free(connection->watch);
-    buffer_done(&connection->unsent);
     free(connection);
     return fd;
 }
@@ -95,13 +94,6 @@ void connection_add_to_daemon(struct connection *connection)
     (void)connection_take_fd(connection);
 }
 
-static bool connection_is_suspended(struct MHD_Connection *mhd)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_SUSPENDED);
-    return info != NULL && info->suspended == MHD_YES;
-}
-
 // Puts a socket that leads nowhere in the place of `fd`, whose connection lives on under the number
 // returned. Negative without descriptors: the connection is shut down then.
 static int descriptor_swap(struct MHD_Connection *mhd, int fd)
@@ -109,9 +101,8 @@ static int descriptor_swap(struct MHD_Connection *mhd, int fd)
     int nowhere = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int taken = nowhere < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
     // Suspending removes the descriptor from libmicrohttpd's epoll set, resuming adds what is there
-    // by then. To suspend twice would break its lists.
-    if (!connection_is_suspended(mhd))
-        MHD_suspend_connection(mhd);
+    // by then.
+    MHD_suspend_connection(mhd);
     if (taken >= 0 && dup3(nowhere, fd, O_CLOEXEC) < 0) {
         close(taken);
         taken = -1;

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPLY_HEADERS_MAX = 8, HEAD_MAX_BYTES = 32768 };
+enum { REPLY_HEADERS_MAX = 8, HEAD_MAX_BYTES = 32768, EXCHANGE_TIMEOUT_S = 3600 };
 
 struct reply_header {
     const char *name;
@@ -124,7 +124,7 @@ void exchange_last_word(struct exchange *exchange)
 {
     struct server *server = exchange->server;
     CLEANUP(buffer_done) struct buffer text;
-    buffer_init(&text, HEAD_MAX_BYTES + exchange->request.reply.length);
+    buffer_init(&text, HEAD_MAX_BYTES);
     reply_write(exchange, &text);
 
     int fd;
@@ -132,10 +132,7 @@ void exchange_last_word(struct exchange *exchange)
     int64_t budget = 2 * server->options.body_max_bytes - (int64_t)exchange->body.length;
     if (exchange_detach(exchange, &fd) < 0)
         return;
-    if (buffer_failed(&text))
-        close(fd);
-    else
-        linger_start(server, fd, budget, &text);
+    linger_start(server, fd, budget, text.data, text.length);
 }
 
 static enum MHD_Result head_append(void *arg, enum MHD_ValueKind kind, const char *name,
@@ -180,13 +177,13 @@ void exchange_send(struct request *request)
     struct exchange *exchange = (struct exchange *)request;
     if (exchange->mhd == NULL) {
         exchange_free(exchange);
-    } else if (exchange->state != EXCHANGE_SUSPENDED) {
-        return;
-    } else if (connection_is_half_closed(exchange->connection)) {
-        // The peer may wait for its reply all the same. libmicrohttpd would read first, and take
-        // the end for the connection's.
-        exchange_last_word(exchange);
-    } else {
+    } else if (exchange->state == EXCHANGE_SUSPENDED) {
+        // Who has half-closed may wait for the reply all the same. But libmicrohttpd reads before
+        // it goes on with what was suspended, and takes the end for the connection's. With a
+        // timeout of its own, whatever it is, a connection is looked at before anything is read.
+        if (connection_is_half_closed(exchange->connection))
+            MHD_set_connection_option(exchange->mhd, MHD_CONNECTION_OPTION_TIMEOUT,
+                                      (unsigned)EXCHANGE_TIMEOUT_S);
         MHD_resume_connection(exchange->mhd);
         server_run_soon(exchange->server);
     }

@@ -188,7 +188,6 @@ void server_free(struct server *server)
         return;
     door_close(server);
     connections_close(server, CONNECTION_FRESH);
-    connections_close(server, CONNECTION_REPLY);
     connections_close(server, CONNECTION_LINGER);
     loop_timer_free(server->tick);
     loop_watch_free(server->daemon_watch);

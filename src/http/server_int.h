@@ -31,9 +31,9 @@ enum connection_state {
     CONNECTION_FRESH,   // since accept, until the first request's head is complete
     CONNECTION_HEADERS, // the head of a later request is coming
     CONNECTION_BODY,
-    CONNECTION_WORK,  // waits for the handler: the only state without deadline besides CLOSING
-    CONNECTION_REPLY, // also: a last word that the peer is slow to take
-    CONNECTION_IDLE,  // between requests
+    CONNECTION_WORK, // waits for the handler: the only state without deadline besides CLOSING
+    CONNECTION_REPLY,
+    CONNECTION_IDLE, // between requests
     CONNECTION_LINGER,
     CONNECTION_CLOSING,
     CONNECTION_STATES
@@ -52,11 +52,9 @@ struct connection {
     struct MHD_Connection *mhd; // NULL at the door and while lingering
     struct loop_watch *watch;   // the other way round
     int64_t deadline_ms;
-    int64_t bytes;        // at the door: seen so far; lingering: still to throw away
-    struct buffer unsent; // lingering: the last word
-    size_t sent;          // how much of it is out
-    const char *memory;   // libmicrohttpd's for this connection, from the first target on
-    int fd;               // libmicrohttpd's once `mhd` is set
+    int64_t bytes;      // at the door: seen so far; lingering: still to throw away
+    const char *memory; // libmicrohttpd's for this connection, from the first target on
+    int fd;             // libmicrohttpd's once `mhd` is set
     enum connection_state state;
 };
 
@@ -102,7 +100,7 @@ void connection_move(struct connection *connection, enum connection_state state)
 void connection_add_to_daemon(struct connection *connection);
 // Takes the descriptor out of libmicrohttpd's hands, which is left with one that leads nowhere and
 // closes at its next run. What libmicrohttpd has read already is lost. Only inside one of its
-// callbacks or while suspended. -ERROR_BUSY without descriptors: the connection ends then.
+// callbacks. -ERROR_BUSY without descriptors: the connection ends then.
 NODISCARD int connection_detach(struct connection *connection, int *ret_fd);
 // Whether the peer has said that nothing more will come.
 bool connection_is_half_closed(const struct connection *connection);
@@ -128,9 +126,9 @@ NODISCARD int listen_on(const char *address, int *ret_fd);
 
 // linger.c
 
-// Writes `text`, which is empty afterwards, to `fd`, then reads and throws away at most `budget`
-// bytes in at most 2 s, and closes. Owns `fd`.
-void linger_start(struct server *server, int fd, int64_t budget, struct buffer *text);
+// Writes `text` to `fd`, then reads and throws away at most `budget` bytes in at most 2 s, and
+// closes. Owns `fd`.
+void linger_start(struct server *server, int fd, int64_t budget, const char *text, size_t length);
 
 // exchange.c
 

@@ -164,7 +164,7 @@ static void what_is_no_http_is_told_so_at_once(void **state)
         assert_one_json_refusal(ask(openings[i]));
 }
 
-static void the_last_request_before_a_half_close_is_answered(void **state)
+static void requests_before_a_half_close_are_answered(void **state)
 {
     (void)state;
     static const char *const requests[] = {
@@ -175,13 +175,19 @@ static void the_last_request_before_a_half_close_is_answered(void **state)
     };
     char answer[4096];
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+        // libmicrohttpd treats the connection that was idle longest differently.
+        int idle = client_open();
+        client_say(idle, GET "\r\n");
+        client_read_until(idle, "\"ok\":true", answer, sizeof answer);
         int fd = client_open();
+        client_say(fd, requests[i]);
         client_say(fd, requests[i]);
         shutdown(fd, SHUT_WR);
         assert_true(client_read_all(fd, answer, sizeof answer) > 0);
-        assert_int_equal(count_of(answer, "HTTP/1.1 200 OK\r\n"), 1);
-        assert_has(answer, "\"ok\":true");
+        assert_int_equal(count_of(answer, "HTTP/1.1 200 OK\r\n"), 2);
+        assert_int_equal(count_of(answer, "\"ok\":true"), 2);
         close(fd);
+        close(idle);
     }
 }
 
@@ -189,6 +195,9 @@ static void a_long_reply_after_a_half_close_is_whole(void **state)
 {
     (void)state;
     static char answer[5000000 + 4096];
+    int idle = client_open();
+    client_say(idle, GET "\r\n");
+    client_read_until(idle, "\"ok\":true", answer, sizeof answer);
     int fd = client_open();
     client_say(fd, "GET /api/late?n=5000000 HTTP/1.1\r\n" HOST "\r\n");
     shutdown(fd, SHUT_WR);
@@ -198,6 +207,7 @@ static void a_long_reply_after_a_half_close_is_whole(void **state)
     assert_int_equal(strspn(text + 8, "x"), 5000000);
     assert_string_equal(text + 8 + 5000000, "\"}");
     close(fd);
+    close(idle);
 }
 
 static void heads_are_bounded(void **state)
@@ -523,7 +533,7 @@ int main(void)
         TEST(malformed_lengths_are_refused),
         TEST(malformed_lengths_of_later_requests_are_refused),
         TEST(what_is_no_http_is_told_so_at_once),
-        TEST(the_last_request_before_a_half_close_is_answered),
+        TEST(requests_before_a_half_close_are_answered),
         TEST(a_long_reply_after_a_half_close_is_whole),
         TEST(heads_are_bounded),
         TEST(pipelined_requests_are_all_answered),
