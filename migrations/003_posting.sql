@@ -56,11 +56,11 @@ BEGIN
     WITH posted AS (
         INSERT INTO messages (channel_id, ts, seq, ord, user_id, author_posts, counted, broadcast, thread_ts, subtype, body, extra,
                               client_msg_id)
-        SELECT channel_ids[i.channel], first_ts[i.channel] + i.rank, first_seq[i.channel] + i.rank, first_ord[i.channel] + i.ord,
-               author_ids[i.author], first_posts[i.author] + i.own, i.thread = 0 OR i.broadcast, i.thread <> 0 AND i.broadcast,
-               NULLIF(i.thread, 0), CASE WHEN i.thread <> 0 AND i.broadcast THEN 'thread_broadcast' END, i.body, i.extra, i.client_msg_id
-        FROM unnest(item_channels, item_ranks, item_ords, item_authors, item_posts, bodies, extras, threads_ts, broadcasts, client_msg_ids)
-            AS i (channel, rank, ord, author, own, body, extra, thread, broadcast, client_msg_id)
+        SELECT channel_ids[item_channels[n]], first_ts[item_channels[n]] + item_ranks[n], first_seq[item_channels[n]] + item_ranks[n],
+               first_ord[item_channels[n]] + item_ords[n], author_ids[item_authors[n]], first_posts[item_authors[n]] + item_posts[n],
+               threads_ts[n] = 0 OR broadcasts[n], threads_ts[n] <> 0 AND broadcasts[n], NULLIF(threads_ts[n], 0),
+               CASE WHEN threads_ts[n] <> 0 AND broadcasts[n] THEN 'thread_broadcast' END, bodies[n], extras[n], client_msg_ids[n]
+        FROM generate_series(1, cardinality(bodies)) AS n
         RETURNING messages.channel_id, messages.seq, messages.ts, messages.user_id
     )
     INSERT INTO outbox (id, channels, seqs, tss, kinds, users)

@@ -13,7 +13,7 @@ enum store_lane {
     STORE_POST,  // group commits of posts
     STORE_MARK,  // group commits of marks
     STORE_WRITE, // other changes
-    STORE_READ,  // short reads
+    STORE_READ,  // short reads, and notes that may be lost
     STORE_SYNC,  // long reads
     STORE_LANE_MAX
 };

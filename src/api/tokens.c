@@ -10,16 +10,16 @@
 #include <string.h>
 #include <uthash.h>
 
-// Also notes, to the minute, that the token was used.
 static const struct statement TOKEN = {
     "token",
-    "WITH used AS (UPDATE tokens SET last_used = extract(epoch FROM now())::bigint WHERE digest = "
-    "$1"
-    " AND coalesce(last_used, 0) < extract(epoch FROM now())::bigint - 60)"
-    " SELECT t.id, t.workspace_id, t.user_id, t.type, t.scopes, t.app_id, u.bot_id, u.is_admin, "
-    "u.active,"
-    " t.revoked_at IS NOT NULL, t.expires_at * 1000000 FROM tokens t JOIN users u ON u.id = "
-    "t.user_id WHERE t.digest = $1",
+    "SELECT t.id, t.workspace_id, t.user_id, t.type, t.scopes, t.app_id, u.bot_id, u.is_admin, "
+    "u.active, t.revoked_at IS NOT NULL, t.expires_at * 1000000,"
+    " coalesce(t.last_used, 0) < extract(epoch FROM now())::bigint - 60"
+    " FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.digest = $1",
+};
+static const struct statement TOKEN_USED = {
+    "token_used",
+    "UPDATE tokens SET last_used = extract(epoch FROM now())::bigint WHERE digest = $1",
 };
 enum {
     COLUMN_ID,
@@ -32,7 +32,8 @@ enum {
     COLUMN_ADMIN,
     COLUMN_ACTIVE,
     COLUMN_REVOKED,
-    COLUMN_EXPIRES
+    COLUMN_EXPIRES,
+    COLUMN_STALE
 };
 
 enum { TOKENS_MAX = 100000, TOKEN_LENGTH_MAX = 256 };
@@ -104,6 +105,21 @@ static int entry_verdict(const struct token_entry *entry)
 
 #define COPY(field, column) snprintf(field, sizeof(field), "%s", result_text(result, 0, column))
 
+static void entry_noted(void *arg, const struct store_outcome *outcome)
+{
+    (void)arg;
+    (void)outcome;
+}
+
+// Notes, to the minute, that the token was used.
+static void entry_note_use(const struct token_entry *entry)
+{
+    struct params params = {0};
+
+    params_text(&params, entry->digest);
+    store_call(entry->cache->store, STORE_READ, &TOKEN_USED, &params, entry_noted, NULL);
+}
+
 static void entry_read(struct token_entry *entry, const struct result *result)
 {
     struct actor *actor = &entry->actor;
@@ -121,6 +137,8 @@ static void entry_read(struct token_entry *entry, const struct result *result)
     actor->type = result_text(result, 0, COLUMN_TYPE)[0];
     actor->is_admin = result_bool(result, 0, COLUMN_ADMIN);
     entry->expires_us = result_int(result, 0, COLUMN_EXPIRES);
+    if (result_bool(result, 0, COLUMN_STALE))
+        entry_note_use(entry);
     if (result_bool(result, 0, COLUMN_REVOKED))
         entry->r = -ERROR_TOKEN_REVOKED;
     else

@@ -13,8 +13,7 @@ enum { PATIENCE_MS = 1000 };
 struct store {
     struct loop *loop;
     struct store_options options;
-    struct postgres_keywords keywords;
-    struct postgres_keywords batch_keywords; // of the lanes of group commits
+    struct postgres_keywords keywords[STORE_LANE_MAX];
     struct lane *lanes[STORE_LANE_MAX];
     struct loop_timer *patience;
     int64_t flushed_us;  // the time of the turn that flushed last
@@ -100,10 +99,26 @@ static int store_open_lanes(struct store *store)
         .refuse = store_refuse,
     };
     for (int i = 0; i < STORE_LANE_MAX; i++) {
-        bool batches = i == STORE_POST || i == STORE_MARK;
         options.name = lane_names[i];
-        options.keywords = batches ? &store->batch_keywords : &store->keywords;
+        options.keywords = &store->keywords[i];
         int r = lane_new(&options, &store->lanes[i]);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int store_make_keywords(struct store *store)
+{
+    for (int i = 0; i < STORE_LANE_MAX; i++) {
+        const struct postgres_settings settings = {
+            .database_url = store->options.database_url,
+            .connect_timeout_ms = store->options.connect_timeout_ms,
+            .statement_timeout_ms = store->options.statement_timeout_ms,
+            .relaxed = i == STORE_READ,
+            .nested = i == STORE_POST || i == STORE_MARK,
+        };
+        int r = postgres_keywords_init(&settings, &store->keywords[i]);
         if (r < 0)
             return r;
     }
@@ -112,16 +127,7 @@ static int store_open_lanes(struct store *store)
 
 static int store_start(struct store *store)
 {
-    struct postgres_settings settings = {
-        .database_url = store->options.database_url,
-        .connect_timeout_ms = store->options.connect_timeout_ms,
-        .statement_timeout_ms = store->options.statement_timeout_ms,
-    };
-    int r = postgres_keywords_init(&settings, &store->keywords);
-    if (r < 0)
-        return r;
-    settings.nested = true;
-    r = postgres_keywords_init(&settings, &store->batch_keywords);
+    int r = store_make_keywords(store);
     if (r < 0)
         return r;
     r = loop_timer_new(store->loop, store_end_patience, store, &store->patience);
