@@ -349,6 +349,8 @@ static void batch_send(void *arg, struct group_item *const *items, int count)
     if (r < 0)
         params.bytes.failed = true; // answered as any call whose parameters do not fit
     store_call(writer->store, STORE_POST, &POST_BATCH, &params, batch_committed, writer);
+    // Postgres is to work on it while the replies of the batch before are written.
+    store_flush(writer->store, STORE_POST);
 }
 
 static int writer_make_room(struct writer *writer, size_t batch_max)

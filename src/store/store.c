@@ -199,6 +199,12 @@ void store_call(struct store *store, enum store_lane lane, const struct statemen
         loop_again(store->loop);
 }
 
+void store_flush(struct store *store, enum store_lane lane)
+{
+    if (store->lanes[lane])
+        lane_flush(store->lanes[lane]);
+}
+
 bool store_is_up(const struct store *store, enum store_lane lane)
 {
     return lane_is_up(store->lanes[lane]);
