@@ -4,6 +4,7 @@
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import requests
@@ -11,6 +12,8 @@ import requests
 from tests.support.environment import BINARY
 from tests.support.wait import wait_until
 from tools.services import sanitizer_prefix
+
+ROOT = Path(__file__).resolve().parents[2]
 
 SETTINGS = """LISTEN DATABASE_URL REDIS_URL KAFKA_BROKERS KAFKA_TOPIC LOOPS PUBLIC_URL OPERATOR_TOKEN LOG_LEVEL ACCESS_LOG
 INSTANCE BODY_MAX_BYTES HEADER_TIMEOUT_MS BODY_TIMEOUT_MS CONNECTIONS_MAX SOCKET_QUEUE_MAX_BYTES IDEMPOTENCY_DAYS
@@ -105,3 +108,9 @@ def says_to_migrate(instance):
     except requests.ConnectionError:
         return False
     return response.status_code == 503 and "migrat" in response.text
+
+
+def test_the_document_of_settings_is_what_help_prints():
+    text = run("--help").stdout
+    document = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert text[text.index("Settings,"):].strip() in document
