@@ -56,7 +56,8 @@ void store_free(struct store *store);
 void store_call(struct store *store, enum store_lane lane, const struct statement *statement,
                 struct params *params, store_fn *fn, void *arg);
 
-// Sends what was called on a lane now, not at the end of the turn: for what others wait for while this turn does more.
+// Sends what was called on a lane now, not at the end of the turn: for what others wait for while
+// this turn does more.
 void store_flush(struct store *store, enum store_lane lane);
 
 // Whether the lane has a live connection now.
