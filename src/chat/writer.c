@@ -297,25 +297,33 @@ static void batch_check(struct writer *writer)
     store_call(writer->store, STORE_POST, &POST_CHECK, &params, batch_checked, writer);
 }
 
+// The batch may have been committed, without an answer that tells of it.
+static void batch_lost(struct writer *writer)
+{
+    metric_add(METRIC_POST_UNKNOWN, 1);
+    writer->look_until_ms = clock_monotonic_ms() + UNKNOWN_MAX_MS;
+    batch_look(writer);
+}
+
 static void batch_committed(void *arg, const struct store_outcome *outcome)
 {
     struct writer *writer = arg;
 
     if (outcome->unknown) {
-        metric_add(METRIC_POST_UNKNOWN, 1);
-        writer->look_until_ms = clock_monotonic_ms() + UNKNOWN_MAX_MS;
-        batch_look(writer);
+        batch_lost(writer);
     } else if (outcome->r == 0 && batch_read(writer, outcome->result)) {
         metric_add(METRIC_POST_BATCHES, 1);
         batch_tell(writer);
         batch_answer(writer, outcome->result);
+    } else if (outcome->r == 0) {
+        batch_lost(writer); // committed, with an answer that cannot be read: never run again
     } else if (outcome->r == -ERROR_REFUSED) {
         batch_check(writer);
     } else if (outcome->r != -ERROR_UNAVAILABLE && writer->count > 1) {
         metric_add(METRIC_POST_BATCHES_SPLIT, 1);
         batch_repeat(writer, true);
     } else {
-        batch_end(writer, outcome->r < 0 ? outcome->r : -ERROR_INTERNAL);
+        batch_end(writer, outcome->r);
     }
 }
 
