@@ -26,8 +26,8 @@ HELP = """\
 ./dev reset             stop, and forget all data
 ./dev test [GROUP...]   groups: {groups}
                         (without a name: all but image)
-./dev bench [--json FILE]
-                        speed, against the floor measured in the same run
+./dev bench [--json FILE] [--rows A,B] [--quick]
+                        speed, against the floor measured in the same run; --help tells of each row
 ./dev fmt               format the C code
 ./dev lint              format, layers, headers, sizes, banned functions
 ./dev image             build the container image with buildah
@@ -162,8 +162,7 @@ def reset(arguments):
 
 def bench(arguments):
     build("release")
-    call([sys.executable, ROOT / "bench" / "run.py",
-          *(["--json", arguments.json] if arguments.json else [])])
+    call([sys.executable, ROOT / "bench" / "run.py", *arguments.options])
 
 
 def parse(argv):
@@ -186,12 +185,12 @@ def parse(argv):
     tester = commands.add_parser("test")
     tester.add_argument("groups", nargs="*", metavar="GROUP")
     tester.set_defaults(run=testing.main)
-    bencher = commands.add_parser("bench")
-    bencher.add_argument("--json", metavar="FILE")
-    bencher.set_defaults(run=bench)
+    commands.add_parser("bench")
     if not argv or argv[0] not in commands.choices:
         say(HELP.format(groups=" ".join(testing.GROUPS)))
         sys.exit(0 if argv in ([], ["help"], ["-h"], ["--help"]) else 2)
+    if argv[0] == "bench":  # which reads its own options
+        return argparse.Namespace(command="bench", run=bench, options=argv[1:])
     return parser.parse_args(argv)
 
 
