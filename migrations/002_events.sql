@@ -94,19 +94,19 @@ RETURNS TABLE (seq bigint, kind text, event_ts bigint, actor text, message_ts bi
 $$;
 
 -- All events of outbox rows, for the relay: what is told of, in which row, and the truth that it is about.
--- The order of the columns is known to src/chat/event_row.c; those of message_rows come last.
+-- The order of the columns is known to src/fanout/load.c; those of message_rows come last.
 CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     outbox_id text, kind text, channel_id text, workspace_id text, seq bigint, event_ts bigint, about text, previous text,
     channel_name text, is_private boolean, creator text, created bigint, head_seq bigint, head_ord bigint,
     epoch bigint, cursor_ts bigint, cursor_seq bigint, cursor_ord bigint, own bigint, posts bigint, member_seq bigint,
-    active boolean, about_bot text,
+    active boolean,
     ts bigint, message_seq bigint, ord bigint, user_id text, bot_id text, subtype text, body text, extra text, thread_ts bigint,
     parent_user text, broadcast boolean, client_msg_id text, edited_ts bigint, edited_by text, deleted boolean,
     counted boolean, reply_count integer, latest_reply bigint, reply_users text, root_body text
 ) LANGUAGE sql STABLE AS $$
     SELECT o.id, e.kind, c.id, c.workspace_id, e.seq, coalesce(h.event_ts, e.ts), coalesce(e.about, ''), o.previous,
            c.name, c.is_private, c.creator, c.created, c.seq, c.ord,
-           m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq, m.active, u.bot_id,
+           m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq, m.active,
            r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,
            r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body
     FROM outbox o
@@ -115,7 +115,6 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     JOIN channels c ON c.id = e.channel
     LEFT JOIN changes h ON h.channel_id = e.channel AND h.seq = e.seq AND e.kind IN ('edit', 'delete')
     LEFT JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = e.about
-    LEFT JOIN users u ON u.id = e.about
     LEFT JOIN message_rows r ON r.channel_id = e.channel AND r.ts = e.ts AND e.kind <> 'mark'
     WHERE o.id = ANY (ids)
     ORDER BY o.created, o.id, e.channel, e.seq

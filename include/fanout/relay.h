@@ -17,7 +17,7 @@ struct relay_options {
     int queue_max; // rows in memory, from commit to delete: over it they are left to polling
 };
 
-// Reads the events of outbox rows back: given by the app (chat/event_row.h), so that this module
+// Reads the events of outbox rows back: given by the app (fanout/load.h), so that this module
 // needs no SQL of chat's. Appends to `events` (at most max) the events of row `outbox_id`; returns
 // their count or a negative error.
 struct session;

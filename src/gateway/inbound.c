@@ -2,13 +2,13 @@
 #include "gateway_int.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/json_writer.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALLS_MAX = 16, DEPTH_MAX = 64, REPLY_TO_SIZE = 72, REPLY_MAX = 1 << 20 };
+enum { CALLS_MAX = 16, REPLY_TO_SIZE = 72, REPLY_MAX = 1 << 20 };
 
 // Codes of errors in answers to clients, as Slack's clients know them.
 enum { CODE_INVALID = 1, CODE_MESSAGE = 2, CODE_SLOW_DOWN = -1 };
@@ -21,34 +21,6 @@ struct call {
     char origin[EVENT_ID_SIZE];
     char reply_to[REPLY_TO_SIZE]; // JSON
 };
-
-static void json_freep(json_t **json)
-{
-    json_decref(*json);
-}
-#define CLEANUP_JSON CLEANUP(json_freep)
-
-// Whether brackets nest too deeply; what is no JSON at all is found by the parser.
-static bool is_too_deep(const char *text, size_t length)
-{
-    int depth = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < length; i++) {
-        if (in_string && text[i] == '\\') {
-            i++;
-        } else if (text[i] == '"') {
-            in_string = !in_string;
-        } else if (in_string) {
-            continue;
-        } else if (text[i] == '{' || text[i] == '[') {
-            if (++depth > DEPTH_MAX)
-                return true;
-        } else if (text[i] == '}' || text[i] == ']') {
-            depth--;
-        }
-    }
-    return false;
-}
 
 // The client's id as JSON; "" when it sent none that can be echoed.
 static void reply_to_read(const json_t *message, char *ret_text)
@@ -210,9 +182,8 @@ void inbound_message(struct connection *c, const char *text, size_t length)
         "{\"type\":\"error\",\"error\":{\"code\":1,\"msg\":\"invalid JSON\"}}";
     if (c->state != CONNECTION_OPEN)
         return;
-    CLEANUP_JSON json_t *message =
-        is_too_deep(text, length) ? NULL : json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
-    if (json_is_object(message))
+    CLEANUP_JSON json_t *message = NULL;
+    if (json_read(text, length, JSON_DEPTH_MAX, &message) == 0 && json_is_object(message))
         message_handle(c, message, text, length);
     else
         connection_send_text(c, invalid, sizeof invalid - 1);
