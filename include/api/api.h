@@ -20,6 +20,7 @@ struct api_options {
     const char *public_url;     // "": from the Host header
     const char *operator_token; // "": none
     int64_t token_cache_ms;
+    int64_t ticket_ms;
     int64_t text_max;
     // Told of each change's outbox row, after its commit.
     void (*told)(void *arg, const char *outbox_id);

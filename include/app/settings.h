@@ -55,6 +55,30 @@
             "bytes that may wait for one socket; then it is closed as slow")                       \
     INTEGER(socket_message_max_bytes, SOCKET_MESSAGE_MAX_BYTES, 65536, 1024, 1048576,              \
             "bytes of one message from a socket")                                                  \
+    INTEGER(socket_frames_per_s, SOCKET_FRAMES_PER_S, 64, 1, 1000,                                 \
+            "frames a second that a socket may send for long")                                     \
+    INTEGER(socket_frames_burst, SOCKET_FRAMES_BURST, 256, 1, 100000,                              \
+            "frames that a socket may send at once; beyond, it is closed")                         \
+    INTEGER(ping_interval_ms, PING_INTERVAL_MS, 10000, 1000, 600000,                               \
+            "how often sockets are pinged")                                                        \
+    INTEGER(pong_timeout_ms, PONG_TIMEOUT_MS, 23000, 1000, 600000,                                 \
+            "time that a socket may stay silent beyond a ping; then it is closed")                 \
+    INTEGER(ticket_ms, TICKET_MS, 30000, 100, 3600000,                                             \
+            "time in which the URL that rtm.connect gave can be used")                             \
+    INTEGER(channel_linger_ms, CHANNEL_LINGER_MS, 30000, 0, 3600000,                               \
+            "how long a channel is followed after its last socket went")                           \
+    INTEGER(head_check_ms, HEAD_CHECK_MS, 2000, 50, 600000,                                        \
+            "how often channels' heads are compared with what sockets got")                        \
+    INTEGER(hole_delay_ms, HOLE_DELAY_MS, 30, 0, 10000,                                            \
+            "time for missing events to come by themselves; then Postgres is asked")               \
+    INTEGER(hole_timeout_ms, HOLE_TIMEOUT_MS, 1000, 10, 600000,                                    \
+            "time for a hole to be filled; then sockets are told of a gap")                        \
+    INTEGER(hole_events_max, HOLE_EVENTS_MAX, 100, 1, 10000,                                       \
+            "events of a channel read back at once, and that may wait behind a hole")              \
+    INTEGER(hole_reads_max, HOLE_READS_MAX, 10, 1, 1000,                                           \
+            "reads that may fill one hole; a larger one is told as a gap")                         \
+    INTEGER(token_check_ms, TOKEN_CHECK_MS, 3000, 100, 60000,                                      \
+            "how often the tokens of open sockets are checked")                                    \
     INTEGER(token_cache_ms, TOKEN_CACHE_MS, 4000, 0, 5000,                                         \
             "how long a token is believed without asking Postgres")                                \
     INTEGER(text_max, TEXT_MAX, 40000, 1, 1000000, "code points of a message's text")              \

@@ -10,7 +10,7 @@
 //
 // Topics (Redis sharded pub/sub): channel-events:{C}, user-events:{U}, workspace-events:{T}; each
 // message is an event in its wire form (events/event.h). A channel is followed from the moment its
-// first member connects here until 30 s after the last one left.
+// first member connects here until `channel_linger_ms` after the last one left.
 #pragma once
 
 #include "base/actor.h"
@@ -23,16 +23,18 @@ struct gateway;
 
 struct gateway_options {
     int64_t queue_max_bytes;   // per connection: more unsent than this closes it (slow)
-    int64_t message_max_bytes; // of one client message: 65536
-    int64_t ping_interval_ms;  // 10000
-    int64_t silence_max_ms;    // no byte for so long: closed (33000)
-    int64_t head_check_ms;     // 2000: how often heads are compared
-    int64_t hole_delay_ms;     // 30: how long a hole may fill by itself before Postgres is asked
-    int64_t hole_timeout_ms;   // 1000
-    int hole_max_events;    // 100: read at once, and held at most; a hole of more than ten times as
-                            // many is a gap
-    int64_t token_check_ms; // 3000: how often tokens of open sockets are checked
-    int64_t unfollow_after_ms; // 30000
+    int64_t message_max_bytes; // of one client message
+    int64_t frames_per_s;      // that a client may send for long, at most 1000
+    int64_t frames_burst;      // and at once
+    int64_t ping_interval_ms;
+    int64_t pong_timeout_ms; // no byte for the two together: closed
+    int64_t head_check_ms;   // how often heads are compared
+    int64_t hole_delay_ms;   // how long a hole may fill by itself before Postgres is asked
+    int64_t hole_timeout_ms; // without progress: told as a gap
+    int hole_events_max;     // read at once, and held at most
+    int hole_reads_max;      // a hole that would take more of them is a gap
+    int64_t token_check_ms;  // how often tokens of open sockets are checked
+    int64_t channel_linger_ms;
     server_call_fn *on_call; // posts from sockets are calls like any other, the actor already known
     void *arg;
 };

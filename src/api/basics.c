@@ -87,7 +87,7 @@ void auth_test(struct invocation *invocation)
 static const struct statement TICKET = {
     "ticket",
     "WITH ticket AS (INSERT INTO tickets (digest, token_id, native, expires_at) VALUES ($1, $2, "
-    "$3, now() + interval '30 seconds'))"
+    "$3, now() + make_interval(secs => $5::bigint / 1000.0)))"
     " SELECT u.name, w.name, w.domain FROM users u JOIN workspaces w ON w.id = u.workspace_id "
     "WHERE u.id = $4",
 };
@@ -122,7 +122,7 @@ static void ticket_answer(struct invocation *invocation, const struct result *re
     invocation_close(invocation);
 }
 
-// A single-use ticket for a socket, good for 30 seconds on every instance.
+// A single-use ticket for a socket, good on every instance for a short time.
 void rtm_connect(struct invocation *invocation)
 {
     struct params params = {0};
@@ -143,5 +143,6 @@ void rtm_connect(struct invocation *invocation)
     params_text(&params, invocation->actor->token_id);
     params_bool(&params, native);
     params_text(&params, invocation->actor->user_id);
+    params_int(&params, invocation->api->options.ticket_ms);
     invocation_query(invocation, STORE_WRITE, &TICKET, &params, ticket_answer);
 }

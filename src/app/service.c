@@ -15,17 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum {
-    PING_INTERVAL_MS = 10000,
-    SILENCE_MAX_MS = 33000,
-    HEAD_CHECK_MS = 2000,
-    HOLE_DELAY_MS = 30,
-    HOLE_TIMEOUT_MS = 1000,
-    HOLE_MAX_EVENTS = 100,
-    TOKEN_CHECK_MS = 3000,
-    UNFOLLOW_AFTER_MS = 30000,
-    BUSY_LOOK_MS = 50,
-};
+enum { BUSY_LOOK_MS = 50 };
 
 struct service {
     struct loop *loop;
@@ -126,6 +116,7 @@ static int service_make_api(struct service *service, const struct settings *sett
         .public_url = settings->public_url,
         .operator_token = settings->operator_token,
         .token_cache_ms = settings->token_cache_ms,
+        .ticket_ms = settings->ticket_ms,
         .text_max = settings->text_max,
         .told = change_told,
         .arg = service,
@@ -139,14 +130,17 @@ static int service_make_gateway(struct service *service, const struct settings *
     const struct gateway_options options = {
         .queue_max_bytes = settings->socket_queue_max_bytes,
         .message_max_bytes = settings->socket_message_max_bytes,
-        .ping_interval_ms = PING_INTERVAL_MS,
-        .silence_max_ms = SILENCE_MAX_MS,
-        .head_check_ms = HEAD_CHECK_MS,
-        .hole_delay_ms = HOLE_DELAY_MS,
-        .hole_timeout_ms = HOLE_TIMEOUT_MS,
-        .hole_max_events = HOLE_MAX_EVENTS,
-        .token_check_ms = TOKEN_CHECK_MS,
-        .unfollow_after_ms = UNFOLLOW_AFTER_MS,
+        .frames_per_s = settings->socket_frames_per_s,
+        .frames_burst = settings->socket_frames_burst,
+        .ping_interval_ms = settings->ping_interval_ms,
+        .pong_timeout_ms = settings->pong_timeout_ms,
+        .head_check_ms = settings->head_check_ms,
+        .hole_delay_ms = settings->hole_delay_ms,
+        .hole_timeout_ms = settings->hole_timeout_ms,
+        .hole_events_max = (int)settings->hole_events_max,
+        .hole_reads_max = (int)settings->hole_reads_max,
+        .token_check_ms = settings->token_check_ms,
+        .channel_linger_ms = settings->channel_linger_ms,
         .on_call = on_call,
         .arg = service,
     };

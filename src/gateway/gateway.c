@@ -78,7 +78,7 @@ static void streams_trim(struct gateway *gateway, int64_t now_ms)
     HASH_ITER(hh, gateway->streams, stream, next)
     {
         if (stream->seat_count == 0 &&
-            now_ms - stream->empty_since_ms >= gateway->options.unfollow_after_ms)
+            now_ms - stream->empty_since_ms >= gateway->options.channel_linger_ms)
             stream_free(stream);
     }
 }

@@ -71,7 +71,7 @@ struct stream {
     struct list hole_link; // in gateway->holes while something is missing
     int64_t waiting_ms;    // since when nothing went on in the hole
     int64_t asked_ms;      // when the last page was asked for
-    int hole_pages;        // read for it from Postgres
+    int hole_reads;        // asked of Postgres for it
     bool hole_asked;       // a page is being read
     bool is_young;         // its topic may not have been subscribed when its first events came
     bool members_asked;
@@ -132,7 +132,7 @@ struct connection {
     int64_t deadline_ms;      // of the handshake, or of the close
     int64_t heard_ms;
     int64_t pinged_ms;
-    int64_t frames_due_ms;  // flood bound: the time that its frames were worth so far
+    int64_t frames_due_us;  // flood bound: the time that its frames were worth so far
     char id[EVENT_ID_SIZE]; // the origin of its posts
     struct actor actor;
 };

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TICK_MS = 10, PAGES_MAX = 10, FRAME_MAX = 8 << 20 };
+enum { TICK_MS = 10, FRAME_MAX = 8 << 20 };
 
 static const struct statement page = {
     "gateway_events",
@@ -44,7 +44,7 @@ void hole_heard(struct stream *stream, int64_t seq)
         loop_timer_set(gateway->hole_timer, TICK_MS);
     list_append(&gateway->holes, &stream->hole_link);
     stream->waiting_ms = loop_now_ms(gateway->loop);
-    stream->hole_pages = 0;
+    stream->hole_reads = 0;
 }
 
 // The next event that is here already, or what is behind the last one known of.
@@ -60,16 +60,17 @@ static int64_t hole_missing(const struct stream *stream)
     return hole_end(stream) - 1 - stream->sent_seq;
 }
 
-// Whether it may be read back in the pages that are left.
+// Whether it may be read back by the reads that are left.
 static bool hole_is_small(const struct stream *stream)
 {
-    int64_t pages_left = PAGES_MAX - stream->hole_pages;
-    return hole_missing(stream) <= pages_left * stream->gateway->options.hole_max_events;
+    const struct gateway_options *options = &stream->gateway->options;
+    int64_t reads_left = options->hole_reads_max - stream->hole_reads;
+    return hole_missing(stream) <= reads_left * options->hole_events_max;
 }
 
 static void hole_skip(struct stream *stream)
 {
-    stream->hole_pages = 0;
+    stream->hole_reads = 0;
     stream->waiting_ms = loop_now_ms(stream->gateway->loop);
     stream_skip(stream, hole_end(stream) - 1);
     stream_release(stream);
@@ -127,7 +128,7 @@ static void hole_ask(struct stream *stream)
     struct page_read *read = calloc(1, sizeof *read);
     if (!read)
         return;
-    if (stream->hole_pages++ == 0)
+    if (stream->hole_reads++ == 0)
         metric_add(METRIC_GAPS_FOUND, 1);
     stream->hole_asked = true;
     stream->asked_ms = loop_now_ms(stream->gateway->loop);
@@ -137,7 +138,7 @@ static void hole_ask(struct stream *stream)
     (void)snprintf(read->channel_id, sizeof read->channel_id, "%s", stream->channel_id);
     params_text(&params, stream->channel_id);
     params_int(&params, stream->sent_seq);
-    params_int(&params, stream->gateway->options.hole_max_events);
+    params_int(&params, stream->gateway->options.hole_events_max);
     gateway_ask(stream->gateway);
     store_call(stream->gateway->store, STORE_READ, &page, &params, on_page, read);
 }
@@ -149,7 +150,7 @@ static void page_take(struct stream *stream, int64_t known_seq, const struct sto
     int64_t before = stream->sent_seq;
     stream->hole_asked = false;
     if (outcome->r < 0) {
-        stream->hole_pages--;
+        stream->hole_reads--;
         return;
     }
     rows_send(stream, outcome->result);
@@ -180,7 +181,7 @@ static void hole_tend(struct stream *stream, int64_t now_ms)
     const struct gateway_options *options = &stream->gateway->options;
     int64_t waited_ms = now_ms - stream->waiting_ms;
     if (hole_missing(stream) <= 0)
-        stream->hole_pages = 0;
+        stream->hole_reads = 0;
     else if (waited_ms >= options->hole_timeout_ms || !hole_is_small(stream))
         hole_skip(stream);
     else if (!stream->hole_asked && waited_ms >= options->hole_delay_ms &&

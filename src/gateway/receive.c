@@ -11,9 +11,6 @@
 #include <string.h>
 #include <wslay/wslay.h>
 
-// A socket may send 64 frames a second for long, and 256 at once.
-enum { FRAME_COST_MS = 1000 / 64, FRAME_CREDIT_MS = 256 * FRAME_COST_MS };
-
 enum { MASK_LENGTH = 4 };
 
 struct receiver {
@@ -63,11 +60,13 @@ static ssize_t on_send(wslay_event_context_ptr context, const uint8_t *data, siz
 
 static bool frames_are_too_many(struct connection *c)
 {
-    int64_t now_ms = loop_now_ms(c->gateway->loop);
-    if (c->frames_due_ms < now_ms)
-        c->frames_due_ms = now_ms;
-    c->frames_due_ms += FRAME_COST_MS;
-    return c->frames_due_ms - now_ms > FRAME_CREDIT_MS;
+    const struct gateway_options *options = &c->gateway->options;
+    int64_t cost_us = 1000000 / options->frames_per_s;
+    int64_t now_us = 1000 * loop_now_ms(c->gateway->loop);
+    if (c->frames_due_us < now_us)
+        c->frames_due_us = now_us;
+    c->frames_due_us += cost_us;
+    return c->frames_due_us - now_us > options->frames_burst * cost_us;
 }
 
 static uint64_t header_length(uint64_t payload_length)

@@ -281,7 +281,7 @@ static void event_hold(struct stream *stream, struct event *event)
         return;
     }
     struct held *held = NULL;
-    if (stream->held_count < stream->gateway->options.hole_max_events)
+    if (stream->held_count < stream->gateway->options.hole_events_max)
         held = calloc(1, sizeof *held);
     if (!held)
         return;

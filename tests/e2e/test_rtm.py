@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The WebSocket of a user: its frames, posting over it, marks on all devices."""
 
+import hashlib
+import json
+
 import pytest
 
-from tests.support.raw import RawWebSocket
+from tests.support.raw import TEXT, RawWebSocket
 from tests.support.sockets import Socket
 from tests.support.wait import wait_until
 
@@ -58,6 +61,21 @@ def refused(url):
             assert raw.close_code() == 1008
         else:
             assert raw.handshake.status in (401, 403, 404)
+
+
+def test_ticket_ends_after_its_time(environment, extra_instance, workspace):
+    """One of an instance that gives it little time; one that has more is good for longer."""
+    lasting = workspace.user().ok("rtm.connect")["url"]
+    short = workspace.user().at(extra_instance(ticket_ms=100).url).ok("rtm.connect")["url"]
+    digest = hashlib.sha256(short.split("/rtm/")[1].encode()).hexdigest()
+    with environment.database() as database:
+        wait_until(lambda: database.execute("SELECT expires_at < now() FROM tickets WHERE digest = %s",
+                                            [digest]).fetchone()[0], what="the end of the ticket")
+    with RawWebSocket(short) as raw:
+        assert json.loads(raw.read_until(TEXT))["error"] == {"code": 1, "msg": "Socket URL has expired"}
+        assert raw.close_code() == 1008
+    with Socket(lasting) as socket:
+        socket.expect({"type": "hello"})
 
 
 def test_ticket_is_good_on_the_other_instance(environment, workspace):

@@ -210,3 +210,27 @@ def test_half_open_connections_do_not_keep_others(ann, workspace):
     with RawWebSocket(ann.ok("rtm.connect")["url"]) as raw:
         raw.half_close()
         assert workspace.user().ok("auth.test")
+
+
+def greeted(raw):
+    assert json.loads(raw.read_until(TEXT)) == {"type": "hello"}
+    return raw
+
+
+def test_a_socket_that_answers_no_ping_is_closed(ann, extra_instance):
+    instance = extra_instance(ping_interval_ms=1000, pong_timeout_ms=1000)
+    with RawWebSocket(ann.at(instance.url).ok("rtm.connect")["url"]) as silent:
+        assert greeted(silent).read_until(PING)
+        assert silent.close_code() == 1008
+
+
+def test_more_frames_than_a_socket_may_send(ann, extra_instance):
+    """At the bound it still works; beyond, it is closed."""
+    instance = extra_instance(socket_frames_burst=10, socket_frames_per_s=1)
+    with RawWebSocket(ann.at(instance.url).ok("rtm.connect")["url"]) as raw:
+        greeted(raw)
+        for number in range(10):
+            ping(raw, number + 1)
+        raw.send_frame(PING, b"one more")
+        raw.send_frame(PING, b"and more")
+        assert raw.close_code() == 1008

@@ -96,13 +96,16 @@ static int setup(void **state)
     struct gateway_options gateway = {.queue_max_bytes = 1 << 20,
                                       .message_max_bytes = 65536,
                                       .ping_interval_ms = 60000,
-                                      .silence_max_ms = 60000,
+                                      .pong_timeout_ms = 60000,
+                                      .frames_per_s = 64,
+                                      .frames_burst = 256,
                                       .head_check_ms = 60000,
                                       .hole_delay_ms = 10,
                                       .hole_timeout_ms = 100,
-                                      .hole_max_events = 100,
+                                      .hole_events_max = 100,
+                                      .hole_reads_max = 10,
                                       .token_check_ms = 60000,
-                                      .unfollow_after_ms = 60000,
+                                      .channel_linger_ms = 60000,
                                       .on_call = on_call};
     assert_int_equal(loop_new(&f->loop), 0);
     assert_int_equal(store_new(f->loop, &store, &f->store), 0);
@@ -210,6 +213,45 @@ static void test_a_gap_is_told(void **state)
     assert_null(memmem(f->data[1], f->length[1], "{\"seq\":5}", 9));
 }
 
+// With room for three reads of four events.
+static void bounds_set(struct fixture *f)
+{
+    f->gateway->options.hole_timeout_ms = 3600 * 1000;
+    f->gateway->options.hole_events_max = 4;
+    f->gateway->options.hole_reads_max = 3;
+}
+
+static void test_a_hole_beyond_the_bound_is_told_at_once(void **state)
+{
+    struct fixture *f = *state;
+    bounds_set(f);
+    post(f, 14);
+    run_until(f, "{\"seq\":14}", "gap");
+    static const char *const frames[] = {
+        "{\"type\":\"gap\",\"channel\":\"C0000000001\",\"from_seq\":1,\"to_seq\":13}",
+        "{\"seq\":14}",
+    };
+    expect_frames(f, 0, frames, 2);
+}
+
+static void test_a_hole_at_the_bound_is_waited_for(void **state)
+{
+    struct fixture *f = *state;
+    char text[32];
+    bounds_set(f);
+    post(f, 13);
+    for (int seq = 1; seq < 13; seq++)
+        post(f, seq);
+    run_until(f, "{\"seq\":13}", "{\"seq\":13}");
+    for (int which = 0; which < 2; which++) {
+        assert_null(memmem(f->data[which], f->length[which], "gap", 3));
+        for (int seq = 1; seq <= 13; seq++) {
+            int length = snprintf(text, sizeof text, "{\"seq\":%d}", seq);
+            assert_non_null(memmem(f->data[which], f->length[which], text, (size_t)length));
+        }
+    }
+}
+
 static void test_leave_and_join(void **state)
 {
     struct fixture *f = *state;
@@ -229,6 +271,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_any_order_and_twice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_gap_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_hole_beyond_the_bound_is_told_at_once, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_a_hole_at_the_bound_is_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(test_leave_and_join, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
