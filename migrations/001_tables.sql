@@ -79,6 +79,7 @@ CREATE TABLE channels (
     latest_user text COLLATE "C" NOT NULL DEFAULT '',
     latest_preview text NOT NULL DEFAULT '',
     deleted_ord bigint NOT NULL DEFAULT 0, -- the highest ord ever deleted: above it no deletes need counting
+    mention_ts bigint NOT NULL DEFAULT 0, -- no counted message after it mentions the whole channel
     changed xid8 NOT NULL DEFAULT pg_current_xact_id(),
     UNIQUE (workspace_id, name)
 ) WITH (fillfactor = 50);                 -- each post updates the head in place (HOT)
@@ -100,6 +101,7 @@ CREATE TABLE channel_members (
     ord bigint NOT NULL DEFAULT 0,
     own bigint NOT NULL DEFAULT 0,        -- how many of the member's own counted posts lie at or before the cursor
     posts bigint NOT NULL DEFAULT 0,      -- how many counted posts the member ever made here, kept through leaving
+    mention_ts bigint NOT NULL DEFAULT 0, -- no counted message after it mentions the member by name
     changed xid8 NOT NULL DEFAULT pg_current_xact_id(), -- but for posts
     PRIMARY KEY (channel_id, user_id)
 ) WITH (fillfactor = 50);                 -- each post updates its author's row in place
@@ -127,6 +129,20 @@ CREATE TABLE messages (
 CREATE INDEX messages_of_thread ON messages (channel_id, thread_ts, ts) WHERE thread_ts IS NOT NULL;
 CREATE INDEX messages_deleted ON messages (channel_id, ord) WHERE deleted AND counted;
 
+-- Who is mentioned by the messages that stand: one row a member who is named, and one for the whole channel (user_id '').
+-- Authors are not mentioned by what they wrote, nor are those who were no members then.
+CREATE TABLE mentions (
+    channel_id text COLLATE "C" NOT NULL,
+    ts bigint NOT NULL,                   -- of the message
+    user_id text COLLATE "C" NOT NULL,
+    author text COLLATE "C" NOT NULL,
+    thread_ts bigint NOT NULL,            -- of a reply, also one that is broadcast; else 0
+    counted boolean NOT NULL,             -- whether the message is: a reply that is not belongs to its thread alone
+    sources bigint NOT NULL,              -- bits: 1 in its text, 2 in its blocks
+    PRIMARY KEY (channel_id, ts, user_id)
+);
+CREATE INDEX mentions_of_user ON mentions (channel_id, user_id, ts);
+
 -- Events that are no message of their own: edits and deletes. All others are rows of messages.
 CREATE TABLE changes (
     channel_id text COLLATE "C" NOT NULL,
@@ -135,6 +151,7 @@ CREATE TABLE changes (
     message_ts bigint NOT NULL,
     user_id text COLLATE "C" NOT NULL,
     event_ts bigint NOT NULL,
+    mentioned text[],                     -- by an edit, whose mentions came or went; '': the whole channel's
     PRIMARY KEY (channel_id, seq)
 );
 
@@ -170,7 +187,7 @@ CREATE TABLE outbox (
     channels text[] NOT NULL,
     seqs bigint[] NOT NULL,
     tss bigint[] NOT NULL,                -- of the message concerned
-    kinds text[] NOT NULL,                -- post edit delete join leave archive created mark
+    kinds text[] NOT NULL,                -- post edit delete join leave archive created mark preference
     users text[] NOT NULL,                -- author, or whom it concerns
     previous text                         -- body of a message before the edit or delete, for its frame
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
@@ -203,6 +220,8 @@ BEGIN
           AND to_date(right(c.relname, 7), 'YYYY_MM') + interval '1 month' < now() - make_interval(days => keep_days)
     LOOP
         EXECUTE format('DROP TABLE IF EXISTS %I', partition);
+        DELETE FROM mentions m WHERE m.ts < extract(epoch FROM (to_date(right(partition, 7), 'YYYY_MM') + interval '1 month')
+                                                    AT TIME ZONE 'UTC') * 1000000;
     END LOOP;
     DELETE FROM message_keys WHERE created < now() - make_interval(days => key_days);
     DELETE FROM tickets WHERE expires_at < now();

@@ -9,6 +9,7 @@
 --   author_…   one entry a channel and author, in that order: how many counted posts
 --   item_…     one entry a post: the place (from 1) of its channel and author above; its rank among its channel's events, counted
 --              messages, and its author's counted posts
+--   mention_…  one entry a mention: the place of its post, who is mentioned ('': the whole channel), where (mentions.sources)
 -- The channel's row is locked before anything is looked at, so what is checked after it stays so until the commit.
 -- Answers, by channel, what the batch began with (a post's own ts, seq and ord are that plus its ranks); and by item, with commas
 -- between, the authors of the messages replied to, if there are any.
@@ -19,7 +20,8 @@ CREATE FUNCTION post_batch(batch_id text, channel_ids text[], channel_workspaces
                            author_channels text[], author_ids text[], author_posts bigint[],
                            item_channels bigint[], item_ranks bigint[], item_ords bigint[], item_authors bigint[], item_posts bigint[],
                            bodies text[], extras text[], threads_ts bigint[], broadcasts boolean[], keys text[], digests text[],
-                           client_msg_ids text[], has_keys boolean, has_replies boolean,
+                           client_msg_ids text[], mention_items bigint[], mention_users text[], mention_sources bigint[],
+                           has_keys boolean, has_replies boolean, has_mentions boolean,
                            OUT first_ts bigint[], OUT first_seq bigint[], OUT first_ord bigint[], OUT privates bigint[],
                            OUT parent_users text)
 LANGUAGE plpgsql VOLATILE AS $$
@@ -42,6 +44,10 @@ BEGIN
     )
     SELECT array_agg(m.seq ORDER BY m.n), array_agg(m.ord ORDER BY m.n), array_agg(m.ts ORDER BY m.n), array_agg(m.private ORDER BY m.n)
     INTO first_seq, first_ord, first_ts, privates FROM moved m;
+    IF has_mentions THEN
+        PERFORM members_lock(author_channels || array_agg(channel_ids[item_channels[i.n]]), author_ids || array_agg(i.named))
+        FROM unnest(mention_items, mention_users) AS i (n, named);
+    END IF;
     WITH counted AS (
         UPDATE channel_members m SET posts = m.posts + a.posts
         FROM unnest(author_channels, author_ids, author_posts) WITH ORDINALITY AS a (channel, author, posts, n)
@@ -74,6 +80,12 @@ BEGIN
         IF written <> cardinality(array_remove(keys, NULL)) THEN
             RAISE EXCEPTION USING ERRCODE = 'TD001', MESSAGE = 'a key is there already';
         END IF;
+    END IF;
+    IF has_mentions THEN
+        PERFORM mentions_add(array_agg(channel_ids[item_channels[i.n]]), array_agg(first_ts[item_channels[i.n]] + item_ranks[i.n]),
+                             array_agg(i.named), array_agg(author_ids[item_authors[i.n]]), array_agg(threads_ts[i.n]),
+                             array_agg(threads_ts[i.n] = 0 OR broadcasts[i.n]), array_agg(i.source))
+        FROM unnest(mention_items, mention_users, mention_sources) AS i (n, named, source);
     END IF;
     IF has_replies THEN
         PERFORM 1 FROM unnest(item_channels, threads_ts) AS i (channel, thread)
@@ -161,9 +173,9 @@ BEGIN
     END IF;
 END $$;
 
--- Replaces what is given (NULL keeps). Authors only.
+-- Replaces what is given (NULL keeps), with the mentions in it. Authors only.
 CREATE FUNCTION message_update(outbox_id text, workspace text, caller text, channel text, message_ts bigint, new_body text,
-                               new_extra text)
+                               new_extra text, mention_users text[], mention_sources bigint[])
 RETURNS TABLE (error text, seq bigint, event_ts bigint) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     found record;
@@ -183,7 +195,10 @@ BEGIN
     WHERE m.channel_id = channel AND m.ts = message_ts;
     UPDATE channels c SET latest_preview = preview(coalesce(new_body, (found.message).body))
     WHERE c.id = channel AND c.latest_ts = message_ts;
-    INSERT INTO changes VALUES (channel, told.seq, 'edit', message_ts, caller, told.ts);
+    INSERT INTO changes (channel_id, seq, kind, message_ts, user_id, event_ts, mentioned)
+    VALUES (channel, told.seq, 'edit', message_ts, caller, told.ts,
+            mentions_replace(found.message, CASE WHEN new_body IS NULL THEN 0 ELSE 1 END + CASE WHEN new_extra IS NULL THEN 0 ELSE 2 END,
+                             mention_users, mention_sources));
     PERFORM outbox_put(outbox_id, channel, told.seq, message_ts, 'edit', caller, (found.message).body);
     RETURN QUERY SELECT NULL::text, told.seq, told.ts;
 END $$;
@@ -216,7 +231,9 @@ BEGIN
     IF (found.message).thread_ts IS NOT NULL THEN
         PERFORM threads_refresh(ARRAY[channel], ARRAY[message_ts]);
     END IF;
-    INSERT INTO changes VALUES (channel, told.seq, 'delete', message_ts, caller, told.ts);
+    DELETE FROM mentions n WHERE n.channel_id = channel AND n.ts = message_ts;
+    INSERT INTO changes (channel_id, seq, kind, message_ts, user_id, event_ts)
+    VALUES (channel, told.seq, 'delete', message_ts, caller, told.ts);
     PERFORM outbox_put(outbox_id, channel, told.seq, message_ts, 'delete', caller, (found.message).body);
     RETURN QUERY SELECT NULL::text, told.seq;
 END $$;

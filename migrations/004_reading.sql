@@ -16,6 +16,12 @@ CREATE FUNCTION deleted_after(channel text, caller text, cursor_ord bigint) RETU
     WHERE d.channel_id = channel AND d.deleted AND d.counted AND d.ord > cursor_ord AND d.user_id <> caller
 $$;
 
+-- Counted messages after ts `cursor_ts` that mention the caller or the whole channel. Rows are kept for what stands alone.
+CREATE FUNCTION mentions_after(channel text, caller text, cursor_ts bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT count(DISTINCT n.ts) FROM mentions n
+    WHERE n.channel_id = channel AND n.user_id IN ('', caller) AND n.ts > cursor_ts AND n.counted AND n.author <> caller
+$$;
+
 -- Everything about one member's unread state: the truth, that Redis is a copy of.
 -- unread = head.ord - cursor.ord - own posts after the cursor - deleted posts of others after the cursor
 CREATE VIEW unread_rows AS
@@ -25,7 +31,8 @@ CREATE VIEW unread_rows AS
                        - CASE WHEN c.deleted_ord > m.ord THEN deleted_after(c.id, m.user_id, m.ord) ELSE 0 END) AS unread,
            m.active, m.changed AS member_changed, c.changed AS channel_changed, c.name, c.is_private, c.is_archived,
            CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted
-                                         AND NOT o.deleted AND o.user_id <> m.user_id ORDER BY o.ts LIMIT 1) END AS oldest
+                                         AND NOT o.deleted AND o.user_id <> m.user_id ORDER BY o.ts LIMIT 1) END AS oldest,
+           CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts THEN mentions_after(c.id, m.user_id, m.ts) ELSE 0 END AS mentions
     FROM channel_members m
     JOIN channels c ON c.id = m.channel_id;
 

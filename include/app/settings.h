@@ -82,6 +82,7 @@
     INTEGER(token_cache_ms, TOKEN_CACHE_MS, 4000, 0, 5000,                                         \
             "how long a token is believed without asking Postgres")                                \
     INTEGER(text_max, TEXT_MAX, 40000, 1, 1000000, "code points of a message's text")              \
+    INTEGER(mentions_max, MENTIONS_MAX, 500, 1, 1000, "users that a message may mention")          \
     INTEGER(idempotency_days, IDEMPOTENCY_DAYS, 7, 1, 365,                                         \
             "days that a client_msg_id is remembered")                                             \
     INTEGER(retention_days, RETENTION_DAYS, 90, 2, 36500, "days that messages are kept")           \

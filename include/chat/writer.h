@@ -6,6 +6,7 @@
 
 #include "base/actor.h"
 #include "base/loop.h"
+#include "chat/mentions.h"
 #include "events/event.h"
 #include "store/group.h"
 #include "store/store.h"
@@ -34,6 +35,7 @@ struct post {
     const char *text;
     size_t text_length;
     const char *extra; // compact JSON object, NULL when none
+    struct mentions mentions;
     int64_t thread_ts; // 0: none
     bool broadcast;
     const char *key;           // NULL: not safe to repeat

@@ -18,7 +18,7 @@ struct statement {
 
 // The parameters of one call, in order. All-zero is empty; values are copied. Errors (memory, too
 // many) are kept and reported by the call that takes it. At most PARAMS_MAX parameters.
-enum { PARAMS_MAX = 26 };
+enum { PARAMS_MAX = 32 };
 struct params {
     struct buffer bytes;
     int count;

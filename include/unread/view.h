@@ -16,16 +16,17 @@ struct unread_view {
     struct event_head head;
     int64_t unread;
     int64_t oldest_ts; // of the oldest unread message, 0: none
+    int64_t mentions;  // how many unread messages mention the user
     bool muted;
     bool is_private;
 };
 
-enum { UNREAD_VIEW_COLUMNS = 17 };
+enum { UNREAD_VIEW_COLUMNS = 18 };
 // The columns of unread_rows that unread_view_read() takes, in its order: for a SELECT list.
 #define UNREAD_VIEW_SELECT(r)                                                                      \
     r ".channel_id, " r ".user_id, " r ".workspace_id, " r ".epoch, " r ".ts, " r ".seq, " r       \
       ".ord, " r ".own, " r ".posts, " r ".member_seq, " r ".muted, " r ".head_seq, " r            \
-      ".head_ord, " r ".unread, " r ".active, " r ".is_private, " r ".oldest"
+      ".head_ord, " r ".unread, " r ".active, " r ".is_private, " r ".oldest, " r ".mentions"
 
 void unread_view_read(const struct result *result, int row, int column,
                       struct unread_view *ret_view);

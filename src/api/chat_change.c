@@ -16,7 +16,8 @@ static const struct statement MESSAGE_UPDATE = {
     "r.broadcast, r.client_msg_id,"
     " u.event_ts, $3, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, "
     "r.root_body"
-    " FROM message_update($1, $2, $3, $4, $5, $6, $7) u LEFT JOIN message_rows r ON r.channel_id = "
+    " FROM message_update($1, $2, $3, $4, $5, $6, $7, $8, $9) u LEFT JOIN message_rows r ON "
+    "r.channel_id = "
     "$4 AND r.ts = $5",
 };
 static const struct statement MESSAGE_DELETE = {
@@ -54,6 +55,18 @@ static void update_answer(struct invocation *invocation, const struct result *re
     invocation_close(invocation);
 }
 
+static void mentions_params(struct params *params, const struct mentions *mentions)
+{
+    params_open_text_array(params);
+    for (int i = 0; i < mentions->count; i++)
+        params_element_text(params, mentions->items[i].user_id, strlen(mentions->items[i].user_id));
+    params_close_array(params);
+    params_open_int_array(params);
+    for (int i = 0; i < mentions->count; i++)
+        params_element_int(params, mentions->items[i].sources);
+    params_close_array(params);
+}
+
 void chat_update(struct invocation *invocation)
 {
     struct content content = {0};
@@ -78,6 +91,7 @@ void chat_update(struct invocation *invocation)
     params_int(&params, ts);
     params_text_n(&params, content.text, content.text_length);
     params_text(&params, content.extra);
+    mentions_params(&params, &content.mentions);
     content_done(&content);
     invocation_query(invocation, STORE_WRITE, &MESSAGE_UPDATE, &params, update_answer);
 }

@@ -183,6 +183,7 @@ static bool take_post(struct invocation *invocation, struct posting *posting)
     post->text = posting->content.text == NULL ? "" : posting->content.text;
     post->text_length = posting->content.text_length;
     post->extra = has_extra ? posting->content.extra : NULL;
+    post->mentions = posting->content.mentions;
     return true;
 }
 

@@ -104,6 +104,19 @@ static bool take_part(struct invocation *invocation, const struct part *part, js
     return true;
 }
 
+// Answers what the search for mentions came to.
+static bool mentions_are_good(struct invocation *invocation, const char *name, int r)
+{
+    if (r >= 0)
+        return true;
+    if (r == -ERROR_INVALID_ARGUMENTS)
+        invocation_complain(invocation, r, "%s: must mention at most %d users", name,
+                            invocation->api->options.mentions_max);
+    else
+        invocation_fail(invocation, r);
+    return false;
+}
+
 static bool take_extra(struct invocation *invocation, struct content *content)
 {
     CLEANUP_JSON json_t *extra = json_object();
@@ -114,6 +127,10 @@ static bool take_extra(struct invocation *invocation, struct content *content)
             return false;
     if (!given)
         return true;
+    int r = mentions_find_in_blocks(&content->mentions, json_object_get(extra, "blocks"),
+                                    invocation->api->options.mentions_max);
+    if (!mentions_are_good(invocation, "blocks", r))
+        return false;
     content->extra = json_object_size(extra) == 0 ? strdup("") : json_dumps(extra, JSON_COMPACT);
     if (content->extra != NULL && strlen(content->extra) <= EXTRA_BYTES_MAX)
         return true;
@@ -143,10 +160,13 @@ bool take_content(struct invocation *invocation, struct content *content)
                             "text: must have at most %" PRId64 " characters", text_max);
         return false;
     }
-    return true;
+    int r = mentions_find(&content->mentions, content->text, content->text_length, MENTION_IN_TEXT,
+                          invocation->api->options.mentions_max);
+    return mentions_are_good(invocation, "text", r);
 }
 
 void content_done(struct content *content)
 {
     free(content->extra);
+    mentions_done(&content->mentions);
 }

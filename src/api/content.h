@@ -2,6 +2,7 @@
 // What a message says: text, and the JSON that goes with it (blocks, attachments, metadata).
 #pragma once
 
+#include "chat/mentions.h"
 #include "invocation.h"
 
 struct content {
@@ -9,6 +10,7 @@ struct content {
     size_t text_length;
     char *extra; // compact JSON object on the heap; NULL when none of its members was given, ""
                  // when all were given empty
+    struct mentions mentions; // in what was given
 };
 
 // Reads and checks the arguments. False after an error was replied.

@@ -74,6 +74,9 @@ static const struct statement INFO = {
     "m.muted, m.ord, m.own, c.ord, c.deleted_ord, CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM"
     " messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted AND NOT o.deleted AND "
     "o.user_id <> $2 ORDER BY o.ts LIMIT 1) END,"
+    " CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts THEN mentions_after(c.id, $2, m.ts) "
+    "ELSE "
+    "0 END,"
     " r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, "
     "r.parent_user, r.broadcast,"
     " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, "
@@ -97,6 +100,7 @@ enum {
     COLUMN_HEAD_ORD,
     COLUMN_DELETED_ORD,
     COLUMN_OLDEST,
+    COLUMN_MENTIONS,
     COLUMN_MESSAGE
 };
 
@@ -172,6 +176,7 @@ static void view_read(struct unread_view *view, const struct invocation *invocat
     view->is_private = result_bool(result, 0, COLUMN_PRIVATE);
     view->muted = result_bool(result, 0, COLUMN_MUTED);
     view->oldest_ts = result_int(result, 0, COLUMN_OLDEST);
+    view->mentions = result_int(result, 0, COLUMN_MENTIONS);
     view->head.seq = result_int(result, 0, COLUMN_SEQ);
     view->head.ord = result_int(result, 0, COLUMN_HEAD_ORD);
     view->member.active = true;

@@ -19,7 +19,8 @@
 // asked of it here costs a microsecond a channel; sorting and totals are cheaper in C.
 #define SYNC_SELECT                                                                                \
     "SELECT t.token, r.channel_id, r.name, r.is_private, r.epoch, r.ts, r.head_seq, r.updated_ts," \
-    " NULLIF(r.latest_ts, r.updated_ts), r.latest_user, r.latest_preview, r.unread, r.muted"
+    " NULLIF(r.latest_ts, r.updated_ts), r.latest_user, r.latest_preview, r.unread, r.muted,"      \
+    " r.mentions"
 #define SYNC_FROM                                                                                  \
     " FROM (SELECT (SELECT pg_snapshot_xmin(pg_current_snapshot())::text) AS token) t LEFT JOIN "
 static const struct statement SYNC_FULL = {
@@ -47,6 +48,7 @@ enum {
     COLUMN_LATEST_PREVIEW,
     COLUMN_UNREAD,
     COLUMN_MUTED,
+    COLUMN_MENTIONS,
     COLUMN_GONE, // both of SYNC_SINCE alone
     COLUMN_CHANGED,
 };
@@ -72,6 +74,7 @@ struct sync_totals {
     int64_t unread_channels;
     int64_t unread_count;
     int64_t muted_unread_count;
+    int64_t mention_count; // of muted ones too
 };
 
 // Where the page before ended; with the token that the first page gave.
@@ -180,7 +183,7 @@ static void channel_write(struct json_writer *w, const struct sync *sync,
     json_key_int(w, "unread_count", unread);
     json_key_int(w, "unread_count_display", unread);
     json_key_bool(w, "unread_capped", false);
-    json_key_int(w, "mention_count", 0);
+    json_key_int(w, "mention_count", result_int(result, row, COLUMN_MENTIONS));
     json_key_bool(w, "is_muted", result_bool(result, row, COLUMN_MUTED));
     if (sync->with_badges)
         json_key_ts(w, "history_invalid", 0);
@@ -203,11 +206,12 @@ static int entry_qsort_compare(const void *left, const void *right)
 }
 
 static void totals_add(struct sync_totals *totals, const struct entry *entry, int64_t unread,
-                       bool muted)
+                       int64_t mentions, bool muted)
 {
     if (entry->gone)
         return;
     totals->unread_channels += entry->unread;
+    totals->mention_count += mentions;
     if (muted)
         totals->muted_unread_count += unread;
     else
@@ -244,7 +248,7 @@ static int entries_read(const struct sync *sync, const struct result *result, st
                               .unread = unread > 0 && !muted,
                               .updated = result_int(result, row, COLUMN_UPDATED),
                               .id = result_text(result, row, COLUMN_ID)};
-        totals_add(totals, &entry, unread, muted);
+        totals_add(totals, &entry, unread, result_int(result, row, COLUMN_MENTIONS), muted);
         if (entry_is_asked(sync, result, &entry))
             entries[count++] = entry;
     }
@@ -290,7 +294,7 @@ static void totals_write(struct json_writer *w, const struct sync_totals *totals
     json_open_object(w);
     json_key_int(w, "unread_channels", totals->unread_channels);
     json_key_int(w, "unread_count", totals->unread_count);
-    json_key_int(w, "mention_count", 0);
+    json_key_int(w, "mention_count", totals->mention_count);
     json_key_int(w, "muted_unread_count", totals->muted_unread_count);
     json_close_object(w);
 }

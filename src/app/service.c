@@ -118,6 +118,7 @@ static int service_make_api(struct service *service, const struct settings *sett
         .token_cache_ms = settings->token_cache_ms,
         .ticket_ms = settings->ticket_ms,
         .text_max = settings->text_max,
+        .mentions_max = (int)settings->mentions_max,
         .told = change_told,
         .arg = service,
     };

@@ -20,7 +20,7 @@ static const struct statement POST_BATCH = {
     "post_batch",
     "SELECT first_ts, first_seq, first_ord, privates, parent_users FROM post_batch($1, $2, $3, $4, "
     "$5, $6, $7, $8, $9, $10, $11, $12,"
-    " $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)",
+    " $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)",
 };
 static const struct statement POST_CHECK = {
     "post_check",

@@ -15,6 +15,7 @@ struct plan {
     int count;
     bool has_keys;
     bool has_replies;
+    bool has_mentions;
     struct place *places;            // by index in the batch; the writer's
     const struct place **by_channel; // sorted by channel, workspace, index
     const struct place **by_author;  // sorted by channel, workspace, author, index
@@ -113,6 +114,7 @@ static int plan_make(struct plan *plan, struct post *const *posts, int count, st
         plan->by_channel[i] = plan->by_author[i] = &plan->places[i];
         plan->has_keys = plan->has_keys || posts[i]->key != NULL;
         plan->has_replies = plan->has_replies || posts[i]->thread_ts != 0;
+        plan->has_mentions = plan->has_mentions || posts[i]->mentions.count > 0;
     }
     qsort(plan->by_channel, size, sizeof *plan->by_channel, by_channel_compare);
     qsort(plan->by_author, size, sizeof *plan->by_author, by_author_compare);
@@ -325,6 +327,25 @@ static void broadcasts_add(struct params *params, struct post *const *posts, int
     params_close_array(params);
 }
 
+static void mentions_add(struct params *params, struct post *const *posts, int count)
+{
+    params_open_int_array(params);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < posts[i]->mentions.count; k++)
+            params_element_int(params, i + 1);
+    params_close_array(params);
+    params_open_text_array(params);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < posts[i]->mentions.count; k++)
+            text_add(params, posts[i]->mentions.items[k].user_id);
+    params_close_array(params);
+    params_open_int_array(params);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < posts[i]->mentions.count; k++)
+            params_element_int(params, posts[i]->mentions.items[k].sources);
+    params_close_array(params);
+}
+
 int writer_batch_params(struct params *params, struct writer *writer)
 {
     CLEANUP(plan_done) struct plan plan = {0};
@@ -351,8 +372,10 @@ int writer_batch_params(struct params *params, struct writer *writer)
     texts_add(params, posts, count, key_of);
     texts_add(params, posts, count, digest_of);
     texts_add(params, posts, count, client_msg_id_of);
+    mentions_add(params, posts, count);
     params_bool(params, plan.has_keys);
     params_bool(params, plan.has_replies);
+    params_bool(params, plan.has_mentions);
     return 0;
 }
 

@@ -27,6 +27,7 @@ void unread_view_read(const struct result *result, int row, int column,
         .unread = result_int(result, row, c + 13),
         .is_private = result_bool(result, row, c + 15),
         .oldest_ts = result_int(result, row, c + 16),
+        .mentions = result_int(result, row, c + 17),
     };
     COPY(ret_view->channel_id, result_text(result, row, c));
     COPY(ret_view->user_id, result_text(result, row, c + 1));
@@ -41,20 +42,20 @@ int64_t unread_view_count(const struct unread_view *view, int64_t deleted)
     return unread > 0 ? unread : 0;
 }
 
-static void counts_write(struct json_writer *w, int64_t unread)
+static void counts_write(struct json_writer *w, int64_t unread, int64_t mentions)
 {
     json_key_bool(w, "has_unreads", unread > 0);
     json_key_int(w, "unread_count", unread);
     json_key_int(w, "unread_count_display", unread);
     json_key_bool(w, "unread_capped", false);
-    json_key_int(w, "mention_count", 0);
+    json_key_int(w, "mention_count", mentions);
 }
 
 void unread_view_write_fields(struct json_writer *w, const struct unread_view *view)
 {
     json_key_ts(w, "last_read", view->member.ts);
     json_key_int(w, "read_epoch", view->member.epoch);
-    counts_write(w, view->unread);
+    counts_write(w, view->unread, view->mentions);
     if (view->unread > 0 && view->oldest_ts > 0)
         json_key_ts(w, "oldest_unread_ts", view->oldest_ts);
     json_key_bool(w, "is_muted", view->muted);
@@ -78,9 +79,9 @@ void unread_frame_write(struct buffer *out, const char *type, const struct unrea
     json_key_ts(&w, "event_ts", event_ts);
     if (marked) {
         json_key_ts(&w, "ts", view->member.ts);
-        json_key_int(&w, "num_mentions", 0);
-        json_key_int(&w, "num_mentions_display", 0);
-        json_key_int(&w, "mention_count_display", 0);
+        json_key_int(&w, "num_mentions", view->mentions);
+        json_key_int(&w, "num_mentions_display", view->mentions);
+        json_key_int(&w, "mention_count_display", view->mentions);
     }
     json_close_object(&w);
 }

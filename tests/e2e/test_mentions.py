@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mentions: what counts as one, for whom, until when."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.support.wait import wait_until
+
+FAR_AHEAD = "9999999999.999999"
+LONG_AGO = "1000000000.000000"
+
+
+@pytest.fixture
+def room(workspace):
+    """(ann, bob, cid, channel): three members of a channel."""
+    ann, bob, cid = workspace.users(3)
+    return ann, bob, cid, workspace.channel(ann, bob, cid)
+
+
+def at(member):
+    return f"<@{member.id}>"
+
+
+def mentions(member, channel):
+    """The number that every reader gives: info, sync, a mark that changes nothing, and client.counts."""
+    count = member.ok("channels.info", channel=channel)["channel"]["mention_count"]
+    shown = {"mark": member.ok("channels.mark", channel=channel, ts=LONG_AGO)["mention_count"]}
+    for method in ("unread.sync", "client.counts"):
+        reply = member.ok(method)
+        shown[method] = next(entry for entry in reply["channels"] if entry["id"] == channel)["mention_count"]
+        shown[method, "total"] = reply["totals"]["mention_count"]
+    assert set(shown.values()) == {count}, (count, shown)
+    return count
+
+
+def test_a_mention_counts_for_whom_it_names(room):
+    ann, bob, cid, channel = room
+    ann.post(channel, "nobody")
+    ann.post(channel, f"{at(bob)} look")
+    ann.post(channel, f"again <@{bob.id}|bob>, twice: {at(bob)}")
+    assert [mentions(member, channel) for member in (ann, bob, cid)] == [0, 2, 0]
+    assert bob.unread(channel) == 3
+
+
+@pytest.mark.parametrize("text", ["<!channel>", "<!here>", "<!here|here>", "<!everyone> hi", "`<!channel>`", "<!group>"])
+def test_the_whole_channel(room, text):
+    ann, bob, cid, channel = room
+    ann.post(channel, text)
+    assert [mentions(member, channel) for member in (ann, bob, cid)] == [0, 1, 1]
+
+
+@pytest.mark.parametrize("text", ["@channel", "<!channels>", "<@UNKNOWN0000>", "<@u123>", "<!>", "<@>", "&lt;!channel&gt;",
+                                  "<#C00000001>", "<!channel", "!channel>", "<! channel>", "<!here^>", "<<!", "<@C0001>"])
+def test_what_is_no_mention(room, text):
+    ann, bob, _, channel = room
+    assert ann.ok("chat.postMessage", channel=channel, text=text)["message"]["text"] == text
+    assert mentions(bob, channel) == 0
+
+
+def test_named_and_the_channel_count_once(room):
+    ann, bob, cid, channel = room
+    ann.post(channel, f"<!channel> and {at(bob)}, <!here>")
+    ann.post(channel, f"<!here> {at(cid)}")
+    assert [mentions(member, channel) for member in (ann, bob, cid)] == [0, 2, 2]
+
+
+def test_ones_own_mention_of_oneself_does_not_count(room):
+    ann, bob, _, channel = room
+    ann.post(channel, f"{at(ann)} <!channel>")
+    assert [mentions(ann, channel), mentions(bob, channel)] == [0, 1]
+
+
+def test_only_members_count(room, workspace):
+    ann, _, _, channel = room
+    dan = workspace.user()
+    ann.post(channel, f"{at(dan)} <!channel> come in")
+    dan.ok("channels.join", channel=channel)
+    assert mentions(dan, channel) == 0
+    ann.post(channel, f"{at(dan)} welcome")
+    assert mentions(dan, channel) == 1
+    dan.ok("channels.leave", channel=channel)
+    assert dan.ok("unread.sync")["totals"]["mention_count"] == 0
+    ann.post(channel, f"{at(dan)} bye")
+    dan.ok("channels.join", channel=channel)
+    assert mentions(dan, channel) == 0
+
+
+def test_another_workspace_is_not_reached(room, environment):
+    ann, _, _, channel = room
+    other = environment.workspace()
+    stranger = other.user()
+    there = other.channel(other.admin, stranger)
+    ann.post(channel, at(stranger))
+    assert mentions(stranger, there) == 0
+
+
+def test_marks_take_mentions_away_and_bring_them_back(room):
+    ann, bob, _, channel = room
+    ts = [ann.post(channel, at(bob)) for _ in range(4)]
+    reply = bob.ok("channels.mark", channel=channel, ts=ts[1])
+    assert reply["mention_count"] == 2 == mentions(bob, channel)
+    assert bob.ok("channels.mark", channel=channel, ts=FAR_AHEAD)["mention_count"] == 0
+    assert bob.ok("channels.markUnread", channel=channel, ts=ts[1])["mention_count"] == 3 == mentions(bob, channel)
+
+
+def test_a_delete_takes_its_mentions_along(room):
+    ann, bob, cid, channel = room
+    named, everybody = ann.post(channel, at(bob)), ann.post(channel, "<!channel>")
+    ann.ok("chat.delete", channel=channel, ts=named)
+    assert [mentions(bob, channel), mentions(cid, channel)] == [1, 1]
+    ann.ok("chat.delete", channel=channel, ts=everybody)
+    assert [mentions(bob, channel), mentions(cid, channel)] == [0, 0]
+
+
+def test_an_edit_adds_and_removes_mentions(room):
+    ann, bob, cid, channel = room
+    ts = ann.post(channel, "nobody")
+    ann.ok("chat.update", channel=channel, ts=ts, text=f"{at(bob)} and {at(cid)}")
+    assert [mentions(bob, channel), mentions(cid, channel)] == [1, 1]
+    ann.ok("chat.update", channel=channel, ts=ts, text=f"only {at(cid)}")
+    assert [mentions(bob, channel), mentions(cid, channel)] == [0, 1]
+    ann.ok("chat.update", channel=channel, ts=ts, text="<!everyone>")
+    assert [mentions(bob, channel), mentions(cid, channel)] == [1, 1]
+    ann.ok("chat.update", channel=channel, ts=ts, text="nobody after all")
+    assert [mentions(bob, channel), mentions(cid, channel)] == [0, 0]
+
+
+def test_an_edit_of_what_one_has_read_mentions_nobody_anew(room):
+    ann, bob, _, channel = room
+    ts = ann.post(channel, "nobody")
+    bob.ok("channels.mark", channel=channel, ts=ts)
+    ann.ok("chat.update", channel=channel, ts=ts, text=at(bob))
+    assert mentions(bob, channel) == 0
+    assert bob.ok("channels.markUnread", channel=channel, ts=ts)["mention_count"] == 1
+
+
+def test_an_edit_keeps_the_mentions_of_the_part_that_it_leaves_alone(room):
+    ann, bob, cid, channel = room
+    blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": at(cid)}}]
+    ts = ann.post(channel, at(bob), blocks=blocks)
+    ann.ok("chat.update", channel=channel, ts=ts, text="nobody")
+    assert [mentions(bob, channel), mentions(cid, channel)] == [0, 1]
+    ann.ok("chat.update", channel=channel, ts=ts, text=f"{at(bob)} {at(cid)}")
+    ann.ok("chat.update", channel=channel, ts=ts, blocks=[])
+    assert [mentions(bob, channel), mentions(cid, channel)] == [1, 1]
+    ann.ok("chat.update", channel=channel, ts=ts, text="-")
+    assert [mentions(bob, channel), mentions(cid, channel)] == [0, 0]
+
+
+@pytest.mark.parametrize("elements", [
+    lambda bob: [{"type": "user", "user_id": bob.id}],
+    lambda bob: [{"type": "text", "text": "hey "}, {"type": "broadcast", "range": "here"}],
+])
+def test_mentions_in_rich_text(room, elements):
+    ann, bob, _, channel = room
+    inner = [{"type": "rich_text_section", "elements": elements(bob)}]
+    ann.post(channel, "fallback", blocks=[{"type": "rich_text", "elements": inner}])
+    assert mentions(bob, channel) == 1
+
+
+def test_replies_mention_in_their_thread_unless_broadcast(room):
+    ann, bob, _, channel = room
+    root = ann.post(channel)
+    ann.post(channel, at(bob), thread_ts=root)
+    assert mentions(bob, channel) == 0
+    ann.post(channel, at(bob), thread_ts=root, reply_broadcast=True)
+    assert mentions(bob, channel) == 1
+
+
+def test_mentions_by_socket_and_in_frames(room, sockets):
+    ann, bob, _, channel = room
+    socket, device = sockets(ann), sockets(bob)
+    for number in (1, 2):
+        ack = socket.request({"id": number, "type": "message", "channel": channel, "text": f"<!here> {at(bob)}"})
+        assert ack["ok"]
+        first = ack["ts"] if number == 1 else first
+    assert mentions(bob, channel) == 2
+    bob.ok("channels.mark", channel=channel, ts=first)
+    frame = device.expect({"type": "channel_marked", "channel": channel})
+    for name in ("mention_count", "mention_count_display", "num_mentions", "num_mentions_display"):
+        assert frame[name] == 1, frame
+
+
+def test_a_retry_mentions_once(room):
+    ann, bob, _, channel = room
+    for _ in range(3):
+        ann.post(channel, at(bob), client_msg_id="once")
+    assert mentions(bob, channel) == 1
+
+
+def test_a_message_may_mention_so_many_and_no_more(room):
+    ann, bob, _, channel = room
+    ids = [f"<@U{number:08}>" for number in range(499)]
+    ann.post(channel, " ".join(ids + [at(bob), at(bob), "<!channel>"]))
+    assert mentions(bob, channel) == 1
+    reply = ann.fails("invalid_arguments", "chat.postMessage", channel=channel, text=" ".join(ids + [at(bob), "<@U1234>"]))
+    assert "text" in reply.messages and "500" in reply.messages
+    blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": " ".join(ids + [at(bob), "<@U1234>"])}}]
+    assert "blocks" in ann.fails("invalid_arguments", "chat.postMessage", channel=channel, blocks=blocks).messages
+    assert bob.unread(channel) == 1 and mentions(bob, channel) == 1
+
+
+def test_mentions_in_parallel(room, workspace):
+    """Posts that name each other's authors, and marks of all of them, at once: no deadlock, no lost mention."""
+    ann, bob, cid, channel = room
+    second = workspace.channel(ann, bob, cid)
+    people = [ann, bob, cid]
+
+    def work(number):
+        me, others = people[number], [p for p in people if p is not people[number]]
+        client = me.at(workspace.urls[number % 2])
+        for turn in range(15):
+            where = channel if turn % 2 else second
+            client.post(where, " ".join(map(at, others if turn % 3 else reversed(others))))
+            client.ok("channels.mark", channel=where, ts=LONG_AGO)
+        client.close()
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
+    for member in people:
+        totals = member.ok("unread.sync")["totals"]
+        assert totals["mention_count"] == totals["unread_count"] == 30
+
+
+def test_deltas_carry_mentions(room):
+    ann, bob, _, channel = room
+    ts = ann.post(channel, "x")
+    token = bob.ok("unread.sync")["sync_token"]
+    ann.ok("chat.update", channel=channel, ts=ts, text=at(bob))
+
+    def told():
+        delta = bob.ok("unread.sync", since=token)
+        return [entry["mention_count"] for entry in delta["channels"]] == [1] and delta["totals"]["mention_count"] == 1
+
+    wait_until(told, what="the delta with the mention")
