@@ -155,15 +155,32 @@ CREATE TABLE changes (
     PRIMARY KEY (channel_id, seq)
 );
 
+-- What has replies. Written under the channel's row lock alone.
 CREATE TABLE threads (
     channel_id text COLLATE "C" NOT NULL,
     ts bigint NOT NULL,
     user_id text COLLATE "C" NOT NULL,    -- the root's author
-    reply_count integer NOT NULL DEFAULT 0,
+    reply_count integer NOT NULL DEFAULT 0,  -- of those that stand, as all but last_ts
     latest_reply bigint NOT NULL DEFAULT 0,
-    reply_users text[] NOT NULL DEFAULT '{}',
+    last_ts bigint NOT NULL DEFAULT 0,    -- of the last reply, standing or not
+    reply_users_count integer NOT NULL DEFAULT 0,
+    reply_users text[] NOT NULL DEFAULT '{}', -- some of them
     PRIMARY KEY (channel_id, ts)
-);
+) WITH (fillfactor = 50);
+
+-- Who replied in a thread, follows it, or has marked it.
+CREATE TABLE thread_members (
+    channel_id text COLLATE "C" NOT NULL,
+    thread_ts bigint NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    following boolean NOT NULL DEFAULT false,
+    since bigint NOT NULL DEFAULT 0,      -- when the following began
+    ts bigint NOT NULL DEFAULT 0,         -- the cursor: the last reply that was read; it never goes back
+    replies integer NOT NULL DEFAULT 0,   -- of the user, that stand; written under the channel's row lock alone
+    changed xid8 NOT NULL DEFAULT pg_current_xact_id(), -- but for replies
+    PRIMARY KEY (channel_id, thread_ts, user_id)
+) WITH (fillfactor = 50);
+CREATE INDEX thread_members_of_user ON thread_members (user_id, channel_id, thread_ts) WHERE following;
 
 -- What makes a post safe to repeat: per author, kept for TIDINGS_IDEMPOTENCY_DAYS.
 CREATE TABLE message_keys (
@@ -178,8 +195,8 @@ CREATE TABLE message_keys (
 CREATE INDEX message_keys_by_age ON message_keys USING brin (created);
 
 -- One row for each commit that others must hear of; gone when they have. It names its events; their bodies are read back
--- from messages. Events of one user (kind 'mark') have a channel and a user. A batch of posts
--- has its items in order.
+-- from messages. Events of one user (kind 'mark') have a channel and a user; those of a thread (kinds 'thread_…') also the
+-- thread's ts. A batch of posts has its items in order, and then what followed from them.
 CREATE TABLE outbox (
     id text COLLATE "C" PRIMARY KEY,      -- writer and batch
     created timestamptz NOT NULL DEFAULT now(),
@@ -187,7 +204,7 @@ CREATE TABLE outbox (
     channels text[] NOT NULL,
     seqs bigint[] NOT NULL,
     tss bigint[] NOT NULL,                -- of the message concerned
-    kinds text[] NOT NULL,                -- post edit delete join leave archive created mark preference
+    kinds text[] NOT NULL,                -- post edit delete join leave archive created mark preference thread_mark thread_follow
     users text[] NOT NULL,                -- author, or whom it concerns
     previous text                         -- body of a message before the edit or delete, for its frame
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);

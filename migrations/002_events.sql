@@ -9,6 +9,10 @@ $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
 CREATE FUNCTION preview(body text) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT left(translate(body, E'\n\r\t', '   '), 80) $$;
 
+-- A ts as clients see it.
+CREATE FUNCTION ts_text(ts bigint) RETURNS text LANGUAGE sql IMMUTABLE AS
+$$ SELECT lpad((ts / 1000000)::text, 10, '0') || '.' || lpad((ts % 1000000)::text, 6, '0') $$;
+
 -- Takes the next seq and ts of a channel. The caller holds, and with this keeps, the channel's row lock.
 CREATE FUNCTION channel_advance(channel text, OUT seq bigint, OUT ts bigint) LANGUAGE sql VOLATILE AS $$
     UPDATE channels c SET seq = c.seq + 1, last_ts = greatest(clock_us(), c.last_ts + 1), changed = pg_current_xact_id()
@@ -69,7 +73,8 @@ CREATE VIEW message_rows AS
            CASE WHEN m.deleted THEN NULL ELSE m.extra END AS extra, m.thread_ts, t.user_id AS parent_user, m.broadcast,
            m.client_msg_id, m.edited_ts, m.edited_by, m.deleted, m.counted, coalesce(t.reply_count, 0) AS reply_count,
            coalesce(t.latest_reply, 0) AS latest_reply, array_to_string(t.reply_users, ',') AS reply_users,
-           CASE WHEN m.broadcast THEN (SELECT o.body FROM messages o WHERE o.channel_id = m.channel_id AND o.ts = m.thread_ts) END AS root_body
+           CASE WHEN m.broadcast THEN (SELECT o.body FROM messages o WHERE o.channel_id = m.channel_id AND o.ts = m.thread_ts) END AS root_body,
+           coalesce(t.reply_users_count, 0) AS reply_users_count
     FROM messages m
     LEFT JOIN users u ON u.id = m.user_id
     LEFT JOIN threads t ON t.channel_id = m.channel_id AND t.ts = coalesce(m.thread_ts, m.ts);
@@ -102,20 +107,22 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     active boolean,
     ts bigint, message_seq bigint, ord bigint, user_id text, bot_id text, subtype text, body text, extra text, thread_ts bigint,
     parent_user text, broadcast boolean, client_msg_id text, edited_ts bigint, edited_by text, deleted boolean,
-    counted boolean, reply_count integer, latest_reply bigint, reply_users text, root_body text
+    counted boolean, reply_count integer, latest_reply bigint, reply_users text, root_body text,
+    reply_users_count integer
 ) LANGUAGE sql STABLE AS $$
     SELECT o.id, e.kind, c.id, c.workspace_id, e.seq, coalesce(h.event_ts, e.ts), coalesce(e.about, ''), o.previous,
            c.name, c.is_private, c.creator, c.created, c.seq, c.ord,
            m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq, m.active,
            r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,
-           r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body
+           r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body,
+           r.reply_users_count
     FROM outbox o
     CROSS JOIN LATERAL unnest(o.channels, o.seqs, o.tss, o.kinds, o.users)
         AS e (channel, seq, ts, kind, about)
     JOIN channels c ON c.id = e.channel
     LEFT JOIN changes h ON h.channel_id = e.channel AND h.seq = e.seq AND e.kind IN ('edit', 'delete')
     LEFT JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = e.about
-    LEFT JOIN message_rows r ON r.channel_id = e.channel AND r.ts = e.ts AND e.kind <> 'mark'
+    LEFT JOIN message_rows r ON r.channel_id = e.channel AND r.ts = e.ts AND e.kind NOT IN ('mark', 'thread_mark', 'thread_follow')
     WHERE o.id = ANY (ids)
     ORDER BY o.created, o.id, e.channel, e.seq
 $$;

@@ -93,7 +93,10 @@ BEGIN
         IF FOUND THEN
             RAISE EXCEPTION USING ERRCODE = 'TD001', MESSAGE = 'a thread is not there';
         END IF;
-        PERFORM threads_refresh(o.channels, o.tss) FROM outbox o WHERE o.id = batch_id;
+        PERFORM threads_reply(batch_id);
+        IF has_mentions THEN
+            PERFORM threads_mention(batch_id, mention_users);
+        END IF;
         SELECT string_agg(coalesce(r.user_id, ''), ',' ORDER BY i.n) INTO parent_users
         FROM unnest(item_channels, threads_ts) WITH ORDINALITY AS i (channel, thread, n)
         LEFT JOIN messages r ON r.channel_id = channel_ids[i.channel] AND r.ts = i.thread;
@@ -125,29 +128,14 @@ RETURNS TABLE (error text, duplicate_ts bigint) LANGUAGE sql STABLE AS $$
     ORDER BY a.n
 $$;
 
--- Brings the threads of the given replies up to date.
-CREATE FUNCTION threads_refresh(channel_ids text[], tss bigint[]) RETURNS void LANGUAGE sql VOLATILE AS $$
-    INSERT INTO threads (channel_id, ts, user_id, reply_count, latest_reply, reply_users)
-    SELECT g.channel_id, g.thread_ts, root.user_id, all_replies.count, all_replies.latest, all_replies.users
-    FROM (SELECT DISTINCT m.channel_id, m.thread_ts FROM unnest(channel_ids, tss) AS e (channel, ts)
-          JOIN messages m ON m.channel_id = e.channel AND m.ts = e.ts WHERE m.thread_ts IS NOT NULL) g
-    JOIN messages root ON root.channel_id = g.channel_id AND root.ts = g.thread_ts
-    CROSS JOIN LATERAL (
-        SELECT count(*)::integer AS count, coalesce(max(m.ts), 0) AS latest,
-               coalesce((array_agg(DISTINCT m.user_id))[1:100], '{}') AS users
-        FROM messages m WHERE m.channel_id = g.channel_id AND m.thread_ts = g.thread_ts AND NOT m.deleted) all_replies
-    ON CONFLICT (channel_id, ts) DO UPDATE SET reply_count = excluded.reply_count, latest_reply = excluded.latest_reply,
-        reply_users = excluded.reply_users
-$$;
-
 -- What a batch committed, for a writer that lost the answer: waits until the transaction that held the batch's channels is
 -- over, then answers from the batch's outbox row, in the order of its items. No rows: it was not committed.
 CREATE FUNCTION post_batch_find(batch_id text, channel_ids text[]) RETURNS TABLE (ts bigint, seq bigint)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM 1 FROM channels c WHERE c.id = ANY (channel_ids) ORDER BY c.id FOR NO KEY UPDATE;
-    RETURN QUERY SELECT e.ts, e.seq FROM outbox o CROSS JOIN LATERAL unnest(o.tss, o.seqs) WITH ORDINALITY AS e (ts, seq, n)
-                 WHERE o.id = batch_id ORDER BY e.n;
+    RETURN QUERY SELECT e.ts, e.seq FROM outbox o CROSS JOIN LATERAL unnest(o.tss, o.seqs, o.kinds) WITH ORDINALITY AS e (ts, seq, kind, n)
+                 WHERE o.id = batch_id AND e.kind = 'post' ORDER BY e.n;
 END $$;
 
 -- What a writer needs to change a message: the channel locked, the message found, or an error.
@@ -200,6 +188,9 @@ BEGIN
             mentions_replace(found.message, CASE WHEN new_body IS NULL THEN 0 ELSE 1 END + CASE WHEN new_extra IS NULL THEN 0 ELSE 2 END,
                              mention_users, mention_sources));
     PERFORM outbox_put(outbox_id, channel, told.seq, message_ts, 'edit', caller, (found.message).body);
+    IF (found.message).thread_ts IS NOT NULL THEN
+        PERFORM threads_mention(outbox_id, h.mentioned) FROM changes h WHERE h.channel_id = channel AND h.seq = told.seq;
+    END IF;
     RETURN QUERY SELECT NULL::text, told.seq, told.ts;
 END $$;
 
@@ -229,7 +220,7 @@ BEGIN
         WHERE c.id = channel;
     END IF;
     IF (found.message).thread_ts IS NOT NULL THEN
-        PERFORM threads_refresh(ARRAY[channel], ARRAY[message_ts]);
+        PERFORM thread_reply_deleted(channel, (found.message).thread_ts, message_ts, (found.message).user_id);
     END IF;
     DELETE FROM mentions n WHERE n.channel_id = channel AND n.ts = message_ts;
     INSERT INTO changes (channel_id, seq, kind, message_ts, user_id, event_ts)

@@ -35,6 +35,7 @@ BEGIN
     UPDATE channels c SET member_count = c.member_count - 1 WHERE c.id = channel;
     UPDATE channel_members m SET active = false, member_seq = told.seq, changed = pg_current_xact_id()
     WHERE m.channel_id = channel AND m.user_id = member;
+    PERFORM threads_leave(channel, member);
     PERFORM outbox_put(outbox_id, channel, told.seq, told.ts, 'leave', member);
     RETURN true;
 END $$;

@@ -31,11 +31,18 @@ struct message {
     bool counted;
     int64_t reply_count; // of a root
     int64_t latest_reply;
-    const char *reply_users; // "U1,U2"
+    const char *reply_users; // "U1,U2": the first few
     const char *root_text;   // of a broadcast reply, "" when not known
+    int64_t reply_users_count;
 };
 
-enum { MESSAGE_COLUMNS = 20 };
+enum { MESSAGE_COLUMNS = 21 };
+// The columns of message_rows that message_read() takes, in its order: for a SELECT list.
+#define MESSAGE_SELECT(r)                                                                          \
+    r ".ts, " r ".seq, " r ".ord, " r ".user_id, " r ".bot_id, " r ".subtype, " r ".body, " r      \
+      ".extra, " r ".thread_ts, " r ".parent_user, " r ".broadcast, " r ".client_msg_id, " r       \
+      ".edited_ts, " r ".edited_by, " r ".deleted, " r ".counted, " r ".reply_count, " r           \
+      ".latest_reply, " r ".reply_users, " r ".root_body, " r ".reply_users_count"
 
 // Reads the columns of message_rows (after channel_id) beginning at `column`.
 void message_read(const struct result *result, int row, int column, struct message *ret_message);

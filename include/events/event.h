@@ -23,8 +23,10 @@ enum event_kind {
     EVENT_JOIN,
     EVENT_LEAVE,
     EVENT_ARCHIVE,
-    EVENT_CREATED, // of a channel: no seq; to the workspace, or to its creator when private
-    EVENT_MARK,    // of one user: no seq
+    EVENT_CREATED,       // of a channel: no seq; to the workspace, or to its creator when private
+    EVENT_MARK,          // of one user: no seq
+    EVENT_THREAD_MARK,   // of one user in one thread, whose ts is `ts`: no seq
+    EVENT_THREAD_FOLLOW, // the same: it is followed now, or no longer
     EVENT_KIND_MAX
 };
 
@@ -61,10 +63,10 @@ struct event {
     int64_t seq;
     int64_t event_ts;
     int64_t ts;             // of the message concerned
-    struct event_head head; // all but MARK
+    struct event_head head; // all but those of one user
     int64_t deleted_ord;    // DELETE of a counted message, else 0
     char deleted_user[EVENT_ID_SIZE];
-    struct event_member member; // JOIN, LEAVE, MARK
+    struct event_member member; // JOIN, LEAVE, MARK; THREAD_…: its `ts` alone, the cursor there
     char *frame;                // JSON text, owned
     size_t frame_length;
     int references; // by event_ref/unref only
@@ -78,6 +80,7 @@ void event_unref(struct event *event); // takes NULL
 
 // "post", "edit", …
 const char *event_kind_name(enum event_kind kind);
+bool event_kind_is_thread(enum event_kind kind); // THREAD_…
 NODISCARD int event_kind_parse(const char *name, enum event_kind *ret_kind);
 
 // Writes the wire form; look at buffer_failed().

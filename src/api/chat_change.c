@@ -15,7 +15,7 @@ static const struct statement MESSAGE_UPDATE = {
     " CASE WHEN $7 IS NULL THEN r.extra ELSE NULLIF($7, '') END, r.thread_ts, r.parent_user, "
     "r.broadcast, r.client_msg_id,"
     " u.event_ts, $3, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, "
-    "r.root_body"
+    "r.root_body, r.reply_users_count"
     " FROM message_update($1, $2, $3, $4, $5, $6, $7, $8, $9) u LEFT JOIN message_rows r ON "
     "r.channel_id = "
     "$4 AND r.ts = $5",

@@ -25,10 +25,8 @@ struct posting {
 
 static const struct statement MESSAGE = {
     "message",
-    "SELECT channel_id, ts, seq, ord, user_id, bot_id, subtype, body, extra, thread_ts, "
-    "parent_user, broadcast, client_msg_id,"
-    " edited_ts, edited_by, deleted, counted, reply_count, latest_reply, reply_users, root_body"
-    " FROM message_rows m WHERE channel_id = $1 AND ts = $2",
+    "SELECT m.channel_id, " MESSAGE_SELECT(
+        "m") " FROM message_rows m WHERE m.channel_id = $1 AND m.ts = $2",
 };
 
 static void message_reply(struct invocation *invocation, const char *channel_id,

@@ -10,41 +10,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MESSAGE_SELECT                                                                             \
-    "r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, "           \
-    "r.parent_user, r.broadcast,"                                                                  \
-    " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, "            \
-    "r.latest_reply, r.reply_users, r.root_body"
-
 // A bound is exclusive: history is what lies between `after` and `before`.
 static const struct statement HISTORY = {
     "history",
-    "SELECT a.error, " MESSAGE_SELECT
-    " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
-    " SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND "
-    "m.ts < $5 AND NOT m.deleted"
-    " AND (m.thread_ts IS NULL OR m.broadcast) ORDER BY m.ts DESC LIMIT $6) r ON true ORDER BY "
-    "r.ts DESC",
+    "SELECT a.error, " MESSAGE_SELECT(
+        "r") " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
+             " SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > "
+             "$4 AND "
+             "m.ts < $5 AND NOT m.deleted"
+             " AND (m.thread_ts IS NULL OR m.broadcast) ORDER BY m.ts DESC LIMIT $6) r ON true "
+             "ORDER BY "
+             "r.ts DESC",
 };
 static const struct statement HISTORY_UPWARD = {
     "history_upward",
-    "SELECT a.error, " MESSAGE_SELECT
-    " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
-    " SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND "
-    "m.ts < $5 AND NOT m.deleted"
-    " AND (m.thread_ts IS NULL OR m.broadcast) ORDER BY m.ts LIMIT $6) r ON true ORDER BY r.ts "
-    "DESC",
+    "SELECT a.error, " MESSAGE_SELECT(
+        "r") " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
+             " SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > "
+             "$4 AND "
+             "m.ts < $5 AND NOT m.deleted"
+             " AND (m.thread_ts IS NULL OR m.broadcast) ORDER BY m.ts LIMIT $6) r ON true ORDER BY "
+             "r.ts "
+             "DESC",
 };
 // The root is in every page; its replies lie between the bounds.
 static const struct statement REPLIES = {
     "replies",
-    "SELECT a.error, " MESSAGE_SELECT
-    " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
-    " (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts = $7 AND "
-    "(NOT m.deleted OR m.reply_count > 0))"
-    " UNION ALL (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND "
-    "m.thread_ts = $7 AND m.ts > $4"
-    " AND m.ts < $5 AND NOT m.deleted ORDER BY m.ts LIMIT $6)) r ON true ORDER BY r.ts",
+    "SELECT a.error, " MESSAGE_SELECT(
+        "r") " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
+             " (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts "
+             "= $7 AND "
+             "(NOT m.deleted OR m.reply_count > 0))"
+             " UNION ALL (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 "
+             "AND "
+             "m.thread_ts = $7 AND m.ts > $4"
+             " AND m.ts < $5 AND NOT m.deleted ORDER BY m.ts LIMIT $6)) r ON true ORDER BY r.ts",
 };
 enum { COLUMN_ERROR, COLUMN_MESSAGE };
 enum {
@@ -234,14 +234,18 @@ void channels_replies(struct invocation *invocation)
 
 static const struct statement EVENTS = {
     "events",
-    "SELECT a.error, " MESSAGE_SELECT ", e.seq, e.kind, e.event_ts, e.actor, c.is_private, c.seq,"
-    " (SELECT min(seq) FROM ((SELECT m.seq FROM messages m WHERE m.channel_id = $3 ORDER BY m.ts "
-    "LIMIT 1)"
-    "  UNION ALL SELECT min(seq) FROM changes WHERE channel_id = $3) s)"
-    " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN channels c ON c.id = $3 AND "
-    "a.error IS NULL"
-    " LEFT JOIN LATERAL channel_events(c.id, $4, $5::integer) e ON true"
-    " LEFT JOIN message_rows r ON r.channel_id = c.id AND r.ts = e.message_ts ORDER BY e.seq",
+    "SELECT a.error, " MESSAGE_SELECT(
+        "r") ", e.seq, e.kind, e.event_ts, e.actor, c.is_private, c.seq,"
+             " (SELECT min(seq) FROM ((SELECT m.seq FROM messages m WHERE m.channel_id = $3 ORDER "
+             "BY m.ts "
+             "LIMIT 1)"
+             "  UNION ALL SELECT min(seq) FROM changes WHERE channel_id = $3) s)"
+             " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN channels c ON c.id = "
+             "$3 AND "
+             "a.error IS NULL"
+             " LEFT JOIN LATERAL channel_events(c.id, $4, $5::integer) e ON true"
+             " LEFT JOIN message_rows r ON r.channel_id = c.id AND r.ts = e.message_ts ORDER BY "
+             "e.seq",
 };
 enum {
     COLUMN_SEQ = COLUMN_MESSAGE + MESSAGE_COLUMNS,

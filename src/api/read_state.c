@@ -77,14 +77,13 @@ static const struct statement INFO = {
     " CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts THEN mentions_after(c.id, $2, m.ts) "
     "ELSE "
     "0 END,"
-    " r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, "
-    "r.parent_user, r.broadcast,"
-    " r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, "
-    "r.latest_reply, r.reply_users, r.root_body"
-    " FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = $2"
-    " LEFT JOIN LATERAL (SELECT * FROM message_rows l WHERE l.channel_id = c.id AND l.ts = "
-    "c.latest_ts LIMIT 1) r ON true"
-    " WHERE c.id = $3 AND c.workspace_id = $1 AND (NOT c.is_private OR m.active)",
+    " " MESSAGE_SELECT(
+        "r") " FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = "
+             "$2"
+             " LEFT JOIN LATERAL (SELECT * FROM message_rows l WHERE l.channel_id = c.id AND l.ts "
+             "= "
+             "c.latest_ts LIMIT 1) r ON true"
+             " WHERE c.id = $3 AND c.workspace_id = $1 AND (NOT c.is_private OR m.active)",
 };
 enum {
     COLUMN_OBJECT,

@@ -30,23 +30,20 @@ void message_read(const struct result *result, int row, int column, struct messa
         .latest_reply = result_int(result, row, c + 17),
         .reply_users = result_text(result, row, c + 18),
         .root_text = result_text(result, row, c + 19),
+        .reply_users_count = result_int(result, row, c + 20),
     };
 }
 
-// "U1,U2" as an array; returns how many.
-static int64_t users_write(struct json_writer *w, const char *users)
+// "U1,U2" as an array.
+static void users_write(struct json_writer *w, const char *users)
 {
-    int64_t count = 0;
-
     json_open_array(w);
     while (*users != '\0') {
         size_t length = strcspn(users, ",");
         json_string_n(w, users, length);
-        count++;
         users += length + (users[length] == ',');
     }
     json_close_array(w);
-    return count;
 }
 
 static void thread_write(struct json_writer *w, const struct message *message)
@@ -62,8 +59,8 @@ static void thread_write(struct json_writer *w, const struct message *message)
     json_key_ts(w, "thread_ts", message->ts);
     json_key_int(w, "reply_count", message->reply_count);
     json_key(w, "reply_users");
-    int64_t users = users_write(w, message->reply_users);
-    json_key_int(w, "reply_users_count", users);
+    users_write(w, message->reply_users);
+    json_key_int(w, "reply_users_count", message->reply_users_count);
     json_key_ts(w, "latest_reply", message->latest_reply);
 }
 

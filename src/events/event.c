@@ -8,9 +8,16 @@
 #include "base/error.h"
 
 static const char *const kind_names[EVENT_KIND_MAX] = {
-    [EVENT_POST] = "post",       [EVENT_EDIT] = "edit",   [EVENT_DELETE] = "delete",
-    [EVENT_JOIN] = "join",       [EVENT_LEAVE] = "leave", [EVENT_ARCHIVE] = "archive",
-    [EVENT_CREATED] = "created", [EVENT_MARK] = "mark",
+    [EVENT_POST] = "post",
+    [EVENT_EDIT] = "edit",
+    [EVENT_DELETE] = "delete",
+    [EVENT_JOIN] = "join",
+    [EVENT_LEAVE] = "leave",
+    [EVENT_ARCHIVE] = "archive",
+    [EVENT_CREATED] = "created",
+    [EVENT_MARK] = "mark",
+    [EVENT_THREAD_MARK] = "thread_mark",
+    [EVENT_THREAD_FOLLOW] = "thread_follow",
 };
 
 struct event *event_new(enum event_kind kind, char *frame, size_t frame_length)
@@ -51,6 +58,11 @@ const char *event_kind_name(enum event_kind kind)
 {
     assert(kind < EVENT_KIND_MAX);
     return kind_names[kind];
+}
+
+bool event_kind_is_thread(enum event_kind kind)
+{
+    return kind == EVENT_THREAD_MARK || kind == EVENT_THREAD_FOLLOW;
 }
 
 int event_kind_parse(const char *name, enum event_kind *ret_kind)

@@ -66,15 +66,15 @@ const struct field event_member_fields[] = {
 
 bool event_kind_has_seq(enum event_kind kind)
 {
-    return kind != EVENT_CREATED && kind != EVENT_MARK;
+    return kind != EVENT_CREATED && event_kind_has_head(kind);
 }
 
 bool event_kind_has_head(enum event_kind kind)
 {
-    return kind != EVENT_MARK;
+    return kind != EVENT_MARK && !event_kind_is_thread(kind);
 }
 
 bool event_kind_has_member(enum event_kind kind)
 {
-    return kind == EVENT_JOIN || kind == EVENT_LEAVE || kind == EVENT_MARK;
+    return kind == EVENT_JOIN || kind == EVENT_LEAVE || !event_kind_has_head(kind);
 }

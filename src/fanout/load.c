@@ -15,6 +15,10 @@ static const struct statement MARK_VIEW = {
     "mark_view", "SELECT " UNREAD_VIEW_SELECT(
                      "r") " FROM unread_rows r WHERE r.channel_id = $1 AND r.user_id = $2"};
 
+static const struct statement THREAD_EVENT = {
+    "thread_event",
+    "SELECT workspace_id, is_private, cursor_ts, frame FROM thread_event($1, $2, $3, $4)"};
+
 // The columns of outbox_events().
 enum {
     COLUMN_OUTBOX_ID,
@@ -40,6 +44,7 @@ enum {
     COLUMN_MEMBER_SEQ,
     COLUMN_ACTIVE,
     COLUMN_MESSAGE,
+    COLUMN_THREAD = COLUMN_EVENT_TS, // of an event without a message
 };
 
 enum { FRAME_MAX_BYTES = 8 * 1024 * 1024 };
@@ -165,6 +170,46 @@ static int mark_event_load(struct session *session, const char *channel_id, cons
     return *ret_event == NULL ? -ERROR_MEMORY : 0;
 }
 
+static struct event *thread_event_read(enum event_kind kind, const struct result *result)
+{
+    char *frame = strdup(result_text(result, 0, 3));
+    struct event *event = frame == NULL ? NULL : event_new(kind, frame, strlen(frame));
+    const int row = 0;
+
+    if (event == NULL)
+        return NULL;
+    COPY(event->workspace_id, 0);
+    event->is_private = result_bool(result, row, 1);
+    event->event_ts = clock_wall_us();
+    event->member.ts = result_int(result, row, 2);
+    return event;
+}
+
+// An event of one user in one thread, as that is now.
+static int thread_event_load(struct session *session, enum event_kind kind,
+                             const struct result *outbox, int row, struct event **ret_event)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    struct params params = {0};
+
+    params_text(&params, result_text(outbox, row, COLUMN_CHANNEL));
+    params_int(&params, result_int(outbox, row, COLUMN_THREAD));
+    params_text(&params, result_text(outbox, row, COLUMN_ABOUT));
+    params_text(&params, event_kind_name(kind));
+    int r = session_call(session, &THREAD_EVENT, &params, &result);
+    if (r < 0)
+        return r;
+    struct event *event = thread_event_read(kind, result);
+    if (event == NULL)
+        return -ERROR_MEMORY;
+    snprintf(event->channel_id, sizeof event->channel_id, "%s",
+             result_text(outbox, row, COLUMN_CHANNEL));
+    snprintf(event->user_id, sizeof event->user_id, "%s", result_text(outbox, row, COLUMN_ABOUT));
+    event->ts = result_int(outbox, row, COLUMN_THREAD);
+    *ret_event = event;
+    return 0;
+}
+
 static int row_load(struct session *session, const struct result *result, int row,
                     struct event **ret_event)
 {
@@ -176,6 +221,8 @@ static int row_load(struct session *session, const struct result *result, int ro
     if (kind == EVENT_MARK)
         return mark_event_load(session, result_text(result, row, COLUMN_CHANNEL),
                                result_text(result, row, COLUMN_ABOUT), ret_event);
+    if (event_kind_is_thread(kind))
+        return thread_event_load(session, kind, result, row, ret_event);
     return channel_event_load(kind, result, row, ret_event);
 }
 

@@ -20,7 +20,7 @@
 #include "store/session.h"
 
 enum {
-    EVENTS_MAX = 1024, // of one row
+    EVENTS_MAX = 4096, // of one row
     POLLED_MAX = 512,  // rows taken by polling and still on their way
     BEHIND_MAX = 32,   // rows without bodies that one with bodies waits behind
     GATHER_MS = 100,   // for how long done rows are gathered

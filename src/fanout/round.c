@@ -61,6 +61,8 @@ static bool event_own_topic(const struct event *event, char *ret_topic)
     case EVENT_JOIN:
     case EVENT_LEAVE:
     case EVENT_MARK:
+    case EVENT_THREAD_MARK:
+    case EVENT_THREAD_FOLLOW:
         key_user_topic(ret_topic, event->user_id);
         return true;
     case EVENT_CREATED:

@@ -17,12 +17,9 @@ enum { TICK_MS = 10, FRAME_MAX = 8 << 20 };
 static const struct statement page = {
     "gateway_events",
     "SELECT e.seq, e.kind, e.event_ts, e.actor, c.is_private,"
-    " r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, "
-    "r.parent_user,"
-    " r.broadcast, r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count,"
-    " r.latest_reply, r.reply_users, r.root_body"
-    " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = $1"
-    " JOIN message_rows r ON r.channel_id = $1 AND r.ts = e.message_ts ORDER BY e.seq"};
+    " " MESSAGE_SELECT(
+        "r") " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = $1"
+             " JOIN message_rows r ON r.channel_id = $1 AND r.ts = e.message_ts ORDER BY e.seq"};
 
 enum { COLUMN_SEQ, COLUMN_KIND, COLUMN_EVENT_TS, COLUMN_ACTOR, COLUMN_PRIVATE, COLUMN_MESSAGE };
 

@@ -122,8 +122,8 @@ void user_leave(struct connection *c)
 static bool frame_is_for_all(const struct event *event)
 {
     static const char marked[] = "{\"type\":\"channel_marked\"";
-    return event->kind != EVENT_MARK || (event->frame_length > sizeof marked &&
-                                         memcmp(event->frame, marked, sizeof marked - 1) == 0);
+    return event->kind == EVENT_CREATED || (event->frame_length > sizeof marked &&
+                                            memcmp(event->frame, marked, sizeof marked - 1) == 0);
 }
 
 static void user_send(struct user *user, const struct event *event, struct packet *packet)
@@ -144,7 +144,8 @@ static void user_on_event(struct gateway *gateway, const char *id, struct event 
         return;
     if (event->kind == EVENT_JOIN && strcmp(event->user_id, id) == 0)
         return members_joined(gateway, user, event->channel_id, event->seq, event);
-    if (event->kind != EVENT_MARK && event->kind != EVENT_CREATED)
+    if (event->kind != EVENT_MARK && event->kind != EVENT_CREATED &&
+        !event_kind_is_thread(event->kind))
         return;
     struct packet *packet = packet_new(event->frame, event->frame_length);
     if (packet)

@@ -16,6 +16,11 @@
 static const char frame[] =
     "{\"type\":\"message\",\"text\":\"a \\\"quote\\\", \\u00fc,\\\"frame\\\":{ [\"}";
 
+static bool is_of_one_user(enum event_kind kind)
+{
+    return kind == EVENT_MARK || event_kind_is_thread(kind);
+}
+
 static struct event *sample(enum event_kind kind)
 {
     struct event *event = event_new(kind, strdup(frame), strlen(frame));
@@ -26,7 +31,7 @@ static struct event *sample(enum event_kind kind)
     (void)snprintf(event->channel_id, sizeof event->channel_id, "C0000000002");
     (void)snprintf(event->user_id, sizeof event->user_id, "U0000000003");
     (void)snprintf(event->origin, sizeof event->origin, "socket-7,\"frame\":");
-    event->seq = kind == EVENT_MARK || kind == EVENT_CREATED ? 0 : 42;
+    event->seq = is_of_one_user(kind) || kind == EVENT_CREATED ? 0 : 42;
     event->event_ts = 1717200000123456;
     event->ts = 1717200000123400;
     return event;
@@ -86,9 +91,9 @@ static void every_kind_comes_back_as_it_went(void **state)
     (void)state;
     for (enum event_kind kind = 0; kind < EVENT_KIND_MAX; kind++) {
         struct event *event = sample(kind);
-        if (kind != EVENT_MARK)
+        if (!is_of_one_user(kind))
             fill_head(event);
-        if (kind == EVENT_JOIN || kind == EVENT_LEAVE || kind == EVENT_MARK)
+        if (kind == EVENT_JOIN || kind == EVENT_LEAVE || is_of_one_user(kind))
             fill_member(event);
         struct buffer wire = encoded(event);
         struct event *back;

@@ -1,0 +1,271 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Threads: who follows them, how far they have read, and what that leaves unread.
+-- Locks are taken in this order: channel, channel_members, thread_members by (channel, thread, user).
+
+-- Counts the replies of a batch, which are in `batch_id`'s outbox row. Who writes one follows its thread from there on; a root's author
+-- follows from the first reply. The caller holds the channels' row locks, so nobody joins or leaves meanwhile.
+CREATE FUNCTION threads_reply(batch_id text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    r record;       -- arrays, with an entry for each author of replies in each thread
+    authors record; -- those of roots who follow now
+BEGIN
+    SELECT array_agg(g.channel_id) AS channels, array_agg(g.thread_ts) AS threads, array_agg(g.user_id) AS users,
+           array_agg(g.count) AS counts, array_agg(g.first) AS firsts, array_agg(g.last) AS lasts
+    INTO r
+    FROM (SELECT m.channel_id, m.thread_ts, m.user_id, count(*)::integer AS count, min(m.ts) AS first, max(m.ts) AS last
+          FROM outbox o CROSS JOIN LATERAL unnest(o.channels, o.tss) AS e (channel, ts)
+          JOIN messages m ON m.channel_id = e.channel AND m.ts = e.ts
+          WHERE o.id = batch_id AND m.thread_ts IS NOT NULL
+          GROUP BY m.channel_id, m.thread_ts, m.user_id ORDER BY m.channel_id, m.thread_ts, m.user_id) g;
+    WITH begun AS (
+        INSERT INTO threads (channel_id, ts, user_id, last_ts)
+        SELECT g.channel, g.thread, root.user_id, g.first
+        FROM (SELECT a.channel, a.thread, min(a.first) AS first FROM unnest(r.channels, r.threads, r.firsts) AS a (channel, thread, first)
+              GROUP BY a.channel, a.thread) g
+        JOIN messages root ON root.channel_id = g.channel AND root.ts = g.thread
+        ON CONFLICT DO NOTHING RETURNING *
+    ), following AS (
+        INSERT INTO thread_members (channel_id, thread_ts, user_id, following, since)
+        SELECT b.channel_id, b.ts, b.user_id, true, b.last_ts FROM begun b
+        JOIN channel_members m ON m.channel_id = b.channel_id AND m.user_id = b.user_id AND m.active
+        ORDER BY b.channel_id, b.ts
+        ON CONFLICT DO NOTHING RETURNING * -- who unfollowed it before has a row
+    )
+    SELECT array_agg(f.channel_id) AS channels, array_agg(f.thread_ts) AS threads, array_agg(f.user_id) AS users
+    INTO authors FROM following f;
+    INSERT INTO thread_members AS m (channel_id, thread_ts, user_id, following, since, ts, replies)
+    SELECT a.channel, a.thread, a.author, true, a.first, a.first, a.count
+    FROM unnest(r.channels, r.threads, r.users, r.firsts, r.counts) AS a (channel, thread, author, first, count)
+    ON CONFLICT (channel_id, thread_ts, user_id) DO UPDATE SET replies = m.replies + excluded.replies, following = true,
+        since = CASE WHEN m.following THEN m.since ELSE excluded.since END,
+        ts = CASE WHEN m.following THEN m.ts ELSE greatest(m.ts, excluded.ts) END,
+        changed = CASE WHEN m.following THEN m.changed ELSE excluded.changed END;
+    UPDATE threads t SET reply_count = t.reply_count + g.count, latest_reply = g.last, last_ts = g.last,
+        reply_users_count = t.reply_users_count + cardinality(g.newcomers),
+        reply_users = (t.reply_users || g.newcomers)[1:reply_users_max()]
+    FROM (SELECT a.channel, a.thread, sum(a.count)::integer AS count, max(a.last) AS last,
+                 coalesce(array_agg(a.author ORDER BY a.first) FILTER (WHERE m.replies = a.count), '{}') AS newcomers
+          FROM unnest(r.channels, r.threads, r.users, r.firsts, r.lasts, r.counts) AS a (channel, thread, author, first, last, count)
+          JOIN thread_members m ON m.channel_id = a.channel AND m.thread_ts = a.thread AND m.user_id = a.author
+          GROUP BY a.channel, a.thread) g
+    WHERE t.channel_id = g.channel AND t.ts = g.thread;
+    PERFORM threads_tell(batch_id, authors.channels, authors.threads, authors.users);
+    PERFORM threads_tell(batch_id, array_agg(a.channel), array_agg(a.thread), array_agg(a.author))
+    FROM unnest(r.channels, r.threads, r.users, r.firsts) AS a (channel, thread, author, first)
+    JOIN thread_members m ON m.channel_id = a.channel AND m.thread_ts = a.thread AND m.user_id = a.author AND m.since = a.first
+                             AND m.ts >= a.first;
+END $$;
+
+-- Those of `users` whom a reply in `outbox_id`'s row mentions follow its thread, with that reply unread: a post from its own ts, which
+-- may be before a reply of theirs in the same row; an edit from now. The caller holds the locks of channels and members.
+CREATE FUNCTION threads_mention(outbox_id text, named text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    f record; -- arrays, with an entry for each who follows now
+BEGIN
+    WITH following AS (
+        INSERT INTO thread_members AS m (channel_id, thread_ts, user_id, following, since, ts)
+        SELECT DISTINCT ON (n.channel_id, n.thread_ts, n.user_id) n.channel_id, n.thread_ts, n.user_id, true,
+               CASE e.kind WHEN 'post' THEN n.ts ELSE clock_us() END,
+               coalesce((SELECT r.ts FROM messages r WHERE r.channel_id = n.channel_id AND r.thread_ts = n.thread_ts AND r.ts < n.ts
+                         ORDER BY r.ts DESC LIMIT 1), 0)
+        FROM outbox o CROSS JOIN LATERAL unnest(o.channels, o.tss, o.kinds) AS e (channel, ts, kind)
+        JOIN mentions n ON n.channel_id = e.channel AND n.ts = e.ts
+        WHERE o.id = outbox_id AND e.kind IN ('post', 'edit') AND n.thread_ts <> 0 AND n.user_id <> '' AND n.user_id = ANY (named)
+        ORDER BY n.channel_id, n.thread_ts, n.user_id, n.ts
+        ON CONFLICT (channel_id, thread_ts, user_id) DO UPDATE SET following = true, since = excluded.since,
+            ts = CASE WHEN m.following THEN excluded.ts ELSE greatest(m.ts, excluded.ts) END, changed = excluded.changed
+        WHERE NOT m.following OR m.since > excluded.since
+        RETURNING m.*
+    )
+    SELECT array_agg(a.channel_id) AS channels, array_agg(a.thread_ts) AS threads, array_agg(a.user_id) AS users INTO f FROM following a;
+    PERFORM threads_tell(outbox_id, f.channels, f.threads, f.users);
+END $$;
+
+-- How many of those who replied a root names, as Slack's do.
+CREATE FUNCTION reply_users_max() RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT 5 $$;
+
+-- Adds to an outbox row that these users follow these threads now, or no longer.
+CREATE FUNCTION threads_tell(outbox_id text, channel_ids text[], threads bigint[], users text[]) RETURNS void LANGUAGE sql VOLATILE AS $$
+    INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
+    SELECT outbox_id, channel_ids, array_fill(0::bigint, ARRAY[cardinality(users)]), threads,
+           array_fill('thread_follow'::text, ARRAY[cardinality(users)]), threads_tell.users
+    WHERE cardinality(threads_tell.users) > 0
+    ON CONFLICT (id) DO UPDATE SET channels = outbox.channels || excluded.channels, seqs = outbox.seqs || excluded.seqs,
+        tss = outbox.tss || excluded.tss, kinds = outbox.kinds || excluded.kinds, users = outbox.users || excluded.users
+$$;
+
+-- A reply of `author` was deleted. The caller holds the channel's row lock.
+CREATE FUNCTION thread_reply_deleted(channel text, thread bigint, reply_ts bigint, author text) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    gone boolean; -- it was the author's last one
+    named text[];
+BEGIN
+    UPDATE thread_members m SET replies = m.replies - 1
+    WHERE m.channel_id = channel AND m.thread_ts = thread AND m.user_id = author RETURNING m.replies = 0 INTO gone;
+    UPDATE threads t SET reply_count = t.reply_count - 1, reply_users_count = t.reply_users_count - gone::integer,
+        reply_users = CASE WHEN gone THEN array_remove(t.reply_users, author) ELSE t.reply_users END,
+        latest_reply = CASE WHEN t.latest_reply > reply_ts THEN t.latest_reply
+                            ELSE coalesce((SELECT r.ts FROM messages r WHERE r.channel_id = channel AND r.thread_ts = thread
+                                           AND NOT r.deleted ORDER BY r.ts DESC LIMIT 1), 0) END
+    WHERE t.channel_id = channel AND t.ts = thread
+    RETURNING CASE WHEN cardinality(t.reply_users) < least(t.reply_users_count, reply_users_max()) THEN t.reply_users END INTO named;
+    UPDATE threads t SET reply_users = named || (SELECT m.user_id FROM thread_members m WHERE m.channel_id = channel
+                                                 AND m.thread_ts = thread AND m.replies > 0 AND m.user_id <> ALL (named) LIMIT 1)
+    WHERE named IS NOT NULL AND t.channel_id = channel AND t.ts = thread;
+END $$;
+
+-- Who leaves a channel follows none of its threads. What they replied stays counted.
+CREATE FUNCTION threads_leave(channel text, member text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM 1 FROM thread_members m WHERE m.user_id = member AND m.channel_id = channel AND m.following
+    ORDER BY m.thread_ts FOR NO KEY UPDATE;
+    DELETE FROM thread_members m WHERE m.user_id = member AND m.channel_id = channel AND m.following AND m.replies = 0;
+    UPDATE thread_members m SET following = false, changed = pg_current_xact_id()
+    WHERE m.user_id = member AND m.channel_id = channel AND m.following;
+END $$;
+
+-- Everything about one user's state in one thread: unread are the replies of others after the cursor that stand. What one does not follow
+-- leaves nothing unread.
+CREATE VIEW thread_rows AS
+    SELECT m.channel_id, m.thread_ts, m.user_id, m.following, m.since, m.ts, m.changed,
+           coalesce(t.latest_reply, 0) AS latest_reply, coalesce(t.last_ts, 0) AS last_ts,
+           CASE WHEN m.following AND t.latest_reply > m.ts THEN
+               (SELECT count(*) FROM messages r WHERE r.channel_id = m.channel_id AND r.thread_ts = m.thread_ts AND r.ts > m.ts
+                                                  AND NOT r.deleted AND r.user_id <> m.user_id) ELSE 0 END AS unread,
+           CASE WHEN m.following AND t.latest_reply > m.ts THEN
+               (SELECT count(DISTINCT n.ts) FROM mentions n WHERE n.channel_id = m.channel_id AND n.user_id IN ('', m.user_id)
+                    AND n.ts > m.ts AND n.thread_ts = m.thread_ts AND n.author <> m.user_id) ELSE 0 END AS mentions
+    FROM thread_members m
+    LEFT JOIN threads t ON t.channel_id = m.channel_id AND t.ts = m.thread_ts;
+
+-- The same as clients see it, also of somebody who has nothing to do with the thread.
+CREATE FUNCTION thread_state(channel text, thread bigint, caller text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT '{"channel":"' || channel || '","thread_ts":"' || ts_text(thread) || '","last_read":"' || ts_text(coalesce(r.ts, 0))
+        || '","has_unreads":' || (coalesce(r.unread, 0) > 0)::text || ',"unread_count":' || coalesce(r.unread, 0)
+        || ',"mention_count":' || coalesce(r.mentions, 0) || ',"subscribed":' || coalesce(r.following, false)::text || '}'
+    FROM (SELECT 1) one LEFT JOIN thread_rows r ON r.channel_id = channel AND r.thread_ts = thread AND r.user_id = caller
+$$;
+
+-- What a user's devices are told when that changed, by the kind of outbox rows.
+CREATE FUNCTION thread_event(channel text, thread bigint, caller text, kind text)
+RETURNS TABLE (workspace_id text, is_private boolean, cursor_ts bigint, frame text) LANGUAGE sql STABLE AS $$
+    SELECT c.workspace_id, c.is_private, coalesce(m.ts, 0),
+           '{"type":"' || CASE WHEN kind = 'thread_mark' THEN 'thread_marked' WHEN m.following THEN 'thread_subscribed'
+                               ELSE 'thread_unsubscribed' END
+           || '",' || substr(left(thread_state(channel, thread, caller), -1), 2) || ',"subscription":{"type":"thread","channel":"' || channel
+           || '","thread_ts":"' || ts_text(thread) || '","date_create":' || coalesce(m.since, 0) / 1000000
+           || ',"active":' || coalesce(m.following, false)::text || ',"last_read":"' || ts_text(coalesce(m.ts, 0))
+           || '"},"event_ts":"' || ts_text(clock_us()) || '"}'
+    FROM channels c LEFT JOIN thread_members m ON m.channel_id = c.id AND m.thread_ts = thread AND m.user_id = caller
+    WHERE c.id = channel
+$$;
+
+-- Why a user has no such thread; NULL when they have. A message without replies is the root of an empty one.
+CREATE FUNCTION thread_refusal(workspace text, caller text, channel text, thread bigint) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT coalesce(channel_refusal(workspace, caller, channel),
+                    CASE WHEN NOT thread_exists(channel, thread) AND NOT EXISTS (
+                        SELECT 1 FROM threads t WHERE t.channel_id = channel AND t.ts = thread AND t.reply_count > 0)
+                    THEN 'thread_not_found' END)
+$$;
+
+-- A cursor only ever moves forward, to the last reply at or before `target`. Follows nothing.
+CREATE FUNCTION threads_mark(outbox_id text, workspace text, caller text, channel text, thread bigint, target bigint)
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    refusal text := thread_refusal(workspace, caller, channel, thread);
+    moved boolean;
+BEGIN
+    IF refusal IS NOT NULL THEN
+        RETURN QUERY SELECT refusal, NULL::text, false;
+        RETURN;
+    END IF;
+    INSERT INTO thread_members AS m (channel_id, thread_ts, user_id, ts)
+    (SELECT channel, thread, caller, r.ts FROM messages r WHERE r.channel_id = channel AND r.thread_ts = thread AND r.ts <= target
+     ORDER BY r.ts DESC LIMIT 1)
+    ON CONFLICT (channel_id, thread_ts, user_id) DO UPDATE SET ts = excluded.ts, changed = excluded.changed WHERE m.ts < excluded.ts;
+    moved := FOUND;
+    IF moved THEN
+        PERFORM outbox_put(outbox_id, channel, 0, thread, 'thread_mark', caller);
+    END IF;
+    RETURN QUERY SELECT NULL::text, thread_state(channel, thread, caller), moved;
+END $$;
+
+-- From the newest reply on. Nothing changes for who follows already.
+CREATE FUNCTION threads_follow(outbox_id text, workspace text, caller text, channel text, thread bigint)
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    refusal text;
+    began boolean;
+BEGIN
+    PERFORM 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller FOR SHARE; -- not to leave meanwhile
+    refusal := thread_refusal(workspace, caller, channel, thread);
+    IF refusal IS NOT NULL THEN
+        RETURN QUERY SELECT refusal, NULL::text, false;
+        RETURN;
+    END IF;
+    INSERT INTO thread_members AS m (channel_id, thread_ts, user_id, following, since, ts)
+    VALUES (channel, thread, caller, true, clock_us(),
+            coalesce((SELECT t.last_ts FROM threads t WHERE t.channel_id = channel AND t.ts = thread), 0))
+    ON CONFLICT (channel_id, thread_ts, user_id) DO UPDATE SET following = true, since = excluded.since, ts = greatest(m.ts, excluded.ts),
+        changed = excluded.changed WHERE NOT m.following;
+    began := FOUND;
+    IF began THEN
+        PERFORM threads_tell(outbox_id, ARRAY[channel], ARRAY[thread], ARRAY[caller]);
+    END IF;
+    RETURN QUERY SELECT NULL::text, thread_state(channel, thread, caller), began;
+END $$;
+
+-- Holds until the caller replies, is mentioned or follows. A root's author may do so before the first reply.
+CREATE FUNCTION threads_unfollow(outbox_id text, workspace text, caller text, channel text, thread bigint)
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    refusal text := thread_refusal(workspace, caller, channel, thread);
+    ended boolean;
+BEGIN
+    IF refusal IS NOT NULL THEN
+        RETURN QUERY SELECT refusal, NULL::text, false;
+        RETURN;
+    END IF;
+    INSERT INTO thread_members (channel_id, thread_ts, user_id) VALUES (channel, thread, caller) ON CONFLICT DO NOTHING;
+    UPDATE thread_members m SET following = false, changed = pg_current_xact_id()
+    WHERE m.channel_id = channel AND m.thread_ts = thread AND m.user_id = caller AND m.following;
+    ended := FOUND;
+    IF ended THEN
+        PERFORM threads_tell(outbox_id, ARRAY[channel], ARRAY[thread], ARRAY[caller]);
+    END IF;
+    RETURN QUERY SELECT NULL::text, thread_state(channel, thread, caller), ended;
+END $$;
+
+-- What all that a user follows leaves unread, but in archived channels.
+CREATE FUNCTION thread_totals(workspace text, caller text, OUT unread_count bigint, OUT mention_count bigint) LANGUAGE sql STABLE AS $$
+    SELECT coalesce(sum(r.unread), 0)::bigint, coalesce(sum(r.mentions), 0)::bigint
+    FROM thread_rows r
+    JOIN channels c ON c.id = r.channel_id AND c.workspace_id = workspace AND NOT c.is_archived
+    WHERE r.user_id = caller AND r.following AND r.latest_reply > r.ts
+$$;
+
+-- Marks all that a user follows up to its newest reply, and adds that to the outbox row `outbox_id`. How many that changed.
+CREATE FUNCTION threads_mark_all(outbox_id text, workspace text, caller text) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    moved bigint;
+BEGIN
+    PERFORM 1 FROM thread_members m JOIN threads t ON t.channel_id = m.channel_id AND t.ts = m.thread_ts AND t.last_ts > m.ts
+    WHERE m.user_id = caller AND m.following ORDER BY m.channel_id, m.thread_ts FOR NO KEY UPDATE OF m;
+    WITH marked AS (
+        UPDATE thread_members m SET ts = t.last_ts, changed = pg_current_xact_id()
+        FROM threads t, channels c
+        WHERE m.user_id = caller AND m.following AND t.channel_id = m.channel_id AND t.ts = m.thread_ts AND t.last_ts > m.ts
+          AND c.id = m.channel_id AND c.workspace_id = workspace AND NOT c.is_archived
+        RETURNING m.channel_id, m.thread_ts
+    ), told AS (
+        INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
+        SELECT threads_mark_all.outbox_id, array_agg(k.channel_id), array_agg(0::bigint), array_agg(k.thread_ts),
+               array_agg('thread_mark'::text), array_agg(caller)
+        FROM marked k HAVING count(*) > 0
+        ON CONFLICT (id) DO UPDATE SET channels = outbox.channels || excluded.channels, seqs = outbox.seqs || excluded.seqs,
+            tss = outbox.tss || excluded.tss, kinds = outbox.kinds || excluded.kinds, users = outbox.users || excluded.users
+    )
+    SELECT count(*) INTO moved FROM marked;
+    RETURN moved;
+END $$;
