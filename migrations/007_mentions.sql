@@ -63,7 +63,7 @@ CREATE FUNCTION channels_set_notifications(outbox_id text, workspace text, calle
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     refusal text;
-    changed boolean;
+    altered boolean;
 BEGIN
     PERFORM members_lock(ARRAY[channel], ARRAY[caller]);
     refusal := channel_refusal(workspace, caller, channel);
@@ -74,10 +74,10 @@ BEGIN
     UPDATE channel_members m SET muted = coalesce(now_muted, m.muted), notify = coalesce(now_notify, m.notify),
         changed = pg_current_xact_id()
     WHERE m.channel_id = channel AND m.user_id = caller AND (m.muted <> now_muted OR m.notify <> now_notify);
-    changed := FOUND;
-    IF changed THEN
+    altered := FOUND;
+    IF altered THEN
         PERFORM outbox_put(outbox_id, channel, 0, 0, 'preference', caller);
     END IF;
-    RETURN QUERY SELECT NULL::text, '{"muted":' || m.muted::text || ',"notify":"' || m.notify || '"}', changed
+    RETURN QUERY SELECT NULL::text, '{"muted":' || m.muted::text || ',"notify":"' || m.notify || '"}', altered
     FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller;
 END $$;

@@ -24,7 +24,7 @@ enum event_kind {
     EVENT_LEAVE,
     EVENT_ARCHIVE,
     EVENT_CREATED,       // of a channel: no seq; to the workspace, or to its creator when private
-    EVENT_MARK,          // of one user: no seq
+    EVENT_MARK,          // of one user, also of what they want to hear of: no seq
     EVENT_THREAD_MARK,   // of one user in one thread, whose ts is `ts`: no seq
     EVENT_THREAD_FOLLOW, // the same: it is followed now, or no longer
     EVENT_KIND_MAX

@@ -47,4 +47,4 @@ void unread_frame_write(struct buffer *out, const char *type, const struct unrea
                         int64_t event_ts);
 
 // The event EVENT_MARK with that frame; NULL without memory.
-struct event *unread_mark_event(const struct unread_view *view, int64_t event_ts);
+struct event *unread_mark_event(const char *type, const struct unread_view *view, int64_t event_ts);

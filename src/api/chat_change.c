@@ -67,33 +67,67 @@ static void mentions_params(struct params *params, const struct mentions *mentio
     params_close_array(params);
 }
 
-void chat_update(struct invocation *invocation)
-{
-    struct content content = {0};
-    struct params params = {0};
+// One edit until it is sent.
+struct updating {
+    struct invocation *invocation;
     const char *channel_id;
     int64_t ts;
+    struct content content;
+};
 
-    if (!take_channel(invocation, &channel_id) ||
-        !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &ts))
-        return;
-    if (!take_content(invocation, &content)) {
-        content_done(&content);
+static void updating_end(struct updating *updating)
+{
+    content_done(&updating->content);
+    free(updating);
+}
+
+static void update_linked(void *arg, bool good)
+{
+    struct updating *updating = arg;
+    const struct content *content = &updating->content;
+    struct params params = {0};
+
+    if (good) {
+        invocation_change_params(updating->invocation, &params);
+        params_text(&params, updating->channel_id);
+        params_int(&params, updating->ts);
+        params_text_n(&params, content->text, content->text_length);
+        params_text(&params, content->extra);
+        mentions_params(&params, &content->mentions);
+        invocation_query(updating->invocation, STORE_WRITE, &MESSAGE_UPDATE, &params,
+                         update_answer);
+    }
+    updating_end(updating);
+}
+
+static bool take_update(struct updating *updating)
+{
+    struct invocation *invocation = updating->invocation;
+
+    if (!take_channel(invocation, &updating->channel_id) ||
+        !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &updating->ts) ||
+        !take_content(invocation, &updating->content))
+        return false;
+    if (updating->content.text != NULL || updating->content.extra != NULL)
+        return true;
+    invocation_complain(invocation, -ERROR_NO_TEXT,
+                        "text: must be given, or blocks, attachments or metadata");
+    return false;
+}
+
+void chat_update(struct invocation *invocation)
+{
+    struct updating *updating = calloc(1, sizeof *updating);
+
+    if (updating == NULL) {
+        invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }
-    if (content.text == NULL && content.extra == NULL) {
-        invocation_complain(invocation, -ERROR_NO_TEXT,
-                            "text: must be given, or blocks, attachments or metadata");
-        return;
-    }
-    invocation_change_params(invocation, &params);
-    params_text(&params, channel_id);
-    params_int(&params, ts);
-    params_text_n(&params, content.text, content.text_length);
-    params_text(&params, content.extra);
-    mentions_params(&params, &content.mentions);
-    content_done(&content);
-    invocation_query(invocation, STORE_WRITE, &MESSAGE_UPDATE, &params, update_answer);
+    updating->invocation = invocation;
+    if (take_update(updating))
+        content_link(invocation, &updating->content, update_linked, updating);
+    else
+        updating_end(updating);
 }
 
 static void delete_answer(struct invocation *invocation, const struct result *result)

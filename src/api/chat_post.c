@@ -162,6 +162,17 @@ static const struct statement CHANNEL_BY_NAME = {
     " WHERE c.workspace_id = $1 AND c.name = $3 AND (NOT c.is_private OR m.active)",
 };
 
+static void post_take_content(struct posting *posting)
+{
+    const struct content *content = &posting->content;
+    bool has_extra = content->extra != NULL && content->extra[0] != '\0';
+
+    posting->post.text = content->text == NULL ? "" : content->text;
+    posting->post.text_length = content->text_length;
+    posting->post.extra = has_extra ? content->extra : NULL;
+    posting->post.mentions = content->mentions;
+}
+
 static bool take_post(struct invocation *invocation, struct posting *posting)
 {
     struct post *post = &posting->post;
@@ -172,23 +183,18 @@ static bool take_post(struct invocation *invocation, struct posting *posting)
         !take_optional_bool(invocation, "reply_broadcast", &post->broadcast) ||
         !take_key(invocation, posting))
         return false;
-    bool has_extra = posting->content.extra != NULL && posting->content.extra[0] != '\0';
-    if (posting->content.text == NULL && !has_extra) {
+    if (posting->content.text == NULL &&
+        (posting->content.extra == NULL || posting->content.extra[0] == '\0')) {
         invocation_complain(invocation, -ERROR_NO_TEXT,
                             "text: must be given, or blocks or attachments");
         return false;
     }
-    post->text = posting->content.text == NULL ? "" : posting->content.text;
-    post->text_length = posting->content.text_length;
-    post->extra = has_extra ? posting->content.extra : NULL;
-    post->mentions = posting->content.mentions;
+    post_take_content(posting);
     return true;
 }
 
 static void posting_send(struct posting *posting)
 {
-    if (posting->post.key != NULL)
-        digest_make(posting);
     int r = writer_post(posting->invocation->api->options.writer, &posting->post);
     if (r < 0) {
         invocation_fail(posting->invocation, r);
@@ -229,6 +235,21 @@ static void channel_find(struct posting *posting)
                channel_found, posting);
 }
 
+static void post_linked(void *arg, bool good)
+{
+    struct posting *posting = arg;
+
+    if (!good) {
+        posting_end(posting);
+        return;
+    }
+    post_take_content(posting);
+    if (id_is_valid(posting->post.channel_id, "CGD"))
+        posting_send(posting);
+    else
+        channel_find(posting);
+}
+
 void chat_post_message(struct invocation *invocation)
 {
     struct posting *posting = calloc(1, sizeof *posting);
@@ -246,8 +267,7 @@ void chat_post_message(struct invocation *invocation)
     posting->post.origin = request_origin(invocation->request);
     posting->post.fn = posted;
     posting->post.arg = posting;
-    if (id_is_valid(posting->post.channel_id, "CGD"))
-        posting_send(posting);
-    else
-        channel_find(posting);
+    if (posting->post.key != NULL)
+        digest_make(posting); // of what was asked for: who has a name may change
+    content_link(invocation, &posting->content, post_linked, posting);
 }

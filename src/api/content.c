@@ -140,11 +140,32 @@ static bool take_extra(struct invocation *invocation, struct content *content)
     return false;
 }
 
+bool content_find_mentions(struct invocation *invocation, struct content *content)
+{
+    int r = mentions_find(&content->mentions, content->text, content->text_length, MENTION_IN_TEXT,
+                          invocation->api->options.mentions_max);
+
+    return mentions_are_good(invocation, "text", r);
+}
+
+static bool take_links(struct invocation *invocation, struct content *content)
+{
+    const char *parse = NULL;
+
+    if (!take_optional_bool(invocation, "link_names", &content->links_names) ||
+        !take_optional_text(invocation, "parse", &parse))
+        return false;
+    if (parse != NULL && strcmp(parse, "full") == 0)
+        content->links_names = true;
+    return true;
+}
+
 bool take_content(struct invocation *invocation, struct content *content)
 {
     int64_t text_max = invocation->api->options.text_max;
 
-    if (!take_optional_text(invocation, "text", &content->text) || !take_extra(invocation, content))
+    if (!take_optional_text(invocation, "text", &content->text) ||
+        !take_links(invocation, content) || !take_extra(invocation, content))
         return false;
     if (content->text == NULL)
         return true;
@@ -160,13 +181,12 @@ bool take_content(struct invocation *invocation, struct content *content)
                             "text: must have at most %" PRId64 " characters", text_max);
         return false;
     }
-    int r = mentions_find(&content->mentions, content->text, content->text_length, MENTION_IN_TEXT,
-                          invocation->api->options.mentions_max);
-    return mentions_are_good(invocation, "text", r);
+    return content_find_mentions(invocation, content);
 }
 
 void content_done(struct content *content)
 {
     free(content->extra);
+    free(content->linked);
     mentions_done(&content->mentions);
 }

@@ -11,8 +11,20 @@ struct content {
     char *extra; // compact JSON object on the heap; NULL when none of its members was given, ""
                  // when all were given empty
     struct mentions mentions; // in what was given
+    bool links_names;         // link_names, or parse=full
+    char *linked;             // the text with its names linked, heap
 };
 
 // Reads and checks the arguments. False after an error was replied.
 NODISCARD bool take_content(struct invocation *invocation, struct content *content);
 void content_done(struct content *content);
+
+// Adds what its text mentions. False after an error was replied.
+NODISCARD bool content_find_mentions(struct invocation *invocation, struct content *content);
+
+// Replaces "@name" in the text by whom it means, where that is asked for (content_link.c). Calls
+// `fn` once, now or on a later turn; with false after an error was replied. The content belongs to
+// its owner all the while, and must live until then.
+typedef void content_linked_fn(void *arg, bool good);
+void content_link(struct invocation *invocation, struct content *content, content_linked_fn *fn,
+                  void *arg);

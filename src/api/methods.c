@@ -24,6 +24,7 @@ static const struct method methods[] = {
     {"channels.archive", ACCESS_MEMBER, "channels:manage", channels_archive},
     {"channels.mark", ACCESS_MEMBER, "channels:write", channels_mark},
     {"channels.markUnread", ACCESS_MEMBER, "channels:write", channels_mark_unread},
+    {"channels.setNotifications", ACCESS_MEMBER, "channels:write", channels_set_notifications},
     {"unread.sync", ACCESS_MEMBER, "channels:read", unread_sync},
     {"client.counts", ACCESS_MEMBER, "channels:read", client_counts},
     {"users.info", ACCESS_MEMBER, "users:read", users_info},

@@ -15,6 +15,8 @@ method_fn channels_create, channels_list, channels_info, channels_members, chann
 method_fn channels_history, channels_replies, channels_events;
 // read_state.c
 method_fn channels_mark, channels_mark_unread;
+// notifications.c
+method_fn channels_set_notifications;
 // sync.c
 method_fn unread_sync, client_counts;
 // people.c

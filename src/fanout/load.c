@@ -151,8 +151,9 @@ static int channel_event_load(enum event_kind kind, const struct result *result,
     return 0;
 }
 
-static int mark_event_load(struct session *session, const char *channel_id, const char *user_id,
-                           struct event **ret_event)
+// What a member has unread, now: in a frame of `type`.
+static int member_event_load(struct session *session, const char *type, const char *channel_id,
+                             const char *user_id, struct event **ret_event)
 {
     CLEANUP_RESULT struct result *result = NULL;
     struct params params = {0};
@@ -166,7 +167,7 @@ static int mark_event_load(struct session *session, const char *channel_id, cons
     if (result_rows(result) == 0)
         return -ERROR_INTERNAL; // rows of members are never deleted
     unread_view_read(result, 0, 0, &view);
-    *ret_event = unread_mark_event(&view, clock_wall_us());
+    *ret_event = unread_mark_event(type, &view, clock_wall_us());
     return *ret_event == NULL ? -ERROR_MEMORY : 0;
 }
 
@@ -213,14 +214,18 @@ static int thread_event_load(struct session *session, enum event_kind kind,
 static int row_load(struct session *session, const struct result *result, int row,
                     struct event **ret_event)
 {
+    const char *name = result_text(result, row, COLUMN_KIND);
+    const char *channel_id = result_text(result, row, COLUMN_CHANNEL);
+    const char *about = result_text(result, row, COLUMN_ABOUT);
     enum event_kind kind;
 
-    int r = event_kind_parse(result_text(result, row, COLUMN_KIND), &kind);
+    if (strcmp(name, "preference") == 0)
+        return member_event_load(session, "unread_changed", channel_id, about, ret_event);
+    int r = event_kind_parse(name, &kind);
     if (r < 0)
         return r;
     if (kind == EVENT_MARK)
-        return mark_event_load(session, result_text(result, row, COLUMN_CHANNEL),
-                               result_text(result, row, COLUMN_ABOUT), ret_event);
+        return member_event_load(session, "channel_marked", channel_id, about, ret_event);
     if (event_kind_is_thread(kind))
         return thread_event_load(session, kind, result, row, ret_event);
     return channel_event_load(kind, result, row, ret_event);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells native sockets when something other than a mark changed what they have unread: a delete.
+// Tells native sockets when something other than a mark changed what they have unread: a delete, an
+// edit of who is mentioned, what the user wants to hear of. All is read in one lane, which answers
+// in the order asked: what is sent last is newest, however the news of it came.
 #include "gateway_int.h"
 
 #include "base/buffer.h"
@@ -9,16 +11,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of the given users, those for whom the message deleted by event $3 was unread, with what is left.
+// Of the given users, those for whom the message that event $3 changed was or is unread, and
+// differs now; with what is left.
 static const struct statement CHANGED = {
     "gateway_unread_changed",
     "SELECT " UNREAD_VIEW_SELECT(
         "r") " FROM changes e JOIN messages d ON d.channel_id = e.channel_id AND d.ts = "
              "e.message_ts"
              " JOIN unread_rows r ON r.channel_id = e.channel_id AND r.user_id = ANY ($2)"
-             " WHERE e.channel_id = $1 AND e.seq = $3 AND e.kind = 'delete' AND d.counted AND "
-             "d.ord > r.ord"
-             " AND d.user_id <> r.user_id AND r.active"};
+             " WHERE e.channel_id = $1 AND e.seq = $3 AND d.counted AND d.ord > r.ord"
+             " AND d.user_id <> r.user_id AND r.active AND (e.kind = 'delete'"
+             " OR r.user_id = ANY (e.mentioned) OR '' = ANY (e.mentioned))"};
+
+// What members $2 of channels $1 have unread now.
+static const struct statement STATE = {
+    "gateway_unread_state", "SELECT " UNREAD_VIEW_SELECT(
+                                "r") " FROM unnest($1, $2) AS a (channel, member) JOIN unread_rows "
+                                     "r ON r.channel_id = a.channel"
+                                     " AND r.user_id = a.member AND r.active"};
 
 enum { FRAME_MAX_BYTES = 4096 };
 
@@ -39,17 +49,53 @@ static void view_send(struct gateway *gateway, const struct unread_view *view)
     }
 }
 
+void changed_send(struct gateway *gateway, const struct result *views)
+{
+    struct unread_view view;
+
+    for (int row = 0; row < result_rows(views); row++) {
+        unread_view_read(views, row, 0, &view);
+        view_send(gateway, &view);
+    }
+}
+
 static void on_changed(void *arg, const struct store_outcome *outcome)
 {
     struct gateway *gateway = arg;
-    struct unread_view view;
+
+    if (gateway_answer(gateway) && outcome->r == 0)
+        changed_send(gateway, outcome->result);
+}
+
+static void on_heard(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = arg;
 
     if (!gateway_answer(gateway))
         return;
-    for (int row = 0; outcome->r == 0 && row < result_rows(outcome->result); row++) {
-        unread_view_read(outcome->result, row, 0, &view);
-        view_send(gateway, &view);
-    }
+    if (outcome->r < 0)
+        gateway->marks_missed = true;
+    else
+        changed_send(gateway, outcome->result);
+}
+
+void changed_read(struct gateway *gateway, struct params *params, store_fn *fn)
+{
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_READ, &STATE, params, fn, gateway);
+}
+
+void changed_hear(struct gateway *gateway, const char *channel_id, const char *user_id)
+{
+    CLEANUP_PARAMS struct params params = {0};
+
+    params_open_text_array(&params);
+    params_element_text(&params, channel_id, strlen(channel_id));
+    params_close_array(&params);
+    params_open_text_array(&params);
+    params_element_text(&params, user_id, strlen(user_id));
+    params_close_array(&params);
+    changed_read(gateway, &params, on_heard);
 }
 
 void changed_tell(struct stream *stream, int64_t seq)

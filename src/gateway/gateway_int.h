@@ -159,7 +159,8 @@ struct gateway {
     int64_t swept_ms;
     int64_t mark_notes[2]; // see marks.c; 0 is the older one
     bool marks_asked;
-    bool marks_missed; // a sweep is due
+    bool marks_missed;  // a sweep is due
+    int64_t sweep_note; // of the sweep in work
     struct loop_timer *tick_timer;
     struct loop_timer *head_timer;
     struct loop_timer *hole_timer;
@@ -248,7 +249,12 @@ void stream_skip(struct stream *stream,
                  int64_t to_seq); // a gap that could not be filled: tells of it
 
 // changed.c
-void changed_tell(struct stream *stream, int64_t seq); // after the delete `seq`
+void changed_tell(struct stream *stream, int64_t seq); // after the delete or edit `seq`
+void changed_hear(struct gateway *gateway, const char *channel_id,
+                  const char *user_id); // what the user has unread there is to be told anew
+void changed_read(struct gateway *gateway, struct params *params,
+                  store_fn *fn); // arrays of channels and users; `fn` gets gateway and views
+void changed_send(struct gateway *gateway, const struct result *views); // to native sockets
 
 // hole.c
 void hole_heard(struct stream *stream, int64_t seq); // that there is an event `seq`

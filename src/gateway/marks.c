@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks that were not heard: they have no seq that would show a hole, so after a time of deafness
-// the cursors of the users here that changed since are read from Postgres and told again. They are
-// absolute: told twice they change nothing.
+// Marks, and what users want to hear of, that were not heard: they have no seq that would show a
+// hole, so after a time of deafness what changed since for the users here is read from Postgres and
+// told again. It is absolute: told twice it changes nothing.
 //
 // The time is told by transactions, not by clocks: every second, while topics are heard, the lowest
 // transaction that still runs is noted. What committed below the note before the last one was heard
@@ -20,15 +20,15 @@
 static const struct statement NOTE = {"gateway_note",
                                       "SELECT pg_snapshot_xmin(pg_current_snapshot())::text"};
 
-// The first column is the next note; the rest is NULL when there is nothing to tell. A join alone
-// is no mark.
+// The first column is the next note; the rest is NULL when there is nothing to tell. The second is
+// whether the cursor was ever marked: a join alone is no mark.
 static const struct statement SWEEP = {
     "gateway_marks",
-    "SELECT t.note, " UNREAD_VIEW_SELECT(
+    "SELECT t.note, m.seq <> m.member_seq OR m.epoch > 0, " UNREAD_VIEW_SELECT(
         "m") " FROM (SELECT (SELECT pg_snapshot_xmin(pg_current_snapshot())::text) AS note) t"
              " LEFT JOIN (SELECT * FROM unread_rows r WHERE r.user_id = ANY ($1) AND r.active AND "
-             "r.member_changed >= $2::xid8"
-             " AND (r.seq <> r.member_seq OR r.epoch > 0)) m ON true"};
+             "r.member_changed >= $2::xid8) m ON true"};
+enum { COLUMN_NOTE, COLUMN_MARKED, COLUMN_VIEW };
 
 enum { FRAME_MAX_BYTES = 4096 };
 
@@ -73,24 +73,53 @@ static void mark_tell(struct gateway *gateway, const struct unread_view *view)
     }
 }
 
-static void on_sweep(void *arg, const struct store_outcome *outcome)
+// The second half of a sweep: what is not a mark, which is read anew so that it comes in order.
+static void on_swept(void *arg, const struct store_outcome *outcome)
 {
     struct gateway *gateway = arg;
-    struct unread_view view;
 
     if (!gateway_answer(gateway))
         return;
     gateway->marks_asked = false;
     if (outcome->r < 0)
         return; // the next tick asks again, from the same note
+    changed_send(gateway, outcome->result);
     gateway->marks_missed = false;
+    gateway->mark_notes[0] = gateway->mark_notes[1] = gateway->sweep_note;
+}
+
+static void column_params(struct params *params, const struct result *result, int column)
+{
+    params_open_text_array(params);
+    for (int row = 0; row < result_rows(result); row++)
+        if (!result_is_null(result, row, COLUMN_MARKED))
+            params_element_text(params, result_text(result, row, column),
+                                result_length(result, row, column));
+    params_close_array(params);
+}
+
+static void on_sweep(void *arg, const struct store_outcome *outcome)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    struct gateway *gateway = arg;
+    struct unread_view view;
+
+    if (!gateway_answer(gateway))
+        return;
+    if (outcome->r < 0) {
+        gateway->marks_asked = false;
+        return; // the next tick asks again, from the same note
+    }
     for (int row = 0; row < result_rows(outcome->result); row++) {
-        if (result_is_null(outcome->result, row, 1))
+        if (!result_bool(outcome->result, row, COLUMN_MARKED))
             continue;
-        unread_view_read(outcome->result, row, 1, &view);
+        unread_view_read(outcome->result, row, COLUMN_VIEW, &view);
         mark_tell(gateway, &view);
     }
-    gateway->mark_notes[0] = gateway->mark_notes[1] = result_int(outcome->result, 0, 0);
+    gateway->sweep_note = result_int(outcome->result, 0, COLUMN_NOTE);
+    column_params(&params, outcome->result, COLUMN_VIEW);
+    column_params(&params, outcome->result, COLUMN_VIEW + 1);
+    changed_read(gateway, &params, on_swept);
 }
 
 void marks_sweep(struct gateway *gateway)

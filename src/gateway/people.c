@@ -117,13 +117,17 @@ void user_leave(struct connection *c)
     free(user);
 }
 
+static bool frame_is(const struct event *event, const char *start)
+{
+    size_t length = strlen(start);
+    return event->frame_length > length && memcmp(event->frame, start, length) == 0;
+}
+
 // Slack's clients take types that they do not know for errors: those go to sockets that asked for
 // them.
 static bool frame_is_for_all(const struct event *event)
 {
-    static const char marked[] = "{\"type\":\"channel_marked\"";
-    return event->kind == EVENT_CREATED || (event->frame_length > sizeof marked &&
-                                            memcmp(event->frame, marked, sizeof marked - 1) == 0);
+    return event->kind == EVENT_CREATED || frame_is(event, "{\"type\":\"channel_marked\"");
 }
 
 static void user_send(struct user *user, const struct event *event, struct packet *packet)
@@ -147,6 +151,8 @@ static void user_on_event(struct gateway *gateway, const char *id, struct event 
     if (event->kind != EVENT_MARK && event->kind != EVENT_CREATED &&
         !event_kind_is_thread(event->kind))
         return;
+    if (event->kind == EVENT_MARK && frame_is(event, "{\"type\":\"unread_changed\""))
+        return changed_hear(gateway, event->channel_id, id);
     struct packet *packet = packet_new(event->frame, event->frame_length);
     if (packet)
         user_send(user, event, packet);

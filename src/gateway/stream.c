@@ -249,7 +249,7 @@ void stream_send(struct stream *stream, const struct stream_item *item)
         seats_send(stream, item, packet);
     packet_unref(packet);
     membership_note(stream, item, EVENT_LEAVE);
-    if (item->kind == EVENT_DELETE)
+    if (item->kind == EVENT_DELETE || item->kind == EVENT_EDIT)
         changed_tell(stream, item->seq);
     stream->sent_seq = item->seq;
     if (stream->known_seq < item->seq)

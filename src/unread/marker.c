@@ -67,7 +67,7 @@ static void settling_done(struct settling *settling)
 
 static void mark_publish(struct cache *cache, const struct unread_view *view)
 {
-    struct event *event = unread_mark_event(view, clock_wall_us());
+    struct event *event = unread_mark_event("channel_marked", view, clock_wall_us());
     CLEANUP(buffer_done) struct buffer wire;
     char topic[KEY_SIZE];
 

@@ -86,12 +86,12 @@ void unread_frame_write(struct buffer *out, const char *type, const struct unrea
     json_close_object(&w);
 }
 
-struct event *unread_mark_event(const struct unread_view *view, int64_t event_ts)
+struct event *unread_mark_event(const char *type, const struct unread_view *view, int64_t event_ts)
 {
     struct buffer frame;
 
     buffer_init(&frame, FRAME_MAX_BYTES);
-    unread_frame_write(&frame, "channel_marked", view, event_ts);
+    unread_frame_write(&frame, type, view, event_ts);
     size_t length = frame.length;
     char *text = buffer_take_text(&frame);
     struct event *event = text == NULL ? NULL : event_new(EVENT_MARK, text, length);

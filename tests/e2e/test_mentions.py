@@ -234,3 +234,66 @@ def test_deltas_carry_mentions(room):
         return [entry["mention_count"] for entry in delta["channels"]] == [1] and delta["totals"]["mention_count"] == 1
 
     wait_until(told, what="the delta with the mention")
+
+
+def test_an_edit_of_mentions_is_told_to_native_sockets(room, sockets):
+    ann, bob, cid, channel = room
+    keep = ann.post(channel, "x")
+    device, other, slack = sockets(bob, native=True), sockets(cid, native=True), sockets(bob)
+    ann.ok("chat.update", channel=channel, ts=keep, text=at(bob))
+    device.expect({"type": "unread_changed", "channel": channel, "mention_count": 1, "unread_count": 1})
+    ann.ok("chat.update", channel=channel, ts=keep, text="nobody again")
+    device.expect({"type": "unread_changed", "channel": channel, "mention_count": 0})
+    last = ann.post(channel, "<!here>")
+    ann.ok("chat.delete", channel=channel, ts=last)
+    device.expect(lambda frame: frame["type"] == "unread_changed" and len(device.matching({"type": "unread_changed"})) == 3)
+    other.expect({"type": "unread_changed", "channel": channel, "mention_count": 0, "unread_count": 1})
+    assert len(other.matching({"type": "unread_changed"})) == 1, "edits changed nothing for cid"
+    assert not slack.matching({"type": "unread_changed"})
+
+
+@pytest.mark.parametrize("args", [{"link_names": True}, {"link_names": "1", "encoding": "form"}, {"parse": "full"}])
+def test_names_are_linked_when_asked_for(room, args):
+    ann, bob, cid, channel = room
+    text = f"@{bob.name}, see @{cid.name}. @nobody-of-that-name x@{bob.name} <https://x/@{cid.name}> \u00e9@{bob.name}"
+    message = ann.ok("chat.postMessage", channel=channel, text=text, **args)["message"]
+    assert message["text"] == text.replace(f"@{bob.name},", f"{at(bob)},").replace(f" @{cid.name}.", f" {at(cid)}.").replace(
+        f"\u00e9@{bob.name}", f"\u00e9{at(bob)}")
+    assert ann.history(channel)[0]["text"] == message["text"]
+    assert [mentions(member, channel) for member in (ann, bob, cid)] == [0, 1, 1]
+
+
+def test_names_stay_text_when_not_asked_for(room):
+    ann, bob, _, channel = room
+    for args in ({}, {"link_names": False}, {"parse": "none"}):
+        ann.post(channel, f"@{bob.name} @channel", **args)
+    assert mentions(bob, channel) == 0
+
+
+def test_the_channel_by_name(room):
+    ann, bob, _, channel = room
+    ts = ann.post(channel, "@here, @channel and @everyone", link_names=True)
+    assert ann.history(channel)[0]["text"] == "<!here>, <!channel> and <!everyone>"
+    assert mentions(bob, channel) == 1
+    reply = ann.ok("chat.update", channel=channel, ts=ts, text=f"@{bob.name} alone", link_names=True)
+    assert reply["text"] == f"{at(bob)} alone" == reply["message"]["text"]
+    assert mentions(bob, channel) == 1
+
+
+def test_a_retry_with_names_is_the_same_message(room, workspace):
+    ann, _, _, channel = room
+    args = {"channel": channel, "text": "@later-user hello", "link_names": True, "client_msg_id": "k"}
+    first = ann.ok("chat.postMessage", **args)
+    workspace.user("later-user")
+    again = ann.ok("chat.postMessage", **args)
+    assert again["is_duplicate"] and again["ts"] == first["ts"] and again["message"]["text"] == "@later-user hello"
+    other = dict(args, client_msg_id="k2")
+    assert ann.ok("chat.postMessage", **other)["message"]["text"].startswith("<@U")
+
+
+def test_names_of_others_workspaces_and_inactive_users_stay_text(room, workspace, environment):
+    ann, bob, cid, channel = room
+    stranger = environment.workspace().user("a-stranger")
+    workspace.admin.ok("admin.users.setActive", user_id=cid.id, active=False)
+    text = f"@{stranger.name} @{cid.name} @{bob.name.upper()}"
+    assert ann.ok("chat.postMessage", channel=channel, text=text, link_names=True)["message"]["text"] == text

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// channels.setNotifications: what the caller wants to hear of a channel.
+#include "methods.h"
+
+#include <string.h>
+
+static const struct statement SET_NOTIFICATIONS = {
+    "channels_set_notifications",
+    "SELECT * FROM channels_set_notifications($1, $2, $3, $4, $5::boolean, $6)"};
+
+static bool take_notify(struct invocation *invocation, const char **ret_notify)
+{
+    static const char *const values[] = {"all", "mentions", "none"};
+    const char *notify = NULL;
+
+    if (!take_optional_text(invocation, "notify", &notify))
+        return false;
+    if (notify == NULL || notify[0] == '\0') {
+        *ret_notify = NULL;
+        return true;
+    }
+    *ret_notify = notify;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        if (strcmp(values[i], notify) == 0)
+            return true;
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                        "notify: must be all, mentions or none");
+    return false;
+}
+
+// "true", "false", or NULL when it is to stay.
+static bool take_muted(struct invocation *invocation, const char **ret_muted)
+{
+    const char *text = request_arg(invocation->request, "muted");
+    bool muted = false;
+
+    if (!take_optional_bool(invocation, "muted", &muted))
+        return false;
+    *ret_muted = text == NULL || text[0] == '\0' ? NULL : muted ? "true" : "false";
+    return true;
+}
+
+void channels_set_notifications(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *channel_id;
+    const char *muted;
+    const char *notify;
+
+    if (!take_channel(invocation, &channel_id) || !take_muted(invocation, &muted) ||
+        !take_notify(invocation, &notify))
+        return;
+    invocation_change_params(invocation, &params);
+    params_text(&params, channel_id);
+    params_text(&params, muted);
+    params_text(&params, notify);
+    invocation_change(invocation, &SET_NOTIFICATIONS, &params, true);
+}
