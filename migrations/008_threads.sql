@@ -269,3 +269,32 @@ BEGIN
     SELECT count(*) INTO moved FROM marked;
     RETURN moved;
 END $$;
+
+-- What a user follows, but in archived channels: unread threads first, then the newest activity first; at most `count` after the given place.
+-- Place and unread are told as of `until` (0: now), so that pages fit together whatever is posted between them; the state is today's.
+CREATE FUNCTION threads_list(workspace text, caller text, unread_only boolean, until bigint, after_unread boolean, after_activity bigint,
+                             after_channel text, after_thread bigint, count integer)
+RETURNS TABLE (as_of bigint, channel_id text, thread_ts bigint, unread boolean, activity bigint, latest_reply bigint, state text)
+LANGUAGE sql STABLE AS $$
+    WITH asked AS MATERIALIZED (
+        SELECT CASE WHEN until > 0 THEN until ELSE clock_us() END AS until
+    ), followed AS (
+        SELECT r.channel_id, r.thread_ts, r.latest_reply,
+               r.latest_reply > r.ts AND EXISTS (
+                   SELECT 1 FROM messages x WHERE x.channel_id = r.channel_id AND x.thread_ts = r.thread_ts AND x.ts > r.ts
+                                              AND x.ts <= a.until AND NOT x.deleted AND x.user_id <> caller) AS unread,
+               CASE WHEN r.last_ts <= a.until THEN greatest(r.last_ts, r.thread_ts)
+                    ELSE coalesce((SELECT x.ts FROM messages x WHERE x.channel_id = r.channel_id AND x.thread_ts = r.thread_ts
+                                   AND x.ts <= a.until ORDER BY x.ts DESC LIMIT 1), r.thread_ts) END AS activity
+        FROM asked a, thread_rows r JOIN channels c ON c.id = r.channel_id AND c.workspace_id = workspace AND NOT c.is_archived
+        WHERE r.user_id = caller AND r.following AND r.thread_ts <= a.until
+    ), page AS (
+        SELECT f.* FROM followed f
+        WHERE (f.unread OR NOT unread_only)
+          AND (after_channel = '' OR (NOT f.unread, - f.activity, f.channel_id, f.thread_ts)
+                                     > (NOT after_unread, - after_activity, after_channel COLLATE "C", after_thread))
+        ORDER BY f.unread DESC, f.activity DESC, f.channel_id, f.thread_ts LIMIT count
+    )
+    SELECT a.until, p.channel_id, p.thread_ts, p.unread, p.activity, p.latest_reply, thread_state(p.channel_id, p.thread_ts, caller)
+    FROM asked a, page p
+$$;

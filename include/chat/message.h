@@ -34,6 +34,11 @@ struct message {
     const char *reply_users; // "U1,U2": the first few
     const char *root_text;   // of a broadcast reply, "" when not known
     int64_t reply_users_count;
+    // Of a root, for who reads it; not known to all.
+    bool has_reader;
+    bool subscribed;
+    int64_t last_read;
+    int64_t unread_count;
 };
 
 enum { MESSAGE_COLUMNS = 21 };
@@ -46,6 +51,12 @@ enum { MESSAGE_COLUMNS = 21 };
 
 // Reads the columns of message_rows (after channel_id) beginning at `column`.
 void message_read(const struct result *result, int row, int column, struct message *ret_message);
+
+// The columns of thread_rows that message_read_reader() takes; NULL for who has nothing to do with
+// the thread.
+#define MESSAGE_READER_SELECT(v) v ".following, " v ".ts, " v ".unread"
+// Adds to `message` what its reader has of its thread.
+void message_read_reader(const struct result *result, int row, int column, struct message *message);
 
 // Writes the message object {"type":"message",…}; a deleted one as a tombstone without text.
 void message_write(struct json_writer *w, const struct message *message, const char *workspace_id);

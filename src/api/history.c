@@ -10,41 +10,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+// What the caller has of the thread of a root `r`.
+#define READER                                                                                     \
+    " LEFT JOIN LATERAL (SELECT t.following, t.ts, t.unread FROM thread_rows t WHERE "             \
+    "r.reply_count > 0 AND r.thread_ts IS NULL AND t.channel_id = $3 AND t.thread_ts = r.ts AND "  \
+    "t.user_id = $2) v ON true"
+
 // A bound is exclusive: history is what lies between `after` and `before`.
-static const struct statement HISTORY = {
-    "history",
-    "SELECT a.error, " MESSAGE_SELECT(
-        "r") " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
-             " SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > "
-             "$4 AND "
-             "m.ts < $5 AND NOT m.deleted"
-             " AND (m.thread_ts IS NULL OR m.broadcast) ORDER BY m.ts DESC LIMIT $6) r ON true "
-             "ORDER BY "
-             "r.ts DESC",
-};
-static const struct statement HISTORY_UPWARD = {
-    "history_upward",
-    "SELECT a.error, " MESSAGE_SELECT(
-        "r") " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
-             " SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > "
-             "$4 AND "
-             "m.ts < $5 AND NOT m.deleted"
-             " AND (m.thread_ts IS NULL OR m.broadcast) ORDER BY m.ts LIMIT $6) r ON true ORDER BY "
-             "r.ts "
-             "DESC",
-};
+#define HISTORY_SELECT(order)                                                                      \
+    "SELECT a.error, " MESSAGE_SELECT("r") ", " MESSAGE_READER_SELECT(                             \
+        "v") " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL (SELECT * "  \
+             "FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND "  \
+             "m.ts < $5 AND NOT m.deleted AND (m.thread_ts IS NULL OR m.broadcast) ORDER "         \
+             "BY " order " LIMIT $6) r ON true" READER " ORDER BY r.ts DESC"
+static const struct statement HISTORY = {"history", HISTORY_SELECT("m.ts DESC")};
+static const struct statement HISTORY_UPWARD = {"history_upward", HISTORY_SELECT("m.ts")};
 // The root is in every page; its replies lie between the bounds.
 static const struct statement REPLIES = {
     "replies",
-    "SELECT a.error, " MESSAGE_SELECT(
-        "r") " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
+    "SELECT a.error, " MESSAGE_SELECT("r") ", " MESSAGE_READER_SELECT(
+        "v") " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
              " (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts "
-             "= $7 AND "
-             "(NOT m.deleted OR m.reply_count > 0))"
+             "= $7 AND (NOT m.deleted OR m.reply_count > 0))"
              " UNION ALL (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 "
-             "AND "
-             "m.thread_ts = $7 AND m.ts > $4"
-             " AND m.ts < $5 AND NOT m.deleted ORDER BY m.ts LIMIT $6)) r ON true ORDER BY r.ts",
+             "AND m.thread_ts = $7 AND m.ts > $4"
+             " AND m.ts < $5 AND NOT m.deleted ORDER BY m.ts LIMIT $6)) r ON true" READER
+             " ORDER BY r.ts",
 };
 enum { COLUMN_ERROR, COLUMN_MESSAGE };
 enum {
@@ -141,6 +132,7 @@ static void row_write(struct json_writer *w, const struct invocation *invocation
     struct message message;
 
     message_read(result, row, COLUMN_MESSAGE, &message);
+    message_read_reader(result, row, COLUMN_MESSAGE + MESSAGE_COLUMNS, &message);
     message_write(w, &message, invocation->actor->workspace_id);
 }
 

@@ -17,6 +17,8 @@ method_fn channels_history, channels_replies, channels_events;
 method_fn channels_mark, channels_mark_unread;
 // notifications.c
 method_fn channels_set_notifications;
+// threads.c
+method_fn threads_mark, threads_follow, threads_unfollow, threads_list;
 // sync.c
 method_fn unread_sync, client_counts;
 // people.c

@@ -34,6 +34,14 @@ void message_read(const struct result *result, int row, int column, struct messa
     };
 }
 
+void message_read_reader(const struct result *result, int row, int column, struct message *message)
+{
+    message->has_reader = true;
+    message->subscribed = result_bool(result, row, column);
+    message->last_read = result_int(result, row, column + 1);
+    message->unread_count = result_int(result, row, column + 2);
+}
+
 // "U1,U2" as an array.
 static void users_write(struct json_writer *w, const char *users)
 {
@@ -44,6 +52,15 @@ static void users_write(struct json_writer *w, const char *users)
         users += length + (users[length] == ',');
     }
     json_close_array(w);
+}
+
+static void reader_write(struct json_writer *w, const struct message *message)
+{
+    json_key_bool(w, "subscribed", message->subscribed);
+    if (!message->subscribed)
+        return;
+    json_key_ts(w, "last_read", message->last_read);
+    json_key_int(w, "unread_count", message->unread_count);
 }
 
 static void thread_write(struct json_writer *w, const struct message *message)
@@ -62,6 +79,8 @@ static void thread_write(struct json_writer *w, const struct message *message)
     users_write(w, message->reply_users);
     json_key_int(w, "reply_users_count", message->reply_users_count);
     json_key_ts(w, "latest_reply", message->latest_reply);
+    if (message->has_reader)
+        reader_write(w, message);
 }
 
 // What a broadcast reply answers, for those who see it in the channel.
