@@ -72,6 +72,20 @@ def extra_instance(environment):
 
 
 @pytest.fixture
+def streams():
+    """Opens event streams of members (`streams(member, last_id)`) and closes them after the test."""
+    opened = []
+
+    def open_stream(member, last_id=None, **args):
+        opened.append(member.stream(last_id, **args))
+        return opened[-1]
+
+    yield open_stream
+    for stream in opened:
+        stream.close()
+
+
+@pytest.fixture
 def sockets():
     """Opens sockets of members (`sockets(member, native=True)`) and closes them after the test."""
     opened = []

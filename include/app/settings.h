@@ -24,6 +24,8 @@
     TEXT(kafka_group, KAFKA_GROUP, "tidings-fanout", "consumer group of the fan-out workers")      \
     TEXT(public_url, PUBLIC_URL, "",                                                               \
          "how clients reach this service, for socket URLs; empty: from the Host header")           \
+    TEXT(cors_origins, CORS_ORIGINS, "",                                                           \
+         "origins whose pages may read event streams: \"https://a.example,…\", or *")              \
     TEXT(operator_token, OPERATOR_TOKEN, "",                                                       \
          "token that may call admin.workspaces.create; empty: nobody may")                         \
     TEXT(instance, INSTANCE, "", "name of this instance in logs; empty: the listen address")       \
@@ -79,6 +81,10 @@
             "reads that may fill one hole; a larger one is told as a gap")                         \
     INTEGER(token_check_ms, TOKEN_CHECK_MS, 3000, 100, 60000,                                      \
             "how often the tokens of open sockets are checked")                                    \
+    INTEGER(resume_max_s, RESUME_MAX_S, 86400, 0, 2592000,                                         \
+            "how long after its end an event stream can be resumed without a gap")                 \
+    INTEGER(resume_max_events, RESUME_MAX_EVENTS, 10000, 1, 1000000,                               \
+            "events of a channel read back for a resumed event stream; more are a gap")            \
     INTEGER(token_cache_ms, TOKEN_CACHE_MS, 4000, 0, 5000,                                         \
             "how long a token is believed without asking Postgres")                                \
     INTEGER(text_max, TEXT_MAX, 40000, 1, 1000000, "code points of a message's text")              \

@@ -14,3 +14,6 @@ struct actor {
     bool is_admin;
     char scopes[512]; // "a,b"; "" = all
 };
+
+// Whether `scope` is one of those of the actor's token; no scopes at all mean every one.
+bool actor_has_scope(const struct actor *actor, const char *scope);

@@ -50,6 +50,11 @@
     X(EVENTS_POISON, counter, "tidings_events_poison_total", "", "Events put aside after 3 tries") \
     X(KAFKA_ERRORS, counter, "tidings_kafka_errors_total", "", "Errors reported by Kafka")         \
     X(SOCKETS_OPEN, gauge, "tidings_ws_connections", "kind=\"rtm\"", "Open sockets")               \
+    X(STREAMS_OPEN, gauge, "tidings_ws_connections", "kind=\"sse\"", "")                           \
+    X(STREAMS_RESUMED, counter, "tidings_streams_resumed_total", "",                               \
+      "Event streams that went on where an earlier one ended")                                     \
+    X(EVENTS_RESUMED, counter, "tidings_events_resumed_total", "",                                 \
+      "Events read back for resumed event streams")                                                \
     X(SOCKETS_OPENED, counter, "tidings_sockets_opened_total", "", "Sockets opened")               \
     X(SOCKETS_REFUSED, counter, "tidings_sockets_refused_total", "",                               \
       "Sockets refused because TIDINGS_SOCKETS_MAX was reached")                                   \

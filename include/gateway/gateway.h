@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a loop that holds its sockets: takes upgraded connections over from the front door,
+// The part of a loop that holds its sockets and event streams (SSE): takes connections over from
+// the front door,
 // gives every event of the channels they may see to each of them once, in order, fills holes from
 // Postgres, and takes posts from them. One gateway per loop; all on the loop's thread.
 //
@@ -35,6 +36,9 @@ struct gateway_options {
     int hole_reads_max;      // a hole that would take more of them is a gap
     int64_t token_check_ms;  // how often tokens of open sockets are checked
     int64_t channel_linger_ms;
+    const char *cors_origins;  // whose pages may read event streams: "a,b", "*" or ""
+    int64_t resume_max_s;      // how old a position may be that an event stream goes on from
+    int64_t resume_max_events; // of a channel, read back for it; more are a gap
     server_call_fn *on_call; // posts from sockets are calls like any other, the actor already known
     void *arg;
 };

@@ -54,22 +54,6 @@ static int access_refusal(enum method_access access, const struct actor *actor)
     return -ERROR_INTERNAL;
 }
 
-// Whether `scope` is one of the comma-separated `scopes`; no scopes at all mean every one.
-static bool scope_is_granted(const char *scopes, const char *scope)
-{
-    size_t length = strlen(scope);
-
-    if (scopes[0] == '\0')
-        return true;
-    while (*scopes != '\0') {
-        size_t here = strcspn(scopes, ",");
-        if (here == length && strncmp(scopes, scope, length) == 0)
-            return true;
-        scopes += here + (scopes[here] == ',');
-    }
-    return false;
-}
-
 static void scope_fail(struct invocation *invocation)
 {
     char members[640];
@@ -87,7 +71,7 @@ static void method_run(struct invocation *invocation)
 
     if (r < 0)
         invocation_fail(invocation, r);
-    else if (method->scope != NULL && !scope_is_granted(invocation->actor->scopes, method->scope))
+    else if (method->scope != NULL && !actor_has_scope(invocation->actor, method->scope))
         scope_fail(invocation);
     else
         method->fn(invocation);

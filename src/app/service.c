@@ -142,6 +142,9 @@ static int service_make_gateway(struct service *service, const struct settings *
         .hole_reads_max = (int)settings->hole_reads_max,
         .token_check_ms = settings->token_check_ms,
         .channel_linger_ms = settings->channel_linger_ms,
+        .cors_origins = settings->cors_origins,
+        .resume_max_s = settings->resume_max_s,
+        .resume_max_events = settings->resume_max_events,
         .on_call = on_call,
         .arg = service,
     };

@@ -41,11 +41,12 @@ static void view_send(struct gateway *gateway, const struct unread_view *view)
     unread_frame_write(&out, "unread_changed", view, clock_wall_us());
     if (user == NULL || buffer_failed(&out))
         return;
+    CLEANUP(packets_done) struct packets packets = packets_of(out.data, out.length);
     LIST_FOREACH(link, &user->connections)
     {
         struct connection *c = LIST_ITEM(link, struct connection, user_link);
         if (c->native)
-            connection_send_text(c, out.data, out.length);
+            connection_send(c, &packets);
     }
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway_int.h"
 #include "handshake.h"
+#include "resume.h"
+#include "sse_head.h"
 
 #include "base/error.h"
 #include "base/id.h"
 #include "base/metrics.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -36,6 +39,7 @@ static void connection_free(void *arg)
     struct connection *c = arg;
     outlet_done(&c->outlet);
     receiver_free(c->receiver);
+    sse_free(c);
     buffer_done(&c->input);
     free(c->follows);
     free(c);
@@ -46,6 +50,8 @@ static void connection_leave(struct connection *c)
 {
     ticket_forget(c);
     inbound_forget(c);
+    if (c->sse)
+        resume_free(c);
     if (!c->user)
         return;
     stream_unseat_all(c);
@@ -84,10 +90,10 @@ void connection_control(struct connection *c, enum packet_opcode opcode, const v
     connection_mark_dirty(c);
 }
 
-void connection_send(struct connection *c, struct packet *packet)
+static void packet_send(struct connection *c, struct packet *packet)
 {
-    if (c->state != CONNECTION_OPEN)
-        return;
+    if (!packet)
+        return connection_doom(c, CLOSE_POLICY, "no memory");
     bool full = c->outlet.bytes + packet->length > (size_t)c->gateway->options.queue_max_bytes;
     if (full || outlet_push(&c->outlet, packet) < 0) {
         metric_add(METRIC_SOCKETS_SLOW, 1);
@@ -96,13 +102,23 @@ void connection_send(struct connection *c, struct packet *packet)
     connection_mark_dirty(c);
 }
 
+void connection_send(struct connection *c, struct packets *packets)
+{
+    if (c->state != CONNECTION_OPEN)
+        return;
+    if (!c->sse)
+        return packet_send(c, packets_frame(packets));
+    if (c->sse->is_settled)
+        return packet_send(c, packets_event(packets, c->gateway->watermark.text));
+    struct packet *own = packet_new_event(packets->text, packets->length, c->sse->id);
+    packet_send(c, own);
+    packet_unref(own);
+}
+
 void connection_send_text(struct connection *c, const char *text, size_t length)
 {
-    struct packet *packet = packet_new(text, length);
-    if (!packet)
-        return connection_doom(c, CLOSE_POLICY, "no memory");
-    connection_send(c, packet);
-    packet_unref(packet);
+    CLEANUP(packets_done) struct packets packets = packets_of(text, length);
+    connection_send(c, &packets);
 }
 
 // From now on it only ends: what is queued goes out, what comes is thrown away once Close was
@@ -124,9 +140,22 @@ void connection_refuse(struct connection *c, const char *reply)
     loop_watch_set(c->watch, EPOLLIN);
 }
 
+// Ends an event stream behind what is partly sent, with a comment for people who look.
+static void connection_end_stream(struct connection *c)
+{
+    char text[160];
+    int length = snprintf(text, sizeof text, ": closed: %s\n\n", c->close_reason);
+    outlet_drop_backlog(&c->outlet);
+    if (outlet_raw(&c->outlet, text, (size_t)length) < 0)
+        return connection_abort(c);
+    connection_end(c);
+}
+
 // Sends Close in place of the backlog.
 static void connection_close(struct connection *c)
 {
+    if (c->sse)
+        return connection_end_stream(c);
     char payload[125] = {(char)(c->close_code >> 8), (char)(c->close_code & 0xff)};
     size_t length = strlen(c->close_reason);
     memcpy(payload + 2, c->close_reason, length);
@@ -182,18 +211,24 @@ void connection_flush(struct connection *c)
     list_remove(&c->dirty_link);
     if (r == 0)
         connection_flushed(c);
+    if (c->sse)
+        resume_go_on(c);
+}
+
+void connection_begin(struct connection *c)
+{
+    c->state = CONNECTION_OPEN;
+    c->heard_ms = c->pinged_ms = loop_now_ms(c->gateway->loop);
+    metric_add(METRIC_SOCKETS_OPENED, 1);
+    loop_watch_set(c->watch, EPOLLIN);
 }
 
 void connection_open(struct connection *c, const char *reply)
 {
-    struct gateway *gateway = c->gateway;
     if (outlet_raw(&c->outlet, reply, strlen(reply)) < 0)
         return connection_abort(c);
-    c->state = CONNECTION_OPEN;
-    c->heard_ms = c->pinged_ms = loop_now_ms(gateway->loop);
-    metric_add(METRIC_SOCKETS_OPENED, 1);
+    connection_begin(c);
     connection_send_text(c, hello, sizeof hello - 1);
-    loop_watch_set(c->watch, EPOLLIN);
     struct buffer early = c->input;
     buffer_init(&c->input, HANDSHAKE_HEAD_MAX);
     if (early.length > 0 && receive(c, early.data, early.length) < 0)
@@ -205,6 +240,8 @@ void connection_open(struct connection *c, const char *reply)
 static void connection_upgrade(struct connection *c, size_t head_length)
 {
     struct handshake handshake;
+    if (sse_head_is_one(c->input.data, head_length))
+        return sse_accept(c, head_length);
     const char *refusal = handshake_read(c->input.data, head_length, &handshake);
     if (c->gateway->draining)
         refusal = handshake_unavailable;
@@ -213,7 +250,7 @@ static void connection_upgrade(struct connection *c, size_t head_length)
     buffer_consume(&c->input, head_length);
     c->state = CONNECTION_TICKET;
     loop_watch_set(c->watch, 0);
-    ticket_use(c, handshake.ticket, strlen(handshake.ticket), handshake.reply);
+    ticket_use(c, handshake.ticket, handshake.reply);
 }
 
 static void connection_read_head(struct connection *c)
@@ -298,6 +335,8 @@ void connection_accept(struct gateway *gateway, int fd, const char *head, size_t
 static void connection_ping(struct connection *c, int64_t now_ms)
 {
     c->pinged_ms = now_ms;
+    if (c->sse)
+        return sse_beat(c);
     connection_control(c, PACKET_PING, &now_ms, sizeof now_ms);
 }
 
@@ -311,7 +350,7 @@ void connection_tick(struct connection *c, int64_t now_ms)
             connection_abort(c);
         break;
     case CONNECTION_OPEN:
-        if (now_ms - c->heard_ms >= options->ping_interval_ms + options->pong_timeout_ms) {
+        if (!c->sse && now_ms - c->heard_ms >= options->ping_interval_ms + options->pong_timeout_ms) {
             metric_add(METRIC_SOCKETS_SILENT, 1);
             connection_doom(c, CLOSE_POLICY, "silent");
         } else if (now_ms - c->pinged_ms >= options->ping_interval_ms) {

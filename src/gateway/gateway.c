@@ -118,9 +118,13 @@ static int timers_new(struct gateway *gateway)
         loop_fn *fn;
         struct loop_timer **timer;
     } timers[] = {
-        {on_tick, &gateway->tick_timer},          {heads_on_timer, &gateway->head_timer},
-        {hole_on_timer, &gateway->hole_timer},    {members_on_timer, &gateway->young_timer},
-        {tokens_on_timer, &gateway->token_timer}, {on_drained, &gateway->drain_timer},
+        {on_tick, &gateway->tick_timer},
+        {heads_on_timer, &gateway->head_timer},
+        {hole_on_timer, &gateway->hole_timer},
+        {members_on_timer, &gateway->young_timer},
+        {tokens_on_timer, &gateway->token_timer},
+        {on_drained, &gateway->drain_timer},
+        {watermark_on_timer, &gateway->watermark_timer},
     };
     int r = 0;
     for (size_t i = 0; r >= 0 && i < sizeof timers / sizeof *timers; i++)
@@ -210,6 +214,7 @@ void gateway_free(struct gateway *gateway)
     loop_timer_free(gateway->young_timer);
     loop_timer_free(gateway->token_timer);
     loop_timer_free(gateway->drain_timer);
+    loop_timer_free(gateway->watermark_timer);
     gateway_ask(gateway);
     (void)gateway_answer(gateway);
 }

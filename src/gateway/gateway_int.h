@@ -1,13 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inside of the gateway, and who does what:
-//   gateway.c    making, draining, freeing; what happens every second; what the idle callback
-//   flushes connection.c one connection from takeover to close; its queue handshake.c  the request
-//   head, parsed and answered (pure) ticket.c     from a ticket to an actor, its channels, and
-//   hello receive.c    bytes of the client to messages (wslay) inbound.c    messages of the client:
-//   posts, pings people.c     users and workspaces with sockets here, and their topics stream.c a
-//   channel's events in order, and who gets them hole.c       events that did not come by
-//   themselves heads.c      what ought to have come members.c    who is in a channel, when events
-//   did not tell tokens.c     tokens that are no good any more
+//
+//   gateway.c     making, draining, freeing; what happens every second; what the idle callback
+//   flushes
+//
+//   connection.c  one connection from takeover to close; its queue
+//
+//   handshake.c   the request head of a socket, parsed and answered (pure)
+//
+//   ticket.c      from a ticket or token to an actor, its channels, and hello
+//
+//   receive.c     bytes of the client to messages (wslay)
+//
+//   inbound.c     messages of the client: posts, pings
+//
+//   people.c      users and workspaces with sockets here, and their topics
+//
+//   stream.c      a channel's events in order, and who gets them
+//
+//   hole.c        events that did not come by themselves; page.c reads them
+//
+//   heads.c       what ought to have come
+//
+//   members.c     who is in a channel, when events did not tell
+//
+//   tokens.c      tokens that are no good any more
+//
+//   sse.c         event streams: their opening; sse_head.c their request (pure)
+//
+//   resume.c      event streams that go on where an earlier one ended; position.c where that is
+//
+//   watermark.c   how far all event streams here have got
 #pragma once
 
 #include "base/list.h"
@@ -15,6 +38,7 @@
 #include "gateway/gateway.h"
 #include "outlet.h"
 #include "packet.h"
+#include "position.h"
 
 #include <uthash.h>
 
@@ -62,8 +86,10 @@ struct stream {
     int64_t sent_seq;       // all up to it was sent
     int64_t known_seq;      // the highest seq heard of
     int64_t membership_seq; // of the last join or leave sent
+    int64_t watermark_seq;  // the next watermark waits until it is sent; 0: it does not
     struct seat *seats;
     uint32_t seat_count;
+    uint32_t sse_count; // event streams among them
     uint32_t seat_capacity;
     struct list held; // by seq
     int held_count;
@@ -106,6 +132,17 @@ enum connection_state {
 
 struct receiver;
 
+// What an event stream is more than a socket.
+struct sse {
+    struct position since;  // where the client asked to go on; xid 0: it begins now
+    bool is_settled;        // its events have the watermark for id
+    uint32_t serial;        // the last watermark that was asked for without its channels
+    char id[POSITION_SIZE]; // of its events until then
+    const char *cors;       // headers for the page that asks: static or `cors_text`
+    struct resume *resume;  // while events of before are read back
+    char cors_text[512];
+};
+
 struct connection {
     struct gateway *gateway;
     struct list link;       // in gateway->connections
@@ -119,6 +156,7 @@ struct connection {
     uint32_t follow_capacity;
     struct buffer input;       // the head, and what came behind it before hello
     struct ticket *ticket;     // while TICKET
+    struct sse *sse;           // NULL: a socket
     struct receiver *receiver; // NULL unless a message of the client is partly here
     struct outlet outlet;
     int fd;
@@ -137,6 +175,19 @@ struct connection {
     struct actor actor;
 };
 
+struct watermark {
+    struct position position; // xid 0: there is none yet
+    struct position next;     // while it is waited for, else xid 0
+    struct position notes[2]; // earlier ones; the first is the older
+    uint32_t serial;          // which ask the position is from
+    uint32_t next_serial;     // the last ask
+    int waiting;              // streams that have not sent enough for the next one
+    bool is_asked;
+    bool is_whole; // the last ask was of all streams that are here
+    int64_t asked_ms;
+    char text[POSITION_SIZE]; // the position as the id of events
+};
+
 struct gateway {
     struct loop *loop;
     struct store *store;
@@ -145,6 +196,8 @@ struct gateway {
     struct list connections;
     struct list dirty;
     int connection_count;
+    int sse_count; // event streams that are open
+    struct watermark watermark;
     struct stream *streams;
     struct user *users;
     struct workspace *workspaces;
@@ -167,6 +220,7 @@ struct gateway {
     struct loop_timer *young_timer;
     struct loop_timer *token_timer;
     struct loop_timer *drain_timer;
+    struct loop_timer *watermark_timer;
 };
 
 // gateway.c
@@ -177,7 +231,7 @@ bool gateway_answer(struct gateway *gateway); // false: the gateway is gone, do 
 
 // connection.c
 void connection_accept(struct gateway *gateway, int fd, const char *head, size_t length);
-void connection_send(struct connection *c, struct packet *packet); // while OPEN; else nothing
+void connection_send(struct connection *c, struct packets *packets); // while OPEN; else nothing
 void connection_send_text(struct connection *c, const char *text, size_t length);
 void connection_control(struct connection *c, enum packet_opcode opcode, const void *payload,
                         size_t length);
@@ -186,7 +240,8 @@ void connection_doom(struct connection *c, enum close_code code, const char *rea
 // Answers the handshake with an HTTP status and ends.
 void connection_refuse(struct connection *c, const char *reply);
 void connection_open(struct connection *c,
-                     const char *reply); // 101 and hello, then what came early
+                     const char *reply);     // 101 and hello, then what came early
+void connection_begin(struct connection *c); // OPEN, without a word yet
 // Upgrades, sends `text` as the only frame, and closes.
 void connection_expire(struct connection *c, const char *reply, const char *text);
 void connection_closed(struct connection *c); // Close is queued already: only ends now
@@ -196,7 +251,8 @@ void connection_abort(struct connection *c); // ends it without a word
 void connection_mark_dirty(struct connection *c);
 
 // ticket.c
-void ticket_use(struct connection *c, const char *ticket, size_t length, const char *reply);
+void ticket_use(struct connection *c, const char *ticket, const char *reply);
+void ticket_use_token(struct connection *c, const char *token);
 void ticket_forget(struct connection *c); // its connection is gone
 
 // receive.c
@@ -247,6 +303,7 @@ void stream_own_post(struct gateway *gateway, const char *channel_id, int64_t se
                      const char *origin);
 void stream_skip(struct stream *stream,
                  int64_t to_seq); // a gap that could not be filled: tells of it
+void stream_gap_write(const char *channel_id, int64_t from_seq, int64_t to_seq, struct buffer *out);
 
 // changed.c
 void changed_tell(struct stream *stream, int64_t seq); // after the delete or edit `seq`
@@ -279,6 +336,26 @@ void members_on_timer(void *gateway);
 void marks_note(struct gateway *gateway); // topics are heard
 void marks_sweep(
     struct gateway *gateway); // topics were not heard, or are not: reads what was missed
+
+// sse.c
+// The head of /events is here: answers, or asks who this is.
+void sse_accept(struct connection *c, size_t head_length);
+// The HTTP status to refuse a stream with, when its owner was asked for (`r`) and found, or not; 0.
+int sse_refusal(const struct connection *c, int r, bool known);
+void sse_refuse(struct connection *c, int status);
+void sse_open(struct connection *c, const struct store_outcome *outcome); // of resume_statement
+void sse_beat(struct connection *c);                                      // says that it lives
+// Lets its events have the watermark for id, once it has got all that is below it.
+void sse_settle(struct connection *c);
+void sse_free(struct connection *c); // takes a socket, too
+
+// resume.c
+void resume_free(struct connection *c);
+
+// watermark.c
+void watermark_want(struct gateway *gateway); // an event stream is there that the last has not seen
+void watermark_passed(struct stream *stream); // what it waited for was sent
+void watermark_on_timer(void *gateway);
 
 // tokens.c
 void tokens_on_timer(void *gateway);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "handshake.h"
+#include "text_cut.h"
 
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define REFUSAL(status, headers)                                                                   \
     "HTTP/1.1 " status "\r\n" headers "Content-Length: 0\r\nConnection: close\r\n\r\n"
@@ -20,11 +20,6 @@ const char handshake_unavailable[] = REFUSAL("503 Service Unavailable", "Retry-A
 static const char key_suffix[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 enum { KEY_LENGTH = 24 }; // 16 bytes in base64
 
-struct text {
-    const char *data;
-    size_t length;
-};
-
 struct fields {
     struct text upgrade;
     struct text connection;
@@ -32,38 +27,6 @@ struct fields {
     struct text key;
     bool bad; // a line that is none, a field twice, or a body announced
 };
-
-static bool text_is(struct text text, const char *word)
-{
-    return text.length == strlen(word) && strncasecmp(text.data, word, text.length) == 0;
-}
-
-static struct text text_trim(struct text text)
-{
-    while (text.length > 0 && (*text.data == ' ' || *text.data == '\t')) {
-        text.data++;
-        text.length--;
-    }
-    while (text.length > 0 &&
-           (text.data[text.length - 1] == ' ' || text.data[text.length - 1] == '\t'))
-        text.length--;
-    return text;
-}
-
-// Takes what stands before `separator` off the beginning of `rest`.
-static struct text text_take(struct text *rest, const char *separator)
-{
-    size_t width = strlen(separator);
-    struct text taken = *rest;
-    const char *end = rest->length > 0 ? memmem(rest->data, rest->length, separator, width) : NULL;
-    if (!end) {
-        *rest = (struct text){rest->data + rest->length, 0};
-        return taken;
-    }
-    taken.length = (size_t)(end - rest->data);
-    *rest = (struct text){end + width, rest->length - taken.length - width};
-    return taken;
-}
 
 // Whether a list of words with commas holds `word`.
 static bool list_has(struct text list, const char *word)

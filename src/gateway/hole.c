@@ -2,26 +2,17 @@
 // Events that did not come by themselves: read back from Postgres a page at a time, or told of as a
 // gap.
 #include "gateway_int.h"
+#include "page.h"
 
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/metrics.h"
-#include "chat/frame.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { TICK_MS = 10, FRAME_MAX = 8 << 20 };
-
-static const struct statement page = {
-    "gateway_events",
-    "SELECT e.seq, e.kind, e.event_ts, e.actor, c.is_private,"
-    " " MESSAGE_SELECT(
-        "r") " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = $1"
-             " JOIN message_rows r ON r.channel_id = $1 AND r.ts = e.message_ts ORDER BY e.seq"};
-
-enum { COLUMN_SEQ, COLUMN_KIND, COLUMN_EVENT_TS, COLUMN_ACTOR, COLUMN_PRIVATE, COLUMN_MESSAGE };
 
 struct page_read {
     struct gateway *gateway;
@@ -73,27 +64,16 @@ static void hole_skip(struct stream *stream)
     stream_release(stream);
 }
 
-static void row_send(struct stream *stream, const struct result *result, int row,
-                     enum event_kind kind)
+static void row_send(struct stream *stream, const struct page_row *row)
 {
     CLEANUP(buffer_done) struct buffer frame;
-    struct message message;
-    struct frame_context context = {
-        .workspace_id = stream->workspace_id,
-        .channel_id = stream->channel_id,
-        .is_private = result_bool(result, row, COLUMN_PRIVATE),
-        .seq = result_int(result, row, COLUMN_SEQ),
-        .event_ts = result_int(result, row, COLUMN_EVENT_TS),
-        .actor = result_text(result, row, COLUMN_ACTOR),
-    };
     buffer_init(&frame, FRAME_MAX);
-    message_read(result, row, COLUMN_MESSAGE, &message);
-    frame_write(&frame, kind, &context, &message);
+    page_frame_write(row, stream->workspace_id, stream->channel_id, &frame);
     if (buffer_failed(&frame))
-        return stream_skip(stream, context.seq);
-    struct stream_item item = {.seq = context.seq,
-                               .kind = kind,
-                               .user_id = context.actor,
+        return stream_skip(stream, row->seq);
+    struct stream_item item = {.seq = row->seq,
+                               .kind = row->kind,
+                               .user_id = row->actor,
                                .origin = "",
                                .frame = frame.data,
                                .frame_length = frame.length};
@@ -103,16 +83,14 @@ static void row_send(struct stream *stream, const struct result *result, int row
 // Rows come in order of seq. What is missing between them is gone for good (retention).
 static void rows_send(struct stream *stream, const struct result *result)
 {
-    for (int row = 0; row < result_rows(result); row++) {
-        int64_t seq = result_int(result, row, COLUMN_SEQ);
-        enum event_kind kind;
+    for (int i = 0; i < result_rows(result); i++) {
+        struct page_row row;
         stream_release(stream);
-        if (seq <= stream->sent_seq ||
-            event_kind_parse(result_text(result, row, COLUMN_KIND), &kind) < 0)
+        if (page_row_read(result, i, &row) < 0 || row.seq <= stream->sent_seq)
             continue;
-        if (seq > stream->sent_seq + 1)
-            stream_skip(stream, seq - 1);
-        row_send(stream, result, row, kind);
+        if (row.seq > stream->sent_seq + 1)
+            stream_skip(stream, row.seq - 1);
+        row_send(stream, &row);
     }
     stream_release(stream);
 }
@@ -121,7 +99,6 @@ static void on_page(void *arg, const struct store_outcome *outcome);
 
 static void hole_ask(struct stream *stream)
 {
-    CLEANUP_PARAMS struct params params = {0};
     struct page_read *read = calloc(1, sizeof *read);
     if (!read)
         return;
@@ -133,11 +110,9 @@ static void hole_ask(struct stream *stream)
     read->after_seq = stream->sent_seq;
     read->known_seq = stream->known_seq;
     (void)snprintf(read->channel_id, sizeof read->channel_id, "%s", stream->channel_id);
-    params_text(&params, stream->channel_id);
-    params_int(&params, stream->sent_seq);
-    params_int(&params, stream->gateway->options.hole_events_max);
     gateway_ask(stream->gateway);
-    store_call(stream->gateway->store, STORE_READ, &page, &params, on_page, read);
+    page_ask(stream->gateway, stream->channel_id, stream->sent_seq,
+             stream->gateway->options.hole_events_max, on_page, read);
 }
 
 // Takes a page. When there is more, the next one is asked for at once; what was not answered is

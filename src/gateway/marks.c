@@ -67,9 +67,10 @@ static void mark_tell(struct gateway *gateway, const struct unread_view *view)
     unread_frame_write(&out, "channel_marked", view, clock_wall_us());
     if (user == NULL || buffer_failed(&out))
         return;
+    CLEANUP(packets_done) struct packets packets = packets_of(out.data, out.length);
     LIST_FOREACH(link, &user->connections)
     {
-        connection_send_text(LIST_ITEM(link, struct connection, user_link), out.data, out.length);
+        connection_send(LIST_ITEM(link, struct connection, user_link), &packets);
     }
 }
 

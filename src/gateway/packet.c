@@ -2,6 +2,7 @@
 #include "packet.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,20 +20,91 @@ size_t packet_header(enum packet_opcode opcode, size_t payload_length, uint8_t *
     return 2 + bytes;
 }
 
+enum { PACKET_EXTRA_MAX = 512 };
+
+// With `head` before the text, `tail` behind it.
+static struct packet *packet_make(const void *head, size_t head_length, const char *text,
+                                  size_t length, const char *tail)
+{
+    size_t tail_length = strlen(tail);
+    if (length > UINT32_MAX - PACKET_EXTRA_MAX)
+        return NULL;
+    size_t whole = head_length + length + tail_length;
+    struct packet *packet = malloc(sizeof *packet + whole);
+    if (!packet)
+        return NULL;
+    packet->references = 1;
+    packet->length = (uint32_t)whole;
+    memcpy(packet->data, head, head_length);
+    memcpy(packet->data + head_length, text, length);
+    memcpy(packet->data + head_length + length, tail, tail_length);
+    return packet;
+}
+
 struct packet *packet_new(const char *text, size_t length)
 {
     uint8_t header[PACKET_HEADER_MAX];
     size_t header_length = packet_header(PACKET_TEXT, length, header);
-    if (length > UINT32_MAX - PACKET_HEADER_MAX)
-        return NULL;
-    struct packet *packet = malloc(sizeof *packet + header_length + length);
-    if (!packet)
-        return NULL;
-    packet->references = 1;
-    packet->length = (uint32_t)(header_length + length);
-    memcpy(packet->data, header, header_length);
-    memcpy(packet->data + header_length, text, length);
+    return packet_make(header, header_length, text, length, "");
+}
+
+// The value of the member "type" that a frame begins with; 0 when it is not one of plain letters.
+static size_t type_find(const char *text, size_t length, const char **ret_type)
+{
+    static const char begin[] = "{\"type\":\"";
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
+    enum { BEGIN = sizeof begin - 1, TYPE_MAX = 64 };
+    if (length < BEGIN || memcmp(text, begin, BEGIN) != 0)
+        return 0;
+    size_t end = BEGIN;
+    while (end < length && end < BEGIN + TYPE_MAX && memchr(letters, text[end], sizeof letters - 1))
+        end++;
+    *ret_type = text + BEGIN;
+    return end < length && text[end] == '"' ? end - BEGIN : 0;
+}
+
+// Line ends in JSON are blanks between its values (inside of strings there are none): as such they
+// go.
+static void lines_join(char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] == '\n' || text[i] == '\r')
+            text[i] = ' ';
+}
+
+struct packet *packet_new_event(const char *text, size_t length, const char *id)
+{
+    const char *type = "message";
+    char head[PACKET_EXTRA_MAX / 2];
+    size_t type_length = type_find(text, length, &type);
+    if (type_length == 0)
+        type_length = strlen(type = "message");
+    int head_length =
+        snprintf(head, sizeof head, "id: %s\nevent: %.*s\ndata: ", id, (int)type_length, type);
+    struct packet *packet = packet_make(head, (size_t)head_length, text, length, "\n\n");
+    if (packet)
+        lines_join(packet->data + head_length, length);
     return packet;
+}
+
+struct packet *packets_frame(struct packets *packets)
+{
+    if (!packets->frame)
+        packets->frame = packet_new(packets->text, packets->length);
+    return packets->frame;
+}
+
+struct packet *packets_event(struct packets *packets, const char *id)
+{
+    if (!packets->event)
+        packets->event = packet_new_event(packets->text, packets->length, id);
+    return packets->event;
+}
+
+void packets_done(struct packets *packets)
+{
+    packet_unref(packets->frame);
+    packet_unref(packets->event);
 }
 
 void packet_unref(struct packet *packet)

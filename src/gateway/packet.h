@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ready-made server frame (WebSocket header and payload): immutable, shared by all connections
-// that get it. References are counted without locks: a packet stays on its gateway's loop.
+// A ready-made server frame (for a WebSocket header and payload, for an event stream its lines):
+// immutable, shared by all connections that get it. References are counted without locks: a packet
+// stays on its gateway's loop.
 #pragma once
 
 #include <stddef.h>
@@ -23,6 +24,10 @@ size_t packet_header(enum packet_opcode opcode, size_t payload_length, uint8_t *
 // A text frame with one reference; NULL without memory.
 struct packet *packet_new(const char *text, size_t length);
 
+// An event of an event stream with one reference: its type is that of the frame `text` (a JSON
+// object that begins with it), `id` where the stream can be resumed after it. NULL without memory.
+struct packet *packet_new_event(const char *text, size_t length, const char *id);
+
 static inline struct packet *packet_ref(struct packet *packet)
 {
     packet->references++;
@@ -30,3 +35,22 @@ static inline struct packet *packet_ref(struct packet *packet)
 }
 
 void packet_unref(struct packet *packet); // takes NULL
+
+// One frame in the forms that connections want, each made when it is first wanted.
+struct packets {
+    const char *text;
+    size_t length;
+    struct packet *frame;
+    struct packet *event;
+};
+
+// `text` must outlive the packets.
+static inline struct packets packets_of(const char *text, size_t length)
+{
+    return (struct packets){.text = text, .length = length};
+}
+
+// Borrowed; NULL without memory.
+struct packet *packets_frame(struct packets *packets);
+struct packet *packets_event(struct packets *packets, const char *id);
+void packets_done(struct packets *packets);

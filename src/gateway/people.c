@@ -84,6 +84,13 @@ static struct user *user_new(struct gateway *gateway, const struct actor *actor)
     return user;
 }
 
+static void count_open(const struct connection *c, int change)
+{
+    if (c->sse)
+        c->gateway->sse_count += change;
+    metric_add(c->sse ? METRIC_STREAMS_OPEN : METRIC_SOCKETS_OPEN, change);
+}
+
 int user_enter(struct connection *c)
 {
     struct user *user = user_find(c->gateway, c->actor.user_id);
@@ -93,7 +100,7 @@ int user_enter(struct connection *c)
         return -ERROR_MEMORY;
     c->user = user;
     list_append(&user->connections, &c->user_link);
-    metric_add(METRIC_SOCKETS_OPEN, 1);
+    count_open(c, 1);
     user->is_young = true;
     members_young(c->gateway);
     if (c->gateway->mark_notes[0] == 0)
@@ -106,7 +113,7 @@ void user_leave(struct connection *c)
     struct gateway *gateway = c->gateway;
     struct user *user = c->user;
     c->user = NULL;
-    metric_add(METRIC_SOCKETS_OPEN, -1);
+    count_open(c, -1);
     list_remove(&c->user_link);
     if (!list_is_empty(&user->connections))
         return;
@@ -130,14 +137,14 @@ static bool frame_is_for_all(const struct event *event)
     return event->kind == EVENT_CREATED || frame_is(event, "{\"type\":\"channel_marked\"");
 }
 
-static void user_send(struct user *user, const struct event *event, struct packet *packet)
+static void user_send(struct user *user, const struct event *event, struct packets *packets)
 {
     bool for_all = frame_is_for_all(event);
     LIST_FOREACH(link, &user->connections)
     {
         struct connection *c = LIST_ITEM(link, struct connection, user_link);
         if (for_all || c->native)
-            connection_send(c, packet);
+            connection_send(c, packets);
     }
 }
 
@@ -153,10 +160,8 @@ static void user_on_event(struct gateway *gateway, const char *id, struct event 
         return;
     if (event->kind == EVENT_MARK && frame_is(event, "{\"type\":\"unread_changed\""))
         return changed_hear(gateway, event->channel_id, id);
-    struct packet *packet = packet_new(event->frame, event->frame_length);
-    if (packet)
-        user_send(user, event, packet);
-    packet_unref(packet);
+    CLEANUP(packets_done) struct packets packets = packets_of(event->frame, event->frame_length);
+    user_send(user, event, &packets);
 }
 
 static void workspace_on_event(struct gateway *gateway, const char *id, const struct event *event)
@@ -165,14 +170,11 @@ static void workspace_on_event(struct gateway *gateway, const char *id, const st
     HASH_FIND_STR(gateway->workspaces, id, workspace);
     if (!workspace || event->kind != EVENT_CREATED)
         return;
-    struct packet *packet = packet_new(event->frame, event->frame_length);
-    if (!packet)
-        return;
+    CLEANUP(packets_done) struct packets packets = packets_of(event->frame, event->frame_length);
     LIST_FOREACH(link, &workspace->users)
     {
-        user_send(LIST_ITEM(link, struct user, workspace_link), event, packet);
+        user_send(LIST_ITEM(link, struct user, workspace_link), event, &packets);
     }
-    packet_unref(packet);
 }
 
 // The id in "kind:{id}"; false when the topic is of another kind.

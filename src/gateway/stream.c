@@ -64,6 +64,8 @@ static void held_free(struct stream *stream, struct list *link)
 void stream_free(struct stream *stream)
 {
     heads_forget(stream);
+    if (stream->watermark_seq > 0)
+        watermark_passed(stream);
     channel_follow(stream, false);
     LIST_FOREACH(link, &stream->held)
     {
@@ -126,6 +128,7 @@ int stream_seat(struct stream *stream, struct connection *c, int64_t from_seq)
     if (seats_grow(stream) < 0 || follows_grow(c) < 0)
         return -ERROR_MEMORY;
     stream->empty_since_ms = 0;
+    stream->sse_count += c->sse != NULL;
     stream->seats[stream->seat_count] = (struct seat){c, c->follow_count, from_seq};
     c->follows[c->follow_count++] = (struct follow){stream, stream->seat_count++};
     return 0;
@@ -146,6 +149,7 @@ static void seat_remove(struct stream *stream, uint32_t index)
 {
     struct connection *c = stream->seats[index].connection;
     uint32_t follow = stream->seats[index].follow;
+    stream->sse_count -= c->sse != NULL;
     stream->seats[index] = stream->seats[--stream->seat_count];
     if (index < stream->seat_count) {
         const struct seat *moved = &stream->seats[index];
@@ -214,15 +218,16 @@ void stream_own_post(struct gateway *gateway, const char *channel_id, int64_t se
     list_append(&stream->own_posts, &own->link);
 }
 
-static void seats_send(struct stream *stream, const struct stream_item *item, struct packet *packet)
+static void seats_send(struct stream *stream, const struct stream_item *item)
 {
+    CLEANUP(packets_done) struct packets packets = packets_of(item->frame, item->frame_length);
     const char *origin = origin_find(stream, item);
     int64_t sent = 0;
     for (uint32_t i = 0; i < stream->seat_count; i++) {
         const struct seat *seat = &stream->seats[i];
         if (item->seq <= seat->from_seq || (origin[0] && strcmp(seat->connection->id, origin) == 0))
             continue;
-        connection_send(seat->connection, packet);
+        connection_send(seat->connection, &packets);
         sent++;
     }
     metric_add(METRIC_FRAMES_SENT, sent);
@@ -240,22 +245,26 @@ static void membership_note(struct stream *stream, const struct stream_item *ite
         stream_unseat_user(stream, user);
 }
 
+// All up to `seq` was sent, or told of as a gap.
+static void sent_note(struct stream *stream, int64_t seq)
+{
+    stream->sent_seq = seq;
+    if (stream->known_seq < seq)
+        stream->known_seq = seq;
+    own_posts_trim(stream);
+    if (stream->watermark_seq > 0 && stream->watermark_seq <= seq)
+        watermark_passed(stream);
+}
+
 void stream_send(struct stream *stream, const struct stream_item *item)
 {
     membership_note(stream, item, EVENT_JOIN);
-    struct packet *packet =
-        stream->seat_count > 0 ? packet_new(item->frame, item->frame_length) : NULL;
-    if (packet)
-        seats_send(stream, item, packet);
-    packet_unref(packet);
+    seats_send(stream, item);
     membership_note(stream, item, EVENT_LEAVE);
     if (item->kind == EVENT_DELETE || item->kind == EVENT_EDIT)
         changed_tell(stream, item->seq);
-    stream->sent_seq = item->seq;
-    if (stream->known_seq < item->seq)
-        stream->known_seq = item->seq;
     stream->waiting_ms = loop_now_ms(stream->gateway->loop);
-    own_posts_trim(stream);
+    sent_note(stream, item->seq);
 }
 
 static void event_send(struct stream *stream, const struct event *event)
@@ -316,23 +325,22 @@ void stream_offer(struct stream *stream, struct event *event)
     }
 }
 
-static void gap_write(const struct stream *stream, int64_t from_seq, int64_t to_seq,
-                      struct buffer *out)
+void stream_gap_write(const char *channel_id, int64_t from_seq, int64_t to_seq, struct buffer *out)
 {
     struct json_writer w = json_writer_to(out);
     json_open_object(&w);
     json_key_string(&w, "type", "gap");
-    json_key_string(&w, "channel", stream->channel_id);
+    json_key_string(&w, "channel", channel_id);
     json_key_int(&w, "from_seq", from_seq);
     json_key_int(&w, "to_seq", to_seq);
     json_close_object(&w);
 }
 
 // Sockets that do not know of gaps are closed: their clients begin anew and read what is there.
-static void gap_tell(struct connection *c, struct packet *packet)
+static void gap_tell(struct connection *c, struct packets *packets)
 {
     if (c->native)
-        return connection_send(c, packet);
+        return connection_send(c, packets);
     if (c->state != CONNECTION_OPEN)
         return;
     metric_add(METRIC_SOCKETS_GAP, 1);
@@ -343,16 +351,12 @@ void stream_skip(struct stream *stream, int64_t to_seq)
 {
     CLEANUP(buffer_done) struct buffer out;
     buffer_init(&out, GAP_MAX);
-    gap_write(stream, stream->sent_seq + 1, to_seq, &out);
-    struct packet *packet = buffer_failed(&out) ? NULL : packet_new(out.data, out.length);
-    for (uint32_t i = 0; packet && i < stream->seat_count; i++)
+    stream_gap_write(stream->channel_id, stream->sent_seq + 1, to_seq, &out);
+    CLEANUP(packets_done) struct packets packets = packets_of(out.data, out.length);
+    for (uint32_t i = 0; !buffer_failed(&out) && i < stream->seat_count; i++)
         if (stream->seats[i].from_seq < to_seq)
-            gap_tell(stream->seats[i].connection, packet);
-    packet_unref(packet);
+            gap_tell(stream->seats[i].connection, &packets);
     metric_add(METRIC_GAPS_TOLD, 1);
-    stream->sent_seq = to_seq;
-    if (stream->known_seq < to_seq)
-        stream->known_seq = to_seq;
-    own_posts_trim(stream);
+    sent_note(stream, to_seq);
     members_check(stream);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway_int.h"
 #include "handshake.h"
+#include "resume.h"
 
 #include "base/digest.h"
 #include "base/error.h"
@@ -18,6 +19,13 @@ static const struct statement use = {
     " u.is_admin, t.scopes, k.native"
     " FROM ticket k JOIN tokens t ON t.id = k.token_id JOIN users u ON u.id = t.user_id"
     " WHERE k.expires_at > now() AND t.revoked_at IS NULL AND u.active"
+    " AND (t.expires_at IS NULL OR t.expires_at > extract(epoch FROM now()))"};
+
+static const struct statement use_token = {
+    "gateway_token_use",
+    "SELECT t.workspace_id, t.user_id, t.id, coalesce(u.bot_id, ''), coalesce(t.app_id, ''),"
+    " t.type, u.is_admin, t.scopes, true FROM tokens t JOIN users u ON u.id = t.user_id"
+    " WHERE t.digest = $1 AND t.revoked_at IS NULL AND u.active"
     " AND (t.expires_at IS NULL OR t.expires_at > extract(epoch FROM now()))"};
 
 static const struct statement channels = {
@@ -99,26 +107,48 @@ static void on_channels(void *arg, const struct store_outcome *outcome)
     free(ticket);
 }
 
+static void on_resume(void *arg, const struct store_outcome *outcome)
+{
+    struct ticket *ticket = arg;
+    struct connection *c = ticket_end(ticket);
+    if (c)
+        sse_open(c, outcome);
+    free(ticket);
+}
+
+// The owner is known: takes its channels' state, as a socket or an event stream needs it.
+static void channels_ask(struct connection *c, struct ticket *ticket)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    params_text(&params, c->actor.user_id);
+    if (c->sse)
+        resume_params(c, &params);
+    store_call(c->gateway->store, STORE_SYNC, c->sse ? &resume_statement : &channels, &params,
+               c->sse ? on_resume : on_channels, ticket);
+}
+
 static void on_used(void *arg, const struct store_outcome *outcome)
 {
     struct ticket *ticket = arg;
     struct connection *c = ticket->connection;
-    if (c && outcome->r == 0 && result_rows(outcome->result) > 0) {
-        CLEANUP_PARAMS struct params params = {0};
+    bool known = outcome->r == 0 && result_rows(outcome->result) > 0;
+    if (c && known)
         actor_read(outcome->result, c);
-        params_text(&params, c->actor.user_id);
-        store_call(c->gateway->store, STORE_SYNC, &channels, &params, on_channels, ticket);
-        return;
-    }
+    int refusal = c && c->sse ? sse_refusal(c, outcome->r, known) : 0;
+    if (c && known && refusal == 0)
+        return channels_ask(c, ticket);
     (void)ticket_end(ticket);
-    if (c && outcome->r < 0)
+    if (refusal != 0)
+        sse_refuse(c, refusal);
+    else if (c && outcome->r < 0)
         connection_refuse(c, handshake_unavailable);
     else if (c)
         connection_expire(c, ticket->reply, expired);
     free(ticket);
 }
 
-void ticket_use(struct connection *c, const char *text, size_t length, const char *reply)
+static void credential_use(struct connection *c, enum store_lane lane,
+                           const struct statement *statement, const char *text, const char *reply)
 {
     CLEANUP_PARAMS struct params params = {0};
     char digest[DIGEST_HEX_SIZE];
@@ -128,7 +158,17 @@ void ticket_use(struct connection *c, const char *text, size_t length, const cha
     ticket->connection = c;
     c->ticket = ticket;
     (void)snprintf(ticket->reply, sizeof ticket->reply, "%s", reply);
-    digest_sha256_hex(text, length, digest);
+    digest_sha256_hex(text, strlen(text), digest);
     params_text(&params, digest);
-    store_call(c->gateway->store, STORE_WRITE, &use, &params, on_used, ticket);
+    store_call(c->gateway->store, lane, statement, &params, on_used, ticket);
+}
+
+void ticket_use(struct connection *c, const char *ticket, const char *reply)
+{
+    credential_use(c, STORE_WRITE, &use, ticket, reply);
+}
+
+void ticket_use_token(struct connection *c, const char *token)
+{
+    credential_use(c, STORE_READ, &use_token, token, "");
 }

@@ -83,7 +83,16 @@ def test_servers_tags_and_license(document):
     assert document.tree["servers"][0]["url"] == "/api"
     assert document.tree["info"]["license"]["identifier"] == "Apache-2.0"
     tags = {tag["name"] for tag in document.tree["tags"] if tag["description"]}
-    assert tags == {method.split(".")[0] for method in METHODS}
+    assert tags == {method.split(".")[0] for method in METHODS} | {"events"}
+
+
+def test_what_is_not_a_method(document):
+    """Only the event stream, which is a GET outside of /api."""
+    others = [path for path, item in document.tree["paths"].items() if "post" not in item]
+    assert others == ["/events"]
+    operation = document.tree["paths"]["/events"]["get"]
+    assert set(operation["responses"]) == {"200", "400", "401", "403", "503"}
+    assert list(operation["responses"]["200"]["content"]) == ["text/event-stream"]
 
 
 def test_aliases_have_the_same_shapes(document):

@@ -23,7 +23,7 @@ class Document:
 
     @property
     def methods(self):
-        return [path.removeprefix("/") for path in self.tree["paths"]]
+        return [path.removeprefix("/") for path, item in self.tree["paths"].items() if "post" in item]
 
     def operation(self, method):
         return self.tree["paths"][f"/{method}"]["post"]

@@ -6,6 +6,7 @@ import secrets
 
 from tests.support.client import Client
 from tests.support.sockets import Socket
+from tests.support.streams import Stream
 
 _numbers = itertools.count(1)
 
@@ -34,6 +35,12 @@ class Member(Client):
         socket = Socket(url)
         socket.expect({"type": "hello"})
         return socket
+
+    def stream(self, last_id=None, **args):
+        """Opens an event stream and waits for its hello. The caller closes it."""
+        stream = Stream(self.url, self.token, last_id, **args)
+        stream.expect({"type": "hello"})
+        return stream
 
 
 class Workspace:

@@ -106,6 +106,7 @@ static int setup(void **state)
                                       .hole_reads_max = 10,
                                       .token_check_ms = 60000,
                                       .channel_linger_ms = 60000,
+                                      .cors_origins = "",
                                       .on_call = on_call};
     assert_int_equal(loop_new(&f->loop), 0);
     assert_int_equal(store_new(f->loop, &store, &f->store), 0);

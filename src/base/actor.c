@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/actor.h"
+
+#include <string.h>
+
+bool actor_has_scope(const struct actor *actor, const char *scope)
+{
+    const char *scopes = actor->scopes;
+    size_t length = strlen(scope);
+
+    if (scopes[0] == '\0')
+        return true;
+    while (*scopes != '\0') {
+        size_t here = strcspn(scopes, ",");
+        if (here == length && strncmp(scopes, scope, length) == 0)
+            return true;
+        scopes += here + (scopes[here] == ',');
+    }
+    return false;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "page.h"
+
+#include "gateway_int.h"
+
+#include "chat/frame.h"
+
+static const struct statement page = {
+    "gateway_events",
+    "SELECT e.seq, e.kind, e.event_ts, e.actor, c.is_private,"
+    " " MESSAGE_SELECT(
+        "r") " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = $1"
+             " JOIN message_rows r ON r.channel_id = $1 AND r.ts = e.message_ts ORDER BY e.seq"};
+
+enum { COLUMN_SEQ, COLUMN_KIND, COLUMN_EVENT_TS, COLUMN_ACTOR, COLUMN_PRIVATE, COLUMN_MESSAGE };
+
+void page_ask(struct gateway *gateway, const char *channel_id, int64_t after_seq, int count,
+              store_fn *fn, void *arg)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    params_text(&params, channel_id);
+    params_int(&params, after_seq);
+    params_int(&params, count);
+    store_call(gateway->store, STORE_READ, &page, &params, fn, arg);
+}
+
+int page_row_read(const struct result *result, int row, struct page_row *ret_row)
+{
+    enum event_kind kind;
+    int r = event_kind_parse(result_text(result, row, COLUMN_KIND), &kind);
+    if (r < 0)
+        return r;
+    *ret_row = (struct page_row){.seq = result_int(result, row, COLUMN_SEQ),
+                                 .kind = kind,
+                                 .actor = result_text(result, row, COLUMN_ACTOR),
+                                 .result = result,
+                                 .row = row};
+    return 0;
+}
+
+void page_frame_write(const struct page_row *row, const char *workspace_id, const char *channel_id,
+                      struct buffer *out)
+{
+    struct message message;
+    struct frame_context context = {
+        .workspace_id = workspace_id,
+        .channel_id = channel_id,
+        .is_private = result_bool(row->result, row->row, COLUMN_PRIVATE),
+        .seq = row->seq,
+        .event_ts = result_int(row->result, row->row, COLUMN_EVENT_TS),
+        .actor = row->actor,
+    };
+    message_read(row->result, row->row, COLUMN_MESSAGE, &message);
+    frame_write(out, row->kind, &context, &message);
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events of a channel read back from Postgres, a page at a time.
+#pragma once
+
+#include "base/buffer.h"
+#include "events/event.h"
+#include "store/store.h"
+
+struct gateway;
+
+// One event; its texts are the result's.
+struct page_row {
+    int64_t seq;
+    enum event_kind kind;
+    const char *actor;
+    const struct result *result;
+    int row;
+};
+
+// Asks for at most `count` events after `after_seq`, in order. The caller has called gateway_ask().
+void page_ask(struct gateway *gateway, const char *channel_id, int64_t after_seq, int count,
+              store_fn *fn, void *arg);
+// -ERROR_INVALID_ARGUMENTS: of a kind that is not known.
+NODISCARD int page_row_read(const struct result *result, int row, struct page_row *ret_row);
+// Writes its frame; look at buffer_failed().
+void page_frame_write(const struct page_row *row, const char *workspace_id, const char *channel_id,
+                      struct buffer *out);

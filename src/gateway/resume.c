@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resume.h"
+
+#include "page.h"
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json_writer.h"
+#include "base/metrics.h"
+#include "unread/view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE_EVENTS = 500, FRAME_MAX = 8 << 20, SMALL_FRAME_MAX = 4096 };
+
+// All channels of a user, those left since included; seq_from is where the stream goes on. Without
+// a row of its own the position still comes.
+const struct statement resume_statement = {
+    "gateway_resume",
+    "SELECT t.xid, t.xmax, t.seconds, r.* FROM (SELECT pg_snapshot_xmin(s)::text AS xid,"
+    " pg_snapshot_xmax(s)::text AS xmax, extract(epoch FROM clock_timestamp())::bigint AS seconds"
+    " FROM pg_current_snapshot() s) t LEFT JOIN (SELECT c.id, c.seq, m.active, m.member_seq,"
+    " CASE WHEN c.changed >= $2::xid8 OR m.changed >= $3::xid8"
+    " THEN resume_seq(c.id, m.user_id, m.member_seq, m.active, $2::xid8, $3::xid8)"
+    " ELSE c.seq END FROM channel_members m JOIN channels c ON c.id = m.channel_id"
+    " WHERE m.user_id = $1 AND (m.active OR m.changed >= $3::xid8)) r ON true"};
+
+enum {
+    COLUMN_XID,
+    COLUMN_XMAX,
+    COLUMN_SECONDS,
+    COLUMN_ID,
+    COLUMN_SEQ,
+    COLUMN_ACTIVE,
+    COLUMN_MEMBER_SEQ,
+    COLUMN_FROM,
+};
+
+// What the member's state became meanwhile: the cursors that moved, and the counts of the channels
+// of which a delete was told.
+static const struct statement views = {
+    "gateway_resume_views",
+    "SELECT r.marked, " UNREAD_VIEW_SELECT(
+        "r") " FROM (SELECT u.*, u.member_changed >= $2::xid8 AND (u.seq <> u.member_seq OR"
+             " u.epoch > 0) AS marked FROM unread_rows u WHERE u.user_id = $1 AND u.active) r"
+             " WHERE r.marked OR r.channel_id = ANY ($3)"};
+
+// A channel of which events are to be read.
+struct behind {
+    char channel_id[EVENT_ID_SIZE];
+    int64_t at_seq; // all up to it was sent
+    int64_t to_seq; // of the leave, when the user is no member any more; else INT64_MAX
+    bool has_delete;
+};
+
+struct resume {
+    struct connection *connection; // NULL once it is gone
+    struct gateway *gateway;
+    struct behind *behind;
+    int count;
+    int next; // the one being read
+    bool is_asked;
+    bool asked_seated;      // when the page was asked for, the connection sat in its stream
+    int64_t asked_sent_seq; // which had sent so much
+};
+
+static void seq_print(struct params *params, int64_t xid)
+{
+    char text[24];
+    (void)snprintf(text, sizeof text, "%" PRId64, xid);
+    params_text(params, text);
+}
+
+void resume_params(const struct connection *c, struct params *params)
+{
+    bool resumes = c->sse->since.xid > 0;
+    seq_print(params, resumes ? c->sse->since.xid : INT64_MAX);
+    seq_print(params, resumes ? c->sse->since.heard_xid : INT64_MAX);
+}
+
+bool resume_is_too_old(const struct connection *c, const struct result *result)
+{
+    const struct position *since = &c->sse->since;
+    int64_t age_s = result_int(result, 0, COLUMN_SECONDS) - since->seconds;
+    return since->xid > 0 && (age_s > c->gateway->options.resume_max_s ||
+                              since->xid > result_int(result, 0, COLUMN_XMAX));
+}
+
+void resume_free(struct connection *c)
+{
+    struct resume *resume = TAKE(c->sse->resume);
+    if (!resume)
+        return;
+    resume->connection = NULL;
+    if (resume->is_asked)
+        return; // freed with the answer
+    free(resume->behind);
+    free(resume);
+}
+
+static void behind_add(struct resume *resume, const char *channel_id, int64_t at_seq,
+                       int64_t to_seq)
+{
+    struct behind *behind = &resume->behind[resume->count++];
+    (void)snprintf(behind->channel_id, sizeof behind->channel_id, "%s", channel_id);
+    behind->at_seq = at_seq;
+    behind->to_seq = to_seq;
+}
+
+// A seat that is behind gets nothing until it has caught up.
+static int channel_enter(struct connection *c, const struct result *result, int row, bool resumes)
+{
+    const char *id = result_text(result, row, COLUMN_ID);
+    int64_t seq = result_int(result, row, COLUMN_SEQ);
+    int64_t from_seq = resumes ? result_int(result, row, COLUMN_FROM) : seq;
+    int64_t member_seq = result_int(result, row, COLUMN_MEMBER_SEQ);
+    if (!result_bool(result, row, COLUMN_ACTIVE)) {
+        if (resumes && from_seq < member_seq)
+            behind_add(c->sse->resume, id, from_seq, member_seq);
+        return 0;
+    }
+    struct stream *stream = stream_follow(c->gateway, c->actor.workspace_id, id, seq);
+    if (!stream)
+        return -ERROR_MEMORY;
+    bool is_behind = resumes && from_seq < stream->sent_seq;
+    int r = stream_seat(stream, c, is_behind ? INT64_MAX : from_seq);
+    if (r >= 0 && is_behind)
+        behind_add(c->sse->resume, id, from_seq, INT64_MAX);
+    hole_heard(stream, seq);
+    return r;
+}
+
+int resume_begin(struct connection *c, const struct result *result)
+{
+    struct sse *sse = c->sse;
+    bool resumes = sse->since.xid > 0;
+    struct resume *resume = resumes ? calloc(1, sizeof *resume) : NULL;
+    if (resume) {
+        resume->connection = c;
+        resume->gateway = c->gateway;
+        resume->behind = calloc((size_t)result_rows(result), sizeof *resume->behind);
+        sse->resume = resume;
+    }
+    if (resumes && (!resume || !resume->behind))
+        return -ERROR_MEMORY;
+    int64_t xid = result_int(result, 0, COLUMN_XID);
+    struct position now = {xid, xid, result_int(result, 0, COLUMN_SECONDS)};
+    position_print(resumes ? &sse->since : &now, sse->id);
+    int r = user_enter(c);
+    for (int row = 0; r >= 0 && row < result_rows(result); row++)
+        if (!result_is_null(result, row, COLUMN_ID))
+            r = channel_enter(c, result, row, resumes);
+    return r;
+}
+
+// Frames of the present need some, too.
+static bool has_room(const struct connection *c)
+{
+    return c->outlet.bytes <= (size_t)c->gateway->options.queue_max_bytes / 4;
+}
+
+static struct seat *seat_find(struct connection *c, const struct stream *stream)
+{
+    for (uint32_t i = 0; i < c->follow_count; i++)
+        if (c->follows[i].stream == stream)
+            return &c->follows[i].stream->seats[c->follows[i].seat];
+    return NULL;
+}
+
+static void gap_tell(struct connection *c, struct behind *behind, int64_t to_seq)
+{
+    CLEANUP(buffer_done) struct buffer out;
+    buffer_init(&out, SMALL_FRAME_MAX);
+    stream_gap_write(behind->channel_id, behind->at_seq + 1, to_seq, &out);
+    if (!buffer_failed(&out))
+        connection_send_text(c, out.data, out.length);
+    metric_add(METRIC_GAPS_TOLD, 1);
+    behind->at_seq = to_seq;
+}
+
+static void row_tell(struct connection *c, struct behind *behind, const struct page_row *row)
+{
+    CLEANUP(buffer_done) struct buffer frame;
+    buffer_init(&frame, FRAME_MAX);
+    if (row->seq > behind->at_seq + 1) // dropped by retention
+        gap_tell(c, behind, row->seq - 1);
+    page_frame_write(row, c->actor.workspace_id, behind->channel_id, &frame);
+    if (buffer_failed(&frame))
+        return gap_tell(c, behind, row->seq);
+    connection_send_text(c, frame.data, frame.length);
+    metric_add(METRIC_EVENTS_RESUMED, 1);
+    behind->at_seq = row->seq;
+    behind->has_delete = behind->has_delete || row->kind == EVENT_DELETE;
+}
+
+// What comes behind one's own leave is not for this connection, unless it still, or again, sits
+// there. False when rows were left for want of room.
+static bool rows_tell(struct connection *c, struct behind *behind, const struct seat *seat,
+                      const struct result *result)
+{
+    for (int i = 0; i < result_rows(result) && behind->at_seq < behind->to_seq; i++) {
+        struct page_row row;
+        if (page_row_read(result, i, &row) < 0 || row.seq <= behind->at_seq)
+            continue;
+        if (!has_room(c))
+            return false;
+        row_tell(c, behind, &row);
+        bool left = row.kind == EVENT_LEAVE && strcmp(row.actor, c->actor.user_id) == 0;
+        if (left && !seat)
+            behind->to_seq = row.seq;
+    }
+    return true;
+}
+
+// Whether the channel needs no other page; its seat then gets what comes next.
+static bool behind_take(struct connection *c, struct behind *behind, const struct result *result)
+{
+    struct stream *stream = stream_find(c->gateway, behind->channel_id);
+    struct seat *seat = stream ? seat_find(c, stream) : NULL;
+    int64_t asked_sent_seq = c->sse->resume->asked_sent_seq;
+    if (seat && seat->from_seq != INT64_MAX)
+        seat = NULL; // left and joined anew meanwhile: it is told of from there
+    if (!rows_tell(c, behind, seat, result))
+        return false;
+    bool last_page = result_rows(result) < PAGE_EVENTS;
+    if (behind->at_seq >= behind->to_seq)
+        return true;
+    if (!seat) // the leave is read, or never was there
+        return last_page && !c->sse->resume->asked_seated;
+    if (last_page && behind->at_seq < asked_sent_seq)
+        gap_tell(c, behind, asked_sent_seq);
+    if (behind->at_seq < stream->sent_seq)
+        return false;
+    seat->from_seq = behind->at_seq;
+    return true;
+}
+
+static void view_tell(struct connection *c, const struct result *result, int row)
+{
+    CLEANUP(buffer_done) struct buffer out;
+    struct unread_view view;
+    unread_view_read(result, row, 1, &view);
+    buffer_init(&out, SMALL_FRAME_MAX);
+    unread_frame_write(&out, result_bool(result, row, 0) ? "channel_marked" : "unread_changed",
+                       &view, clock_wall_us());
+    if (!buffer_failed(&out))
+        connection_send_text(c, out.data, out.length);
+}
+
+// The connection that an answer is for; NULL when it is gone, and with it the resume.
+static struct connection *resume_answer(struct resume *resume)
+{
+    bool alive = gateway_answer(resume->gateway);
+    resume->is_asked = false;
+    if (alive && resume->connection)
+        return resume->connection;
+    free(resume->behind);
+    free(resume);
+    return NULL;
+}
+
+static void on_views(void *arg, const struct store_outcome *outcome)
+{
+    struct connection *c = resume_answer(arg);
+    if (!c)
+        return;
+    if (outcome->r < 0)
+        return connection_doom(c, CLOSE_RESTART, "try again");
+    for (int row = 0; row < result_rows(outcome->result); row++)
+        view_tell(c, outcome->result, row);
+    resume_free(c);
+    sse_settle(c);
+}
+
+static void views_ask(struct resume *resume)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    const struct connection *c = resume->connection;
+    params_text(&params, c->actor.user_id);
+    seq_print(&params, c->sse->since.heard_xid);
+    params_open_text_array(&params);
+    for (int i = 0; i < resume->count; i++)
+        if (resume->behind[i].has_delete)
+            params_element_text(&params, resume->behind[i].channel_id,
+                                strlen(resume->behind[i].channel_id));
+    params_close_array(&params);
+    gateway_ask(resume->gateway);
+    resume->is_asked = true;
+    store_call(resume->gateway->store, STORE_SYNC, &views, &params, on_views, resume);
+}
+
+static void on_page(void *arg, const struct store_outcome *outcome)
+{
+    struct resume *resume = arg;
+    struct connection *c = resume_answer(resume);
+    if (!c)
+        return;
+    if (outcome->r < 0)
+        return connection_doom(c, CLOSE_RESTART, "try again");
+    if (behind_take(c, &resume->behind[resume->next], outcome->result))
+        resume->next++;
+    resume_go_on(c);
+}
+
+// More than may be read is told of as a gap.
+static void behind_ask(struct connection *c, struct resume *resume)
+{
+    struct behind *behind = &resume->behind[resume->next];
+    const struct stream *stream = stream_find(c->gateway, behind->channel_id);
+    int64_t to_seq = behind->to_seq;
+    if (stream && stream->sent_seq < to_seq)
+        to_seq = stream->sent_seq;
+    if (to_seq != INT64_MAX && to_seq - behind->at_seq > c->gateway->options.resume_max_events)
+        gap_tell(c, behind, to_seq - 1); // the page then ends it
+    resume->asked_seated = stream && seat_find(c, stream);
+    resume->asked_sent_seq = to_seq;
+    resume->is_asked = true;
+    gateway_ask(resume->gateway);
+    page_ask(c->gateway, behind->channel_id, behind->at_seq, PAGE_EVENTS, on_page, resume);
+}
+
+void resume_go_on(struct connection *c)
+{
+    struct resume *resume = c->sse->resume;
+    if (!resume || resume->is_asked || c->state != CONNECTION_OPEN || !has_room(c))
+        return;
+    if (resume->next < resume->count)
+        behind_ask(c, resume);
+    else
+        views_ask(resume);
+}

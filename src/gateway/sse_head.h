@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The request of an event stream, as far as text goes: no connection, no clock, no state.
+#pragma once
+
+#include "position.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SSE_CREDENTIAL_SIZE = 260, SSE_ORIGIN_SIZE = 256 };
+
+struct sse_head {
+    bool is_preflight;                    // OPTIONS: nothing else matters
+    bool is_ticket;                       // the credential is a ticket, not a token
+    bool resumes;                         // Last-Event-ID, or since=, was sent
+    bool since_is_bad;                    // and is none of ours
+    struct position since;                // else
+    char credential[SSE_CREDENTIAL_SIZE]; // "" when none
+    char origin[SSE_ORIGIN_SIZE];         // of the page that asks; "" when none
+};
+
+// Whether the target of the request line in a whole head is /events, with or without a query.
+bool sse_head_is_one(const char *head, size_t length);
+
+// Reads a whole head of which sse_head_is_one(). The HTTP status to refuse it with, or 0.
+int sse_head_read(const char *head, size_t length, struct sse_head *ret_head);

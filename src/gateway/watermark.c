@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The position up to which this gateway's event streams have got everything: the id of their
+// events.
+//
+// About every second Postgres is asked for a snapshot: its lowest running transaction, and the
+// heads, in it, of the followed channels that changed. Once those have been sent (what is missing
+// is read like any other hole) everything below that transaction has been. Marks, joins and leaves
+// have no seq to be sure by: for them the position is older by some seconds, and stands still while
+// the outbox holds old rows.
+#include "gateway_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+// Asked for again at the soonest after the pause, and after COST_FACTOR times what the last answer
+// took: this costs Postgres a few hundredths of a core at most, however many channels there are.
+enum { PAUSE_MS = 1000, COST_FACTOR = 50, HEARD_LAG_S = 5 };
+
+static const struct statement ASK = {
+    "gateway_watermark", "SELECT t.xid, t.seconds, t.late, c.id, c.seq FROM"
+                         " (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid,"
+                         " extract(epoch FROM clock_timestamp())::bigint AS seconds,"
+                         " EXISTS (SELECT FROM outbox WHERE NOT done AND created < now() - "
+                         "interval '2 seconds') AS late)"
+                         " t LEFT JOIN channels c ON c.id = ANY ($1) AND c.changed >= $2::xid8"};
+
+enum { COLUMN_XID, COLUMN_SECONDS, COLUMN_LATE, COLUMN_CHANNEL, COLUMN_SEQ };
+
+// The older of two notes is what marks were heard up to; a note ages while nothing is late.
+static void heard_take(struct gateway *gateway, bool late)
+{
+    struct watermark *w = &gateway->watermark;
+    struct position now = w->next;
+    if (w->notes[0].xid == 0) {
+        w->notes[0] = w->notes[1] = now;
+        if (gateway->mark_notes[0] > 0) // noted when the first connection came
+            w->notes[0].xid = gateway->mark_notes[0];
+    } else if (!late && now.seconds - w->notes[1].seconds >= HEARD_LAG_S) {
+        w->notes[0] = w->notes[1];
+        w->notes[1] = now;
+    }
+    w->next.heard_xid = w->notes[0].xid < now.xid ? w->notes[0].xid : now.xid;
+}
+
+static void watermark_reached(struct gateway *gateway)
+{
+    struct watermark *w = &gateway->watermark;
+    w->position = w->next;
+    w->serial = w->next_serial;
+    w->next.xid = 0;
+    position_print(&w->position, w->text);
+    LIST_FOREACH(link, &gateway->connections)
+    {
+        sse_settle(LIST_ITEM(link, struct connection, link));
+    }
+}
+
+void watermark_passed(struct stream *stream)
+{
+    struct watermark *w = &stream->gateway->watermark;
+    stream->watermark_seq = 0;
+    if (--w->waiting == 0)
+        watermark_reached(stream->gateway);
+}
+
+static void watermark_await(struct gateway *gateway, const struct result *result, int row)
+{
+    struct stream *stream = stream_find(gateway, result_text(result, row, COLUMN_CHANNEL));
+    int64_t seq = result_int(result, row, COLUMN_SEQ);
+    if (!stream || seq <= stream->sent_seq)
+        return;
+    stream->watermark_seq = seq;
+    gateway->watermark.waiting++;
+    hole_heard(stream, seq);
+}
+
+static void watermark_take(struct gateway *gateway, const struct result *result)
+{
+    struct watermark *w = &gateway->watermark;
+    w->next.xid = result_int(result, 0, COLUMN_XID);
+    w->next.seconds = result_int(result, 0, COLUMN_SECONDS);
+    heard_take(gateway, result_bool(result, 0, COLUMN_LATE));
+    w->waiting = 1; // until all rows are looked at
+    for (int row = 0; row < result_rows(result); row++)
+        if (!result_is_null(result, row, COLUMN_CHANNEL))
+            watermark_await(gateway, result, row);
+    if (--w->waiting == 0)
+        watermark_reached(gateway);
+}
+
+static void on_answer(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = arg;
+    struct watermark *w = &gateway->watermark;
+    if (!gateway_answer(gateway))
+        return;
+    int64_t pause_ms = COST_FACTOR * (loop_now_ms(gateway->loop) - w->asked_ms);
+    w->is_asked = false;
+    if (outcome->r == 0)
+        watermark_take(gateway, outcome->result);
+    else
+        w->is_whole = false;
+    loop_timer_set(gateway->watermark_timer, pause_ms > PAUSE_MS ? pause_ms : PAUSE_MS);
+}
+
+static void watermark_ask(struct gateway *gateway)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    struct watermark *w = &gateway->watermark;
+    char since[24];
+    params_open_text_array(&params);
+    for (const struct stream *stream = gateway->streams; stream; stream = stream->hh.next)
+        if (stream->sse_count > 0)
+            params_element_text(&params, stream->channel_id, strlen(stream->channel_id));
+    params_close_array(&params);
+    (void)snprintf(since, sizeof since, "%" PRId64, w->is_whole ? w->position.xid : 0);
+    params_text(&params, since);
+    w->is_asked = w->is_whole = true;
+    w->asked_ms = loop_now_ms(gateway->loop);
+    w->next_serial++;
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_SYNC, &ASK, &params, on_answer, gateway);
+}
+
+void watermark_on_timer(void *arg)
+{
+    struct gateway *gateway = arg;
+    if (gateway->watermark.is_asked || gateway->sse_count == 0)
+        return;
+    if (gateway->watermark.next.xid == 0)
+        watermark_ask(gateway);
+    else // was not reached yet
+        loop_timer_set(gateway->watermark_timer, PAUSE_MS);
+}
+
+void watermark_want(struct gateway *gateway)
+{
+    gateway->watermark.is_whole = false;
+    if (!gateway->watermark.is_asked)
+        loop_timer_set(gateway->watermark_timer, 0);
+}

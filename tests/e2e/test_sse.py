@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Event streams: GET /events."""
+
+import subprocess
+import threading
+
+import pytest
+import requests
+
+from tests.support.raw import RawConnection, request
+from tests.support.streams import Stream
+from tests.support.wait import wait_until
+
+R = ("channel", "last_read", "read_epoch", "has_unreads", "unread_count", "unread_count_display", "unread_capped",
+     "mention_count", "is_muted")
+
+
+@pytest.fixture
+def room(workspace):
+    """(ann, bob, channel): two members of a channel."""
+    ann, bob = workspace.users(2)
+    return ann, bob, workspace.channel(ann, bob)
+
+
+def settled(stream, poster, channel):
+    """Posts until the stream's id has moved on: from then on its events have the shared one."""
+    first = stream.last_id
+    wait_until(lambda: poster.post(channel, "tick") and stream.last_id != first, what="a later id")
+
+
+def test_the_head_of_the_reply(environment, room):
+    with Stream(environment.urls[0], room[0].token) as stream:
+        headers = stream.response.headers
+        assert stream.status == 200
+        assert headers["Content-Type"].split(";")[0] == "text/event-stream"
+        assert headers["Cache-Control"] == "no-store" and headers["X-Accel-Buffering"] == "no"
+        assert "Content-Encoding" not in headers and "Access-Control-Allow-Origin" not in headers
+        stream.expect({"type": "hello"}, timeout=1)
+        assert stream.events[0][0] == "hello" and stream.events[0][1]
+
+
+def test_curl_shows_events(environment, room):
+    ann, bob, channel = room
+    curl = subprocess.Popen(["curl", "-sN", "--max-time", "20", "-H", f"Authorization: Bearer {bob.token}",
+                             f"{environment.urls[0]}/events"], stdout=subprocess.PIPE, text=True)
+    try:
+        seen = []
+        for line in curl.stdout:
+            seen.append(line.rstrip("\n"))
+            if line.startswith("event: hello"):
+                ann.post(channel, "for curl")
+            if "for curl" in line:
+                break
+        assert seen[0] == "retry: 3000"
+        assert seen[-2] == "event: message" and seen[-1].startswith('data: {"type":"message"')
+    finally:
+        curl.kill()
+        curl.wait()
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer nonsense"}, {"Authorization": "Basic eDp5"},
+                                     {"Authorization": "Bearer "}])
+def test_without_a_good_token(environment, headers):
+    reply = requests.get(f"{environment.urls[0]}/events", headers=headers, timeout=10)
+    assert reply.status_code == 401 and reply.json()["ok"] is False and reply.headers["WWW-Authenticate"]
+
+
+def test_an_app_token_and_a_token_without_the_scope(environment, workspace):
+    ann, bot = workspace.user(), workspace.bot()
+    app = workspace.admin.ok("admin.apps.create", name="an app", bot_user_id=bot.id)
+    scoped = workspace.admin.ok("admin.tokens.create", user_id=ann.id, scopes="channels:read")["token"]
+    for token in (app["app_token"], scoped):
+        reply = requests.get(f"{environment.urls[0]}/events", headers={"Authorization": f"Bearer {token}"}, timeout=10)
+        assert reply.status_code == 403
+
+
+def test_a_ticket_is_good_once_on_any_instance(environment, room):
+    ann, bob, channel = room
+    ticket = bob.ok("rtm.connect", native=True)["url"].rsplit("/", 1)[1]
+    with Stream(environment.urls[1], ticket=ticket) as stream:
+        stream.expect({"type": "hello"})
+        ts = ann.post(channel)
+        stream.expect({"type": "message", "ts": ts})
+    assert requests.get(f"{environment.urls[0]}/events?ticket={ticket}", timeout=10).status_code == 401
+
+
+@pytest.mark.parametrize("bad", ["x", "e1.", "e1.5", "e1.5.5", "e1.5.6.7", "e1.0.0.0", "e1.5.5.5 ", "s1.5.5",
+                                 "e1.99999999999999999999.5.5", "e1.5.5.5.5", "e1.-5.5.5"])
+def test_an_id_that_is_none(environment, room, bad):
+    with RawConnection(environment.urls[0]) as raw:
+        raw.send(request("GET", "/events", room[0].token, headers=[f"Last-Event-ID: {bad}"]))
+        status = raw.reply(head_only=True).status
+    assert status == (200 if bad.endswith(" ") else 400)
+
+
+def test_an_id_that_is_too_old(environment, room, streams):
+    ann, bob, channel = room
+    stream = streams(bob, "e1.5.5.5")
+    assert stream.events[0][0] == "gap" and stream.frames[0] == {"type": "gap", "channel": None}
+    ts = ann.post(channel)
+    stream.expect({"type": "message", "ts": ts})
+
+
+def test_other_verbs_and_paths(environment, room):
+    url, token = environment.urls[0], room[0].token
+    headers = {"Authorization": f"Bearer {token}"}
+    reply = requests.post(f"{url}/events", headers=headers, timeout=10)
+    assert reply.status_code == 405 and "GET" in reply.headers["Allow"]
+    assert requests.get(f"{url}/events/x", headers=headers, timeout=10).status_code == 404
+
+
+def test_smuggling_is_refused(environment, room):
+    for line in ("Content-Length: 5", "Transfer-Encoding: chunked", "Authorization: Bearer x", "no colon"):
+        with RawConnection(environment.urls[0]) as raw:
+            raw.send(request("GET", "/events", room[0].token, headers=[line]))
+            assert raw.reply().status == 400, line
+
+
+def test_the_same_frames_as_a_native_socket(environment, room, sockets, streams, workspace):
+    ann, bob, channel = room
+    cid = workspace.user()
+    socket, stream = sockets(bob, native=True), streams(bob.at(environment.urls[1]))
+    first = ann.post(channel, "one", blocks=[{"type": "divider"}])
+    ann.ok("chat.update", channel=channel, ts=first, text="two")
+    gone = ann.post(channel, "gone")
+    bob.ok("channels.mark", channel=channel, ts=first)
+    ann.ok("chat.delete", channel=channel, ts=gone)
+    cid.ok("channels.join", channel=channel)
+    ann.ok("channels.create", name="brand-new")
+    for one in (socket, stream):
+        one.expect({"type": "unread_changed"})
+        one.expect({"type": "channel_marked"})
+        one.expect({"type": "channel_created"})
+        one.expect({"type": "member_joined_channel", "user": cid.id})
+    of_channel = {"channel": channel}
+    assert [f for f in stream.matching(of_channel) if "seq" in f] == [f for f in socket.matching(of_channel)
+                                                                      if "seq" in f]
+    for name in R:
+        assert name in stream.expect({"type": "unread_changed"}), name
+    for kind, event_id, data in stream.events:
+        assert kind == data["type"] and event_id
+
+
+def test_own_posts_are_heard(room, streams):
+    ann, _, channel = room
+    stream = streams(ann)
+    ts = ann.post(channel)
+    assert stream.expect({"type": "message", "ts": ts})["user"] == ann.id
+
+
+@pytest.mark.parametrize("other", [0, 1])
+@pytest.mark.parametrize("late", [False, True])
+def test_resumed_without_a_hole(environment, room, streams, other, late):
+    """`late`: after its events have the gateway's id; else after the first one, with an id of its own."""
+    ann, bob, channel = room
+    second = ann.ok("channels.create", name=f"second-{other}-{late}".lower())["channel"]["id"]
+    bob.ok("channels.join", channel=second)
+    stream = streams(bob)
+    if late:
+        settled(stream, ann, channel)
+    seen = ann.ok("chat.postMessage", channel=channel, text="seen")["seq"]
+    stream.expect({"type": "message", "seq": seen, "channel": channel})
+    last_id = stream.close()
+    missed = {where: [ann.ok("chat.postMessage", channel=where, text=f"{i}")["seq"] for i in range(30)]
+              for where in (channel, second)}
+    again = streams(bob.at(environment.urls[other]), last_id)
+    after = {where: ann.ok("chat.postMessage", channel=where, text="after")["seq"] for where in missed}
+    for where, seqs in missed.items():
+        again.expect({"type": "message", "channel": where, "seq": after[where]})
+        got = [f["seq"] for f in again.matching({"channel": where}) if "seq" in f]
+        assert got == sorted(set(got)), "each once and in order"
+        assert set(seqs) <= set(got)
+        assert min(got) >= (seen - 200 if where == channel else 2)
+    assert not again.matching({"type": "gap"})
+
+
+def test_what_is_resumed_is_told_as_it_was(room, streams, workspace):
+    """Edits, deletes, joins, marks and counts that happened in between."""
+    ann, bob, channel = room
+    ts = [ann.post(channel, f"m{i}") for i in range(4)]
+    stream = streams(bob)
+    settled(stream, ann, channel)
+    last_id = stream.close()
+    ann.ok("chat.update", channel=channel, ts=ts[0], text="edited")
+    ann.ok("chat.delete", channel=channel, ts=ts[1])
+    cid = workspace.user()
+    cid.ok("channels.join", channel=channel)
+    bob.ok("channels.mark", channel=channel, ts=ts[2])
+    again = streams(bob, last_id)
+    assert again.expect({"subtype": "message_changed"})["message"]["text"] == "edited"
+    assert again.expect({"subtype": "message_deleted"})["deleted_ts"] == ts[1]
+    again.expect({"type": "member_joined_channel", "user": cid.id})
+    mark = again.expect({"type": "channel_marked"})
+    assert mark["last_read"] == ts[2] and mark["unread_count"] == bob.unread(channel)
+
+
+def test_a_delete_in_between_changes_the_count(room, streams):
+    ann, bob, channel = room
+    keep, gone = ann.post(channel), ann.post(channel)
+    stream = streams(bob)
+    settled(stream, ann, channel)
+    count = bob.unread(channel)
+    last_id = stream.close()
+    ann.ok("chat.delete", channel=channel, ts=gone)
+    again = streams(bob, last_id)
+    again.expect({"subtype": "message_deleted"})
+    assert again.expect({"type": "unread_changed", "channel": channel})["unread_count"] == count - 1 == bob.unread(channel)
+
+
+def test_joined_and_left_in_between(room, streams, workspace):
+    ann, bob, channel = room
+    new, left = workspace.channel(ann), workspace.channel(ann, bob)
+    stream = streams(bob)
+    settled(stream, ann, channel)
+    last_id = stream.close()
+    ann.post(new, "before")
+    ann.ok("channels.invite", channel=new, users=[bob.id])
+    inside = ann.post(new, "inside")
+    told = ann.post(left, "still there")
+    bob.ok("channels.leave", channel=left)
+    ann.post(left, "not for bob")
+    again = streams(bob, last_id)
+    again.expect({"type": "member_joined_channel", "user": bob.id, "channel": new})
+    again.expect({"type": "message", "ts": inside})
+    again.expect({"type": "message", "ts": told})
+    again.expect({"type": "member_left_channel", "user": bob.id, "channel": left})
+    ts = ann.post(channel, "the last")
+    again.expect({"type": "message", "ts": ts})
+    assert not again.matching({"text": "before"}) and not again.matching({"text": "not for bob"})
+
+
+def test_private_events_of_after_a_kick_are_not_resumed(room, streams, workspace):
+    ann, bob, channel = room
+    secret = workspace.channel(ann, bob, private=True)
+    stream = streams(bob)
+    settled(stream, ann, channel)
+    last_id = stream.close()
+    ann.ok("channels.kick", channel=secret, user=bob.id)
+    ann.post(secret, "secret")
+    again = streams(bob, last_id)
+    again.expect({"type": "member_left_channel", "user": bob.id, "channel": secret})
+    ts = ann.post(channel, "the last")
+    again.expect({"type": "message", "ts": ts})
+    assert not again.matching({"text": "secret"})
+
+
+def test_an_old_edited_message_brings_no_old_events_back(room, streams):
+    """The edit rewrites a row far behind the place where the stream goes on."""
+    ann, bob, channel = room
+    old = ann.post(channel, "old")
+    for i in range(20):
+        ann.post(channel, f"{i}")
+    stream = streams(bob)
+    settled(stream, ann, channel)
+    joined = int(stream.last_id.split(".")[1])
+    wait_until(lambda: ann.post(channel, "tick") and int(stream.last_id.split(".")[2]) > joined, timeout=20,
+               interval=0.2, what="an id by which the join is long past")
+    last_id = stream.close()
+    ann.ok("chat.update", channel=channel, ts=old, text="new")
+    again = streams(bob, last_id)
+    again.expect({"subtype": "message_changed"})
+    assert not again.matching({"text": "5"})
+
+
+def test_many_missed_events_come_in_pages(environment, room, streams):
+    ann, bob, channel = room
+    stream = streams(bob)
+    first = ann.ok("chat.postMessage", channel=channel, text="seen")["seq"]
+    stream.expect({"type": "message", "seq": first})
+    last_id = stream.close()
+
+    def burst(url):
+        client = ann.at(url)
+        for i in range(600):
+            client.post(channel, "x" * 3000)
+
+    threads = [threading.Thread(target=burst, args=(url,)) for url in environment.urls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    again = streams(bob, last_id)
+    again.expect({"type": "message", "seq": first + 1200}, timeout=15)
+    got = [f["seq"] for f in again.matching({"channel": channel}) if "seq" in f]
+    assert got == list(range(got[0], first + 1201)) and got[0] <= first + 1
+
+
+def test_more_than_may_be_read_is_a_gap(extra_instance, room, streams):
+    ann, bob, channel = room
+    stream = streams(bob)
+    last_id = stream.close()
+    seqs = [ann.ok("chat.postMessage", channel=channel, text=f"{i}")["seq"] for i in range(30)]
+    small = extra_instance(resume_max_events=10)
+    again = streams(bob.at(small.url), last_id)
+    gap = again.expect({"type": "gap", "channel": channel})
+    again.expect({"type": "message", "seq": seqs[-1]})
+    assert gap["from_seq"] <= seqs[0] and gap["to_seq"] == seqs[-1] - 1
+
+
+def test_what_is_too_old_is_a_setting(extra_instance, room, streams):
+    ann, bob, channel = room
+    stream = streams(bob)
+    last_id = stream.close()
+    strict = extra_instance(resume_max_s=0)
+    fields = last_id.split(".")
+    fields[3] = str(int(fields[3]) - 5)
+    again = streams(bob.at(strict.url), ".".join(fields))
+    assert again.frames[0] == {"type": "gap", "channel": None}
+
+
+def test_ends_with_its_token(environment, workspace):
+    ann, bob = workspace.users(2)
+    with ann.stream() as stream, bob.at(environment.urls[1]).stream() as other:
+        workspace.admin.ok("admin.tokens.revoke", revoke_token=ann.token)
+        workspace.admin.ok("admin.users.setActive", user_id=bob.id, active=False)
+        stream.wait_ended(6)
+        other.wait_ended(6)
+    reply = requests.get(f"{environment.urls[0]}/events", headers={"Authorization": f"Bearer {ann.token}"}, timeout=10)
+    assert reply.status_code == 401
+
+
+def test_heartbeat(room, streams):
+    stream = streams(room[0])
+    wait_until(lambda: stream.comments > 0, timeout=15, what="a comment")
+
+
+def test_a_slow_reader_is_closed(extra_instance, room):
+    ann, bob, channel = room
+    small = extra_instance(socket_queue_max_bytes=65536)
+    with RawConnection(small.url) as raw:
+        raw.send(request("GET", "/events", bob.token))
+        raw.reply(head_only=True)
+        for _ in range(400):
+            ann.post(channel, "x" * 30000)
+            if "reason=\"slow\"} 0" not in ann.at(small.url).page("/metrics").text:
+                break
+        assert b": closed: slow" in raw.rest(15)
+
+
+def test_cors(extra_instance, room):
+    ann = room[0]
+    open_one = extra_instance(cors_origins="https://a.example,https://b.example")
+    url, good = f"{open_one.url}/events", {"Origin": "https://b.example"}
+    reply = requests.options(url, headers={**good, "Access-Control-Request-Method": "GET",
+                                           "Access-Control-Request-Headers": "authorization"}, timeout=10)
+    assert reply.status_code == 204 and reply.headers["Access-Control-Allow-Origin"] == "https://b.example"
+    assert "authorization" in reply.headers["Access-Control-Allow-Headers"]
+    with Stream(open_one.url, ann.token, headers=good) as stream:
+        assert stream.response.headers["Access-Control-Allow-Origin"] == "https://b.example"
+        assert stream.response.headers["Vary"] == "Origin"
+    assert requests.get(url, headers=good, timeout=10).headers["Access-Control-Allow-Origin"] == "https://b.example"
+    for bad in ("https://c.example", "https://a.example,https://b.example", "null"):
+        with Stream(open_one.url, ann.token, headers={"Origin": bad}) as stream:
+            assert "Access-Control-Allow-Origin" not in stream.response.headers
+
+
+def test_a_stopping_instance_says_goodbye_and_ends(extra_instance, environment, room, streams):
+    ann, bob, channel = room
+    instance = environment.instance()
+    stream = streams(bob.at(instance.url))
+    assert instance.stop() == 0
+    stream.wait_ended(5)
+    assert stream.matching({"type": "goodbye"})
+    ts = ann.post(channel, "meanwhile")
+    streams(bob, stream.last_id).expect({"type": "message", "ts": ts})

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of event streams: requests, positions, events.
+#include "../../src/gateway/packet.h"
+#include "../../src/gateway/sse_head.h"
+
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static int head_read(const char *text, struct sse_head *ret_head)
+{
+    return sse_head_read(text, strlen(text), ret_head);
+}
+
+static void test_which_heads_are_ours(void **state)
+{
+    static const char *const ours[] = {"GET /events HTTP/1.1\r\n\r\n",
+                                       "GET /events?ticket=x HTTP/1.1\r\n\r\n",
+                                       "POST /events? HTTP/1.1\r\n\r\n"};
+    static const char *const others[] = {"GET /events/ HTTP/1.1\r\n\r\n",
+                                         "GET /rtm/x?/events HTTP/1.1\r\n\r\n",
+                                         "GET /event HTTP/1.1\r\n\r\n", "\r\n\r\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        assert_true(sse_head_is_one(ours[i], strlen(ours[i])));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(sse_head_is_one(others[i], strlen(others[i])));
+}
+
+static void test_a_whole_head(void **state)
+{
+    struct sse_head head;
+    (void)state;
+    assert_int_equal(head_read("GET /events?a=1&ticket=t-1&since=x HTTP/1.1\r\nHost: h\r\n"
+                               "LAST-event-id:  e1.7.6.5\t\r\norigin: https://a.example\r\n\r\n",
+                               &head),
+                     0);
+    assert_true(head.is_ticket && head.resumes && !head.since_is_bad && !head.is_preflight);
+    assert_string_equal(head.credential, "t-1");
+    assert_string_equal(head.origin, "https://a.example");
+    assert_int_equal(head.since.xid, 7);
+    assert_int_equal(head.since.heard_xid, 6);
+    assert_int_equal(head.since.seconds, 5);
+    assert_int_equal(
+        head_read("GET /events?ticket=t HTTP/1.0\r\nAuthorization: bearer xoxp-1\r\n\r\n", &head),
+        0);
+    assert_false(head.is_ticket || head.resumes);
+    assert_string_equal(head.credential, "xoxp-1");
+}
+
+static void test_heads_that_are_refused(void **state)
+{
+    static const char *const bad[] = {
+        "GET /events HTTP/2.0\r\n\r\n",
+        "GET /events\r\n\r\n",
+        "GET /events HTTP/1.1\r\nno colon\r\n\r\n",
+        "GET /events HTTP/1.1\r\nHost : h\r\n\r\n",
+        "GET /events HTTP/1.1\r\nContent-Length: 1\r\n\r\n",
+        "GET /events HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "GET /events HTTP/1.1\r\nAuthorization: Bearer a\r\nAuthorization: Bearer a\r\n\r\n",
+        "GET /events HTTP/1.1\r\nOrigin: a b\r\n\r\n",
+        "GET /events HTTP/1.1\r\nAuthorization: Bearer a b\r\n\r\n",
+    };
+    struct sse_head head;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(head_read(bad[i], &head), 400);
+    assert_int_equal(head_read("PUT /events HTTP/1.1\r\n\r\n", &head), 405);
+    assert_int_equal(head_read("GET /events HTTP/1.1\r\nLast-Event-ID: x\r\n\r\n", &head), 0);
+    assert_true(head.resumes && head.since_is_bad);
+}
+
+static void test_positions(void **state)
+{
+    static const char *const bad[] = {"",         "e1",         "e1.",       "e1.1.1",
+                                      "e1.1.1.",  "e1.1.1.1.1", "e1.0.1.1",  "e1.01.1.1",
+                                      "e2.1.1.1", "e1.1.2.1",   "e1.1.1.1 ", "e1.-1.1.1",
+                                      "e1..1.1",  "e1.1.1.+1",  "E1.1.1.1",  "e1.1.1.1x"};
+    struct position position = {INT64_MAX, 12, 1795266528}, again;
+    char text[POSITION_SIZE];
+    (void)state;
+    position_print(&position, text);
+    assert_string_equal(text, "e1.9223372036854775807.12.1795266528");
+    assert_int_equal(position_parse(text, strlen(text), &again), 0);
+    assert_memory_equal(&position, &again, sizeof again);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_true(position_parse(bad[i], strlen(bad[i]), &again) < 0);
+}
+
+static void expect_event(const char *text, const char *expected)
+{
+    struct packet *packet = packet_new_event(text, strlen(text), "i");
+    assert_non_null(packet);
+    assert_int_equal(packet->length, strlen(expected));
+    assert_memory_equal(packet->data, expected, strlen(expected));
+    packet_unref(packet);
+}
+
+static void test_events(void **state)
+{
+    (void)state;
+    expect_event("{\"type\":\"hello\"}", "id: i\nevent: hello\ndata: {\"type\":\"hello\"}\n\n");
+    expect_event("{\"a\":\n1\r}", "id: i\nevent: message\ndata: {\"a\": 1 }\n\n");
+    expect_event("{\"type\":\"a\\nb\"}", "id: i\nevent: message\ndata: {\"type\":\"a\\nb\"}\n\n");
+    expect_event("{\"type\":\"x", "id: i\nevent: message\ndata: {\"type\":\"x\n\n");
+}
+
+static void test_packets_are_made_once(void **state)
+{
+    static const char text[] = "{}";
+    struct packets packets = packets_of(text, 2);
+    (void)state;
+    struct packet *frame = packets_frame(&packets), *event = packets_event(&packets, "i");
+    assert_ptr_equal(frame, packets_frame(&packets));
+    assert_ptr_equal(event, packets_event(&packets, "other"));
+    assert_ptr_not_equal(frame, event);
+    packets_done(&packets);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_which_heads_are_ours),
+        cmocka_unit_test(test_a_whole_head),
+        cmocka_unit_test(test_heads_that_are_refused),
+        cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_packets_are_made_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
