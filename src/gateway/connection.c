@@ -350,7 +350,8 @@ void connection_tick(struct connection *c, int64_t now_ms)
             connection_abort(c);
         break;
     case CONNECTION_OPEN:
-        if (!c->sse && now_ms - c->heard_ms >= options->ping_interval_ms + options->pong_timeout_ms) {
+        if (!c->sse &&
+            now_ms - c->heard_ms >= options->ping_interval_ms + options->pong_timeout_ms) {
             metric_add(METRIC_SOCKETS_SILENT, 1);
             connection_doom(c, CLOSE_POLICY, "silent");
         } else if (now_ms - c->pinged_ms >= options->ping_interval_ms) {
