@@ -297,3 +297,28 @@ def test_names_of_others_workspaces_and_inactive_users_stay_text(room, workspace
     workspace.admin.ok("admin.users.setActive", user_id=cid.id, active=False)
     text = f"@{stranger.name} @{cid.name} @{bob.name.upper()}"
     assert ann.ok("chat.postMessage", channel=channel, text=text, link_names=True)["message"]["text"] == text
+
+
+@pytest.mark.parametrize("how", ["post", "edit"])
+def test_posts_wait_for_members_in_the_order_of_marks(room, environment, how):
+    """A batch of marks locks its members by id. Who is mentioned is locked in that order too, or they would wait for each other."""
+    low, middle, high = sorted(room[:3], key=lambda member: member.id)
+    channel = room[3]
+    ts = high.post(channel, "x")
+    text = f"{at(middle)} {at(low)}" if how == "edit" else at(low)
+    lock = "SELECT 1 FROM channel_members WHERE channel_id = %s AND user_id = %s FOR NO KEY UPDATE"
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE %s"
+    client = high.at(high.url)
+    with environment.database() as marks, environment.database() as watch, ThreadPoolExecutor(1) as pool:
+        with marks.transaction():
+            marks.execute(lock, (channel, low.id))
+            args = {"channel": channel, "text": text, **({"ts": ts} if how == "edit" else {})}
+            reply = pool.submit(client.call, "chat.update" if how == "edit" else "chat.postMessage", **args)
+            name = "%message_update%" if how == "edit" else "%post_batch%"
+            wait_until(lambda: watch.execute(waiting, (name,)).fetchone()[0], what="the post waits")
+            marks.execute("SET LOCAL lock_timeout = '100ms'")
+            for member in (middle, high):
+                marks.execute(lock, (channel, member.id))
+        assert reply.result()["ok"], reply.result()
+    client.close()
+    assert mentions(low, channel) == 1

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """channels.setNotifications: muting hides the unread count from totals, and nothing else."""
 
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from tests.support.wait import wait_until
@@ -126,3 +129,48 @@ def test_who_comes_back_starts_anew(room):
     bob.ok("channels.join", channel=channel)
     reply = bob.ok("channels.setNotifications", channel=channel)
     assert (reply["muted"], reply["notify"]) == (False, "all")
+
+
+def test_toggled_on_both_instances_at_once(environment, room, sockets):
+    """What each device hears last is what is so."""
+    _, bob, channel = room
+    sides = [bob, bob.at(environment.urls[1])]
+    devices = [sockets(side, native=True) for side in sides]
+
+    def toggle(side):
+        for number in range(25):
+            side.ok("channels.setNotifications", channel=channel, muted=number % 2 == 0)
+
+    def told(device):
+        return [frame["is_muted"] for frame in device.matching({"type": "unread_changed"})][-1:]
+
+    for _ in range(4):
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(toggle, sides))
+        muted = bob.ok("channels.info", channel=channel)["channel"]["is_muted"]
+        bob.ok("channels.setNotifications", channel=channel, muted=not muted)
+        for device in devices:
+            wait_until(lambda d=device: told(d) == [not muted], what="the last toggle")
+    for side in sides[1:]:
+        side.close()
+
+
+def test_a_late_or_doubled_publish_brings_no_old_state_back(environment, room, sockets):
+    _, bob, channel = room
+    device = sockets(bob, native=True)
+    topic = f"user-events:{{{bob.id}}}"
+    argv = ["redis-cli", "-p", str(environment.redis.port), "SSUBSCRIBE", topic]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as tap:
+        try:
+            next(line for line in tap.stdout if line.strip() == "1")  # subscribed
+            bob.ok("channels.setNotifications", channel=channel, muted=True)
+            old = next(line for line in tap.stdout if "unread_changed" in line).rstrip("\n")
+        finally:
+            tap.terminate()
+    device.expect({"type": "unread_changed", "is_muted": True})
+    bob.ok("channels.setNotifications", channel=channel, muted=False)
+    device.expect({"type": "unread_changed", "is_muted": False})
+    before = len(device.matching({"type": "unread_changed"}))
+    environment.redis.cli("SPUBLISH", topic, old)
+    wait_until(lambda: len(device.matching({"type": "unread_changed"})) > before, what="what is told of it")
+    assert device.matching({"type": "unread_changed"})[-1]["is_muted"] is False

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 NEVER = "0000000000.000000"
 FOREVER = "9999999999.999999"
+EVERYBODY = "everybody"
 
 
 class Broken(AssertionError):
@@ -30,6 +31,7 @@ class Message:
     broadcast: bool = False
     deleted: bool = False
     edited: bool = False
+    named: set = field(default_factory=set)  # users, and EVERYBODY
 
     @property
     def counts(self):
@@ -51,6 +53,7 @@ class Event:
 class Cursor:
     epoch: int = 0
     ts: str = NEVER
+    muted: bool = False
 
 
 @dataclass
@@ -107,7 +110,7 @@ class Key:
 
 class Model:
     def __init__(self):
-        self.users = []
+        self.users = []  # number → id
         self.channels = {}
         self.keys = {}  # (user, client_msg_id) → Key
 
@@ -139,7 +142,7 @@ class Model:
         require(user in chan.members, user, "posted to", channel, "as no member")
         require(ts > chan.last_ts, "ts", ts, "of a new message is not after", chan.last_ts)
         chan.add_event("message", seq, ts, user)
-        message = Message(ts, seq, user, text, thread_ts, broadcast)
+        message = Message(ts, seq, user, text, thread_ts, broadcast, named=self.named(text, user, chan))
         chan.messages[ts] = message
         if message.counts:
             chan.updated = ts
@@ -148,8 +151,10 @@ class Model:
 
     def edit(self, user, channel, ts, text, seq):
         chan = self.channels[channel]
-        chan.messages[ts].text = text
-        chan.messages[ts].edited = True
+        message = chan.messages[ts]
+        message.named = self.named(text, user, chan, message.named)
+        message.text = text
+        message.edited = True
         chan.add_event("message_changed", seq, ts, user)
 
     def delete(self, user, channel, ts, seq):
@@ -169,10 +174,18 @@ class Model:
         cursor.epoch += 1
         cursor.ts = self.channels[channel].previous_ts(ts)
 
+    def named(self, text, author, chan, before=()):
+        """Whom a message mentions: members of now, and those whom it mentioned before."""
+        found = {user for user, user_id in enumerate(self.users) if f"<@{user_id}>" in text and user != author}
+        return {u for u in found if u in chan.members or u in before} | ({EVERYBODY} if "<!channel>" in text else set())
+
     # What must be seen.
 
     def unread(self, user, channel):
         return len(self.unread_messages(user, channel))
+
+    def mentions(self, user, channel):
+        return sum(bool(m.named & {user, EVERYBODY}) for m in self.unread_messages(user, channel))
 
     def unread_messages(self, user, channel):
         chan = self.channels[channel]

@@ -24,7 +24,8 @@ slots = st.integers(0, 2 * USERS - 1)  # two devices of each user
 channels = st.integers(0, CHANNELS - 1)
 instances = st.integers(0, 1)
 picks = st.integers(0, 30)
-texts = st.sampled_from(["x", "two words", "é ∑ 漢 👩‍👩‍👧", "line\r\nbreak", '{"json": [1]}', "<@U0> & co", "y" * 300])
+texts = st.sampled_from(["x", "two words", "é ∑ 漢 👩‍👩‍👧", "line\r\nbreak", '{"json": [1]}', "<@U0> & co", "y" * 300,
+                         "%1", "%0, %2 and %3", "%all", "%all, also %1 %3"])
 
 
 def pick(options, number):
@@ -57,6 +58,7 @@ class Unread(RuleBasedStateMachine):
     def begin(self):
         self.services.all_up()
         self.world = World(self.services, USERS)
+        self.model.users = self.world.ids
         for number in range(CHANNELS):
             self.create_channel(number)
             self.posts_in_parallel(number, "a start")
@@ -79,6 +81,12 @@ class Unread(RuleBasedStateMachine):
     def member(self, number, who):
         return pick(sorted(self.chan(number).members), who)
 
+    def spelled(self, text):
+        """The text with its %n and %all as mentions."""
+        for user, user_id in enumerate(self.world.ids):
+            text = text.replace(f"%{user}", f"<@{user_id}>")
+        return text.replace("%all", "<!channel>")
+
     def new_key(self):
         self.serial += 1
         return f"key-{self.serial}"
@@ -91,7 +99,7 @@ class Unread(RuleBasedStateMachine):
 
     @rule(number=channels, who=picks, instance=instances, text=texts)
     def post(self, number, who, instance, text):
-        user, key = self.member(number, who), self.new_key()
+        user, key, text = self.member(number, who), self.new_key(), self.spelled(text)
         args = {"channel": self.ids[number], "text": text, "client_msg_id": key}
         reply = self.world.ok(user, instance, "chat.postMessage", **args)
         assert not reply.get("is_duplicate"), reply
@@ -102,7 +110,7 @@ class Unread(RuleBasedStateMachine):
         device = self.devices.get(slot)
         if device is None or not device.socket.is_open or device.user not in self.chan(number).members:
             return
-        key = self.new_key()
+        key, text = self.new_key(), self.spelled(text)
         ack = device.post({"channel": self.ids[number], "text": text, "client_msg_id": key})
         assert ack["ok"], ack
         device.acked.add((self.ids[number], ack["seq"]))
@@ -114,6 +122,7 @@ class Unread(RuleBasedStateMachine):
         if not roots:
             return
         user, root, key = self.member(number, who), pick(roots, which).ts, self.new_key()
+        text = self.spelled(text)
         args = {"channel": self.ids[number], "text": text, "thread_ts": root, "reply_broadcast": broadcast}
         reply = self.world.ok(user, instance, "chat.postMessage", client_msg_id=key, **args)
         self.posted(user, number, (text, root, broadcast), reply, key)
@@ -131,7 +140,7 @@ class Unread(RuleBasedStateMachine):
     @rule(number=channels, text=texts)
     def posts_in_parallel(self, number, text):
         """Every member posts at once, half of them on each instance."""
-        members = sorted(self.chan(number).members)
+        members, text = sorted(self.chan(number).members), self.spelled(text)
         keys = [self.new_key() for _ in members]
         calls = [
             self.fresh(user, n, "chat.postMessage", channel=self.ids[number], text=text, client_msg_id=key)
@@ -156,8 +165,7 @@ class Unread(RuleBasedStateMachine):
 
     @rule(number=channels, who=picks, count=st.integers(2, 6), text=texts)
     def one_key_in_parallel(self, number, who, count, text):
-        user = self.member(number, who)
-        key = self.new_key()
+        user, key, text = self.member(number, who), self.new_key(), self.spelled(text)
         args = {"channel": self.ids[number], "text": text, "client_msg_id": key}
         replies = in_parallel([self.fresh(user, n, "chat.postMessage", **args) for n in range(count)])
         assert all(reply["ok"] for reply in replies), replies
@@ -197,9 +205,24 @@ class Unread(RuleBasedStateMachine):
         user = self.member(number, who)
         own = self.model.own_messages(user, self.ids[number])
         if own:
-            ts = pick(own, which).ts
+            ts, text = pick(own, which).ts, self.spelled(text)
             reply = self.world.ok(user, instance, "chat.update", channel=self.ids[number], ts=ts, text=text)
             self.model.edit(user, self.ids[number], ts, text, reply["seq"])
+
+    @rule(number=channels, who=picks, which=picks, text=texts)
+    def edit_beside_marks(self, number, who, which, text):
+        """An edit that may come before or after each member's mark of what it edits: the outcome is the same."""
+        chan, user, text = self.chan(number), self.member(number, who), self.spelled(text)
+        own = self.model.own_messages(user, chan.id)
+        if not own:
+            return
+        ts, members = pick(own, which).ts, sorted(chan.members)
+        calls = [self.fresh(m, n, "channels.mark", channel=chan.id, ts=ts) for n, m in enumerate(members)]
+        replies = in_parallel(calls + [self.fresh(user, who, "chat.update", channel=chan.id, ts=ts, text=text)])
+        assert all(reply["ok"] for reply in replies), replies
+        self.model.edit(user, chan.id, ts, text, replies[-1]["seq"])
+        for member in members:
+            self.send_mark(member, chan.id, 0, ts, None)
 
     @rule(number=channels, who=picks, instance=instances, which=picks)
     def delete(self, number, who, instance, which):
@@ -275,6 +298,17 @@ class Unread(RuleBasedStateMachine):
         if late:
             self.send_mark(user, chan.id, 1 - instance, FOREVER, before)
 
+    @rule(number=channels, who=picks, instance=instances, muted=st.booleans())
+    def mute(self, number, who, instance, muted):
+        chan, user = self.chan(number), self.member(number, who)
+        reply = self.world.ok(user, instance, "channels.setNotifications", channel=chan.id, muted=muted)
+        assert reply["muted"] is muted, reply
+        if chan.members[user].muted != muted:
+            for device in self.devices.values():
+                if device.user == user and device.native:
+                    device.muted[chan.id] = muted
+        chan.members[user].muted = muted
+
     def tell_devices(self, user, channel):
         """A cursor has moved: every device of the user has to hear of it."""
         for device in self.devices.values():
@@ -322,6 +356,7 @@ class Unread(RuleBasedStateMachine):
         for device in self.devices.values():
             if device.user == user:
                 device.marked.pop(channel, None)
+                device.muted.pop(channel, None)
 
     # Devices.
 
@@ -427,7 +462,9 @@ class Unread(RuleBasedStateMachine):
         assert shown[name] == channel
         assert shown["unread_count"] == len(unread), (user, shown, unread)
         assert shown["unread_count_display"] == len(unread) and not shown["unread_capped"], shown
-        assert shown["has_unreads"] == bool(unread) and shown["mention_count"] == 0, shown
+        assert shown["has_unreads"] == bool(unread), shown
+        assert shown["mention_count"] == self.model.mentions(user, channel), (user, shown, unread)
+        assert shown["is_muted"] == cursor.muted, (user, shown)
         assert shown["read_epoch"] == cursor.epoch, (shown, cursor)
         if unread and "oldest_unread_ts" in shown:
             assert shown["oldest_unread_ts"] == unread[0].ts, shown
@@ -445,10 +482,12 @@ class Unread(RuleBasedStateMachine):
             assert entry["seq"] == channel.head, (entry, channel.head)
             if channel.latest():
                 assert entry["latest"] == channel.latest(), (entry, channel.latest())
-        order = [(not e["has_unreads"], -micros(self.model.channels[e["id"]].updated)) for e in entries]
+        order = [(e["is_muted"] or not e["has_unreads"], -micros(self.model.channels[e["id"]].updated)) for e in entries]
         assert order == sorted(order), entries
-        counts = [entry["unread_count"] for entry in entries]
-        totals = {"unread_channels": sum(map(bool, counts)), "unread_count": sum(counts)}
+        loud = [entry["unread_count"] for entry in entries if not entry["is_muted"]]
+        muted = [entry["unread_count"] for entry in entries if entry["is_muted"]]
+        totals = {"unread_channels": sum(map(bool, loud)), "unread_count": sum(loud), "muted_unread_count": sum(muted),
+                  "mention_count": sum(entry["mention_count"] for entry in entries)}
         assert totals.items() <= full["totals"].items(), full["totals"]
 
     def check_device(self, device):
@@ -463,6 +502,7 @@ class Unread(RuleBasedStateMachine):
             got |= {seq for acked_in, seq in device.acked if acked_in == channel.id}
             assert required <= got, f"{channel.id}: {sorted(required - got)} never came"
             self.check_marked(device, channel.id)
+            self.check_muted(device, channel.id)
 
     def check_order(self, device):
         """What has come so far: each seq once, rising, as the event it was, and nothing of others'."""
@@ -486,6 +526,12 @@ class Unread(RuleBasedStateMachine):
         frames = device.socket.matching({"type": "channel_marked", "channel": channel})
         told = [(frame["read_epoch"], frame["last_read"]) for frame in frames]
         assert expected in told and max(told) == expected, (expected, told)
+
+    def check_muted(self, device, channel):
+        """What the device heard last is what is so."""
+        if channel in device.muted:
+            told = [frame["is_muted"] for frame in device.socket.matching({"type": "unread_changed", "channel": channel})]
+            assert told and told[-1] == device.muted[channel], (device.muted[channel], told)
 
     def check_channel(self, channel):
         user = min(channel.members)

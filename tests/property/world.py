@@ -23,6 +23,7 @@ class Device:
         self.since = since
         self.acked = set()  # (channel, seq) of what this socket posted itself
         self.marked = {}  # channel → (read_epoch, last_read) that it must have been told
+        self.muted = {}  # channel → whether it is muted, as a native one must have been told
         self.ids = itertools.count(1)
 
     def events(self, channel):
