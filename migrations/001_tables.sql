@@ -180,7 +180,7 @@ CREATE TABLE thread_members (
     changed xid8 NOT NULL DEFAULT pg_current_xact_id(), -- but for replies
     PRIMARY KEY (channel_id, thread_ts, user_id)
 ) WITH (fillfactor = 50);
-CREATE INDEX thread_members_of_user ON thread_members (user_id, channel_id, thread_ts) WHERE following;
+CREATE INDEX thread_members_of_user ON thread_members (user_id, following, channel_id, thread_ts);
 
 -- What makes a post safe to repeat: per author, kept for TIDINGS_IDEMPOTENCY_DAYS.
 CREATE TABLE message_keys (
@@ -227,6 +227,7 @@ END $$;
 CREATE FUNCTION housekeeping(keep_days integer, key_days integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     partition text;
+    kept_from bigint;
 BEGIN
     FOR months IN 0..2 LOOP
         PERFORM message_partition_make(now() + make_interval(months => months));
@@ -237,8 +238,10 @@ BEGIN
           AND to_date(right(c.relname, 7), 'YYYY_MM') + interval '1 month' < now() - make_interval(days => keep_days)
     LOOP
         EXECUTE format('DROP TABLE IF EXISTS %I', partition);
-        DELETE FROM mentions m WHERE m.ts < extract(epoch FROM (to_date(right(partition, 7), 'YYYY_MM') + interval '1 month')
-                                                    AT TIME ZONE 'UTC') * 1000000;
+        kept_from := extract(epoch FROM (to_date(right(partition, 7), 'YYYY_MM') + interval '1 month') AT TIME ZONE 'UTC') * 1000000;
+        DELETE FROM mentions m WHERE m.ts < kept_from;
+        DELETE FROM thread_members m WHERE m.thread_ts < kept_from;
+        DELETE FROM threads t WHERE t.ts < kept_from;
     END LOOP;
     DELETE FROM message_keys WHERE created < now() - make_interval(days => key_days);
     DELETE FROM tickets WHERE expires_at < now();

@@ -92,6 +92,8 @@
     INTEGER(idempotency_days, IDEMPOTENCY_DAYS, 7, 1, 365,                                         \
             "days that a client_msg_id is remembered")                                             \
     INTEGER(retention_days, RETENTION_DAYS, 90, 2, 36500, "days that messages are kept")           \
+    INTEGER(thread_read_days, THREAD_READ_DAYS, 30, 1, 3650,                                       \
+            "days that Redis keeps how far a thread was read; Postgres keeps it")                  \
     INTEGER(drain_ms, DRAIN_MS, 5000, 0, 600000,                                                   \
             "time that a stopping instance gives to work under way")
 

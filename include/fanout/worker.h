@@ -9,6 +9,12 @@
 
 struct workers;
 
-NODISCARD int workers_start(struct log *log, const struct cache_options *cache_options, int count,
+struct workers_options {
+    struct cache_options cache;
+    int count;
+    int64_t thread_read_s; // how long Redis keeps a cursor in a thread
+};
+
+NODISCARD int workers_start(struct log *log, const struct workers_options *options,
                             struct workers **ret_workers);
 void workers_stop(struct workers *workers); // after log_stop(); joins and frees

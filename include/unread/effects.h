@@ -11,6 +11,10 @@
 // Consecutive posts are merged into one call. Worker threads.
 void effects_add(struct pipeline *pipeline, struct event *const *events, size_t count);
 
+// Adds the command for an event of a thread (event_kind_is_thread()); what it says is kept for
+// `seconds`.
+void effects_add_thread(struct pipeline *pipeline, const struct event *event, int64_t seconds);
+
 // Adds the commands that make unknown whatever effects_add() would have changed: for when Redis
 // does not take that.
 void effects_forget(struct pipeline *pipeline, struct event *const *events, size_t count);

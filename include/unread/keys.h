@@ -5,10 +5,12 @@
 
 #include "events/event.h"
 
-enum { KEY_SIZE = 64, KEY_NUMBER_SIZE = 24 };
+enum { KEY_SIZE = 64, KEY_THREAD_SIZE = 112, KEY_NUMBER_SIZE = 24 };
 
-void key_channel(char *ret_key, const char *channel_id);           // channel-latest:{C}
-void key_cursor(char *ret_key, const char *user_id);               // read_cursor:{U}
+void key_channel(char *ret_key, const char *channel_id); // channel-latest:{C}
+void key_cursor(char *ret_key, const char *user_id);     // read_cursor:{U}
+void key_thread(char *ret_key, const char *user_id, const char *channel_id,
+                int64_t thread_ts); // thread-read:{U}:C:ts, KEY_THREAD_SIZE
 void key_channel_topic(char *ret_key, const char *channel_id);     // channel-events:{C}
 void key_user_topic(char *ret_key, const char *user_id);           // user-events:{U}
 void key_workspace_topic(char *ret_key, const char *workspace_id); // workspace-events:{T}

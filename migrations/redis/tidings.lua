@@ -8,6 +8,7 @@
 -- read_cursor:{U}     hash: channel → "epoch ts seq ord own member_seq active". `active` is 1 or 0; one that
 --                     begins with ? says that nobody read the whole from Postgres yet: the rest are lower bounds, left
 --                     by events, that hold for what is installed later.
+-- thread-read:{U}:C:ts  text: the user's cursor in a thread. It goes by itself when it was not written for long.
 -- No key, no field, or a ? means unknown, never zero: readers ask Postgres then, and install what it says.
 
 local DELETED_MAX = 256
@@ -132,6 +133,18 @@ local function member_apply(keys, args)
     return packed
 end
 
+-- KEYS thread-read:{U}:C:ts; ts seconds
+-- A cursor in a thread, for so many seconds. 1: it is the furthest; 0: a later one is there.
+local function thread_apply(keys, args)
+    local known = redis.call('GET', keys[1])
+    if known and is_above(known, args[1]) then
+        return 0
+    end
+    redis.call('SET', keys[1], args[1], 'EX', args[2])
+    return 1
+end
+
 redis.register_function('channel_apply', channel_apply)
 redis.register_function('channel_install', channel_install)
 redis.register_function('member_apply', member_apply)
+redis.register_function('thread_apply', thread_apply)

@@ -59,13 +59,16 @@ static int fanout_make(struct instance *instance)
         .workers = (int)settings->workers,
         .queue_max = (int)settings->log_queue_max,
     };
-    const struct cache_options cache_options = parts_cache_options(settings);
+    const struct workers_options workers_options = {
+        .cache = parts_cache_options(settings),
+        .count = (int)settings->workers,
+        .thread_read_s = settings->thread_read_days * 24 * 3600,
+    };
 
     int r = relay_new(&relay_options, &log_options, event_load, &instance->relay);
     if (r < 0)
         return r;
-    r = workers_start(relay_log(instance->relay), &cache_options, (int)settings->workers,
-                      &instance->workers);
+    r = workers_start(relay_log(instance->relay), &workers_options, &instance->workers);
     if (r < 0)
         return r;
     return relay_start(instance->relay);

@@ -10,9 +10,9 @@
 
 enum { WIRE_MAX = 64 << 20 };
 
-void round_init(struct round *round)
+void round_init(struct round *round, int64_t thread_read_s)
 {
-    *round = (struct round){0};
+    *round = (struct round){.thread_read_s = thread_read_s};
     buffer_init(&round->wire, WIRE_MAX);
 }
 
@@ -111,6 +111,9 @@ static void round_each_channel(const struct round *round, struct pipeline *pipel
 void round_add(struct round *round, struct pipeline *pipeline)
 {
     round_each_channel(round, pipeline, effects_add);
+    for (size_t i = 0; i < round->count; i++)
+        if (event_kind_is_thread(round->events[i]->kind))
+            effects_add_thread(pipeline, round->events[i], round->thread_read_s);
     for (size_t i = 0; i < round->count; i++)
         publish_event(round, pipeline, round->events[i]);
 }

@@ -12,10 +12,11 @@ enum { ROUND_MAX = 512 };
 struct round {
     struct event *events[ROUND_MAX];
     size_t count;
+    int64_t thread_read_s; // how long Redis keeps a cursor in a thread
     struct buffer wire;
 };
 
-void round_init(struct round *round);
+void round_init(struct round *round, int64_t thread_read_s);
 void round_done(struct round *round);
 
 // Sorts the `count` events that were put into `events`: by channel, and each channel's by seq.

@@ -27,6 +27,7 @@ struct workers {
     pthread_cond_t stopping;
     bool stopped;
     int count;
+    int64_t thread_read_s;
     struct worker worker[];
 };
 
@@ -78,7 +79,7 @@ static void *worker_run(void *arg)
 {
     struct worker *worker = arg;
     struct round *round = memory_must_new(sizeof *round);
-    round_init(round);
+    round_init(round, worker->workers->thread_read_s);
     while (!is_stopped(worker->workers)) {
         int count = log_read(worker->log, worker->index, round->events, ROUND_MAX, READ_MS);
         if (count == 0)
@@ -106,17 +107,18 @@ static int worker_start(struct worker *worker, const struct cache_options *optio
     return -ERROR_MEMORY;
 }
 
-int workers_start(struct log *log, const struct cache_options *cache_options, int count,
+int workers_start(struct log *log, const struct workers_options *options,
                   struct workers **ret_workers)
 {
     struct workers *workers =
-        memory_must_new(sizeof *workers + (size_t)count * sizeof workers->worker[0]);
+        memory_must_new(sizeof *workers + (size_t)options->count * sizeof workers->worker[0]);
     pthread_mutex_init(&workers->lock, NULL);
     pthread_cond_init(&workers->stopping, NULL);
-    for (int i = 0; i < count; i++) {
+    workers->thread_read_s = options->thread_read_s;
+    for (int i = 0; i < options->count; i++) {
         struct worker *worker = &workers->worker[i];
         *worker = (struct worker){.workers = workers, .log = log, .index = i};
-        int r = worker_start(worker, cache_options);
+        int r = worker_start(worker, &options->cache);
         if (r < 0) {
             workers_stop(workers);
             return r;

@@ -270,6 +270,8 @@ NODISCARD int user_enter(struct connection *c);
 void user_leave(struct connection *c);
 void topic_follow(struct gateway *gateway, const char *topic, bool follow);
 struct user *user_find(struct gateway *gateway, const char *id);
+// To the sockets that asked for frames of Tidings' own.
+void user_send_native(struct gateway *gateway, const char *id, const char *frame, size_t length);
 void people_on_message(struct gateway *gateway, const char *topic, struct event *event);
 
 // stream.c

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks, and what users want to hear of, that were not heard: they have no seq that would show a
-// hole, so after a time of deafness what changed since for the users here is read from Postgres and
-// told again. It is absolute: told twice it changes nothing.
+// Marks, what users want to hear of, and their threads, that were not heard: they have no seq that
+// would show a hole, so after a time of deafness what changed since for the users here is read from
+// Postgres and told again. It is absolute: told twice it changes nothing.
 //
 // The time is told by transactions, not by clocks: every second, while topics are heard, the lowest
 // transaction that still runs is noted. What committed below the note before the last one was heard
@@ -29,6 +29,13 @@ static const struct statement SWEEP = {
              " LEFT JOIN (SELECT * FROM unread_rows r WHERE r.user_id = ANY ($1) AND r.active AND "
              "r.member_changed >= $2::xid8) m ON true"};
 enum { COLUMN_NOTE, COLUMN_MARKED, COLUMN_VIEW };
+
+// Which of the two it was that changed, is not known.
+static const struct statement THREADS = {
+    "gateway_threads", "SELECT m.user_id, e.frame FROM thread_members m"
+                       " CROSS JOIN unnest(ARRAY['thread_follow', 'thread_mark']) AS k (kind)"
+                       " CROSS JOIN LATERAL thread_event(m.channel_id, m.thread_ts, m.user_id, "
+                       "k.kind) e WHERE m.user_id = ANY ($1) AND m.changed >= $2::xid8"};
 
 enum { FRAME_MAX_BYTES = 4096 };
 
@@ -74,8 +81,8 @@ static void mark_tell(struct gateway *gateway, const struct unread_view *view)
     }
 }
 
-// The second half of a sweep: what is not a mark, which is read anew so that it comes in order.
-static void on_swept(void *arg, const struct store_outcome *outcome)
+// The last part of a sweep.
+static void on_threads(void *arg, const struct store_outcome *outcome)
 {
     struct gateway *gateway = arg;
 
@@ -84,9 +91,49 @@ static void on_swept(void *arg, const struct store_outcome *outcome)
     gateway->marks_asked = false;
     if (outcome->r < 0)
         return; // the next tick asks again, from the same note
-    changed_send(gateway, outcome->result);
+    for (int row = 0; row < result_rows(outcome->result); row++)
+        user_send_native(gateway, result_text(outcome->result, row, 0),
+                         result_text(outcome->result, row, 1),
+                         result_length(outcome->result, row, 1));
     gateway->marks_missed = false;
     gateway->mark_notes[0] = gateway->mark_notes[1] = gateway->sweep_note;
+}
+
+// The users here, and the note since which they are to be told.
+static void sweep_params(struct params *params, const struct gateway *gateway)
+{
+    char note[24];
+
+    params_open_text_array(params);
+    for (const struct user *user = gateway->users; user != NULL; user = user->hh.next)
+        params_element_text(params, user->id, strlen(user->id));
+    params_close_array(params);
+    snprintf(note, sizeof note, "%" PRId64, gateway->mark_notes[0]);
+    params_text(params, note);
+}
+
+static void threads_ask(struct gateway *gateway)
+{
+    CLEANUP_PARAMS struct params params = {0};
+
+    sweep_params(&params, gateway);
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_SYNC, &THREADS, &params, on_threads, gateway);
+}
+
+// The second part of a sweep: what is not a mark, which is read anew so that it comes in order.
+static void on_swept(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = arg;
+
+    if (!gateway_answer(gateway))
+        return;
+    if (outcome->r < 0) {
+        gateway->marks_asked = false;
+        return; // the next tick asks again, from the same note
+    }
+    changed_send(gateway, outcome->result);
+    threads_ask(gateway);
 }
 
 static void column_params(struct params *params, const struct result *result, int column)
@@ -126,7 +173,6 @@ static void on_sweep(void *arg, const struct store_outcome *outcome)
 void marks_sweep(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
-    char note[24];
 
     if (gateway->mark_notes[0] == 0) { // nobody was here long enough to miss anything
         marks_note(gateway);
@@ -135,12 +181,7 @@ void marks_sweep(struct gateway *gateway)
     gateway->marks_missed = true;
     if (gateway->marks_asked || gateway->users == NULL)
         return;
-    params_open_text_array(&params);
-    for (const struct user *user = gateway->users; user != NULL; user = user->hh.next)
-        params_element_text(&params, user->id, strlen(user->id));
-    params_close_array(&params);
-    snprintf(note, sizeof note, "%" PRId64, gateway->mark_notes[0]);
-    params_text(&params, note);
+    sweep_params(&params, gateway);
     gateway->marks_asked = true;
     gateway_ask(gateway);
     store_call(gateway->store, STORE_SYNC, &SWEEP, &params, on_sweep, gateway);

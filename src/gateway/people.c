@@ -148,6 +148,19 @@ static void user_send(struct user *user, const struct event *event, struct packe
     }
 }
 
+void user_send_native(struct gateway *gateway, const char *id, const char *frame, size_t length)
+{
+    struct user *user = user_find(gateway, id);
+    if (!user)
+        return;
+    LIST_FOREACH(link, &user->connections)
+    {
+        struct connection *c = LIST_ITEM(link, struct connection, user_link);
+        if (c->native)
+            connection_send_text(c, frame, length);
+    }
+}
+
 static void user_on_event(struct gateway *gateway, const char *id, struct event *event)
 {
     struct user *user = user_find(gateway, id);

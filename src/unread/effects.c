@@ -115,6 +115,24 @@ void effects_add(struct pipeline *pipeline, struct event *const *events, size_t 
     heads_add(pipeline, events, count);
 }
 
+void effects_add_thread(struct pipeline *pipeline, const struct event *event, int64_t seconds)
+{
+    char key[KEY_THREAD_SIZE];
+    char ts[KEY_NUMBER_SIZE];
+    char life[KEY_NUMBER_SIZE];
+    key_thread(key, event->user_id, event->channel_id, event->ts);
+    snprintf(ts, sizeof ts, "%" PRId64, event->member.ts);
+    snprintf(life, sizeof life, "%" PRId64, seconds);
+    pipeline_add(pipeline, 6, (const char *[]){"FCALL", "thread_apply", "1", key, ts, life}, NULL);
+}
+
+static void thread_forget(struct pipeline *pipeline, const struct event *event)
+{
+    char key[KEY_THREAD_SIZE];
+    key_thread(key, event->user_id, event->channel_id, event->ts);
+    pipeline_add(pipeline, 2, (const char *[]){"DEL", key}, NULL);
+}
+
 void effects_forget(struct pipeline *pipeline, struct event *const *events, size_t count)
 {
     char key[KEY_SIZE];
@@ -124,5 +142,7 @@ void effects_forget(struct pipeline *pipeline, struct event *const *events, size
         key_cursor(key, events[i]->user_id);
         if (has_member(events[i]))
             pipeline_add(pipeline, 3, (const char *[]){"HDEL", key, events[i]->channel_id}, NULL);
+        if (event_kind_is_thread(events[i]->kind))
+            thread_forget(pipeline, events[i]);
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unread/keys.h"
 
+#include "base/id.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +25,14 @@ void key_channel(char *ret_key, const char *channel_id)
 void key_cursor(char *ret_key, const char *user_id)
 {
     key_make(ret_key, "read_cursor:{", user_id);
+}
+
+void key_thread(char *ret_key, const char *user_id, const char *channel_id, int64_t thread_ts)
+{
+    char ts[TS_SIZE];
+
+    ts_print(thread_ts, ts);
+    snprintf(ret_key, KEY_THREAD_SIZE, "thread-read:{%s}:%s:%s", user_id, channel_id, ts);
 }
 
 void key_channel_topic(char *ret_key, const char *channel_id)

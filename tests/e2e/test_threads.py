@@ -505,6 +505,42 @@ def test_following_by_a_reply_is_told_to_all_who_follow_now(room):
         assert [len(s.matching({"type": "thread_subscribed"})) for s in (author, replier, named)] == [1, 1, 1]
 
 
+# Where it is kept.
+
+def redis_key(user, channel, root):
+    return f"thread-read:{{{user.id}}}:{channel}:{root}"
+
+
+def test_redis_has_the_cursor_for_some_time_and_postgres_for_good(environment, room):
+    ann, bob, _, channel, root = room
+    last = bob.post(channel, "r", thread_ts=root)
+    ann.ok("threads.mark", channel=channel, thread_ts=root, ts=last)
+    key = redis_key(ann, channel, root)
+    wait_until(lambda: environment.redis.cli("GET", key).strip() == last.replace(".", ""), what=key)
+    assert 29 * 86400 < int(environment.redis.cli("TTL", key)) <= 30 * 86400
+    environment.redis.cli("DEL", key)
+    assert state(ann, channel, root)["last_read"] == last
+
+
+def test_what_retention_drops_leaves_no_thread(environment, room):
+    ann, bob, _, channel, root = room
+    bob.post(channel, "kept", thread_ts=root)
+    old = 1_600_000_000_000_000
+    with environment.database() as database:
+        database.execute("SELECT message_partition_make(to_timestamp(1600000000))")
+        for ts, thread, who in ((old, None, ann), (old + 1, old, bob)):
+            database.execute("INSERT INTO messages (channel_id, ts, seq, ord, user_id, counted, thread_ts, body)"
+                             " VALUES (%s, %s, 0, 0, %s, false, %s, 'old')", (channel, ts, who.id, thread))
+        database.execute("INSERT INTO threads (channel_id, ts, user_id, reply_count, latest_reply, last_ts)"
+                         " VALUES (%s, %s, %s, 1, %s, %s)", (channel, old, ann.id, old + 1, old + 1))
+        database.execute("INSERT INTO thread_members (channel_id, thread_ts, user_id, following)"
+                         " VALUES (%s, %s, %s, true)", (channel, old, ann.id))
+        assert totals(ann)["unread_count"] == 2 and len(threads(ann)) == 2
+        database.execute("SELECT housekeeping(90, 7)")
+    assert totals(ann)["unread_count"] == 1
+    assert [t["thread_ts"] for t in threads(ann)] == [root]
+
+
 # Exactness.
 
 def test_the_counts_in_sql_under_concurrent_replies_and_deletes(environment, room):

@@ -84,6 +84,31 @@ def test_marks_by_an_instance_that_is_killed_at_once(parts, desk):
         parts.instances[0].start()
 
 
+def test_marks_of_threads_while_redis_is_dead(parts, desk):
+    desk.open()
+    root = desk.author.post(desk.channel)
+    desk.sides[0].ok("threads.follow", channel=desk.channel, thread_ts=root)
+    thread = {"channel": desk.channel, "thread_ts": root}
+    desk.sockets[0].expect({"type": "thread_subscribed", **thread})
+    parts.redis.kill()
+    ts = desk.author.post(desk.channel, thread_ts=root)
+    assert desk.sides[1].ok("threads.mark", ts=ts, **thread)["unread_count"] == 0
+    parts.redis.start()
+    desk.sockets[0].expect({"type": "thread_marked", **thread, "last_read": ts, "unread_count": 0}, timeout=10)
+
+
+def test_marks_of_threads_while_pubsub_connections_die(parts, desk):
+    desk.open()
+    root = desk.author.post(desk.channel)
+    desk.sides[0].ok("threads.follow", channel=desk.channel, thread_ts=root)
+    thread = {"channel": desk.channel, "thread_ts": root}
+    for number in range(ROUNDS):
+        ts = desk.author.post(desk.channel, thread_ts=root)
+        wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), 10, what="a subscriber")
+        desk.sides[number % 2].ok("threads.mark", ts=ts, **thread)
+        desk.sockets[0].expect({"type": "thread_marked", **thread, "last_read": ts}, timeout=10)
+
+
 def test_a_device_that_connects_while_redis_is_dead(parts, desk):
     parts.redis.kill()
     desk.open()

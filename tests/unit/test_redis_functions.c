@@ -446,6 +446,27 @@ static void a_known_member_is_the_truth_once_all_is_told(void **state)
     }
 }
 
+static void a_cursor_in_a_thread_never_goes_back_and_does_not_stay_for_ever(void **state)
+{
+    (void)state;
+    static const char key[] = "thread-read:{U0000000001}:C0000000001:1717200000.123456";
+    struct event event = {
+        .kind = EVENT_THREAD_MARK, .ts = 1717200000123456, .member = {.ts = 1717200000999999}};
+    (void)snprintf(event.channel_id, sizeof event.channel_id, channel);
+    (void)snprintf(event.user_id, sizeof event.user_id, user);
+    struct event *events[] = {&event};
+    effects_add_thread(pipeline, &event, 1000);
+    assert_int_equal(pipeline_run(pipeline, NULL, NULL), 0);
+    assert_string_equal(ASK("GET", key), "1717200000999999");
+    assert_string_equal(ASK("TTL", key), "1000");
+    assert_string_equal(ASK("FCALL", "thread_apply", "1", key, "1717200000999998", "2000"), "0");
+    assert_string_equal(ASK("FCALL", "thread_apply", "1", key, "1717200001000000", "2000"), "1");
+    assert_string_equal(ASK("GET", key), "1717200001000000");
+    effects_forget(pipeline, events, 1);
+    assert_int_equal(pipeline_run(pipeline, NULL, NULL), 0);
+    assert_string_equal(ASK("GET", key), "nil");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +479,8 @@ int main(void)
         cmocka_unit_test_setup(an_event_alone_makes_no_member_known, wipe),
         cmocka_unit_test_setup(a_known_head_is_always_the_truth, wipe),
         cmocka_unit_test_setup(a_known_member_is_the_truth_once_all_is_told, wipe),
+        cmocka_unit_test_setup(a_cursor_in_a_thread_never_goes_back_and_does_not_stay_for_ever,
+                               wipe),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

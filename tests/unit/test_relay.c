@@ -137,13 +137,14 @@ static int open_relay(void **state)
                                           .leftover_poll_ms = 50,
                                           .queue_max = 1000};
     struct log_options log_options = {.workers = 2, .queue_max = QUEUE_MAX};
-    const struct cache_options cache = cache_options();
+    const struct workers_options workers_options = {
+        .cache = cache_options(), .count = 2, .thread_read_s = 60};
     loads = 0;
     assert_int_equal(redis_launch(), 0);
     WAIT_FOR(redis_ask(1, (const char *[]){"DBSIZE"}) >= 0);
     head_install();
     assert_int_equal(relay_new(&options, &log_options, load, &relay), 0);
-    assert_int_equal(workers_start(relay_log(relay), &cache, 2, &workers), 0);
+    assert_int_equal(workers_start(relay_log(relay), &workers_options, &workers), 0);
     assert_int_equal(relay_start(relay), 0);
     return 0;
 }
