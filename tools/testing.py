@@ -9,7 +9,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from tools import image, lint
+from tools import image, lint, model
 from tools.project import BUILD, ROOT, RUN, Failure, build, call
 from tools.services import ServiceError, Tidings, sanitizer_prefix
 
@@ -131,6 +131,7 @@ GROUPS = {
     "unit": unit,
     "e2e": lambda: pytest("e2e"),
     "contract": lambda: pytest("contract"),
+    "model": lambda: Result(*model.run()),
     "property": lambda: pytest("property"),
     "faults": lambda: pytest("faults"),
     "sanitizers": sanitizers,

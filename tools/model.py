@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the models in tests/model with spin: each as it is, where no assertion may fail, and with each of its guards taken
+out, where one must. A model names its guards in its head: "//   NO_GUARD  what is taken out"."""
+import os
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+from tools.project import BUILD, ROOT
+
+MODELS = ROOT / "tests" / "model"
+WORK = BUILD / "model"
+GUARD = re.compile(r"^//   (NO_[A-Z_]+) ", re.MULTILINE)
+COMPILER = ["gcc", "-O1", "-w", "-DSAFETY", "-DCOLLAPSE", "-DMEMLIM=600", "-o", "pan", "pan.c"]
+BREADTH_FIRST = "-DBFS"  # so that the story that spin finds is a short one
+SEARCH = ["./pan", "-E", "-m100000"]  # no end of the model is wrong but what an assertion says
+LATE = 5 * 60
+# Lines of a replayed story that are not the model's own.
+NOISE = re.compile(r"^\s*(spin:|#processes|\d+:\s+proc|\d+ processes created|\t)|\[\d+\]\.|^\t")
+
+
+class Case:
+    """One model, whole (guard None) or without one of its guards."""
+
+    def __init__(self, model, guard):
+        self.model = model
+        self.guard = guard
+        self.name = f"{model.stem}" + (f" {guard}" if guard else "")
+        self.directory = WORK / self.name.replace(" ", "-")
+        self.output = ""
+        self.passed = False
+
+    def options(self):
+        return [f"-D{self.guard}"] if self.guard else []
+
+    def call(self, *argv):
+        done = subprocess.run(argv, cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=LATE, check=False)
+        self.output += done.stdout
+        return done.stdout
+
+    def story(self):
+        """What happened up to the assertion that failed, in the model's own words."""
+        lines = self.call("spin", "-t", *self.options(), self.model.name).splitlines()
+        return "\n".join(line.strip() for line in lines if line.strip() and not NOISE.search(line))
+
+    def judge(self, found):
+        failed = re.search(r"pan:\d+: assertion violated (.*) \(at depth", found)
+        whole = "errors: 0" in found and not re.search("not completed|too small", found)
+        self.passed = bool(failed) if self.guard else whole
+        states = re.search(r"(\d+) states, stored", found)
+        return failed, states.group(1) if states else "?"
+
+    def run(self):
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
+        shutil.copy(self.model, self.directory)
+        try:
+            self.call("spin", "-a", *self.options(), self.model.name)
+            self.call(*COMPILER, *([BREADTH_FIRST] if self.guard else []))
+            failed, states = self.judge(self.call(*SEARCH))
+            if failed:
+                (WORK / f"{self.directory.name}.txt").write_text(
+                    f"{self.story()}\nassertion violated: {failed.group(1)}\n", encoding="utf-8")
+        except (OSError, subprocess.TimeoutExpired) as error:
+            self.output += f"{error}\n"
+            states = "?"
+        shutil.rmtree(self.directory, ignore_errors=True)
+        wanted = "an assertion fails" if self.guard else "all assertions hold"
+        print(f"{self.name}: {wanted}: {'yes' if self.passed else 'NO'} ({states} states)", flush=True)
+        if not self.passed:
+            print(self.output, flush=True)
+        return self.passed
+
+
+def cases():
+    for model in sorted(MODELS.glob("*.pml")):
+        text = model.read_text(encoding="utf-8")
+        for guard in [None, *GUARD.findall(text)]:
+            yield Case(model, guard)
+
+
+def run():
+    """Returns how many passed and failed. The stories that spin found are in build/model/*.txt."""
+    with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
+        results = list(pool.map(Case.run, cases()))
+    return sum(results), len(results) - sum(results)
