@@ -4,7 +4,8 @@
 -- nothing that is newer. Numbers are compared as doubles (all are below 2^53) and kept as the text they came as.
 --
 -- channel-latest:{C}  hash: seq ord, deleted ("ord:user ord:user …", at most 256) and deleted_floor, the highest ord that
---                     is deleted and no longer in the list.
+--                     is deleted and no longer in the list. Without seq the head is unknown, and `least` the highest seq
+--                     that was heard of since: what was read from Postgres before that is not installed.
 -- read_cursor:{U}     hash: channel → "epoch ts seq ord own member_seq active". `active` is 1 or 0; one that
 --                     begins with ? says that nobody read the whole from Postgres yet: the rest are lower bounds, left
 --                     by events, that hold for what is installed later.
@@ -45,17 +46,29 @@ local function deleted_add(key, packed, floor, args, first)
     redis.call('HSET', key, 'deleted', table.concat(words, ' '), 'deleted_floor', floor)
 end
 
+-- Keeps of a head that is unknown that `seq` was heard of.
+local function least_raise(key, seq)
+    if tonumber(seq) > tonumber(redis.call('HGET', key, 'least') or 0) then
+        redis.call('HSET', key, 'least', seq)
+    end
+end
+
 -- KEYS channel-latest:{C}; first_seq last_seq ord [deleted_ord deleted_user]…
--- The events first_seq … last_seq, which end with this head. 1: applied; 0: nothing to do; -1: events before them are
--- missing, so the key is dropped.
+-- The events first_seq … last_seq, which end with this head. 1: applied; 0: nothing to do, or unknown; -1: events before
+-- them are missing, so the head becomes unknown.
 local function channel_apply(keys, args)
     local key = keys[1]
-    local seq = tonumber(redis.call('HGET', key, 'seq') or math.huge)
-    if seq >= tonumber(args[2]) then
+    local seq = redis.call('HGET', key, 'seq')
+    if not seq then
+        least_raise(key, args[2])
         return 0
     end
-    if seq < tonumber(args[1]) - 1 then
+    if tonumber(seq) >= tonumber(args[2]) then
+        return 0
+    end
+    if tonumber(seq) < tonumber(args[1]) - 1 then
         redis.call('DEL', key)
+        least_raise(key, args[2])
         return -1
     end
     redis.call('HSET', key, 'seq', args[2], 'ord', args[3])
@@ -67,11 +80,11 @@ local function channel_apply(keys, args)
 end
 
 -- KEYS channel-latest:{C}; seq ord deleted_floor deleted (packed)
--- All that Postgres knew at `seq`. 1: installed; 0: a newer state is there.
+-- All that Postgres knew at `seq`. 1: installed; 0: a newer state is there, or was heard of.
 local function channel_install(keys, args)
     local key = keys[1]
-    local seq = redis.call('HGET', key, 'seq')
-    if seq and tonumber(seq) > tonumber(args[1]) then
+    local newest = redis.call('HMGET', key, 'seq', 'least')
+    if tonumber(newest[1] or newest[2] or 0) > tonumber(args[1]) then
         return 0
     end
     redis.call('DEL', key)

@@ -28,7 +28,7 @@ static const struct statement POST_CHECK = {
 };
 static const struct statement POST_BATCH_FIND = {
     "post_batch_find",
-    "SELECT ts, seq FROM post_batch_find($1, $2)",
+    "SELECT ts, seq FROM post_batch_find($1)",
 };
 
 // How long a post whose commit may or may not have happened is looked for before its author is told
@@ -256,11 +256,6 @@ static void batch_look(void *arg)
     struct params params = {0};
 
     params_text(&params, writer->batch_id);
-    params_open_text_array(&params);
-    for (int i = 0; i < writer->count; i++)
-        params_element_text(&params, writer->batch[i]->channel_id,
-                            strlen(writer->batch[i]->channel_id));
-    params_close_array(&params);
     store_call(writer->store, STORE_POST, &POST_BATCH_FIND, &params, batch_found, writer);
 }
 

@@ -25,7 +25,6 @@ struct reading {
     void *arg;
     // what Redis knows of the channel
     bool channel_known;
-    int64_t ord;
     int64_t deleted_floor;
     char *deleted; // "ord:user ord:user", heap
 };
@@ -107,17 +106,17 @@ static void truth_ask(struct reading *reading)
     store_call(reading->store, STORE_READ, &UNREAD, &params, truth_answer, reading);
 }
 
-// HMGET channel-latest:{C} seq ord deleted_floor deleted
+// HMGET channel-latest:{C} seq deleted_floor deleted. Not ord: events that were read back bring
+// that of a later moment with an earlier seq, and the caller has its own.
 static void channel_answer(void *arg, int r, const struct cache_value *value)
 {
     struct reading *reading = arg;
 
-    if (r < 0 || cache_value_count(value) != 4 || cache_value_is_null(cache_value_at(value, 0)) ||
+    if (r < 0 || cache_value_count(value) != 3 || cache_value_is_null(cache_value_at(value, 0)) ||
         cache_value_int(cache_value_at(value, 0)) != reading->view->head.seq)
         return;
-    reading->ord = cache_value_int(cache_value_at(value, 1));
-    reading->deleted_floor = cache_value_int(cache_value_at(value, 2));
-    reading->deleted = strdup(cache_value_text(cache_value_at(value, 3)));
+    reading->deleted_floor = cache_value_int(cache_value_at(value, 1));
+    reading->deleted = strdup(cache_value_text(cache_value_at(value, 2)));
     reading->channel_known = reading->deleted != NULL;
 }
 
@@ -152,7 +151,6 @@ static void member_answer(void *arg, int r, const struct cache_value *value)
         truth_ask(reading);
         return;
     }
-    view->head.ord = reading->ord;
     view->unread =
         unread_view_count(view, deleted_after(reading->deleted, view->member.ord, view->user_id));
     reading_end(reading, 0);
@@ -176,10 +174,9 @@ void unread_read(struct cache *cache, struct store *store, struct unread_view *v
     }
     key_channel(channel_key, view->channel_id);
     key_cursor(cursor_key, view->user_id);
-    cache_call(
-        cache, 6,
-        (const char *const[]){"HMGET", channel_key, "seq", "ord", "deleted_floor", "deleted"}, NULL,
-        channel_answer, reading);
+    cache_call(cache, 5,
+               (const char *const[]){"HMGET", channel_key, "seq", "deleted_floor", "deleted"}, NULL,
+               channel_answer, reading);
     cache_call(cache, 3, (const char *const[]){"HGET", cursor_key, view->channel_id}, NULL,
                member_answer, reading);
 }

@@ -11,6 +11,7 @@ Traps watch for one string from the client, fire once, and then are gone:
   trap(needle, "drop-reply")  the bytes go to the server, its answer is thrown away, and once the
                               server has answered, the connection is closed: a lost COMMIT reply
   trap(needle, "cut")         the connection is closed before the bytes reach the server
+  trap(needle, "late")        the same, but for the server, which gets the bytes with deliver_late()
 """
 import select
 import socket
@@ -31,10 +32,12 @@ class _Link:
         self.swallow_then_close = False
         self.open = True
         self.tail = b""
+        self.downstream = None
 
     def start(self):
-        for target in (self._upstream, self._downstream):
-            threading.Thread(target=target, daemon=True).start()
+        self.downstream = threading.Thread(target=self._downstream, daemon=True)
+        self.downstream.start()
+        threading.Thread(target=self._upstream, daemon=True).start()
 
     def close(self):
         self.open = False
@@ -77,6 +80,11 @@ class _Link:
         if action == "cut":
             self.close()
             return
+        if action == "late":
+            self.proxy.late.append((self, self.server, data))
+            self.server = socket.socket()  # closed in place of the one that is kept
+            self.close()
+            return
         if action == "drop-reply":
             self.swallow_then_close = True
         if self.proxy.mode != "blackhole":
@@ -94,6 +102,7 @@ class Proxy:
         self.target = (target_host, target_port)
         self.mode = "pass"
         self.sprung = 0
+        self.late = []
         self._traps = {}
         self._links = set()
         self._lock = threading.Lock()
@@ -123,7 +132,7 @@ class Proxy:
             self._close_links()
 
     def trap(self, needle, action):
-        assert action in ("drop-reply", "cut"), action
+        assert action in ("drop-reply", "cut", "late"), action
         with self._lock:
             self._traps[needle.encode()] = action
 
@@ -136,6 +145,15 @@ class Proxy:
                     self.sprung += 1
                     return action
         return None
+
+    def deliver_late(self):
+        """Gives servers the bytes that were kept back, and waits until each has answered."""
+        for link, server, data in self.late:
+            link.downstream.join()  # which must not take the answer
+            with server:
+                server.sendall(data)
+                server.recv(CHUNK)
+        self.late = []
 
     def forget(self, link):
         with self._lock:

@@ -101,6 +101,20 @@ def test_the_commit_or_its_reply_is_lost(proxied, action, keyed):
     load.finish()
 
 
+def test_a_batch_that_was_looked_for_comes_late(proxied):
+    """It reaches Postgres after its writer did not find it there and ran its posts again."""
+    _, proxy, load = proxied
+    member = load.posters[0].members[0]
+    member = member.at(member.url)
+    for number in range(5):
+        text = f"late number {number}"
+        proxy.trap(text, "late")
+        load.post(member, load.channels[number % len(load.channels)], text)
+        proxy.deliver_late()
+    assert proxy.sprung == 5
+    load.finish()
+
+
 @pytest.mark.parametrize("mode", ["cut", "blackhole", "drop-reply"])
 def test_the_way_to_postgres_is_bad_for_a_while(parts, proxied, mode):
     instance, proxy, load = proxied
