@@ -123,13 +123,12 @@ def request(verb, target, token=None, content_type=None, body=b"", headers=(), h
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-class RawWebSocket(RawConnection):
-    """A WebSocket whose handshake and frames are made by hand. `suffix` is put behind the path of `url`."""
+class RawFrames(RawConnection):
+    """A connection that becomes a WebSocket by upgrade(), perhaps after requests; frames are made by hand."""
 
-    def __init__(self, url, suffix="", host=None, headers=()):
-        super().__init__(url)
+    def upgrade(self, path, host=None, headers=()):
         lines = [
-            f"GET {urlsplit(url).path}{suffix} HTTP/1.1",
+            f"GET {path} HTTP/1.1",
             f"Host: {host or f'{self.host}:{self.port}'}",
             "Upgrade: websocket",
             "Connection: Upgrade",
@@ -181,3 +180,11 @@ class RawWebSocket(RawConnection):
         """Reads to the server's close frame and returns its code."""
         payload = self.read_until(CLOSE)
         return struct.unpack("!H", payload[:2])[0]
+
+
+class RawWebSocket(RawFrames):
+    """A WebSocket from the start. `suffix` is put behind the path of `url`."""
+
+    def __init__(self, url, suffix="", host=None, headers=()):
+        super().__init__(url)
+        self.upgrade(f"{urlsplit(url).path}{suffix}", host, headers)
