@@ -66,6 +66,7 @@ CREATE TABLE channels (
     is_archived boolean NOT NULL DEFAULT false,
     creator text COLLATE "C" NOT NULL,
     created bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint,
+    made xid8,                            -- whose commit channel_created tells of; NULL: nobody is told
     topic text NOT NULL DEFAULT '',
     purpose text NOT NULL DEFAULT '',
     strategy text NOT NULL DEFAULT 'auto',
@@ -83,6 +84,8 @@ CREATE TABLE channels (
     changed xid8 NOT NULL DEFAULT pg_current_xact_id(),
     UNIQUE (workspace_id, name)
 ) WITH (fillfactor = 50);                 -- each post updates the head in place (HOT)
+
+CREATE INDEX channels_made ON channels (workspace_id, made);
 
 -- A row stays when its user leaves (active = false), so that a later join starts a higher epoch.
 CREATE TABLE channel_members (

@@ -54,7 +54,8 @@ END $$;
 CREATE FUNCTION channels_create(outbox_id text, workspace text, caller text, new_id text, channel_name text, private boolean)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    INSERT INTO channels (id, workspace_id, name, is_private, creator) VALUES (new_id, workspace, channel_name, private, caller)
+    INSERT INTO channels (id, workspace_id, name, is_private, creator, made)
+    VALUES (new_id, workspace, channel_name, private, caller, pg_current_xact_id())
     ON CONFLICT (workspace_id, name) DO NOTHING;
     IF NOT FOUND THEN
         RETURN QUERY SELECT 'name_taken', NULL::text, false;

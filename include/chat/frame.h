@@ -16,6 +16,18 @@ struct frame_context {
     size_t previous_length;
 };
 
+// A channel just made.
+struct frame_channel {
+    const char *id;
+    const char *name;
+    bool is_private;
+    const char *creator;
+    int64_t created; // seconds
+};
+
+// Appends the frame `channel_created`.
+void frame_write_created(struct buffer *out, const struct frame_channel *channel);
+
 // Appends the frame of a channel event (all kinds but CREATED and MARK).
 void frame_write(struct buffer *out, enum event_kind kind, const struct frame_context *context,
                  const struct message *message);

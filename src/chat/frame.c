@@ -66,6 +66,25 @@ static void archive_write(struct json_writer *w, const struct frame_context *con
     common_write(w, context);
 }
 
+void frame_write_created(struct buffer *out, const struct frame_channel *channel)
+{
+    struct json_writer w = json_writer_to(out);
+
+    json_open_object(&w);
+    json_key_string(&w, "type", "channel_created");
+    json_key(&w, "channel");
+    json_open_object(&w);
+    json_key_string(&w, "id", channel->id);
+    json_key_string(&w, "name", channel->name);
+    json_key_bool(&w, "is_channel", !channel->is_private);
+    json_key_bool(&w, "is_private", channel->is_private);
+    json_key_int(&w, "created", channel->created);
+    json_key_string(&w, "creator", channel->creator);
+    json_close_object(&w);
+    json_key_ts(&w, "event_ts", channel->created * 1000000);
+    json_close_object(&w);
+}
+
 void frame_write(struct buffer *out, enum event_kind kind, const struct frame_context *context,
                  const struct message *message)
 {

@@ -53,22 +53,15 @@ enum { FRAME_MAX_BYTES = 8 * 1024 * 1024 };
 
 static void created_write(struct buffer *out, const struct result *result, int row)
 {
-    struct json_writer w = json_writer_to(out);
-    bool is_private = result_bool(result, row, COLUMN_PRIVATE);
+    const struct frame_channel channel = {
+        .id = result_text(result, row, COLUMN_CHANNEL),
+        .name = result_text(result, row, COLUMN_NAME),
+        .is_private = result_bool(result, row, COLUMN_PRIVATE),
+        .creator = result_text(result, row, COLUMN_CREATOR),
+        .created = result_int(result, row, COLUMN_CREATED),
+    };
 
-    json_open_object(&w);
-    json_key_string(&w, "type", "channel_created");
-    json_key(&w, "channel");
-    json_open_object(&w);
-    json_key_string(&w, "id", result_text(result, row, COLUMN_CHANNEL));
-    json_key_string(&w, "name", result_text(result, row, COLUMN_NAME));
-    json_key_bool(&w, "is_channel", !is_private);
-    json_key_bool(&w, "is_private", is_private);
-    json_key_int(&w, "created", result_int(result, row, COLUMN_CREATED));
-    json_key_string(&w, "creator", result_text(result, row, COLUMN_CREATOR));
-    json_close_object(&w);
-    json_key_ts(&w, "event_ts", result_int(result, row, COLUMN_CREATED) * 1000000);
-    json_close_object(&w);
+    frame_write_created(out, &channel);
 }
 
 static void channel_frame_write(struct buffer *out, enum event_kind kind,

@@ -24,6 +24,8 @@
 //
 //   members.c     who is in a channel, when events did not tell
 //
+//   marks.c       marks that were not heard; created.c new channels
+//
 //   tokens.c      tokens that are no good any more
 //
 //   sse.c         event streams: their opening; sse_head.c their request (pure)
@@ -121,6 +123,8 @@ struct workspace {
     struct list users;
 };
 
+enum { CREATED_KNOWN = 128 };
+
 enum connection_state {
     CONNECTION_HEAD,   // the request head is being read
     CONNECTION_TICKET, // Postgres is asked who this is
@@ -203,17 +207,20 @@ struct gateway {
     struct workspace *workspaces;
     struct list holes;
     struct stream *head_cursor; // the next stream whose head is to be compared
-    bool heads_by_store;        // in this round
-    bool young_waits;           // young_timer runs
+    unsigned head_rounds;
+    bool heads_by_store; // in this round
+    bool young_waits;    // young_timer runs
     bool draining;
     bool ended;       // being freed: store and cache may be gone
     int asked;        // answers that are still to come
     int64_t heard_ms; // when topics were last known to be heard
     int64_t swept_ms;
-    int64_t mark_notes[2]; // see marks.c; 0 is the older one
+    int64_t mark_notes[2];                      // see marks.c; 0 is the older one
+    char created[CREATED_KNOWN][EVENT_ID_SIZE]; // channels told of last, a ring
+    unsigned created_next;
     bool marks_asked;
     bool marks_missed;  // a sweep is due
-    int64_t sweep_note; // of the sweep in work
+    int64_t sweep_note; // of the sweep in work; 0: none, or its first part has failed
     struct loop_timer *tick_timer;
     struct loop_timer *head_timer;
     struct loop_timer *hole_timer;
@@ -272,6 +279,7 @@ void topic_follow(struct gateway *gateway, const char *topic, bool follow);
 struct user *user_find(struct gateway *gateway, const char *id);
 // To the sockets that asked for frames of Tidings' own.
 void user_send_native(struct gateway *gateway, const char *id, const char *frame, size_t length);
+void people_on_created(struct gateway *gateway, struct event *event);
 void people_on_message(struct gateway *gateway, const char *topic, struct event *event);
 
 // stream.c
@@ -316,7 +324,8 @@ void changed_read(struct gateway *gateway, struct params *params,
 void changed_send(struct gateway *gateway, const struct result *views); // to native sockets
 
 // hole.c
-void hole_heard(struct stream *stream, int64_t seq); // that there is an event `seq`
+void hole_heard(struct stream *stream, int64_t seq);                 // that there is an event `seq`
+bool hole_is_beyond_bound(const struct stream *stream, int64_t seq); // if `seq` were the head
 void hole_on_timer(void *gateway);
 
 // heads.c
@@ -358,6 +367,15 @@ void resume_free(struct connection *c);
 void watermark_want(struct gateway *gateway); // an event stream is there that the last has not seen
 void watermark_passed(struct stream *stream); // what it waited for was sent
 void watermark_on_timer(void *gateway);
+
+// The users here, and the note since which they are to be told.
+void sweep_params(struct params *params, const struct gateway *gateway);
+
+// created.c
+// The first part of a sweep, which also takes the next note.
+void created_sweep(struct gateway *gateway);
+// Whether a channel's creation is to be told: not yet, as far as is known. Then it counts as told.
+bool created_take(struct gateway *gateway, const char *channel_id);
 
 // tokens.c
 void tokens_on_timer(void *gateway);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares what was sent with what there is, so that a lost last event is found: with the heads in
-// Redis, or where it does not know, with the truth. A round goes over all streams a slice at a
-// time.
+// Redis, or where it does not know, with the truth; every STORE_ROUNDS-th time with the truth
+// alone, since a head that Redis has may be old (a replica that lagged and took over). A round goes
+// over all streams a slice at a time.
 #include "gateway_int.h"
 
 #include "base/metrics.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLICE = 500, SLICE_PAUSE_MS = 5 };
+enum { SLICE = 500, SLICE_PAUSE_MS = 5, STORE_ROUNDS = 8 };
 
 static const struct statement heads = {"gateway_heads",
                                        "SELECT id, seq FROM channels WHERE id = ANY($1)"};
@@ -69,7 +70,9 @@ static void on_head(void *arg, int r, const struct cache_value *value)
         return;
     }
     struct stream *stream = stream_find(slice->gateway, id);
-    if (r < 0 || cache_value_is_null(value))
+    // A head that is far ahead would be told as a gap: not on Redis' word alone.
+    if (r < 0 || cache_value_is_null(value) ||
+        (stream && hole_is_beyond_bound(stream, cache_value_int(value))))
         memcpy(slice->unknown[slice->unknown_count++], id, EVENT_ID_SIZE);
     else if (stream)
         hole_heard(stream, cache_value_int(value));
@@ -112,11 +115,18 @@ static void slice_by_store(struct gateway *gateway)
     store_ask(gateway, &params);
 }
 
+static void round_begin(struct gateway *gateway)
+{
+    gateway->head_cursor = gateway->streams;
+    if (++gateway->head_rounds % STORE_ROUNDS == 0)
+        gateway->heads_by_store = true;
+}
+
 void heads_on_timer(void *arg)
 {
     struct gateway *gateway = arg;
     if (!gateway->head_cursor)
-        gateway->head_cursor = gateway->streams;
+        round_begin(gateway);
     if (gateway->head_cursor && (gateway->heads_by_store || !cache_is_up(gateway->cache)))
         slice_by_store(gateway);
     else if (gateway->head_cursor)

@@ -21,6 +21,12 @@ struct page_read {
     char channel_id[EVENT_ID_SIZE];
 };
 
+bool hole_is_beyond_bound(const struct stream *stream, int64_t seq)
+{
+    const struct gateway_options *options = &stream->gateway->options;
+    return seq - stream->sent_seq > (int64_t)options->hole_reads_max * options->hole_events_max;
+}
+
 void hole_heard(struct stream *stream, int64_t seq)
 {
     struct gateway *gateway = stream->gateway;
@@ -154,7 +160,8 @@ static void hole_tend(struct stream *stream, int64_t now_ms)
     int64_t waited_ms = now_ms - stream->waiting_ms;
     if (hole_missing(stream) <= 0)
         stream->hole_reads = 0;
-    else if (waited_ms >= options->hole_timeout_ms || !hole_is_small(stream))
+    else if (waited_ms >= options->hole_timeout_ms ||
+             (!stream->hole_asked && !hole_is_small(stream)))
         hole_skip(stream);
     else if (!stream->hole_asked && waited_ms >= options->hole_delay_ms &&
              now_ms - stream->asked_ms >= options->hole_delay_ms)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Marks, what users want to hear of, and their threads, that were not heard: they have no seq that
 // would show a hole, so after a time of deafness what changed since for the users here is read from
-// Postgres and told again. It is absolute: told twice it changes nothing.
+// Postgres and told again. It is absolute: told twice it changes nothing. New channels (created.c)
+// go along.
 //
 // The time is told by transactions, not by clocks: every second, while topics are heard, the lowest
 // transaction that still runs is noted. What committed below the note before the last one was heard
@@ -20,15 +21,12 @@
 static const struct statement NOTE = {"gateway_note",
                                       "SELECT pg_snapshot_xmin(pg_current_snapshot())::text"};
 
-// The first column is the next note; the rest is NULL when there is nothing to tell. The second is
-// whether the cursor was ever marked: a join alone is no mark.
+// The first column is whether the cursor was ever marked: a join alone is no mark.
 static const struct statement SWEEP = {
-    "gateway_marks",
-    "SELECT t.note, m.seq <> m.member_seq OR m.epoch > 0, " UNREAD_VIEW_SELECT(
-        "m") " FROM (SELECT (SELECT pg_snapshot_xmin(pg_current_snapshot())::text) AS note) t"
-             " LEFT JOIN (SELECT * FROM unread_rows r WHERE r.user_id = ANY ($1) AND r.active AND "
-             "r.member_changed >= $2::xid8) m ON true"};
-enum { COLUMN_NOTE, COLUMN_MARKED, COLUMN_VIEW };
+    "gateway_marks", "SELECT m.seq <> m.member_seq OR m.epoch > 0, " UNREAD_VIEW_SELECT(
+                         "m") " FROM unread_rows m WHERE m.user_id = ANY ($1) AND m.active"
+                              " AND m.member_changed >= $2::xid8"};
+enum { COLUMN_MARKED, COLUMN_VIEW };
 
 // Which of the two it was that changed, is not known.
 static const struct statement THREADS = {
@@ -89,7 +87,7 @@ static void on_threads(void *arg, const struct store_outcome *outcome)
     if (!gateway_answer(gateway))
         return;
     gateway->marks_asked = false;
-    if (outcome->r < 0)
+    if (outcome->r < 0 || gateway->sweep_note == 0)
         return; // the next tick asks again, from the same note
     for (int row = 0; row < result_rows(outcome->result); row++)
         user_send_native(gateway, result_text(outcome->result, row, 0),
@@ -99,8 +97,7 @@ static void on_threads(void *arg, const struct store_outcome *outcome)
     gateway->mark_notes[0] = gateway->mark_notes[1] = gateway->sweep_note;
 }
 
-// The users here, and the note since which they are to be told.
-static void sweep_params(struct params *params, const struct gateway *gateway)
+void sweep_params(struct params *params, const struct gateway *gateway)
 {
     char note[24];
 
@@ -140,9 +137,8 @@ static void column_params(struct params *params, const struct result *result, in
 {
     params_open_text_array(params);
     for (int row = 0; row < result_rows(result); row++)
-        if (!result_is_null(result, row, COLUMN_MARKED))
-            params_element_text(params, result_text(result, row, column),
-                                result_length(result, row, column));
+        params_element_text(params, result_text(result, row, column),
+                            result_length(result, row, column));
     params_close_array(params);
 }
 
@@ -164,7 +160,6 @@ static void on_sweep(void *arg, const struct store_outcome *outcome)
         unread_view_read(outcome->result, row, COLUMN_VIEW, &view);
         mark_tell(gateway, &view);
     }
-    gateway->sweep_note = result_int(outcome->result, 0, COLUMN_NOTE);
     column_params(&params, outcome->result, COLUMN_VIEW);
     column_params(&params, outcome->result, COLUMN_VIEW + 1);
     changed_read(gateway, &params, on_swept);
@@ -181,6 +176,7 @@ void marks_sweep(struct gateway *gateway)
     gateway->marks_missed = true;
     if (gateway->marks_asked || gateway->users == NULL)
         return;
+    created_sweep(gateway);
     sweep_params(&params, gateway);
     gateway->marks_asked = true;
     gateway_ask(gateway);

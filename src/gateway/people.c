@@ -173,6 +173,8 @@ static void user_on_event(struct gateway *gateway, const char *id, struct event 
         return;
     if (event->kind == EVENT_MARK && frame_is(event, "{\"type\":\"unread_changed\""))
         return changed_hear(gateway, event->channel_id, id);
+    if (event->kind == EVENT_CREATED && !created_take(gateway, event->channel_id))
+        return;
     CLEANUP(packets_done) struct packets packets = packets_of(event->frame, event->frame_length);
     user_send(user, event, &packets);
 }
@@ -181,13 +183,21 @@ static void workspace_on_event(struct gateway *gateway, const char *id, const st
 {
     struct workspace *workspace;
     HASH_FIND_STR(gateway->workspaces, id, workspace);
-    if (!workspace || event->kind != EVENT_CREATED)
+    if (!workspace || event->kind != EVENT_CREATED || !created_take(gateway, event->channel_id))
         return;
     CLEANUP(packets_done) struct packets packets = packets_of(event->frame, event->frame_length);
     LIST_FOREACH(link, &workspace->users)
     {
         user_send(LIST_ITEM(link, struct user, workspace_link), event, &packets);
     }
+}
+
+void people_on_created(struct gateway *gateway, struct event *event)
+{
+    if (event->is_private)
+        user_on_event(gateway, event->user_id, event);
+    else
+        workspace_on_event(gateway, event->workspace_id, event);
 }
 
 // The id in "kind:{id}"; false when the topic is of another kind.

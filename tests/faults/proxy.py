@@ -12,6 +12,8 @@ Traps watch for one string from the client, fire once, and then are gone:
                               server has answered, the connection is closed: a lost COMMIT reply
   trap(needle, "cut")         the connection is closed before the bytes reach the server
   trap(needle, "late")        the same, but for the server, which gets the bytes with deliver_late()
+
+lose(needle): what comes from the server at once with that string is thrown away, until lose(None).
 """
 import select
 import socket
@@ -93,7 +95,7 @@ class _Link:
     def _from_server(self, data):
         if self.swallow_then_close:
             self.close()
-        elif self.proxy.mode == "pass":
+        elif self.proxy.mode == "pass" and not self.proxy.loses(data):
             self.client.sendall(data)
 
 
@@ -104,6 +106,7 @@ class Proxy:
         self.sprung = 0
         self.late = []
         self._traps = {}
+        self._lost = None
         self._links = set()
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
@@ -135,6 +138,13 @@ class Proxy:
         assert action in ("drop-reply", "cut", "late"), action
         with self._lock:
             self._traps[needle.encode()] = action
+
+    def lose(self, needle):
+        self._lost = needle.encode() if needle else None
+
+    def loses(self, data):
+        lost = self._lost
+        return lost is not None and lost in data
 
     def spring(self, data):
         """The action of a trap that this data sets off, or None."""

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What sockets get of events that an instance could not hear: all of them, or word of the gap."""
+from pathlib import Path
+
 import pytest
+import requests
 
 from tests.faults.proxy import Proxy
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
 
+LIBRARY = Path(__file__).resolve().parents[2] / "migrations" / "redis" / "tidings.lua"
 EVENTS, READS = 5, 2
 NEVER_MS = 600_000
 
@@ -56,7 +60,8 @@ def test_a_hole_at_the_bound_is_filled(deaf):
     proxy.set_mode("blackhole")
     missed = room.post(EVENTS * READS)
     for socket in (room.native, room.other):
-        wait_until(lambda s=socket: room.seqs(s)[1:] == missed, 15, what="all that was missed")
+        socket.expect({"type": "message", "seq": missed[-1]}, timeout=15)
+        assert room.seqs(socket)[1:] == missed
         assert not socket.matching({"type": "gap"}) and socket.is_open
 
 
@@ -71,3 +76,75 @@ def test_a_larger_hole_is_a_gap(deaf):
     after = room.post(1)
     room.native.expect({"type": "message", "seq": after[0]}, timeout=15)
     assert room.seqs(room.native)[1:] == after and room.seqs(room.other)[1:] == []
+
+
+@pytest.fixture
+def room(parts):
+    """With an instance that compares heads often, behind a proxy."""
+    with Proxy("127.0.0.1", parts.redis.port) as proxy:
+        instance = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}", head_check_ms=50)
+        room = Room(parts, instance)
+        room.proxy, room.instance = proxy, instance
+        try:
+            yield room
+        finally:
+            proxy.lose(None)
+            room.close()
+            assert instance.stop() == 0
+
+
+def head_key(room):
+    return f"channel-latest:{{{room.channel}}}"
+
+
+def test_a_stale_head_in_redis_and_silence(parts, room):
+    """As after a failover to a replica that lagged: the head that Redis has is of some time ago, the message that told
+    of the last post is lost, and nothing comes after it."""
+    old = room.post(1)[0]
+    for socket in (room.native, room.other):
+        socket.expect({"type": "message", "seq": old})
+    parts.redis.cli("HSET", head_key(room), "seq", old, "ord", 1, "deleted", "", "deleted_floor", 0)
+    parts.redis.cli("FUNCTION", "LOAD", "REPLACE", library_that_moves_no_head())
+    try:
+        room.proxy.lose(f"channel-events:{{{room.channel}}}")
+        last = room.post(1)[0]
+        for socket in (room.native, room.other):
+            socket.expect({"type": "message", "seq": last}, timeout=15)
+            assert room.seqs(socket) == [old, last]
+        assert parts.redis.cli("HGET", head_key(room), "seq") == str(old)
+        for url in (*parts.urls, room.instance.url):
+            there = room.reader.at(url)
+            assert there.unread(room.channel) == there.ok("unread.sync")["totals"]["unread_count"] == 2
+    finally:
+        parts.redis.cli("FUNCTION", "FLUSH")
+
+
+@pytest.mark.parametrize("ahead", [3, 100_000])
+def test_a_head_in_redis_that_is_ahead_of_postgres(parts, room, ahead):
+    """As after a restore of Postgres from a backup: Postgres is right, and nobody is told of a gap."""
+    old = room.post(1)[0]
+    for socket in (room.native, room.other):
+        socket.expect({"type": "message", "seq": old})
+    asked = questions(room.instance)
+    parts.redis.cli("HSET", head_key(room), "seq", old + ahead)
+    wait_until(lambda: questions(room.instance) > asked, 10, what="a question to Postgres")
+    new = room.post(3)
+    for socket in (room.native, room.other):
+        socket.expect({"type": "message", "seq": new[-1]}, timeout=10)
+        assert room.seqs(socket) == [old, *new]
+        assert not socket.matching({"type": "gap"}) and socket.is_open
+    assert room.reader.at(room.instance.url).unread(room.channel) == 4
+
+
+def questions(instance):
+    """How often the instance looked into Postgres for what Redis told, or did not."""
+    lines = requests.get(f"{instance.url}/metrics", timeout=5).text.splitlines()
+    return sum(float(line.split()[-1]) for line in lines
+               if line.startswith(("tidings_cache_fallbacks_total", "tidings_gaps_found_total")))
+
+
+def library_that_moves_no_head():
+    text = LIBRARY.read_text(encoding="utf-8")
+    moves = "redis.register_function('channel_apply', channel_apply)"
+    assert moves in text
+    return text.replace(moves, "redis.register_function('channel_apply', function() return 0 end)")

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// New channels. Like marks they have no seq that would show a hole: after a time of deafness those
+// made since (see marks.c) are read from Postgres. Sockets must not hear of one twice, so those
+// told last are remembered.
+#include "gateway_int.h"
+
+#include "base/buffer.h"
+#include "chat/frame.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FRAME_MAX_BYTES = 4096 };
+
+// The first column is the next note; the rest is NULL when there is nothing to tell.
+static const struct statement SWEEP = {
+    "gateway_created",
+    "SELECT t.note, c.id, c.name, c.is_private, c.creator, c.created, c.workspace_id"
+    " FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS note) t"
+    " LEFT JOIN channels c ON c.workspace_id = ANY ($1) AND c.made >= $3::xid8"
+    " AND (NOT c.is_private OR c.creator = ANY ($2)) ORDER BY c.made"};
+
+static bool created_is_known(const struct gateway *gateway, const char *channel_id)
+{
+    for (int i = 0; i < CREATED_KNOWN; i++)
+        if (strcmp(gateway->created[i], channel_id) == 0)
+            return true;
+    return false;
+}
+
+bool created_take(struct gateway *gateway, const char *channel_id)
+{
+    if (created_is_known(gateway, channel_id))
+        return false;
+    char *place = gateway->created[gateway->created_next++ % CREATED_KNOWN];
+    (void)snprintf(place, EVENT_ID_SIZE, "%s", channel_id);
+    return true;
+}
+
+static struct event *created_event(const struct result *result, int row)
+{
+    const struct frame_channel channel = {
+        .id = result_text(result, row, 1),
+        .name = result_text(result, row, 2),
+        .is_private = result_bool(result, row, 3),
+        .creator = result_text(result, row, 4),
+        .created = result_int(result, row, 5),
+    };
+    struct buffer frame;
+
+    buffer_init(&frame, FRAME_MAX_BYTES);
+    frame_write_created(&frame, &channel);
+    size_t length = frame.length;
+    char *text = buffer_take_text(&frame);
+    struct event *event = text == NULL ? NULL : event_new(EVENT_CREATED, text, length);
+    if (event == NULL)
+        return NULL;
+    event->is_private = channel.is_private;
+    (void)snprintf(event->channel_id, sizeof event->channel_id, "%s", channel.id);
+    (void)snprintf(event->user_id, sizeof event->user_id, "%s", channel.creator);
+    (void)snprintf(event->workspace_id, sizeof event->workspace_id, "%s",
+                   result_text(result, row, 6));
+    return event;
+}
+
+static void created_tell(struct gateway *gateway, const struct result *result, int row)
+{
+    struct event *event = created_event(result, row);
+
+    if (event != NULL)
+        people_on_created(gateway, event);
+    event_unref(event);
+}
+
+static void on_sweep(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = arg;
+
+    if (!gateway_answer(gateway))
+        return;
+    for (int row = 0; outcome->r == 0 && row < result_rows(outcome->result); row++) {
+        gateway->sweep_note = result_int(outcome->result, row, 0);
+        if (!result_is_null(outcome->result, row, 1))
+            created_tell(gateway, outcome->result, row);
+    }
+}
+
+void created_sweep(struct gateway *gateway)
+{
+    CLEANUP_PARAMS struct params params = {0};
+
+    gateway->sweep_note = 0;
+    params_open_text_array(&params);
+    for (const struct workspace *w = gateway->workspaces; w != NULL; w = w->hh.next)
+        params_element_text(&params, w->id, strlen(w->id));
+    params_close_array(&params);
+    sweep_params(&params, gateway);
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_SYNC, &SWEEP, &params, on_sweep, gateway);
+}

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sockets hear of every new channel once, also when their instance could not hear of it when it was made."""
+import pytest
+
+from tests.support.wait import wait_until
+from tests.support.workspace import Workspace, fresh_name
+
+ROUNDS = 10
+
+
+class Lobby:
+    """Somebody who makes channels, with a socket on each instance, and somebody who watches, with two more."""
+
+    def __init__(self, parts):
+        workspace = Workspace(parts.urls, parts.operator_token)
+        self.maker, self.watcher = workspace.users(2)
+        self.own = [self.maker.at(url).socket() for url in workspace.urls]
+        self.others = [self.watcher.at(url).socket() for url in workspace.urls]
+
+    def make(self, private=False):
+        """Returns the frame that is to come."""
+        name = fresh_name("new")
+        made = self.maker.ok("channels.create", name=name, is_private=private)["channel"]
+        return {"type": "channel_created", "channel": {
+            "id": made["id"], "name": name, "is_channel": not private, "is_private": private,
+            "created": made["created"], "creator": self.maker.id}, "event_ts": f"{made['created']}.000000"}
+
+    def close(self):
+        for socket in self.own + self.others:
+            socket.close()
+
+
+def expect(sockets, wanted, timeout=10):
+    """That the sockets get these frames, each once, and no other of the kind."""
+    wanted = sorted(wanted, key=str)
+    for socket in sockets:
+        wait_until(lambda s=socket: len(s.matching({"type": "channel_created"})) >= len(wanted), timeout,
+                   what=f"{len(wanted)} channels")
+        assert sorted(socket.matching({"type": "channel_created"}), key=str) == wanted
+
+
+@pytest.fixture
+def lobby(parts):
+    lobby = Lobby(parts)
+    yield lobby
+    lobby.close()
+
+
+def test_channels_made_while_redis_is_dead(parts, lobby):
+    before = lobby.make()
+    expect(lobby.own + lobby.others, [before])
+    parts.redis.kill()
+    public, private = lobby.make(), lobby.make(private=True)
+    expect(lobby.own, [before, public, private])
+    expect(lobby.others, [before, public])
+    parts.redis.start()
+    after = lobby.make()
+    expect(lobby.own, [before, public, private, after])
+    expect(lobby.others, [before, public, after])
+
+
+def test_channels_made_while_pubsub_connections_die(parts, lobby):
+    """Each is told once, whether the topic or the sweep is the first to tell."""
+    made = []
+    for _ in range(ROUNDS):
+        wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), 10, what="a subscriber")
+        made.append(lobby.make())
+    expect(lobby.own + lobby.others, made)
+    last = lobby.make(private=True)
+    expect(lobby.own, [*made, last])
+    expect(lobby.others, made)
