@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { ARGUMENTS_MAX = 512, ARGUMENTS_FIRST = 16, ARGUMENTS_DEPTH_MAX = 64 };
+enum { ARGUMENTS_MAX = 512, ARGUMENTS_FIRST = 16 };
 
 struct argument {
     const char *name;

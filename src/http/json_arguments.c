@@ -5,6 +5,7 @@
 #include "arguments.h"
 
 #include "base/error.h"
+#include "base/json.h"
 
 #include <string.h>
 
@@ -68,7 +69,7 @@ static int scan_text(struct scan *scan, const char *text, size_t length)
             break;
         case '{':
         case '[':
-            if (++depth > ARGUMENTS_DEPTH_MAX)
+            if (++depth > JSON_DEPTH_MAX)
                 r = -ERROR_INVALID_JSON;
             break;
         case '}':
@@ -188,7 +189,7 @@ static int json_parse(struct arguments *arguments, const char *text, size_t leng
 static int scan_failed(struct arguments *arguments, int r)
 {
     if (r == -ERROR_INVALID_JSON)
-        return arguments_fail(arguments, r, "nested more than %d deep", ARGUMENTS_DEPTH_MAX);
+        return arguments_fail(arguments, r, "nested more than %d deep", JSON_DEPTH_MAX);
     return arguments_fail(arguments, r, "more than %d arguments", ARGUMENTS_MAX);
 }
 

@@ -69,8 +69,8 @@ def test_errors_are_listed(document, recording, method):
     assert met - listed == set()
 
 
-# Members that come only with time, or with a method that does not exist.
-RARE = {("ChannelsEventsOk", "truncated"), ("ErrorReply", "req_method")}
+# Members that come only with a method that does not exist.
+RARE = {("ErrorReply", "req_method")}
 
 
 def test_every_documented_member_was_seen(document, recording):

@@ -253,3 +253,29 @@ def test_archive_is_an_event(room):
     ann.ok("channels.archive", channel=channel)
     events = ann.ok("channels.events", channel=channel, after_seq=2)["events"]
     assert [(event["seq"], event["type"]) for event in events] == [(3, "channel_archive")]
+
+
+def drop_by_retention(environment, channel, seq):
+    """Makes the messages of a channel up to `seq` older than is kept, and does what housekeeping does."""
+    months = 5
+    with environment.database() as database:
+        database.execute("SELECT message_partition_make(now() - make_interval(months => %s))", [months])
+        database.execute("UPDATE messages SET ts = ts - extract(epoch FROM now() - (now() - make_interval(months => %s)))"
+                         "::bigint * 1000000 WHERE channel_id = %s AND seq <= %s", [months, channel, seq])
+        database.execute("SELECT housekeeping(90, 7)")
+        kept = database.execute("SELECT min(seq) FROM messages WHERE channel_id = %s", [channel]).fetchone()[0]
+    assert kept == seq + 1, "the old partition is gone"
+
+
+def test_events_that_retention_dropped(environment, posts, sockets):
+    """They are gone, and said to be; what was kept is all there, and so is what comes."""
+    ann, channel, ts = posts
+    drop_by_retention(environment, channel, 7)
+    got = ann.ok("channels.events", channel=channel, after_seq=0)
+    assert got["truncated"] is True and got["has_more"] is False and got["through_seq"] == 12
+    assert [event["seq"] for event in got["events"]] == list(range(8, 13))
+    assert not ann.ok("channels.events", channel=channel, after_seq=7).get("truncated")
+    assert [message["ts"] for message in ann.history(channel)] == ts[:4:-1]
+    socket = sockets(ann)
+    seq = ann.ok("chat.postMessage", channel=channel, text="next")["seq"]
+    assert socket.expect({"type": "message", "channel": channel})["seq"] == seq == 13
