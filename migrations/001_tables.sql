@@ -62,13 +62,20 @@ CREATE TABLE channels (
     id text COLLATE "C" PRIMARY KEY,
     workspace_id text COLLATE "C" NOT NULL REFERENCES workspaces,
     name text NOT NULL,
-    is_private boolean NOT NULL DEFAULT false,
+    type smallint NOT NULL DEFAULT 0,     -- 0 public, 1 private, 2 direct of a group, 3 direct of two: enum channel_type
+    is_private boolean NOT NULL DEFAULT false, -- all types but 0
+    people text COLLATE "C",              -- of a direct conversation, and of no other: the ids of all in it, sorted, "U1,U2"
     is_archived boolean NOT NULL DEFAULT false,
     creator text COLLATE "C" NOT NULL,
     created bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint,
     made xid8,                            -- whose commit channel_created tells of; NULL: nobody is told
     topic text NOT NULL DEFAULT '',
+    topic_by text COLLATE "C",            -- NULL as long as it was never set
+    topic_at bigint,
     purpose text NOT NULL DEFAULT '',
+    purpose_by text COLLATE "C",
+    purpose_at bigint,
+    previous_names text[],                -- newest first
     strategy text NOT NULL DEFAULT 'auto',
     member_count integer NOT NULL DEFAULT 0,
     -- the head
@@ -86,6 +93,7 @@ CREATE TABLE channels (
 ) WITH (fillfactor = 50);                 -- each post updates the head in place (HOT)
 
 CREATE INDEX channels_made ON channels (workspace_id, made);
+CREATE UNIQUE INDEX channels_of_people ON channels (workspace_id, people) WHERE people IS NOT NULL;
 
 -- A row stays when its user leaves (active = false), so that a later join starts a higher epoch.
 CREATE TABLE channel_members (
@@ -97,6 +105,7 @@ CREATE TABLE channel_members (
     role text NOT NULL DEFAULT 'member',
     muted boolean NOT NULL DEFAULT false,
     notify text NOT NULL DEFAULT 'all',
+    closed_ord bigint,                    -- of a direct conversation that its member closed: the channel's ord then; a later post opens it
     -- the cursor
     epoch bigint NOT NULL DEFAULT 0,      -- rises with each markUnread and re-join
     ts bigint NOT NULL DEFAULT 0,
@@ -207,7 +216,7 @@ CREATE TABLE outbox (
     channels text[] NOT NULL,
     seqs bigint[] NOT NULL,
     tss bigint[] NOT NULL,                -- of the message concerned
-    kinds text[] NOT NULL,                -- post edit delete join leave archive created mark preference thread_mark thread_follow
+    kinds text[] NOT NULL,                -- post edit delete join leave archive unarchive rename created mark preference thread_mark thread_follow
     users text[] NOT NULL,                -- author, or whom it concerns
     previous text                         -- body of a message before the edit or delete, for its frame
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);

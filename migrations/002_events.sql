@@ -80,8 +80,9 @@ CREATE VIEW message_rows AS
     LEFT JOIN threads t ON t.channel_id = m.channel_id AND t.ts = coalesce(m.thread_ts, m.ts);
 
 CREATE FUNCTION kind_of_subtype(subtype text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE subtype WHEN 'channel_join' THEN 'join' WHEN 'channel_leave' THEN 'leave'
-                        WHEN 'channel_archive' THEN 'archive' ELSE 'post' END
+    SELECT CASE subtype WHEN 'channel_join' THEN 'join' WHEN 'channel_open' THEN 'join' WHEN 'channel_leave' THEN 'leave'
+                        WHEN 'channel_archive' THEN 'archive' WHEN 'channel_unarchive' THEN 'unarchive'
+                        WHEN 'channel_name' THEN 'rename' ELSE 'post' END
 $$;
 
 
@@ -102,7 +103,7 @@ $$;
 -- The order of the columns is known to src/fanout/load.c; those of message_rows come last.
 CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     outbox_id text, kind text, channel_id text, workspace_id text, seq bigint, event_ts bigint, about text, previous text,
-    channel_name text, is_private boolean, creator text, created bigint, head_seq bigint, head_ord bigint,
+    channel_name text, type smallint, creator text, created bigint, head_seq bigint, head_ord bigint,
     epoch bigint, cursor_ts bigint, cursor_seq bigint, cursor_ord bigint, own bigint, posts bigint, member_seq bigint,
     active boolean,
     ts bigint, message_seq bigint, ord bigint, user_id text, bot_id text, subtype text, body text, extra text, thread_ts bigint,
@@ -111,7 +112,7 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     reply_users_count integer
 ) LANGUAGE sql STABLE AS $$
     SELECT o.id, e.kind, c.id, c.workspace_id, e.seq, coalesce(h.event_ts, e.ts), coalesce(e.about, ''), o.previous,
-           c.name, c.is_private, c.creator, c.created, c.seq, c.ord,
+           c.name, c.type, c.creator, c.created, c.seq, c.ord,
            m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq, m.active,
            r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,
            r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body,

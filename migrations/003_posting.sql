@@ -22,7 +22,7 @@ CREATE FUNCTION post_batch(batch_id text, channel_ids text[], channel_workspaces
                            bodies text[], extras text[], threads_ts bigint[], broadcasts boolean[], keys text[], digests text[],
                            client_msg_ids text[], mention_items bigint[], mention_users text[], mention_sources bigint[],
                            has_keys boolean, has_replies boolean, has_mentions boolean,
-                           OUT first_ts bigint[], OUT first_seq bigint[], OUT first_ord bigint[], OUT privates bigint[],
+                           OUT first_ts bigint[], OUT first_seq bigint[], OUT first_ord bigint[], OUT types bigint[],
                            OUT parent_users text)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -40,10 +40,10 @@ BEGIN
         FROM unnest(channel_ids, channel_workspaces, channel_events, channel_counted, channel_last, channel_authors, channel_previews)
             WITH ORDINALITY AS h (id, workspace, events, counted, last, author, preview, n)
         WHERE c.id = h.id AND c.workspace_id = h.workspace AND NOT c.is_archived
-        RETURNING h.n, c.seq - h.events AS seq, c.ord - h.counted AS ord, c.last_ts - h.events AS ts, c.is_private::integer::bigint AS private
+        RETURNING h.n, c.seq - h.events AS seq, c.ord - h.counted AS ord, c.last_ts - h.events AS ts, c.type::bigint AS type
     )
-    SELECT array_agg(m.seq ORDER BY m.n), array_agg(m.ord ORDER BY m.n), array_agg(m.ts ORDER BY m.n), array_agg(m.private ORDER BY m.n)
-    INTO first_seq, first_ord, first_ts, privates FROM moved m;
+    SELECT array_agg(m.seq ORDER BY m.n), array_agg(m.ord ORDER BY m.n), array_agg(m.ts ORDER BY m.n), array_agg(m.type ORDER BY m.n)
+    INTO first_seq, first_ord, first_ts, types FROM moved m;
     IF has_mentions THEN
         PERFORM members_lock(author_channels || array_agg(channel_ids[item_channels[i.n]]), author_ids || array_agg(i.named))
         FROM unnest(mention_items, mention_users) AS i (n, named);

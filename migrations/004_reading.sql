@@ -29,7 +29,8 @@ CREATE VIEW unread_rows AS
            m.muted, c.seq AS head_seq, c.ord AS head_ord, c.updated_ts, c.latest_ts, c.latest_user, c.latest_preview,
            greatest(0, c.ord - m.ord - (m.posts - m.own)
                        - CASE WHEN c.deleted_ord > m.ord THEN deleted_after(c.id, m.user_id, m.ord) ELSE 0 END) AS unread,
-           m.active, m.changed AS member_changed, c.changed AS channel_changed, c.name, c.is_private, c.is_archived,
+           m.active, m.changed AS member_changed, c.changed AS channel_changed, c.name, c.type, c.is_archived,
+           m.closed_ord IS NULL OR c.ord > m.closed_ord AS is_open,
            CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted
                                          AND NOT o.deleted AND o.user_id <> m.user_id ORDER BY o.ts LIMIT 1) END AS oldest,
            CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts THEN mentions_after(c.id, m.user_id, m.ts) ELSE 0 END AS mentions
@@ -111,17 +112,49 @@ BEGIN
     RETURN QUERY SELECT NULL::text, r FROM unread_rows r WHERE r.channel_id = channel AND r.user_id = caller;
 END $$;
 
--- The channel object of Slack's API as JSON text, but for what depends on read state. Put together as text: json_build_object
--- looks every argument's type up in the catalog, which takes four times as long as all the rest of channels.info.
+-- What was set by someone at some time, or never: a topic, a purpose.
+CREATE FUNCTION setting_object(value text, creator text, last_set bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT '{"value":' || to_json(value) || ',"creator":"' || coalesce(creator, '') || '","last_set":' || coalesce(last_set, 0) || '}'
+$$;
+
+-- The channel object of Slack's API as JSON text, but for what depends on read state; `is_member` NULL: not told. Put together as
+-- text: json_build_object looks every argument's type up in the catalog, which takes four times as long as all the rest of
+-- channels.info.
 CREATE FUNCTION channel_object(c channels, is_member boolean) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT '{"id":"' || c.id || '","name":' || to_json(c.name) || ',"name_normalized":' || to_json(c.name)
-        || ',"is_channel":' || (NOT c.is_private)::text || ',"is_group":' || c.is_private::text
-        || ',"is_im":false,"is_mpim":false,"is_private":' || c.is_private::text || ',"is_archived":' || c.is_archived::text
-        || ',"is_general":' || (c.name = 'general')::text || ',"is_member":' || coalesce(is_member, false)::text
+        || ',"is_channel":' || (c.type = 0)::text || ',"is_group":' || (c.type <> 0)::text
+        || ',"is_im":false,"is_mpim":' || (c.type = 2)::text || ',"is_private":' || c.is_private::text
+        || ',"is_archived":' || c.is_archived::text || ',"is_general":' || (c.name = 'general')::text
+        || coalesce(',"is_member":' || is_member::text, '')
         || ',"is_shared":false,"is_org_shared":false,"is_ext_shared":false,"is_pending_ext_shared":false,"pending_shared":[]'
         || ',"created":' || c.created || ',"updated":' || greatest(c.created * 1000, c.last_ts / 1000)
         || ',"creator":"' || c.creator || '","context_team_id":"' || c.workspace_id
-        || '","unlinked":0,"shared_team_ids":[],"previous_names":[],"priority":0,"topic":{"value":' || to_json(c.topic)
-        || ',"creator":"","last_set":0},"purpose":{"value":' || to_json(c.purpose)
-        || ',"creator":"","last_set":0},"num_members":' || c.member_count || ',"strategy":"' || c.strategy || '"}'
+        || '","unlinked":0,"shared_team_ids":[],"previous_names":' || coalesce(array_to_json(c.previous_names)::text, '[]')
+        || ',"priority":0,"topic":' || setting_object(c.topic, c.topic_by, c.topic_at)
+        || ',"purpose":' || setting_object(c.purpose, c.purpose_by, c.purpose_at)
+        || ',"num_members":' || c.member_count || ',"strategy":"' || c.strategy || '"}'
+$$;
+
+-- The other one of a direct conversation; oneself when there is no other.
+CREATE FUNCTION direct_peer(people text, viewer text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN strpos(people, ',') = 0 OR split_part(people, ',', 1) <> viewer THEN split_part(people, ',', 1)
+                ELSE split_part(people, ',', 2) END
+$$;
+
+-- The object of a direct conversation, for one who is in it.
+CREATE FUNCTION direct_object(c channels, viewer text, closed_ord bigint) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN c.type = 2 THEN left(channel_object(c, true), -1) || ',"members":["' || replace(c.people, ',', '","') || '"]'
+        ELSE '{"id":"' || c.id || '","is_channel":false,"is_group":false,"is_im":true,"is_mpim":false,"is_private":true'
+            || ',"is_archived":false,"is_general":false,"is_member":true,"is_shared":false,"is_org_shared":false,"is_ext_shared":false'
+            || ',"created":' || c.created || ',"updated":' || greatest(c.created * 1000, c.last_ts / 1000)
+            || ',"context_team_id":"' || c.workspace_id || '","user":"' || direct_peer(c.people, viewer) || '","is_user_deleted":'
+            || (SELECT NOT u.active FROM users u WHERE u.id = direct_peer(c.people, viewer))::text
+            || ',"priority":0,"num_members":' || c.member_count || ',"strategy":"' || c.strategy || '"' END
+        || ',"is_open":' || (closed_ord IS NULL OR c.ord > closed_ord)::text || '}'
+$$;
+
+-- The object of any conversation, as `viewer` sees it.
+CREATE FUNCTION conversation_object(c channels, viewer text, is_member boolean, closed_ord bigint) RETURNS text
+LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN c.people IS NULL THEN channel_object(c, is_member) ELSE direct_object(c, viewer, closed_ord) END
 $$;

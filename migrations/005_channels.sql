@@ -40,7 +40,8 @@ BEGIN
     RETURN true;
 END $$;
 
--- Locks a channel that the caller may see. Error: channel_not_found.
+-- Locks a channel that the caller may see and that is no direct conversation: who is in those never changes. Errors:
+-- channel_not_found, method_not_supported_for_channel_type.
 CREATE FUNCTION channel_lock(workspace text, caller text, channel text, OUT error text, OUT c channels, OUT is_member boolean)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -48,14 +49,16 @@ BEGIN
     is_member := coalesce((SELECT m.active FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller), false);
     IF c.id IS NULL OR (c.is_private AND NOT is_member) THEN
         error := 'channel_not_found';
+    ELSIF c.people IS NOT NULL THEN
+        error := 'method_not_supported_for_channel_type';
     END IF;
 END $$;
 
 CREATE FUNCTION channels_create(outbox_id text, workspace text, caller text, new_id text, channel_name text, private boolean)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    INSERT INTO channels (id, workspace_id, name, is_private, creator, made)
-    VALUES (new_id, workspace, channel_name, private, caller, pg_current_xact_id())
+    INSERT INTO channels (id, workspace_id, name, type, is_private, creator, made)
+    VALUES (new_id, workspace, channel_name, private::integer, private, caller, pg_current_xact_id())
     ON CONFLICT (workspace_id, name) DO NOTHING;
     IF NOT FOUND THEN
         RETURN QUERY SELECT 'name_taken', NULL::text, false;
@@ -93,8 +96,8 @@ DECLARE
     removed boolean;
 BEGIN
     SELECT * INTO found FROM channel_lock(workspace, caller, channel);
-    IF found.error IS NULL AND (found.c).is_archived THEN
-        found.error := 'is_archived';
+    IF found.error IS NULL THEN
+        found.error := CASE WHEN (found.c).is_archived THEN 'is_archived' WHEN (found.c).name = 'general' THEN 'cant_leave_general' END;
     END IF;
     IF found.error IS NOT NULL THEN
         RETURN QUERY SELECT found.error, NULL::text, false;
@@ -151,6 +154,7 @@ BEGIN
             WHEN NOT found.is_member THEN 'not_in_channel'
             WHEN (found.c).is_archived THEN 'is_archived'
             WHEN kicked = caller THEN 'cant_kick_self'
+            WHEN (found.c).name = 'general' THEN 'cant_kick_from_general'
             WHEN NOT EXISTS (SELECT 1 FROM users u WHERE u.id = kicked AND u.workspace_id = workspace) THEN 'user_not_found'
             WHEN NOT is_admin AND (found.c).creator <> caller THEN 'restricted_action'
             WHEN NOT member_remove(outbox_id, channel, kicked) THEN 'not_in_channel' END;
@@ -167,6 +171,7 @@ BEGIN
     SELECT * INTO found FROM channel_lock(workspace, caller, channel);
     IF found.error IS NULL THEN
         found.error := CASE WHEN NOT found.is_member THEN 'not_in_channel' WHEN (found.c).is_archived THEN 'already_archived'
+                            WHEN (found.c).name = 'general' THEN 'cant_archive_general'
                             WHEN NOT is_admin AND (found.c).creator <> caller THEN 'restricted_action' END;
     END IF;
     IF found.error IS NOT NULL THEN
@@ -179,14 +184,20 @@ BEGIN
     RETURN QUERY SELECT NULL::text, '{}', true;
 END $$;
 
--- Public channels and, where `private` is asked for, the caller's private ones, after id `after`, at most `count`.
-CREATE FUNCTION channels_list(workspace text, caller text, public boolean, private boolean, exclude_archived boolean, after text, count integer)
+-- Channels of the wanted types (bits 1 << type) after id `after`, at most `count`: all public ones, and of the others the caller's.
+CREATE FUNCTION channels_list(workspace text, caller text, types integer, exclude_archived boolean, after text, count integer)
 RETURNS TABLE (id text, object text) LANGUAGE sql STABLE AS $$
-    SELECT c.id, channel_object(c, m.active) FROM channels c
-    LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = caller
-    WHERE c.workspace_id = workspace AND c.id > after COLLATE "C" AND NOT (exclude_archived AND c.is_archived)
-      AND CASE WHEN c.is_private THEN private AND m.active IS TRUE ELSE public END
-    ORDER BY c.id LIMIT count
+    (SELECT c.id, channel_object(c, m.active IS TRUE) FROM channels c
+     LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = caller
+     WHERE types & 1 <> 0 AND c.workspace_id = workspace AND c.id > after COLLATE "C" AND c.type = 0
+       AND NOT (exclude_archived AND c.is_archived)
+     ORDER BY c.id LIMIT count)
+    UNION ALL
+    (SELECT c.id, conversation_object(c, caller, true, m.closed_ord) FROM channel_members m JOIN channels c ON c.id = m.channel_id
+     WHERE types & ~1 <> 0 AND m.user_id = caller AND m.channel_id > after COLLATE "C" AND m.active AND c.type > 0
+       AND types >> c.type & 1 <> 0 AND NOT (exclude_archived AND c.is_archived)
+     ORDER BY m.channel_id LIMIT count)
+    ORDER BY 1 LIMIT count
 $$;
 
 -- The first row's `error` tells why the list may not be seen.

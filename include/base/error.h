@@ -24,6 +24,16 @@
     X(MESSAGE_NOT_FOUND, 404, "message_not_found")                                                 \
     X(THREAD_NOT_FOUND, 404, "thread_not_found")                                                   \
     X(USER_NOT_FOUND, 404, "user_not_found")                                                       \
+    X(USER_DISABLED, 403, "user_disabled")                                                         \
+    X(USERS_LIST_NOT_SUPPLIED, 400, "users_list_not_supplied")                                     \
+    X(TOO_MANY_USERS, 400, "too_many_users")                                                       \
+    X(WRONG_CHANNEL_TYPE, 400, "method_not_supported_for_channel_type")                            \
+    X(NOT_AUTHORIZED, 403, "not_authorized")                                                       \
+    X(CANT_LEAVE_GENERAL, 403, "cant_leave_general")                                               \
+    X(CANT_ARCHIVE_GENERAL, 403, "cant_archive_general")                                           \
+    X(CANT_KICK_FROM_GENERAL, 403, "cant_kick_from_general")                                       \
+    X(NOT_ARCHIVED, 409, "not_archived")                                                           \
+    X(TOO_LONG, 413, "too_long")                                                                   \
     X(TOKEN_NOT_FOUND, 404, "token_not_found")                                                     \
     X(APP_NOT_FOUND, 404, "app_not_found")                                                         \
     X(NOT_IN_CHANNEL, 403, "not_in_channel")                                                       \

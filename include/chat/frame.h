@@ -2,16 +2,17 @@
 // The frames that sockets get, as JSON text: one for each event (slack-style types, "seq" beside).
 #pragma once
 
+#include "base/channel.h"
 #include "chat/message.h"
 #include "events/event.h"
 
 struct frame_context {
     const char *workspace_id;
     const char *channel_id;
-    bool is_private;
+    enum channel_type type;
     int64_t seq;
     int64_t event_ts;
-    const char *actor;         // who edited, deleted, joined, left, archived
+    const char *actor;         // who edited, deleted, joined, left, archived, renamed
     const char *previous_text; // of an edit or delete when it is known, else NULL
     size_t previous_length;
 };

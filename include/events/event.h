@@ -23,6 +23,8 @@ enum event_kind {
     EVENT_JOIN,
     EVENT_LEAVE,
     EVENT_ARCHIVE,
+    EVENT_UNARCHIVE,
+    EVENT_RENAME,
     EVENT_CREATED,       // of a channel: no seq; to the workspace, or to its creator when private
     EVENT_MARK,          // of one user, also of what they want to hear of: no seq
     EVENT_THREAD_MARK,   // of one user in one thread, whose ts is `ts`: no seq

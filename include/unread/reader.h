@@ -11,7 +11,7 @@
 
 // Reads the unread state of `view->user_id` in `view->channel_id` into the rest of `*view`. What
 // the caller must have read from Postgres before: view->head.seq, view->member.epoch, .ts, .posts,
-// .active and view->muted, is_private: a copy of another seq, epoch or cursor is not believed.
+// .active and view->muted, type: a copy of another seq, epoch or cursor is not believed.
 // `view` belongs to the caller until `fn` was called (once, on a later turn).
 typedef void unread_read_fn(void *arg, int r);
 void unread_read(struct cache *cache, struct store *store, struct unread_view *view,

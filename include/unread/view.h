@@ -3,6 +3,7 @@
 // clients see it ("R" of the API: absolute state, never a difference).
 #pragma once
 
+#include "base/channel.h"
 #include "base/json_writer.h"
 #include "events/event.h"
 #include "store/statement.h"
@@ -18,7 +19,7 @@ struct unread_view {
     int64_t oldest_ts; // of the oldest unread message, 0: none
     int64_t mentions;  // how many unread messages mention the user
     bool muted;
-    bool is_private;
+    enum channel_type type;
 };
 
 enum { UNREAD_VIEW_COLUMNS = 18 };
@@ -26,7 +27,7 @@ enum { UNREAD_VIEW_COLUMNS = 18 };
 #define UNREAD_VIEW_SELECT(r)                                                                      \
     r ".channel_id, " r ".user_id, " r ".workspace_id, " r ".epoch, " r ".ts, " r ".seq, " r       \
       ".ord, " r ".own, " r ".posts, " r ".member_seq, " r ".muted, " r ".head_seq, " r            \
-      ".head_ord, " r ".unread, " r ".active, " r ".is_private, " r ".oldest, " r ".mentions"
+      ".head_ord, " r ".unread, " r ".active, " r ".type, " r ".oldest, " r ".mentions"
 
 void unread_view_read(const struct result *result, int row, int column,
                       struct unread_view *ret_view);
@@ -42,7 +43,8 @@ void unread_view_write(struct json_writer *w, const struct unread_view *view);
 // no member.
 void unread_view_write_fields(struct json_writer *w, const struct unread_view *view);
 
-// The frame channel_marked (`type`), or unread_changed, which has R alone.
+// The frame channel_marked (`type`; of direct conversations im_marked, mpim_marked), or
+// unread_changed, which has R alone.
 void unread_frame_write(struct buffer *out, const char *type, const struct unread_view *view,
                         int64_t event_ts);
 

@@ -235,37 +235,38 @@ bool take_list(struct invocation *invocation, const char *name, const char *valu
     return false;
 }
 
-// Which of the four kinds of channels `length` characters name; 4: none.
+// Which type of channels `length` characters name; CHANNEL_TYPE_MAX: none.
 static size_t type_find(const char *text, size_t length)
 {
-    static const char *const known[] = {"public_channel", "private_channel", "mpim", "im"};
+    static const char *const known[CHANNEL_TYPE_MAX] = {"public_channel", "private_channel", "mpim",
+                                                        "im"};
     size_t i = 0;
 
-    while (i < 4 && !(strlen(known[i]) == length && strncmp(known[i], text, length) == 0))
+    while (i < CHANNEL_TYPE_MAX &&
+           !(strlen(known[i]) == length && strncmp(known[i], text, length) == 0))
         i++;
     return i;
 }
 
-bool take_types(struct invocation *invocation, bool *ret_public, bool *ret_private)
+bool take_types(struct invocation *invocation, unsigned *ret_types)
 {
     char types[128];
-    bool asked[5] = {false};
+    unsigned asked = 0;
 
     if (!take_list(invocation, "types", "public_channel", types, sizeof types))
         return false;
     for (const char *text = types; *text != '\0';) {
         size_t length = strcspn(text, ",");
-        asked[type_find(text, length)] = true;
+        asked |= 1U << type_find(text, length);
         text += length + (text[length] == ',');
     }
-    if (asked[4]) {
+    if ((asked & ~(unsigned)TYPES_ALL) != 0) {
         invocation_complain(
             invocation, -ERROR_INVALID_TYPES,
             "types: must be a list of public_channel, private_channel, mpim and im");
         return false;
     }
-    *ret_public = asked[0];
-    *ret_private = asked[1];
+    *ret_types = asked;
     return true;
 }
 

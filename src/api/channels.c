@@ -2,13 +2,10 @@
 // Channels and their members. Each change is one function of migrations/005_channels.sql.
 #include "methods.h"
 
-#include "base/text.h"
+#include "channel_settings.h"
+#include "paging.h"
 
-#include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { NAME_MAX_CODE_POINTS = 80, INVITED_MAX = 1000, PAGE_DEFAULT = 100, PAGE_MAX = 1000 };
+enum { INVITED_MAX = 1000 };
 
 static const struct statement CREATE = {"channels_create",
                                         "SELECT * FROM channels_create($1, $2, $3, $4, $5, $6)"};
@@ -23,43 +20,6 @@ static const struct statement KICK = {"channels_kick",
 static const struct statement ARCHIVE = {"channels_archive",
                                          "SELECT * FROM channels_archive($1, $2, $3, $4, $5)"};
 
-// Letters and digits of any script, '-' and '_'; no capitals of ASCII, at most 80 characters.
-static int name_refusal(const char *name)
-{
-    size_t length = strlen(name);
-
-    if (text_code_points(name, length) > NAME_MAX_CODE_POINTS)
-        return -ERROR_INVALID_NAME_MAXLENGTH;
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)name[i];
-        if (c < 0x80 && !islower(c) && !isdigit(c) && c != '-' && c != '_')
-            return -ERROR_INVALID_NAME_SPECIALS;
-    }
-    return text_is_blank(name, length) ? -ERROR_INVALID_NAME_SPECIALS : 0;
-}
-
-static bool take_name(struct invocation *invocation, const char **ret_name)
-{
-    const char *name = NULL;
-
-    if (!take_optional_text(invocation, "name", &name))
-        return false;
-    if (name == NULL || name[0] == '\0') {
-        invocation_complain(invocation, -ERROR_INVALID_NAME_REQUIRED,
-                            "missing required field: name");
-        return false;
-    }
-    int r = name_refusal(name);
-    if (r < 0) {
-        invocation_complain(invocation, r,
-                            "name: must be at most %d lower-case letters, digits, '-' and '_'",
-                            NAME_MAX_CODE_POINTS);
-        return false;
-    }
-    *ret_name = name;
-    return true;
-}
-
 void channels_create(struct invocation *invocation)
 {
     struct params params = {0};
@@ -67,7 +27,8 @@ void channels_create(struct invocation *invocation)
     bool is_private = false;
     char id[ID_SIZE];
 
-    if (!take_name(invocation, &name) || !take_optional_bool(invocation, "is_private", &is_private))
+    if (!take_channel_name(invocation, &name) ||
+        !take_optional_bool(invocation, "is_private", &is_private))
         return;
     id_make(is_private ? 'G' : 'C', id);
     invocation_change_params(invocation, &params);
@@ -144,44 +105,12 @@ void channels_kick(struct invocation *invocation)
 }
 
 static const struct statement LIST = {
-    "channels_list", "SELECT id, object FROM channels_list($1, $2, $3, $4, $5, $6, $7::integer)"};
-
-// One more than asked for was read: whether there is a next page.
-static int page_rows(const struct result *result, int64_t limit)
-{
-    return result_rows(result) > limit ? (int)limit : result_rows(result);
-}
-
-static int64_t page_limit(const struct invocation *invocation)
-{
-    return *(const int64_t *)invocation->state;
-}
-
-static bool take_page(struct invocation *invocation, const char *kind, const char *prefixes,
-                      const char **ret_after)
-{
-    int64_t *limit = malloc(sizeof *limit);
-
-    if (limit == NULL) {
-        invocation_fail(invocation, -ERROR_MEMORY);
-        return false;
-    }
-    invocation->state = limit;
-    *limit = PAGE_DEFAULT;
-    *ret_after = "";
-    if (!take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, PAGE_MAX, limit) ||
-        !take_cursor(invocation, kind, ret_after))
-        return false;
-    if ((*ret_after)[0] == '\0' || id_is_valid(*ret_after, prefixes))
-        return true;
-    invocation_complain(invocation, -ERROR_INVALID_CURSOR,
-                        "cursor: must be the next_cursor of an earlier reply");
-    return false;
-}
+    "channels_list",
+    "SELECT id, object FROM channels_list($1, $2, $3::integer, $4, $5, $6::integer)"};
 
 static void list_answer(struct invocation *invocation, const struct result *result)
 {
-    int rows = page_rows(result, page_limit(invocation));
+    int rows = page_rows(invocation, result);
     struct json_writer *w = invocation_open(invocation);
 
     json_key(w, "channels");
@@ -189,8 +118,7 @@ static void list_answer(struct invocation *invocation, const struct result *resu
     for (int row = 0; row < rows; row++)
         json_raw(w, result_text(result, row, 1), result_length(result, row, 1));
     json_close_array(w);
-    write_next_cursor(w, "c1",
-                      rows < result_rows(result) ? result_text(result, rows - 1, 0) : NULL);
+    page_end_write(w, invocation, "c1", result, 0);
     invocation_close(invocation);
 }
 
@@ -198,21 +126,18 @@ void channels_list(struct invocation *invocation)
 {
     struct params params = {0};
     const char *after;
-    bool public_ones;
-    bool private_ones;
+    unsigned types;
     bool exclude_archived = false;
 
-    if (!take_page(invocation, "c1", "CGD", &after) ||
-        !take_types(invocation, &public_ones, &private_ones) ||
+    if (!take_page(invocation, "c1", "CGD", &after) || !take_types(invocation, &types) ||
         !take_optional_bool(invocation, "exclude_archived", &exclude_archived))
         return;
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, invocation->actor->user_id);
-    params_bool(&params, public_ones);
-    params_bool(&params, private_ones);
+    params_int(&params, types);
     params_bool(&params, exclude_archived);
     params_text(&params, after);
-    params_int(&params, page_limit(invocation) + 1);
+    params_int(&params, page_rows_wanted(invocation));
     invocation_query(invocation, STORE_READ, &LIST, &params, list_answer);
 }
 
@@ -221,7 +146,7 @@ static const struct statement MEMBERS = {
 
 static void members_answer(struct invocation *invocation, const struct result *result)
 {
-    int rows = page_rows(result, page_limit(invocation));
+    int rows = page_rows(invocation, result);
 
     if (!result_is_null(result, 0, 0)) {
         invocation_fail(invocation, error_from_code(result_text(result, 0, 0)));
@@ -234,8 +159,7 @@ static void members_answer(struct invocation *invocation, const struct result *r
         if (!result_is_null(result, row, 1))
             json_text(w, result_text(result, row, 1));
     json_close_array(w);
-    write_next_cursor(w, "m1",
-                      rows < result_rows(result) ? result_text(result, rows - 1, 1) : NULL);
+    page_end_write(w, invocation, "m1", result, 1);
     invocation_close(invocation);
 }
 
@@ -251,6 +175,6 @@ void channels_members(struct invocation *invocation)
     params_text(&params, invocation->actor->user_id);
     params_text(&params, channel_id);
     params_text(&params, after);
-    params_int(&params, page_limit(invocation) + 1);
+    params_int(&params, page_rows_wanted(invocation));
     invocation_query(invocation, STORE_READ, &MEMBERS, &params, members_answer);
 }

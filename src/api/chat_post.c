@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "chat/message.h"
 #include "content.h"
+#include "destination.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ struct posting {
     struct invocation *invocation;
     struct post post;
     struct content content;
-    char channel_id[ID_SIZE]; // of a channel given by name
+    char channel_id[ID_SIZE];
     char key[KEY_MAX];
     char digest[DIGEST_HEX_SIZE];
 };
@@ -155,13 +156,6 @@ static void digest_make(struct posting *posting)
     buffer_done(&content);
 }
 
-static const struct statement CHANNEL_BY_NAME = {
-    "channel_by_name",
-    "SELECT c.id FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id "
-    "= $2"
-    " WHERE c.workspace_id = $1 AND c.name = $3 AND (NOT c.is_private OR m.active)",
-};
-
 static void post_take_content(struct posting *posting)
 {
     const struct content *content = &posting->content;
@@ -202,37 +196,22 @@ static void posting_send(struct posting *posting)
     }
 }
 
-static void channel_found(void *arg, const struct store_outcome *outcome)
+static void destination_found(void *arg, int r, const char *channel_id)
 {
     struct posting *posting = arg;
-    bool found = outcome->r == 0 && result_rows(outcome->result) > 0;
 
-    if (found) {
-        snprintf(posting->channel_id, sizeof posting->channel_id, "%s",
-                 result_text(outcome->result, 0, 0));
+    if (r >= 0) {
+        snprintf(posting->channel_id, sizeof posting->channel_id, "%s", channel_id);
         posting->post.channel_id = posting->channel_id;
         posting_send(posting);
         return;
     }
-    if (outcome->r < 0)
-        invocation_fail(posting->invocation, outcome->r);
+    if (r == -ERROR_CHANNEL_NOT_FOUND)
+        invocation_complain(posting->invocation, r,
+                            "channel: must be the id or the name of a channel, or a user's id");
     else
-        invocation_complain(posting->invocation, -ERROR_CHANNEL_NOT_FOUND,
-                            "channel: must be the id or the name of a channel");
+        invocation_fail(posting->invocation, r);
     posting_end(posting);
-}
-
-// The channel may be given by name, with or without a '#'.
-static void channel_find(struct posting *posting)
-{
-    const char *name = posting->post.channel_id;
-    struct params params = {0};
-
-    params_text(&params, posting->post.actor->workspace_id);
-    params_text(&params, posting->post.actor->user_id);
-    params_text(&params, name[0] == '#' ? name + 1 : name);
-    store_call(posting->invocation->api->options.store, STORE_READ, &CHANNEL_BY_NAME, &params,
-               channel_found, posting);
 }
 
 static void post_linked(void *arg, bool good)
@@ -244,10 +223,7 @@ static void post_linked(void *arg, bool good)
         return;
     }
     post_take_content(posting);
-    if (id_is_valid(posting->post.channel_id, "CGD"))
-        posting_send(posting);
-    else
-        channel_find(posting);
+    destination_find(posting->invocation, posting->post.channel_id, destination_found, posting);
 }
 
 void chat_post_message(struct invocation *invocation)

@@ -21,8 +21,9 @@
     "SELECT a.error, " MESSAGE_SELECT("r") ", " MESSAGE_READER_SELECT(                             \
         "v") " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL (SELECT * "  \
              "FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND "  \
-             "m.ts < $5 AND NOT m.deleted AND (m.thread_ts IS NULL OR m.broadcast) ORDER "         \
-             "BY " order " LIMIT $6) r ON true" READER " ORDER BY r.ts DESC"
+             "m.ts < $5 AND NOT m.deleted AND m.subtype IS DISTINCT FROM 'channel_open' AND "      \
+             "(m.thread_ts IS NULL OR m.broadcast) ORDER BY " order " LIMIT $6) r ON true" READER  \
+             " ORDER BY r.ts DESC"
 static const struct statement HISTORY = {"history", HISTORY_SELECT("m.ts DESC")};
 static const struct statement HISTORY_UPWARD = {"history_upward", HISTORY_SELECT("m.ts")};
 // The root is in every page; its replies lie between the bounds.
@@ -227,7 +228,7 @@ void channels_replies(struct invocation *invocation)
 static const struct statement EVENTS = {
     "events",
     "SELECT a.error, " MESSAGE_SELECT(
-        "r") ", e.seq, e.kind, e.event_ts, e.actor, c.is_private, c.seq,"
+        "r") ", e.seq, e.kind, e.event_ts, e.actor, c.type, c.seq,"
              " (SELECT min(seq) FROM ((SELECT m.seq FROM messages m WHERE m.channel_id = $3 ORDER "
              "BY m.ts "
              "LIMIT 1)"
@@ -244,7 +245,7 @@ enum {
     COLUMN_KIND,
     COLUMN_EVENT_TS,
     COLUMN_ACTOR,
-    COLUMN_PRIVATE,
+    COLUMN_TYPE,
     COLUMN_HEAD_SEQ,
     COLUMN_OLDEST_SEQ
 };
@@ -257,7 +258,7 @@ static void event_write(struct json_writer *w, const struct invocation *invocati
     struct frame_context context = {
         .workspace_id = invocation->actor->workspace_id,
         .channel_id = request_arg(invocation->request, "channel"),
-        .is_private = result_bool(result, row, COLUMN_PRIVATE),
+        .type = (enum channel_type)result_int(result, row, COLUMN_TYPE),
         .seq = result_int(result, row, COLUMN_SEQ),
         .event_ts = result_int(result, row, COLUMN_EVENT_TS),
         .actor = result_text(result, row, COLUMN_ACTOR),

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "api/api.h"
+#include "base/channel.h"
 #include "base/error.h"
 #include "base/id.h"
 
@@ -90,8 +91,9 @@ NODISCARD bool take_ids(struct invocation *invocation, const char *name, const c
 // A list as "a,b", whatever way it came; `value` when absent. `ret_text` has `size` bytes.
 NODISCARD bool take_list(struct invocation *invocation, const char *name, const char *value,
                          char *ret_text, size_t size);
-// types=public_channel,private_channel (mpim and im are known and empty).
-NODISCARD bool take_types(struct invocation *invocation, bool *ret_public, bool *ret_private);
+// types=public_channel,private_channel,mpim,im as bits 1 << enum channel_type; absent: public ones.
+enum { TYPES_ALL = (1 << CHANNEL_TYPE_MAX) - 1 };
+NODISCARD bool take_types(struct invocation *invocation, unsigned *ret_types);
 // A paging cursor "<kind>.<text>", as a reply gave it; *ret_text stays when absent.
 NODISCARD bool take_cursor(struct invocation *invocation, const char *kind, const char **ret_text);
 

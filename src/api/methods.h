@@ -11,6 +11,10 @@ method_fn chat_post_message, chat_update, chat_delete;
 // channels.c
 method_fn channels_create, channels_list, channels_info, channels_members, channels_join,
     channels_leave, channels_invite, channels_kick, channels_archive;
+// channel_settings.c
+method_fn channels_set_topic, channels_set_purpose, channels_rename, channels_unarchive;
+// direct.c
+method_fn channels_open, channels_close;
 // history.c
 method_fn channels_history, channels_replies, channels_events;
 // read_state.c
@@ -22,7 +26,7 @@ method_fn threads_mark, threads_follow, threads_unfollow, threads_list;
 // sync.c
 method_fn unread_sync, client_counts;
 // people.c
-method_fn users_info, users_list;
+method_fn users_info, users_list, users_conversations;
 // admin.c
 method_fn admin_workspaces_create, admin_users_create, admin_users_set_active, admin_tokens_create,
     admin_tokens_revoke, admin_tokens_list, admin_apps_create, admin_apps_delete;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// users.info and users.list.
+// users.info, users.list and users.conversations.
 #include "methods.h"
+
+#include "paging.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -82,4 +84,52 @@ void users_list(struct invocation *invocation)
     params_text(&params, after);
     params_int(&params, *limit == 0 ? INT64_MAX : *limit + 1);
     invocation_query(invocation, STORE_READ, &LIST, &params, list_answer);
+}
+
+static const struct statement CONVERSATIONS = {
+    "users_conversations",
+    "SELECT error, id, object FROM users_conversations($1, $2, $3, $4::integer, $5, $6, "
+    "$7::integer)"};
+
+static void conversations_answer(struct invocation *invocation, const struct result *result)
+{
+    if (!result_is_null(result, 0, 0)) {
+        invocation_fail(invocation, error_from_code(result_text(result, 0, 0)));
+        return;
+    }
+    int rows = page_rows(invocation, result);
+    struct json_writer *w = invocation_open(invocation);
+    json_key(w, "channels");
+    json_open_array(w);
+    for (int row = 0; row < rows; row++)
+        if (!result_is_null(result, row, 1))
+            json_raw(w, result_text(result, row, 2), result_length(result, row, 2));
+    json_close_array(w);
+    page_end_write(w, invocation, "uc1", result, 1);
+    invocation_close(invocation);
+}
+
+void users_conversations(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *after;
+    const char *user_id = request_arg(invocation->request, "user");
+    unsigned types;
+    bool exclude_archived = false;
+
+    if (user_id == NULL || user_id[0] == '\0')
+        user_id = invocation->actor->user_id;
+    else if (!take_user(invocation, "user", &user_id))
+        return;
+    if (!take_page(invocation, "uc1", "CGD", &after) || !take_types(invocation, &types) ||
+        !take_optional_bool(invocation, "exclude_archived", &exclude_archived))
+        return;
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, invocation->actor->user_id);
+    params_text(&params, user_id);
+    params_int(&params, types);
+    params_bool(&params, exclude_archived);
+    params_text(&params, after);
+    params_int(&params, page_rows_wanted(invocation));
+    invocation_query(invocation, STORE_READ, &CONVERSATIONS, &params, conversations_answer);
 }

@@ -70,7 +70,8 @@ void channels_mark_unread(struct invocation *invocation)
 // The channel as its viewer sees it, what they have read, and the latest message that stands.
 static const struct statement INFO = {
     "channels_info",
-    "SELECT channel_object(c, m.active), c.seq, c.is_private, m.active, m.epoch, m.ts, m.posts, "
+    "SELECT conversation_object(c, $2, m.active IS TRUE, m.closed_ord), c.seq, c.type, m.active, "
+    "m.epoch, m.ts, m.posts, "
     "m.muted, m.ord, m.own, c.ord, c.deleted_ord, CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM"
     " messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted AND NOT o.deleted AND "
     "o.user_id <> $2 ORDER BY o.ts LIMIT 1) END,"
@@ -88,7 +89,7 @@ static const struct statement INFO = {
 enum {
     COLUMN_OBJECT,
     COLUMN_SEQ,
-    COLUMN_PRIVATE,
+    COLUMN_TYPE,
     COLUMN_ACTIVE,
     COLUMN_EPOCH,
     COLUMN_TS,
@@ -172,7 +173,7 @@ static void view_read(struct unread_view *view, const struct invocation *invocat
     snprintf(view->channel_id, sizeof view->channel_id, "%s",
              request_arg(invocation->request, "channel"));
     snprintf(view->user_id, sizeof view->user_id, "%s", invocation->actor->user_id);
-    view->is_private = result_bool(result, 0, COLUMN_PRIVATE);
+    view->type = (enum channel_type)result_int(result, 0, COLUMN_TYPE);
     view->muted = result_bool(result, 0, COLUMN_MUTED);
     view->oldest_ts = result_int(result, 0, COLUMN_OLDEST);
     view->mentions = result_int(result, 0, COLUMN_MENTIONS);

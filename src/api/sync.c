@@ -18,7 +18,7 @@
 // All channels of a user, in any order; without a row of its own the token still comes. What is
 // asked of it here costs a microsecond a channel; sorting and totals are cheaper in C.
 #define SYNC_SELECT                                                                                \
-    "SELECT t.token, r.channel_id, r.name, r.is_private, r.epoch, r.ts, r.head_seq, r.updated_ts," \
+    "SELECT t.token, r.channel_id, r.name, r.type, r.epoch, r.ts, r.head_seq, r.updated_ts,"       \
     " NULLIF(r.latest_ts, r.updated_ts), r.latest_user, r.latest_preview, r.unread, r.muted,"      \
     " r.mentions"
 #define SYNC_FROM                                                                                  \
@@ -26,19 +26,19 @@
 static const struct statement SYNC_FULL = {
     "unread_sync_full", SYNC_SELECT SYNC_FROM
     "(SELECT * FROM unread_rows u WHERE u.user_id = $2 AND u.workspace_id = $1"
-    " AND u.active AND NOT u.is_archived) r ON true"};
+    " AND u.active AND u.is_open AND NOT u.is_archived) r ON true"};
 // Also what is gone, and which channels may have changed after the snapshot $3.
 static const struct statement SYNC_SINCE = {
-    "unread_sync_since", SYNC_SELECT
-    ", r.gone, r.changed" SYNC_FROM
-    "(SELECT u.*, NOT u.active OR u.is_archived AS gone, u.member_changed >= $3::xid8 OR"
-    " u.channel_changed >= $3::xid8 AS changed FROM unread_rows u"
-    " WHERE u.user_id = $2 AND u.workspace_id = $1) r ON true"};
+    "unread_sync_since",
+    SYNC_SELECT ", r.gone, r.changed" SYNC_FROM "(SELECT u.*, NOT u.active OR u.is_archived OR NOT "
+                "u.is_open AS gone, u.member_changed >= $3::xid8 OR"
+                " u.channel_changed >= $3::xid8 AS changed FROM unread_rows u"
+                " WHERE u.user_id = $2 AND u.workspace_id = $1) r ON true"};
 enum {
     COLUMN_TOKEN,
     COLUMN_ID,
     COLUMN_NAME,
-    COLUMN_PRIVATE,
+    COLUMN_TYPE,
     COLUMN_EPOCH,
     COLUMN_TS,
     COLUMN_SEQ,
@@ -74,7 +74,8 @@ struct sync_totals {
     int64_t unread_channels;
     int64_t unread_count;
     int64_t muted_unread_count;
-    int64_t mention_count; // of muted ones too
+    int64_t mention_count;  // of muted channels too, not of muted direct conversations
+    int64_t unread_directs; // among unread_channels
 };
 
 // Where the page before ended; with the token that the first page gave.
@@ -90,10 +91,10 @@ struct sync {
     struct sync_token since;
     bool has_page;
     struct sync_page page;
-    int64_t limit; // 0: all
-    bool public_ones;
-    bool private_ones;
+    int64_t limit;    // 0: all
+    unsigned types;   // bits 1 << enum channel_type
     bool with_badges; // client.counts
+    const char *caller_id;
 };
 
 static bool token_parse(const char *text, struct sync_token *ret_token)
@@ -143,14 +144,12 @@ static bool take_sync(struct invocation *invocation, struct sync *sync)
 {
     const char *page = NULL;
 
-    sync->public_ones = true;
-    sync->private_ones = true;
+    sync->types = TYPES_ALL;
     if (!take_since(invocation, sync) ||
         !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, LIMIT_MAX, &sync->limit) ||
         !take_cursor(invocation, "p1", &page))
         return false;
-    if (request_arg(invocation->request, "types") != NULL &&
-        !take_types(invocation, &sync->public_ones, &sync->private_ones))
+    if (request_arg(invocation->request, "types") != NULL && !take_types(invocation, &sync->types))
         return false;
     sync->has_page = page != NULL;
     if (page == NULL || page_parse(page, &sync->page))
@@ -160,15 +159,47 @@ static bool take_sync(struct invocation *invocation, struct sync *sync)
     return false;
 }
 
+static enum channel_type type_of(const struct result *result, int row)
+{
+    return (enum channel_type)result_int(result, row, COLUMN_TYPE);
+}
+
+// Every message of a direct conversation counts as a mention.
+static int64_t mentions_of(const struct result *result, int row)
+{
+    return result_int(result, row,
+                      channel_type_is_direct(type_of(result, row)) ? COLUMN_UNREAD
+                                                                   : COLUMN_MENTIONS);
+}
+
+// A direct conversation is named by the ids of the two: "U1,U2", or "U1" with oneself. The client
+// knows the other one.
+static void peer_write(struct json_writer *w, const char *people, const char *caller_id)
+{
+    size_t first = strcspn(people, ",");
+    const char *second = people + first + (people[first] == ',');
+    bool caller_is_first = strncmp(people, caller_id, first) == 0 && caller_id[first] == '\0';
+
+    json_key(w, "user");
+    if (caller_is_first && second[0] != '\0')
+        json_text(w, second);
+    else
+        json_string_n(w, people, first);
+}
+
 static void channel_write(struct json_writer *w, const struct sync *sync,
                           const struct result *result, int row)
 {
     int64_t unread = result_int(result, row, COLUMN_UNREAD);
+    enum channel_type type = type_of(result, row);
 
     json_open_object(w);
     json_key_string(w, "id", result_text(result, row, COLUMN_ID));
-    json_key_string(w, "name", result_text(result, row, COLUMN_NAME));
-    json_key_bool(w, "is_private", result_bool(result, row, COLUMN_PRIVATE));
+    if (type == CHANNEL_IM)
+        peer_write(w, result_text(result, row, COLUMN_NAME), sync->caller_id);
+    else
+        json_key_string(w, "name", result_text(result, row, COLUMN_NAME));
+    json_key_bool(w, "is_private", type != CHANNEL_PUBLIC);
     json_key_ts(w, "last_read", result_int(result, row, COLUMN_TS));
     json_key_ts(w, "latest",
                 result_int(result, row,
@@ -183,7 +214,7 @@ static void channel_write(struct json_writer *w, const struct sync *sync,
     json_key_int(w, "unread_count", unread);
     json_key_int(w, "unread_count_display", unread);
     json_key_bool(w, "unread_capped", false);
-    json_key_int(w, "mention_count", result_int(result, row, COLUMN_MENTIONS));
+    json_key_int(w, "mention_count", mentions_of(result, row));
     json_key_bool(w, "is_muted", result_bool(result, row, COLUMN_MUTED));
     if (sync->with_badges)
         json_key_ts(w, "history_invalid", 0);
@@ -205,13 +236,18 @@ static int entry_qsort_compare(const void *left, const void *right)
     return entry_compare(left, right);
 }
 
-static void totals_add(struct sync_totals *totals, const struct entry *entry, int64_t unread,
-                       int64_t mentions, bool muted)
+static void totals_add(struct sync_totals *totals, const struct result *result,
+                       const struct entry *entry, bool muted)
 {
+    int64_t unread = result_int(result, entry->row, COLUMN_UNREAD);
+    bool direct = channel_type_is_direct(type_of(result, entry->row));
+
     if (entry->gone)
         return;
     totals->unread_channels += entry->unread;
-    totals->mention_count += mentions;
+    totals->unread_directs += direct && entry->unread;
+    if (!direct || !muted)
+        totals->mention_count += mentions_of(result, entry->row);
     if (muted)
         totals->muted_unread_count += unread;
     else
@@ -228,7 +264,7 @@ static bool entry_is_asked(const struct sync *sync, const struct result *result,
         return false;
     if (sync->has_page && entry_compare(entry, &last) <= 0)
         return false;
-    return result_bool(result, entry->row, COLUMN_PRIVATE) ? sync->private_ones : sync->public_ones;
+    return (sync->types >> type_of(result, entry->row) & 1) != 0;
 }
 
 // Fills in the entries that are asked for, sorted, and the totals over all; returns how many
@@ -248,7 +284,7 @@ static int entries_read(const struct sync *sync, const struct result *result, st
                               .unread = unread > 0 && !muted,
                               .updated = result_int(result, row, COLUMN_UPDATED),
                               .id = result_text(result, row, COLUMN_ID)};
-        totals_add(totals, &entry, unread, result_int(result, row, COLUMN_MENTIONS), muted);
+        totals_add(totals, result, &entry, muted);
         if (entry_is_asked(sync, result, &entry))
             entries[count++] = entry;
     }
@@ -256,24 +292,26 @@ static int entries_read(const struct sync *sync, const struct result *result, st
     return count;
 }
 
-static void empty_array_write(struct json_writer *w, const char *key)
+// The entries of the types in `types`.
+static void list_write(struct json_writer *w, const char *key, unsigned types,
+                       const struct sync *sync, const struct result *result,
+                       const struct entry *entries, int count)
 {
     json_key(w, key);
     json_open_array(w);
+    for (int i = 0; i < count; i++)
+        if (!entries[i].gone && (types >> type_of(result, entries[i].row) & 1) != 0)
+            channel_write(w, sync, result, entries[i].row);
     json_close_array(w);
 }
 
 static void channels_write(struct json_writer *w, const struct sync *sync,
                            const struct result *result, const struct entry *entries, int count)
 {
-    json_key(w, "channels");
-    json_open_array(w);
-    for (int i = 0; i < count; i++)
-        if (!entries[i].gone)
-            channel_write(w, sync, result, entries[i].row);
-    json_close_array(w);
-    empty_array_write(w, "mpims");
-    empty_array_write(w, "ims");
+    list_write(w, "channels", 1U << CHANNEL_PUBLIC | 1U << CHANNEL_PRIVATE, sync, result, entries,
+               count);
+    list_write(w, "mpims", 1U << CHANNEL_MPIM, sync, result, entries, count);
+    list_write(w, "ims", 1U << CHANNEL_IM, sync, result, entries, count);
     json_key(w, "removed");
     json_open_array(w);
     for (int i = 0; i < count; i++)
@@ -304,8 +342,8 @@ static void badges_write(struct json_writer *w, const struct sync_totals *totals
 {
     json_key(w, "channel_badges");
     json_open_object(w);
-    json_key_int(w, "channels", totals->unread_channels);
-    json_key_int(w, "dms", 0);
+    json_key_int(w, "channels", totals->unread_channels - totals->unread_directs);
+    json_key_int(w, "dms", totals->unread_directs);
     json_key_int(w, "app_dms", 0);
     json_key_int(w, "thread_mentions", 0);
     json_key_int(w, "thread_unreads", 0);
@@ -403,6 +441,7 @@ static void sync_begin(struct invocation *invocation, bool with_badges)
     }
     invocation->state = sync;
     sync->with_badges = with_badges;
+    sync->caller_id = invocation->actor->user_id;
     if (take_sync(invocation, sync))
         sync_ask(invocation);
 }

@@ -4,7 +4,7 @@
 static void common_write(struct json_writer *w, const struct frame_context *context)
 {
     json_key_string(w, "channel", context->channel_id);
-    json_key_string(w, "channel_type", context->is_private ? "group" : "channel");
+    json_key_string(w, "channel_type", channel_type_name(context->type));
     json_key_ts(w, "event_ts", context->event_ts);
     json_key_int(w, "seq", context->seq);
 }
@@ -46,10 +46,12 @@ static void change_write(struct json_writer *w, const struct frame_context *cont
 static void membership_write(struct json_writer *w, const struct frame_context *context,
                              const struct message *message, const char *type)
 {
+    static const char *const letters[CHANNEL_TYPE_MAX] = {"C", "G", "G", "D"};
+
     json_key_string(w, "type", type);
     json_key_string(w, "user", context->actor);
     json_key_string(w, "channel", context->channel_id);
-    json_key_string(w, "channel_type", context->is_private ? "G" : "C");
+    json_key_string(w, "channel_type", letters[context->type]);
     json_key_string(w, "team", context->workspace_id);
     json_key_ts(w, "event_ts", context->event_ts);
     json_key_int(w, "seq", context->seq);
@@ -59,11 +61,31 @@ static void membership_write(struct json_writer *w, const struct frame_context *
     }
 }
 
-static void archive_write(struct json_writer *w, const struct frame_context *context)
+// channel_archive or group_archive, channel_unarchive or group_unarchive.
+static void archive_write(struct json_writer *w, const struct frame_context *context,
+                          const char *public_type, const char *private_type)
 {
-    json_key_string(w, "type", context->is_private ? "group_archive" : "channel_archive");
+    json_key_string(w, "type", context->type == CHANNEL_PUBLIC ? public_type : private_type);
     json_key_string(w, "user", context->actor);
     common_write(w, context);
+}
+
+// Slack has an object as `channel` here.
+static void rename_write(struct json_writer *w, const struct frame_context *context,
+                         const struct message *message)
+{
+    json_key_string(w, "type", context->type == CHANNEL_PUBLIC ? "channel_rename" : "group_rename");
+    json_key(w, "channel");
+    json_open_object(w);
+    json_key_string(w, "id", context->channel_id);
+    if (message->extra_length > 2) { // {"name":"…","old_name":"…"}
+        buffer_append_byte(w->out, ',');
+        buffer_append(w->out, message->extra + 1, message->extra_length - 2);
+    }
+    json_close_object(w);
+    json_key_string(w, "user", context->actor);
+    json_key_ts(w, "event_ts", context->event_ts);
+    json_key_int(w, "seq", context->seq);
 }
 
 void frame_write_created(struct buffer *out, const struct frame_channel *channel)
@@ -105,7 +127,13 @@ void frame_write(struct buffer *out, enum event_kind kind, const struct frame_co
         membership_write(&w, context, message, "member_left_channel");
         break;
     case EVENT_ARCHIVE:
-        archive_write(&w, context);
+        archive_write(&w, context, "channel_archive", "group_archive");
+        break;
+    case EVENT_UNARCHIVE:
+        archive_write(&w, context, "channel_unarchive", "group_unarchive");
+        break;
+    case EVENT_RENAME:
+        rename_write(&w, context, message);
         break;
     default:
         post_write(&w, context, message);

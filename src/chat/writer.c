@@ -18,7 +18,7 @@
 
 static const struct statement POST_BATCH = {
     "post_batch",
-    "SELECT first_ts, first_seq, first_ord, privates, parent_users FROM post_batch($1, $2, $3, $4, "
+    "SELECT first_ts, first_seq, first_ord, types, parent_users FROM post_batch($1, $2, $3, $4, "
     "$5, $6, $7, $8, $9, $10, $11, $12,"
     " $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)",
 };
@@ -121,7 +121,7 @@ static struct event *event_of(const struct writer *writer, int index)
     struct frame_context context = {
         .workspace_id = post->actor->workspace_id,
         .channel_id = post->channel_id,
-        .is_private = start_of(writer, index, START_PRIVATE) != 0,
+        .type = (enum channel_type)start_of(writer, index, START_TYPE),
         .seq = seq,
         .event_ts = ts,
     };
@@ -134,7 +134,7 @@ static struct event *event_of(const struct writer *writer, int index)
     struct event *event = text == NULL ? NULL : event_new(EVENT_POST, text, length);
     if (event == NULL)
         return NULL;
-    event->is_private = context.is_private;
+    event->is_private = context.type != CHANNEL_PUBLIC;
     event->counted = true;
     event->seq = seq;
     event->event_ts = ts;

@@ -19,7 +19,7 @@ struct place {
 };
 
 // What is known of a channel before the batch: the columns of post_batch()'s answer.
-enum start { START_TS, START_SEQ, START_ORD, START_PRIVATE, START_KINDS };
+enum start { START_TS, START_SEQ, START_ORD, START_TYPE, START_KINDS };
 
 // One batch is in work at a time: items 0 to count-1, NULL once answered or given back to the
 // group.

@@ -30,7 +30,7 @@ enum {
     COLUMN_ABOUT,
     COLUMN_PREVIOUS,
     COLUMN_NAME,
-    COLUMN_PRIVATE,
+    COLUMN_TYPE,
     COLUMN_CREATOR,
     COLUMN_CREATED,
     COLUMN_HEAD_SEQ,
@@ -56,7 +56,7 @@ static void created_write(struct buffer *out, const struct result *result, int r
     const struct frame_channel channel = {
         .id = result_text(result, row, COLUMN_CHANNEL),
         .name = result_text(result, row, COLUMN_NAME),
-        .is_private = result_bool(result, row, COLUMN_PRIVATE),
+        .is_private = result_int(result, row, COLUMN_TYPE) != CHANNEL_PUBLIC,
         .creator = result_text(result, row, COLUMN_CREATOR),
         .created = result_int(result, row, COLUMN_CREATED),
     };
@@ -71,7 +71,7 @@ static void channel_frame_write(struct buffer *out, enum event_kind kind,
     struct frame_context context = {
         .workspace_id = result_text(result, row, COLUMN_WORKSPACE),
         .channel_id = result_text(result, row, COLUMN_CHANNEL),
-        .is_private = result_bool(result, row, COLUMN_PRIVATE),
+        .type = (enum channel_type)result_int(result, row, COLUMN_TYPE),
         .seq = result_int(result, row, COLUMN_SEQ),
         .event_ts = result_int(result, row, COLUMN_EVENT_TS),
         .actor = result_text(result, row, COLUMN_ABOUT),
@@ -124,7 +124,7 @@ static int channel_event_load(enum event_kind kind, const struct result *result,
     if (event == NULL)
         return -ERROR_MEMORY;
     message_read(result, row, COLUMN_MESSAGE, &message);
-    event->is_private = result_bool(result, row, COLUMN_PRIVATE);
+    event->is_private = result_int(result, row, COLUMN_TYPE) != CHANNEL_PUBLIC;
     event->counted = message.counted && kind == EVENT_POST;
     COPY(event->workspace_id, COLUMN_WORKSPACE);
     COPY(event->channel_id, COLUMN_CHANNEL);

@@ -7,12 +7,12 @@
 
 static const struct statement page = {
     "gateway_events",
-    "SELECT e.seq, e.kind, e.event_ts, e.actor, c.is_private,"
+    "SELECT e.seq, e.kind, e.event_ts, e.actor, c.type,"
     " " MESSAGE_SELECT(
         "r") " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = $1"
              " JOIN message_rows r ON r.channel_id = $1 AND r.ts = e.message_ts ORDER BY e.seq"};
 
-enum { COLUMN_SEQ, COLUMN_KIND, COLUMN_EVENT_TS, COLUMN_ACTOR, COLUMN_PRIVATE, COLUMN_MESSAGE };
+enum { COLUMN_SEQ, COLUMN_KIND, COLUMN_EVENT_TS, COLUMN_ACTOR, COLUMN_TYPE, COLUMN_MESSAGE };
 
 void page_ask(struct gateway *gateway, const char *channel_id, int64_t after_seq, int count,
               store_fn *fn, void *arg)
@@ -45,7 +45,7 @@ void page_frame_write(const struct page_row *row, const char *workspace_id, cons
     struct frame_context context = {
         .workspace_id = workspace_id,
         .channel_id = channel_id,
-        .is_private = result_bool(row->result, row->row, COLUMN_PRIVATE),
+        .type = (enum channel_type)result_int(row->result, row->row, COLUMN_TYPE),
         .seq = row->seq,
         .event_ts = result_int(row->result, row->row, COLUMN_EVENT_TS),
         .actor = row->actor,

@@ -134,7 +134,9 @@ static bool frame_is(const struct event *event, const char *start)
 // them.
 static bool frame_is_for_all(const struct event *event)
 {
-    return event->kind == EVENT_CREATED || frame_is(event, "{\"type\":\"channel_marked\"");
+    return event->kind == EVENT_CREATED || frame_is(event, "{\"type\":\"channel_marked\"") ||
+           frame_is(event, "{\"type\":\"im_marked\"") ||
+           frame_is(event, "{\"type\":\"mpim_marked\"");
 }
 
 static void user_send(struct user *user, const struct event *event, struct packets *packets)

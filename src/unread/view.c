@@ -25,7 +25,7 @@ void unread_view_read(const struct result *result, int row, int column,
         .muted = result_bool(result, row, c + 10),
         .head = {.seq = result_int(result, row, c + 11), .ord = result_int(result, row, c + 12)},
         .unread = result_int(result, row, c + 13),
-        .is_private = result_bool(result, row, c + 15),
+        .type = (enum channel_type)result_int(result, row, c + 15),
         .oldest_ts = result_int(result, row, c + 16),
         .mentions = result_int(result, row, c + 17),
     };
@@ -42,6 +42,12 @@ int64_t unread_view_count(const struct unread_view *view, int64_t deleted)
     return unread > 0 ? unread : 0;
 }
 
+// Every message of a direct conversation counts as a mention.
+static int64_t mentions_of(const struct unread_view *view)
+{
+    return channel_type_is_direct(view->type) ? view->unread : view->mentions;
+}
+
 static void counts_write(struct json_writer *w, int64_t unread, int64_t mentions)
 {
     json_key_bool(w, "has_unreads", unread > 0);
@@ -55,7 +61,7 @@ void unread_view_write_fields(struct json_writer *w, const struct unread_view *v
 {
     json_key_ts(w, "last_read", view->member.ts);
     json_key_int(w, "read_epoch", view->member.epoch);
-    counts_write(w, view->unread, view->mentions);
+    counts_write(w, view->unread, mentions_of(view));
     if (view->unread > 0 && view->oldest_ts > 0)
         json_key_ts(w, "oldest_unread_ts", view->oldest_ts);
     json_key_bool(w, "is_muted", view->muted);
@@ -67,6 +73,13 @@ void unread_view_write(struct json_writer *w, const struct unread_view *view)
     unread_view_write_fields(w, view);
 }
 
+static const char *marked_type(enum channel_type type)
+{
+    return type == CHANNEL_IM     ? "im_marked"
+           : type == CHANNEL_MPIM ? "mpim_marked"
+                                  : "channel_marked";
+}
+
 void unread_frame_write(struct buffer *out, const char *type, const struct unread_view *view,
                         int64_t event_ts)
 {
@@ -74,14 +87,16 @@ void unread_frame_write(struct buffer *out, const char *type, const struct unrea
     bool marked = strcmp(type, "channel_marked") == 0;
 
     json_open_object(&w);
-    json_key_string(&w, "type", type);
+    json_key_string(&w, "type", marked ? marked_type(view->type) : type);
     unread_view_write(&w, view);
     json_key_ts(&w, "event_ts", event_ts);
     if (marked) {
         json_key_ts(&w, "ts", view->member.ts);
-        json_key_int(&w, "num_mentions", view->mentions);
-        json_key_int(&w, "num_mentions_display", view->mentions);
-        json_key_int(&w, "mention_count_display", view->mentions);
+        json_key_int(&w, "num_mentions", mentions_of(view));
+        json_key_int(&w, "num_mentions_display", mentions_of(view));
+        json_key_int(&w, "mention_count_display", mentions_of(view));
+        if (view->type == CHANNEL_IM)
+            json_key_int(&w, "dm_count", view->unread);
     }
     json_close_object(&w);
 }
@@ -100,7 +115,7 @@ struct event *unread_mark_event(const char *type, const struct unread_view *view
     COPY(event->workspace_id, view->workspace_id);
     COPY(event->channel_id, view->channel_id);
     COPY(event->user_id, view->user_id);
-    event->is_private = view->is_private;
+    event->is_private = view->type != CHANNEL_PUBLIC;
     event->event_ts = event_ts;
     event->ts = view->member.ts;
     event->member = view->member;

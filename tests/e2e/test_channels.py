@@ -264,6 +264,8 @@ METHODS = {
     "info": {}, "members": {}, "history": {}, "replies": {"ts": "1700000000.000000"}, "events": {"after_seq": 0},
     "join": {}, "leave": {}, "invite": {"users": "U0000000000"}, "kick": {"user": "U0000000000"},
     "mark": {"ts": "1700000000.000000"}, "markUnread": {"ts": "1700000000.000000"}, "archive": {},
+    "unarchive": {}, "rename": {"name": "other"}, "setTopic": {"topic": "x"}, "setPurpose": {"purpose": "x"}, "open": {},
+    "close": {},
 }
 CALLS = [(f"{family}.{name}", args) for family in ("channels", "conversations") for name, args in METHODS.items()]
 CALLS += [("chat.postMessage", {"text": "x"}), ("chat.update", {"ts": "1700000000.000000", "text": "x"}),

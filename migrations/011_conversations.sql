@@ -1,0 +1,225 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Direct conversations, and what people set on channels. Functions answer as those of channels (005).
+
+-- Makes one of the people of a new direct conversation a member. It is closed for them until something is said, but for who
+-- opened it.
+CREATE FUNCTION direct_member_add(outbox_id text, channel text, member text, is_open boolean) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    told record;
+BEGIN
+    SELECT * INTO told FROM channel_notice(channel, member, 'channel_open', '', NULL);
+    UPDATE channels c SET member_count = c.member_count + 1 WHERE c.id = channel;
+    INSERT INTO channel_members (channel_id, user_id, member_seq, ts, seq, ord, closed_ord)
+    VALUES (channel, member, told.seq, told.ts, told.seq, 0, CASE WHEN NOT is_open THEN 0 END);
+    PERFORM outbox_put(outbox_id, channel, told.seq, told.ts, 'join', member);
+END $$;
+
+-- The direct conversation of just these people (sorted), made when it is not there; `made` tells. Two at once make one.
+CREATE FUNCTION direct_make(outbox_id text, workspace text, caller text, new_id text, everyone text[], OUT channel text, OUT made boolean)
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    key text := array_to_string(everyone, ',');
+    is_group boolean := cardinality(everyone) > 2;
+    group_name text := (SELECT 'mpdm-' || string_agg(u.name, '--' ORDER BY u.name) FROM users u WHERE u.id = ANY (everyone));
+    attempt integer := 1;
+BEGIN
+    LOOP
+        SELECT c.id INTO channel FROM channels c WHERE c.workspace_id = workspace AND c.people = key;
+        made := false;
+        EXIT WHEN channel IS NOT NULL;
+        INSERT INTO channels AS c (id, workspace_id, name, type, is_private, people, creator)
+        VALUES (CASE WHEN is_group THEN 'G' ELSE 'D' END || substr(new_id, 2), workspace,
+                CASE WHEN is_group THEN group_name || '-' || attempt ELSE key END, CASE WHEN is_group THEN 2 ELSE 3 END, true, key, caller)
+        ON CONFLICT DO NOTHING RETURNING c.id INTO channel;
+        made := channel IS NOT NULL;
+        EXIT WHEN made;
+        attempt := attempt + 1; -- somebody made it just now, or the name is another channel's
+    END LOOP;
+    IF made THEN
+        PERFORM direct_member_add(outbox_id, channel, e.id, e.id = caller) FROM unnest(everyone) AS e (id) ORDER BY e.id <> caller, e.id;
+    END IF;
+END $$;
+
+-- Why these people can have no direct conversation; NULL when they can.
+CREATE FUNCTION direct_refusal(workspace text, everyone text[]) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN cardinality(everyone) > 9 THEN 'too_many_users' WHEN bool_or(u.id IS NULL) THEN 'user_not_found'
+                WHEN bool_or(NOT u.active) THEN 'user_disabled' END
+    FROM unnest(everyone) AS e (id) LEFT JOIN users u ON u.id = e.id AND u.workspace_id = workspace
+$$;
+
+-- Opens the caller's view of a direct conversation that they are in.
+CREATE FUNCTION direct_show(caller text, channel text, is_new boolean, with_object boolean) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    c channels;
+    closed bigint;
+    was_open boolean;
+BEGIN
+    SELECT m.closed_ord INTO closed FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller FOR NO KEY UPDATE;
+    SELECT * INTO c FROM channels x WHERE x.id = channel;
+    was_open := closed IS NULL OR c.ord > closed;
+    IF closed IS NOT NULL THEN
+        UPDATE channel_members m SET closed_ord = NULL, changed = pg_current_xact_id() WHERE m.channel_id = channel AND m.user_id = caller;
+    END IF;
+    RETURN '{' || CASE WHEN was_open AND NOT is_new THEN '"no_op":true,"already_open":true,' ELSE '' END || '"channel":'
+        || CASE WHEN with_object THEN direct_object(c, caller, NULL) ELSE '{"id":"' || channel || '"}' END || '}';
+END $$;
+
+-- By the people in it, the caller not needing to be named. `may_make` false: only when it is there.
+CREATE FUNCTION direct_open(outbox_id text, workspace text, caller text, new_id text, others text[], may_make boolean, with_object boolean)
+RETURNS TABLE (error text, reply text, told boolean, channel_id text) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    everyone text[] := ARRAY(SELECT DISTINCT e.id COLLATE "C" FROM unnest(others || caller) AS e (id) ORDER BY 1);
+    refusal text := direct_refusal(workspace, everyone);
+    opened record;
+BEGIN
+    IF refusal IS NULL AND NOT may_make
+       AND NOT EXISTS (SELECT 1 FROM channels c WHERE c.workspace_id = workspace AND c.people = array_to_string(everyone, ',')) THEN
+        refusal := 'channel_not_found';
+    END IF;
+    IF refusal IS NOT NULL THEN
+        RETURN QUERY SELECT refusal, NULL::text, false, NULL::text;
+        RETURN;
+    END IF;
+    SELECT * INTO opened FROM direct_make(outbox_id, workspace, caller, new_id, everyone);
+    RETURN QUERY SELECT NULL::text, direct_show(caller, opened.channel, opened.made, with_object), opened.made, opened.channel;
+END $$;
+
+-- Why `channel` is no direct conversation of the caller's; NULL when it is.
+CREATE FUNCTION direct_channel_refusal(workspace text, caller text, channel text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT coalesce(channel_refusal(workspace, caller, channel),
+                    (SELECT 'method_not_supported_for_channel_type' FROM channels c WHERE c.id = channel AND c.people IS NULL))
+$$;
+
+CREATE FUNCTION direct_open_channel(workspace text, caller text, channel text, with_object boolean)
+RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    refusal text := direct_channel_refusal(workspace, caller, channel);
+BEGIN
+    RETURN QUERY SELECT refusal, CASE WHEN refusal IS NULL THEN direct_show(caller, channel, false, with_object) END;
+END $$;
+
+-- Hides a direct conversation from the caller until something is said in it, or they open it.
+CREATE FUNCTION direct_close(workspace text, caller text, channel text) RETURNS TABLE (error text, reply text)
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    refusal text := direct_channel_refusal(workspace, caller, channel);
+BEGIN
+    IF refusal IS NOT NULL THEN
+        RETURN QUERY SELECT refusal, NULL::text;
+        RETURN;
+    END IF;
+    PERFORM 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller FOR NO KEY UPDATE;
+    UPDATE channel_members m SET closed_ord = c.ord, changed = pg_current_xact_id()
+    FROM channels c WHERE c.id = channel AND m.channel_id = channel AND m.user_id = caller
+      AND (m.closed_ord IS NULL OR c.ord > m.closed_ord);
+    RETURN QUERY SELECT NULL::text, CASE WHEN FOUND THEN '{}' ELSE '{"no_op":true,"already_closed":true}' END;
+END $$;
+
+-- Locks a channel for a change by one of its members.
+CREATE FUNCTION channel_change_lock(workspace text, caller text, channel text, OUT error text, OUT c channels) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    found record;
+BEGIN
+    SELECT * INTO found FROM channel_lock(workspace, caller, channel);
+    c := found.c;
+    error := CASE WHEN found.error IS NOT NULL THEN found.error WHEN NOT found.is_member THEN 'not_in_channel'
+                  WHEN (found.c).is_archived THEN 'is_archived' END;
+END $$;
+
+-- Sets `what`, topic or purpose. The same value again is no event.
+CREATE FUNCTION channels_set(outbox_id text, workspace text, caller text, channel text, what text, value text)
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    found record;
+    event record;
+    changes boolean;
+BEGIN
+    SELECT * INTO found FROM channel_change_lock(workspace, caller, channel);
+    IF found.error IS NOT NULL THEN
+        RETURN QUERY SELECT found.error, NULL::text, false;
+        RETURN;
+    END IF;
+    changes := value <> CASE what WHEN 'topic' THEN (found.c).topic ELSE (found.c).purpose END;
+    IF changes THEN
+        SELECT * INTO event FROM channel_notice(channel, caller, 'channel_' || what, '<@' || caller || '> set the channel '
+            || CASE what WHEN 'topic' THEN 'topic' ELSE 'description' END || ': ' || value, json_build_object(what, value)::text);
+        IF what = 'topic' THEN
+            UPDATE channels c SET topic = value, topic_by = caller, topic_at = event.ts / 1000000 WHERE c.id = channel;
+        ELSE
+            UPDATE channels c SET purpose = value, purpose_by = caller, purpose_at = event.ts / 1000000 WHERE c.id = channel;
+        END IF;
+        PERFORM outbox_put(outbox_id, channel, event.seq, event.ts, 'post', caller);
+    END IF;
+    RETURN QUERY SELECT NULL::text, '{"channel":' || channel_object(c, true) || '}', changes FROM channels c WHERE c.id = channel;
+END $$;
+
+-- By its creator or an admin. Names that others have, or that are the channel's already, stay as they are.
+CREATE FUNCTION channels_rename(outbox_id text, workspace text, caller text, is_admin boolean, channel text, new_name text)
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    found record;
+    event record;
+    old_name text;
+BEGIN
+    SELECT * INTO found FROM channel_change_lock(workspace, caller, channel);
+    IF found.error IS NULL AND NOT is_admin AND (found.c).creator <> caller THEN
+        found.error := 'not_authorized';
+    END IF;
+    old_name := (found.c).name;
+    IF found.error IS NULL AND new_name <> old_name THEN
+        BEGIN
+            UPDATE channels c SET name = new_name, previous_names = (old_name || coalesce(c.previous_names, '{}'))[1:20] WHERE c.id = channel;
+        EXCEPTION WHEN unique_violation THEN
+            found.error := 'name_taken';
+        END;
+    END IF;
+    IF found.error IS NOT NULL THEN
+        RETURN QUERY SELECT found.error, NULL::text, false;
+        RETURN;
+    END IF;
+    IF new_name <> old_name THEN
+        SELECT * INTO event FROM channel_notice(channel, caller, 'channel_name', '<@' || caller || '> has renamed the channel from "'
+            || old_name || '" to "' || new_name || '"', json_build_object('name', new_name, 'old_name', old_name)::text);
+        PERFORM outbox_put(outbox_id, channel, event.seq, event.ts, 'rename', caller);
+    END IF;
+    RETURN QUERY SELECT NULL::text, '{"channel":' || channel_object(c, true) || '}', new_name <> old_name FROM channels c WHERE c.id = channel;
+END $$;
+
+CREATE FUNCTION channels_unarchive(outbox_id text, workspace text, caller text, is_admin boolean, channel text)
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    found record;
+    event record;
+BEGIN
+    SELECT * INTO found FROM channel_lock(workspace, caller, channel);
+    IF found.error IS NULL THEN
+        found.error := CASE WHEN NOT found.is_member THEN 'not_in_channel' WHEN NOT (found.c).is_archived THEN 'not_archived'
+                            WHEN NOT is_admin AND (found.c).creator <> caller THEN 'restricted_action' END;
+    END IF;
+    IF found.error IS NOT NULL THEN
+        RETURN QUERY SELECT found.error, NULL::text, false;
+        RETURN;
+    END IF;
+    SELECT * INTO event FROM channel_notice(channel, caller, 'channel_unarchive', '<@' || caller || '> un-archived the channel', NULL);
+    UPDATE channels c SET is_archived = false WHERE c.id = channel;
+    PERFORM outbox_put(outbox_id, channel, event.seq, event.ts, 'unarchive', caller);
+    RETURN QUERY SELECT NULL::text, '{}', true;
+END $$;
+
+-- The conversations of `member` that the caller sees too, after id `after`, at most `count`. The first row's `error` tells why not.
+CREATE FUNCTION users_conversations(workspace text, caller text, member text, types integer, exclude_archived boolean, after text,
+                                    count integer)
+RETURNS TABLE (error text, id text, object text) LANGUAGE sql STABLE AS $$
+    SELECT refused.error, listed.id, listed.object
+    FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM users u WHERE u.id = member AND u.workspace_id = workspace)
+                      THEN 'user_not_found' END AS error) refused
+    LEFT JOIN LATERAL (
+        SELECT c.id, conversation_object(c, member, NULL, m.closed_ord) AS object FROM channel_members m
+        JOIN channels c ON c.id = m.channel_id
+        LEFT JOIN channel_members seen ON seen.channel_id = c.id AND seen.user_id = caller
+        WHERE refused.error IS NULL AND m.user_id = member AND m.channel_id > after COLLATE "C" AND m.active
+          AND types >> c.type & 1 <> 0 AND (c.type = 0 OR seen.active) AND NOT (exclude_archived AND c.is_archived)
+        ORDER BY m.channel_id LIMIT count) listed ON true
+    ORDER BY listed.id
+$$;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people set on a channel: name, topic, purpose, and that it is not archived any more. Each
+// change is one function of migrations/011_conversations.sql.
+#include "channel_settings.h"
+
+#include "base/text.h"
+#include "methods.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { NAME_MAX_CODE_POINTS = 80, SETTING_MAX_CODE_POINTS = 250 };
+
+static const struct statement SET = {"channels_set",
+                                     "SELECT * FROM channels_set($1, $2, $3, $4, $5, $6)"};
+static const struct statement RENAME = {"channels_rename",
+                                        "SELECT * FROM channels_rename($1, $2, $3, $4, $5, $6)"};
+static const struct statement UNARCHIVE = {"channels_unarchive",
+                                           "SELECT * FROM channels_unarchive($1, $2, $3, $4, $5)"};
+
+// Letters and digits of any script, '-' and '_'; no capitals of ASCII, at most 80 characters.
+static int name_refusal(const char *name)
+{
+    size_t length = strlen(name);
+
+    if (text_code_points(name, length) > NAME_MAX_CODE_POINTS)
+        return -ERROR_INVALID_NAME_MAXLENGTH;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)name[i];
+        if (c < 0x80 && !islower(c) && !isdigit(c) && c != '-' && c != '_')
+            return -ERROR_INVALID_NAME_SPECIALS;
+    }
+    return text_is_blank(name, length) ? -ERROR_INVALID_NAME_SPECIALS : 0;
+}
+
+bool take_channel_name(struct invocation *invocation, const char **ret_name)
+{
+    const char *name = NULL;
+
+    if (!take_optional_text(invocation, "name", &name))
+        return false;
+    if (name == NULL || name[0] == '\0') {
+        invocation_complain(invocation, -ERROR_INVALID_NAME_REQUIRED,
+                            "missing required field: name");
+        return false;
+    }
+    int r = name_refusal(name);
+    if (r < 0) {
+        invocation_complain(invocation, r,
+                            "name: must be at most %d lower-case letters, digits, '-' and '_'",
+                            NAME_MAX_CODE_POINTS);
+        return false;
+    }
+    *ret_name = name;
+    return true;
+}
+
+static void channel_set(struct invocation *invocation, const char *what)
+{
+    struct params params = {0};
+    const char *channel_id;
+    const char *value = NULL;
+
+    if (!take_channel(invocation, &channel_id) || !take_optional_text(invocation, what, &value))
+        return;
+    if (value == NULL) { // "" takes it away
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s",
+                            what);
+        return;
+    }
+    if (text_code_points(value, strlen(value)) > SETTING_MAX_CODE_POINTS) {
+        invocation_complain(invocation, -ERROR_TOO_LONG, "%s: must have at most %d characters",
+                            what, SETTING_MAX_CODE_POINTS);
+        return;
+    }
+    invocation_change_params(invocation, &params);
+    params_text(&params, channel_id);
+    params_text(&params, what);
+    params_text(&params, value);
+    invocation_change(invocation, &SET, &params, true);
+}
+
+void channels_set_topic(struct invocation *invocation)
+{
+    channel_set(invocation, "topic");
+}
+
+void channels_set_purpose(struct invocation *invocation)
+{
+    channel_set(invocation, "purpose");
+}
+
+void channels_rename(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *channel_id;
+    const char *name;
+
+    if (!take_channel(invocation, &channel_id) || !take_channel_name(invocation, &name))
+        return;
+    invocation_change_params(invocation, &params);
+    params_bool(&params, invocation->actor->is_admin);
+    params_text(&params, channel_id);
+    params_text(&params, name);
+    invocation_change(invocation, &RENAME, &params, true);
+}
+
+void channels_unarchive(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *channel_id;
+
+    if (!take_channel(invocation, &channel_id))
+        return;
+    invocation_change_params(invocation, &params);
+    params_bool(&params, invocation->actor->is_admin);
+    params_text(&params, channel_id);
+    invocation_change(invocation, &UNARCHIVE, &params, true);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "destination.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct statement BY_NAME = {
+    "channel_by_name",
+    "SELECT c.id FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id "
+    "= $2"
+    " WHERE c.workspace_id = $1 AND c.name = $3 AND (NOT c.is_private OR m.active)",
+};
+static const struct statement BY_PEOPLE = {
+    "channel_by_people", "SELECT c.id FROM channels c WHERE c.workspace_id = $1 AND c.people = $2"};
+static const struct statement OPEN = {
+    "direct_open_one",
+    "SELECT error, channel_id, told FROM direct_open($1, $2, $3, $4, ARRAY[$5], true, false)"};
+
+struct destination {
+    struct invocation *invocation;
+    const char *channel;
+    destination_fn *fn;
+    void *arg;
+};
+
+static void destination_end(struct destination *destination, int r, const char *channel_id)
+{
+    destination->fn(destination->arg, r, channel_id);
+    free(destination);
+}
+
+static void name_answer(void *arg, const struct store_outcome *outcome)
+{
+    bool found = outcome->r == 0 && result_rows(outcome->result) > 0;
+
+    destination_end(arg,
+                    found            ? 0
+                    : outcome->r < 0 ? outcome->r
+                                     : -ERROR_CHANNEL_NOT_FOUND,
+                    found ? result_text(outcome->result, 0, 0) : NULL);
+}
+
+static void name_ask(struct destination *destination)
+{
+    const struct actor *actor = destination->invocation->actor;
+    const char *name = destination->channel;
+    struct params params = {0};
+
+    params_text(&params, actor->workspace_id);
+    params_text(&params, actor->user_id);
+    params_text(&params, name[0] == '#' ? name + 1 : name);
+    store_call(destination->invocation->api->options.store, STORE_READ, &BY_NAME, &params,
+               name_answer, destination);
+}
+
+enum { COLUMN_ERROR, COLUMN_CHANNEL, COLUMN_TOLD };
+
+static void open_answer(void *arg, const struct store_outcome *outcome)
+{
+    struct destination *destination = arg;
+    const struct invocation *invocation = destination->invocation;
+
+    if (outcome->r < 0) {
+        destination_end(destination, outcome->r, NULL);
+        return;
+    }
+    if (!result_is_null(outcome->result, 0, COLUMN_ERROR)) { // of no such user, or one who is gone
+        destination_end(destination, -ERROR_CHANNEL_NOT_FOUND, NULL);
+        return;
+    }
+    if (result_bool(outcome->result, 0, COLUMN_TOLD))
+        invocation->api->options.told(invocation->api->options.arg, invocation->outbox_id);
+    destination_end(destination, 0, result_text(outcome->result, 0, COLUMN_CHANNEL));
+}
+
+static void direct_open(struct destination *destination)
+{
+    struct params params = {0};
+    char id[ID_SIZE];
+
+    id_make('D', id);
+    invocation_change_params(destination->invocation, &params);
+    params_text(&params, id);
+    params_text(&params, destination->channel);
+    store_call(destination->invocation->api->options.store, STORE_WRITE, &OPEN, &params,
+               open_answer, destination);
+}
+
+static void people_answer(void *arg, const struct store_outcome *outcome)
+{
+    struct destination *destination = arg;
+
+    if (outcome->r < 0)
+        destination_end(destination, outcome->r, NULL);
+    else if (result_rows(outcome->result) > 0)
+        destination_end(destination, 0, result_text(outcome->result, 0, 0));
+    else
+        direct_open(destination);
+}
+
+// A direct conversation is known by the ids of the two, sorted.
+static void people_ask(struct destination *destination)
+{
+    const struct actor *actor = destination->invocation->actor;
+    const char *other = destination->channel;
+    int order = strcmp(actor->user_id, other);
+    char people[64];
+    struct params params = {0};
+
+    snprintf(people, sizeof people, "%s%s%s", order < 0 ? actor->user_id : other,
+             order == 0 ? "" : ",", order == 0 ? "" : (order < 0 ? other : actor->user_id));
+    params_text(&params, actor->workspace_id);
+    params_text(&params, people);
+    store_call(destination->invocation->api->options.store, STORE_READ, &BY_PEOPLE, &params,
+               people_answer, destination);
+}
+
+void destination_find(struct invocation *invocation, const char *channel, destination_fn *fn,
+                      void *arg)
+{
+    if (id_is_valid(channel, "CGD")) {
+        fn(arg, 0, channel);
+        return;
+    }
+    struct destination *destination = calloc(1, sizeof *destination);
+    if (destination == NULL) {
+        fn(arg, -ERROR_MEMORY, NULL);
+        return;
+    }
+    *destination =
+        (struct destination){.invocation = invocation, .channel = channel, .fn = fn, .arg = arg};
+    if (id_is_valid(channel, "UW"))
+        people_ask(destination);
+    else
+        name_ask(destination);
+}

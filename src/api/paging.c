@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "paging.h"
+
+#include <stdlib.h>
+
+enum { PAGE_DEFAULT = 100, PAGE_MAX = 1000 };
+
+bool take_page(struct invocation *invocation, const char *kind, const char *prefixes,
+               const char **ret_after)
+{
+    int64_t *limit = malloc(sizeof *limit);
+
+    if (limit == NULL) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return false;
+    }
+    invocation->state = limit;
+    *limit = PAGE_DEFAULT;
+    *ret_after = "";
+    if (!take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, PAGE_MAX, limit) ||
+        !take_cursor(invocation, kind, ret_after))
+        return false;
+    if ((*ret_after)[0] == '\0' || id_is_valid(*ret_after, prefixes))
+        return true;
+    invocation_complain(invocation, -ERROR_INVALID_CURSOR,
+                        "cursor: must be the next_cursor of an earlier reply");
+    return false;
+}
+
+static int64_t page_limit(const struct invocation *invocation)
+{
+    return *(const int64_t *)invocation->state;
+}
+
+int64_t page_rows_wanted(const struct invocation *invocation)
+{
+    return page_limit(invocation) + 1;
+}
+
+int page_rows(const struct invocation *invocation, const struct result *result)
+{
+    int64_t limit = page_limit(invocation);
+
+    return result_rows(result) > limit ? (int)limit : result_rows(result);
+}
+
+void page_end_write(struct json_writer *w, const struct invocation *invocation, const char *kind,
+                    const struct result *result, int column)
+{
+    int rows = page_rows(invocation, result);
+
+    write_next_cursor(w, kind,
+                      rows < result_rows(result) ? result_text(result, rows - 1, column) : NULL);
+}

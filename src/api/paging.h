@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages of a list in the order of ids: `limit`, and a cursor that names the last id given.
+#pragma once
+
+#include "invocation.h"
+
+// Takes limit and cursor; the limit is kept as the invocation's state. *ret_after is "" on the
+// first page. False after an error was replied.
+NODISCARD bool take_page(struct invocation *invocation, const char *kind, const char *prefixes,
+                         const char **ret_after);
+
+// How many rows to ask for: one more than the page holds, to know whether there is a next one.
+int64_t page_rows_wanted(const struct invocation *invocation);
+
+// How many of the rows are the page's.
+int page_rows(const struct invocation *invocation, const struct result *result);
+
+// Writes response_metadata: continues after the id in `column` of the page's last row.
+void page_end_write(struct json_writer *w, const struct invocation *invocation, const char *kind,
+                    const struct result *result, int column);
