@@ -16,14 +16,10 @@ CREATE FUNCTION deleted_after(channel text, caller text, cursor_ord bigint) RETU
     WHERE d.channel_id = channel AND d.deleted AND d.counted AND d.ord > cursor_ord AND d.user_id <> caller
 $$;
 
--- Counted messages after ts `cursor_ts` that mention the caller or the whole channel. Rows are kept for what stands alone.
-CREATE FUNCTION mentions_after(channel text, caller text, cursor_ts bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
-    SELECT count(DISTINCT n.ts) FROM mentions n
-    WHERE n.channel_id = channel AND n.user_id IN ('', caller) AND n.ts > cursor_ts AND n.counted AND n.author <> caller
-$$;
-
 -- Everything about one member's unread state: the truth, that Redis is a copy of.
 -- unread = head.ord - cursor.ord - own posts after the cursor - deleted posts of others after the cursor
+-- mentions: the messages after the cursor that stand and mention the member or the whole channel; looked for only where the
+-- rows say that there may be some.
 CREATE VIEW unread_rows AS
     SELECT m.channel_id, m.user_id, c.workspace_id, m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq,
            m.muted, c.seq AS head_seq, c.ord AS head_ord, c.updated_ts, c.latest_ts, c.latest_user, c.latest_preview,
@@ -33,7 +29,9 @@ CREATE VIEW unread_rows AS
            m.closed_ord IS NULL OR c.ord > m.closed_ord AS is_open,
            CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted
                                          AND NOT o.deleted AND o.user_id <> m.user_id ORDER BY o.ts LIMIT 1) END AS oldest,
-           CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts THEN mentions_after(c.id, m.user_id, m.ts) ELSE 0 END AS mentions
+           CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts THEN
+               (SELECT count(DISTINCT n.ts) FROM mentions n WHERE n.channel_id = c.id AND n.user_id IN ('', m.user_id)
+                    AND n.ts > m.ts AND n.counted AND n.author <> m.user_id) ELSE 0 END AS mentions
     FROM channel_members m
     JOIN channels c ON c.id = m.channel_id;
 

@@ -75,9 +75,9 @@ static const struct statement INFO = {
     "m.muted, m.ord, m.own, c.ord, c.deleted_ord, CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM"
     " messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted AND NOT o.deleted AND "
     "o.user_id <> $2 ORDER BY o.ts LIMIT 1) END,"
-    " CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts THEN mentions_after(c.id, $2, m.ts) "
-    "ELSE "
-    "0 END,"
+    " CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts THEN (SELECT count(DISTINCT n.ts) FROM "
+    "mentions n WHERE n.channel_id = c.id AND n.user_id IN ('', $2) AND n.ts > m.ts AND n.counted"
+    " AND n.author <> $2) ELSE 0 END,"
     " " MESSAGE_SELECT(
         "r") " FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = "
              "$2"
