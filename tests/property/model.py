@@ -7,9 +7,8 @@ see now. One object is one workspace.
 """
 from dataclasses import dataclass, field
 
-NEVER = "0000000000.000000"
-FOREVER = "9999999999.999999"
-EVERYBODY = "everybody"
+from tests.property.stamps import EVERYBODY, NEVER
+from tests.property.threads import Threads
 
 
 class Broken(AssertionError):
@@ -66,6 +65,9 @@ class Channel:
     members: dict = field(default_factory=dict)  # user → Cursor
     spells: dict = field(default_factory=dict)  # user → [[joined seq, left seq or None], …]
     updated: str = NEVER  # ts of the last counted post, deleted or not
+
+    def __post_init__(self):
+        self.threads = Threads(self)
 
     @property
     def head(self):
@@ -136,6 +138,7 @@ class Model:
         seq = chan.add_event("member_left_channel", user=user)
         chan.spells[user][-1][1] = seq
         del chan.members[user]
+        chan.threads.left(user)
 
     def post(self, user, channel, text, ts, seq, key=None, thread_ts="", broadcast=False):
         chan = self.channels[channel]
@@ -146,13 +149,17 @@ class Model:
         chan.messages[ts] = message
         if message.counts:
             chan.updated = ts
+        if thread_ts:
+            chan.threads.replied(message)
         if key is not None:
             self.keys[user, key] = Key(channel, (text, thread_ts, broadcast), ts, seq)
 
     def edit(self, user, channel, ts, text, seq):
         chan = self.channels[channel]
         message = chan.messages[ts]
-        message.named = self.named(text, user, chan, message.named)
+        before, message.named = message.named, self.named(text, user, chan, message.named)
+        if message.thread_ts:
+            chan.threads.named(message, message.named - before)
         message.text = text
         message.edited = True
         chan.add_event("message_changed", seq, ts, user)

@@ -12,6 +12,16 @@ COUNT_BY_SQL = """
 """
 
 
+THREADS_BY_SQL = """
+    SELECT count(*)
+    FROM thread_members m
+    JOIN channel_members c ON c.channel_id = m.channel_id AND c.user_id = m.user_id AND c.active
+    JOIN messages x ON x.channel_id = m.channel_id AND x.thread_ts = m.thread_ts
+        AND x.ts > m.ts AND x.user_id <> m.user_id AND NOT x.deleted
+    WHERE m.user_id = %s AND m.following
+"""
+
+
 class Services:
     """Two instances, Postgres and Redis of an Environment, with a note of what is up."""
 
@@ -66,3 +76,7 @@ class Services:
         """(user id, channel id) → what the tables say is unread, counted the slow way."""
         rows = self._database.execute(COUNT_BY_SQL, (channels,)).fetchall()
         return {(user, channel): count for user, channel, count in rows}
+
+    def sql_threads(self, user):
+        """How many replies the tables say a user id has not read, counted the slow way."""
+        return self._database.execute(THREADS_BY_SQL, (user,)).fetchone()[0]

@@ -12,34 +12,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.property.model import FOREVER, NEVER, Model
+from tests.property.choices import CHANNELS, USERS, channels, instances, pick, picks, slots, texts, users
+from tests.property.model import Model
+from tests.property.stamps import FOREVER, NEVER, between
+from tests.property.thread_rules import ThreadRules
 from tests.property.world import World, in_parallel
 from tests.support.reading import kind_of, whole_history, whole_log, whole_sidebar
 
-USERS = 4
-CHANNELS = 3  # the last one is private
 
-users = st.integers(0, USERS - 1)
-slots = st.integers(0, 2 * USERS - 1)  # two devices of each user
-channels = st.integers(0, CHANNELS - 1)
-instances = st.integers(0, 1)
-picks = st.integers(0, 30)
-texts = st.sampled_from(["x", "two words", "é ∑ 漢 👩‍👩‍👧", "line\r\nbreak", '{"json": [1]}', "<@U0> & co", "y" * 300,
-                         "%1", "%0, %2 and %3", "%all", "%all, also %1 %3"])
-
-
-def pick(options, number):
-    return options[number % len(options)]
-
-
-def between(ts):
-    """A ts just before another, where no message is."""
-    seconds, micros = ts.split(".")
-    number = int(seconds) * 1_000_000 + int(micros) - 1
-    return f"{number // 1_000_000:010}.{number % 1_000_000:06}"
-
-
-class Unread(RuleBasedStateMachine):
+class Unread(ThreadRules, RuleBasedStateMachine):
     def __init__(self, services):
         super().__init__()
         self.services = services
@@ -136,6 +117,7 @@ class Unread(RuleBasedStateMachine):
         client = self.world.member(user, instance)
         client.fails(error, "chat.postMessage", channel=self.ids[number], text=text)
         client.fails(error, "channels.mark", channel=self.ids[number], ts=FOREVER)
+        client.fails(error, "threads.follow", channel=self.ids[number], thread_ts=NEVER)
 
     @rule(number=channels, text=texts)
     def posts_in_parallel(self, number, text):
@@ -431,6 +413,7 @@ class Unread(RuleBasedStateMachine):
         self.services.start_redis()
         for user in range(USERS):
             self.sync(user, user % 2)
+            self.check_threads(user, user % 2)
         for device in self.devices.values():
             self.world.eventually(lambda d=device: self.check_device(d), f"what user {device.user} was sent")
         for channel in self.model.channels.values():
