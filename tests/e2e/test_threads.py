@@ -530,7 +530,7 @@ def test_what_retention_drops_leaves_no_thread(environment, room):
         database.execute("SELECT message_partition_make(to_timestamp(1600000000))")
         for ts, thread, who in ((old, None, ann), (old + 1, old, bob)):
             database.execute("INSERT INTO messages (channel_id, ts, seq, ord, user_id, counted, thread_ts, body)"
-                             " VALUES (%s, %s, 0, 0, %s, false, %s, 'old')", (channel, ts, who.id, thread))
+                             " VALUES (%s, %s, 1, 1, %s, false, %s, 'old')", (channel, ts, who.id, thread))
         database.execute("INSERT INTO threads (channel_id, ts, user_id, reply_count, latest_reply, last_ts)"
                          " VALUES (%s, %s, %s, 1, %s, %s)", (channel, old, ann.id, old + 1, old + 1))
         database.execute("INSERT INTO thread_members (channel_id, thread_ts, user_id, following)"
