@@ -322,3 +322,21 @@ def test_posts_wait_for_members_in_the_order_of_marks(room, environment, how):
         assert reply.result()["ok"], reply.result()
     client.close()
     assert mentions(low, channel) == 1
+
+
+def test_mentions_go_with_the_messages_that_retention_drops(room, environment):
+    ann, bob, _, channel = room
+    ts = ann.post(channel, f"<!here> {at(bob)}")
+    ann.post(channel, at(bob))
+    micros = int(ts.replace(".", ""))
+    shift = "extract(epoch FROM interval '200 days')::bigint * 1000000"
+    with environment.database() as database:
+        database.execute("SELECT message_partition_make(to_timestamp(%s / 1e6) - interval '200 days')", [micros])
+        for table in ("messages", "mentions"):
+            database.execute(f"UPDATE {table} SET ts = ts - {shift} WHERE channel_id = %s AND ts = %s", [channel, micros])
+        database.execute("UPDATE channel_members SET ts = 0 WHERE channel_id = %s AND user_id = %s", [channel, bob.id])
+        assert mentions(bob, channel) == 2
+        database.execute("SELECT housekeeping(90, 7)")
+        assert mentions(bob, channel) == 1
+        left = database.execute("SELECT count(*) FROM mentions WHERE channel_id = %s", [channel]).fetchone()[0]
+    assert left == 1, "the rows of what was dropped are gone"
