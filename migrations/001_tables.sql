@@ -95,10 +95,11 @@ CREATE TABLE channels (
 CREATE INDEX channels_made ON channels (workspace_id, made);
 CREATE UNIQUE INDEX channels_of_people ON channels (workspace_id, people) WHERE people IS NOT NULL;
 
--- A row stays when its user leaves (active = false), so that a later join starts a higher epoch.
+-- A row stays when its user leaves (active = false), so that a later join starts a higher epoch. No foreign keys: the functions
+-- that write here check, and a check by triggers would run at each post.
 CREATE TABLE channel_members (
-    channel_id text COLLATE "C" NOT NULL REFERENCES channels,
-    user_id text COLLATE "C" NOT NULL REFERENCES users,
+    channel_id text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
     active boolean NOT NULL DEFAULT true,
     member_seq bigint NOT NULL,           -- seq of the last join or leave
     joined_at timestamptz NOT NULL DEFAULT now(),
@@ -208,7 +209,7 @@ CREATE INDEX message_keys_by_age ON message_keys USING brin (created);
 
 -- One row for each commit that others must hear of; gone when they have. It names its events; their bodies are read back
 -- from messages. Events of one user (kind 'mark') have a channel and a user; those of a thread (kinds 'thread_…') also the
--- thread's ts. A batch of posts has its items in order, and then what followed from them.
+-- thread's ts. A batch of posts has an entry a channel, and then what followed from them.
 CREATE TABLE outbox (
     id text COLLATE "C" PRIMARY KEY,      -- writer and batch
     created timestamptz NOT NULL DEFAULT now(),
@@ -216,8 +217,9 @@ CREATE TABLE outbox (
     channels text[] NOT NULL,
     seqs bigint[] NOT NULL,
     tss bigint[] NOT NULL,                -- of the message concerned
+    counts bigint[],                      -- how many posts follow one another from that seq and ts on; NULL: it is one event
     kinds text[] NOT NULL,                -- post edit delete join leave archive unarchive rename created mark preference thread_mark thread_follow
-    users text[] NOT NULL,                -- author, or whom it concerns
+    users text[] NOT NULL,                -- author, or whom it concerns; NULL: the author
     previous text                         -- body of a message before the edit or delete, for its frame
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 

@@ -99,6 +99,14 @@ RETURNS TABLE (seq bigint, kind text, event_ts bigint, actor text, message_ts bi
     ORDER BY 1 LIMIT count
 $$;
 
+-- What an outbox row tells of, one by one.
+CREATE FUNCTION outbox_entries(o outbox) RETURNS TABLE (channel text, seq bigint, ts bigint, kind text, about text)
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT g.channel, g.seq + n, g.ts + n, g.kind, g.about
+    FROM unnest(o.channels, o.seqs, o.tss, o.counts, o.kinds, o.users) AS g (channel, seq, ts, count, kind, about)
+    CROSS JOIN LATERAL generate_series(0, coalesce(g.count, 1) - 1) AS n
+$$;
+
 -- All events of outbox rows, for the relay: what is told of, in which row, and the truth that it is about.
 -- The order of the columns is known to src/fanout/load.c; those of message_rows come last.
 CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
@@ -111,15 +119,14 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     counted boolean, reply_count integer, latest_reply bigint, reply_users text, root_body text,
     reply_users_count integer
 ) LANGUAGE sql STABLE AS $$
-    SELECT o.id, e.kind, c.id, c.workspace_id, e.seq, coalesce(h.event_ts, e.ts), coalesce(e.about, ''), o.previous,
+    SELECT o.id, e.kind, c.id, c.workspace_id, e.seq, coalesce(h.event_ts, e.ts), coalesce(e.about, r.user_id, ''), o.previous,
            c.name, c.type, c.creator, c.created, c.seq, c.ord,
            m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq, m.active,
            r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,
            r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body,
            r.reply_users_count
     FROM outbox o
-    CROSS JOIN LATERAL unnest(o.channels, o.seqs, o.tss, o.kinds, o.users)
-        AS e (channel, seq, ts, kind, about)
+    CROSS JOIN LATERAL outbox_entries(o) AS e
     JOIN channels c ON c.id = e.channel
     LEFT JOIN changes h ON h.channel_id = e.channel AND h.seq = e.seq AND e.kind IN ('edit', 'delete')
     LEFT JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = e.about

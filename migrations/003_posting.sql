@@ -5,13 +5,13 @@
 -- writer then asks post_check() which ones, and commits the rest. What can be known without the tables (which posts share a
 -- channel or an author, and their order) the writer has worked out:
 --   channel_…  one entry a channel, in the order of ids (two writers lock in the same order, so they never deadlock): how many
---              events and counted messages, the rank of the last counted one with its author and preview
+--              events and counted messages, which of them (from 1; 0: none) is the last counted one, its author and preview
 --   author_…   one entry a channel and author, in that order: how many counted posts
---   item_…     one entry a post: the place (from 1) of its channel and author above; its rank among its channel's events, counted
---              messages, and its author's counted posts
+--   item_…     one entry a post: the place (from 1) of its channel and author above; its rank (from 0) among its channel's events;
+--              how many counted messages, and how many of its author's, there are up to it
 --   mention_…  one entry a mention: the place of its post, who is mentioned ('': the whole channel), where (mentions.sources)
 -- The channel's row is locked before anything is looked at, so what is checked after it stays so until the commit.
--- Answers, by channel, what the batch began with (a post's own ts, seq and ord are that plus its ranks); and by item, with commas
+-- Answers, by channel, the ts and seq of its first post, the ord before it, and whether it is private; and by item, with commas
 -- between, the authors of the messages replied to, if there are any.
 -- Only nested loops over indexes are ever right here, also while the tables are too young to have statistics: the sessions of
 -- writers have no other plans.
@@ -40,10 +40,11 @@ BEGIN
         FROM unnest(channel_ids, channel_workspaces, channel_events, channel_counted, channel_last, channel_authors, channel_previews)
             WITH ORDINALITY AS h (id, workspace, events, counted, last, author, preview, n)
         WHERE c.id = h.id AND c.workspace_id = h.workspace AND NOT c.is_archived
-        RETURNING h.n, c.seq - h.events AS seq, c.ord - h.counted AS ord, c.last_ts - h.events AS ts, c.type::bigint AS type
+        RETURNING h.n, c.seq - h.events + 1 AS seq, c.ord - h.counted AS ord, c.last_ts - h.events + 1 AS ts,
+                  c.type::bigint AS type
     )
-    SELECT array_agg(m.seq ORDER BY m.n), array_agg(m.ord ORDER BY m.n), array_agg(m.ts ORDER BY m.n), array_agg(m.type ORDER BY m.n)
-    INTO first_seq, first_ord, first_ts, types FROM moved m;
+    SELECT array_agg(m.seq), array_agg(m.ord), array_agg(m.ts), array_agg(m.type)
+    INTO first_seq, first_ord, first_ts, types FROM (SELECT * FROM moved ORDER BY n) m;
     IF has_mentions THEN
         PERFORM members_lock(author_channels || array_agg(channel_ids[item_channels[i.n]]), author_ids || array_agg(i.named))
         FROM unnest(mention_items, mention_users) AS i (n, named);
@@ -54,23 +55,21 @@ BEGIN
         WHERE m.channel_id = a.channel AND m.user_id = a.author AND m.active
         RETURNING a.n, m.posts - a.posts AS posts
     )
-    SELECT array_agg(c.posts ORDER BY c.n) INTO first_posts FROM counted c;
+    SELECT array_agg(c.posts) INTO first_posts FROM (SELECT * FROM counted ORDER BY n) c;
     IF cardinality(first_seq) IS DISTINCT FROM cardinality(channel_ids)
        OR cardinality(first_posts) IS DISTINCT FROM cardinality(author_ids) THEN
         RAISE EXCEPTION USING ERRCODE = 'TD001', MESSAGE = 'not every post may be posted';
     END IF;
-    WITH posted AS (
-        INSERT INTO messages (channel_id, ts, seq, ord, user_id, author_posts, counted, broadcast, thread_ts, subtype, body, extra,
-                              client_msg_id)
-        SELECT channel_ids[item_channels[n]], first_ts[item_channels[n]] + item_ranks[n], first_seq[item_channels[n]] + item_ranks[n],
-               first_ord[item_channels[n]] + item_ords[n], author_ids[item_authors[n]], first_posts[item_authors[n]] + item_posts[n],
-               threads_ts[n] = 0 OR broadcasts[n], threads_ts[n] <> 0 AND broadcasts[n], NULLIF(threads_ts[n], 0),
-               CASE WHEN threads_ts[n] <> 0 AND broadcasts[n] THEN 'thread_broadcast' END, bodies[n], extras[n], client_msg_ids[n]
-        FROM generate_series(1, cardinality(bodies)) AS n
-        RETURNING messages.channel_id, messages.seq, messages.ts, messages.user_id
-    )
-    INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
-    SELECT batch_id, array_agg(p.channel_id), array_agg(p.seq), array_agg(p.ts), array_agg('post'::text), array_agg(p.user_id) FROM posted p;
+    INSERT INTO messages (channel_id, ts, seq, ord, user_id, author_posts, counted, broadcast, thread_ts, subtype, body, extra,
+                          client_msg_id)
+    SELECT channel_ids[item_channels[n]], first_ts[item_channels[n]] + item_ranks[n], first_seq[item_channels[n]] + item_ranks[n],
+           first_ord[item_channels[n]] + item_ords[n], author_ids[item_authors[n]], first_posts[item_authors[n]] + item_posts[n],
+           threads_ts[n] = 0 OR broadcasts[n], threads_ts[n] <> 0 AND broadcasts[n], NULLIF(threads_ts[n], 0),
+           CASE WHEN threads_ts[n] <> 0 AND broadcasts[n] THEN 'thread_broadcast' END, bodies[n], extras[n], client_msg_ids[n]
+    FROM generate_series(1, cardinality(bodies)) AS n;
+    INSERT INTO outbox (id, channels, seqs, tss, counts, kinds, users)
+    VALUES (batch_id, channel_ids, first_seq, first_ts, channel_events, array_fill('post'::text, ARRAY[cardinality(channel_ids)]),
+            array_fill(NULL::text, ARRAY[cardinality(channel_ids)]));
     IF has_keys THEN
         INSERT INTO message_keys (user_id, key, channel_id, ts, digest)
         SELECT author_ids[i.author], i.key, channel_ids[i.channel], first_ts[i.channel] + i.rank, i.digest
@@ -103,6 +102,43 @@ BEGIN
     END IF;
 END $$;
 
+-- post_batch() for a batch of one message that is no reply and mentions nobody: statements on single rows start several times faster.
+CREATE FUNCTION post_one(batch_id text, workspace text, channel text, author text, message_preview text, message_body text,
+                         message_extra text, key text, digest text, client_msg_id text,
+                         OUT first_ts bigint[], OUT first_seq bigint[], OUT first_ord bigint[], OUT types bigint[])
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    now_us bigint := clock_us();
+    head record;
+    own bigint;
+BEGIN
+    UPDATE channels c SET seq = c.seq + 1, ord = c.ord + 1, last_ts = greatest(now_us, c.last_ts) + 1, changed = pg_current_xact_id(),
+        updated_ts = greatest(now_us, c.last_ts) + 1, latest_ts = greatest(now_us, c.last_ts) + 1, latest_user = author,
+        latest_preview = message_preview
+    WHERE c.id = channel AND c.workspace_id = workspace AND NOT c.is_archived
+    RETURNING c.seq, c.ord, c.last_ts AS ts, c.type::bigint AS type INTO head;
+    UPDATE channel_members m SET posts = m.posts + 1 WHERE m.channel_id = channel AND m.user_id = author AND m.active
+    RETURNING m.posts INTO own;
+    IF head.seq IS NULL OR own IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'TD001', MESSAGE = 'may not be posted';
+    END IF;
+    INSERT INTO messages (channel_id, ts, seq, ord, user_id, author_posts, counted, body, extra, client_msg_id)
+    VALUES (channel, head.ts, head.seq, head.ord, author, own, true, message_body, message_extra, client_msg_id);
+    first_ts := ARRAY[head.ts];
+    first_seq := ARRAY[head.seq];
+    first_ord := ARRAY[head.ord - 1];
+    types := ARRAY[head.type];
+    INSERT INTO outbox (id, channels, seqs, tss, counts, kinds, users)
+    VALUES (batch_id, ARRAY[channel], first_seq, first_ts, '{1}', '{post}', ARRAY[author]);
+    IF key IS NOT NULL THEN
+        INSERT INTO message_keys AS k (user_id, key, channel_id, ts, digest) VALUES (author, post_one.key, channel, head.ts, post_one.digest)
+        ON CONFLICT DO NOTHING;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'TD001', MESSAGE = 'a key is there already';
+        END IF;
+    END IF;
+END $$;
+
 -- Whether `thread` is a message that may be replied to.
 CREATE FUNCTION thread_exists(channel text, thread bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT EXISTS (SELECT 1 FROM messages r WHERE r.channel_id = channel AND r.ts = thread AND NOT r.deleted AND r.thread_ts IS NULL
@@ -128,16 +164,16 @@ RETURNS TABLE (error text, duplicate_ts bigint) LANGUAGE sql STABLE AS $$
     ORDER BY a.n
 $$;
 
--- What a batch committed, for a writer that lost the answer: its outbox row, in the order of its items. No rows: it was not
--- committed, and never will be. It may still be on its way (in a proxy, or at a server that stood still), so where its row
+-- What a batch committed, by channel as post_batch() answers it, for a writer that lost the answer: its outbox row. No row: it was
+-- not committed, and never will be. It may still be on its way (in a proxy, or at a server that stood still), so where its row
 -- is not there yet, an empty one takes its place: for a transaction that has written its own and not ended, that waits; one
 -- that comes later finds the id taken. (Housekeeping deletes it, with other rows that are done.)
-CREATE FUNCTION post_batch_find(batch_id text) RETURNS TABLE (ts bigint, seq bigint) LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION post_batch_find(batch_id text) RETURNS TABLE (first_ts bigint[], first_seq bigint[]) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     INSERT INTO outbox (id, done, channels, seqs, tss, kinds, users) VALUES (batch_id, true, '{}', '{}', '{}', '{}', '{}')
     ON CONFLICT (id) DO NOTHING;
-    RETURN QUERY SELECT e.ts, e.seq FROM outbox o CROSS JOIN LATERAL unnest(o.tss, o.seqs, o.kinds) WITH ORDINALITY AS e (ts, seq, kind, n)
-                 WHERE o.id = batch_id AND e.kind = 'post' ORDER BY e.n;
+    RETURN QUERY SELECT o.tss[:cardinality(o.counts)], o.seqs[:cardinality(o.counts)] FROM outbox o
+                 WHERE o.id = batch_id AND o.counts IS NOT NULL;
 END $$;
 
 -- What a writer needs to change a message: the channel locked, the message found, or an error.

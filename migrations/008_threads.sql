@@ -13,7 +13,7 @@ BEGIN
            array_agg(g.count) AS counts, array_agg(g.first) AS firsts, array_agg(g.last) AS lasts
     INTO r
     FROM (SELECT m.channel_id, m.thread_ts, m.user_id, count(*)::integer AS count, min(m.ts) AS first, max(m.ts) AS last
-          FROM outbox o CROSS JOIN LATERAL unnest(o.channels, o.tss) AS e (channel, ts)
+          FROM outbox o CROSS JOIN LATERAL outbox_entries(o) AS e
           JOIN messages m ON m.channel_id = e.channel AND m.ts = e.ts
           WHERE o.id = batch_id AND m.thread_ts IS NOT NULL
           GROUP BY m.channel_id, m.thread_ts, m.user_id ORDER BY m.channel_id, m.thread_ts, m.user_id) g;
@@ -68,7 +68,7 @@ BEGIN
                CASE e.kind WHEN 'post' THEN n.ts ELSE clock_us() END,
                coalesce((SELECT r.ts FROM messages r WHERE r.channel_id = n.channel_id AND r.thread_ts = n.thread_ts AND r.ts < n.ts
                          ORDER BY r.ts DESC LIMIT 1), 0)
-        FROM outbox o CROSS JOIN LATERAL unnest(o.channels, o.tss, o.kinds) AS e (channel, ts, kind)
+        FROM outbox o CROSS JOIN LATERAL outbox_entries(o) AS e
         JOIN mentions n ON n.channel_id = e.channel AND n.ts = e.ts
         WHERE o.id = outbox_id AND e.kind IN ('post', 'edit') AND n.thread_ts <> 0 AND n.user_id <> '' AND n.user_id = ANY (named)
         ORDER BY n.channel_id, n.thread_ts, n.user_id, n.ts

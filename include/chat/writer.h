@@ -55,6 +55,10 @@ NODISCARD int writer_new(struct loop *loop, struct store *store, int batch_max, 
                          writer_told_fn *told, void *arg, struct writer **ret_writer);
 void writer_free(struct writer *writer);
 
+// Answers all that is committed and waits for a later turn to be answered: before what the posts'
+// functions need is freed, and after the store is.
+void writer_finish(struct writer *writer);
+
 // Queues `post`. -ERROR_BUSY when the queue is full (fn is not called then).
 NODISCARD int writer_post(struct writer *writer, struct post *post);
 

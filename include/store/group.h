@@ -33,4 +33,8 @@ void group_retry_alone(struct group *group, struct group_item *item);
 // The batch in work has ended: every item of it was answered or given back.
 void group_done(struct group *group);
 
+// Sends what waits now, if no batch is in work, and not at the end of the turn: for when this turn
+// has more to do.
+void group_flush(struct group *group);
+
 int group_waiting(const struct group *group); // queued and in work

@@ -279,6 +279,7 @@ void service_free(struct service *service)
         return;
     gateway_free(service->gateway);
     store_free(service->store);
+    writer_finish(service->writer);
     cache_free(service->cache);
     server_free(service->server);
     pages_free(service->pages);

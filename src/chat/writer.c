@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,87 +23,94 @@ static const struct statement POST_BATCH = {
     "$5, $6, $7, $8, $9, $10, $11, $12,"
     " $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)",
 };
+static const struct statement POST_ONE = {
+    "post_one",
+    "SELECT first_ts, first_seq, first_ord, types FROM post_one($1, $2, $3, $4, $5, $6, $7, $8, "
+    "$9, $10)",
+};
 static const struct statement POST_CHECK = {
     "post_check",
     "SELECT error, duplicate_ts FROM post_check($1, $2, $3, $4, $5, $6)",
 };
 static const struct statement POST_BATCH_FIND = {
     "post_batch_find",
-    "SELECT ts, seq FROM post_batch_find($1)",
+    "SELECT first_ts, first_seq FROM post_batch_find($1)",
 };
 
 // How long a post whose commit may or may not have happened is looked for before its author is told
 // "try again".
 enum { UNKNOWN_MAX_MS = 10000, LOOK_AGAIN_MS = 100 };
 
+enum { ANSWERS_A_TURN = 8 };
+
 // After the columns of enum start.
 enum { COLUMN_PARENTS = START_KINDS };
 enum { CHECK_ERROR, CHECK_DUPLICATE_TS };
 
-static void post_answer(struct writer *writer, int index, const struct post_outcome *outcome)
+static void post_answer(struct batch *batch, int index, const struct post_outcome *outcome)
 {
-    struct post *post = writer->batch[index];
+    struct post *post = TAKE(batch->posts[index]);
 
-    writer->batch[index] = NULL;
     post->fn(post->arg, outcome);
 }
 
-static void post_fail(struct writer *writer, int index, int r)
+static void post_fail(struct batch *batch, int index, int r)
 {
-    post_answer(writer, index, &(struct post_outcome){.r = r, .parent_user = ""});
+    post_answer(batch, index, &(struct post_outcome){.r = r, .parent_user = ""});
 }
 
 // Ends the batch in work: whatever was not answered gets `r`.
 static void batch_end(struct writer *writer, int r)
 {
-    for (int i = 0; i < writer->count; i++)
-        if (writer->batch[i] != NULL)
-            post_fail(writer, i, r);
-    writer->count = 0;
+    struct batch *batch = writer->batch;
+
+    for (int i = 0; i < batch->count; i++)
+        if (batch->posts[i] != NULL)
+            post_fail(batch, i, r);
+    batch->count = 0;
     group_done(writer->group);
 }
 
 static void post_requeue(struct writer *writer, int index, bool alone)
 {
-    struct post *post = writer->batch[index];
+    struct post *post = TAKE(writer->batch->posts[index]);
 
-    writer->batch[index] = NULL;
     if (alone)
         group_retry_alone(writer->group, &post->item);
     else
         group_retry(writer->group, &post->item);
 }
 
-static int64_t start_of(const struct writer *writer, int index, enum start kind)
+static int64_t start_of(const struct batch *batch, int index, enum start kind)
 {
-    return writer->starts[kind][writer->places[index].channel - 1];
+    return batch->starts[kind][batch->places[index].channel - 1];
 }
 
-static int64_t ts_of(const struct writer *writer, int index)
+static int64_t ts_of(const struct batch *batch, int index)
 {
-    return start_of(writer, index, START_TS) + writer->places[index].rank;
+    return start_of(batch, index, START_TS) + batch->places[index].rank;
 }
 
-static int64_t seq_of(const struct writer *writer, int index)
+static int64_t seq_of(const struct batch *batch, int index)
 {
-    return start_of(writer, index, START_SEQ) + writer->places[index].rank;
+    return start_of(batch, index, START_SEQ) + batch->places[index].rank;
 }
 
-// False when the answer is not that to the batch.
-static bool batch_read(struct writer *writer, const struct result *result)
+// Reads the first `kinds` columns. False when the answer is not that to the batch.
+static bool batch_read(struct batch *batch, const struct result *result, int kinds)
 {
-    for (int kind = 0; kind < START_KINDS; kind++)
-        if (result_ints(result, 0, kind, writer->starts[kind], writer->channel_count) !=
-            writer->channel_count)
+    for (int kind = 0; kind < kinds; kind++)
+        if (result_ints(result, 0, kind, batch->starts[kind], batch->channel_count) !=
+            batch->channel_count)
             return false;
     return true;
 }
 
-static struct event *event_of(const struct writer *writer, int index)
+static struct event *event_of(const struct batch *batch, int index)
 {
-    const struct post *post = writer->batch[index];
-    int64_t ts = ts_of(writer, index);
-    int64_t seq = seq_of(writer, index);
+    const struct post *post = batch->posts[index];
+    int64_t ts = ts_of(batch, index);
+    int64_t seq = seq_of(batch, index);
     struct message message = {
         .ts = ts,
         .seq = seq,
@@ -121,7 +129,7 @@ static struct event *event_of(const struct writer *writer, int index)
     struct frame_context context = {
         .workspace_id = post->actor->workspace_id,
         .channel_id = post->channel_id,
-        .type = (enum channel_type)start_of(writer, index, START_TYPE),
+        .type = (enum channel_type)start_of(batch, index, START_TYPE),
         .seq = seq,
         .event_ts = ts,
     };
@@ -141,24 +149,24 @@ static struct event *event_of(const struct writer *writer, int index)
     event->ts = ts;
     writer_event_name(event, post);
     event->head = (struct event_head){
-        .seq = seq, .ord = start_of(writer, index, START_ORD) + writer->places[index].ord};
+        .seq = seq, .ord = start_of(batch, index, START_ORD) + batch->places[index].ord};
     return event;
 }
 
-// The events of the batch; false when they must be read back: memory was short, or replies are
-// among them (they leave a head alone that only the tables know).
-static bool batch_events(struct writer *writer)
+// Makes the events of the batch; false when they must be read back: memory was short, or replies
+// are among them (they leave a head alone that only the tables know).
+static bool batch_events(const struct batch *batch, struct event **ret_events)
 {
-    bool complete = !writer->has_replies;
+    bool complete = !batch->has_replies;
     int count = 0;
 
-    while (complete && count < writer->count) {
-        writer->events[count] = event_of(writer, count);
-        complete = writer->events[count] != NULL;
+    while (complete && count < batch->count) {
+        ret_events[count] = event_of(batch, count);
+        complete = ret_events[count] != NULL;
         count += complete;
     }
     while (!complete && count > 0)
-        event_unref(TAKE(writer->events[--count]));
+        event_unref(TAKE(ret_events[--count]));
     return complete;
 }
 
@@ -173,36 +181,68 @@ static void batch_hand_over(void *arg)
 
 // Tells the log of what was committed, when the replies and the next batch are on their way: those
 // somebody waits for.
-static void batch_tell(struct writer *writer)
+static void batch_tell(struct writer *writer, const struct batch *batch)
 {
-    writer->event_count = batch_events(writer) ? (size_t)writer->count : 0;
-    memcpy(writer->told_id, writer->batch_id, sizeof writer->told_id);
+    writer->event_count = batch_events(batch, writer->events) ? (size_t)batch->count : 0;
+    memcpy(writer->told_id, batch->id, sizeof writer->told_id);
     loop_defer(writer->loop, batch_hand_over, writer);
 }
 
-// Copies the first of the names with commas between; returns where the next begins.
-static const char *parent_take(const char *parents, char *ret_parent)
+// The authors of the messages replied to, with commas between.
+static void parents_read(struct batch *batch, const char *parents)
 {
-    size_t length = strcspn(parents, ",");
-
-    snprintf(ret_parent, EVENT_ID_SIZE, "%.*s", (int)length, parents);
-    return parents + length + (parents[length] == ',');
+    for (int i = 0; batch->has_replies && i < batch->count; i++) {
+        size_t length = strcspn(parents, ",");
+        snprintf(batch->places[i].parent, EVENT_ID_SIZE, "%.*s", (int)length, parents);
+        parents += length + (parents[length] == ',');
+    }
 }
 
-static void batch_answer(struct writer *writer, const struct result *result)
+static void answers_write(struct writer *writer, int max)
 {
-    const char *parents = result_text(result, 0, COLUMN_PARENTS);
-    char parent[EVENT_ID_SIZE] = "";
+    struct batch *batch = writer->answering;
 
-    metric_add(METRIC_MESSAGES_POSTED, writer->count);
-    for (int i = 0; i < writer->count; i++) {
-        if (writer->has_replies)
-            parents = parent_take(parents, parent);
-        post_answer(writer, i,
-                    &(struct post_outcome){
-                        .ts = ts_of(writer, i), .seq = seq_of(writer, i), .parent_user = parent});
+    if (batch->count == 0)
+        return;
+    for (; batch->answered < batch->count && max > 0; max--) {
+        int i = batch->answered++;
+        post_answer(batch, i,
+                    &(struct post_outcome){.ts = ts_of(batch, i),
+                                           .seq = seq_of(batch, i),
+                                           .parent_user = batch->places[i].parent});
     }
-    batch_end(writer, -ERROR_INTERNAL);
+    if (batch->answered == batch->count)
+        batch->count = 0;
+    else
+        loop_again(writer->loop);
+}
+
+static void answers_go_on(void *arg)
+{
+    answers_write(arg, ANSWERS_A_TURN);
+}
+
+void writer_finish(struct writer *writer)
+{
+    if (writer != NULL)
+        answers_write(writer, INT_MAX);
+}
+
+// The batch in work is committed, and is now to be told of and answered. The next one is sent
+// first, so that Postgres works meanwhile; the answers go out a few a turn, so that this loop hears
+// in time of that one's commit.
+static void batch_pass_on(struct writer *writer)
+{
+    struct batch *batch = writer->batch;
+
+    writer_finish(writer);
+    metric_add(METRIC_MESSAGES_POSTED, batch->count);
+    batch->answered = 0;
+    writer->batch = writer->answering;
+    writer->answering = batch;
+    group_done(writer->group);
+    group_flush(writer->group);
+    loop_again(writer->loop);
 }
 
 static void batch_look(void *arg);
@@ -212,11 +252,12 @@ static void batch_repeat(struct writer *writer, bool alone)
 {
     int64_t now_ms = clock_monotonic_ms();
 
-    for (int i = writer->count - 1; i >= 0; i--) {
-        if (writer->batch[i] == NULL)
+    for (int i = writer->batch->count - 1; i >= 0; i--) {
+        const struct post *post = writer->batch->posts[i];
+        if (post == NULL)
             continue;
-        if (writer->batch[i]->deadline_ms < now_ms)
-            post_fail(writer, i, -ERROR_UNAVAILABLE);
+        if (post->deadline_ms < now_ms)
+            post_fail(writer->batch, i, -ERROR_UNAVAILABLE);
         else
             post_requeue(writer, i, alone);
     }
@@ -235,18 +276,16 @@ static void batch_found(void *arg, const struct store_outcome *outcome)
         loop_timer_set(writer->look_again, LOOK_AGAIN_MS);
         return;
     }
-    if (result_rows(outcome->result) != writer->count) { // not committed
+    if (result_rows(outcome->result) == 0) { // not committed
         batch_repeat(writer, false);
         return;
     }
-    writer->told(writer->arg, writer->batch_id, NULL, 0);
-    for (int i = 0; i < writer->count; i++)
-        post_answer(writer, i,
-                    &(struct post_outcome){.ts = result_int(outcome->result, i, 0),
-                                           .seq = result_int(outcome->result, i, 1),
-                                           .parent_user = ""});
-    metric_add(METRIC_MESSAGES_POSTED, writer->count);
-    batch_end(writer, -ERROR_INTERNAL);
+    if (!batch_read(writer->batch, outcome->result, START_SEQ + 1)) {
+        batch_end(writer, -ERROR_UNAVAILABLE);
+        return;
+    }
+    writer->told(writer->arg, writer->batch->id, NULL, 0);
+    batch_pass_on(writer);
 }
 
 // Asks whether the batch was committed after all.
@@ -255,7 +294,7 @@ static void batch_look(void *arg)
     struct writer *writer = arg;
     struct params params = {0};
 
-    params_text(&params, writer->batch_id);
+    params_text(&params, writer->batch->id);
     store_call(writer->store, STORE_POST, &POST_BATCH_FIND, &params, batch_found, writer);
 }
 
@@ -268,16 +307,16 @@ static void batch_checked(void *arg, const struct store_outcome *outcome)
         batch_end(writer, outcome->r);
         return;
     }
-    for (int i = 0; i < writer->count; i++) {
+    for (int i = 0; i < writer->batch->count; i++) {
         const char *error = result_text(outcome->result, i, CHECK_ERROR);
         struct post_outcome duplicate = {.ts = result_int(outcome->result, i, CHECK_DUPLICATE_TS),
                                          .is_duplicate = true,
                                          .parent_user = ""};
         if (error[0] != '\0') {
-            post_fail(writer, i, error_from_code(error));
+            post_fail(writer->batch, i, error_from_code(error));
         } else if (duplicate.ts != 0) {
             metric_add(METRIC_MESSAGES_DUPLICATE, 1);
-            post_answer(writer, i, &duplicate);
+            post_answer(writer->batch, i, &duplicate);
         }
     }
     batch_repeat(writer, false);
@@ -288,7 +327,7 @@ static void batch_check(struct writer *writer)
 {
     struct params params = {0};
 
-    writer_check_params(&params, writer->batch, writer->count);
+    batch_check_params(&params, writer->batch);
     store_call(writer->store, STORE_POST, &POST_CHECK, &params, batch_checked, writer);
 }
 
@@ -303,18 +342,20 @@ static void batch_lost(struct writer *writer)
 static void batch_committed(void *arg, const struct store_outcome *outcome)
 {
     struct writer *writer = arg;
+    struct batch *batch = writer->batch;
 
     if (outcome->unknown) {
         batch_lost(writer);
-    } else if (outcome->r == 0 && batch_read(writer, outcome->result)) {
+    } else if (outcome->r == 0 && batch_read(batch, outcome->result, START_KINDS)) {
         metric_add(METRIC_POST_BATCHES, 1);
-        batch_tell(writer);
-        batch_answer(writer, outcome->result);
+        parents_read(batch, result_text(outcome->result, 0, COLUMN_PARENTS));
+        batch_pass_on(writer);
+        batch_tell(writer, batch);
     } else if (outcome->r == 0) {
         batch_lost(writer); // committed, with an answer that cannot be read: never run again
     } else if (outcome->r == -ERROR_REFUSED) {
         batch_check(writer);
-    } else if (outcome->r != -ERROR_UNAVAILABLE && writer->count > 1) {
+    } else if (outcome->r != -ERROR_UNAVAILABLE && batch->count > 1) {
         metric_add(METRIC_POST_BATCHES_SPLIT, 1);
         batch_repeat(writer, true);
     } else {
@@ -326,47 +367,70 @@ static void batch_committed(void *arg, const struct store_outcome *outcome)
 // made.
 static void batch_take(struct writer *writer, struct group_item *const *items, int count)
 {
-    writer->count = 0;
+    struct batch *batch = writer->batch;
+
+    batch->count = 0;
     for (int i = 0; i < count; i++) {
         struct post *post = (struct post *)(void *)items[i];
         bool twice = false;
-        for (int k = 0; post->key != NULL && k < writer->count && !twice; k++)
-            twice = writer_same_key(writer->batch[k], post);
+        for (int k = 0; post->key != NULL && k < batch->count && !twice; k++)
+            twice = writer_same_key(batch->posts[k], post);
         if (twice)
             group_retry(writer->group, &post->item);
         else
-            writer->batch[writer->count++] = post;
+            batch->posts[batch->count++] = post;
     }
 }
 
 static void batch_send(void *arg, struct group_item *const *items, int count)
 {
     struct writer *writer = arg;
+    struct batch *batch = writer->batch;
     struct params params = {0};
 
     batch_take(writer, items, count);
     writer->batch_number++;
-    snprintf(writer->batch_id, sizeof writer->batch_id, "%s-%" PRIx64, writer->name,
-             writer->batch_number);
-    int r = writer_batch_params(&params, writer);
-    if (r < 0)
+    snprintf(batch->id, sizeof batch->id, "%s-%" PRIx64, writer->name, writer->batch_number);
+    bool is_one = batch_is_one(batch);
+    if (is_one)
+        batch_one_params(&params, batch);
+    else if (batch_params(&params, batch) < 0)
         params.bytes.failed = true; // answered as any call whose parameters do not fit
-    store_call(writer->store, STORE_POST, &POST_BATCH, &params, batch_committed, writer);
-    // Postgres is to work on it while the replies of the batch before are written.
+    store_call(writer->store, STORE_POST, is_one ? &POST_ONE : &POST_BATCH, &params,
+               batch_committed, writer);
     store_flush(writer->store, STORE_POST);
+}
+
+static int batch_make_room(struct batch *batch, size_t max)
+{
+    batch->posts = calloc(max, sizeof(struct post *));
+    batch->places = calloc(max, sizeof *batch->places);
+    bool complete = batch->posts != NULL && batch->places != NULL;
+    for (int kind = 0; kind < START_KINDS; kind++) {
+        batch->starts[kind] = calloc(max, sizeof(int64_t));
+        complete = complete && batch->starts[kind] != NULL;
+    }
+    return complete ? 0 : -ERROR_MEMORY;
+}
+
+static void batch_done(struct batch *batch)
+{
+    for (int kind = 0; kind < START_KINDS; kind++)
+        free(batch->starts[kind]);
+    free(batch->posts);
+    free(batch->places);
 }
 
 static int writer_make_room(struct writer *writer, size_t batch_max)
 {
-    writer->batch = calloc(batch_max, sizeof(struct post *));
-    writer->places = calloc(batch_max, sizeof *writer->places);
+    int r = batch_make_room(&writer->batches[0], batch_max);
+
+    if (r == 0)
+        r = batch_make_room(&writer->batches[1], batch_max);
+    writer->batch = &writer->batches[0];
+    writer->answering = &writer->batches[1];
     writer->events = calloc(batch_max, sizeof(struct event *));
-    bool complete = writer->batch != NULL && writer->places != NULL && writer->events != NULL;
-    for (int kind = 0; kind < START_KINDS; kind++) {
-        writer->starts[kind] = calloc(batch_max, sizeof(int64_t));
-        complete = complete && writer->starts[kind] != NULL;
-    }
-    return complete ? 0 : -ERROR_MEMORY;
+    return r < 0 || writer->events == NULL ? -ERROR_MEMORY : 0;
 }
 
 int writer_new(struct loop *loop, struct store *store, int batch_max, int queue_max,
@@ -388,6 +452,9 @@ int writer_new(struct loop *loop, struct store *store, int batch_max, int queue_
     r = loop_timer_new(loop, batch_look, writer, &writer->look_again);
     if (r < 0)
         goto fail;
+    r = loop_idle_add(loop, answers_go_on, writer);
+    if (r < 0)
+        goto fail;
     r = group_new(loop, batch_max, queue_max, batch_send, writer, &writer->group);
     if (r < 0)
         goto fail;
@@ -404,10 +471,8 @@ void writer_free(struct writer *writer)
         return;
     loop_timer_free(writer->look_again);
     group_free(writer->group);
-    for (int kind = 0; kind < START_KINDS; kind++)
-        free(writer->starts[kind]);
-    free(writer->batch);
-    free(writer->places);
+    batch_done(&writer->batches[0]);
+    batch_done(&writer->batches[1]);
     free(writer->events);
     free(writer);
 }
@@ -423,5 +488,5 @@ int writer_post(struct writer *writer, struct post *post)
 
 int writer_waiting(const struct writer *writer)
 {
-    return group_waiting(writer->group);
+    return group_waiting(writer->group) + writer->answering->count;
 }

@@ -69,7 +69,7 @@ static void channels_number(struct plan *plan)
         }
         ord += place->counted;
         place->channel = channel;
-        place->rank = ++rank;
+        place->rank = rank++;
         place->ord = ord;
     }
 }
@@ -176,7 +176,7 @@ static void share_workspace(struct params *params, const struct channel_share *s
 
 static void share_events(struct params *params, const struct channel_share *share)
 {
-    params_element_int(params, share->last->rank);
+    params_element_int(params, share->last->rank + 1);
 }
 
 static void share_counted(struct params *params, const struct channel_share *share)
@@ -186,7 +186,7 @@ static void share_counted(struct params *params, const struct channel_share *sha
 
 static void share_last(struct params *params, const struct channel_share *share)
 {
-    params_element_int(params, share->last_counted == NULL ? 0 : share->last_counted->rank);
+    params_element_int(params, share->last_counted == NULL ? 0 : share->last_counted->rank + 1);
 }
 
 static void share_author(struct params *params, const struct channel_share *share)
@@ -346,18 +346,18 @@ static void mentions_add(struct params *params, struct post *const *posts, int c
     params_close_array(params);
 }
 
-int writer_batch_params(struct params *params, struct writer *writer)
+int batch_params(struct params *params, struct batch *batch)
 {
     CLEANUP(plan_done) struct plan plan = {0};
-    struct post *const *posts = writer->batch;
-    int count = writer->count;
+    struct post *const *posts = batch->posts;
+    int count = batch->count;
 
-    int r = plan_make(&plan, posts, count, writer->places);
+    int r = plan_make(&plan, posts, count, batch->places);
     if (r < 0)
         return r;
-    writer->channel_count = (int)plan.by_channel[count - 1]->channel;
-    writer->has_replies = plan.has_replies;
-    params_text(params, writer->batch_id);
+    batch->channel_count = (int)plan.by_channel[count - 1]->channel;
+    batch->has_replies = plan.has_replies;
+    params_text(params, batch->id);
     channels_add(params, &plan);
     authors_add(params, &plan);
     places_add(params, &plan, offsetof(struct place, channel));
@@ -379,14 +379,43 @@ int writer_batch_params(struct params *params, struct writer *writer)
     return 0;
 }
 
-void writer_check_params(struct params *params, struct post *const *posts, int count)
+bool batch_is_one(const struct batch *batch)
 {
-    texts_add(params, posts, count, workspace_of);
-    texts_add(params, posts, count, channel_of);
-    texts_add(params, posts, count, author_of);
-    threads_add(params, posts, count);
-    texts_add(params, posts, count, key_of);
-    texts_add(params, posts, count, digest_of);
+    const struct post *post = batch->posts[0];
+
+    return batch->count == 1 && post->thread_ts == 0 && post->mentions.count == 0;
+}
+
+void batch_one_params(struct params *params, struct batch *batch)
+{
+    const struct post *post = batch->posts[0];
+    char preview[PREVIEW_SIZE];
+
+    batch->places[0] = (struct place){
+        .post = post, .counted = true, .channel = 1, .ord = 1, .author = 1, .own = 1};
+    batch->channel_count = 1;
+    batch->has_replies = false;
+    preview_write(preview, post->text, post->text_length);
+    params_text(params, batch->id);
+    params_text(params, post->actor->workspace_id);
+    params_text(params, post->channel_id);
+    params_text(params, post->actor->user_id);
+    params_text(params, preview);
+    params_text_n(params, post->text, post->text_length);
+    params_text(params, post->extra);
+    params_text(params, post->key);
+    params_text(params, post->digest);
+    params_text(params, post->client_msg_id);
+}
+
+void batch_check_params(struct params *params, const struct batch *batch)
+{
+    texts_add(params, batch->posts, batch->count, workspace_of);
+    texts_add(params, batch->posts, batch->count, channel_of);
+    texts_add(params, batch->posts, batch->count, author_of);
+    threads_add(params, batch->posts, batch->count);
+    texts_add(params, batch->posts, batch->count, key_of);
+    texts_add(params, batch->posts, batch->count, digest_of);
 }
 
 bool writer_same_key(const struct post *one, const struct post *other)

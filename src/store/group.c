@@ -34,10 +34,8 @@ static int batch_gather(struct group *group, struct list *from, int max)
     return count;
 }
 
-static void group_flush(void *arg)
+void group_flush(struct group *group)
 {
-    struct group *group = arg;
-
     if (group->working > 0 || group->queued == 0)
         return;
     if (!list_is_empty(&group->alone))
@@ -46,6 +44,11 @@ static void group_flush(void *arg)
         group->working = batch_gather(group, &group->queue, group->batch_max);
     group->send(group->arg, group->batch, group->working);
     loop_again(group->loop); // what was sent now is flushed at the end of a turn
+}
+
+static void turn_end(void *arg)
+{
+    group_flush(arg);
 }
 
 int group_new(struct loop *loop, int batch_max, int queue_max, group_send_fn *send, void *arg,
@@ -62,7 +65,7 @@ int group_new(struct loop *loop, int batch_max, int queue_max, group_send_fn *se
     group->queue_max = queue_max;
     list_init(&group->queue);
     list_init(&group->alone);
-    int r = loop_idle_add(loop, group_flush, group);
+    int r = loop_idle_add(loop, turn_end, group);
     if (r < 0) {
         free(group);
         return r;

@@ -38,6 +38,7 @@ struct lane {
     int64_t head_since_ms; // since when the oldest sent call is the oldest
     bool watching_head;    // the timer runs for it
     bool patient;          // calls may wait for the first connection
+    bool reading;          // answers are being handed out: it may break, but must not go now
     bool broken;           // the server said goodbye: what was sent gets no answers any more
     struct lane_hook *on_up;
     size_t on_up_count;
@@ -142,12 +143,20 @@ static void lane_watch_head(struct lane *lane, int64_t delay_ms)
     loop_timer_set(lane->timer, delay_ms);
 }
 
+static void lane_break(struct lane *lane, const char *why)
+{
+    if (lane->reading)
+        lane->broken = true;
+    else
+        lane_lose(lane, why);
+}
+
 // Hands the kernel what libpq holds, and asks to be told when it takes the rest.
 static void lane_write(struct lane *lane)
 {
     int left = PQflush(lane->conn);
     if (left < 0)
-        lane_lose(lane, "cannot send");
+        lane_break(lane, "cannot send");
     else
         loop_watch_set(lane->watch, left > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
@@ -163,7 +172,7 @@ void lane_flush(struct lane *lane)
     }
     while (!list_is_empty(&lane->queued))
         if (!lane_send_next(lane)) {
-            lane_lose(lane, "cannot send");
+            lane_break(lane, "cannot send");
             return;
         }
     if (!lane->watching_head && !list_is_empty(&lane->sent))
@@ -240,7 +249,9 @@ static void lane_take_all(struct lane *lane)
 static void lane_read(struct lane *lane)
 {
     bool alive = PQconsumeInput(lane->conn) == 1;
+    lane->reading = true;
     lane_take_all(lane);
+    lane->reading = false;
     if (!alive || lane->broken || PQstatus(lane->conn) != CONNECTION_OK)
         lane_lose(lane, "connection lost");
     else
