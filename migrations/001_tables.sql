@@ -18,6 +18,7 @@ CREATE TABLE users (
     is_admin boolean NOT NULL DEFAULT false,
     bot_id text COLLATE "C",              -- NULL for people
     active boolean NOT NULL DEFAULT true,
+    manual_away boolean NOT NULL DEFAULT false, -- users.setPresence: shown as away whatever is connected
     created bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint,
     updated bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint,
     UNIQUE (workspace_id, name)

@@ -22,6 +22,7 @@ struct api_options {
     int64_t token_cache_ms;
     int64_t ticket_ms;
     int64_t text_max;
+    int64_t presence_ttl_s;
     int mentions_max; // users that a message may mention
     // Told of each change's outbox row, after its commit.
     void (*told)(void *arg, const char *outbox_id);

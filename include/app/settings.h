@@ -81,6 +81,14 @@
             "reads that may fill one hole; a larger one is told as a gap")                         \
     INTEGER(token_check_ms, TOKEN_CHECK_MS, 3000, 100, 60000,                                      \
             "how often the tokens of open sockets are checked")                                    \
+    INTEGER(presence_ttl_s, PRESENCE_TTL_S, 60, 3, 3600,                                           \
+            "after which a user whose instance died counts as away")                               \
+    INTEGER(presence_grace_ms, PRESENCE_GRACE_MS, 1000, 0, 600000,                                 \
+            "who comes back within it after the last connection went never was away")              \
+    INTEGER(presence_subs_max, PRESENCE_SUBS_MAX, 1000, 1, 100000,                                 \
+            "users whose presence one socket may follow")                                          \
+    INTEGER(typing_interval_ms, TYPING_INTERVAL_MS, 500, 0, 60000,                                 \
+            "least time between two user_typing of one socket; others are dropped")                \
     INTEGER(resume_max_s, RESUME_MAX_S, 86400, 0, 2592000,                                         \
             "how long after its end an event stream can be resumed without a gap")                 \
     INTEGER(resume_max_events, RESUME_MAX_EVENTS, 10000, 1, 1000000,                               \

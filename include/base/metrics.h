@@ -70,6 +70,10 @@
     X(GAPS_FOUND, counter, "tidings_gaps_found_total", "", "Holes found in a channel's events")    \
     X(GAPS_FILLED, counter, "tidings_gaps_filled_total", "", "Holes filled from Postgres")         \
     X(GAPS_TOLD, counter, "tidings_gaps_told_total", "", "Holes that clients were told of")        \
+    X(PRESENCE_REFUSED, counter, "tidings_presence_refused_total", "",                             \
+      "Requests of sockets for presence with bad or too many ids")                                 \
+    X(TYPING_DROPPED, counter, "tidings_typing_dropped_total", "",                                 \
+      "Typing of sockets that came too often")                                                     \
     X(LOG_DROPPED, counter, "tidings_log_dropped_total", "", "Log lines dropped")
 
 enum metric {

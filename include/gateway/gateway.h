@@ -36,9 +36,13 @@ struct gateway_options {
     int hole_reads_max;      // a hole that would take more of them is a gap
     int64_t token_check_ms;  // how often tokens of open sockets are checked
     int64_t channel_linger_ms;
-    const char *cors_origins;  // whose pages may read event streams: "a,b", "*" or ""
-    int64_t resume_max_s;      // how old a position may be that an event stream goes on from
-    int64_t resume_max_events; // of a channel, read back for it; more are a gap
+    int64_t presence_ttl_s;     // who was not heard of for so long is away
+    int64_t presence_grace_ms;  // who comes back within it never was
+    int64_t presence_subs_max;  // users that a socket may hear of
+    int64_t typing_interval_ms; // of a socket's user_typing
+    const char *cors_origins;   // whose pages may read event streams: "a,b", "*" or ""
+    int64_t resume_max_s;       // how old a position may be that an event stream goes on from
+    int64_t resume_max_events;  // of a channel, read back for it; more are a gap
     server_call_fn *on_call; // posts from sockets are calls like any other, the actor already known
     void *arg;
 };

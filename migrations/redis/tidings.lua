@@ -157,6 +157,42 @@ local function thread_apply(keys, args)
     return 1
 end
 
+-- KEYS session:{U}:device presence:{U}; op device connections ttl_s manual
+-- What devices (gateways) of a user are connected, each for ttl_s from its last word, and what is shown for it. op: on, off,
+-- look, manual. manual: 1 or 0 as Postgres has it; used for what is unknown here, and by `manual`. Returns whether active,
+-- manually away, connections, and whether what is shown changed.
+local function presence_apply(keys, args)
+    local op, device, ttl = args[1], args[2], tonumber(args[4])
+    local now = tonumber(redis.call('TIME')[1])
+    if op == 'on' then
+        redis.call('HSET', keys[1], device, (now + ttl) .. ':' .. args[3])
+        redis.call('EXPIRE', keys[1], ttl)
+    elseif op == 'off' then
+        redis.call('HDEL', keys[1], device)
+    end
+    local connections = 0
+    local devices = redis.call('HGETALL', keys[1])
+    for i = 1, #devices, 2 do
+        local ends, count = string.match(devices[i + 1], '^(%d+):(%d+)$')
+        if not ends or tonumber(ends) <= now then
+            redis.call('HDEL', keys[1], devices[i])
+        else
+            connections = connections + tonumber(count)
+        end
+    end
+    local manual = op ~= 'manual' and redis.call('HGET', keys[2], 'manual') or args[5]
+    local before = redis.call('HGET', keys[2], 'shown') or 'away'
+    local shown = connections > 0 and manual == '0' and 'active' or 'away'
+    if connections == 0 then
+        redis.call('DEL', keys[2])
+    elseif op ~= 'look' then
+        redis.call('HSET', keys[2], 'shown', shown, 'manual', manual)
+        redis.call('EXPIRE', keys[2], ttl)
+    end
+    return {shown == 'active' and 1 or 0, manual == '1' and 1 or 0, connections, shown ~= before and 1 or 0}
+end
+
+redis.register_function('presence_apply', presence_apply)
 redis.register_function('channel_apply', channel_apply)
 redis.register_function('channel_install', channel_install)
 redis.register_function('member_apply', member_apply)

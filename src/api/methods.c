@@ -40,6 +40,8 @@ static const struct method methods[] = {
     {"users.info", ACCESS_MEMBER, "users:read", users_info},
     {"users.list", ACCESS_MEMBER, "users:read", users_list},
     {"users.conversations", ACCESS_MEMBER, "channels:read", users_conversations},
+    {"users.getPresence", ACCESS_MEMBER, "users:read", users_get_presence},
+    {"users.setPresence", ACCESS_MEMBER, "users:write", users_set_presence},
     {"rtm.connect", ACCESS_MEMBER, "rtm:stream", rtm_connect},
     {"admin.workspaces.create", ACCESS_OPERATOR, NULL, admin_workspaces_create},
     {"admin.users.create", ACCESS_ADMIN, NULL, admin_users_create},

@@ -25,6 +25,8 @@ method_fn channels_set_notifications;
 method_fn threads_mark, threads_follow, threads_unfollow, threads_list;
 // sync.c
 method_fn unread_sync, client_counts;
+// presence.c
+method_fn users_get_presence, users_set_presence;
 // people.c
 method_fn users_info, users_list, users_conversations;
 // admin.c

@@ -50,6 +50,7 @@ static void connection_leave(struct connection *c)
 {
     ticket_forget(c);
     inbound_forget(c);
+    watch_forget(c);
     if (c->sse)
         resume_free(c);
     if (!c->user)
@@ -326,6 +327,7 @@ void connection_accept(struct gateway *gateway, int fd, const char *head, size_t
     list_init(&c->dirty_link);
     list_init(&c->user_link);
     list_init(&c->calls);
+    list_init(&c->watch_asks);
     outlet_init(&c->outlet);
     buffer_init(&c->input, HANDSHAKE_HEAD_MAX);
     buffer_append(&c->input, head, length);

@@ -2,6 +2,7 @@
 #include "gateway_int.h"
 
 #include "base/error.h"
+#include "base/id.h"
 #include "base/log.h"
 #include "base/memory.h"
 
@@ -30,6 +31,11 @@ bool gateway_answer(struct gateway *gateway)
 static void on_message(void *arg, const char *topic, const char *data, size_t length)
 {
     struct event *event;
+    char id[EVENT_ID_SIZE];
+    if (topic_id(topic, "presence-events", id))
+        return watch_hear(arg, id, data, length);
+    if (length > 1 && data[0] == '!')
+        return ephemeral_hear(arg, topic, data, length);
     if (event_decode(data, length, &event) < 0) {
         log_write(LOG_WARN, "gateway", "not an event: %zu bytes on %s", length, topic);
         return;
@@ -52,6 +58,7 @@ static void on_resubscribed(void *arg)
     heads_check_store(gateway);
     joins_catch_up(gateway);
     marks_sweep(gateway);
+    presence_forget(gateway);
     gateway->heard_ms = loop_now_ms(gateway->loop);
 }
 
@@ -93,6 +100,9 @@ static void on_tick(void *arg)
     }
     streams_trim(gateway, now_ms);
     gateway_poll(gateway, now_ms);
+    presence_tend(gateway);
+    presence_refresh(gateway);
+    watch_refresh(gateway);
     loop_timer_set(gateway->tick_timer, TICK_MS);
 }
 
@@ -125,6 +135,7 @@ static int timers_new(struct gateway *gateway)
         {tokens_on_timer, &gateway->token_timer},
         {on_drained, &gateway->drain_timer},
         {watermark_on_timer, &gateway->watermark_timer},
+        {watch_on_timer, &gateway->watch_timer},
     };
     int r = 0;
     for (size_t i = 0; r >= 0 && i < sizeof timers / sizeof *timers; i++)
@@ -159,6 +170,8 @@ int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
     list_init(&gateway->connections);
     list_init(&gateway->dirty);
     list_init(&gateway->holes);
+    list_init(&gateway->gone);
+    id_make('G', gateway->device);
     int r = gateway_start(gateway);
     if (r < 0) {
         gateway_free(gateway);
@@ -215,6 +228,9 @@ void gateway_free(struct gateway *gateway)
     loop_timer_free(gateway->token_timer);
     loop_timer_free(gateway->drain_timer);
     loop_timer_free(gateway->watermark_timer);
+    loop_timer_free(gateway->watch_timer);
+    presence_free(gateway);
+    watch_end(gateway);
     gateway_ask(gateway);
     (void)gateway_answer(gateway);
 }

@@ -30,6 +30,10 @@
 //
 //   sse.c         event streams: their opening; sse_head.c their request (pure)
 //
+//   presence.c    tells Redis who is connected here; watch.c sockets that want to hear of others
+//
+//   ephemeral.c   frames that are kept nowhere: who types
+//
 //   resume.c      event streams that go on where an earlier one ended; position.c where that is
 //
 //   watermark.c   how far all event streams here have got
@@ -42,6 +46,7 @@
 #include "packet.h"
 #include "position.h"
 
+#include <jansson.h>
 #include <uthash.h>
 
 enum close_code {
@@ -115,6 +120,8 @@ struct user {
     struct list workspace_link;
     struct list connections;
     bool is_young;
+    bool manual_away;    // what the user chose to be shown as
+    int64_t presence_ms; // when Redis was last told
 };
 
 struct workspace {
@@ -135,6 +142,7 @@ enum connection_state {
 };
 
 struct receiver;
+struct watch;
 
 // What an event stream is more than a socket.
 struct sse {
@@ -175,6 +183,13 @@ struct connection {
     int64_t heard_ms;
     int64_t pinged_ms;
     int64_t frames_due_us;  // flood bound: the time that its frames were worth so far
+    struct list watch_asks; // about presence, that are not answered yet
+    struct watch **watches; // whose presence it wants to hear of
+    uint32_t watch_count;
+    bool presence_due; // one of them changed
+    bool presence_all; // it knows of none yet
+    bool manual_away;  // of its user, when it came
+    int64_t typed_ms;
     char id[EVENT_ID_SIZE]; // the origin of its posts
     struct actor actor;
 };
@@ -202,6 +217,10 @@ struct gateway {
     int connection_count;
     int sse_count; // event streams that are open
     struct watermark watermark;
+    char device[EVENT_ID_SIZE]; // by which Redis knows this gateway
+    struct list gone;           // users whose last connection went, for a while
+    struct watch *watches;
+    bool watch_waits; // watch_timer runs
     struct stream *streams;
     struct user *users;
     struct workspace *workspaces;
@@ -228,6 +247,7 @@ struct gateway {
     struct loop_timer *token_timer;
     struct loop_timer *drain_timer;
     struct loop_timer *watermark_timer;
+    struct loop_timer *watch_timer;
 };
 
 // gateway.c
@@ -347,6 +367,30 @@ void members_on_timer(void *gateway);
 void marks_note(struct gateway *gateway); // topics are heard
 void marks_sweep(
     struct gateway *gateway); // topics were not heard, or are not: reads what was missed
+
+// The id in "kind:{id}"; false when the topic is of another kind. `ret_id` has EVENT_ID_SIZE bytes.
+bool topic_id(const char *topic, const char *kind, char *ret_id);
+
+// presence.c
+void presence_enter(struct user *user, struct gateway *gateway);       // its connections changed
+void presence_leave(const struct user *user, struct gateway *gateway); // the last one went
+void presence_tend(struct gateway *gateway);    // those who are gone for long
+void presence_refresh(struct gateway *gateway); // before their time runs out
+void presence_forget(struct gateway *gateway);  // Redis may have: all are to be told again
+void presence_free(struct gateway *gateway);
+
+// watch.c
+// The client's presence_sub or presence_query; `ids` as it sent them, or NULL.
+void watch_ask(struct connection *c, const json_t *ids, bool is_query);
+void watch_forget(struct connection *c); // it leaves
+void watch_hear(struct gateway *gateway, const char *user_id, const char *word, size_t length);
+void watch_refresh(struct gateway *gateway); // what may have run out unheard
+void watch_on_timer(void *gateway);
+void watch_end(struct gateway *gateway); // it is being freed, its connections are gone
+
+// ephemeral.c
+void ephemeral_hear(struct gateway *gateway, const char *topic, const char *data, size_t length);
+void ephemeral_typing(struct connection *c, const char *channel_id); // NULL: none was named
 
 // sse.c
 // The head of /events is here: answers, or asks who this is.

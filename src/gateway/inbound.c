@@ -172,7 +172,13 @@ static void message_handle(struct connection *c, json_t *message, const char *te
         pong_send(c, message);
     else if (type && strcmp(type, "message") == 0 && reply_to[0])
         post(c, text, length, reply_to);
-    else if (reply_to[0] && (!type || strcmp(type, "typing") != 0))
+    else if (type && strcmp(type, "typing") == 0)
+        ephemeral_typing(c, json_string_value(json_object_get(message, "channel")));
+    else if (type && strcmp(type, "presence_sub") == 0)
+        watch_ask(c, json_object_get(message, "ids"), false);
+    else if (type && strcmp(type, "presence_query") == 0)
+        watch_ask(c, json_object_get(message, "ids"), true);
+    else if (reply_to[0])
         error_send(c, reply_to, CODE_INVALID, type ? "unknown type" : "type is missing");
 }
 

@@ -100,6 +100,8 @@ int user_enter(struct connection *c)
         return -ERROR_MEMORY;
     c->user = user;
     list_append(&user->connections, &c->user_link);
+    user->manual_away = c->manual_away;
+    presence_enter(user, c->gateway);
     count_open(c, 1);
     user->is_young = true;
     members_young(c->gateway);
@@ -116,7 +118,8 @@ void user_leave(struct connection *c)
     count_open(c, -1);
     list_remove(&c->user_link);
     if (!list_is_empty(&user->connections))
-        return;
+        return gateway->ended ? (void)0 : presence_enter(user, gateway);
+    presence_leave(user, gateway);
     user_follow(gateway, user, false);
     list_remove(&user->workspace_link);
     workspace_leave(gateway, user->workspace);
@@ -202,8 +205,7 @@ void people_on_created(struct gateway *gateway, struct event *event)
         workspace_on_event(gateway, event->workspace_id, event);
 }
 
-// The id in "kind:{id}"; false when the topic is of another kind.
-static bool topic_id(const char *topic, const char *kind, char *ret_id)
+bool topic_id(const char *topic, const char *kind, char *ret_id)
 {
     size_t length = strlen(kind);
     if (strncmp(topic, kind, length) != 0 || strncmp(topic + length, ":{", 2) != 0)

@@ -106,6 +106,7 @@ static int setup(void **state)
                                       .hole_reads_max = 10,
                                       .token_check_ms = 60000,
                                       .channel_linger_ms = 60000,
+                                      .presence_ttl_s = 60,
                                       .cors_origins = "",
                                       .on_call = on_call};
     assert_int_equal(loop_new(&f->loop), 0);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chat/presence.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NUMBER_SIZE = 24 };
+
+struct call {
+    struct cache *cache;
+    presence_fn *fn;
+    void *arg;
+    char topic[PRESENCE_KEY_SIZE];
+};
+
+void presence_topic(char *ret_topic, const char *user_id)
+{
+    (void)snprintf(ret_topic, PRESENCE_KEY_SIZE, "presence-events:{%s}", user_id);
+}
+
+static void on_applied(void *arg, int r, const struct cache_value *value)
+{
+    struct call *call = arg;
+    struct presence_state state = {0};
+    bool changed = false;
+
+    if (r == 0 && cache_value_count(value) == 4) {
+        state.is_active = cache_value_int(cache_value_at(value, 0)) == 1;
+        state.manual_away = cache_value_int(cache_value_at(value, 1)) == 1;
+        state.connections = cache_value_int(cache_value_at(value, 2));
+        changed = cache_value_int(cache_value_at(value, 3)) == 1;
+    }
+    if (changed) {
+        const char *word = state.is_active ? "active" : "away";
+        cache_call(call->cache, 3, (const char *[]){"SPUBLISH", call->topic, word}, NULL, NULL,
+                   NULL);
+    }
+    if (call->fn != NULL)
+        call->fn(call->arg, r, r == 0 ? &state : NULL);
+    free(call);
+}
+
+void presence_apply(struct cache *cache, const struct presence_change *change, presence_fn *fn,
+                    void *arg)
+{
+    static const char *const ops[] = {"on", "off", "look", "manual"};
+    char session[PRESENCE_KEY_SIZE], presence[PRESENCE_KEY_SIZE];
+    char connections[NUMBER_SIZE], ttl[NUMBER_SIZE];
+    struct call *call = calloc(1, sizeof *call);
+
+    if (call == NULL) {
+        if (fn != NULL)
+            fn(arg, -ERROR_MEMORY, NULL);
+        return;
+    }
+    call->cache = cache;
+    call->fn = fn;
+    call->arg = arg;
+    presence_topic(call->topic, change->user_id);
+    (void)snprintf(session, sizeof session, "session:{%s}:device", change->user_id);
+    (void)snprintf(presence, sizeof presence, "presence:{%s}", change->user_id);
+    (void)snprintf(connections, sizeof connections, "%" PRId64, change->connections);
+    (void)snprintf(ttl, sizeof ttl, "%" PRId64, change->ttl_s);
+    const char *texts[] = {
+        "FCALL",         "presence_apply", "2",         session, presence,
+        ops[change->op], change->device,   connections, ttl,     change->manual_away ? "1" : "0"};
+    cache_call(cache, sizeof texts / sizeof *texts, texts, NULL, on_applied, call);
+}

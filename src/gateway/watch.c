@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sockets that asked to hear of others' presence. A watch is one user that somebody here wants to
+// hear of; what changes within one pause is told together, so that a thousand users who reconnect
+// at once are one frame for each socket.
+#include "gateway_int.h"
+
+#include "base/buffer.h"
+#include "base/id.h"
+#include "base/json_writer.h"
+#include "base/metrics.h"
+#include "chat/presence.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FLUSH_MS = 200, FRAME_MAX = 1 << 20, QUERY_MAX = 500 };
+
+struct watch {
+    UT_hash_handle hh;
+    struct gateway *gateway;
+    char user_id[EVENT_ID_SIZE];
+    bool is_known;
+    bool is_active;
+    bool is_changed; // since the last flush
+    bool is_asked;   // Redis was, and has not answered
+    int64_t looked_ms;
+    struct connection **connections;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+// Those who may be watched: users of one's own workspace.
+static const struct statement members = {
+    "gateway_watch", "SELECT u.id FROM users u WHERE u.workspace_id = $1 AND u.id = ANY ($2)"};
+
+struct found {
+    struct watch_ask *ask;
+    char user_id[EVENT_ID_SIZE];
+    int is_active; // -1: not known
+};
+
+// A request of a client under way.
+struct watch_ask {
+    struct list link; // in the connection's watch_asks
+    struct gateway *gateway;
+    struct connection *connection; // NULL once it is gone
+    bool is_query;
+    int left; // answers of a query that are to come
+    int count;
+    struct found *found;
+};
+
+static void watch_topic_follow(const struct watch *watch, bool follow)
+{
+    char topic[PRESENCE_KEY_SIZE];
+    presence_topic(topic, watch->user_id);
+    topic_follow(watch->gateway, topic, follow);
+}
+
+static void watch_free(struct watch *watch)
+{
+    watch_topic_follow(watch, false);
+    HASH_DEL(watch->gateway->watches, watch);
+    free(watch->connections);
+    free(watch);
+}
+
+static void watch_leave(struct watch *watch, const struct connection *c)
+{
+    for (uint32_t i = 0; i < watch->count; i++) {
+        if (watch->connections[i] != c)
+            continue;
+        watch->connections[i] = watch->connections[--watch->count];
+        break;
+    }
+    if (watch->count == 0 && !watch->is_asked)
+        watch_free(watch);
+}
+
+static void watches_leave(struct connection *c)
+{
+    for (uint32_t i = 0; i < c->watch_count; i++)
+        watch_leave(c->watches[i], c);
+    free(TAKE(c->watches));
+    c->watch_count = 0;
+}
+
+void watch_forget(struct connection *c)
+{
+    LIST_FOREACH(link, &c->watch_asks)
+    {
+        LIST_ITEM(link, struct watch_ask, link)->connection = NULL;
+        list_remove(link);
+    }
+    watches_leave(c);
+}
+
+static void flush_want(struct gateway *gateway)
+{
+    if (gateway->watch_waits)
+        return;
+    gateway->watch_waits = true;
+    loop_timer_set(gateway->watch_timer, FLUSH_MS);
+}
+
+static void watch_set(struct watch *watch, bool is_active)
+{
+    if (watch->is_known && watch->is_active == is_active)
+        return;
+    watch->is_known = true;
+    watch->is_active = is_active;
+    watch->is_changed = true;
+    flush_want(watch->gateway);
+}
+
+// The answer for a watch whose last listener may have gone meanwhile.
+static void on_looked(void *arg, int r, const struct presence_state *state)
+{
+    struct watch *watch = arg;
+    struct gateway *gateway = watch->gateway;
+    watch->is_asked = false;
+    if (!gateway_answer(gateway)) {
+        free(watch->connections);
+        free(watch);
+        return;
+    }
+    if (r == 0)
+        watch_set(watch, state->is_active);
+    if (watch->count == 0)
+        watch_free(watch);
+}
+
+static void watch_look(struct watch *watch)
+{
+    struct gateway *gateway = watch->gateway;
+    const struct presence_change change = {.op = PRESENCE_LOOK,
+                                           .user_id = watch->user_id,
+                                           .device = "",
+                                           .ttl_s = gateway->options.presence_ttl_s};
+    watch->looked_ms = loop_now_ms(gateway->loop);
+    if (watch->is_asked)
+        return;
+    watch->is_asked = true;
+    gateway_ask(gateway);
+    presence_apply(gateway->cache, &change, on_looked, watch);
+}
+
+static struct watch *watch_make(struct gateway *gateway, const char *user_id)
+{
+    struct watch *watch;
+    HASH_FIND_STR(gateway->watches, user_id, watch);
+    if (watch)
+        return watch;
+    watch = calloc(1, sizeof *watch);
+    if (!watch)
+        return NULL;
+    watch->gateway = gateway;
+    (void)snprintf(watch->user_id, sizeof watch->user_id, "%s", user_id);
+    HASH_ADD_STR(gateway->watches, user_id, watch);
+    watch_topic_follow(watch, true);
+    return watch;
+}
+
+static bool watch_enter(struct connection *c, const char *user_id)
+{
+    struct watch *watch = watch_make(c->gateway, user_id);
+    if (!watch)
+        return false;
+    if (watch->count == watch->capacity) {
+        uint32_t capacity = watch->capacity ? 2 * watch->capacity : 2;
+        void *grown = reallocarray(watch->connections, capacity, sizeof *watch->connections);
+        if (!grown)
+            return false;
+        watch->connections = grown;
+        watch->capacity = capacity;
+    }
+    watch->connections[watch->count++] = c;
+    c->watches[c->watch_count++] = watch;
+    // Its state as far as it is known goes out with the flush; and is looked at anew.
+    c->presence_all = true;
+    flush_want(c->gateway);
+    watch_look(watch);
+    return true;
+}
+
+// Sends one frame for the `count` ids in `ids` (JSON strings with commas).
+static void presence_send(struct connection *c, const struct buffer *ids, int count, bool is_active)
+{
+    CLEANUP(buffer_done) struct buffer out;
+    buffer_init(&out, FRAME_MAX);
+    buffer_append_format(&out, "{\"type\":\"presence_change\",\"%s\":%s",
+                         count == 1 ? "user" : "users", count == 1 ? "" : "[");
+    buffer_append(&out, ids->data, ids->length);
+    buffer_append_format(&out, "%s,\"presence\":\"%s\"}", count == 1 ? "" : "]",
+                         is_active ? "active" : "away");
+    if (count > 0 && !buffer_failed(ids) && !buffer_failed(&out))
+        connection_send_text(c, out.data, out.length);
+}
+
+// Those of the connection's watches that are (not) active and not told of yet.
+static void presence_tell(struct connection *c, bool is_active)
+{
+    CLEANUP(buffer_done) struct buffer ids;
+    int count = 0;
+    buffer_init(&ids, FRAME_MAX);
+    struct json_writer w = json_writer_to(&ids);
+    for (uint32_t i = 0; i < c->watch_count; i++) {
+        const struct watch *watch = c->watches[i];
+        if (!watch->is_known || watch->is_active != is_active ||
+            !(watch->is_changed || c->presence_all))
+            continue;
+        json_text(&w, watch->user_id);
+        count++;
+    }
+    presence_send(c, &ids, count, is_active);
+}
+
+void watch_on_timer(void *arg)
+{
+    struct gateway *gateway = arg;
+    gateway->watch_waits = false;
+    for (struct watch *watch = gateway->watches; watch; watch = watch->hh.next)
+        for (uint32_t i = 0; watch->is_changed && i < watch->count; i++)
+            watch->connections[i]->presence_due = true;
+    LIST_FOREACH(link, &gateway->connections)
+    {
+        struct connection *c = LIST_ITEM(link, struct connection, link);
+        if (!c->presence_due && !c->presence_all)
+            continue;
+        presence_tell(c, true);
+        presence_tell(c, false);
+        c->presence_due = c->presence_all = false;
+    }
+    for (struct watch *watch = gateway->watches; watch; watch = watch->hh.next)
+        watch->is_changed = false;
+}
+
+void watch_hear(struct gateway *gateway, const char *user_id, const char *word, size_t length)
+{
+    struct watch *watch;
+    HASH_FIND_STR(gateway->watches, user_id, watch);
+    if (watch && length == strlen("active") && memcmp(word, "active", length) == 0)
+        watch_set(watch, true);
+    else if (watch && length == strlen("away") && memcmp(word, "away", length) == 0)
+        watch_set(watch, false);
+}
+
+void watch_refresh(struct gateway *gateway)
+{
+    int64_t every_ms = gateway->options.presence_ttl_s * 1000 / 4;
+    int64_t now_ms = loop_now_ms(gateway->loop);
+    for (struct watch *watch = gateway->watches; watch; watch = watch->hh.next)
+        if (now_ms - watch->looked_ms >= every_ms)
+            watch_look(watch);
+}
+
+static void watches_replace(struct connection *c, const struct result *result)
+{
+    int rows = result_rows(result);
+    bool fine = true;
+    watches_leave(c);
+    c->watches = rows > 0 ? calloc((size_t)rows, sizeof *c->watches) : NULL;
+    for (int row = 0; c->watches && fine && row < rows; row++)
+        fine = watch_enter(c, result_text(result, row, 0));
+    if (rows > 0 && (!c->watches || !fine))
+        connection_doom(c, CLOSE_POLICY, "no memory");
+}
+
+static void ask_free(struct watch_ask *ask)
+{
+    if (ask->connection)
+        list_remove(&ask->link);
+    free(ask->found);
+    free(ask);
+}
+
+static void query_tell(const struct watch_ask *ask, int is_active)
+{
+    CLEANUP(buffer_done) struct buffer ids;
+    int count = 0;
+    buffer_init(&ids, FRAME_MAX);
+    struct json_writer w = json_writer_to(&ids);
+    for (int i = 0; i < ask->count; i++) {
+        if (ask->found[i].is_active != is_active)
+            continue;
+        json_text(&w, ask->found[i].user_id);
+        count++;
+    }
+    presence_send(ask->connection, &ids, count, is_active == 1);
+}
+
+static void on_found(void *arg, int r, const struct presence_state *state)
+{
+    struct found *found = arg;
+    struct watch_ask *ask = found->ask;
+    bool alive = gateway_answer(ask->gateway);
+    found->is_active = r == 0 ? state->is_active : -1;
+    if (--ask->left > 0)
+        return;
+    if (alive && ask->connection) {
+        query_tell(ask, 1);
+        query_tell(ask, 0);
+    }
+    ask_free(ask);
+}
+
+// Looks at each; the last answer frees `ask`.
+static void query_run(struct watch_ask *ask, const struct result *result)
+{
+    ask->count = ask->left = result_rows(result);
+    ask->found = ask->count > 0 ? calloc((size_t)ask->count, sizeof *ask->found) : NULL;
+    if (!ask->found)
+        return ask_free(ask);
+    for (int i = 0, count = ask->count; i < count; i++) {
+        struct found *found = &ask->found[i];
+        const struct presence_change change = {.op = PRESENCE_LOOK,
+                                               .user_id = found->user_id,
+                                               .device = "",
+                                               .ttl_s = ask->gateway->options.presence_ttl_s};
+        found->ask = ask;
+        (void)snprintf(found->user_id, sizeof found->user_id, "%s", result_text(result, i, 0));
+        gateway_ask(ask->gateway);
+        presence_apply(ask->gateway->cache, &change, on_found, found);
+    }
+}
+
+static void on_members(void *arg, const struct store_outcome *outcome)
+{
+    struct watch_ask *ask = arg;
+    bool alive = gateway_answer(ask->gateway);
+    struct connection *c = alive ? ask->connection : NULL;
+    if (!c || outcome->r < 0)
+        return ask_free(ask);
+    if (ask->is_query)
+        return query_run(ask, outcome->result);
+    ask_free(ask);
+    watches_replace(c, outcome->result);
+}
+
+static void too_many_tell(struct connection *c)
+{
+    static const char text[] = "{\"type\":\"error\",\"error\":{\"code\":1,\"msg\":\"ids: too many, "
+                               "or not a list of ids\"}}";
+    metric_add(METRIC_PRESENCE_REFUSED, 1);
+    connection_send_text(c, text, sizeof text - 1);
+}
+
+static bool ids_take(const json_t *ids, size_t max, struct params *params)
+{
+    size_t index;
+    const json_t *id;
+    if (!json_is_array(ids) || json_array_size(ids) > max)
+        return false;
+    params_open_text_array(params);
+    json_array_foreach(ids, index, id)
+    {
+        if (!json_is_string(id) || !id_is_valid(json_string_value(id), "UW"))
+            return false;
+        params_element_text(params, json_string_value(id), json_string_length(id));
+    }
+    params_close_array(params);
+    return true;
+}
+
+void watch_ask(struct connection *c, const json_t *ids, bool is_query)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    int64_t max = is_query ? QUERY_MAX : c->gateway->options.presence_subs_max;
+    params_text(&params, c->actor.workspace_id);
+    if (!ids_take(ids, (size_t)max, &params))
+        return too_many_tell(c);
+    struct watch_ask *ask = calloc(1, sizeof *ask);
+    if (!ask)
+        return connection_doom(c, CLOSE_POLICY, "no memory");
+    ask->gateway = c->gateway;
+    ask->connection = c;
+    ask->is_query = is_query;
+    list_append(&c->watch_asks, &ask->link);
+    gateway_ask(c->gateway);
+    store_call(c->gateway->store, STORE_READ, &members, &params, on_members, ask);
+}
+
+// Those that are left are freed with their answers.
+void watch_end(struct gateway *gateway)
+{
+    HASH_CLEAR(hh, gateway->watches);
+}
