@@ -89,6 +89,14 @@
             "users whose presence one socket may follow")                                          \
     INTEGER(typing_interval_ms, TYPING_INTERVAL_MS, 500, 0, 60000,                                 \
             "least time between two user_typing of one socket; others are dropped")                \
+    INTEGER(link_ack_ms, LINK_ACK_MS, 3000, 50, 60000,                                             \
+            "time for an app to ack an envelope; for each further attempt twice as long")          \
+    INTEGER(link_attempts_max, LINK_ATTEMPTS_MAX, 3, 1, 10,                                        \
+            "attempts to bring an envelope to an app; then it is dropped")                         \
+    INTEGER(link_queue_max, LINK_QUEUE_MAX, 1000, 1, 100000,                                       \
+            "envelopes of an app that may wait for their acks; more are dropped")                  \
+    INTEGER(link_life_s, LINK_LIFE_S, 18000, 11, 86400,                                            \
+            "after which an app's connection is told to connect anew")                             \
     INTEGER(resume_max_s, RESUME_MAX_S, 86400, 0, 2592000,                                         \
             "how long after its end an event stream can be resumed without a gap")                 \
     INTEGER(resume_max_events, RESUME_MAX_EVENTS, 10000, 1, 1000000,                               \

@@ -74,6 +74,11 @@
       "Requests of sockets for presence with bad or too many ids")                                 \
     X(TYPING_DROPPED, counter, "tidings_typing_dropped_total", "",                                 \
       "Typing of sockets that came too often")                                                     \
+    X(ENVELOPES_SENT, counter, "tidings_envelopes_sent_total", "", "Envelopes sent to apps")       \
+    X(ENVELOPES_AGAIN, counter, "tidings_envelopes_again_total", "",                               \
+      "Of those, such that were not acked before")                                                 \
+    X(ENVELOPES_DROPPED, counter, "tidings_envelopes_dropped_total", "",                           \
+      "Events that an app did not ack in all attempts, or had no room for")                        \
     X(LOG_DROPPED, counter, "tidings_log_dropped_total", "", "Log lines dropped")
 
 enum metric {

@@ -42,6 +42,8 @@ static int access_refusal(enum method_access access, const struct actor *actor)
         return 0;
     case ACCESS_MEMBER:
         return actor->type == 'u' || actor->type == 'b' ? 0 : -ERROR_NOT_ALLOWED_TOKEN_TYPE;
+    case ACCESS_APP:
+        return actor->type == 'a' ? 0 : -ERROR_NOT_ALLOWED_TOKEN_TYPE;
     case ACCESS_OPERATOR:
         if (actor->type == 'o')
             return 0;

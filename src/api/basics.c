@@ -92,9 +92,25 @@ static const struct statement TICKET = {
     "WHERE u.id = $4",
 };
 
+// What old clients of rtm.start look for. They are empty: everything is read by its own method.
+static void lists_write(struct json_writer *w)
+{
+    static const char *const names[] = {"users", "channels", "groups",  "ims",
+                                        "mpims", "bots",     "subteams"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        json_key(w, names[i]);
+        json_open_array(w);
+        json_close_array(w);
+    }
+    json_key_int(w, "cache_ts", 0);
+    json_key_string(w, "latest_event_ts", "0");
+}
+
 static void ticket_answer(struct invocation *invocation, const struct result *result)
 {
     const char *ticket = invocation->state;
+    bool is_app = invocation->actor->type == 'a';
     char base[512];
     char url[640];
 
@@ -104,10 +120,14 @@ static void ticket_answer(struct invocation *invocation, const struct result *re
     }
     base_url(invocation, base, sizeof base);
     // http:// becomes ws://, https:// wss://
-    snprintf(url, sizeof url, "ws%srtm/%s", strncmp(base, "http", 4) == 0 ? base + 4 : base,
-             ticket);
+    snprintf(url, sizeof url, "ws%s%s/%s", strncmp(base, "http", 4) == 0 ? base + 4 : base,
+             is_app ? "link" : "rtm", ticket);
     struct json_writer *w = invocation_open(invocation);
     json_key_string(w, "url", url);
+    if (is_app) {
+        invocation_close(invocation);
+        return;
+    }
     json_key(w, "self");
     json_open_object(w);
     json_key_string(w, "id", invocation->actor->user_id);
@@ -119,6 +139,8 @@ static void ticket_answer(struct invocation *invocation, const struct result *re
     json_key_string(w, "name", result_text(result, 0, 1));
     json_key_string(w, "domain", result_text(result, 0, 2));
     json_close_object(w);
+    if (strcmp(request_method(invocation->request), "rtm.start") == 0)
+        lists_write(w);
     invocation_close(invocation);
 }
 
@@ -145,4 +167,16 @@ void rtm_connect(struct invocation *invocation)
     params_text(&params, invocation->actor->user_id);
     params_int(&params, invocation->api->options.ticket_ms);
     invocation_query(invocation, STORE_WRITE, &TICKET, &params, ticket_answer);
+}
+
+// The same with lists, which are empty.
+void rtm_start(struct invocation *invocation)
+{
+    rtm_connect(invocation);
+}
+
+// A ticket for a connection of an app (Socket Mode).
+void apps_connections_open(struct invocation *invocation)
+{
+    rtm_connect(invocation);
 }

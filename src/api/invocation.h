@@ -16,6 +16,7 @@ typedef void method_fn(struct invocation *invocation);
 enum method_access {
     ACCESS_OPEN,     // no token needed
     ACCESS_MEMBER,   // users and bots
+    ACCESS_APP,      // apps
     ACCESS_ADMIN,    // an admin of the workspace
     ACCESS_OPERATOR, // the operator's token alone
 };

@@ -43,6 +43,8 @@ static const struct method methods[] = {
     {"users.getPresence", ACCESS_MEMBER, "users:read", users_get_presence},
     {"users.setPresence", ACCESS_MEMBER, "users:write", users_set_presence},
     {"rtm.connect", ACCESS_MEMBER, "rtm:stream", rtm_connect},
+    {"rtm.start", ACCESS_MEMBER, "rtm:stream", rtm_start},
+    {"apps.connections.open", ACCESS_APP, NULL, apps_connections_open},
     {"admin.workspaces.create", ACCESS_OPERATOR, NULL, admin_workspaces_create},
     {"admin.users.create", ACCESS_ADMIN, NULL, admin_users_create},
     {"admin.users.setActive", ACCESS_ADMIN, NULL, admin_users_set_active},

@@ -51,6 +51,7 @@ static void connection_leave(struct connection *c)
     ticket_forget(c);
     inbound_forget(c);
     watch_forget(c);
+    link_leave(c);
     if (c->sse)
         resume_free(c);
     if (!c->user)
@@ -105,8 +106,8 @@ static void packet_send(struct connection *c, struct packet *packet)
 
 void connection_send(struct connection *c, struct packets *packets)
 {
-    if (c->state != CONNECTION_OPEN)
-        return;
+    if (c->state != CONNECTION_OPEN || c->is_link)
+        return; // a link gets envelopes only
     if (!c->sse)
         return packet_send(c, packets_frame(packets));
     if (c->sse->is_settled)
@@ -114,6 +115,15 @@ void connection_send(struct connection *c, struct packets *packets)
     struct packet *own = packet_new_event(packets->text, packets->length, c->sse->id);
     packet_send(c, own);
     packet_unref(own);
+}
+
+void link_send(struct connection *c, const char *text, size_t length)
+{
+    if (c->state != CONNECTION_OPEN)
+        return;
+    struct packet *packet = packet_new(text, length);
+    packet_send(c, packet);
+    packet_unref(packet);
 }
 
 void connection_send_text(struct connection *c, const char *text, size_t length)
@@ -229,7 +239,10 @@ void connection_open(struct connection *c, const char *reply)
     if (outlet_raw(&c->outlet, reply, strlen(reply)) < 0)
         return connection_abort(c);
     connection_begin(c);
-    connection_send_text(c, hello, sizeof hello - 1);
+    if (c->is_link)
+        link_open(c);
+    else
+        connection_send_text(c, hello, sizeof hello - 1);
     struct buffer early = c->input;
     buffer_init(&c->input, HANDSHAKE_HEAD_MAX);
     if (early.length > 0 && receive(c, early.data, early.length) < 0)
@@ -249,6 +262,7 @@ static void connection_upgrade(struct connection *c, size_t head_length)
     if (refusal)
         return connection_refuse(c, refusal);
     buffer_consume(&c->input, head_length);
+    c->is_link = handshake.is_link;
     c->state = CONNECTION_TICKET;
     loop_watch_set(c->watch, 0);
     ticket_use(c, handshake.ticket, handshake.reply);
@@ -328,6 +342,7 @@ void connection_accept(struct gateway *gateway, int fd, const char *head, size_t
     list_init(&c->user_link);
     list_init(&c->calls);
     list_init(&c->watch_asks);
+    list_init(&c->app_link);
     outlet_init(&c->outlet);
     buffer_init(&c->input, HANDSHAKE_HEAD_MAX);
     buffer_append(&c->input, head, length);
@@ -352,6 +367,8 @@ void connection_tick(struct connection *c, int64_t now_ms)
             connection_abort(c);
         break;
     case CONNECTION_OPEN:
+        if (c->is_link)
+            link_tick(c, now_ms);
         if (!c->sse &&
             now_ms - c->heard_ms >= options->ping_interval_ms + options->pong_timeout_ms) {
             metric_add(METRIC_SOCKETS_SILENT, 1);

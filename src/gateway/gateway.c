@@ -103,6 +103,7 @@ static void on_tick(void *arg)
     presence_tend(gateway);
     presence_refresh(gateway);
     watch_refresh(gateway);
+    links_refresh(gateway);
     loop_timer_set(gateway->tick_timer, TICK_MS);
 }
 
@@ -136,6 +137,7 @@ static int timers_new(struct gateway *gateway)
         {on_drained, &gateway->drain_timer},
         {watermark_on_timer, &gateway->watermark_timer},
         {watch_on_timer, &gateway->watch_timer},
+        {envelope_on_timer, &gateway->envelope_timer},
     };
     int r = 0;
     for (size_t i = 0; r >= 0 && i < sizeof timers / sizeof *timers; i++)
@@ -196,6 +198,8 @@ void gateway_drain(struct gateway *gateway)
         struct connection *c = LIST_ITEM(link, struct connection, link);
         if (c->state == CONNECTION_HEAD)
             connection_abort(c);
+        else if (c->is_link)
+            link_disconnect(c, "refresh_requested");
         else
             connection_send_text(c, goodbye, sizeof goodbye - 1);
     }
@@ -229,6 +233,7 @@ void gateway_free(struct gateway *gateway)
     loop_timer_free(gateway->drain_timer);
     loop_timer_free(gateway->watermark_timer);
     loop_timer_free(gateway->watch_timer);
+    loop_timer_free(gateway->envelope_timer);
     presence_free(gateway);
     watch_end(gateway);
     gateway_ask(gateway);

@@ -34,6 +34,8 @@
 //
 //   ephemeral.c   frames that are kept nowhere: who types
 //
+//   link.c        connections of apps (Socket Mode); envelope.c what they get
+//
 //   resume.c      event streams that go on where an earlier one ended; position.c where that is
 //
 //   watermark.c   how far all event streams here have got
@@ -155,6 +157,26 @@ struct sse {
     char cors_text[512];
 };
 
+// An app with links here.
+struct app {
+    UT_hash_handle hh;
+    struct gateway *gateway;
+    char id[EVENT_ID_SIZE];
+    struct list links;     // its connections, the one whose turn it is first
+    struct list envelopes; // that nobody acked yet
+    int envelope_count;
+    char last_channel[EVENT_ID_SIZE]; // the last event that was offered
+    int64_t last_seq;
+    int64_t counted_ms; // when Redis was last told of the links
+};
+
+enum link_state {
+    LINK_NEW, // its hello is to come
+    LINK_READY,
+    LINK_WARNED,   // told that it ends soon
+    LINK_REFRESHED // told to connect anew
+};
+
 struct connection {
     struct gateway *gateway;
     struct list link;       // in gateway->connections
@@ -182,7 +204,12 @@ struct connection {
     int64_t deadline_ms;      // of the handshake, or of the close
     int64_t heard_ms;
     int64_t pinged_ms;
-    int64_t frames_due_us;  // flood bound: the time that its frames were worth so far
+    int64_t frames_due_us; // flood bound: the time that its frames were worth so far
+    bool is_link;          // it asked to be an app's
+    struct app *app;       // while it is open
+    struct list app_link;
+    enum link_state link_state;
+    int64_t link_ends_ms;
     struct list watch_asks; // about presence, that are not answered yet
     struct watch **watches; // whose presence it wants to hear of
     uint32_t watch_count;
@@ -221,6 +248,8 @@ struct gateway {
     struct list gone;           // users whose last connection went, for a while
     struct watch *watches;
     bool watch_waits; // watch_timer runs
+    struct app *apps;
+    bool envelopes_wait; // envelope_timer runs
     struct stream *streams;
     struct user *users;
     struct workspace *workspaces;
@@ -248,6 +277,7 @@ struct gateway {
     struct loop_timer *drain_timer;
     struct loop_timer *watermark_timer;
     struct loop_timer *watch_timer;
+    struct loop_timer *envelope_timer;
 };
 
 // gateway.c
@@ -387,6 +417,26 @@ void watch_hear(struct gateway *gateway, const char *user_id, const char *word, 
 void watch_refresh(struct gateway *gateway); // what may have run out unheard
 void watch_on_timer(void *gateway);
 void watch_end(struct gateway *gateway); // it is being freed, its connections are gone
+
+// link.c
+void link_open(struct connection *c);  // is open, its hello follows
+void link_leave(struct connection *c); // takes any connection
+void link_send(struct connection *c, const char *text, size_t length);
+// Tells it to go; overtakes what is queued. `reason` is static text.
+void link_disconnect(struct connection *c, const char *reason);
+void link_tick(struct connection *c, int64_t now_ms);
+void links_refresh(struct gateway *gateway);
+struct app *app_find(struct gateway *gateway, const char *id);
+
+// envelope.c
+// An event of a channel where the link sits.
+void envelope_offer(struct connection *c, const struct stream *stream,
+                    const struct stream_item *item);
+void envelope_ack(struct connection *c, const char *id);
+void envelopes_leave(struct app *app, const struct connection *c); // the link goes
+void envelopes_wake(struct app *app);                              // a link is ready
+void envelopes_free(struct app *app);
+void envelope_on_timer(void *gateway);
 
 // ephemeral.c
 void ephemeral_hear(struct gateway *gateway, const char *topic, const char *data, size_t length);

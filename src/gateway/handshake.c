@@ -76,17 +76,26 @@ static bool key_is_good(struct text key)
     return EVP_DecodeBlock(decoded, (const uint8_t *)text, KEY_LENGTH) == 18;
 }
 
-// The ticket of "/rtm/TICKET" or "/rtm/TICKET?anything".
-static bool ticket_read(struct text target, char *ret_ticket)
+// Takes `path` off the beginning of `text`; false when it begins otherwise.
+static bool path_take(struct text *text, const char *path)
 {
-    static const char path[] = "/rtm/";
+    size_t length = strlen(path);
+    if (text->length <= length || memcmp(text->data, path, length) != 0)
+        return false;
+    text->data += length;
+    text->length -= length;
+    return true;
+}
+
+// The ticket of "/rtm/TICKET" or "/rtm/TICKET?anything", or of "/link/…".
+static bool ticket_read(struct text target, char *ret_ticket, bool *ret_is_link)
+{
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     struct text rest = text_take(&target, "?");
-    if (rest.length <= sizeof path - 1 || memcmp(rest.data, path, sizeof path - 1) != 0)
+    *ret_is_link = path_take(&rest, "/link/");
+    if (!*ret_is_link && !path_take(&rest, "/rtm/"))
         return false;
-    rest.data += sizeof path - 1;
-    rest.length -= sizeof path - 1;
     if (rest.length >= HANDSHAKE_TICKET_SIZE)
         return false;
     for (size_t i = 0; i < rest.length; i++)
@@ -124,7 +133,7 @@ const char *handshake_read(const char *head, size_t length, struct handshake *re
     struct text verb = text_take(&line, " ");
     struct text target = text_take(&line, " ");
     struct fields fields = {0};
-    if (!ticket_read(target, ret_handshake->ticket))
+    if (!ticket_read(target, ret_handshake->ticket, &ret_handshake->is_link))
         return not_found;
     if (verb.length != 3 || memcmp(verb.data, "GET", 3) != 0 || line.length != 8 ||
         memcmp(line.data, "HTTP/1.1", 8) != 0)

@@ -9,6 +9,7 @@ enum { HANDSHAKE_TICKET_SIZE = 128, HANDSHAKE_REPLY_SIZE = 256, HANDSHAKE_HEAD_M
 
 struct handshake {
     char ticket[HANDSHAKE_TICKET_SIZE];
+    bool is_link;                     // of an app's ticket: /link/TICKET
     char reply[HANDSHAKE_REPLY_SIZE]; // 101 Switching Protocols, with the accept key
 };
 

@@ -182,6 +182,17 @@ static void message_handle(struct connection *c, json_t *message, const char *te
         error_send(c, reply_to, CODE_INVALID, type ? "unknown type" : "type is missing");
 }
 
+// All that an app says are acks: {"envelope_id":…}, perhaps with a payload.
+static void ack_take(struct connection *c, const char *text, size_t length)
+{
+    CLEANUP_JSON json_t *message = NULL;
+    if (json_read(text, length, JSON_DEPTH_MAX, &message) < 0)
+        return;
+    const char *id = json_string_value(json_object_get(message, "envelope_id"));
+    if (id)
+        envelope_ack(c, id);
+}
+
 void inbound_message(struct connection *c, const char *text, size_t length)
 {
     static const char invalid[] =
@@ -189,6 +200,8 @@ void inbound_message(struct connection *c, const char *text, size_t length)
     if (c->state != CONNECTION_OPEN)
         return;
     CLEANUP_JSON json_t *message = NULL;
+    if (c->is_link)
+        return ack_take(c, text, length);
     if (json_read(text, length, JSON_DEPTH_MAX, &message) == 0 && json_is_object(message))
         message_handle(c, message, text, length);
     else

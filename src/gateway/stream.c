@@ -227,7 +227,10 @@ static void seats_send(struct stream *stream, const struct stream_item *item)
         const struct seat *seat = &stream->seats[i];
         if (item->seq <= seat->from_seq || (origin[0] && strcmp(seat->connection->id, origin) == 0))
             continue;
-        connection_send(seat->connection, &packets);
+        if (seat->connection->is_link)
+            envelope_offer(seat->connection, stream, item);
+        else
+            connection_send(seat->connection, &packets);
         sent++;
     }
     metric_add(METRIC_FRAMES_SENT, sent);
@@ -341,7 +344,7 @@ static void gap_tell(struct connection *c, struct packets *packets)
 {
     if (c->native)
         return connection_send(c, packets);
-    if (c->state != CONNECTION_OPEN)
+    if (c->state != CONNECTION_OPEN || c->is_link)
         return;
     metric_add(METRIC_SOCKETS_GAP, 1);
     connection_doom(c, CLOSE_RESTART, "gap");

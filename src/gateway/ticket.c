@@ -136,6 +136,8 @@ static void on_used(void *arg, const struct store_outcome *outcome)
     bool known = outcome->r == 0 && result_rows(outcome->result) > 0;
     if (c && known)
         actor_read(outcome->result, c);
+    if (c && !c->sse && known)
+        known = c->is_link == (c->actor.type == 'a');
     int refusal = c && c->sse ? sse_refusal(c, outcome->r, known) : 0;
     if (c && known && refusal == 0)
         return channels_ask(c, ticket);

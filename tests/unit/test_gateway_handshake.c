@@ -87,13 +87,26 @@ static void test_bad_fields(void **state)
     refused(LINE UPGRADE VERSION KEY " folded\r\n\r\n", "400");
 }
 
+static void test_links(void **state)
+{
+    static const char link[] = "GET /link/Abc? HTTP/1.1\r\n" UPGRADE VERSION KEY "\r\n";
+    static const char rtm[] = "GET /rtm/Abc HTTP/1.1\r\n" UPGRADE VERSION KEY "\r\n";
+    struct handshake handshake;
+    (void)state;
+    assert_null(handshake_read(link, strlen(link), &handshake));
+    assert_true(handshake.is_link);
+    assert_string_equal(handshake.ticket, "Abc");
+    assert_null(handshake_read(rtm, strlen(rtm), &handshake));
+    assert_false(handshake.is_link);
+}
+
 static void test_bad_paths(void **state)
 {
     (void)state;
     refused("GET /rtm/ HTTP/1.1\r\n" UPGRADE VERSION KEY "\r\n", "404");
     refused("GET /rtm/a/b HTTP/1.1\r\n" UPGRADE VERSION KEY "\r\n", "404");
     refused("GET /rtm/%41 HTTP/1.1\r\n" UPGRADE VERSION KEY "\r\n", "404");
-    refused("GET /link/a HTTP/1.1\r\n" UPGRADE VERSION KEY "\r\n", "404");
+    refused("GET /links/a HTTP/1.1\r\n" UPGRADE VERSION KEY "\r\n", "404");
     refused("\r\n\r\n", "404");
     char head[512];
     (void)snprintf(head, sizeof head, "GET /rtm/%0200d HTTP/1.1\r\n\r\n", 1);
@@ -112,9 +125,13 @@ static void test_head_in_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example_of_the_rfc), cmocka_unit_test(test_what_clients_send),
-        cmocka_unit_test(test_not_an_upgrade),     cmocka_unit_test(test_bad_fields),
-        cmocka_unit_test(test_bad_paths),          cmocka_unit_test(test_head_in_parts),
+        cmocka_unit_test(test_example_of_the_rfc),
+        cmocka_unit_test(test_what_clients_send),
+        cmocka_unit_test(test_not_an_upgrade),
+        cmocka_unit_test(test_bad_fields),
+        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_bad_paths),
+        cmocka_unit_test(test_head_in_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

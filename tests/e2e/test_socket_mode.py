@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Socket Mode: the connections of an app, and the envelopes that they get."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.client import Client
+from tests.support.sockets import Socket
+from tests.support.wait import wait_until
+
+EVENT = {"type": "events_api"}
+
+
+@pytest.fixture
+def app(workspace):
+    """An app with its bot, one who talks to it, and a channel of both."""
+    ann, bot = workspace.user(), workspace.bot()
+    made = workspace.admin.ok("admin.apps.create", name="an app", bot_user_id=bot.id)
+    return SimpleNamespace(id=made["app"]["id"], token=made["app_token"], bot=bot, ann=ann,
+                           channel=workspace.channel(ann, bot))
+
+
+@pytest.fixture
+def links(app, workspace):
+    """Opens connections of the app and closes them after the test."""
+    opened = []
+
+    def open_link(url=None):
+        client = Client(url or workspace.urls[0], app.token, workspace.recorder)
+        opened.append(Socket(client.ok("apps.connections.open")["url"]))
+        opened[-1].expect({"type": "hello"})
+        return opened[-1]
+
+    yield open_link
+    for socket in opened:
+        socket.close()
+
+
+def event(socket, text, **more):
+    """The envelope with the message `text`."""
+    return socket.expect(lambda f: f.get("type") == "events_api" and f["payload"]["event"].get("text") == text and
+                         all(f[name] == value for name, value in more.items()), timeout=10)
+
+
+def ack(socket, envelope, **payload):
+    socket.send({"envelope_id": envelope["envelope_id"], **payload})
+
+
+def texts(socket):
+    return [f["payload"]["event"].get("text") for f in socket.matching(EVENT)]
+
+
+def test_the_url(app, workspace):
+    client = Client(workspace.urls[0], app.token, workspace.recorder)
+    reply = client.ok("apps.connections.open")
+    assert set(reply) == {"ok", "url"}
+    assert re.fullmatch(r"ws://[^/]+/link/[A-Za-z0-9_-]+", reply["url"])
+    client.close()
+
+
+def test_only_app_tokens(app):
+    for member in (app.ann, app.bot):
+        member.fails("not_allowed_token_type", "apps.connections.open")
+    Client(app.ann.url, app.token, app.ann.recorder).fails("not_allowed_token_type", "rtm.connect")
+
+
+def test_tickets_are_for_their_own_kind(app, workspace):
+    client = Client(workspace.urls[0], app.token, workspace.recorder)
+    link, rtm = client.ok("apps.connections.open")["url"], app.ann.ok("rtm.connect")["url"]
+    for wrong in (link.replace("/link/", "/rtm/"), rtm.replace("/rtm/", "/link/")):
+        with Socket(wrong) as socket:
+            assert socket.wait_closed()[0] == 1008
+            assert not socket.matching({"type": "hello"})
+
+
+def test_hello(environment, app, links):
+    first = links()
+    hello = first.frames[0]
+    assert hello["type"] == "hello" and hello["num_connections"] == 1
+    assert hello["connection_info"] == {"app_id": app.id}
+    info = hello["debug_info"]
+    assert info["host"] and isinstance(info["build_number"], int) and info["approximate_connection_time"] == 18000
+    assert links(environment.urls[1]).frames[0]["num_connections"] == 2
+
+
+def test_an_envelope(app, links, workspace):
+    link = links()
+    said = app.ann.ok("chat.postMessage", channel=app.channel, text="hello, app")
+    envelope = event(link, "hello, app")
+    ack(link, envelope, payload={})
+    assert (envelope["accepts_response_payload"], envelope["retry_attempt"], envelope["retry_reason"]) == (False, 0, "")
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", envelope["envelope_id"])
+    payload = envelope["payload"]
+    assert (payload["type"], payload["team_id"], payload["api_app_id"]) == ("event_callback", workspace.id, app.id)
+    assert payload["event_id"].startswith("Ev") and isinstance(payload["event_time"], int)
+    assert payload["authorizations"] == [{"enterprise_id": None, "team_id": workspace.id, "user_id": app.bot.id,
+                                          "is_bot": True, "is_enterprise_install": False}]
+    inner = payload["event"]
+    assert (inner["type"], inner["user"], inner["ts"]) == ("message", app.ann.id, said["ts"])
+    assert inner["channel_type"] == "channel" and inner["event_ts"]
+
+
+def test_only_channels_of_its_bot_and_only_events(app, links, workspace):
+    link = links()
+    elsewhere = workspace.channel(app.ann)
+    app.ann.post(elsewhere, "not for the app")
+    ts = app.ann.post(app.channel, "for the app")
+    app.bot.ok("channels.mark", channel=app.channel, ts=ts)
+    app.ann.ok("chat.update", channel=app.channel, ts=ts, text="edited")
+    workspace.user().ok("channels.join", channel=app.channel)
+    link.expect(lambda f: f.get("type") == "events_api" and f["payload"]["event"]["type"] == "member_joined_channel")
+    types = {(f["payload"]["event"]["type"], f["payload"]["event"].get("subtype")) for f in link.matching(EVENT)}
+    assert types == {("message", None), ("message", "message_changed"), ("member_joined_channel", None)}
+    assert "not for the app" not in texts(link)
+    assert {f["type"] for f in link.frames} == {"hello", "events_api"}
+
+
+def test_acked_ones_do_not_come_again(extra_instance, app, links):
+    quick = extra_instance(link_ack_ms=200)
+    link = links(quick.url)
+    for i in range(5):
+        app.ann.post(app.channel, f"m{i}")
+        ack(link, event(link, f"m{i}"))
+    app.ann.post(app.channel, "never acked")
+    event(link, "never acked", retry_attempt=2)
+    assert sorted(t for t in texts(link) if t != "never acked") == [f"m{i}" for i in range(5)]
+
+
+def test_what_is_not_acked_comes_again_and_then_no_more(extra_instance, app, links):
+    quick = extra_instance(link_ack_ms=200, link_attempts_max=3)
+    link = links(quick.url)
+    app.ann.post(app.channel, "x")
+    again = [event(link, "x", retry_attempt=n) for n in range(3)]
+    assert [e["retry_reason"] for e in again] == ["", "timeout", "timeout"]
+    assert len({e["envelope_id"] for e in again}) == len({e["payload"]["event_id"] for e in again}) == 1
+    page = app.ann.at(quick.url).page
+    wait_until(lambda: "tidings_envelopes_dropped_total 1" in page("/metrics").text)
+    assert texts(link) == ["x"] * 3
+
+
+def test_each_to_one_of_several(environment, app, links):
+    several = [links(), links(), links(environment.urls[1])]
+    for i in range(30):
+        app.ann.at(environment.urls[i % 2]).post(app.channel, f"m{i}")
+    seen = set()
+
+    def all_there():
+        for link in several:
+            for envelope in link.matching(EVENT):
+                if envelope["envelope_id"] not in seen:
+                    seen.add(envelope["envelope_id"])
+                    ack(link, envelope)
+        return len(seen) == 30
+
+    wait_until(all_there, what="30 envelopes")
+    got = [t for link in several for t in texts(link)]
+    assert sorted(got) == sorted(f"m{i}" for i in range(30)), "each once"
+    assert all(texts(link) for link in several[:2]), "links of an instance take turns"
+
+
+def test_unacked_ones_go_to_another_link(extra_instance, app, links):
+    """At once when their link closes, and also to one on another instance."""
+    one, other = extra_instance(link_ack_ms=1000), extra_instance(link_ack_ms=1000)
+    link = links(one.url)
+    app.ann.post(app.channel, "first")
+    envelope = event(link, "first")
+    second = links(other.url)
+    app.ann.post(app.channel, "second")
+    holder, rest = (link, second) if wait_until(lambda: "second" in texts(link) + texts(second)) and (
+        "second" in texts(link)) else (second, link)
+    holder.close()
+    assert event(rest, "second", retry_attempt=1)["retry_reason"] == "timeout"
+    assert envelope["retry_attempt"] == 0
+
+
+def test_refresh(extra_instance, app, links):
+    short = extra_instance(link_life_s=11)
+    link = links(short.url)
+    link.expect({"type": "disconnect", "reason": "warning"}, 5)
+    link.expect({"type": "disconnect", "reason": "refresh_requested"}, 15)
+    assert link.is_open
+    assert link.wait_closed(10)[0] == 1001
+
+
+def test_a_deleted_app(app, links, workspace):
+    link = links()
+    workspace.admin.ok("admin.apps.delete", app_id=app.id)
+    link.expect({"type": "disconnect", "reason": "link_disabled"}, 6)
+    link.wait_closed(6)
+
+
+def test_a_stopping_instance(environment, app, links):
+    instance = environment.instance()
+    link = links(instance.url)
+    assert instance.stop() == 0
+    assert link.matching({"type": "disconnect", "reason": "refresh_requested"})
+    assert link.wait_closed(5)[0] == 1001
+
+
+@pytest.mark.parametrize("frame", [{}, {"envelope_id": "x"}, {"envelope_id": 5}, {"type": "message", "id": 1}])
+def test_other_words_of_a_client_do_no_harm(app, links, frame):
+    link = links()
+    link.send(frame)
+    app.ann.post(app.channel, "still there")
+    ack(link, event(link, "still there"))
+
+
+def test_rtm_start(workspace):
+    ann = workspace.user()
+    reply = ann.ok("rtm.start")
+    assert reply["self"]["id"] == ann.id and reply["channels"] == reply["users"] == []
+    with Socket(reply["url"]) as socket:
+        socket.expect({"type": "hello"})

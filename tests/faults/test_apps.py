@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Apps in Socket Mode while parts fail: what was not acked comes by another link."""
+import threading
+
+import pytest
+
+from tests.support.client import Client
+from tests.support.sockets import Socket
+from tests.support.wait import wait_until
+
+
+class App:
+    """An app with one link on each instance, which acks what it is told to."""
+
+    def __init__(self, parts):
+        self.workspace = parts.workspace()
+        self.ann = self.workspace.user()
+        bot = self.workspace.bot()
+        made = self.workspace.admin.ok("admin.apps.create", name="an app", bot_user_id=bot.id)
+        self.channel = self.workspace.channel(self.ann, bot)
+        self.token = made["app_token"]
+        self.links = [self.open(url) for url in parts.urls]
+
+    def open(self, url):
+        link = Socket(Client(url, self.token).ok("apps.connections.open")["url"])
+        link.expect({"type": "hello"})
+        return link
+
+    def texts(self, link):
+        return {f["payload"]["event"].get("text") for f in link.matching({"type": "events_api"})}
+
+    def ack_all(self, link):
+        for frame in link.matching({"type": "events_api"}):
+            link.send({"envelope_id": frame["envelope_id"]})
+
+
+@pytest.fixture
+def app(parts):
+    made = App(parts)
+    yield made
+    for link in made.links:
+        link.close()
+
+
+def test_an_instance_dies_with_unacked_envelopes(parts, app):
+    wanted = {f"m{i}" for i in range(20)}
+    for text in sorted(wanted):
+        app.ann.at(parts.urls[1]).post(app.channel, text)
+    wait_until(lambda: app.texts(app.links[0]) | app.texts(app.links[1]) >= wanted, 10)
+    parts.instances[0].kill()
+    wait_until(lambda: app.texts(app.links[1]) >= wanted, 15, what="all envelopes on the other instance")
+
+
+def test_without_redis_events_still_come(parts, app):
+    parts.redis.kill()
+    stop = threading.Event()
+
+    def ack_on():
+        while not stop.wait(0.05):
+            for link in app.links:
+                app.ack_all(link)
+
+    acker = threading.Thread(target=ack_on)
+    acker.start()
+    try:
+        wanted = {f"m{i}" for i in range(10)}
+        for text in sorted(wanted):
+            app.ann.post(app.channel, text)
+        wait_until(lambda: app.texts(app.links[0]) | app.texts(app.links[1]) >= wanted, 10)
+    finally:
+        stop.set()
+        acker.join()
+    parts.redis.start()
+    wait_until(lambda: app.ann.page("/readyz").status_code == 200, 10)
+    app.ann.post(app.channel, "with redis again")
+    wait_until(lambda: any("with redis again" in app.texts(link) for link in app.links), 10)
