@@ -6,6 +6,7 @@
     ten      one channel with 10 of them
     big      one channel with 100,000 members, 10 of them with tokens
     sync     10,000 channels of two: who posts, and who syncs; one user syncs 1,000, one 10,000
+    huge     100,000 channels with a message in each, and one user in all of them, who posts nothing
 """
 import http.client
 import json
@@ -17,6 +18,7 @@ MEMBERS = 20
 BIG_MEMBERS = 100_000
 SYNC_CHANNELS = 10_000
 SYNC_FEW = 1_000
+HUGE_CHANNELS = 100_000
 INVITED_AT_ONCE = 100
 
 # No events are made for these rows: their channels start at seq 0, where a member that never read is.
@@ -37,7 +39,17 @@ VALUES ('CBIG000001', '{workspace}', 'big', '{poster}', {big} + 10);
 INSERT INTO channel_members (channel_id, user_id, member_seq)
 SELECT 'CBIG000001', 'UBULK' || lpad(n::text, 6, '0'), 0 FROM generate_series(1, {big}) n
 UNION ALL SELECT 'CBIG000001', unnest(ARRAY[{ten}]), 0;
-ANALYZE users, channels, channel_members;
+
+INSERT INTO channels (id, workspace_id, name, creator, member_count, seq, ord, last_ts, updated_ts, latest_ts, latest_user, latest_preview)
+SELECT 'CHUGE' || lpad(n::text, 6, '0'), '{workspace}', 'huge-' || n, '{poster}', 2, 1, 1, h.ts + n, h.ts + n, h.ts + n, '{poster}',
+       'a message of usual length, as previews go'
+FROM generate_series(1, {huge}) n, (SELECT (extract(epoch FROM now()) * 1000000)::bigint - {huge} AS ts) h;
+INSERT INTO messages (channel_id, ts, seq, ord, user_id, author_posts, counted, body)
+SELECT id, last_ts, 1, 1, '{poster}', 1, true, latest_preview FROM channels WHERE id LIKE 'CHUGE%';
+INSERT INTO channel_members (channel_id, user_id, member_seq, posts)
+SELECT id, member, 0, CASE WHEN member = '{poster}' THEN 1 ELSE 0 END
+FROM channels CROSS JOIN unnest(ARRAY['{poster}', '{huge_reader}']) member WHERE id LIKE 'CHUGE%';
+ANALYZE users, channels, channel_members, messages;
 """
 
 
@@ -73,12 +85,12 @@ def make_channel(api, users, name, members):
 
 
 def make_bulk(rig, workspace, users):
-    """The rows that are too many for the API. The last three users are the poster and the readers."""
-    poster, many_reader, few_reader = (user["id"] for user in users[-3:])
+    """The rows that are too many for the API. The last four users are the poster and the readers."""
+    poster, many_reader, few_reader, huge_reader = (user["id"] for user in users[-4:])
     ten = ", ".join(f"'{user['id']}'" for user in users[:10])
     rig.postgres.sql(BULK_SQL.format(
         workspace=workspace, poster=poster, many_reader=many_reader, few_reader=few_reader, ten=ten,
-        big=BIG_MEMBERS, sync=SYNC_CHANNELS, few=SYNC_FEW))
+        big=BIG_MEMBERS, sync=SYNC_CHANNELS, few=SYNC_FEW, huge=HUGE_CHANNELS, huge_reader=huge_reader))
 
 
 def make(rig):
@@ -87,7 +99,7 @@ def make(rig):
     made = api(OPERATOR_TOKEN, "admin.workspaces.create", name="Bench", domain="bench")
     admin = made["admin"]["token"]
     count = CHANNELS * MEMBERS
-    users = [make_user(api, admin, f"user-{n}") for n in range(count + 3)]
+    users = [make_user(api, admin, f"user-{n}") for n in range(count + 4)]
     groups = {
         "small": [make_channel(api, users, f"small-{n}", range(n * MEMBERS, (n + 1) * MEMBERS))
                   for n in range(CHANNELS)],
@@ -98,7 +110,8 @@ def make(rig):
     }
     make_bulk(rig, made["workspace"]["id"], users)
     data = {"url": rig.tidings.url, "users": users, "groups": groups,
-            "many_reader": count + 1, "few_reader": count + 2}
+            "many_reader": count + 1, "few_reader": count + 2,
+            "huge_reader": count + 3, "poster": count}
     rig.data.write_text(json.dumps(data))
     forget_copies(rig)
     rig.load("posts", group="sync", total=SYNC_CHANNELS, seconds=60, clients=64)

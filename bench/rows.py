@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of the table: what each measures, against what, and what it must reach."""
 import statistics
+import time
 from dataclasses import dataclass, field
 
+from bench.data import Api, HUGE_CHANNELS
 from bench.rig import LoadError
 
 
@@ -186,6 +188,38 @@ def sync_of(reader):
     return measure
 
 
+def measure_sync_anew(bench):
+    """The first answer of an instance that keeps nothing of the user."""
+    def once():
+        bench.rig.restart_tidings()
+        return bench.load("sync", user=bench.data["huge_reader"], total=1)
+    runs = [once() for _ in range(bench.runs)]
+    return Outcome(middle(runs, "p50_ms"), [run["p50_ms"] for run in runs])
+
+
+def measure_sync_delta(bench):
+    api = Api(bench.rig.tidings.port)
+    users = bench.data["users"]
+    reader, poster = (users[bench.data[name]]["token"] for name in ("huge_reader", "poster"))
+    token = api(reader, "unread.sync", limit=1)["sync_token"]
+
+    def once(number):
+        nonlocal token
+        for place in range(10):
+            channel = f"CHUGE{1 + (number * 7919 + place * 9973) % HUGE_CHANNELS:06}"
+            api(poster, "chat.postMessage", channel=channel, text="x" * 100)
+        began = time.monotonic()
+        delta = api(reader, "unread.sync", since=token)
+        took = 1000 * (time.monotonic() - began)
+        token = delta["sync_token"]
+        return took, len(delta["channels"])
+
+    runs = [once(number) for number in range(20 * bench.runs)]
+    times = [took for took, _ in runs]
+    return Outcome(statistics.median(times), times, fine=all(changed == 10 for _, changed in runs),
+                   extra={"p99_ms": sorted(times)[-1]})
+
+
 def measure_marks(bench):
     runs = [bench.load("marks", depth=60 * bench.seconds) for _ in range(bench.runs)]
     return Outcome(middle(runs, "rate"), [run["rate"] for run in runs], extra=latencies(runs))
@@ -237,6 +271,12 @@ ROWS = [
         sync_of("few_reader")),
     Row("sync_10000", "unread.sync of a user in 10,000 channels: p50", "ms", 30,
         sync_of("many_reader")),
+    Row("sync_100000", "unread.sync of a user in 100,000 channels: p50", "ms", 150,
+        sync_of("huge_reader")),
+    Row("sync_100000_anew", "the same, first answer of an instance", "ms", 150,
+        measure_sync_anew),
+    Row("sync_delta_100000", "the same user, 10 channels changed since: p50", "ms", 10,
+        measure_sync_delta),
     Row("marks_64", "channels.mark, committed, 64 clients", "1/s", 12000, measure_marks,
         more_is_better=True),
     Row("bigchannel", "time a post in a channel of 100,000, against one of 10", "us", 1.2,

@@ -224,6 +224,32 @@ CREATE TABLE outbox (
     previous text                         -- body of a message before the edit or delete, for its frame
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
+-- Which channels were touched lately: what left the outbox. Together with the outbox it names every change since a
+-- transaction, unless that is before change_log_start.
+CREATE TABLE change_log (
+    xid xid8 NOT NULL DEFAULT pg_current_xact_id(), -- of the transaction that moved the row here, after the change
+    channels text[] NOT NULL,
+    users text[]                          -- whose, when it is about single members alone (marks, preferences); else NULL
+);
+CREATE INDEX change_log_by_xid ON change_log (xid);
+CREATE TABLE change_log_start (xid xid8 NOT NULL); -- one row: rows up to it may be missing
+INSERT INTO change_log_start VALUES (pg_current_xact_id());
+
+-- Tells, in the transaction that changes it, of what one member sees of a channel and no outbox row tells of.
+CREATE FUNCTION change_note(channel text, member text) RETURNS void LANGUAGE sql VOLATILE AS
+$$ INSERT INTO change_log (channels, users) VALUES (ARRAY[channel], ARRAY[member]) $$;
+
+-- Whether events of these kinds change what single members see, each of them its user.
+CREATE FUNCTION is_personal(kinds text[]) RETURNS boolean LANGUAGE sql IMMUTABLE AS
+$$ SELECT kinds <@ '{mark,preference,thread_mark,thread_follow}' $$;
+
+-- Outbox rows of which all have heard go.
+CREATE FUNCTION outbox_delete(ids text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    WITH gone AS (DELETE FROM outbox WHERE id = ANY (ids) RETURNING channels, kinds, users)
+    INSERT INTO change_log (channels, users) SELECT g.channels, CASE WHEN is_personal(g.kinds) THEN g.users END FROM gone g;
+END $$;
+
 -- The partition of messages for the month of `at`, made when it is missing.
 CREATE FUNCTION message_partition_make(at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -257,10 +283,14 @@ BEGIN
         DELETE FROM mentions m WHERE m.ts < kept_from;
         DELETE FROM thread_members m WHERE m.thread_ts < kept_from;
         DELETE FROM threads t WHERE t.ts < kept_from;
+        UPDATE change_log_start SET xid = pg_current_xact_id(); -- counts changed, and nothing tells whose
     END LOOP;
     DELETE FROM message_keys WHERE created < now() - make_interval(days => key_days);
     DELETE FROM tickets WHERE expires_at < now();
-    DELETE FROM outbox WHERE done AND created < now() - interval '10 minutes';
+    PERFORM outbox_delete(ARRAY(SELECT id FROM outbox WHERE done AND created < now() - interval '10 minutes'));
+    UPDATE change_log_start s SET xid = l.xid
+    FROM (SELECT l.xid FROM change_log l ORDER BY l.xid DESC OFFSET 20000 LIMIT 1) l WHERE s.xid < l.xid;
+    DELETE FROM change_log l USING change_log_start s WHERE l.xid < s.xid;
 END $$;
 
 SELECT housekeeping(90, 7);

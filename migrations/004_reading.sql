@@ -25,7 +25,7 @@ CREATE VIEW unread_rows AS
            m.muted, c.seq AS head_seq, c.ord AS head_ord, c.updated_ts, c.latest_ts, c.latest_user, c.latest_preview,
            greatest(0, c.ord - m.ord - (m.posts - m.own)
                        - CASE WHEN c.deleted_ord > m.ord THEN deleted_after(c.id, m.user_id, m.ord) ELSE 0 END) AS unread,
-           m.active, m.changed AS member_changed, c.changed AS channel_changed, c.name, c.type, c.is_archived,
+           m.active, m.changed AS member_changed, c.changed AS channel_changed, c.name, c.type, c.is_archived, c.id AS head_id,
            m.closed_ord IS NULL OR c.ord > m.closed_ord AS is_open,
            CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted
                                          AND NOT o.deleted AND o.user_id <> m.user_id ORDER BY o.ts LIMIT 1) END AS oldest,

@@ -60,6 +60,7 @@ BEGIN
     was_open := closed IS NULL OR c.ord > closed;
     IF closed IS NOT NULL THEN
         UPDATE channel_members m SET closed_ord = NULL, changed = pg_current_xact_id() WHERE m.channel_id = channel AND m.user_id = caller;
+        PERFORM change_note(channel, caller);
     END IF;
     RETURN '{' || CASE WHEN was_open AND NOT is_new THEN '"no_op":true,"already_open":true,' ELSE '' END || '"channel":'
         || CASE WHEN with_object THEN direct_object(c, caller, NULL) ELSE '{"id":"' || channel || '"}' END || '}';
@@ -110,6 +111,7 @@ BEGIN
         RETURN;
     END IF;
     PERFORM 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller FOR NO KEY UPDATE;
+    PERFORM change_note(channel, caller);
     UPDATE channel_members m SET closed_ord = c.ord, changed = pg_current_xact_id()
     FROM channels c WHERE c.id = channel AND m.channel_id = channel AND m.user_id = caller
       AND (m.closed_ord IS NULL OR c.ord > m.closed_ord);

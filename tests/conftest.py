@@ -9,6 +9,8 @@ from tests.support.environment import Environment, end_of
 from tests.support.recorder import RECORD, Recorder, Silence
 
 E2E = Path(__file__).parent / "e2e"
+# Sidebars are kept and brought up to date for all users, not only for those in many channels.
+KEEPING = {"TIDINGS_SIDEBAR_MIN": "0"}
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +30,7 @@ def recorder(request):
 
 @pytest.fixture(scope="session")
 def plain_environment(tmp_path_factory, recorder):
-    yield from _environment(Environment(tmp_path_factory.mktemp("plain"), recorder=recorder))
+    yield from _environment(Environment(tmp_path_factory.mktemp("plain"), settings=KEEPING, recorder=recorder))
 
 
 @pytest.fixture(scope="session")

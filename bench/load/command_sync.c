@@ -41,6 +41,7 @@ void command_sync(const struct tool_args *args)
     user = tool_args_number(args, "user", 0, 0, (unsigned)setting.input.user_count - 1);
     run.request_len = setting_request(&setting, run.request, sizeof(run.request), "unread.sync",
                                       setting.input.users[user].token, "{}");
+    setting.plan.total = tool_args_number(args, "total", 0, 0, UINT32_MAX);
     setting.plan.request = sync_request;
     setting.plan.reply = sync_reply;
     setting.plan.owner = &run;

@@ -9,6 +9,7 @@
 #include "http/request.h"
 #include "store/store.h"
 #include "unread/marker.h"
+#include "unread/sidebar.h"
 
 struct api;
 
@@ -17,6 +18,7 @@ struct api_options {
     struct cache *cache;
     struct writer *writer;
     struct marker *marker;
+    struct sidebar *sidebar;
     const char *public_url;     // "": from the Host header
     const char *operator_token; // "": none
     int64_t token_cache_ms;

@@ -51,6 +51,10 @@
             "time for Redis to answer; then it counts as away")                                    \
     INTEGER(batch_max, BATCH_MAX, 1000, 1, 1000, "posts or marks of one group commit")             \
     INTEGER(queue_max, QUEUE_MAX, 20000, 16, 1000000, "posts, or marks, that may wait on a loop")  \
+    INTEGER(sidebar_bytes, SIDEBAR_BYTES, 67108864, 0, 68719476736,                                \
+            "bytes in which a loop keeps the channels of users in many, for unread.sync")          \
+    INTEGER(sidebar_min, SIDEBAR_MIN, 500, 0, 1000000,                                             \
+            "channels from which on a user's are kept there")                                      \
     INTEGER(log_queue_max, LOG_QUEUE_MAX, 200000, 1000, 10000000,                                  \
             "events of the log in memory; beyond, the outbox keeps them")                          \
     INTEGER(socket_queue_max_bytes, SOCKET_QUEUE_MAX_BYTES, 1048576, 4096, 1073741824,             \
@@ -101,6 +105,8 @@
             "how long after its end an event stream can be resumed without a gap")                 \
     INTEGER(resume_max_events, RESUME_MAX_EVENTS, 10000, 1, 1000000,                               \
             "events of a channel read back for a resumed event stream; more are a gap")            \
+    INTEGER(socket_focus_max, SOCKET_FOCUS_MAX, 16, 1, 1000,                                       \
+            "channels that one socket may focus at once")                                          \
     INTEGER(token_cache_ms, TOKEN_CACHE_MS, 4000, 0, 5000,                                         \
             "how long a token is believed without asking Postgres")                                \
     INTEGER(text_max, TEXT_MAX, 40000, 1, 1000000, "code points of a message's text")              \

@@ -30,6 +30,13 @@
       "Batches whose commit had to be looked up after a lost connection")                          \
     X(POST_QUEUE_FULL, counter, "tidings_post_queue_full_total", "", "Posts refused: queue full")  \
     X(MARKS, counter, "tidings_marks_total", "", "Read positions committed")                       \
+    X(SIDEBAR_ANEW, counter, "tidings_sidebars_read_total", "how=\"anew\"",                        \
+      "Users' channels read for unread.sync")                                                      \
+    X(SIDEBAR_CHANGES, counter, "tidings_sidebars_read_total", "how=\"changes\"", "")              \
+    X(SIDEBAR_DROPPED, counter, "tidings_sidebars_dropped_total", "",                              \
+      "Users' channels no longer kept in memory")                                                  \
+    X(SIDEBAR_BYTES, gauge, "tidings_sidebars_bytes", "",                                          \
+      "Memory of users' channels that are kept")                                                   \
     X(STORE_CONNECTS, counter, "tidings_store_connects_total", "", "Connections made to Postgres") \
     X(STORE_LOST, counter, "tidings_store_lost_total", "", "Connections to Postgres lost")         \
     X(STORE_QUEUE_FULL, counter, "tidings_store_queue_full_total", "",                             \

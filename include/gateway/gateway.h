@@ -34,6 +34,7 @@ struct gateway_options {
     int64_t hole_timeout_ms; // without progress: told as a gap
     int hole_events_max;     // read at once, and held at most
     int hole_reads_max;      // a hole that would take more of them is a gap
+    int focus_max;           // channels that one socket may focus at once
     int64_t token_check_ms;  // how often tokens of open sockets are checked
     int64_t channel_linger_ms;
     int64_t presence_ttl_s;     // who was not heard of for so long is away

@@ -15,6 +15,7 @@ enum store_lane {
     STORE_WRITE, // other changes
     STORE_READ,  // short reads, and notes that may be lost
     STORE_SYNC,  // long reads
+    STORE_BULK,  // reads of many rows that lie side by side: joins are by merging
     STORE_LANE_MAX
 };
 

@@ -18,7 +18,7 @@ method_fn channels_open, channels_close;
 // history.c
 method_fn channels_history, channels_replies, channels_events;
 // read_state.c
-method_fn channels_mark, channels_mark_unread;
+method_fn channels_mark, channels_mark_unread, channels_mark_all;
 // notifications.c
 method_fn channels_set_notifications;
 // threads.c

@@ -8,74 +8,20 @@
 #include "methods.h"
 
 #include "base/clock.h"
-#include "chat/message.h"
+#include "unread/sidebar.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// All channels of a user, in any order; without a row of its own the token still comes. What is
-// asked of it here costs a microsecond a channel; sorting and totals are cheaper in C.
-#define SYNC_SELECT                                                                                \
-    "SELECT t.token, r.channel_id, r.name, r.type, r.epoch, r.ts, r.head_seq, r.updated_ts,"       \
-    " NULLIF(r.latest_ts, r.updated_ts), r.latest_user, r.latest_preview, r.unread, r.muted,"      \
-    " r.mentions"
-#define SYNC_FROM                                                                                  \
-    " FROM (SELECT (SELECT pg_snapshot_xmin(pg_current_snapshot())::text) AS token) t LEFT JOIN "
-static const struct statement SYNC_FULL = {
-    "unread_sync_full", SYNC_SELECT SYNC_FROM
-    "(SELECT * FROM unread_rows u WHERE u.user_id = $2 AND u.workspace_id = $1"
-    " AND u.active AND u.is_open AND NOT u.is_archived) r ON true"};
-// Also what is gone, and which channels may have changed after the snapshot $3.
-static const struct statement SYNC_SINCE = {
-    "unread_sync_since",
-    SYNC_SELECT ", r.gone, r.changed" SYNC_FROM "(SELECT u.*, NOT u.active OR u.is_archived OR NOT "
-                "u.is_open AS gone, u.member_changed >= $3::xid8 OR"
-                " u.channel_changed >= $3::xid8 AS changed FROM unread_rows u"
-                " WHERE u.user_id = $2 AND u.workspace_id = $1) r ON true"};
-enum {
-    COLUMN_TOKEN,
-    COLUMN_ID,
-    COLUMN_NAME,
-    COLUMN_TYPE,
-    COLUMN_EPOCH,
-    COLUMN_TS,
-    COLUMN_SEQ,
-    COLUMN_UPDATED,
-    COLUMN_LATEST_TS, // NULL when it is `updated`
-    COLUMN_LATEST_USER,
-    COLUMN_LATEST_PREVIEW,
-    COLUMN_UNREAD,
-    COLUMN_MUTED,
-    COLUMN_MENTIONS,
-    COLUMN_GONE, // both of SYNC_SINCE alone
-    COLUMN_CHANGED,
-};
-
-enum { LIMIT_MAX = 1000, TOKEN_DAYS_MAX = 30, TOKEN_TEXT_SIZE = 64 };
+// A turn of the loop writes SLICE_BYTES of a long reply.
+enum { LIMIT_MAX = 1000, TOKEN_DAYS_MAX = 30, TOKEN_TEXT_SIZE = 64, SLICE_BYTES = 1 << 20 };
 #define DAY_US (86400LL * 1000000)
 
 struct sync_token {
     int64_t xid;
     int64_t seconds;
-};
-
-// One channel, as far as its place in the list depends on it.
-struct entry {
-    int row;
-    bool gone;
-    bool unread; // and not muted
-    int64_t updated;
-    const char *id;
-};
-
-struct sync_totals {
-    int64_t unread_channels;
-    int64_t unread_count;
-    int64_t muted_unread_count;
-    int64_t mention_count;  // of muted channels too, not of muted direct conversations
-    int64_t unread_directs; // among unread_channels
 };
 
 // Where the page before ended; with the token that the first page gave.
@@ -94,7 +40,15 @@ struct sync {
     int64_t limit;    // 0: all
     unsigned types;   // bits 1 << enum channel_type
     bool with_badges; // client.counts
-    const char *caller_id;
+    // the answer
+    const struct sidebar_state *state;
+    struct sync_token token;
+    struct json_writer *w;
+    int first; // entries of this page
+    int end;
+    int list; // being written
+    int next; // of its entries
+    bool has_more;
 };
 
 static bool token_parse(const char *text, struct sync_token *ret_token)
@@ -159,194 +113,147 @@ static bool take_sync(struct invocation *invocation, struct sync *sync)
     return false;
 }
 
-static enum channel_type type_of(const struct result *result, int row)
-{
-    return (enum channel_type)result_int(result, row, COLUMN_TYPE);
-}
-
-// Every message of a direct conversation counts as a mention.
-static int64_t mentions_of(const struct result *result, int row)
-{
-    return result_int(result, row,
-                      channel_type_is_direct(type_of(result, row)) ? COLUMN_UNREAD
-                                                                   : COLUMN_MENTIONS);
-}
-
-// A direct conversation is named by the ids of the two: "U1,U2", or "U1" with oneself. The client
-// knows the other one.
-static void peer_write(struct json_writer *w, const char *people, const char *caller_id)
-{
-    size_t first = strcspn(people, ",");
-    const char *second = people + first + (people[first] == ',');
-    bool caller_is_first = strncmp(people, caller_id, first) == 0 && caller_id[first] == '\0';
-
-    json_key(w, "user");
-    if (caller_is_first && second[0] != '\0')
-        json_text(w, second);
-    else
-        json_string_n(w, people, first);
-}
-
-static void channel_write(struct json_writer *w, const struct sync *sync,
-                          const struct result *result, int row)
-{
-    int64_t unread = result_int(result, row, COLUMN_UNREAD);
-    enum channel_type type = type_of(result, row);
-
-    json_open_object(w);
-    json_key_string(w, "id", result_text(result, row, COLUMN_ID));
-    if (type == CHANNEL_IM)
-        peer_write(w, result_text(result, row, COLUMN_NAME), sync->caller_id);
-    else
-        json_key_string(w, "name", result_text(result, row, COLUMN_NAME));
-    json_key_bool(w, "is_private", type != CHANNEL_PUBLIC);
-    json_key_ts(w, "last_read", result_int(result, row, COLUMN_TS));
-    json_key_ts(w, "latest",
-                result_int(result, row,
-                           result_is_null(result, row, COLUMN_LATEST_TS) ? COLUMN_UPDATED
-                                                                         : COLUMN_LATEST_TS));
-    json_key_string(w, "latest_user", result_text(result, row, COLUMN_LATEST_USER));
-    json_key_string(w, "latest_preview", result_text(result, row, COLUMN_LATEST_PREVIEW));
-    json_key_int(w, "seq", result_int(result, row, COLUMN_SEQ));
-    json_key_ts(w, "updated", result_int(result, row, COLUMN_UPDATED));
-    json_key_int(w, "read_epoch", result_int(result, row, COLUMN_EPOCH));
-    json_key_bool(w, "has_unreads", unread > 0);
-    json_key_int(w, "unread_count", unread);
-    json_key_int(w, "unread_count_display", unread);
-    json_key_bool(w, "unread_capped", false);
-    json_key_int(w, "mention_count", mentions_of(result, row));
-    json_key_bool(w, "is_muted", result_bool(result, row, COLUMN_MUTED));
-    if (sync->with_badges)
-        json_key_ts(w, "history_invalid", 0);
-    json_close_object(w);
-}
-
-// Unread first, then newest activity, then by id.
-static int entry_compare(const struct entry *a, const struct entry *b)
-{
-    if (a->unread != b->unread)
-        return a->unread ? -1 : 1;
-    if (a->updated != b->updated)
-        return a->updated > b->updated ? -1 : 1;
-    return strcmp(a->id, b->id);
-}
-
-static int entry_qsort_compare(const void *left, const void *right)
-{
-    return entry_compare(left, right);
-}
-
-static void totals_add(struct sync_totals *totals, const struct result *result,
-                       const struct entry *entry, bool muted)
-{
-    int64_t unread = result_int(result, entry->row, COLUMN_UNREAD);
-    bool direct = channel_type_is_direct(type_of(result, entry->row));
-
-    if (entry->gone)
-        return;
-    totals->unread_channels += entry->unread;
-    totals->unread_directs += direct && entry->unread;
-    if (!direct || !muted)
-        totals->mention_count += mentions_of(result, entry->row);
-    if (muted)
-        totals->muted_unread_count += unread;
-    else
-        totals->unread_count += unread;
-}
-
-static bool entry_is_asked(const struct sync *sync, const struct result *result,
-                           const struct entry *entry)
+// Unread first, then newest activity, then by id: whether an entry comes after the page before.
+static bool entry_is_after(const struct sync *sync, const struct sidebar_entry *entry)
 {
     const struct sync_page *page = &sync->page;
-    struct entry last = {.unread = page->unread, .updated = page->updated, .id = page->id};
+    const char *id = sidebar_entry_id(sync->state, entry);
+    size_t length = strlen(page->id);
+    size_t common = length < entry->id_length ? length : entry->id_length;
 
-    if (sync->has_since && !result_bool(result, entry->row, COLUMN_CHANGED))
-        return false;
-    if (sync->has_page && entry_compare(entry, &last) <= 0)
-        return false;
-    return (sync->types >> type_of(result, entry->row) & 1) != 0;
+    if (entry->is_unread != page->unread)
+        return page->unread;
+    if (entry->updated != page->updated)
+        return entry->updated < page->updated;
+    int order = memcmp(id, page->id, common);
+    return order > 0 || (order == 0 && entry->id_length > length);
 }
 
-// Fills in the entries that are asked for, sorted, and the totals over all; returns how many
-// entries. `entries` has room for all rows.
-static int entries_read(const struct sync *sync, const struct result *result, struct entry *entries,
-                        struct sync_totals *totals)
+static bool entry_is_gone(const struct sidebar_entry *entry)
 {
-    int count = 0;
+    return entry->json_length == 0;
+}
 
-    for (int row = 0; row < result_rows(result); row++) {
-        if (result_is_null(result, row, COLUMN_ID))
+static bool entry_is_asked(const struct sync *sync, const struct sidebar_entry *entry)
+{
+    bool news = sync->has_since ? entry->changed >= sync->since.xid : !entry_is_gone(entry);
+
+    return news && (sync->types >> entry->type & 1) != 0;
+}
+
+// Sets first and end; returns whether there are more pages.
+static bool page_find(struct sync *sync)
+{
+    const struct sidebar_state *state = sync->state;
+    int64_t left = sync->limit > 0 ? sync->limit : INT64_MAX;
+    int i = 0;
+
+    while (sync->has_page && i < state->count && !entry_is_after(sync, &state->entries[i]))
+        i++;
+    sync->first = sync->next = i;
+    for (; i < state->count; i++) {
+        if (!entry_is_asked(sync, &state->entries[i]))
             continue;
-        int64_t unread = result_int(result, row, COLUMN_UNREAD);
-        bool muted = result_bool(result, row, COLUMN_MUTED);
-        struct entry entry = {.row = row,
-                              .gone = result_bool(result, row, COLUMN_GONE),
-                              .unread = unread > 0 && !muted,
-                              .updated = result_int(result, row, COLUMN_UPDATED),
-                              .id = result_text(result, row, COLUMN_ID)};
-        totals_add(totals, result, &entry, muted);
-        if (entry_is_asked(sync, result, &entry))
-            entries[count++] = entry;
+        if (left-- == 0)
+            return true;
+        sync->end = i + 1;
     }
-    qsort(entries, (size_t)count, sizeof *entries, entry_qsort_compare);
-    return count;
+    sync->end = state->count;
+    return false;
 }
 
-// The entries of the types in `types`.
-static void list_write(struct json_writer *w, const char *key, unsigned types,
-                       const struct sync *sync, const struct result *result,
-                       const struct entry *entries, int count)
+static void channel_write(const struct sync *sync, const struct sidebar_entry *entry)
 {
-    json_key(w, key);
-    json_open_array(w);
-    for (int i = 0; i < count; i++)
-        if (!entries[i].gone && (types >> type_of(result, entries[i].row) & 1) != 0)
-            channel_write(w, sync, result, entries[i].row);
-    json_close_array(w);
+    const char *json = sidebar_entry_json(sync->state, entry);
+
+    if (!sync->with_badges) {
+        json_raw(sync->w, json, entry->json_length);
+        return;
+    }
+    json_raw(sync->w, json, entry->json_length - 1);
+    json_key_ts(sync->w, "history_invalid", 0);
+    json_close_object(sync->w);
 }
 
-static void channels_write(struct json_writer *w, const struct sync *sync,
-                           const struct result *result, const struct entry *entries, int count)
+// The lists of a reply, each of some types, one after another.
+static const struct {
+    const char *key;
+    unsigned types;
+} lists[] = {
+    {"channels", 1U << CHANNEL_PUBLIC | 1U << CHANNEL_PRIVATE},
+    {"mpims", 1U << CHANNEL_MPIM},
+    {"ims", 1U << CHANNEL_IM},
+};
+enum { LIST_COUNT = sizeof lists / sizeof *lists };
+
+// Writes what is left of a list until this turn has done enough. Whether all of it is written.
+static bool list_write(struct sync *sync)
 {
-    list_write(w, "channels", 1U << CHANNEL_PUBLIC | 1U << CHANNEL_PRIVATE, sync, result, entries,
-               count);
-    list_write(w, "mpims", 1U << CHANNEL_MPIM, sync, result, entries, count);
-    list_write(w, "ims", 1U << CHANNEL_IM, sync, result, entries, count);
-    json_key(w, "removed");
-    json_open_array(w);
-    for (int i = 0; i < count; i++)
-        if (entries[i].gone)
-            json_text(w, entries[i].id);
-    json_close_array(w);
+    size_t start = sync->w->out->length;
+
+    for (; sync->next < sync->end; sync->next++) {
+        const struct sidebar_entry *entry = &sync->state->entries[sync->next];
+        if (sync->w->out->length - start > SLICE_BYTES)
+            return false;
+        if (!entry_is_gone(entry) && (lists[sync->list].types >> entry->type & 1) != 0 &&
+            entry_is_asked(sync, entry))
+            channel_write(sync, entry);
+    }
+    json_close_array(sync->w);
+    return true;
 }
 
-static void totals_write(struct json_writer *w, const struct sync_totals *totals)
+static void list_open(struct sync *sync)
+{
+    sync->next = sync->first;
+    json_key(sync->w, lists[sync->list].key);
+    json_open_array(sync->w);
+}
+
+// Whether all lists are written.
+static bool lists_write(struct sync *sync)
+{
+    while (list_write(sync)) {
+        if (++sync->list == LIST_COUNT)
+            return true;
+        list_open(sync);
+    }
+    return false;
+}
+
+static void removed_write(const struct sync *sync)
+{
+    json_key(sync->w, "removed");
+    json_open_array(sync->w);
+    for (int i = sync->first; i < sync->end; i++) {
+        const struct sidebar_entry *entry = &sync->state->entries[i];
+        if (entry_is_gone(entry) && entry_is_asked(sync, entry))
+            json_string_n(sync->w, sidebar_entry_id(sync->state, entry), entry->id_length);
+    }
+    json_close_array(sync->w);
+}
+
+static void threads_write(struct json_writer *w, const struct sidebar_state *state)
 {
     json_key(w, "threads");
     json_open_object(w);
-    json_key_bool(w, "has_unreads", false);
-    json_key_int(w, "unread_count", 0);
-    json_key_int(w, "mention_count", 0);
-    json_close_object(w);
-    json_key(w, "totals");
-    json_open_object(w);
-    json_key_int(w, "unread_channels", totals->unread_channels);
-    json_key_int(w, "unread_count", totals->unread_count);
-    json_key_int(w, "mention_count", totals->mention_count);
-    json_key_int(w, "muted_unread_count", totals->muted_unread_count);
+    json_key_bool(w, "has_unreads", state->thread_unread > 0);
+    json_key_int(w, "unread_count", state->thread_unread);
+    json_key_int(w, "mention_count", state->thread_mentions);
     json_close_object(w);
 }
 
 // What Slack's own clients look for in client.counts.
-static void badges_write(struct json_writer *w, const struct sync_totals *totals)
+static void badges_write(struct json_writer *w, const struct sidebar_state *state,
+                         const struct sidebar_totals *totals)
 {
     json_key(w, "channel_badges");
     json_open_object(w);
     json_key_int(w, "channels", totals->unread_channels - totals->unread_directs);
     json_key_int(w, "dms", totals->unread_directs);
     json_key_int(w, "app_dms", 0);
-    json_key_int(w, "thread_mentions", 0);
-    json_key_int(w, "thread_unreads", 0);
+    json_key_int(w, "thread_mentions", state->thread_mentions);
+    json_key_int(w, "thread_unreads", state->thread_unread);
     json_close_object(w);
     json_key(w, "alerts");
     json_open_object(w);
@@ -358,77 +265,75 @@ static void badges_write(struct json_writer *w, const struct sync_totals *totals
     json_close_object(w);
 }
 
-// `last` is where this page ended; NULL: there is no other.
-static void page_write(struct json_writer *w, const struct sync_token *token,
-                       const struct entry *last)
+// Where this page ended, when there is another.
+static void page_write(const struct sync *sync, bool has_more)
 {
+    const struct sidebar_entry *last = has_more ? &sync->state->entries[sync->end - 1] : NULL;
     char text[128] = "";
 
     if (last != NULL)
-        snprintf(text, sizeof text, "%" PRId64 ".%" PRId64 ".%d.%" PRId64 ".%s", token->xid,
-                 token->seconds, last->unread, last->updated, last->id);
-    write_next_cursor(w, "p1", text);
+        snprintf(text, sizeof text, "%" PRId64 ".%" PRId64 ".%d.%" PRId64 ".%.*s", sync->token.xid,
+                 sync->token.seconds, last->is_unread, last->updated, last->id_length,
+                 sidebar_entry_id(sync->state, last));
+    write_next_cursor(sync->w, "p1", text);
 }
 
-static void sync_reply(struct invocation *invocation, const struct result *result,
-                       struct sync_token token, struct entry *entries)
+static void reply_begin(struct invocation *invocation)
 {
-    const struct sync *sync = invocation->state;
-    struct sync_totals totals = {0};
+    struct sync *sync = invocation->state;
     char text[TOKEN_TEXT_SIZE];
 
-    int count = entries_read(sync, result, entries, &totals);
-    bool has_more = sync->limit > 0 && count > sync->limit;
-    count = has_more ? (int)sync->limit : count;
-    snprintf(text, sizeof text, "s1.%" PRId64 ".%" PRId64, token.xid, token.seconds);
-    struct json_writer *w = invocation_open(invocation);
-    json_key_bool(w, "full", !sync->has_since);
-    json_key_string(w, "sync_token", text);
-    channels_write(w, sync, result, entries, count);
-    totals_write(w, &totals);
+    snprintf(text, sizeof text, "s1.%" PRId64 ".%" PRId64, sync->token.xid, sync->token.seconds);
+    sync->w = invocation_open(invocation);
+    json_key_bool(sync->w, "full", !sync->has_since);
+    json_key_string(sync->w, "sync_token", text);
+    list_open(sync);
+}
+
+static void reply_end(struct invocation *invocation)
+{
+    struct sync *sync = invocation->state;
+    struct sidebar_totals totals = sidebar_totals_of(sync->state);
+
+    removed_write(sync);
+    threads_write(sync->w, sync->state);
+    sidebar_totals_write(sync->w, &totals);
     if (sync->with_badges)
-        badges_write(w, &totals);
-    page_write(w, &token, has_more ? &entries[count - 1] : NULL);
+        badges_write(sync->w, sync->state, &totals);
+    page_write(sync, sync->has_more);
+    sidebar_release(sync->state);
     invocation_close(invocation);
 }
 
-static void sync_ask(struct invocation *invocation);
-
-static void sync_answer(struct invocation *invocation, const struct result *result)
+// Others are served between the slices of a long reply.
+static void reply_go_on(void *arg)
 {
-    struct sync *sync = invocation->state;
-    struct sync_token token = {.xid = result_int(result, 0, COLUMN_TOKEN),
-                               .seconds = clock_wall_us() / 1000000};
+    struct invocation *invocation = arg;
 
-    if (sync->has_since &&
-        sync->since.xid > token.xid) { // of another database: nothing can be told by it
-        sync->has_since = false;
-        sync_ask(invocation);
-        return;
-    }
-    if (sync->has_page)
-        token = sync->page.token; // later pages know more, but not of what earlier ones showed
-    CLEANUP_FREE struct entry *entries = calloc((size_t)result_rows(result), sizeof *entries);
-    if (entries == NULL)
-        invocation_fail(invocation, -ERROR_MEMORY);
-    else
-        sync_reply(invocation, result, token, entries);
+    if (lists_write(invocation->state) ||
+        loop_post(invocation->api->loop, reply_go_on, invocation) < 0)
+        reply_end(invocation);
 }
 
-static void sync_ask(struct invocation *invocation)
+static void sync_answer(void *arg, int r, const struct sidebar_state *state)
 {
-    const struct sync *sync = invocation->state;
-    struct params params = {0};
-    char xid[24];
+    struct invocation *invocation = arg;
+    struct sync *sync = invocation->state;
 
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
-    if (sync->has_since) {
-        snprintf(xid, sizeof xid, "%" PRId64, sync->since.xid);
-        params_text(&params, xid);
+    if (r < 0) {
+        invocation_fail(invocation, r);
+        return;
     }
-    invocation_query(invocation, STORE_SYNC, sync->has_since ? &SYNC_SINCE : &SYNC_FULL, &params,
-                     sync_answer);
+    sync->state = state;
+    sync->token = (struct sync_token){state->xid, state->since_s};
+    if (sync->since.xid > state->xid) // of another database: nothing can be told by it
+        sync->has_since = false;
+    if (sync->has_page)
+        sync->token =
+            sync->page.token; // later pages know more, but not of what earlier ones showed
+    sync->has_more = page_find(sync);
+    reply_begin(invocation);
+    reply_go_on(invocation);
 }
 
 static void sync_begin(struct invocation *invocation, bool with_badges)
@@ -441,9 +346,12 @@ static void sync_begin(struct invocation *invocation, bool with_badges)
     }
     invocation->state = sync;
     sync->with_badges = with_badges;
-    sync->caller_id = invocation->actor->user_id;
-    if (take_sync(invocation, sync))
-        sync_ask(invocation);
+    if (!take_sync(invocation, sync))
+        return;
+    int r =
+        sidebar_read(invocation->api->options.sidebar, invocation->actor, sync_answer, invocation);
+    if (r < 0)
+        invocation_fail(invocation, r);
 }
 
 void unread_sync(struct invocation *invocation)

@@ -9,6 +9,7 @@
 #include "http/server.h"
 #include "pages.h"
 #include "parts.h"
+#include "unread/sidebar.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,6 +24,7 @@ struct service {
     struct cache *cache;
     struct writer *writer;
     struct marker *marker;
+    struct sidebar *sidebar;
     struct api *api;
     struct gateway *gateway;
     struct server *server;
@@ -102,8 +104,14 @@ static int service_make_stores(struct service *service, const struct settings *s
                    &service->writer);
     if (r < 0)
         return r;
-    return marker_new(service->loop, service->store, service->cache, batch_max, queue_max,
-                      mark_done, service, &service->marker);
+    r = marker_new(service->loop, service->store, service->cache, batch_max, queue_max, mark_done,
+                   service, &service->marker);
+    if (r < 0)
+        return r;
+    return sidebar_new(service->loop, service->store,
+                       &(struct sidebar_options){.kept_bytes = settings->sidebar_bytes,
+                                                 .kept_min = settings->sidebar_min},
+                       &service->sidebar);
 }
 
 static int service_make_api(struct service *service, const struct settings *settings)
@@ -113,6 +121,7 @@ static int service_make_api(struct service *service, const struct settings *sett
         .cache = service->cache,
         .writer = service->writer,
         .marker = service->marker,
+        .sidebar = service->sidebar,
         .public_url = settings->public_url,
         .operator_token = settings->operator_token,
         .token_cache_ms = settings->token_cache_ms,
@@ -131,6 +140,7 @@ static int service_make_gateway(struct service *service, const struct settings *
 {
     const struct gateway_options options = {
         .queue_max_bytes = settings->socket_queue_max_bytes,
+        .focus_max = (int)settings->socket_focus_max,
         .message_max_bytes = settings->socket_message_max_bytes,
         .frames_per_s = settings->socket_frames_per_s,
         .frames_burst = settings->socket_frames_burst,
@@ -294,6 +304,7 @@ void service_free(struct service *service)
     pages_free(service->pages);
     api_free(service->api);
     marker_free(service->marker);
+    sidebar_free(service->sidebar);
     writer_free(service->writer);
     loop_timer_free(service->look);
     loop_free(service->loop);

@@ -5,7 +5,7 @@
 
 static const struct statement delete_statement = {
     "outbox_delete",
-    "DELETE FROM outbox WHERE id = ANY ($1)",
+    "SELECT outbox_delete($1)",
 };
 
 static const struct statement mark_statement = {

@@ -138,6 +138,7 @@ static int timers_new(struct gateway *gateway)
         {watermark_on_timer, &gateway->watermark_timer},
         {watch_on_timer, &gateway->watch_timer},
         {envelope_on_timer, &gateway->envelope_timer},
+        {focus_on_timer, &gateway->focus_timer},
     };
     int r = 0;
     for (size_t i = 0; r >= 0 && i < sizeof timers / sizeof *timers; i++)
@@ -174,6 +175,7 @@ int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
     list_init(&gateway->holes);
     list_init(&gateway->gone);
     id_make('G', gateway->device);
+    list_init(&gateway->focuses_due);
     int r = gateway_start(gateway);
     if (r < 0) {
         gateway_free(gateway);
@@ -231,6 +233,7 @@ void gateway_free(struct gateway *gateway)
     loop_timer_free(gateway->young_timer);
     loop_timer_free(gateway->token_timer);
     loop_timer_free(gateway->drain_timer);
+    loop_timer_free(gateway->focus_timer);
     loop_timer_free(gateway->watermark_timer);
     loop_timer_free(gateway->watch_timer);
     loop_timer_free(gateway->envelope_timer);

@@ -103,6 +103,7 @@ struct stream {
     struct list held; // by seq
     int held_count;
     struct list own_posts;
+    struct list focuses;   // see focus.c
     struct list hole_link; // in gateway->holes while something is missing
     int64_t waiting_ms;    // since when nothing went on in the hole
     int64_t asked_ms;      // when the last page was asked for
@@ -195,6 +196,7 @@ struct connection {
     struct outlet outlet;
     int fd;
     int call_count;
+    int focus_count;
     enum connection_state state;
     uint16_t close_code;
     bool native;
@@ -254,6 +256,7 @@ struct gateway {
     struct user *users;
     struct workspace *workspaces;
     struct list holes;
+    struct list focuses_due;    // see focus.c
     struct stream *head_cursor; // the next stream whose head is to be compared
     unsigned head_rounds;
     bool heads_by_store; // in this round
@@ -275,6 +278,7 @@ struct gateway {
     struct loop_timer *young_timer;
     struct loop_timer *token_timer;
     struct loop_timer *drain_timer;
+    struct loop_timer *focus_timer;
     struct loop_timer *watermark_timer;
     struct loop_timer *watch_timer;
     struct loop_timer *envelope_timer;
@@ -344,12 +348,14 @@ NODISCARD int stream_seat(struct stream *stream, struct connection *c, int64_t f
 void stream_seat_user(struct stream *stream, struct user *user, int64_t from_seq);
 void stream_unseat_user(struct stream *stream, const struct user *user);
 void stream_unseat_all(struct connection *c); // gives up all seats of a connection
+bool stream_has(const struct stream *stream, const struct connection *c);
 bool stream_has_user(const struct stream *stream, const struct user *user);
 void stream_offer(struct stream *stream,
                   struct event *event); // an event of its topic, in any order
 
 struct stream_item {
     int64_t seq;
+    int64_t ts; // of a post
     enum event_kind kind;
     const char *user_id;
     const char *origin;
@@ -372,6 +378,13 @@ void changed_hear(struct gateway *gateway, const char *channel_id,
 void changed_read(struct gateway *gateway, struct params *params,
                   store_fn *fn); // arrays of channels and users; `fn` gets gateway and views
 void changed_send(struct gateway *gateway, const struct result *views); // to native sockets
+
+// focus.c
+// The connection sits in the stream. -ERROR_RATELIMITED: it has as many as it may; -ERROR_MEMORY.
+NODISCARD int focus_begin(struct stream *stream, struct connection *c);
+void focus_end(struct stream *stream, struct connection *c); // also when there is none
+void focus_arrived(struct stream *stream, const struct stream_item *item);
+void focus_on_timer(void *gateway);
 
 // hole.c
 void hole_heard(struct stream *stream, int64_t seq);                 // that there is an event `seq`

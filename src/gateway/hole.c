@@ -78,6 +78,7 @@ static void row_send(struct stream *stream, const struct page_row *row)
     if (buffer_failed(&frame))
         return stream_skip(stream, row->seq);
     struct stream_item item = {.seq = row->seq,
+                               .ts = row->event_ts,
                                .kind = row->kind,
                                .user_id = row->actor,
                                .origin = "",

@@ -163,6 +163,37 @@ static void pong_send(struct connection *c, json_t *ping)
     free(text);
 }
 
+// An answer to what has an id; else an error frame, or nothing when all is well.
+static void outcome_send(struct connection *c, const char *reply_to, int r)
+{
+    CLEANUP(buffer_done) struct buffer out;
+
+    buffer_init(&out, REPLY_MAX);
+    if (r < 0 && reply_to[0] != '\0')
+        return error_send(c, reply_to, CODE_MESSAGE, error_code(r));
+    if (r < 0)
+        buffer_append_format(&out, "{\"type\":\"error\",\"error\":{\"code\":%d,\"msg\":\"%s\"}}",
+                             CODE_MESSAGE, error_code(r));
+    else if (reply_to[0] != '\0')
+        buffer_append_format(&out, "{\"ok\":true,\"reply_to\":%s}", reply_to);
+    if (out.length > 0 && !buffer_failed(&out))
+        connection_send_text(c, out.data, out.length);
+}
+
+static void focus_change(struct connection *c, const json_t *message, bool begins,
+                         const char *reply_to)
+{
+    const char *channel = json_string_value(json_object_get(message, "channel"));
+    struct stream *stream = channel != NULL ? stream_find(c->gateway, channel) : NULL;
+    int r = stream != NULL && stream_has(stream, c) ? 0 : -ERROR_CHANNEL_NOT_FOUND;
+
+    if (r == 0 && begins)
+        r = focus_begin(stream, c);
+    else if (r == 0)
+        focus_end(stream, c);
+    outcome_send(c, reply_to, r);
+}
+
 static void message_handle(struct connection *c, json_t *message, const char *text, size_t length)
 {
     char reply_to[REPLY_TO_SIZE];
@@ -178,6 +209,10 @@ static void message_handle(struct connection *c, json_t *message, const char *te
         watch_ask(c, json_object_get(message, "ids"), false);
     else if (type && strcmp(type, "presence_query") == 0)
         watch_ask(c, json_object_get(message, "ids"), true);
+    else if (type && strcmp(type, "channel_focus") == 0)
+        focus_change(c, message, true, reply_to);
+    else if (type && strcmp(type, "channel_blur") == 0)
+        focus_change(c, message, false, reply_to);
     else if (reply_to[0])
         error_send(c, reply_to, CODE_INVALID, type ? "unknown type" : "type is missing");
 }

@@ -31,6 +31,7 @@ int page_row_read(const struct result *result, int row, struct page_row *ret_row
     if (r < 0)
         return r;
     *ret_row = (struct page_row){.seq = result_int(result, row, COLUMN_SEQ),
+                                 .event_ts = result_int(result, row, COLUMN_EVENT_TS),
                                  .kind = kind,
                                  .actor = result_text(result, row, COLUMN_ACTOR),
                                  .result = result,
@@ -47,7 +48,7 @@ void page_frame_write(const struct page_row *row, const char *workspace_id, cons
         .channel_id = channel_id,
         .type = (enum channel_type)result_int(row->result, row->row, COLUMN_TYPE),
         .seq = row->seq,
-        .event_ts = result_int(row->result, row->row, COLUMN_EVENT_TS),
+        .event_ts = row->event_ts,
         .actor = row->actor,
     };
     message_read(row->result, row->row, COLUMN_MESSAGE, &message);

@@ -11,6 +11,7 @@ struct gateway;
 // One event; its texts are the result's.
 struct page_row {
     int64_t seq;
+    int64_t event_ts; // of a post: its ts
     enum event_kind kind;
     const char *actor;
     const struct result *result;

@@ -45,6 +45,7 @@ struct stream *stream_follow(struct gateway *gateway, const char *workspace_id,
     (void)snprintf(stream->workspace_id, sizeof stream->workspace_id, "%s", workspace_id);
     list_init(&stream->held);
     list_init(&stream->own_posts);
+    list_init(&stream->focuses);
     list_init(&stream->hole_link);
     HASH_ADD_STR(gateway->streams, channel_id, stream);
     channel_follow(stream, true);
@@ -81,7 +82,7 @@ void stream_free(struct stream *stream)
     free(stream);
 }
 
-static bool stream_has(const struct stream *stream, const struct connection *c)
+bool stream_has(const struct stream *stream, const struct connection *c)
 {
     for (uint32_t i = 0; i < stream->seat_count; i++)
         if (stream->seats[i].connection == c)
@@ -148,6 +149,7 @@ void stream_seat_user(struct stream *stream, struct user *user, int64_t from_seq
 static void seat_remove(struct stream *stream, uint32_t index)
 {
     struct connection *c = stream->seats[index].connection;
+    focus_end(stream, c);
     uint32_t follow = stream->seats[index].follow;
     stream->sse_count -= c->sse != NULL;
     stream->seats[index] = stream->seats[--stream->seat_count];
@@ -263,6 +265,7 @@ void stream_send(struct stream *stream, const struct stream_item *item)
 {
     membership_note(stream, item, EVENT_JOIN);
     seats_send(stream, item);
+    focus_arrived(stream, item);
     membership_note(stream, item, EVENT_LEAVE);
     if (item->kind == EVENT_DELETE || item->kind == EVENT_EDIT)
         changed_tell(stream, item->seq);
@@ -273,6 +276,7 @@ void stream_send(struct stream *stream, const struct stream_item *item)
 static void event_send(struct stream *stream, const struct event *event)
 {
     struct stream_item item = {.seq = event->seq,
+                               .ts = event->ts,
                                .kind = event->kind,
                                .user_id = event->user_id,
                                .origin = event->origin,

@@ -21,11 +21,14 @@ static int format_options(const struct postgres_settings *settings, const char *
         lock_timeout_ms = LOCK_TIMEOUT_MIN_MS;
     int length = snprintf(
         ret_options, POSTGRES_OPTIONS_SIZE,
-        "%s%s -c plan_cache_mode=force_generic_plan -c jit=off -c TimeZone=UTC"
+        "%s%s%s -c plan_cache_mode=force_generic_plan -c jit=off -c TimeZone=UTC"
         " -c synchronous_commit=%s -c statement_timeout=%lld -c lock_timeout=%lld"
         " -c idle_in_transaction_session_timeout=5000 -c client_connection_check_interval=1000",
         first,
         settings->nested ? " -c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off"
+                         : "",
+        settings->merged ? " -c enable_hashjoin=off -c enable_nestloop=off -c enable_seqscan=off"
+                           " -c enable_bitmapscan=off -c enable_sort=off"
                          : "",
         settings->relaxed ? "off" : "on", (long long)settings->statement_timeout_ms,
         (long long)lock_timeout_ms);

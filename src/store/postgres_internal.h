@@ -15,6 +15,7 @@ struct postgres_settings {
     bool relaxed; // synchronous_commit off
     bool nested;  // no plans but nested loops over indexes: right for batches of single rows,
                   // whatever the statistics say
+    bool merged;  // no plans but merge joins over indexes: right for reading ranges of whole tables
 };
 
 enum { POSTGRES_KEYWORDS_MAX = 8, POSTGRES_OPTIONS_SIZE = 1024 };

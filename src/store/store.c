@@ -23,7 +23,7 @@ struct store {
 
 static const char *const lane_names[STORE_LANE_MAX] = {
     [STORE_POST] = "post", [STORE_MARK] = "mark", [STORE_WRITE] = "write",
-    [STORE_READ] = "read", [STORE_SYNC] = "sync",
+    [STORE_READ] = "read", [STORE_SYNC] = "sync", [STORE_BULK] = "bulk",
 };
 
 static struct call *store_new_call(struct store *store)
@@ -116,7 +116,8 @@ static int store_make_keywords(struct store *store)
             .connect_timeout_ms = store->options.connect_timeout_ms,
             .statement_timeout_ms = store->options.statement_timeout_ms,
             .relaxed = i == STORE_READ,
-            .nested = i == STORE_POST || i == STORE_MARK,
+            .nested = i == STORE_POST || i == STORE_MARK || i == STORE_SYNC,
+            .merged = i == STORE_BULK,
         };
         int r = postgres_keywords_init(&settings, &store->keywords[i]);
         if (r < 0)

@@ -147,7 +147,7 @@ def test_since_tells_only_what_changed(people, workspace):
     assert delta["totals"]["unread_count"] == 1, "totals are of all channels"
 
 
-@pytest.mark.parametrize("change", ["mark", "markUnread", "delete", "own", "rejoin"])
+@pytest.mark.parametrize("change", ["mark", "markUnread", "delete", "own", "rejoin", "mute", "markAll"])
 def test_since_after_each_kind_of_change(people, workspace, change):
     ann, bob = people
     channel, other = workspace.channel(ann, bob), workspace.channel(ann, bob)
@@ -162,12 +162,16 @@ def test_since_after_each_kind_of_change(people, workspace, change):
         ann.ok("chat.delete", channel=channel, ts=ts)
     elif change == "own":
         bob.post(channel)
+    elif change == "mute":
+        bob.ok("channels.setNotifications", channel=channel, muted=True)
+    elif change == "markAll":
+        bob.ok("channels.markAll")
     else:
         bob.ok("channels.leave", channel=channel)
         bob.ok("channels.join", channel=channel)
     delta = wait_until(lambda: entry(sync(bob, since=token), channel) and sync(bob, since=token))
     assert delta["full"] is False and [e["id"] for e in delta["channels"]] == [channel]
-    assert entry(delta, channel)["unread_count"] == (1 if change in ("markUnread", "own") else 0)
+    assert entry(delta, channel)["unread_count"] == (1 if change in ("markUnread", "own", "mute") else 0)
     assert entry(delta, other) is None and delta["removed"] == []
 
 
@@ -217,6 +221,76 @@ def caught_up(client, known, token):
     return set(known.values()) == {40}
 
 
+@pytest.mark.parametrize("channels", [999, 1000, 1001, 6500])
+def test_many_channels_come_whole_and_in_order(environment, people, workspace, channels):
+    """More than are read at once; by an instance that keeps them, and after what changed meanwhile."""
+    ann, bob = people
+    first = workspace.channel(ann, bob)
+    in_many_channels(environment, workspace, bob, channels - 1)
+    for _ in range(2):
+        reply = sync(bob)
+        ids = [e["id"] for e in reply["channels"]]
+        assert len(ids) == len(set(ids)) == channels
+        assert ids[:2] != [first] and reply["totals"]["unread_channels"] == channels - 1
+        assert [e["updated"] for e in reply["channels"]] == sorted((e["updated"] for e in reply["channels"]), reverse=True)
+    token = reply["sync_token"]
+    ann.post(first)
+    delta = settled(bob, first, 1, since=token)
+    assert delta["totals"]["unread_channels"] == channels
+    assert sync(bob)["channels"][0]["id"] == first and len(sync(bob)["channels"]) == channels
+
+
+def in_many_channels(environment, workspace, client, count):
+    """Makes the user a member of `count` more channels with one unread message each, by SQL."""
+    with environment.database() as database:
+        database.execute(
+            "INSERT INTO channels (id, workspace_id, name, creator, seq, ord, last_ts, updated_ts, latest_ts)"
+            " SELECT 'C' || upper(left(md5(%(user)s), 8)) || lpad(upper(to_hex(n * 7919)), 8, '0'), %(workspace)s, 'many-' || %(user)s || n,"
+            " %(user)s, 1, 1, %(ts)s + n, %(ts)s + n, %(ts)s + n FROM generate_series(1, %(count)s) n",
+            {"user": client.id, "workspace": workspace.id, "count": count, "ts": 1_700_000_000_000_000})
+        database.execute(
+            "INSERT INTO channel_members (channel_id, user_id, member_seq) SELECT id, %(user)s, 0 FROM channels"
+            " WHERE creator = %(user)s AND name LIKE 'many-%%'", {"user": client.id})
+
+
+def test_what_is_kept_is_told_by_the_log_or_read_anew(environment, people, workspace):
+    """The log of changes goes back only so far."""
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    sync(bob)
+    ann.post(channel)
+    settled(bob, channel, 1)
+    with environment.database() as database:
+        database.execute("UPDATE change_log_start SET xid = pg_current_xact_id()")
+        database.execute("DELETE FROM change_log")
+    assert entry(sync(bob), channel)["unread_count"] == 1
+    ann.post(channel)
+    settled(bob, channel, 2)
+
+
+def test_a_closed_direct_conversation_is_removed_until_it_opens(people):
+    ann, bob = people
+    direct = bob.ok("conversations.open", users=ann.id)["channel"]["id"]
+    token = quiet_token(bob)
+    bob.ok("conversations.close", channel=direct)
+    delta = sync(bob, since=token)
+    assert delta["removed"] == [direct] and delta["ims"] == []
+    bob.ok("conversations.open", users=ann.id)
+    assert [e["id"] for e in sync(bob, since=token)["ims"]] == [direct]
+
+
+def test_threads_are_in_it(people, workspace):
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    root = bob.post(channel, "root")
+    sync(bob)
+    ann.post(channel, "reply", thread_ts=root)
+    wanted = {"has_unreads": True, "unread_count": 1, "mention_count": 0}
+    wait_until(lambda: sync(bob)["threads"] == wanted, what="the thread to be unread")
+    assert bob.ok("client.counts")["channel_badges"]["thread_unreads"] == 1
+    assert sync(bob)["totals"]["unread_count"] == 0, "replies never count in the channel"
+
+
 @pytest.mark.parametrize("limit", [1, 2, 5, 1000])
 def test_paging(people, workspace, limit):
     ann, bob = people
@@ -231,6 +305,22 @@ def test_paging(people, workspace, limit):
         if not cursor:
             break
     assert found == whole and set(found) == rooms
+
+
+def test_the_token_of_the_last_page_covers_what_changed_since_the_first(people, workspace):
+    ann, bob = people
+    rooms = [workspace.channel(ann, bob) for _ in range(4)]
+    for room in rooms:
+        ann.post(room)
+    settled(bob, rooms[-1], 1)
+    first = sync(bob, limit=2)
+    shown = first["channels"][0]["id"]
+    ann.post(shown)
+    settled(bob, shown, 2)
+    last = sync(bob, limit=2, cursor=first["response_metadata"]["next_cursor"])
+    assert last["response_metadata"]["next_cursor"] == ""
+    delta = sync(bob, since=last["sync_token"])
+    assert entry(delta, shown)["unread_count"] == 2
 
 
 @pytest.mark.parametrize("args, name, error", [

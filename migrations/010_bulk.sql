@@ -1,0 +1,52 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Everything of one user at once: what changed since a transaction, and reading all.
+
+-- The channels in which anything that the caller sees may have changed in transactions that a snapshot with xmin `since` did
+-- not see; NULL when that is not known, or would take looking at more than `rows_max` rows. A change is in the outbox until
+-- a transaction moves it to the log, which began after the change was committed and so has an xid of at least `since`.
+CREATE FUNCTION sync_candidates(caller text, since xid8, rows_max bigint) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF since <= (SELECT s.xid FROM change_log_start s) THEN
+        RETURN NULL;
+    END IF;
+    IF (SELECT count(*) FROM ((SELECT 1 FROM change_log l WHERE l.xid >= since LIMIT rows_max)
+                              UNION ALL (SELECT 1 FROM outbox LIMIT rows_max)) r) >= rows_max THEN
+        RETURN NULL;
+    END IF;
+    RETURN ARRAY(SELECT DISTINCT e.channel COLLATE "C"
+                 FROM (SELECT l.channels, l.users FROM change_log l WHERE l.xid >= since
+                       UNION ALL SELECT o.channels, CASE WHEN is_personal(o.kinds) THEN o.users END FROM outbox o) t,
+                      unnest(t.channels, t.users) AS e (channel, about)
+                 WHERE t.users IS NULL OR e.about = caller);
+END $$;
+
+-- Marks every channel of a user up to its head, and every thread that they follow if asked to. Told in outbox rows of at most
+-- 500 channels: `outbox_id`, then `outbox_id`.1 and so on. `types`: bits, 1 << channels.type. Cursors only move forward; locks are taken in the order of marks.
+CREATE FUNCTION mark_all(outbox_id text, workspace text, caller text, types bigint, with_threads boolean,
+                         OUT changed bigint, OUT told bigint) LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM 1 FROM channel_members m WHERE m.user_id = caller AND m.active ORDER BY m.channel_id, m.user_id FOR NO KEY UPDATE;
+    WITH behind AS (
+        SELECT m.channel_id, t.ts, t.seq, t.ord, m.posts
+        FROM channel_members m
+        JOIN channels c ON c.id = m.channel_id AND c.workspace_id = workspace AND c.last_ts > m.ts AND NOT c.is_archived
+                           AND types >> c.type & 1 = 1
+        CROSS JOIN LATERAL (SELECT r.ts, r.seq, r.ord FROM messages r WHERE r.channel_id = m.channel_id AND r.ts > m.ts
+                            ORDER BY r.ts DESC LIMIT 1) t
+        WHERE m.user_id = caller AND m.active
+    ), moved AS (
+        UPDATE channel_members m SET ts = b.ts, seq = b.seq, ord = b.ord, own = b.posts, changed = pg_current_xact_id()
+        FROM behind b WHERE m.channel_id = b.channel_id AND m.user_id = caller
+        RETURNING m.channel_id, m.seq, m.ts
+    ), rows_told AS (
+        INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
+        SELECT outbox_id || CASE WHEN k.part > 0 THEN '.' || k.part ELSE '' END, array_agg(k.channel_id), array_agg(k.seq),
+               array_agg(k.ts), array_agg('mark'::text), array_agg(caller)
+        FROM (SELECT v.*, (row_number() OVER (ORDER BY v.channel_id) - 1) / 500 AS part FROM moved v) k
+        GROUP BY k.part RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM rows_told) INTO changed, told;
+    IF with_threads AND threads_mark_all(outbox_id, workspace, caller) > 0 THEN
+        told := greatest(told, 1);
+    END IF;
+END $$;

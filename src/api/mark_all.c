@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// channels.markAll: everything is read, on every device.
+#include "methods.h"
+
+#include "unread/sidebar.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct statement MARK_ALL = {"mark_all",
+                                          "SELECT changed, told FROM mark_all($1, $2, $3, $4, $5)"};
+enum { COLUMN_CHANGED, COLUMN_TOLD };
+
+struct marking_all {
+    int64_t changed;
+};
+
+static void totals_read(void *arg, int r, const struct sidebar_state *state)
+{
+    struct invocation *invocation = arg;
+    const struct marking_all *marking = invocation->state;
+
+    if (r < 0) {
+        invocation_fail(invocation, r);
+        return;
+    }
+    struct sidebar_totals totals = sidebar_totals_of(state);
+    sidebar_release(state);
+    struct json_writer *w = invocation_open(invocation);
+    json_key_int(w, "channels", marking->changed);
+    sidebar_totals_write(w, &totals);
+    invocation_close(invocation);
+}
+
+// The events of many channels are in several outbox rows, named one after another.
+static void rows_tell(const struct invocation *invocation, int64_t count)
+{
+    const struct api_options *options = &invocation->api->options;
+    char id[OUTBOX_ID_SIZE + 24];
+
+    if (count > 0)
+        options->told(options->arg, invocation->outbox_id);
+    for (int64_t i = 1; i < count; i++) {
+        snprintf(id, sizeof id, "%s.%" PRId64, invocation->outbox_id, i);
+        options->told(options->arg, id);
+    }
+}
+
+static void marked_all(struct invocation *invocation, const struct result *result)
+{
+    struct marking_all *marking = invocation->state;
+
+    marking->changed = result_int(result, 0, COLUMN_CHANGED);
+    rows_tell(invocation, result_int(result, 0, COLUMN_TOLD));
+    int r =
+        sidebar_read(invocation->api->options.sidebar, invocation->actor, totals_read, invocation);
+    if (r < 0)
+        invocation_fail(invocation, r);
+}
+
+void channels_mark_all(struct invocation *invocation)
+{
+    struct params params = {0};
+    unsigned types = TYPES_ALL;
+    bool threads = false;
+
+    invocation->state = calloc(1, sizeof(struct marking_all));
+    if (invocation->state == NULL) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return;
+    }
+    if (!take_optional_bool(invocation, "threads", &threads))
+        return;
+    if (request_arg(invocation->request, "types") != NULL && !take_types(invocation, &types))
+        return;
+    invocation_change_params(invocation, &params);
+    params_int(&params, types);
+    params_bool(&params, threads);
+    invocation_query(invocation, STORE_WRITE, &MARK_ALL, &params, marked_all);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels that a client has before its eyes: what arrives in them is marked read, at most once a
+// second for each socket and channel, the last arrival always. What was there before stays as it is
+// until something arrives.
+#include "gateway_int.h"
+
+#include "base/error.h"
+#include "base/id.h"
+#include "base/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MARK_EVERY_MS = 1000, TICK_MS = 50, BODY_SIZE = 128 };
+
+struct focus {
+    struct list link;     // in the stream's focuses
+    struct list due_link; // in gateway->focuses_due while it waits for its next mark
+    struct stream *stream;
+    struct connection *connection;
+    struct focus_call *call; // the mark in work
+    int64_t ts;              // arrived and not marked; 0: nothing
+    int64_t marked_ms;       // when the last mark was asked for
+};
+
+// One mark in work.
+struct focus_call {
+    struct gateway *gateway;
+    struct focus *focus; // NULL once it is gone
+    int64_t ts;
+};
+
+static void focus_go_on(struct focus *focus);
+
+static bool is_passing(const char *error)
+{
+    return error != NULL && (strcmp(error, error_code(ERROR_UNAVAILABLE)) == 0 ||
+                             strcmp(error, error_code(ERROR_BUSY)) == 0 ||
+                             strcmp(error, error_code(ERROR_RATELIMITED)) == 0);
+}
+
+static void on_marked(void *arg, const char *text, size_t length)
+{
+    struct focus_call *call = arg;
+    struct focus *focus = call->focus;
+    CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
+
+    if (gateway_answer(call->gateway) && focus != NULL) {
+        focus->call = NULL;
+        if (is_passing(json_string_value(json_object_get(reply, "error"))) && focus->ts < call->ts)
+            focus->ts = call->ts;
+        focus_go_on(focus);
+    }
+    free(call);
+}
+
+static void focus_mark(struct focus *focus)
+{
+    struct gateway *gateway = focus->stream->gateway;
+    struct focus_call *call = malloc(sizeof *call);
+    struct request *request = NULL;
+    char body[BODY_SIZE];
+    char ts[TS_SIZE];
+
+    ts_print(focus->ts, ts);
+    int length = snprintf(body, sizeof body, "{\"channel\":\"%s\",\"ts\":\"%s\"}",
+                          focus->stream->channel_id, ts);
+    focus->marked_ms = loop_now_ms(gateway->loop);
+    if (call == NULL ||
+        request_new("channels.mark", NULL, body, (size_t)length, on_marked, call, &request) < 0) {
+        free(call);
+        return; // tried again with what arrives next
+    }
+    *call = (struct focus_call){.gateway = gateway, .focus = focus, .ts = focus->ts};
+    focus->ts = 0;
+    focus->call = call;
+    gateway_ask(gateway);
+    *request_actor(request) = focus->connection->actor;
+    gateway->options.on_call(gateway->options.arg, request);
+}
+
+static void focus_go_on(struct focus *focus)
+{
+    struct gateway *gateway = focus->stream->gateway;
+
+    if (focus->ts == 0 || focus->call != NULL || !list_is_empty(&focus->due_link))
+        return;
+    if (loop_now_ms(gateway->loop) >= focus->marked_ms + MARK_EVERY_MS) {
+        focus_mark(focus);
+        return;
+    }
+    if (list_is_empty(&gateway->focuses_due))
+        loop_timer_set(gateway->focus_timer, TICK_MS);
+    list_append(&gateway->focuses_due, &focus->due_link);
+}
+
+void focus_on_timer(void *arg)
+{
+    struct gateway *gateway = arg;
+    struct list due;
+
+    list_init(&due);
+    list_append_all(&due, &gateway->focuses_due);
+    while (!list_is_empty(&due)) {
+        struct focus *focus = LIST_ITEM(due.next, struct focus, due_link);
+        list_remove(&focus->due_link);
+        focus_go_on(focus);
+    }
+}
+
+void focus_arrived(struct stream *stream, const struct stream_item *item)
+{
+    if (item->kind != EVENT_POST)
+        return;
+    LIST_FOREACH(link, &stream->focuses)
+    {
+        struct focus *focus = LIST_ITEM(link, struct focus, link);
+        if (strcmp(item->user_id, focus->connection->actor.user_id) == 0)
+            continue;
+        focus->ts = item->ts;
+        focus_go_on(focus);
+    }
+}
+
+static struct focus *focus_find(struct stream *stream, const struct connection *c)
+{
+    LIST_FOREACH(link, &stream->focuses)
+    {
+        struct focus *focus = LIST_ITEM(link, struct focus, link);
+        if (focus->connection == c)
+            return focus;
+    }
+    return NULL;
+}
+
+void focus_end(struct stream *stream, struct connection *c)
+{
+    struct focus *focus = focus_find(stream, c);
+
+    if (focus == NULL)
+        return;
+    // What arrived before the end still counts, though its second is not over.
+    if (focus->ts > 0 && !stream->gateway->ended) {
+        if (focus->call != NULL)
+            focus->call->focus = NULL;
+        focus_mark(focus);
+    }
+    if (focus->call != NULL)
+        focus->call->focus = NULL;
+    list_remove(&focus->link);
+    list_remove(&focus->due_link);
+    c->focus_count--;
+    free(focus);
+}
+
+int focus_begin(struct stream *stream, struct connection *c)
+{
+    if (focus_find(stream, c) != NULL)
+        return 0;
+    if (c->focus_count >= c->gateway->options.focus_max)
+        return -ERROR_RATELIMITED;
+    struct focus *focus = calloc(1, sizeof *focus);
+    if (focus == NULL)
+        return -ERROR_MEMORY;
+    focus->stream = stream;
+    focus->connection = c;
+    focus->marked_ms = loop_now_ms(c->gateway->loop) - MARK_EVERY_MS;
+    list_init(&focus->due_link);
+    list_append(&stream->focuses, &focus->link);
+    c->focus_count++;
+    return 0;
+}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unread/sidebar.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/list.h"
+#include "base/metrics.h"
+#include "events/event.h"
+#include "sidebar_rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+// A chunk keeps Postgres' connection for some milliseconds, and the loop for two.
+enum { FIRST_CHUNK = 1000, CHUNK = 4000, DENSE_TIMES = 5 };
+enum { TICK_MS = 60000, IDLE_MAX_MS = 300000, CHANGES_MIN = 200, CHANGES_SHARE = 20 };
+
+// The snapshot that the answer is named by is older than all that is then read.
+static const struct statement BEGIN = {
+    "sidebar_begin", "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, t.unread_count,"
+                     " t.mention_count FROM thread_totals($2, $1) t"};
+// What changed since; COLUMN_KNOWN is false when that cannot be told.
+static const struct statement CHANGES = {
+    "sidebar_changes",
+    "SELECT t.token, t.unread_count, t.mention_count, t.ids IS NOT NULL, " SIDEBAR_ROW
+    " FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS token, h.*,"
+    " sync_candidates($1, $3::xid8, $4) AS ids FROM thread_totals($2, $1) h OFFSET 0) t"
+    " LEFT JOIN LATERAL (SELECT u.* FROM unnest(t.ids) i JOIN unread_rows u ON u.channel_id = i"
+    " AND u.user_id = $1 WHERE u.member_changed >= $3::xid8 OR u.channel_changed >= $3::xid8) r"
+    " ON true"};
+enum { COLUMN_TOKEN, COLUMN_THREAD_UNREAD, COLUMN_THREAD_MENTIONS, COLUMN_KNOWN, COLUMN_ROW };
+// The next rows by channel: by looking each channel up, or by walking channels and members side by
+// side (the same statement on a lane that plans so).
+#define CHUNK_SQL                                                                                  \
+    "SELECT " SIDEBAR_ROW " FROM unread_rows r WHERE r.user_id = $1 AND r.channel_id > $2"         \
+    " AND r.head_id > $2 ORDER BY r.channel_id LIMIT $3"
+static const struct statement CHUNK_SPARSE = {"sidebar_sparse", CHUNK_SQL};
+static const struct statement CHUNK_DENSE = {"sidebar_dense", CHUNK_SQL};
+// Whether the user is in so many of the channels of a range that walking them all costs less.
+static const struct statement DENSITY = {
+    "sidebar_density", "SELECT count(*) < $3 FROM (SELECT 1 FROM channels c WHERE c.id > $1"
+                       " AND c.id <= $2 LIMIT $3) s"};
+
+// One who waits for a user's channels.
+struct reading {
+    struct list link; // in the slot's readings
+    sidebar_fn *fn;
+    void *arg;
+};
+
+// A user whose channels are read, in use, or kept. One reading at a time.
+struct slot {
+    UT_hash_handle hh;
+    struct list idle_link; // in sidebar->idle, the longest unused first
+    struct sidebar *sidebar;
+    char user_id[EVENT_ID_SIZE];
+    char workspace_id[EVENT_ID_SIZE];
+    struct sidebar_rows rows;
+    struct list readings; // the first is served now
+    bool is_whole;        // rows are all there are
+    bool is_dense;
+    char last_id[ID_SIZE]; // of the chunk before
+    int chunk;             // rows asked for at once
+    int asked;             // answers still to come
+    int r;                 // of those that came
+    int64_t era;           // the sidebar's when they were asked for
+    size_t kept_bytes;     // counted in the sidebar's
+    int64_t used_ms;
+};
+
+struct sidebar {
+    struct loop *loop;
+    struct store *store;
+    struct sidebar_options options;
+    struct slot *slots;
+    struct list idle;
+    size_t kept_bytes;
+    int64_t era; // how often Postgres came back
+    struct loop_timer *timer;
+};
+
+static void slot_free(struct slot *slot)
+{
+    list_remove(&slot->idle_link);
+    HASH_DEL(slot->sidebar->slots, slot);
+    sidebar_rows_done(&slot->rows);
+    free(slot);
+}
+
+static void slot_forget(struct slot *slot)
+{
+    sidebar_rows_done(&slot->rows);
+    sidebar_rows_init(&slot->rows, slot->user_id);
+    slot->is_whole = false;
+    slot->is_dense = false;
+    slot->last_id[0] = '\0';
+}
+
+static void slot_unkeep(struct slot *slot)
+{
+    struct sidebar *sidebar = slot->sidebar;
+
+    list_remove(&slot->idle_link);
+    sidebar->kept_bytes -= slot->kept_bytes;
+    metric_add(METRIC_SIDEBAR_BYTES, -(int64_t)slot->kept_bytes);
+    slot->kept_bytes = 0;
+}
+
+static void oldest_drop(struct sidebar *sidebar)
+{
+    struct slot *slot = LIST_ITEM(sidebar->idle.next, struct slot, idle_link);
+
+    metric_add(METRIC_SIDEBAR_DROPPED, 1);
+    slot_unkeep(slot);
+    slot_free(slot);
+}
+
+// Nobody uses it any more: it is kept when that is worth it and there is room, or goes.
+static void slot_settle(struct slot *slot)
+{
+    struct sidebar *sidebar = slot->sidebar;
+    size_t bytes = sidebar_rows_size(&slot->rows);
+    size_t bytes_max = (size_t)sidebar->options.kept_bytes;
+
+    if (!slot->is_whole || slot->era != sidebar->era || bytes > bytes_max ||
+        slot->rows.state.count < sidebar->options.kept_min ||
+        slot->rows.wasted > slot->rows.bytes.length / 2) {
+        slot_free(slot);
+        return;
+    }
+    while (sidebar->kept_bytes + bytes > bytes_max)
+        oldest_drop(sidebar);
+    slot->kept_bytes = bytes;
+    slot->used_ms = loop_now_ms(sidebar->loop);
+    sidebar->kept_bytes += bytes;
+    metric_add(METRIC_SIDEBAR_BYTES, (int64_t)bytes);
+    list_append(&sidebar->idle, &slot->idle_link);
+    loop_timer_set(sidebar->timer, TICK_MS);
+}
+
+static void slot_ask(struct slot *slot, enum store_lane lane, const struct statement *statement,
+                     struct params *params, store_fn *fn)
+{
+    slot->asked++;
+    store_call(slot->sidebar->store, lane, statement, params, fn, slot);
+}
+
+static void slot_begin(struct slot *slot);
+
+// The first of those who wait was served.
+static void slot_next(struct slot *slot)
+{
+    struct reading *reading = LIST_ITEM(slot->readings.next, struct reading, link);
+
+    list_remove(&reading->link);
+    free(reading);
+    if (list_is_empty(&slot->readings))
+        slot_settle(slot);
+    else
+        slot_begin(slot);
+}
+
+static void slot_serve(struct slot *slot)
+{
+    struct reading *reading = LIST_ITEM(slot->readings.next, struct reading, link);
+
+    if (slot->rows.failed)
+        slot->r = -ERROR_MEMORY;
+    else if (slot->era != slot->sidebar->era)
+        slot->r = -ERROR_UNAVAILABLE;
+    slot->is_whole = slot->r == 0;
+    if (slot->is_whole) {
+        reading->fn(reading->arg, 0, &slot->rows.state);
+        return;
+    }
+    slot_forget(slot);
+    reading->fn(reading->arg, slot->r, NULL);
+    slot_next(slot);
+}
+
+// Notes an answer. False when another is still to come, or the last one told that something failed,
+// which is then answered.
+static bool slot_take(struct slot *slot, const struct store_outcome *outcome)
+{
+    slot->asked--;
+    if (outcome->r < 0)
+        slot->r = outcome->r;
+    if (slot->r < 0 && slot->asked == 0)
+        slot_serve(slot);
+    return slot->r == 0;
+}
+
+static void token_take(struct slot *slot, const struct result *result)
+{
+    struct sidebar_state *state = &slot->rows.state;
+
+    state->xid = result_int(result, 0, COLUMN_TOKEN);
+    state->since_s = clock_wall_us() / 1000000;
+    state->thread_unread = result_int(result, 0, COLUMN_THREAD_UNREAD);
+    state->thread_mentions = result_int(result, 0, COLUMN_THREAD_MENTIONS);
+}
+
+static void on_begin(void *arg, const struct store_outcome *outcome)
+{
+    struct slot *slot = arg;
+
+    if (slot_take(slot, outcome))
+        token_take(slot, outcome->result);
+}
+
+static void on_chunk(void *arg, const struct store_outcome *outcome);
+
+static void slot_ask_chunk(struct slot *slot)
+{
+    enum store_lane lane = slot->is_dense ? STORE_BULK : STORE_SYNC;
+    struct params params = {0};
+
+    params_text(&params, slot->user_id);
+    params_text(&params, slot->last_id);
+    params_int(&params, slot->chunk);
+    slot_ask(slot, lane, slot->is_dense ? &CHUNK_DENSE : &CHUNK_SPARSE, &params, on_chunk);
+    store_flush(slot->sidebar->store, lane);
+}
+
+static void on_density(void *arg, const struct store_outcome *outcome)
+{
+    struct slot *slot = arg;
+
+    if (!slot_take(slot, outcome))
+        return;
+    slot->is_dense = result_bool(outcome->result, 0, 0);
+    slot->chunk = CHUNK;
+    slot_ask_chunk(slot);
+}
+
+static void slot_ask_density(struct slot *slot)
+{
+    struct params params = {0};
+
+    params_text(&params, "");
+    params_text(&params, slot->last_id);
+    params_int(&params, (int64_t)FIRST_CHUNK * DENSE_TIMES);
+    slot_ask(slot, STORE_SYNC, &DENSITY, &params, on_density);
+    store_flush(slot->sidebar->store, STORE_SYNC);
+}
+
+// The next chunk is asked for before this one is read: both sides work.
+static void on_chunk(void *arg, const struct store_outcome *outcome)
+{
+    struct slot *slot = arg;
+
+    if (!slot_take(slot, outcome))
+        return;
+    int count = result_rows(outcome->result);
+    bool is_last = count < slot->chunk;
+    if (!is_last) {
+        snprintf(slot->last_id, sizeof slot->last_id, "%s",
+                 result_text(outcome->result, count - 1, 0));
+        if (slot->chunk == FIRST_CHUNK)
+            slot_ask_density(slot);
+        else
+            slot_ask_chunk(slot);
+    }
+    sidebar_rows_add(&slot->rows, outcome->result);
+    if (!is_last)
+        return;
+    sidebar_rows_sort(&slot->rows);
+    slot_serve(slot);
+}
+
+static void slot_read_anew(struct slot *slot)
+{
+    struct params params = {0};
+
+    metric_add(METRIC_SIDEBAR_ANEW, 1);
+    slot_forget(slot);
+    slot->chunk = FIRST_CHUNK;
+    params_text(&params, slot->user_id);
+    params_text(&params, slot->workspace_id);
+    slot_ask(slot, STORE_SYNC, &BEGIN, &params, on_begin);
+    slot_ask_chunk(slot);
+}
+
+static void on_changes(void *arg, const struct store_outcome *outcome)
+{
+    struct slot *slot = arg;
+
+    if (!slot_take(slot, outcome))
+        return;
+    if (!result_bool(outcome->result, 0, COLUMN_KNOWN)) {
+        slot_read_anew(slot);
+        return;
+    }
+    metric_add(METRIC_SIDEBAR_CHANGES, 1);
+    sidebar_rows_apply(&slot->rows, outcome->result, COLUMN_ROW);
+    token_take(slot, outcome->result);
+    slot_serve(slot);
+}
+
+static void slot_ask_changes(struct slot *slot)
+{
+    struct params params = {0};
+    char xid[24];
+
+    snprintf(xid, sizeof xid, "%" PRId64, slot->rows.state.xid);
+    params_text(&params, slot->user_id);
+    params_text(&params, slot->workspace_id);
+    params_text(&params, xid);
+    params_int(&params, CHANGES_MIN + slot->rows.state.count / CHANGES_SHARE);
+    slot_ask(slot, STORE_SYNC, &CHANGES, &params, on_changes);
+}
+
+static void slot_begin(struct slot *slot)
+{
+    slot->r = 0;
+    slot->era = slot->sidebar->era;
+    if (slot->is_whole)
+        slot_ask_changes(slot);
+    else
+        slot_read_anew(slot);
+}
+
+static struct slot *slot_new(struct sidebar *sidebar, const struct actor *actor)
+{
+    struct slot *slot = calloc(1, sizeof *slot);
+
+    if (slot == NULL)
+        return NULL;
+    slot->sidebar = sidebar;
+    snprintf(slot->user_id, sizeof slot->user_id, "%s", actor->user_id);
+    snprintf(slot->workspace_id, sizeof slot->workspace_id, "%s", actor->workspace_id);
+    list_init(&slot->idle_link);
+    list_init(&slot->readings);
+    sidebar_rows_init(&slot->rows, slot->user_id);
+    HASH_ADD_STR(sidebar->slots, user_id, slot);
+    return slot;
+}
+
+int sidebar_read(struct sidebar *sidebar, const struct actor *actor, sidebar_fn *fn, void *arg)
+{
+    struct slot *slot;
+    struct reading *reading = malloc(sizeof *reading);
+
+    HASH_FIND_STR(sidebar->slots, actor->user_id, slot);
+    if (slot == NULL && reading != NULL)
+        slot = slot_new(sidebar, actor);
+    if (slot == NULL || reading == NULL) {
+        free(reading);
+        return -ERROR_MEMORY;
+    }
+    if (slot->kept_bytes > 0)
+        slot_unkeep(slot);
+    bool is_first = list_is_empty(&slot->readings);
+    *reading = (struct reading){.fn = fn, .arg = arg};
+    list_append(&slot->readings, &reading->link);
+    if (is_first)
+        slot_begin(slot);
+    return 0;
+}
+
+void sidebar_release(const struct sidebar_state *state)
+{
+    slot_next(LIST_ITEM(state, struct slot, rows.state));
+}
+
+// Transaction ids may be given anew after a crash of Postgres, so nothing is known by them.
+static void on_up(void *arg)
+{
+    struct sidebar *sidebar = arg;
+
+    sidebar->era++;
+    while (!list_is_empty(&sidebar->idle))
+        oldest_drop(sidebar);
+}
+
+static void on_tick(void *arg)
+{
+    struct sidebar *sidebar = arg;
+    int64_t before_ms = loop_now_ms(sidebar->loop) - IDLE_MAX_MS;
+
+    while (!list_is_empty(&sidebar->idle) &&
+           LIST_ITEM(sidebar->idle.next, struct slot, idle_link)->used_ms < before_ms)
+        oldest_drop(sidebar);
+    if (!list_is_empty(&sidebar->idle))
+        loop_timer_set(sidebar->timer, TICK_MS);
+}
+
+int sidebar_new(struct loop *loop, struct store *store, const struct sidebar_options *options,
+                struct sidebar **ret_sidebar)
+{
+    struct sidebar *sidebar = calloc(1, sizeof *sidebar);
+
+    if (sidebar == NULL)
+        return -ERROR_MEMORY;
+    *sidebar = (struct sidebar){.loop = loop, .store = store, .options = *options};
+    list_init(&sidebar->idle);
+    int r = loop_timer_new(loop, on_tick, sidebar, &sidebar->timer);
+    if (r < 0) {
+        free(sidebar);
+        return r;
+    }
+    store_on_up(store, STORE_SYNC, on_up, sidebar);
+    store_on_up(store, STORE_BULK, on_up, sidebar);
+    *ret_sidebar = sidebar;
+    return 0;
+}
+
+void sidebar_free(struct sidebar *sidebar)
+{
+    struct slot *slot;
+    struct slot *next;
+
+    if (sidebar == NULL)
+        return;
+    HASH_ITER(hh, sidebar->slots, slot, next)
+    {
+        LIST_FOREACH(link, &slot->readings)
+        {
+            free(LIST_ITEM(link, struct reading, link));
+        }
+        slot_free(slot);
+    }
+    loop_timer_free(sidebar->timer);
+    free(sidebar);
+}

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sidebar_rows.h"
+
+#include "base/channel.h"
+#include "base/cleanup.h"
+#include "base/json_writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    COLUMN_ID,
+    COLUMN_NAME,
+    COLUMN_TYPE,
+    COLUMN_EPOCH,
+    COLUMN_TS,
+    COLUMN_SEQ,
+    COLUMN_UPDATED,
+    COLUMN_LATEST_TS, // NULL when it is `updated`
+    COLUMN_LATEST_USER,
+    COLUMN_LATEST_PREVIEW,
+    COLUMN_UNREAD,
+    COLUMN_MUTED,
+    COLUMN_MENTIONS,
+    COLUMN_GONE,
+    COLUMN_CHANGED,
+};
+
+enum { FIRST_CAPACITY = 256 };
+
+static const char json_start[] = "{\"id\":\"";
+
+void sidebar_rows_init(struct sidebar_rows *rows, const char *user_id)
+{
+    *rows = (struct sidebar_rows){.user_id = user_id};
+    buffer_init(&rows->bytes, UINT32_MAX);
+}
+
+void sidebar_rows_done(struct sidebar_rows *rows)
+{
+    free(rows->entries);
+    free(rows->spare);
+    buffer_done(&rows->bytes);
+}
+
+size_t sidebar_rows_size(const struct sidebar_rows *rows)
+{
+    return rows->bytes.length + (size_t)rows->state.count * sizeof *rows->entries;
+}
+
+static const char *entry_id(const struct sidebar_rows *rows, const struct sidebar_entry *entry)
+{
+    size_t start = entry->json_length > 0 ? sizeof json_start - 1 : 0;
+
+    return rows->bytes.data + entry->json_at + start;
+}
+
+// FNV-1a.
+static uint64_t hash_of(const char *text, size_t length)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
+    return hash;
+}
+
+// Unread first, then newest activity, then by id.
+int entry_compare(const struct sidebar_rows *rows, const struct sidebar_entry *a,
+                  const struct sidebar_entry *b)
+{
+    size_t length = a->id_length < b->id_length ? a->id_length : b->id_length;
+
+    if (a->is_unread != b->is_unread)
+        return a->is_unread ? -1 : 1;
+    if (a->updated != b->updated)
+        return a->updated > b->updated ? -1 : 1;
+    int order = memcmp(entry_id(rows, a), entry_id(rows, b), length);
+    return order != 0 ? order : (int)a->id_length - (int)b->id_length;
+}
+
+static bool entries_resize(struct sidebar_rows *rows, struct sidebar_entry **entries, int capacity)
+{
+    void *resized = reallocarray(*entries, (size_t)capacity, sizeof **entries);
+
+    if (resized == NULL)
+        rows->failed = true;
+    else
+        *entries = resized;
+    return resized != NULL;
+}
+
+// Room for `count` entries more.
+static bool rows_reserve(struct sidebar_rows *rows, int count)
+{
+    int capacity = rows->capacity == 0 ? FIRST_CAPACITY : rows->capacity;
+
+    while (capacity < rows->state.count + count)
+        capacity *= 2;
+    if (capacity > rows->capacity && !entries_resize(rows, &rows->entries, capacity))
+        return false;
+    if ((capacity > rows->capacity || rows->spare == NULL) &&
+        !entries_resize(rows, &rows->spare, capacity))
+        return false;
+    rows->capacity = capacity;
+    return true;
+}
+
+static enum channel_type type_of(const struct result *result, int row, int c)
+{
+    return (enum channel_type)result_int(result, row, c + COLUMN_TYPE);
+}
+
+// Every message of a direct conversation counts as a mention.
+static int64_t mentions_of(const struct result *result, int row, int c)
+{
+    bool direct = channel_type_is_direct(type_of(result, row, c));
+
+    return result_int(result, row, c + (direct ? COLUMN_UNREAD : COLUMN_MENTIONS));
+}
+
+// A direct conversation is named by the ids of the two: "U1,U2", or "U1" with oneself. The client
+// knows the other one.
+static void peer_write(struct json_writer *w, const char *people, const char *user_id)
+{
+    size_t first = strcspn(people, ",");
+    const char *second = people + first + (people[first] == ',');
+    bool user_is_first = strncmp(people, user_id, first) == 0 && user_id[first] == '\0';
+
+    json_key(w, "user");
+    if (user_is_first && second[0] != '\0')
+        json_text(w, second);
+    else
+        json_string_n(w, people, first);
+}
+
+// One channel as unread.sync shows it.
+static void row_write(struct json_writer *w, const char *user_id, const struct result *result,
+                      int row, int c)
+{
+    enum channel_type type = type_of(result, row, c);
+    int64_t unread = result_int(result, row, c + COLUMN_UNREAD);
+    bool as_updated = result_is_null(result, row, c + COLUMN_LATEST_TS);
+
+    json_open_object(w);
+    json_key_string(w, "id", result_text(result, row, c + COLUMN_ID));
+    if (type == CHANNEL_IM)
+        peer_write(w, result_text(result, row, c + COLUMN_NAME), user_id);
+    else
+        json_key_string(w, "name", result_text(result, row, c + COLUMN_NAME));
+    json_key_bool(w, "is_private", type != CHANNEL_PUBLIC);
+    json_key_ts(w, "last_read", result_int(result, row, c + COLUMN_TS));
+    json_key_ts(w, "latest",
+                result_int(result, row, c + (as_updated ? COLUMN_UPDATED : COLUMN_LATEST_TS)));
+    json_key_string(w, "latest_user", result_text(result, row, c + COLUMN_LATEST_USER));
+    json_key_string(w, "latest_preview", result_text(result, row, c + COLUMN_LATEST_PREVIEW));
+    json_key_int(w, "seq", result_int(result, row, c + COLUMN_SEQ));
+    json_key_ts(w, "updated", result_int(result, row, c + COLUMN_UPDATED));
+    json_key_int(w, "read_epoch", result_int(result, row, c + COLUMN_EPOCH));
+    json_key_bool(w, "has_unreads", unread > 0);
+    json_key_int(w, "unread_count", unread);
+    json_key_int(w, "unread_count_display", unread);
+    json_key_bool(w, "unread_capped", false);
+    json_key_int(w, "mention_count", mentions_of(result, row, c));
+    json_key_bool(w, "is_muted", result_bool(result, row, c + COLUMN_MUTED));
+    json_close_object(w);
+}
+
+// Makes the entry of a row, and its JSON.
+static void entry_read(struct sidebar_rows *rows, const struct result *result, int row, int c,
+                       struct sidebar_entry *ret_entry)
+{
+    const char *id = result_text(result, row, c + COLUMN_ID);
+    size_t id_length = result_length(result, row, c + COLUMN_ID);
+    bool gone = result_bool(result, row, c + COLUMN_GONE);
+    struct json_writer w = json_writer_to(&rows->bytes);
+    struct sidebar_entry entry = {
+        .changed = result_int(result, row, c + COLUMN_CHANGED),
+        .updated = result_int(result, row, c + COLUMN_UPDATED),
+        .unread = result_int(result, row, c + COLUMN_UNREAD),
+        .mentions = mentions_of(result, row, c),
+        .id_hash = hash_of(id, id_length),
+        .id_length = (uint8_t)id_length,
+        .is_muted = result_bool(result, row, c + COLUMN_MUTED),
+        .type = (uint8_t)type_of(result, row, c),
+        .json_at = (uint32_t)rows->bytes.length,
+    };
+
+    entry.is_unread = entry.unread > 0 && !entry.is_muted;
+    if (gone)
+        buffer_append(&rows->bytes, id, id_length);
+    else
+        row_write(&w, rows->user_id, result, row, c);
+    if (!gone)
+        entry.json_length = (uint32_t)(rows->bytes.length - entry.json_at);
+    rows->failed = rows->failed || buffer_failed(&rows->bytes);
+    *ret_entry = entry;
+}
+
+static int entry_sort_compare(const void *left, const void *right, void *rows)
+{
+    return entry_compare(rows, left, right);
+}
+
+static void entries_sort(struct sidebar_rows *rows, struct sidebar_entry *entries, int count)
+{
+    if (!rows->failed && count > 1)
+        qsort_r(entries, (size_t)count, sizeof *entries, entry_sort_compare, rows);
+}
+
+// Merges two sorted runs that follow one another.
+static void runs_merge(struct sidebar_rows *rows, int start, int middle, int end)
+{
+    const struct sidebar_entry *a = rows->entries + start;
+    const struct sidebar_entry *b = rows->entries + middle;
+    const struct sidebar_entry *a_end = b;
+    const struct sidebar_entry *b_end = rows->entries + end;
+    struct sidebar_entry *to = rows->spare;
+
+    while (a < a_end && b < b_end)
+        *to++ = entry_compare(rows, a, b) <= 0 ? *a++ : *b++;
+    memcpy(to, a, (size_t)(a_end - a) * sizeof *a);
+    to += a_end - a;
+    memcpy(to, b, (size_t)(b_end - b) * sizeof *b);
+    memcpy(rows->entries + start, rows->spare, (size_t)(end - start) * sizeof *to);
+}
+
+static int run_start(const struct sidebar_rows *rows, int run)
+{
+    return run == 0 ? 0 : rows->runs[run - 1];
+}
+
+static void last_runs_merge(struct sidebar_rows *rows)
+{
+    int last = --rows->run_count;
+
+    if (!rows->failed)
+        runs_merge(rows, run_start(rows, last - 1), rows->runs[last - 1], rows->runs[last]);
+    rows->runs[last - 1] = rows->runs[last];
+}
+
+// Runs are merged as soon as one is as long as the one before it, so that there are few of them and
+// each entry is moved a few times only.
+static void run_push(struct sidebar_rows *rows)
+{
+    rows->runs[rows->run_count++] = rows->state.count;
+    while (rows->run_count > 1) {
+        int last = rows->run_count - 1;
+        int length = rows->runs[last] - run_start(rows, last);
+        if (2 * length <= run_start(rows, last) - run_start(rows, last - 1))
+            return;
+        last_runs_merge(rows);
+    }
+}
+
+void sidebar_rows_add(struct sidebar_rows *rows, const struct result *result)
+{
+    int count = result_rows(result);
+    int first = rows->state.count;
+
+    if (count == 0 || !rows_reserve(rows, count))
+        return;
+    for (int row = 0; row < count; row++)
+        entry_read(rows, result, row, 0, &rows->entries[first + row]);
+    rows->state.count += count;
+    rows->state.entries = rows->entries;
+    entries_sort(rows, rows->entries + first, count);
+    run_push(rows);
+}
+
+void sidebar_rows_sort(struct sidebar_rows *rows)
+{
+    while (rows->run_count > 1)
+        last_runs_merge(rows);
+    free(TAKE(rows->spare));
+}
+
+static int hash_compare(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+
+    return a < b ? -1 : a > b;
+}
+
+static bool hash_find(const uint64_t *hashes, int count, uint64_t hash)
+{
+    int low = 0;
+
+    while (count > 0) {
+        int half = count / 2;
+        if (hashes[low + half] < hash) {
+            low += half + 1;
+            count -= half + 1;
+        } else {
+            count = half;
+        }
+    }
+    return hashes[low] == hash;
+}
+
+static bool is_among(const struct sidebar_rows *rows, const struct sidebar_entry *entry,
+                     const struct sidebar_entry *fresh, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (fresh[i].id_hash == entry->id_hash && fresh[i].id_length == entry->id_length &&
+            memcmp(entry_id(rows, &fresh[i]), entry_id(rows, entry), entry->id_length) == 0)
+            return true;
+    return false;
+}
+
+// Takes out the entries that there are fresh ones of.
+static void entries_drop(struct sidebar_rows *rows, const struct sidebar_entry *fresh,
+                         int fresh_count, const uint64_t *hashes)
+{
+    int kept = 0;
+
+    for (int i = 0; i < rows->state.count; i++) {
+        const struct sidebar_entry *entry = &rows->entries[i];
+        if (hash_find(hashes, fresh_count, entry->id_hash) &&
+            is_among(rows, entry, fresh, fresh_count))
+            rows->wasted += entry->json_length + entry->id_length;
+        else
+            rows->entries[kept++] = *entry;
+    }
+    rows->state.count = kept;
+}
+
+// Reads the entries of `result` behind the others; returns how many.
+static int entries_append(struct sidebar_rows *rows, const struct result *result, int column)
+{
+    int count = 0;
+
+    for (int row = 0; row < result_rows(result); row++)
+        if (!result_is_null(result, row, column))
+            entry_read(rows, result, row, column, &rows->spare[count++]);
+    return count;
+}
+
+static void entries_put(struct sidebar_rows *rows, const struct sidebar_entry *fresh, int count,
+                        uint64_t *hashes)
+{
+    int first;
+
+    for (int i = 0; i < count; i++)
+        hashes[i] = fresh[i].id_hash;
+    hashes[count] = 0; // what a search that finds nothing may look at
+    qsort(hashes, (size_t)count, sizeof *hashes, hash_compare);
+    entries_drop(rows, fresh, count, hashes);
+    first = rows->state.count;
+    memcpy(rows->entries + first, fresh, (size_t)count * sizeof *fresh);
+    rows->state.count += count;
+    entries_sort(rows, rows->entries + first, count);
+    runs_merge(rows, 0, first, rows->state.count);
+    rows->state.entries = rows->entries;
+}
+
+void sidebar_rows_apply(struct sidebar_rows *rows, const struct result *result, int column)
+{
+    if (!rows_reserve(rows, result_rows(result)))
+        return;
+    int count = entries_append(rows, result, column);
+    if (count == 0 || rows->failed)
+        return;
+    struct sidebar_entry *fresh = malloc((size_t)count * sizeof *fresh);
+    uint64_t *hashes = malloc(((size_t)count + 1) * sizeof *hashes);
+    if (fresh == NULL || hashes == NULL) {
+        rows->failed = true;
+    } else {
+        memcpy(fresh, rows->spare, (size_t)count * sizeof *fresh);
+        entries_put(rows, fresh, count, hashes);
+    }
+    free(fresh);
+    free(hashes);
+    free(TAKE(rows->spare));
+}
+
+const char *sidebar_entry_json(const struct sidebar_state *state, const struct sidebar_entry *entry)
+{
+    return ((const struct sidebar_rows *)(const void *)state)->bytes.data + entry->json_at;
+}
+
+const char *sidebar_entry_id(const struct sidebar_state *state, const struct sidebar_entry *entry)
+{
+    return entry_id((const struct sidebar_rows *)(const void *)state, entry);
+}
+
+struct sidebar_totals sidebar_totals_of(const struct sidebar_state *state)
+{
+    struct sidebar_totals totals = {0};
+
+    for (int i = 0; i < state->count; i++) {
+        const struct sidebar_entry *entry = &state->entries[i];
+        if (entry->json_length == 0)
+            continue;
+        bool direct = channel_type_is_direct((enum channel_type)entry->type);
+        totals.unread_channels += entry->is_unread;
+        totals.unread_directs += direct && entry->is_unread;
+        if (!direct || !entry->is_muted)
+            totals.mention_count += entry->mentions;
+        if (entry->is_muted)
+            totals.muted_unread_count += entry->unread;
+        else
+            totals.unread_count += entry->unread;
+    }
+    return totals;
+}
+
+void sidebar_totals_write(struct json_writer *w, const struct sidebar_totals *totals)
+{
+    json_key(w, "totals");
+    json_open_object(w);
+    json_key_int(w, "unread_channels", totals->unread_channels);
+    json_key_int(w, "unread_count", totals->unread_count);
+    json_key_int(w, "mention_count", totals->mention_count);
+    json_key_int(w, "muted_unread_count", totals->muted_unread_count);
+    json_close_object(w);
+}

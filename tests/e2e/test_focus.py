@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""channel_focus and channel_blur: what arrives in a channel that one looks at is read, on every device."""
+
+import pytest
+
+from tests.support.wait import wait_until
+
+
+@pytest.fixture
+def room(workspace):
+    ann, bob = workspace.users(2)
+    return ann, bob, workspace.channel(ann, bob)
+
+
+def focus(socket, channel, **args):
+    return socket.request({"id": 1, "type": "channel_focus", "channel": channel, **args})
+
+
+def blur(socket, channel):
+    return socket.request({"id": 2, "type": "channel_blur", "channel": channel})
+
+
+def all_read(client, channel):
+    wait_until(lambda: client.unread(channel) == 0, what="all to be read")
+
+
+def test_what_arrives_is_marked_on_every_device(environment, room):
+    ann, bob, channel = room
+    with bob.socket() as socket, bob.at(environment.urls[1]).socket() as other:
+        assert focus(socket, channel) == {"ok": True, "reply_to": 1}
+        ts = ann.post(channel)
+        for device in (socket, other):
+            device.expect({"type": "channel_marked", "channel": channel, "last_read": ts, "unread_count": 0})
+        assert bob.unread(channel) == 0
+
+
+def test_focus_alone_marks_nothing(room):
+    ann, bob, channel = room
+    ann.post(channel)
+    with bob.socket() as socket:
+        focus(socket, channel)
+        blur(socket, channel)
+        assert bob.unread(channel) == 1 and not socket.matching({"type": "channel_marked"})
+
+
+def test_many_arrivals_are_a_few_marks_and_the_last_one_is_among_them(room):
+    ann, bob, channel = room
+    with bob.socket() as socket:
+        focus(socket, channel)
+        last = [ann.post(channel) for _ in range(30)][-1]
+        socket.expect({"type": "channel_marked", "channel": channel, "last_read": last, "unread_count": 0})
+        marks = socket.matching({"type": "channel_marked"})
+        assert len(marks) <= 1 + float(marks[-1]["event_ts"]) - float(marks[0]["event_ts"]) + 1
+    assert bob.unread(channel) == 0
+
+
+def test_only_the_one_who_looks_and_only_there(room, workspace):
+    ann, bob, channel = room
+    cid, elsewhere = workspace.user(), workspace.channel(ann, bob)
+    ann.ok("channels.invite", channel=channel, users=[cid.id])
+    with bob.socket() as socket:
+        focus(socket, channel)
+        ann.post(elsewhere)
+        ann.post(channel)
+        all_read(bob, channel)
+        assert cid.unread(channel) == 1 and bob.unread(elsewhere) == 1
+
+
+@pytest.mark.parametrize("end", ["blur", "close", "leave", "kick"])
+def test_it_ends(room, end):
+    ann, bob, channel = room
+    with bob.socket() as socket, bob.socket() as other:
+        focus(socket, channel)
+        ann.post(channel)
+        all_read(bob, channel)
+        if end == "blur":
+            assert blur(socket, channel) == {"ok": True, "reply_to": 2}
+        elif end == "close":
+            socket.close()
+        else:
+            if end == "leave":
+                bob.ok("channels.leave", channel=channel)
+            else:
+                ann.ok("channels.kick", channel=channel, user=bob.id)
+            other.expect({"type": "member_left_channel", "channel": channel, "user": bob.id})
+            ann.ok("channels.invite", channel=channel, users=[bob.id])
+            other.expect({"type": "member_joined_channel", "channel": channel, "user": bob.id})
+        ts = ann.post(channel)
+        other.expect({"type": "message", "ts": ts})
+        assert bob.unread(channel) == 1
+
+
+def test_what_arrived_before_the_end_is_read(room):
+    """The second mark is due a second after the first; who looks away earlier has seen it all the same."""
+    ann, bob, channel = room
+    with bob.socket() as socket:
+        focus(socket, channel)
+        for _ in range(3):
+            ts = ann.post(channel)
+        socket.expect({"type": "message", "ts": ts})
+        blur(socket, channel)
+        all_read(bob, channel)
+
+
+def test_twice_is_once(room):
+    ann, bob, channel = room
+    with bob.socket() as socket:
+        focus(socket, channel)
+        focus(socket, channel)
+        blur(socket, channel)
+        ts = ann.post(channel)
+        socket.expect({"type": "message", "ts": ts})
+        assert bob.unread(channel) == 1
+        assert blur(socket, channel)["ok"] is True
+
+
+@pytest.mark.parametrize("kind", ["channel_focus", "channel_blur"])
+@pytest.mark.parametrize("channel", [None, "C0000000000", 7, "", "x" * 3000])
+def test_a_channel_that_is_not_there(room, kind, channel):
+    _, bob, _ = room
+    with bob.socket() as socket:
+        reply = socket.request({"id": 3, "type": kind, "channel": channel})
+        assert reply["ok"] is False and reply["error"]["msg"] == "channel_not_found"
+        socket.send({"type": kind, "channel": channel})
+        assert socket.expect({"type": "error"})["error"]["msg"] == "channel_not_found"
+
+
+def test_a_channel_of_others(room, workspace):
+    ann, bob, _ = room
+    others = workspace.channel(ann)
+    with bob.socket() as socket:
+        assert focus(socket, others)["error"]["msg"] == "channel_not_found"
+
+
+def test_only_so_many_at_once(room, workspace):
+    ann, _, _ = room
+    rooms = [workspace.channel(ann) for _ in range(17)]
+    with ann.socket() as socket:
+        replies = [socket.request({"id": n, "type": "channel_focus", "channel": rooms[n]}) for n in range(17)]
+        assert [reply["ok"] for reply in replies] == [True] * 16 + [False]
+        assert replies[16]["error"]["msg"].startswith("slow down") or replies[16]["error"]["msg"] == "ratelimited"

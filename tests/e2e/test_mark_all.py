@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""channels.markAll: everything is read, at once and on every device."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.support.wait import wait_until
+
+NOTHING = {"unread_channels": 0, "unread_count": 0, "mention_count": 0, "muted_unread_count": 0}
+
+
+@pytest.fixture
+def people(workspace):
+    return workspace.users(2)
+
+
+def mark_all(client, **args):
+    return client.ok("channels.markAll", **args)
+
+
+@pytest.mark.parametrize("family", ["channels", "conversations"])
+def test_everything_is_read(people, workspace, family):
+    ann, bob = people
+    rooms = [workspace.channel(ann, bob, private=n == 0) for n in range(3)]
+    last = {room: ann.post(room, f"<@{bob.id}>") for room in rooms}
+    ann.post(workspace.channel(ann))
+    reply = bob.ok(f"{family}.markAll")
+    assert reply["channels"] == 3 and reply["totals"] == NOTHING
+    for room in rooms:
+        info = bob.ok("channels.info", channel=room)["channel"]
+        assert (info["unread_count"], info["mention_count"], info["last_read"]) == (0, 0, last[room])
+    assert bob.ok("unread.sync")["totals"] == NOTHING
+    assert mark_all(bob)["channels"] == 0, "nothing is left to mark"
+    ann.post(rooms[0])
+    assert bob.unread(rooms[0]) == 1
+
+
+def test_nobody_else_is_marked(people, workspace):
+    ann, bob = people
+    cid = workspace.user()
+    channel = workspace.channel(ann, bob, cid)
+    ann.post(channel)
+    mark_all(bob)
+    assert cid.unread(channel) == 1 and bob.unread(channel) == 0
+
+
+def test_own_posts_and_deletes(people, workspace):
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    ann.post(channel)
+    bob.post(channel)
+    gone = ann.post(channel)
+    ann.ok("chat.delete", channel=channel, ts=gone)
+    mark_all(bob)
+    bob.post(channel)
+    assert bob.unread(channel) == 0
+    ann.post(channel)
+    assert bob.unread(channel) == 1
+
+
+def test_muted_ones_too_but_archived_ones_stay(people, workspace):
+    ann, bob = people
+    muted, archived = workspace.channel(ann, bob), workspace.channel(ann, bob)
+    for room in (muted, archived):
+        ann.post(room)
+    bob.ok("channels.setNotifications", channel=muted, muted=True)
+    ann.ok("channels.archive", channel=archived)
+    reply = mark_all(bob)
+    assert reply["channels"] == 1 and reply["totals"] == NOTHING
+
+
+def test_types(people, workspace):
+    ann, bob = people
+    public, private = workspace.channel(ann, bob), workspace.channel(ann, bob, private=True)
+    for room in (public, private):
+        ann.post(room)
+    assert mark_all(bob, types="im,mpim")["channels"] == 0
+    reply = mark_all(bob, types="private_channel")
+    assert reply["channels"] == 1 and reply["totals"]["unread_count"] == 1
+    assert bob.unread(private) == 0 and bob.unread(public) == 1
+
+
+@pytest.mark.parametrize("args, error, name", [({"types": "rooms"}, "invalid_types", "types"),
+                                               ({"threads": "maybe"}, "invalid_arguments", "threads")])
+def test_bad_arguments_mark_nothing(people, workspace, args, error, name):
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    ann.post(channel)
+    assert name in bob.fails(error, "channels.markAll", **args).messages
+    assert bob.unread(channel) == 1
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_threads_when_asked_for(people, workspace, threads):
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    root = bob.post(channel)
+    ann.post(channel, thread_ts=root)
+    with bob.socket(native=True) as socket:
+        mark_all(bob, threads=threads)
+        assert bob.ok("unread.sync")["threads"]["unread_count"] == (0 if threads else 1)
+        if threads:
+            socket.expect({"type": "thread_marked", "channel": channel, "thread_ts": root, "unread_count": 0})
+
+
+def test_every_device_is_told_of_each_channel(environment, people, workspace):
+    ann, bob = people
+    rooms = [workspace.channel(ann, bob) for _ in range(3)]
+    last = {room: ann.post(room) for room in rooms}
+    quiet = workspace.channel(ann, bob)
+    with bob.socket() as here, bob.at(environment.urls[1]).socket() as there:
+        mark_all(bob)
+        for socket in (here, there):
+            for room in rooms:
+                socket.expect({"type": "channel_marked", "channel": room, "unread_count": 0, "last_read": last[room]})
+    assert not [frame for frame in here.frames if frame.get("channel") == quiet and frame["type"] == "channel_marked"]
+
+
+def test_more_channels_than_one_outbox_row_tells_of(environment, people, workspace):
+    ann, bob = people
+    with environment.database() as database:
+        database.execute(
+            "INSERT INTO channels (id, workspace_id, name, creator, seq, ord, last_ts, updated_ts, latest_ts)"
+            " SELECT 'C' || upper(left(md5(%(user)s), 8)) || lpad(n::text, 6, '0'), %(workspace)s, 'lots-' || %(user)s || n, %(user)s, 1, 1,"
+            " %(ts)s + n, %(ts)s + n, %(ts)s + n FROM generate_series(1, 1200) n",
+            {"user": bob.id, "workspace": workspace.id, "ts": 1_790_000_000_000_000})
+        database.execute(
+            "INSERT INTO messages (channel_id, ts, seq, ord, user_id, counted, body) SELECT id, (extract(epoch FROM now()) * 1000000)::bigint,"
+            " 1, 1, %(ann)s, true, 'x' FROM channels WHERE creator = %(user)s AND name LIKE 'lots-%%'", {"user": bob.id, "ann": ann.id})
+        database.execute(
+            "INSERT INTO channel_members (channel_id, user_id, member_seq) SELECT id, %(user)s, 0 FROM channels"
+            " WHERE creator = %(user)s AND name LIKE 'lots-%%'", {"user": bob.id})
+    with bob.socket() as socket:
+        def told():
+            return len({frame["channel"] for frame in socket.matching({"type": "channel_marked"})})
+
+        reply = mark_all(bob)
+        assert reply["channels"] == 1200 and reply["totals"] == NOTHING
+        wait_until(lambda: told() == 1200, timeout=30, what="a frame for each channel")
+
+
+def test_posts_and_marks_meanwhile(people, workspace):
+    """Cursors never go back, and what is posted after counts: each channel ends with what came after its cursor."""
+    ann, bob = people
+    rooms = [workspace.channel(ann, bob) for _ in range(4)]
+
+    def post_all(_):
+        return [(room, ann.post(room)) for room in rooms]
+
+    with ThreadPoolExecutor(6) as pool:
+        posting = [pool.submit(post_all, n) for n in range(10)]
+        marking = [pool.submit(mark_all, bob) for _ in range(8)]
+        single = [pool.submit(bob.ok, "channels.mark", channel=room, ts="9999999999.999999") for room in rooms for _ in range(3)]
+        for future in marking + single:
+            future.result()
+        posts = [post for future in posting for post in future.result()]
+    for room in rooms:
+        info = bob.ok("channels.info", channel=room)["channel"]
+        assert info["unread_count"] == sum(channel == room and ts > info["last_read"] for channel, ts in posts)
+    assert mark_all(bob)["totals"] == NOTHING
