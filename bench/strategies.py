@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What each strategy costs in Redis, by the functions of migrations/redis/ on a private Redis: memory of a member, Redis' time for
+a post in channels of several sizes, and for a read. Prints the table of docs/unread.md.
+
+    PYTHONPATH=. python3 bench/strategies.py
+"""
+import re
+import socket
+import tempfile
+from pathlib import Path
+
+from tools.services import ROOT, Redis
+
+SIZES = (10, 100, 1000, 10000)
+POSTS = 50
+CHUNK = 1000
+CAP = 100
+TS = 1717200000000000
+
+
+class Connection:
+    """Just enough of Redis' protocol to pipeline commands."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.file = self.socket.makefile("rb")
+
+    def call(self, *words):
+        return self.calls([words])[0]
+
+    def calls(self, commands):
+        out = b"".join(b"*%d\r\n" % len(words) + b"".join(
+            b"$%d\r\n%s\r\n" % (len(word), word) for word in (str(part).encode() for part in words)) for words in commands)
+        self.socket.sendall(out)
+        return [self.answer() for _ in commands]
+
+    def answer(self):
+        line = self.file.readline()[:-2]
+        kind, rest = line[:1], line[1:]
+        if kind == b"-":
+            raise RuntimeError(rest.decode())
+        if kind == b"$":
+            return None if rest == b"-1" else self.file.read(int(rest) + 2)[:-2].decode()
+        if kind == b"*":
+            return [self.answer() for _ in range(int(rest))]
+        return int(rest) if kind == b":" else rest.decode()
+
+    def spent_us(self):
+        """Redis' own time in functions since the last reset."""
+        stats = self.call("INFO", "commandstats")
+        return sum(float(found) for found in re.findall(r"cmdstat_fcall:calls=\d+,usec=(\d+)", stats))
+
+
+class Channel:
+    def __init__(self, redis, strategy, size):
+        self.redis, self.strategy, self.size = redis, strategy, size
+        self.id = f"C{strategy}{size}"
+        self.users = [f"U{number:010}" for number in range(size)]
+        self.seq = 0
+
+    def keys(self, user):
+        kept = f"channel:{{{self.id}}}:read" if self.strategy == "bitmap" else f"unread:{{{user}}}:{self.id}"
+        return [f"channel-walk:{{{self.id}}}", f"channel:members:{{{self.id}}}", kept]
+
+    def member_call(self, function, number, *arguments):
+        return ["FCALL", function, 3, *self.keys(self.users[number]), 0, self.seq, self.users[number], number, *arguments]
+
+    def install(self):
+        extra = {"counter": (0, 0, 0, TS), "zset": (0, TS), "bitmap": ()}[self.strategy]
+        self.redis.calls([self.member_call(f"{self.strategy}_install", number, *extra) for number in range(self.size)])
+
+    def post(self):
+        """As unread/walk.c does it: begin, chunks of members, the author, the end."""
+        self.seq += 1
+        walk, ts = self.keys("")[0], TS + self.seq
+        walks = int(self.strategy != "bitmap")
+        build = self.redis.call("FCALL", "walk_begin", 2, walk, f"channel:{{{self.id}}}:read", 0, self.seq, self.seq, "bench", walks, 1)
+        if not walks:
+            return
+        keep = CAP if self.seq % 16 == 0 else 0
+        event = [1] if self.strategy == "counter" else [keep, 1, ts, self.seq, 0]
+        chunks = [self.users[first:first + CHUNK] for first in range(0, self.size, CHUNK)]
+        commands = []
+        for turn, users in enumerate(chunks):
+            keys = [f"unread:{{{user}}}:{self.id}" for user in users]
+            commands.append(["FCALL", f"{self.strategy}_walk", 1 + len(keys), walk, *keys, build, self.seq, "bench", turn, *event])
+        commands.append(["FCALL", "walk_end", 1, walk, build, self.seq, "bench", len(chunks)])
+        self.redis.calls(commands)
+
+    def read(self):
+        extra = {"counter": (0, 0, TS), "zset": (0, TS, CAP), "bitmap": ()}[self.strategy]
+        return self.redis.calls([self.member_call(f"{self.strategy}_read", number, *extra) for number in range(min(self.size, 1000))])
+
+    def bytes_a_member(self):
+        if self.strategy == "bitmap":
+            return self.redis.call("MEMORY", "USAGE", self.keys("")[2]) / self.size
+        used = self.redis.calls([["MEMORY", "USAGE", self.keys(user)[2], "SAMPLES", 0] for user in self.users])
+        return sum(used) / self.size
+
+
+def measured(redis, work):
+    redis.call("CONFIG", "RESETSTAT")
+    work()
+    return redis.spent_us()
+
+
+def sequence_row(redis):
+    """A post changes the channel's head alone; a member is a field of their hash of cursors."""
+    redis.call("FLUSHALL")
+    redis.call("FCALL", "channel_install", 1, "channel-latest:{C}", 0, 0, 0, "")
+    member = [["FCALL", "member_apply", 1, "read_cursor:{U}", f"C{number:010}", 0, TS, 1, 1, 0, 1, 1] for number in range(1000)]
+    redis.calls(member)
+    kept = redis.call("MEMORY", "USAGE", "read_cursor:{U}", "SAMPLES", 0) / 1000
+    applied = [["FCALL", "channel_apply", 1, "channel-latest:{C}", seq, seq, seq] for seq in range(1, 1001)]
+    post = measured(redis, lambda: redis.calls(applied)) / 1000
+    return f"| `sequence` | {kept:,.2f} B | " + " | ".join([f"{post:,.1f} µs"] * len(SIZES)) + " | 0 µs |"
+
+
+def row(redis, strategy):
+    posts = []
+    for size in SIZES:
+        redis.call("FLUSHALL")
+        channel = Channel(redis, strategy, size)
+        channel.install()
+        memory = channel.bytes_a_member() if strategy == "bitmap" else None
+        rounds = CAP + 20 if size == 1000 else POSTS
+        posts.append(measured(redis, lambda: [channel.post() for _ in range(rounds)]) / rounds)
+        if strategy == "bitmap":
+            channel.install()
+        if size == 1000:
+            read = measured(redis, channel.read) / 1000
+            kept = channel.bytes_a_member()
+    return f"| `{strategy}` | {memory or kept:,.2f} B | " + " | ".join(f"{us:,.1f} µs" for us in posts) + f" | {read:.1f} µs |"
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        server = Redis(Path(directory))
+        server.start()
+        try:
+            redis = Connection(server.port)
+            redis.call("FUNCTION", "LOAD", (ROOT / "migrations/redis/tidings.lua").read_text(encoding="utf-8"))
+            print("| strategy | memory of a member | post, " + " | post, ".join(f"{size:,} members" for size in SIZES) + " | read |")
+            print("|---" * (len(SIZES) + 3) + "|")
+            print(sequence_row(redis))
+            for strategy in ("zset", "counter", "bitmap"):
+                print(row(redis, strategy))
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()
