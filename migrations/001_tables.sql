@@ -77,8 +77,11 @@ CREATE TABLE channels (
     purpose_by text COLLATE "C",
     purpose_at bigint,
     previous_names text[],                -- newest first
-    strategy text NOT NULL DEFAULT 'auto',
+    strategy text NOT NULL DEFAULT 'auto', -- as chosen
+    strategy_in_use smallint NOT NULL DEFAULT 0, -- 0 sequence, 1 zset, 2 counter, 3 bitmap
+    generation bigint NOT NULL DEFAULT 0, -- rises whenever what Redis counted for the channel is not to be believed any more
     member_count integer NOT NULL DEFAULT 0,
+    numbers integer NOT NULL DEFAULT 0,   -- member numbers given so far
     -- the head
     seq bigint NOT NULL DEFAULT 0,        -- of the last event
     ord bigint NOT NULL DEFAULT 0,        -- of the last counted message
@@ -103,6 +106,7 @@ CREATE TABLE channel_members (
     user_id text COLLATE "C" NOT NULL,
     active boolean NOT NULL DEFAULT true,
     member_seq bigint NOT NULL,           -- seq of the last join or leave
+    number integer NOT NULL DEFAULT -1,   -- dense in the channel; that of one who left is given to the next who joins
     joined_at timestamptz NOT NULL DEFAULT now(),
     role text NOT NULL DEFAULT 'member',
     muted boolean NOT NULL DEFAULT false,
@@ -115,11 +119,22 @@ CREATE TABLE channel_members (
     ord bigint NOT NULL DEFAULT 0,
     own bigint NOT NULL DEFAULT 0,        -- how many of the member's own counted posts lie at or before the cursor
     posts bigint NOT NULL DEFAULT 0,      -- how many counted posts the member ever made here, kept through leaving
+    singles integer NOT NULL DEFAULT 0,   -- rows of read_messages
+    single_version bigint NOT NULL DEFAULT 0, -- rises whenever those change, but for a cursor that passes them
     mention_ts bigint NOT NULL DEFAULT 0, -- no counted message after it mentions the member by name
     changed xid8 NOT NULL DEFAULT pg_current_xact_id(), -- but for posts
     PRIMARY KEY (channel_id, user_id)
 ) WITH (fillfactor = 50);                 -- each post updates its author's row in place
 CREATE INDEX channel_members_of_user ON channel_members (user_id, channel_id);
+CREATE INDEX channel_members_free ON channel_members (channel_id, number) WHERE NOT active AND number >= 0;
+
+-- Messages after a member's cursor that others wrote and that are read one by one.
+CREATE TABLE read_messages (
+    channel_id text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    ts bigint NOT NULL,
+    PRIMARY KEY (channel_id, user_id, ts)
+);
 
 CREATE TABLE messages (
     channel_id text COLLATE "C" NOT NULL,
@@ -219,7 +234,7 @@ CREATE TABLE outbox (
     seqs bigint[] NOT NULL,
     tss bigint[] NOT NULL,                -- of the message concerned
     counts bigint[],                      -- how many posts follow one another from that seq and ts on; NULL: it is one event
-    kinds text[] NOT NULL,                -- post edit delete join leave archive unarchive rename created mark preference thread_mark thread_follow
+    kinds text[] NOT NULL,                -- post edit delete join leave archive unarchive rename created mark preference thread_mark thread_follow strategy
     users text[] NOT NULL,                -- author, or whom it concerns; NULL: the author
     previous text                         -- body of a message before the edit or delete, for its frame
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
@@ -264,6 +279,21 @@ BEGIN
     END IF;
 END $$;
 
+-- Drops a partition of messages. Who has not read what goes with it has read it now, as far as counts are concerned: the cursor
+-- keeps its ts, and takes the ord and the own posts of the channel's last message that goes.
+CREATE FUNCTION messages_expire(partition text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    EXECUTE format('CREATE TEMP TABLE expired ON COMMIT DROP AS SELECT channel_id, max(ts) AS ts, max(ord) AS ord FROM %I GROUP BY 1', partition);
+    EXECUTE format('CREATE TEMP TABLE expired_own ON COMMIT DROP AS SELECT channel_id, user_id, max(author_posts) AS posts FROM %I
+                    WHERE counted GROUP BY 1, 2', partition);
+    UPDATE channel_members m SET ord = e.ord, changed = pg_current_xact_id(),
+        own = coalesce((SELECT o.posts FROM expired_own o WHERE o.channel_id = m.channel_id AND o.user_id = m.user_id), m.own)
+    FROM expired e WHERE m.channel_id = e.channel_id AND m.ts < e.ts AND m.ord < e.ord;
+    DELETE FROM read_messages r USING expired e WHERE r.channel_id = e.channel_id AND r.ts <= e.ts;
+    EXECUTE format('DROP TABLE IF EXISTS %I', partition);
+    DROP TABLE expired, expired_own;
+END $$;
+
 -- What housekeeping calls: partitions for this and the next two months, none older than `keep_days`; old keys and rows go.
 CREATE FUNCTION housekeeping(keep_days integer, key_days integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -278,7 +308,7 @@ BEGIN
         WHERE i.inhparent = 'messages'::regclass
           AND to_date(right(c.relname, 7), 'YYYY_MM') + interval '1 month' < now() - make_interval(days => keep_days)
     LOOP
-        EXECUTE format('DROP TABLE IF EXISTS %I', partition);
+        PERFORM messages_expire(partition);
         kept_from := extract(epoch FROM (to_date(right(partition, 7), 'YYYY_MM') + interval '1 month') AT TIME ZONE 'UTC') * 1000000;
         DELETE FROM mentions m WHERE m.ts < kept_from;
         DELETE FROM thread_members m WHERE m.thread_ts < kept_from;

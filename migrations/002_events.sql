@@ -109,19 +109,20 @@ $$;
 
 -- All events of outbox rows, for the relay: what is told of, in which row, and the truth that it is about.
 -- The order of the columns is known to src/fanout/load.c; those of message_rows come last.
+-- Only nested loops are ever right: how many events a row has the planner cannot know, and it would hash all users for one.
 CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     outbox_id text, kind text, channel_id text, workspace_id text, seq bigint, event_ts bigint, about text, previous text,
     channel_name text, type smallint, creator text, created bigint, head_seq bigint, head_ord bigint,
     epoch bigint, cursor_ts bigint, cursor_seq bigint, cursor_ord bigint, own bigint, posts bigint, member_seq bigint,
-    active boolean,
+    active boolean, strategy_in_use smallint, generation bigint, number integer,
     ts bigint, message_seq bigint, ord bigint, user_id text, bot_id text, subtype text, body text, extra text, thread_ts bigint,
     parent_user text, broadcast boolean, client_msg_id text, edited_ts bigint, edited_by text, deleted boolean,
     counted boolean, reply_count integer, latest_reply bigint, reply_users text, root_body text,
     reply_users_count integer
-) LANGUAGE sql STABLE AS $$
+) LANGUAGE sql STABLE SET enable_hashjoin = off SET enable_mergejoin = off AS $$
     SELECT o.id, e.kind, c.id, c.workspace_id, e.seq, coalesce(h.event_ts, e.ts), coalesce(e.about, r.user_id, ''), o.previous,
            c.name, c.type, c.creator, c.created, c.seq, c.ord,
-           m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq, m.active,
+           m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq, m.active, c.strategy_in_use, c.generation, m.number,
            r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,
            r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body,
            r.reply_users_count
@@ -130,7 +131,7 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     JOIN channels c ON c.id = e.channel
     LEFT JOIN changes h ON h.channel_id = e.channel AND h.seq = e.seq AND e.kind IN ('edit', 'delete')
     LEFT JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = e.about
-    LEFT JOIN message_rows r ON r.channel_id = e.channel AND r.ts = e.ts AND e.kind NOT IN ('mark', 'thread_mark', 'thread_follow')
+    LEFT JOIN message_rows r ON r.channel_id = e.channel AND r.ts = e.ts AND e.kind NOT IN ('mark', 'thread_mark', 'thread_follow', 'strategy')
     WHERE o.id = ANY (ids)
     ORDER BY o.created, o.id, e.channel, e.seq
 $$;

@@ -11,7 +11,8 @@
 --              how many counted messages, and how many of its author's, there are up to it
 --   mention_…  one entry a mention: the place of its post, who is mentioned ('': the whole channel), where (mentions.sources)
 -- The channel's row is locked before anything is looked at, so what is checked after it stays so until the commit.
--- Answers, by channel, the ts and seq of its first post, the ord before it, and whether it is private; and by item, with commas
+-- Answers, by channel, the ts and seq of its first post, the ord before it, and its traits (type + 4 strategy_in_use + 16
+-- generation); and by item, with commas
 -- between, the authors of the messages replied to, if there are any.
 -- Only nested loops over indexes are ever right here, also while the tables are too young to have statistics: the sessions of
 -- writers have no other plans.
@@ -22,7 +23,7 @@ CREATE FUNCTION post_batch(batch_id text, channel_ids text[], channel_workspaces
                            bodies text[], extras text[], threads_ts bigint[], broadcasts boolean[], keys text[], digests text[],
                            client_msg_ids text[], mention_items bigint[], mention_users text[], mention_sources bigint[],
                            has_keys boolean, has_replies boolean, has_mentions boolean,
-                           OUT first_ts bigint[], OUT first_seq bigint[], OUT first_ord bigint[], OUT types bigint[],
+                           OUT first_ts bigint[], OUT first_seq bigint[], OUT first_ord bigint[], OUT traits bigint[],
                            OUT parent_users text)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -41,10 +42,10 @@ BEGIN
             WITH ORDINALITY AS h (id, workspace, events, counted, last, author, preview, n)
         WHERE c.id = h.id AND c.workspace_id = h.workspace AND NOT c.is_archived
         RETURNING h.n, c.seq - h.events + 1 AS seq, c.ord - h.counted AS ord, c.last_ts - h.events + 1 AS ts,
-                  c.type::bigint AS type
+                  c.type + 4 * c.strategy_in_use + 16 * c.generation AS traits
     )
-    SELECT array_agg(m.seq), array_agg(m.ord), array_agg(m.ts), array_agg(m.type)
-    INTO first_seq, first_ord, first_ts, types FROM (SELECT * FROM moved ORDER BY n) m;
+    SELECT array_agg(m.seq), array_agg(m.ord), array_agg(m.ts), array_agg(m.traits)
+    INTO first_seq, first_ord, first_ts, traits FROM (SELECT * FROM moved ORDER BY n) m;
     IF has_mentions THEN
         PERFORM members_lock(author_channels || array_agg(channel_ids[item_channels[i.n]]), author_ids || array_agg(i.named))
         FROM unnest(mention_items, mention_users) AS i (n, named);
@@ -105,7 +106,7 @@ END $$;
 -- post_batch() for a batch of one message that is no reply and mentions nobody: statements on single rows start several times faster.
 CREATE FUNCTION post_one(batch_id text, workspace text, channel text, author text, message_preview text, message_body text,
                          message_extra text, key text, digest text, client_msg_id text,
-                         OUT first_ts bigint[], OUT first_seq bigint[], OUT first_ord bigint[], OUT types bigint[])
+                         OUT first_ts bigint[], OUT first_seq bigint[], OUT first_ord bigint[], OUT traits bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     now_us bigint := clock_us();
@@ -116,7 +117,7 @@ BEGIN
         updated_ts = greatest(now_us, c.last_ts) + 1, latest_ts = greatest(now_us, c.last_ts) + 1, latest_user = author,
         latest_preview = message_preview
     WHERE c.id = channel AND c.workspace_id = workspace AND NOT c.is_archived
-    RETURNING c.seq, c.ord, c.last_ts AS ts, c.type::bigint AS type INTO head;
+    RETURNING c.seq, c.ord, c.last_ts AS ts, c.type + 4 * c.strategy_in_use + 16 * c.generation AS traits INTO head;
     UPDATE channel_members m SET posts = m.posts + 1 WHERE m.channel_id = channel AND m.user_id = author AND m.active
     RETURNING m.posts INTO own;
     IF head.seq IS NULL OR own IS NULL THEN
@@ -127,7 +128,7 @@ BEGIN
     first_ts := ARRAY[head.ts];
     first_seq := ARRAY[head.seq];
     first_ord := ARRAY[head.ord - 1];
-    types := ARRAY[head.type];
+    traits := ARRAY[head.traits];
     INSERT INTO outbox (id, channels, seqs, tss, counts, kinds, users)
     VALUES (batch_id, ARRAY[channel], first_seq, first_ts, '{1}', '{post}', ARRAY[author]);
     IF key IS NOT NULL THEN

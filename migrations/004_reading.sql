@@ -16,22 +16,35 @@ CREATE FUNCTION deleted_after(channel text, caller text, cursor_ord bigint) RETU
     WHERE d.channel_id = channel AND d.deleted AND d.counted AND d.ord > cursor_ord AND d.user_id <> caller
 $$;
 
+-- Messages that the caller read one by one, but for those that were deleted: these are subtracted as such.
+CREATE FUNCTION singles_standing(channel text, caller text, cursor_ts bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT count(*) FROM read_messages s JOIN messages r ON r.channel_id = channel AND r.ts = s.ts AND NOT r.deleted
+    WHERE s.channel_id = channel AND s.user_id = caller AND s.ts > cursor_ts
+$$;
+
 -- Everything about one member's unread state: the truth, that Redis is a copy of.
--- unread = head.ord - cursor.ord - own posts after the cursor - deleted posts of others after the cursor
+-- unread = head.ord - cursor.ord - own posts after the cursor - deleted posts of others after the cursor - those read one by one
 -- mentions: the messages after the cursor that stand and mention the member or the whole channel; looked for only where the
 -- rows say that there may be some.
 CREATE VIEW unread_rows AS
     SELECT m.channel_id, m.user_id, c.workspace_id, m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq,
            m.muted, c.seq AS head_seq, c.ord AS head_ord, c.updated_ts, c.latest_ts, c.latest_user, c.latest_preview,
            greatest(0, c.ord - m.ord - (m.posts - m.own)
-                       - CASE WHEN c.deleted_ord > m.ord THEN deleted_after(c.id, m.user_id, m.ord) ELSE 0 END) AS unread,
+                       - CASE WHEN c.deleted_ord > m.ord THEN deleted_after(c.id, m.user_id, m.ord) ELSE 0 END
+                       - CASE WHEN m.singles > 0 THEN singles_standing(c.id, m.user_id, m.ts) ELSE 0 END) AS unread,
            m.active, m.changed AS member_changed, c.changed AS channel_changed, c.name, c.type, c.is_archived, c.id AS head_id,
            m.closed_ord IS NULL OR c.ord > m.closed_ord AS is_open,
            CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted
-                                         AND NOT o.deleted AND o.user_id <> m.user_id ORDER BY o.ts LIMIT 1) END AS oldest,
+                                         AND NOT o.deleted AND o.user_id <> m.user_id AND (m.singles = 0 OR NOT EXISTS (
+                                             SELECT 1 FROM read_messages s WHERE s.channel_id = c.id AND s.user_id = m.user_id
+                                                                             AND s.ts = o.ts))
+                                         ORDER BY o.ts LIMIT 1) END AS oldest,
            CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts THEN
                (SELECT count(DISTINCT n.ts) FROM mentions n WHERE n.channel_id = c.id AND n.user_id IN ('', m.user_id)
-                    AND n.ts > m.ts AND n.counted AND n.author <> m.user_id) ELSE 0 END AS mentions
+                    AND n.ts > m.ts AND n.counted AND n.author <> m.user_id AND (m.singles = 0 OR NOT EXISTS (
+                        SELECT 1 FROM read_messages s WHERE s.channel_id = c.id AND s.user_id = m.user_id AND s.ts = n.ts)))
+               ELSE 0 END AS mentions,
+           c.strategy_in_use, c.generation, m.number, m.single_version
     FROM channel_members m
     JOIN channels c ON c.id = m.channel_id;
 
@@ -41,6 +54,19 @@ LANGUAGE sql STABLE AS $$
     SELECT coalesce((SELECT m.author_posts FROM messages m
                      WHERE m.channel_id = channel AND m.ts > from_ts AND m.ts <= target AND m.user_id = caller AND m.counted
                      ORDER BY m.ts DESC LIMIT 1), known)
+$$;
+
+-- Forgets what was read one by one where the cursor has passed it. The caller holds the members' locks.
+CREATE FUNCTION singles_pass(channel_ids text[], callers text[]) RETURNS void LANGUAGE sql VOLATILE AS $$
+    WITH passed AS (
+        DELETE FROM read_messages s USING channel_members m
+        WHERE m.channel_id = ANY (channel_ids) AND m.user_id = ANY (callers) AND m.singles > 0
+          AND s.channel_id = m.channel_id AND s.user_id = m.user_id AND s.ts <= m.ts
+        RETURNING s.channel_id, s.user_id
+    )
+    UPDATE channel_members m SET singles = m.singles - p.count
+    FROM (SELECT channel_id, user_id, count(*) FROM passed GROUP BY 1, 2) p
+    WHERE m.channel_id = p.channel_id AND m.user_id = p.user_id
 $$;
 
 -- Commits one batch of marks and answers the state after it. A cursor only ever moves forward within its epoch; a `ts`
@@ -53,12 +79,13 @@ LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     errors text[];
     changes boolean[];
+    passes_singles boolean;
 BEGIN
     PERFORM 1 FROM (SELECT DISTINCT * FROM unnest(channel_ids, callers)) AS a (channel, caller)
     JOIN channel_members m ON m.channel_id = a.channel AND m.user_id = a.caller
     ORDER BY m.channel_id, m.user_id FOR NO KEY UPDATE OF m;
     WITH asked AS MATERIALIZED (
-        SELECT a.item, a.caller, a.channel, m.ts AS from_ts, m.own, c.ord AS head_ord, m.posts, t.ts, t.seq, t.ord,
+        SELECT a.item, a.caller, a.channel, m.ts AS from_ts, m.own, c.ord AS head_ord, m.posts, m.singles, t.ts, t.seq, t.ord,
                CASE WHEN c.id IS NULL OR c.workspace_id <> a.workspace OR (c.is_private AND m.active IS NOT TRUE)
                         THEN 'channel_not_found'
                     WHEN m.active IS NOT TRUE THEN 'not_in_channel' END AS error,
@@ -80,7 +107,11 @@ BEGIN
         SELECT mark_batch.outbox_id, array_agg(f.channel), array_agg(f.seq), array_agg(f.ts), array_agg('mark'::text), array_agg(f.caller)
         FROM furthest f HAVING count(*) > 0
     )
-    SELECT array_agg(a.error ORDER BY a.item), array_agg(a.moves IS TRUE ORDER BY a.item) INTO errors, changes FROM asked a;
+    SELECT array_agg(a.error ORDER BY a.item), array_agg(a.moves IS TRUE ORDER BY a.item), bool_or(a.moves AND a.singles > 0)
+    INTO errors, changes, passes_singles FROM asked a;
+    IF passes_singles THEN
+        PERFORM singles_pass(channel_ids, callers);
+    END IF;
     RETURN QUERY SELECT e.item, e.error, e.changed, r
     FROM unnest(items, callers, channel_ids, errors, changes) AS e (item, caller, channel, error, changed)
     LEFT JOIN unread_rows r ON r.channel_id = e.channel AND r.user_id = e.caller;
@@ -93,22 +124,34 @@ DECLARE
     refusal text := channel_refusal(workspace, caller, channel);
     before record;
     cursor_ts bigint;
+    floor_ord bigint;
 BEGIN
     IF refusal IS NOT NULL THEN
         RETURN QUERY SELECT refusal, NULL::unread_rows;
         RETURN;
     END IF;
+    PERFORM 1 FROM channels c WHERE c.id = channel FOR NO KEY UPDATE;
     PERFORM 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller FOR NO KEY UPDATE;
     SELECT r.ts, r.seq, r.ord INTO before FROM messages r
     WHERE r.channel_id = channel AND r.ts < message_ts ORDER BY r.ts DESC LIMIT 1;
+    IF before.ts IS NULL THEN -- what was before is not kept any more: it counts as read
+        SELECT r.ord - r.counted::integer INTO floor_ord FROM messages r WHERE r.channel_id = channel ORDER BY r.ts LIMIT 1;
+        floor_ord := coalesce(floor_ord, (SELECT c.ord FROM channels c WHERE c.id = channel));
+    END IF;
     cursor_ts := coalesce(before.ts, 0);
-    UPDATE channel_members m SET epoch = m.epoch + 1, ts = cursor_ts, seq = coalesce(before.seq, 0), ord = coalesce(before.ord, 0),
-        own = m.posts - (SELECT count(*) FROM messages r WHERE r.channel_id = channel AND r.ts > cursor_ts AND r.user_id = caller AND r.counted),
+    DELETE FROM read_messages s WHERE s.channel_id = channel AND s.user_id = caller;
+    UPDATE channel_members m SET epoch = m.epoch + 1, ts = cursor_ts, seq = coalesce(before.seq, 0), ord = coalesce(before.ord, floor_ord),
+        singles = 0, single_version = m.single_version + 1, own = m.posts - (SELECT count(*) FROM messages r WHERE r.channel_id = channel AND r.ts > cursor_ts AND r.user_id = caller AND r.counted),
         changed = pg_current_xact_id()
     WHERE m.channel_id = channel AND m.user_id = caller;
+    -- A bit cannot say from which epoch it is.
+    UPDATE channels c SET generation = c.generation + 1 WHERE c.id = channel AND c.strategy_in_use = 3;
     PERFORM outbox_put(outbox_id, channel, coalesce(before.seq, 0), cursor_ts, 'mark', caller);
     RETURN QUERY SELECT NULL::text, r FROM unread_rows r WHERE r.channel_id = channel AND r.user_id = caller;
 END $$;
+
+CREATE FUNCTION strategy_name(code smallint) RETURNS text LANGUAGE sql IMMUTABLE AS
+$$ SELECT (ARRAY['sequence', 'zset', 'counter', 'bitmap'])[code + 1] $$;
 
 -- What was set by someone at some time, or never: a topic, a purpose.
 CREATE FUNCTION setting_object(value text, creator text, last_set bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
@@ -130,7 +173,8 @@ CREATE FUNCTION channel_object(c channels, is_member boolean) RETURNS text LANGU
         || '","unlinked":0,"shared_team_ids":[],"previous_names":' || coalesce(array_to_json(c.previous_names)::text, '[]')
         || ',"priority":0,"topic":' || setting_object(c.topic, c.topic_by, c.topic_at)
         || ',"purpose":' || setting_object(c.purpose, c.purpose_by, c.purpose_at)
-        || ',"num_members":' || c.member_count || ',"strategy":"' || c.strategy || '"}'
+        || ',"num_members":' || c.member_count || ',"strategy":"' || c.strategy || '","strategy_in_use":"'
+        || strategy_name(c.strategy_in_use) || '"}'
 $$;
 
 -- The other one of a direct conversation; oneself when there is no other.
@@ -147,7 +191,8 @@ CREATE FUNCTION direct_object(c channels, viewer text, closed_ord bigint) RETURN
             || ',"created":' || c.created || ',"updated":' || greatest(c.created * 1000, c.last_ts / 1000)
             || ',"context_team_id":"' || c.workspace_id || '","user":"' || direct_peer(c.people, viewer) || '","is_user_deleted":'
             || (SELECT NOT u.active FROM users u WHERE u.id = direct_peer(c.people, viewer))::text
-            || ',"priority":0,"num_members":' || c.member_count || ',"strategy":"' || c.strategy || '"' END
+            || ',"priority":0,"num_members":' || c.member_count || ',"strategy":"' || c.strategy || '","strategy_in_use":"'
+            || strategy_name(c.strategy_in_use) || '"' END
         || ',"is_open":' || (closed_ord IS NULL OR c.ord > closed_ord)::text || '}'
 $$;
 

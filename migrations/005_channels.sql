@@ -7,16 +7,24 @@ CREATE FUNCTION member_add(outbox_id text, channel text, member text, inviter te
 DECLARE
     told record;
     head channels;
+    free integer; -- a number that somebody left
 BEGIN
     IF EXISTS (SELECT 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = member AND m.active) THEN
         RETURN false;
     END IF;
     SELECT * INTO told FROM channel_notice(channel, member, 'channel_join', '<@' || member || '> has joined the channel',
                                            CASE WHEN inviter <> member THEN json_build_object('inviter', inviter)::text END);
-    UPDATE channels c SET member_count = c.member_count + 1 WHERE c.id = channel RETURNING * INTO head;
-    INSERT INTO channel_members AS m (channel_id, user_id, member_seq, ts, seq, ord)
-    VALUES (channel, member, told.seq, told.ts, told.seq, head.ord)
+    UPDATE channel_members m SET number = -1
+    FROM (SELECT f.user_id, f.number FROM channel_members f WHERE f.channel_id = channel AND NOT f.active AND f.number >= 0
+          ORDER BY f.number LIMIT 1) f
+    WHERE m.channel_id = channel AND m.user_id = f.user_id RETURNING f.number INTO free;
+    UPDATE channels c SET member_count = c.member_count + 1, numbers = c.numbers + (free IS NULL)::integer
+    WHERE c.id = channel RETURNING * INTO head;
+    DELETE FROM read_messages s WHERE s.channel_id = channel AND s.user_id = member;
+    INSERT INTO channel_members AS m (channel_id, user_id, member_seq, number, ts, seq, ord)
+    VALUES (channel, member, told.seq, coalesce(free, head.numbers - 1), told.ts, told.seq, head.ord)
     ON CONFLICT (channel_id, user_id) DO UPDATE SET active = true, member_seq = excluded.member_seq, joined_at = now(),
+        number = excluded.number, singles = 0, single_version = m.single_version + 1,
         epoch = m.epoch + 1, ts = excluded.ts, seq = excluded.seq, ord = excluded.ord, own = m.posts, muted = false,
         notify = 'all', changed = pg_current_xact_id();
     PERFORM outbox_put(outbox_id, channel, told.seq, told.ts, 'join', member);
@@ -54,11 +62,13 @@ BEGIN
     END IF;
 END $$;
 
-CREATE FUNCTION channels_create(outbox_id text, workspace text, caller text, new_id text, channel_name text, private boolean)
+CREATE FUNCTION channels_create(outbox_id text, workspace text, caller text, new_id text, channel_name text, private boolean,
+                                chosen text, auto_limits bigint[])
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    INSERT INTO channels (id, workspace_id, name, type, is_private, creator, made)
-    VALUES (new_id, workspace, channel_name, private::integer, private, caller, pg_current_xact_id())
+    INSERT INTO channels (id, workspace_id, name, type, is_private, creator, made, strategy, strategy_in_use)
+    VALUES (new_id, workspace, channel_name, private::integer, private, caller, pg_current_xact_id(), chosen,
+            strategy_pick(chosen, 1, auto_limits))
     ON CONFLICT (workspace_id, name) DO NOTHING;
     IF NOT FOUND THEN
         RETURN QUERY SELECT 'name_taken', NULL::text, false;

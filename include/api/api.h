@@ -9,6 +9,7 @@
 #include "http/request.h"
 #include "store/store.h"
 #include "unread/marker.h"
+#include "unread/reader.h"
 #include "unread/sidebar.h"
 
 struct api;
@@ -19,13 +20,15 @@ struct api_options {
     struct writer *writer;
     struct marker *marker;
     struct sidebar *sidebar;
+    struct reader *reader;
     const char *public_url;     // "": from the Host header
     const char *operator_token; // "": none
     int64_t token_cache_ms;
     int64_t ticket_ms;
     int64_t text_max;
     int64_t presence_ttl_s;
-    int mentions_max; // users that a message may mention
+    int64_t auto_limits[3]; // members: zset and counter at most, bitmap at least; 0: never
+    int mentions_max;       // users that a message may mention
     // Told of each change's outbox row, after its commit.
     void (*told)(void *arg, const char *outbox_id);
     void *arg;

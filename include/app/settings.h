@@ -109,6 +109,23 @@
             "channels that one socket may focus at once")                                          \
     INTEGER(token_cache_ms, TOKEN_CACHE_MS, 4000, 0, 5000,                                         \
             "how long a token is believed without asking Postgres")                                \
+    INTEGER(                                                                                       \
+        unread_max, UNREAD_MAX, 100, 1, 100,                                                       \
+        "unread messages that a channel of strategy zset shows; beyond, it says there are more")   \
+    INTEGER(singles_max, SINGLES_MAX, 1000, 1, 100000,                                             \
+            "messages of a channel that a user may have read one by one beyond the cursor")        \
+    INTEGER(auto_zset_members, AUTO_ZSET_MEMBERS, 0, 0, 1000000,                                   \
+            "auto uses zset in channels of at most so many members; 0: never")                     \
+    INTEGER(auto_counter_members, AUTO_COUNTER_MEMBERS, 0, 0, 1000000,                             \
+            "auto uses counter in channels of at most so many members; 0: never")                  \
+    INTEGER(auto_bitmap_members, AUTO_BITMAP_MEMBERS, 0, 0, 100000000,                             \
+            "auto uses bitmap in channels of at least so many members; 0: never")                  \
+    INTEGER(rebuilds_max, REBUILDS_MAX, 16, 1, 10000,                                              \
+            "states that a loop reads from Postgres for Redis at the same time")                   \
+    INTEGER(members_check_s, MEMBERS_CHECK_S, 86400, 1, 31536000,                                  \
+            "seconds between comparisons of Redis' lists of members with Postgres")                \
+    INTEGER(auto_interval_s, AUTO_INTERVAL_S, 60, 1, 86400,                                        \
+            "seconds between looks for channels of auto that have outgrown what they use")         \
     INTEGER(text_max, TEXT_MAX, 40000, 1, 1000000, "code points of a message's text")              \
     INTEGER(mentions_max, MENTIONS_MAX, 500, 1, 1000, "users that a message may mention")          \
     INTEGER(idempotency_days, IDEMPOTENCY_DAYS, 7, 1, 365,                                         \

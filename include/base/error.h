@@ -71,6 +71,8 @@
     X(METADATA_TOO_LARGE, 413, "metadata_too_large")                                               \
     X(REQUEST_TOO_LARGE, 413, "request_too_large")                                                 \
     X(METHOD_NOT_ALLOWED, 405, "method_not_allowed")                                               \
+    X(STRATEGY_UNSUPPORTED, 409, "strategy_unsupported")                                           \
+    X(TOO_MANY_READ_MESSAGES, 409, "too_many_read_messages")                                       \
     X(RATELIMITED, 429, "ratelimited")
 
 enum error {

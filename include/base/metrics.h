@@ -47,6 +47,19 @@
     X(CACHE_FALLBACKS, counter, "tidings_cache_fallbacks_total", "",                               \
       "Reads answered from Postgres because Redis did not know")                                   \
     X(CACHE_REBUILDS, counter, "tidings_cache_rebuilds_total", "", "Redis keys rebuilt")           \
+    X(CACHE_REBUILDS_LEFT, counter, "tidings_cache_rebuilds_left_total", "",                       \
+      "Rebuilds left to a later read because too many were under way")                             \
+    X(COUNTS_DRIFTED, counter, "tidings_unread_drift_total", "",                                   \
+      "Counts of Redis that were believed and were not those of Postgres")                         \
+    X(COUNTS_FROM_REDIS, counter, "tidings_unread_from_redis_total", "", "Counts that Redis told") \
+    X(MEMBERS_WALKED, counter, "tidings_members_walked_total", "",                                 \
+      "Members that posts and deletes were brought to in Redis")                                   \
+    X(WALKS_FAILED, counter, "tidings_walks_failed_total", "",                                     \
+      "Walks of members that did not come to their end")                                           \
+    X(MEMBERS_BUILT, counter, "tidings_members_built_total", "",                                   \
+      "Lists of members built from Postgres")                                                      \
+    X(MEMBERS_REPAIRED, counter, "tidings_members_repaired_total", "",                             \
+      "Members that a list in Redis had or lacked by mistake")                                     \
     X(OUTBOX_RELAYED, counter, "tidings_outbox_relayed_total", "", "Outbox rows done")             \
     X(OUTBOX_LEFTOVERS, counter, "tidings_outbox_leftovers_total", "",                             \
       "Outbox rows picked up by polling")                                                          \

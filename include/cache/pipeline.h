@@ -15,6 +15,10 @@ void pipeline_free(struct pipeline *pipeline);
 void pipeline_add(struct pipeline *pipeline, int count, const char *const *texts,
                   const size_t *lengths);
 
+// Sends what the server takes now of what was added, so that it can begin; pipeline_run() does the
+// rest.
+void pipeline_push(struct pipeline *pipeline);
+
 // Sends all that was added and waits for all answers, calling fn(arg, r, value) for each in order
 // (fn may be NULL). 0 when all were answered without an error; -ERROR_UNAVAILABLE (none, some or
 // all may have been done) or -ERROR_INTERNAL (some answered with an error). Empty afterwards in any

@@ -29,8 +29,12 @@ enum event_kind {
     EVENT_MARK,          // of one user, also of what they want to hear of: no seq
     EVENT_THREAD_MARK,   // of one user in one thread, whose ts is `ts`: no seq
     EVENT_THREAD_FOLLOW, // the same: it is followed now, or no longer
+    EVENT_STRATEGY,      // a channel keeps unread otherwise now; `ts` is what it was: no seq
     EVENT_KIND_MAX
 };
+
+// How a channel keeps unread; the numbers are those of the tables.
+enum strategy { STRATEGY_SEQUENCE, STRATEGY_ZSET, STRATEGY_COUNTER, STRATEGY_BITMAP, STRATEGY_MAX };
 
 enum { EVENT_ID_SIZE = 24, OUTBOX_ID_SIZE = 48 };
 
@@ -38,6 +42,8 @@ enum { EVENT_ID_SIZE = 24, OUTBOX_ID_SIZE = 48 };
 struct event_head {
     int64_t seq;
     int64_t ord;
+    int64_t strategy;   // enum strategy, in use
+    int64_t generation; // of what Redis counts: what is there of a lower one is not to be believed
 };
 
 // A member's read position: absolute; the highest (epoch, ts) wins, the highest member_seq decides
@@ -50,6 +56,8 @@ struct event_member {
     int64_t own;   // own counted posts at or before the cursor
     int64_t posts; // own counted posts in all
     int64_t member_seq;
+    int64_t number;         // dense in the channel, -1: none
+    int64_t single_version; // of what is read one by one
     bool active;
 };
 

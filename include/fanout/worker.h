@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fan-out: N threads that read the log and bring its events to Redis (heads, unread state) and to
 // the gateways (one publish a channel's event, whatever the channel's size). Everything they do may
-// be repeated. While Redis is away they try again, with a pause, and the log keeps.
+// be repeated. What strategies keep for each member follows when the gateways have been told. While
+// Redis is away they try again, with a pause, and the log keeps.
 #pragma once
 
 #include "cache/pipeline.h"
@@ -11,6 +12,8 @@ struct workers;
 
 struct workers_options {
     struct cache_options cache;
+    const char *database_url;
+    int64_t statement_timeout_ms;
     int count;
     int64_t thread_read_s; // how long Redis keeps a cursor in a thread
 };

@@ -7,8 +7,12 @@
 
 enum { KEY_SIZE = 64, KEY_THREAD_SIZE = 112, KEY_NUMBER_SIZE = 24 };
 
-void key_channel(char *ret_key, const char *channel_id); // channel-latest:{C}
-void key_cursor(char *ret_key, const char *user_id);     // read_cursor:{U}
+void key_channel(char *ret_key, const char *channel_id);                     // channel-latest:{C}
+void key_cursor(char *ret_key, const char *user_id);                         // read_cursor:{U}
+void key_walk(char *ret_key, const char *channel_id);                        // channel-walk:{C}
+void key_members(char *ret_key, const char *channel_id);                     // channel:members:{C}
+void key_bitmap(char *ret_key, const char *channel_id);                      // channel:{C}:read
+void key_unread(char *ret_key, const char *user_id, const char *channel_id); // unread:{U}:C
 void key_thread(char *ret_key, const char *user_id, const char *channel_id,
                 int64_t thread_ts); // thread-read:{U}:C:ts, KEY_THREAD_SIZE
 void key_channel_topic(char *ret_key, const char *channel_id);     // channel-events:{C}

@@ -26,7 +26,9 @@ struct mark {
     const char *channel_id;
     int64_t ts;
     int64_t deadline_ms; // set by marker_mark
-    int64_t epoch;       // MARK_ANY_EPOCH, or the only one in which the mark counts
+    const int64_t *tss;  // markMessages: these, and not ts
+    int ts_count;
+    int64_t epoch; // MARK_ANY_EPOCH, or the only one in which the mark counts
     mark_fn *fn;
     void *arg;
 };
@@ -35,7 +37,7 @@ struct mark {
 typedef void marker_done_fn(void *arg, const char *outbox_id);
 
 NODISCARD int marker_new(struct loop *loop, struct store *store, struct cache *cache, int batch_max,
-                         int queue_max, marker_done_fn *done, void *arg,
+                         int queue_max, int singles_max, marker_done_fn *done, void *arg,
                          struct marker **ret_marker);
 void marker_free(struct marker *marker);
 
@@ -45,5 +47,9 @@ NODISCARD int marker_mark(struct marker *marker, struct mark *mark);
 // Begins a new epoch with the message at or after mark->ts as the first unread one. mark->epoch is
 // not looked at.
 void marker_mark_unread(struct marker *marker, struct mark *mark);
+
+// Reads the messages of mark->tss one by one. mark->ts and ->epoch are not looked at.
+// -ERROR_MESSAGE_NOT_FOUND, -ERROR_STRATEGY_UNSUPPORTED, -ERROR_TOO_MANY_READ_MESSAGES.
+void marker_mark_messages(struct marker *marker, struct mark *mark);
 
 int marker_waiting(const struct marker *marker);

@@ -19,7 +19,7 @@ struct sidebar;
 struct sidebar_entry {
     int64_t changed; // the transaction that last changed anything of it
     int64_t updated; // ts of the last counted post
-    int64_t unread;
+    int64_t unread;  // as it is shown: see unread_shown()
     int64_t mentions;
     uint64_t id_hash;
     uint32_t json_at;     // where its JSON is in the state's bytes

@@ -17,17 +17,19 @@ struct unread_view {
     struct event_head head;
     int64_t unread;
     int64_t oldest_ts; // of the oldest unread message, 0: none
+    int64_t singles;   // rows of read_messages; read by channels.info alone
     int64_t mentions;  // how many unread messages mention the user
     bool muted;
     enum channel_type type;
 };
 
-enum { UNREAD_VIEW_COLUMNS = 18 };
+enum { UNREAD_VIEW_COLUMNS = 22 };
 // The columns of unread_rows that unread_view_read() takes, in its order: for a SELECT list.
 #define UNREAD_VIEW_SELECT(r)                                                                      \
     r ".channel_id, " r ".user_id, " r ".workspace_id, " r ".epoch, " r ".ts, " r ".seq, " r       \
       ".ord, " r ".own, " r ".posts, " r ".member_seq, " r ".muted, " r ".head_seq, " r            \
-      ".head_ord, " r ".unread, " r ".active, " r ".type, " r ".oldest, " r ".mentions"
+      ".head_ord, " r ".unread, " r ".active, " r ".type, " r ".oldest, " r ".mentions, " r        \
+      ".strategy_in_use, " r ".generation, " r ".number, " r ".single_version"
 
 void unread_view_read(const struct result *result, int row, int column,
                       struct unread_view *ret_view);
@@ -35,6 +37,19 @@ void unread_view_read(const struct result *result, int row, int column,
 // How many are unread by what `view` says of head and member, when `deleted` posts of others after
 // the cursor were deleted.
 int64_t unread_view_count(const struct unread_view *view, int64_t deleted);
+
+// How many unread messages a channel of strategy zset shows; set once, before threads are started.
+void unread_cap_set(int64_t cap);
+int64_t unread_cap(void);
+
+// What a channel shows of `unread` messages: never more than the cap under zset, 0 under bitmap.
+int64_t unread_shown(int64_t strategy, int64_t unread);
+
+// Whether two numbers of unread messages show differently.
+bool unread_differs(int64_t strategy, int64_t one, int64_t other);
+
+// Writes has_unreads, the counts (none under bitmap) and mention_count.
+void unread_counts_write(struct json_writer *w, int64_t strategy, int64_t unread, int64_t mentions);
 
 // Writes the members of R.
 void unread_view_write(struct json_writer *w, const struct unread_view *view);

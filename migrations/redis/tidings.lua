@@ -192,8 +192,342 @@ local function presence_apply(keys, args)
     return {shown == 'active' and 1 or 0, manual == '1' and 1 or 0, connections, shown ~= before and 1 or 0}
 end
 
-redis.register_function('presence_apply', presence_apply)
+-- The strategies that count in Redis. Per channel:
+--
+-- channel-walk:{C}     hash: gen (of the channel's row), seq of the last event that all counts have, `walking` (seq as well, unless
+--                      somebody walks the members now: then that of the event they bring), walker, next (the chunk that comes next)
+--                      and build, a number never used before. A member's count says of which build it is: a new one makes all
+--                      of the channel's counts unknown at once.
+-- channel:members:{C}  set of the members' ids, or, from 10,000 on, sets channel:members:{C}:shard:N by member number and in
+--                      this one "*<how many>". With a "?" it is not complete. Who is counted is in it, or it is not complete.
+-- channel:{C}:read     bitmap: a bit a member number; 1 says that nothing was unread at `seq`, 0 nothing.
+-- unread:{U}:C         of a counter: hash n, b (build), v (single_version), e and ts (cursor); of a zset: ts → seq of unread messages,
+--                      below it b, v and f with negative scores: build, single_version, and the ts after which it is complete.
+
+local SHARD_SIZE, SHARDED_FROM = 5000, 10000
+
+local function walk_reset(key, gen, seq)
+    local time = redis.call('TIME')
+    local build = time[1] * 1000000 + time[2]
+    build = math.max(build, tonumber(redis.call('HGET', key, 'build') or 0) + 1)
+    build = string.format('%.0f', build)
+    redis.call('HSET', key, 'gen', gen, 'build', build, 'seq', seq, 'walking', seq, 'next', '0')
+    return build
+end
+
+-- KEYS channel-walk:{C} channel:{C}:read; gen first_seq last_seq walker walks (0 or 1) unreads (0 or 1)
+-- Begins to bring the events first_seq … last_seq to the members' counts: answers the build that is to be walked; '' when nobody
+-- needs to be walked. After a hole, while another walks, or of another generation, nothing is known any more.
+local function walk_begin(keys, args)
+    local known = redis.call('HMGET', keys[1], 'gen', 'seq', 'walking', 'walker', 'build')
+    local gen, first, last = tonumber(args[1]), tonumber(args[2]), tonumber(args[3])
+    local known_gen, seq = tonumber(known[1] or -1), tonumber(known[2] or -1)
+    if known_gen >= gen and seq >= last then
+        return ''
+    end
+    if args[6] == '1' then
+        redis.call('DEL', keys[2])
+    end
+    if known_gen ~= gen or seq ~= first - 1 or known[3] ~= known[2] then
+        redis.call('DEL', keys[2])
+        walk_reset(keys[1], string.format('%.0f', math.max(gen, known_gen)), args[3])
+        return ''
+    end
+    if args[5] == '0' then
+        redis.call('HSET', keys[1], 'seq', args[3], 'walking', args[3])
+        return ''
+    end
+    redis.call('HSET', keys[1], 'walking', args[3], 'walker', args[4], 'next', '0')
+    return known[5]
+end
+
+-- KEYS channel-walk:{C}; gen last_seq: what was counted before last_seq is unknown.
+local function walk_forget(keys, args)
+    local known = redis.call('HMGET', keys[1], 'gen', 'seq')
+    if tonumber(known[1] or -1) <= tonumber(args[1]) and tonumber(known[2] or -1) < tonumber(args[2]) then
+        walk_reset(keys[1], args[1], args[2])
+    end
+    return 0
+end
+
+-- Whether the walk that begins args (build last_seq walker chunk) goes on, and this is its next chunk.
+local function chunk_begin(key, args)
+    local known = redis.call('HMGET', key, 'build', 'walking', 'walker', 'next')
+    for i = 1, 4 do
+        if known[i] ~= args[i] then
+            return false
+        end
+    end
+    redis.call('HINCRBY', key, 'next', 1)
+    return true
+end
+
+-- KEYS channel-walk:{C}; build last_seq walker chunks: all chunks were walked.
+local function walk_end(keys, args)
+    if chunk_begin(keys[1], args) then
+        redis.call('HSET', keys[1], 'seq', args[2])
+        return 1
+    end
+    return 0
+end
+
+-- What is of another type is a leaving of another strategy.
+local function command(name, key, ...)
+    local answer = redis.pcall(name, key, ...)
+    if type(answer) == 'table' and answer.err then
+        redis.call('DEL', key)
+    end
+end
+
+-- KEYS channel-walk:{C} unread:{U}:C …; build last_seq walker chunk posts [own_key own_posts]…
+-- So many posts more for each of the members, but for their own.
+local function counter_walk(keys, args)
+    if not chunk_begin(keys[1], args) then
+        return 0
+    end
+    for i = 2, #keys do
+        command('HINCRBY', keys[i], 'n', args[5])
+    end
+    for i = 6, #args - 1, 2 do
+        redis.call('HINCRBY', keys[tonumber(args[i])], 'n', '-' .. args[i + 1])
+    end
+    return 1
+end
+
+-- Scores of what is no message lie below zero.
+local function zset_negative(number)
+    return string.format('%.0f', -1 - number)
+end
+
+local function zset_number(key, name)
+    local score = redis.pcall('ZSCORE', key, name)
+    return type(score) == 'string' and -1 - tonumber(score)
+end
+
+-- Keeps the newest `keep` messages.
+local function zset_trim(key, keep)
+    local many = redis.pcall('ZCOUNT', key, '0', '+inf')
+    if type(many) ~= 'number' or many <= keep then
+        return
+    end
+    local last = redis.call('ZRANGEBYSCORE', key, '0', '+inf', 'WITHSCORES', 'LIMIT', many - keep - 1, 1)[2]
+    redis.call('ZREMRANGEBYSCORE', key, '0', last)
+    redis.call('ZADD', key, 'LT', zset_negative(last), 'f')
+end
+
+-- KEYS channel-walk:{C} unread:{U}:C …; build last_seq walker chunk keep posts [ts seq]… deletes [ts]… [own_key own_ts]…
+-- `keep`: how many messages are kept before these are added, 0: all.
+local function zset_walk(keys, args)
+    if not chunk_begin(keys[1], args) then
+        return 0
+    end
+    local keep, posts = tonumber(args[5]), tonumber(args[6])
+    local first_delete = 8 + 2 * posts
+    local deletes = tonumber(args[first_delete - 1])
+    local added = {unpack(args, 7, 6 + 2 * posts)}
+    for i = 2, #keys do
+        if keep > 0 then
+            zset_trim(keys[i], keep)
+        end
+        if posts > 0 then
+            command('ZADD', keys[i], unpack(added))
+        end
+        for d = first_delete, first_delete + deletes - 1 do
+            command('ZREMRANGEBYSCORE', keys[i], args[d], args[d])
+        end
+    end
+    for i = first_delete + deletes, #args - 1, 2 do
+        redis.call('ZREMRANGEBYSCORE', keys[tonumber(args[i])], args[i + 1], args[i + 1])
+    end
+    return 1
+end
+
+-- The build, when all events up to just `seq` of this generation are counted and nobody walks.
+local function walk_at(key, gen, seq)
+    local known = redis.call('HMGET', key, 'gen', 'seq', 'walking', 'build')
+    if known[1] == gen and known[2] == seq and known[3] == seq then
+        return known[4]
+    end
+end
+
+-- The same for who knows, from Postgres, all about a member at `seq`: where nothing, or only something of a lower generation is
+-- there, it begins with what they know.
+local function walk_open(keys, gen, seq)
+    local known = redis.call('HMGET', keys[1], 'gen', 'seq')
+    local is_older = known[1] and tonumber(known[1]) < tonumber(gen) and tonumber(known[2]) <= tonumber(seq)
+    if not known[1] or is_older then
+        return walk_reset(keys[1], gen, seq)
+    end
+    return walk_at(keys[1], gen, seq)
+end
+
+local function members_shards(key)
+    if redis.call('SCARD', key) > 2 then
+        return nil
+    end
+    for _, member in ipairs(redis.call('SMEMBERS', key)) do
+        local shards = string.match(member, '^%*(%d+)$')
+        if shards then
+            return tonumber(shards)
+        end
+    end
+end
+
+local function members_shard(key, number)
+    return string.format('%s:shard:%d', key, math.floor(tonumber(number) / SHARD_SIZE))
+end
+
+-- A list that is not there stays so: whoever builds it reads of this member.
+local function members_add(key, user, number)
+    if redis.call('EXISTS', key) == 0 then
+        return
+    end
+    local shards = members_shards(key)
+    if not shards and redis.call('SCARD', key) > SHARDED_FROM then
+        redis.call('DEL', key) -- to be built anew, in shards
+    elseif not shards then
+        redis.call('SADD', key, user)
+    else
+        local needed = math.floor(tonumber(number) / SHARD_SIZE) + 1
+        if needed > shards then
+            redis.call('SREM', key, '*' .. shards)
+            redis.call('SADD', key, '*' .. needed)
+        end
+        redis.call('SADD', members_shard(key, number), user)
+    end
+end
+
+-- KEYS channel:members:{C} unread:{U}:C; user number joins (0 or 1)
+-- Who is taken out is counted no longer, whatever comes late.
+local function members_change(keys, args)
+    if args[3] == '1' then
+        members_add(keys[1], args[1], args[2])
+        return 1
+    end
+    redis.call('DEL', keys[2])
+    if redis.call('EXISTS', keys[1]) == 1 then
+        redis.call('SREM', members_shards(keys[1]) and members_shard(keys[1], args[2]) or keys[1], args[1])
+    end
+    return 0
+end
+
+-- KEYS channel-walk:{C} channel:members:{C} unread:{U}:C; gen seq user number n version epoch ts
+local function counter_install(keys, args)
+    local build = walk_open(keys, args[1], args[2])
+    if not build then
+        return 0
+    end
+    members_add(keys[2], args[3], args[4])
+    redis.call('DEL', keys[3])
+    redis.call('HSET', keys[3], 'n', args[5], 'b', build, 'v', args[6], 'e', args[7], 'ts', args[8])
+    return 1
+end
+
+-- KEYS channel-walk:{C} channel:members:{C} unread:{U}:C; gen seq user number version epoch ts: the count, -1: unknown.
+local function counter_read(keys, args)
+    local build = walk_at(keys[1], args[1], args[2])
+    local known = redis.pcall('HMGET', keys[3], 'b', 'v', 'e', 'ts', 'n')
+    if not build or known.err or known[1] ~= build or known[2] ~= args[5] or known[3] ~= args[6] or known[4] ~= args[7] then
+        return -1
+    end
+    return tonumber(known[5])
+end
+
+-- KEYS as above; gen seq user number version floor [ts seq]…: all messages that are unread after ts `floor`.
+local function zset_install(keys, args)
+    local build = walk_open(keys, args[1], args[2])
+    if not build then
+        return 0
+    end
+    members_add(keys[2], args[3], args[4])
+    redis.call('DEL', keys[3])
+    redis.call('ZADD', keys[3], zset_negative(build), 'b', zset_negative(args[5]), 'v', zset_negative(args[6]), 'f',
+        unpack(args, 7))
+    return 1
+end
+
+-- KEYS as above; gen seq user number version cursor_ts cap: how many are unread (more than `cap`: cap + 1), -1: unknown.
+local function zset_read(keys, args)
+    local build = walk_at(keys[1], args[1], args[2])
+    if not build or zset_number(keys[3], 'b') ~= tonumber(build) or zset_number(keys[3], 'v') ~= tonumber(args[5]) then
+        return -1
+    end
+    local many = redis.call('ZCOUNT', keys[3], '(' .. args[6], '+inf')
+    if many > tonumber(args[7]) then
+        return tonumber(args[7]) + 1
+    end
+    local floor = zset_number(keys[3], 'f')
+    return floor and floor <= tonumber(args[6]) and many or -1
+end
+
+-- KEYS as above; gen seq user number version cursor_ts [ts]…: the cursor has moved; the messages given were read one by one, with
+-- which `version` rose by one.
+local function zset_mark(keys, args)
+    if not zset_number(keys[3], 'b') then
+        return 0
+    end
+    redis.call('ZREMRANGEBYSCORE', keys[3], '0', args[6])
+    redis.call('ZADD', keys[3], 'LT', zset_negative(args[6]), 'f')
+    if #args > 6 and walk_at(keys[1], args[1], args[2]) and zset_number(keys[3], 'v') == tonumber(args[5]) - 1 then
+        for i = 7, #args do
+            redis.call('ZREMRANGEBYSCORE', keys[3], args[i], args[i])
+        end
+        redis.call('ZADD', keys[3], zset_negative(args[5]), 'v')
+    end
+    return 1
+end
+
+-- KEYS channel-walk:{C} channel:members:{C} channel:{C}:read; gen seq user number: nothing is unread.
+local function bitmap_install(keys, args)
+    local before = redis.call('HGET', keys[1], 'build')
+    local build = walk_open(keys, args[1], args[2])
+    if not build then
+        return 0
+    end
+    if build ~= before then
+        redis.call('DEL', keys[3])
+    end
+    redis.call('SETBIT', keys[3], args[4], '1')
+    return 1
+end
+
+-- KEYS as above; gen seq user number: 0: nothing is unread; -1: unknown.
+local function bitmap_read(keys, args)
+    if walk_at(keys[1], args[1], args[2]) and redis.call('GETBIT', keys[3], args[4]) == 1 then
+        return 0
+    end
+    return -1
+end
+
+-- KEYS channel:members:{C}; shards (0: one set): begins to fill a list that is not complete. 0: it is.
+local function members_open(keys, args)
+    if redis.call('EXISTS', keys[1]) == 1 and redis.call('SISMEMBER', keys[1], '?') == 0 then
+        return 0
+    end
+    redis.call('SADD', keys[1], '?')
+    if args[1] ~= '0' and not members_shards(keys[1]) then
+        redis.call('DEL', keys[1])
+        redis.call('SADD', keys[1], '?', '*' .. args[1])
+    end
+    return 1
+end
+
 redis.register_function('channel_apply', channel_apply)
 redis.register_function('channel_install', channel_install)
 redis.register_function('member_apply', member_apply)
 redis.register_function('thread_apply', thread_apply)
+redis.register_function('walk_begin', walk_begin)
+redis.register_function('walk_forget', walk_forget)
+redis.register_function('walk_end', walk_end)
+redis.register_function('counter_walk', counter_walk)
+redis.register_function('zset_walk', zset_walk)
+redis.register_function('members_change', members_change)
+redis.register_function('members_open', members_open)
+redis.register_function('counter_install', counter_install)
+redis.register_function('counter_read', counter_read)
+redis.register_function('zset_install', zset_install)
+redis.register_function('zset_read', zset_read)
+redis.register_function('zset_mark', zset_mark)
+redis.register_function('bitmap_install', bitmap_install)
+redis.register_function('bitmap_read', bitmap_read)
+redis.register_function('presence_apply', presence_apply)

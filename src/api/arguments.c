@@ -235,6 +235,35 @@ bool take_list(struct invocation *invocation, const char *name, const char *valu
     return false;
 }
 
+bool take_tss(struct invocation *invocation, const char *name, int64_t *ret_tss, int max,
+              int *ret_count)
+{
+    char list[4096];
+    int count = 0;
+
+    if (!take_list(invocation, name, "", list, sizeof list))
+        return false;
+    for (const char *text = list; *text != '\0' && count <= max; count++) {
+        size_t length = strcspn(text, ",");
+        int64_t ts;
+        if (ts_parse(text, length, &ts) < 0) {
+            invocation_complain(invocation, -ERROR_INVALID_TIMESTAMP,
+                                "%s: must be a list of the form 1717200000.123456", name);
+            return false;
+        }
+        if (count < max)
+            ret_tss[count] = ts;
+        text += length + (text[length] == ',');
+    }
+    if (count == 0 || count > max) {
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be a list of 1 to %d",
+                            name, max);
+        return false;
+    }
+    *ret_count = count;
+    return true;
+}
+
 // Which type of channels `length` characters name; CHANNEL_TYPE_MAX: none.
 static size_t type_find(const char *text, size_t length)
 {

@@ -5,10 +5,12 @@
 #include "channel_settings.h"
 #include "paging.h"
 
+#include <string.h>
+
 enum { INVITED_MAX = 1000 };
 
-static const struct statement CREATE = {"channels_create",
-                                        "SELECT * FROM channels_create($1, $2, $3, $4, $5, $6)"};
+static const struct statement CREATE = {
+    "channels_create", "SELECT * FROM channels_create($1, $2, $3, $4, $5, $6, $7, $8)"};
 static const struct statement JOIN = {"channels_join",
                                       "SELECT * FROM channels_join($1, $2, $3, $4)"};
 static const struct statement LEAVE = {"channels_leave",
@@ -17,24 +19,53 @@ static const struct statement INVITE = {"channels_invite",
                                         "SELECT * FROM channels_invite($1, $2, $3, $4, $5)"};
 static const struct statement KICK = {"channels_kick",
                                       "SELECT * FROM channels_kick($1, $2, $3, $4, $5, $6)"};
+static const struct statement SET_STRATEGY = {
+    "channels_set_strategy", "SELECT * FROM channels_set_strategy($1, $2, $3, $4, $5, $6, $7)"};
 static const struct statement ARCHIVE = {"channels_archive",
                                          "SELECT * FROM channels_archive($1, $2, $3, $4, $5)"};
+
+static bool strategy_is_known(struct invocation *invocation, const char *strategy)
+{
+    static const char *const known[] = {"auto", "sequence", "zset", "counter", "bitmap"};
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i], strategy) == 0)
+            return true;
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                        "strategy: must be auto, sequence, zset, counter or bitmap");
+    return false;
+}
+
+// The strategy, and what auto makes of it.
+static void strategy_params(struct params *params, const struct invocation *invocation,
+                            const char *strategy)
+{
+    params_text(params, strategy);
+    params_open_int_array(params);
+    for (size_t i = 0; i < 3; i++)
+        params_element_int(params, invocation->api->options.auto_limits[i]);
+    params_close_array(params);
+}
 
 void channels_create(struct invocation *invocation)
 {
     struct params params = {0};
     const char *name;
+    const char *strategy = "auto";
     bool is_private = false;
     char id[ID_SIZE];
 
     if (!take_channel_name(invocation, &name) ||
-        !take_optional_bool(invocation, "is_private", &is_private))
+        !take_optional_bool(invocation, "is_private", &is_private) ||
+        !take_optional_text(invocation, "strategy", &strategy) ||
+        !strategy_is_known(invocation, strategy))
         return;
     id_make(is_private ? 'G' : 'C', id);
     invocation_change_params(invocation, &params);
     params_text(&params, id);
     params_text(&params, name);
     params_bool(&params, is_private);
+    strategy_params(&params, invocation, strategy);
     invocation_change(invocation, &CREATE, &params, true);
 }
 
@@ -71,6 +102,22 @@ void channels_archive(struct invocation *invocation)
     params_bool(&params, invocation->actor->is_admin);
     params_text(&params, channel_id);
     invocation_change(invocation, &ARCHIVE, &params, true);
+}
+
+void channels_set_strategy(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *channel_id;
+    const char *strategy;
+
+    if (!take_channel(invocation, &channel_id) || !take_text(invocation, "strategy", &strategy) ||
+        !strategy_is_known(invocation, strategy))
+        return;
+    invocation_change_params(invocation, &params);
+    params_bool(&params, invocation->actor->is_admin);
+    params_text(&params, channel_id);
+    strategy_params(&params, invocation, strategy);
+    invocation_change(invocation, &SET_STRATEGY, &params, true);
 }
 
 void channels_invite(struct invocation *invocation)

@@ -89,6 +89,9 @@ NODISCARD bool take_optional_int(struct invocation *invocation, const char *name
 // of params; each must be an id with one of `prefixes`.
 NODISCARD bool take_ids(struct invocation *invocation, const char *name, const char *prefixes,
                         int error, int max, struct params *params);
+// A list likewise, of at least one and at most `max` ts.
+NODISCARD bool take_tss(struct invocation *invocation, const char *name, int64_t *ret_tss, int max,
+                        int *ret_count);
 // A list as "a,b", whatever way it came; `value` when absent. `ret_text` has `size` bytes.
 NODISCARD bool take_list(struct invocation *invocation, const char *name, const char *value,
                          char *ret_text, size_t size);

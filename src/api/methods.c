@@ -36,6 +36,8 @@ static const struct method methods[] = {
     {"threads.follow", ACCESS_MEMBER, "channels:write", threads_follow},
     {"threads.unfollow", ACCESS_MEMBER, "channels:write", threads_unfollow},
     {"threads.list", ACCESS_MEMBER, "channels:read", threads_list},
+    {"channels.markMessages", ACCESS_MEMBER, "channels:write", channels_mark_messages},
+    {"channels.setStrategy", ACCESS_MEMBER, "channels:manage", channels_set_strategy},
     {"unread.sync", ACCESS_MEMBER, "channels:read", unread_sync},
     {"client.counts", ACCESS_MEMBER, "channels:read", client_counts},
     {"users.info", ACCESS_MEMBER, "users:read", users_info},

@@ -10,7 +10,7 @@ method_fn api_test, auth_test, rtm_connect, rtm_start, apps_connections_open;
 method_fn chat_post_message, chat_update, chat_delete;
 // channels.c
 method_fn channels_create, channels_list, channels_info, channels_members, channels_join,
-    channels_leave, channels_invite, channels_kick, channels_archive;
+    channels_leave, channels_invite, channels_kick, channels_archive, channels_set_strategy;
 // channel_settings.c
 method_fn channels_set_topic, channels_set_purpose, channels_rename, channels_unarchive;
 // direct.c
@@ -18,7 +18,7 @@ method_fn channels_open, channels_close;
 // history.c
 method_fn channels_history, channels_replies, channels_events;
 // read_state.c
-method_fn channels_mark, channels_mark_unread, channels_mark_all;
+method_fn channels_mark, channels_mark_unread, channels_mark_all, channels_mark_messages;
 // notifications.c
 method_fn channels_set_notifications;
 // threads.c

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// channels.mark, channels.markUnread and channels.info: what one has read, and what is left.
+// channels.mark, channels.markUnread, channels.markMessages and channels.info: what one has read,
+// and what is left.
 #include "methods.h"
 
 #include "chat/message.h"
@@ -9,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MESSAGES_MAX = 100 };
+
 struct marking {
     struct invocation *invocation;
     struct mark mark;
+    int64_t tss[MESSAGES_MAX]; // of markMessages
 };
 
 static void marked(void *arg, int r, const struct unread_view *view)
@@ -27,7 +31,7 @@ static void marked(void *arg, int r, const struct unread_view *view)
     invocation_close(invocation);
 }
 
-static struct marking *take_marking(struct invocation *invocation)
+static struct marking *marking_new(struct invocation *invocation)
 {
     struct marking *marking = calloc(1, sizeof *marking);
 
@@ -41,7 +45,14 @@ static struct marking *take_marking(struct invocation *invocation)
     marking->mark.epoch = MARK_ANY_EPOCH;
     marking->mark.fn = marked;
     marking->mark.arg = marking;
-    if (!take_channel(invocation, &marking->mark.channel_id) ||
+    return marking;
+}
+
+static struct marking *take_marking(struct invocation *invocation)
+{
+    struct marking *marking = marking_new(invocation);
+
+    if (marking == NULL || !take_channel(invocation, &marking->mark.channel_id) ||
         !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &marking->mark.ts))
         return NULL;
     return marking;
@@ -67,6 +78,17 @@ void channels_mark_unread(struct invocation *invocation)
         marker_mark_unread(invocation->api->options.marker, &marking->mark);
 }
 
+void channels_mark_messages(struct invocation *invocation)
+{
+    struct marking *marking = marking_new(invocation);
+
+    if (marking == NULL || !take_channel(invocation, &marking->mark.channel_id) ||
+        !take_tss(invocation, "ts", marking->tss, MESSAGES_MAX, &marking->mark.ts_count))
+        return;
+    marking->mark.tss = marking->tss;
+    marker_mark_messages(invocation->api->options.marker, &marking->mark);
+}
+
 // The channel as its viewer sees it, what they have read, and the latest message that stands.
 static const struct statement INFO = {
     "channels_info",
@@ -74,10 +96,13 @@ static const struct statement INFO = {
     "m.epoch, m.ts, m.posts, "
     "m.muted, m.ord, m.own, c.ord, c.deleted_ord, CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM"
     " messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted AND NOT o.deleted AND "
-    "o.user_id <> $2 ORDER BY o.ts LIMIT 1) END,"
+    "o.user_id <> $2 AND (m.singles = 0 OR NOT EXISTS (SELECT 1 FROM read_messages s WHERE "
+    "s.channel_id = c.id AND s.user_id = $2 AND s.ts = o.ts)) ORDER BY o.ts LIMIT 1) END,"
     " CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts THEN (SELECT count(DISTINCT n.ts) FROM "
     "mentions n WHERE n.channel_id = c.id AND n.user_id IN ('', $2) AND n.ts > m.ts AND n.counted"
-    " AND n.author <> $2) ELSE 0 END,"
+    " AND n.author <> $2 AND (m.singles = 0 OR NOT EXISTS (SELECT 1 FROM read_messages s WHERE "
+    "s.channel_id = c.id AND s.user_id = $2 AND s.ts = n.ts))) ELSE 0 END, c.strategy_in_use,"
+    " c.generation, m.number, m.single_version, m.singles,"
     " " MESSAGE_SELECT(
         "r") " FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = "
              "$2"
@@ -101,6 +126,11 @@ enum {
     COLUMN_DELETED_ORD,
     COLUMN_OLDEST,
     COLUMN_MENTIONS,
+    COLUMN_STRATEGY,
+    COLUMN_GENERATION,
+    COLUMN_NUMBER,
+    COLUMN_SINGLE_VERSION,
+    COLUMN_SINGLES,
     COLUMN_MESSAGE
 };
 
@@ -185,6 +215,11 @@ static void view_read(struct unread_view *view, const struct invocation *invocat
     view->member.ord = result_int(result, 0, COLUMN_ORD);
     view->member.own = result_int(result, 0, COLUMN_OWN);
     view->member.posts = result_int(result, 0, COLUMN_POSTS);
+    view->head.strategy = result_int(result, 0, COLUMN_STRATEGY);
+    view->head.generation = result_int(result, 0, COLUMN_GENERATION);
+    view->member.number = result_int(result, 0, COLUMN_NUMBER);
+    view->member.single_version = result_int(result, 0, COLUMN_SINGLE_VERSION);
+    view->singles = result_int(result, 0, COLUMN_SINGLES);
 }
 
 static void info_answer(struct invocation *invocation, const struct result *result)
@@ -202,13 +237,11 @@ static void info_answer(struct invocation *invocation, const struct result *resu
         return;
     }
     view_read(&info->view, invocation, result);
-    if (result_int(result, 0, COLUMN_DELETED_ORD) <= info->view.member.ord) {
-        info->view.unread = unread_view_count(&info->view, 0); // the row says it all
-        info_reply(info);
-        return;
-    }
-    unread_read(invocation->api->options.cache, invocation->api->options.store, &info->view,
-                info_read, info);
+    bool exact = result_int(result, 0, COLUMN_DELETED_ORD) <= info->view.member.ord &&
+                 info->view.singles == 0; // the row says it all
+    if (exact)
+        info->view.unread = unread_view_count(&info->view, 0);
+    unread_read(invocation->api->options.reader, &info->view, exact, info_read, info);
 }
 
 void channels_info(struct invocation *invocation)

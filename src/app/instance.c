@@ -10,6 +10,7 @@
 #include "parts.h"
 #include "service.h"
 #include "store/migrate.h"
+#include "unread/view.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -61,6 +62,8 @@ static int fanout_make(struct instance *instance)
     };
     const struct workers_options workers_options = {
         .cache = parts_cache_options(settings),
+        .database_url = settings->database_url,
+        .statement_timeout_ms = settings->statement_timeout_ms,
         .count = (int)settings->workers,
         .thread_read_s = settings->thread_read_days * 24 * 3600,
     };
@@ -176,6 +179,7 @@ int instance_run(const struct settings *settings)
     int number = 0;
 
     signals_block(&signals);
+    unread_cap_set(settings->unread_max);
     int r = instance_start(&instance);
     if (r >= 0) {
         log_write(LOG_INFO, "app", "serving on %s with %d loops", settings->listen, instance.count);

@@ -25,6 +25,7 @@ struct service {
     struct writer *writer;
     struct marker *marker;
     struct sidebar *sidebar;
+    struct reader *reader;
     struct api *api;
     struct gateway *gateway;
     struct server *server;
@@ -104,8 +105,11 @@ static int service_make_stores(struct service *service, const struct settings *s
                    &service->writer);
     if (r < 0)
         return r;
-    r = marker_new(service->loop, service->store, service->cache, batch_max, queue_max, mark_done,
-                   service, &service->marker);
+    r = reader_new(service->store, service->cache, (int)settings->rebuilds_max, &service->reader);
+    if (r < 0)
+        return r;
+    r = marker_new(service->loop, service->store, service->cache, batch_max, queue_max,
+                   (int)settings->singles_max, mark_done, service, &service->marker);
     if (r < 0)
         return r;
     return sidebar_new(service->loop, service->store,
@@ -122,12 +126,15 @@ static int service_make_api(struct service *service, const struct settings *sett
         .writer = service->writer,
         .marker = service->marker,
         .sidebar = service->sidebar,
+        .reader = service->reader,
         .public_url = settings->public_url,
         .operator_token = settings->operator_token,
         .token_cache_ms = settings->token_cache_ms,
         .ticket_ms = settings->ticket_ms,
         .text_max = settings->text_max,
         .presence_ttl_s = settings->presence_ttl_s,
+        .auto_limits = {settings->auto_zset_members, settings->auto_counter_members,
+                        settings->auto_bitmap_members},
         .mentions_max = (int)settings->mentions_max,
         .told = change_told,
         .arg = service,
@@ -305,6 +312,7 @@ void service_free(struct service *service)
     api_free(service->api);
     marker_free(service->marker);
     sidebar_free(service->sidebar);
+    reader_free(service->reader);
     writer_free(service->writer);
     loop_timer_free(service->look);
     loop_free(service->loop);

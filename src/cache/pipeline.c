@@ -25,6 +25,7 @@ struct pipeline {
     redisReader *reader;
     struct buffer commands; // added and not yet run
     size_t count;           // of commands
+    size_t sent;            // of their bytes, before they are run
     int fd;                 // -1 while there is no connection
     unsigned tries;
     char run_id[RUN_ID_SIZE];
@@ -39,6 +40,7 @@ static void pipeline_close(struct pipeline *p)
     if (p->reader)
         redisReaderFree(TAKE(p->reader));
     p->run_id[0] = '\0';
+    p->sent = 0;
 }
 
 static int pipeline_fail(struct pipeline *p, const char *reason)
@@ -151,7 +153,8 @@ static int answer_received(struct pipeline *p, struct answers *answers)
 static int pipeline_exchange(struct pipeline *p, struct answers *answers)
 {
     int64_t deadline_ms = clock_monotonic_ms() + p->options.timeout_ms;
-    size_t sent = 0;
+    size_t sent = p->sent;
+    p->sent = 0;
     while (answers->left > 0) {
         short wanted = sent < p->commands.length ? POLLIN | POLLOUT : POLLIN;
         int events = socket_wait(p, wanted, deadline_ms);
@@ -293,6 +296,13 @@ void pipeline_add(struct pipeline *p, int count, const char *const *texts, const
     p->count++;
 }
 
+void pipeline_push(struct pipeline *p)
+{
+    // A connection that turns out to be lost is found so by pipeline_run().
+    if (p->fd >= 0 && !buffer_failed(&p->commands))
+        (void)!socket_send(p, &p->sent);
+}
+
 static int pipeline_attempt(struct pipeline *p, struct answers *answers)
 {
     if (buffer_failed(&p->commands))
@@ -318,6 +328,7 @@ int pipeline_run(struct pipeline *p, cache_fn *fn, void *arg)
             fn(arg, -ERROR_UNAVAILABLE, NULL);
     buffer_clear(&p->commands);
     p->count = 0;
+    p->sent = 0;
     return r;
 }
 

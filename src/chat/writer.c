@@ -19,13 +19,13 @@
 
 static const struct statement POST_BATCH = {
     "post_batch",
-    "SELECT first_ts, first_seq, first_ord, types, parent_users FROM post_batch($1, $2, $3, $4, "
+    "SELECT first_ts, first_seq, first_ord, traits, parent_users FROM post_batch($1, $2, $3, $4, "
     "$5, $6, $7, $8, $9, $10, $11, $12,"
     " $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)",
 };
 static const struct statement POST_ONE = {
     "post_one",
-    "SELECT first_ts, first_seq, first_ord, types FROM post_one($1, $2, $3, $4, $5, $6, $7, $8, "
+    "SELECT first_ts, first_seq, first_ord, traits FROM post_one($1, $2, $3, $4, $5, $6, $7, $8, "
     "$9, $10)",
 };
 static const struct statement POST_CHECK = {
@@ -129,7 +129,7 @@ static struct event *event_of(const struct batch *batch, int index)
     struct frame_context context = {
         .workspace_id = post->actor->workspace_id,
         .channel_id = post->channel_id,
-        .type = (enum channel_type)start_of(batch, index, START_TYPE),
+        .type = (enum channel_type)(start_of(batch, index, START_TRAITS) & 3),
         .seq = seq,
         .event_ts = ts,
     };
@@ -148,8 +148,11 @@ static struct event *event_of(const struct batch *batch, int index)
     event->event_ts = ts;
     event->ts = ts;
     writer_event_name(event, post);
-    event->head = (struct event_head){
-        .seq = seq, .ord = start_of(batch, index, START_ORD) + batch->places[index].ord};
+    event->head =
+        (struct event_head){.seq = seq,
+                            .ord = start_of(batch, index, START_ORD) + batch->places[index].ord,
+                            .strategy = start_of(batch, index, START_TRAITS) >> 2 & 3,
+                            .generation = start_of(batch, index, START_TRAITS) >> 4};
     return event;
 }
 

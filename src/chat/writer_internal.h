@@ -21,7 +21,7 @@ struct place {
 
 // Where a channel's share of the batch begins (the ord is the one before): the columns of
 // post_batch()'s answer.
-enum start { START_TS, START_SEQ, START_ORD, START_TYPE, START_KINDS };
+enum start { START_TS, START_SEQ, START_ORD, START_TRAITS, START_KINDS };
 
 // Posts 0 to count-1, NULL once answered or given back to the group.
 struct batch {

@@ -20,6 +20,7 @@ static const char *const kind_names[EVENT_KIND_MAX] = {
     [EVENT_MARK] = "mark",
     [EVENT_THREAD_MARK] = "thread_mark",
     [EVENT_THREAD_FOLLOW] = "thread_follow",
+    [EVENT_STRATEGY] = "strategy",
 };
 
 struct event *event_new(enum event_kind kind, char *frame, size_t frame_length)

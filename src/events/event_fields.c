@@ -49,6 +49,8 @@ const struct field event_fields[] = {
 const struct field event_head_fields[] = {
     INT("seq", head.seq),
     INT("ord", head.ord),
+    INT("strategy", head.strategy),
+    INT("generation", head.generation),
     END,
 };
 
@@ -60,13 +62,14 @@ const struct field event_member_fields[] = {
     INT("own", member.own),
     INT("posts", member.posts),
     INT("member_seq", member.member_seq),
+    INT("number", member.number),
     BOOL("active", member.active),
     END,
 };
 
 bool event_kind_has_seq(enum event_kind kind)
 {
-    return kind != EVENT_CREATED && event_kind_has_head(kind);
+    return kind != EVENT_CREATED && kind != EVENT_STRATEGY && event_kind_has_head(kind);
 }
 
 bool event_kind_has_head(enum event_kind kind)

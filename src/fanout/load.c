@@ -43,6 +43,9 @@ enum {
     COLUMN_POSTS,
     COLUMN_MEMBER_SEQ,
     COLUMN_ACTIVE,
+    COLUMN_STRATEGY,
+    COLUMN_GENERATION,
+    COLUMN_NUMBER,
     COLUMN_MESSAGE,
     COLUMN_THREAD = COLUMN_EVENT_TS, // of an event without a message
 };
@@ -102,6 +105,8 @@ static struct event *event_begin(enum event_kind kind, const struct result *resu
 
 static void member_read(struct event_member *member, const struct result *result, int row)
 {
+    int64_t number = result_int(result, row, COLUMN_NUMBER); // -1: it was given to another already
+
     *member = (struct event_member){
         .epoch = result_int(result, row, COLUMN_EPOCH),
         .ts = result_int(result, row, COLUMN_CURSOR_TS),
@@ -110,8 +115,17 @@ static void member_read(struct event_member *member, const struct result *result
         .own = result_int(result, row, COLUMN_OWN),
         .posts = result_int(result, row, COLUMN_POSTS),
         .member_seq = result_int(result, row, COLUMN_MEMBER_SEQ),
+        .number = number < 0 ? 0 : number,
         .active = result_bool(result, row, COLUMN_ACTIVE),
     };
+}
+
+static void head_read(struct event_head *head, const struct result *result, int row)
+{
+    *head = (struct event_head){.seq = result_int(result, row, COLUMN_HEAD_SEQ),
+                                .ord = result_int(result, row, COLUMN_HEAD_ORD),
+                                .strategy = result_int(result, row, COLUMN_STRATEGY),
+                                .generation = result_int(result, row, COLUMN_GENERATION)};
 }
 
 // The event of one row; all kinds but marks.
@@ -132,8 +146,7 @@ static int channel_event_load(enum event_kind kind, const struct result *result,
     event->seq = result_int(result, row, COLUMN_SEQ);
     event->event_ts = result_int(result, row, COLUMN_EVENT_TS);
     event->ts = message.ts;
-    event->head.seq = result_int(result, row, COLUMN_HEAD_SEQ);
-    event->head.ord = result_int(result, row, COLUMN_HEAD_ORD);
+    head_read(&event->head, result, row);
     if (kind == EVENT_JOIN || kind == EVENT_LEAVE)
         member_read(&event->member, result, row);
     if (kind == EVENT_DELETE && message.counted) {
@@ -204,6 +217,25 @@ static int thread_event_load(struct session *session, enum event_kind kind,
     return 0;
 }
 
+// Nobody is sent its frame: what it changed is read by those who tell of it.
+static int strategy_event_load(const struct result *result, int row, struct event **ret_event)
+{
+    char *frame = strdup("{}");
+    struct event *event = frame == NULL ? NULL : event_new(EVENT_STRATEGY, frame, strlen(frame));
+
+    if (event == NULL)
+        return -ERROR_MEMORY;
+    COPY(event->workspace_id, COLUMN_WORKSPACE);
+    COPY(event->channel_id, COLUMN_CHANNEL);
+    COPY(event->user_id, COLUMN_ABOUT);
+    event->is_private = result_int(result, row, COLUMN_TYPE) != CHANNEL_PUBLIC;
+    event->event_ts = clock_wall_us();
+    event->ts = result_int(result, row, COLUMN_EVENT_TS);
+    head_read(&event->head, result, row);
+    *ret_event = event;
+    return 0;
+}
+
 static int row_load(struct session *session, const struct result *result, int row,
                     struct event **ret_event)
 {
@@ -219,6 +251,8 @@ static int row_load(struct session *session, const struct result *result, int ro
         return r;
     if (kind == EVENT_MARK)
         return member_event_load(session, "channel_marked", channel_id, about, ret_event);
+    if (kind == EVENT_STRATEGY)
+        return strategy_event_load(result, row, ret_event);
     if (event_kind_is_thread(kind))
         return thread_event_load(session, kind, result, row, ret_event);
     return channel_event_load(kind, result, row, ret_event);

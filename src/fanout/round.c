@@ -85,7 +85,7 @@ static void publish_event(struct round *round, struct pipeline *pipeline, const 
         log_write(LOG_ERROR, "fanout", "no memory to publish an event of %s", event->channel_id);
         return;
     }
-    if (event->seq > 0) {
+    if (event->seq > 0 || event->kind == EVENT_STRATEGY) {
         key_channel_topic(topic, event->channel_id);
         publish(pipeline, topic, &round->wire);
     }

@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "base/wait.h"
 #include "round.h"
+#include "unread/walk.h"
 
 enum { READ_MS = 500, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 1000, REFUSED_TRIES = 3 };
 
@@ -18,6 +19,7 @@ struct worker {
     struct workers *workers;
     struct log *log;
     struct pipeline *pipeline;
+    struct walker *walker;
     pthread_t thread;
     int index;
 };
@@ -86,6 +88,7 @@ static void *worker_run(void *arg)
             continue;
         round_order(round, (size_t)count);
         if (round_finish(worker, round)) {
+            walker_run(worker->walker, round->events, round->count);
             log_commit(worker->log, worker->index);
             metric_add(METRIC_EVENTS_FANNED_OUT, count);
         }
@@ -96,13 +99,20 @@ static void *worker_run(void *arg)
     return NULL;
 }
 
-static int worker_start(struct worker *worker, const struct cache_options *options)
+static int worker_start(struct worker *worker, const struct workers_options *options)
 {
-    int r = pipeline_new(options, &worker->pipeline);
+    int r = pipeline_new(&options->cache, &worker->pipeline);
     if (r < 0)
         return r;
+    r = walker_new(worker->pipeline, options->database_url, options->statement_timeout_ms,
+                   &worker->walker);
+    if (r < 0) {
+        pipeline_free(worker->pipeline);
+        return r;
+    }
     if (pthread_create(&worker->thread, NULL, worker_run, worker) == 0)
         return 0;
+    walker_free(worker->walker);
     pipeline_free(worker->pipeline);
     return -ERROR_MEMORY;
 }
@@ -118,7 +128,7 @@ int workers_start(struct log *log, const struct workers_options *options,
     for (int i = 0; i < options->count; i++) {
         struct worker *worker = &workers->worker[i];
         *worker = (struct worker){.workers = workers, .log = log, .index = i};
-        int r = worker_start(worker, &options->cache);
+        int r = worker_start(worker, options);
         if (r < 0) {
             workers_stop(workers);
             return r;
@@ -139,6 +149,7 @@ void workers_stop(struct workers *workers)
     pthread_mutex_unlock(&workers->lock);
     for (int i = 0; i < workers->count; i++) {
         pthread_join(workers->worker[i].thread, NULL);
+        walker_free(workers->worker[i].walker);
         pipeline_free(workers->worker[i].pipeline);
     }
     pthread_cond_destroy(&workers->stopping);

@@ -119,3 +119,31 @@ void changed_tell(struct stream *stream, int64_t seq)
     gateway_ask(stream->gateway);
     store_call(stream->gateway->store, STORE_READ, &CHANGED, &params, on_changed, stream->gateway);
 }
+
+// What zset caps and bitmap does not count at all, others count.
+static bool shows_otherwise(int64_t strategy)
+{
+    return strategy == STRATEGY_ZSET || strategy == STRATEGY_BITMAP;
+}
+
+void changed_tell_all(struct stream *stream, const struct event *event)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    const struct connection *c;
+
+    if (!shows_otherwise(event->ts) && !shows_otherwise(event->head.strategy))
+        return;
+    params_open_text_array(&params);
+    for (uint32_t i = 0; i < stream->seat_count; i++)
+        if (stream->seats[i].connection->native)
+            params_element_text(&params, stream->channel_id, strlen(stream->channel_id));
+    params_close_array(&params);
+    params_open_text_array(&params);
+    for (uint32_t i = 0; i < stream->seat_count; i++) {
+        c = stream->seats[i].connection;
+        if (c->native)
+            params_element_text(&params, c->actor.user_id, strlen(c->actor.user_id));
+    }
+    params_close_array(&params);
+    changed_read(stream->gateway, &params, on_heard);
+}

@@ -373,6 +373,7 @@ void stream_gap_write(const char *channel_id, int64_t from_seq, int64_t to_seq, 
 
 // changed.c
 void changed_tell(struct stream *stream, int64_t seq); // after the delete or edit `seq`
+void changed_tell_all(struct stream *stream, const struct event *event); // after EVENT_STRATEGY
 void changed_hear(struct gateway *gateway, const char *channel_id,
                   const char *user_id); // what the user has unread there is to be told anew
 void changed_read(struct gateway *gateway, struct params *params,

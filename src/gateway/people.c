@@ -221,7 +221,9 @@ bool topic_id(const char *topic, const char *kind, char *ret_id)
 static void channel_on_event(struct gateway *gateway, const char *id, struct event *event)
 {
     struct stream *stream = stream_find(gateway, id);
-    if (stream && event->seq > 0 && strcmp(event->channel_id, id) == 0)
+    if (stream && event->kind == EVENT_STRATEGY)
+        changed_tell_all(stream, event);
+    else if (stream && event->seq > 0 && strcmp(event->channel_id, id) == 0)
         stream_offer(stream, event);
 }
 

@@ -97,6 +97,25 @@ static void member_add(struct pipeline *pipeline, const struct event *event)
     pipeline_add(pipeline, MEMBER_CALL_ARGUMENTS + 1, texts, NULL);
 }
 
+// Who is in the channel, and counted no longer when they left.
+static void list_add(struct pipeline *pipeline, const struct event *event)
+{
+    char members[KEY_SIZE], unread[KEY_SIZE], number[KEY_NUMBER_SIZE];
+
+    key_members(members, event->channel_id);
+    key_unread(unread, event->user_id, event->channel_id);
+    snprintf(number, sizeof number, "%" PRId64, event->member.number);
+    pipeline_add(pipeline, 8,
+                 (const char *[]){"FCALL", "members_change", "2", members, unread, event->user_id,
+                                  number, event->kind == EVENT_JOIN ? "1" : "0"},
+                 NULL);
+}
+
+static bool has_list(const struct event *event)
+{
+    return event->kind == EVENT_JOIN || event->kind == EVENT_LEAVE;
+}
+
 static bool has_member(const struct event *event)
 {
     return event->kind == EVENT_JOIN || event->kind == EVENT_LEAVE || event->kind == EVENT_MARK;
@@ -105,8 +124,11 @@ static bool has_member(const struct event *event)
 static void members_add(struct pipeline *pipeline, struct event *const *events, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (has_member(events[i]))
+        if (has_member(events[i])) {
             member_add(pipeline, events[i]);
+            if (has_list(events[i]))
+                list_add(pipeline, events[i]);
+        }
 }
 
 void effects_add(struct pipeline *pipeline, struct event *const *events, size_t count)
@@ -137,6 +159,8 @@ void effects_forget(struct pipeline *pipeline, struct event *const *events, size
 {
     char key[KEY_SIZE];
     key_channel(key, events[0]->channel_id);
+    pipeline_add(pipeline, 2, (const char *[]){"DEL", key}, NULL);
+    key_members(key, events[0]->channel_id);
     pipeline_add(pipeline, 2, (const char *[]){"DEL", key}, NULL);
     for (size_t i = 0; i < count; i++) {
         key_cursor(key, events[i]->user_id);

@@ -22,6 +22,33 @@ void key_channel(char *ret_key, const char *channel_id)
     key_make(ret_key, "channel-latest:{", channel_id);
 }
 
+void key_walk(char *ret_key, const char *channel_id)
+{
+    key_make(ret_key, "channel-walk:{", channel_id);
+}
+
+void key_members(char *ret_key, const char *channel_id)
+{
+    key_make(ret_key, "channel:members:{", channel_id);
+}
+
+void key_bitmap(char *ret_key, const char *channel_id)
+{
+    key_make(ret_key, "channel:{", channel_id);
+    memcpy(ret_key + strlen(ret_key), ":read", sizeof ":read");
+}
+
+void key_unread(char *ret_key, const char *user_id, const char *channel_id)
+{
+    key_make(ret_key, "unread:{", user_id);
+    size_t length = strlen(ret_key);
+    size_t id_length = strnlen(channel_id, EVENT_ID_SIZE);
+
+    ret_key[length] = ':';
+    memcpy(ret_key + length + 1, channel_id, id_length);
+    ret_key[length + 1 + id_length] = '\0';
+}
+
 void key_cursor(char *ret_key, const char *user_id)
 {
     key_make(ret_key, "read_cursor:{", user_id);

@@ -6,6 +6,7 @@
 #include "base/id.h"
 #include "base/metrics.h"
 #include "unread/keys.h"
+#include "unread/strategy.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -24,6 +25,12 @@ static const struct statement MARK_UNREAD = {
         "(m.state)") " FROM mark_unread($1, $2, $3, $4, $5) m",
 };
 
+static const struct statement MARK_MESSAGES = {
+    "mark_messages",
+    "SELECT 0, m.error, m.changed, " UNREAD_VIEW_SELECT(
+        "(m.state)") " FROM mark_messages($1, $2, $3, $4, $5, $6) m",
+};
+
 enum { RETRY_MAX_MS = 5000, EVENT_MAX_BYTES = 16384 };
 enum { COLUMN_ITEM, COLUMN_ERROR, COLUMN_CHANGED, COLUMN_VIEW };
 
@@ -33,6 +40,7 @@ struct marker {
     struct group *group;
     marker_done_fn *done;
     void *arg;
+    int singles_max;
     char name[ID_SIZE];
     uint64_t batch_number;
     char batch_id[OUTBOX_ID_SIZE];
@@ -98,6 +106,20 @@ static void mark_settled(void *arg, int r, const struct cache_value *value)
     free(settled);
 }
 
+// What the channel's strategy keeps of it. Nobody waits: until it is there nothing is believed.
+static void mark_keep(struct marker *marker, const struct mark *mark,
+                      const struct unread_view *view)
+{
+    const struct strategy_ops *ops = strategy_find(view->head.strategy);
+    struct call call;
+
+    if (ops == NULL || ops->on_read == NULL ||
+        !ops->on_read(&call, view, mark->tss, mark->ts_count))
+        return;
+    call_end(&call);
+    cache_call(marker->cache, call.count, call.texts, NULL, NULL, NULL);
+}
+
 // Brings one changed mark to Redis; its author is answered when Redis has it, or is found to be
 // away.
 static void mark_settle(struct settling *settling, struct mark *mark,
@@ -113,6 +135,7 @@ static void mark_settle(struct settling *settling, struct mark *mark,
     }
     *settled = (struct settled){settling, mark, *view};
     settling->pending++;
+    mark_keep(settling->marker, mark, view);
     member_call_make(&call, view->user_id, view->channel_id, &view->member);
     cache_call(settling->marker->cache, MEMBER_CALL_ARGUMENTS, call.texts, NULL, mark_settled,
                settled);
@@ -261,7 +284,8 @@ static void batch_send(void *arg, struct group_item *const *items, int count)
 }
 
 int marker_new(struct loop *loop, struct store *store, struct cache *cache, int batch_max,
-               int queue_max, marker_done_fn *done, void *arg, struct marker **ret_marker)
+               int queue_max, int singles_max, marker_done_fn *done, void *arg,
+               struct marker **ret_marker)
 {
     struct marker *marker = calloc(1, sizeof *marker);
 
@@ -270,6 +294,7 @@ int marker_new(struct loop *loop, struct store *store, struct cache *cache, int 
     marker->store = store;
     marker->cache = cache;
     marker->done = done;
+    marker->singles_max = singles_max;
     marker->arg = arg;
     id_make('M', marker->name);
     marker->batch = calloc((size_t)batch_max, sizeof(struct mark *));
@@ -299,21 +324,21 @@ int marker_mark(struct marker *marker, struct mark *mark)
     return group_add(marker->group, &mark->item);
 }
 
-// One markUnread, while it is in work.
-struct unmarking {
+// One markUnread or markMessages, while it is in work.
+struct single {
     struct marker *marker;
     struct mark *mark;
     char outbox_id[OUTBOX_ID_SIZE];
 };
 
-static void unread_committed(void *arg, const struct store_outcome *outcome)
+static void single_committed(void *arg, const struct store_outcome *outcome)
 {
-    struct unmarking *unmarking = arg;
-    struct mark *mark = unmarking->mark;
+    struct single *single = arg;
+    struct mark *mark = single->mark;
     struct settling *settling = NULL;
 
     if (outcome->r == 0)
-        settling = settling_new(unmarking->marker, unmarking->outbox_id);
+        settling = settling_new(single->marker, single->outbox_id);
     if (settling == NULL) {
         mark->fn(mark->arg, outcome->r == 0 ? -ERROR_MEMORY : outcome->r, NULL);
     } else {
@@ -321,26 +346,51 @@ static void unread_committed(void *arg, const struct store_outcome *outcome)
         mark_answer(settling, mark, outcome->result, 0);
         settling_done(settling);
     }
-    free(unmarking);
+    free(single);
+}
+
+// With the parameters that both begin with; NULL when the mark was answered.
+static struct single *single_new(struct marker *marker, struct mark *mark, struct params *params)
+{
+    struct single *single = malloc(sizeof *single);
+
+    if (single == NULL) {
+        mark->fn(mark->arg, -ERROR_MEMORY, NULL);
+        return NULL;
+    }
+    *single = (struct single){.marker = marker, .mark = mark};
+    outbox_id_next(marker, single->outbox_id);
+    params_text(params, single->outbox_id);
+    params_text(params, mark->actor->workspace_id);
+    params_text(params, mark->actor->user_id);
+    params_text(params, mark->channel_id);
+    return single;
 }
 
 void marker_mark_unread(struct marker *marker, struct mark *mark)
 {
-    struct unmarking *unmarking = malloc(sizeof *unmarking);
     struct params params = {0};
+    struct single *single = single_new(marker, mark, &params);
 
-    if (unmarking == NULL) {
-        mark->fn(mark->arg, -ERROR_MEMORY, NULL);
+    if (single == NULL)
         return;
-    }
-    *unmarking = (struct unmarking){.marker = marker, .mark = mark};
-    outbox_id_next(marker, unmarking->outbox_id);
-    params_text(&params, unmarking->outbox_id);
-    params_text(&params, mark->actor->workspace_id);
-    params_text(&params, mark->actor->user_id);
-    params_text(&params, mark->channel_id);
     params_int(&params, mark->ts);
-    store_call(marker->store, STORE_WRITE, &MARK_UNREAD, &params, unread_committed, unmarking);
+    store_call(marker->store, STORE_WRITE, &MARK_UNREAD, &params, single_committed, single);
+}
+
+void marker_mark_messages(struct marker *marker, struct mark *mark)
+{
+    struct params params = {0};
+    struct single *single = single_new(marker, mark, &params);
+
+    if (single == NULL)
+        return;
+    params_open_int_array(&params);
+    for (int i = 0; i < mark->ts_count; i++)
+        params_element_int(&params, mark->tss[i]);
+    params_close_array(&params);
+    params_int(&params, marker->singles_max);
+    store_call(marker->store, STORE_WRITE, &MARK_MESSAGES, &params, single_committed, single);
 }
 
 int marker_waiting(const struct marker *marker)

@@ -2,8 +2,10 @@
 #include "unread/reader.h"
 
 #include "base/error.h"
+#include "base/list.h"
 #include "base/metrics.h"
 #include "unread/keys.h"
+#include "unread/strategy.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,10 +19,41 @@ static const struct statement UNREAD = {
              " WHERE r.channel_id = $1 AND r.user_id = $2",
 };
 
+// The newest unread messages, at most $3, of the state that comes with them.
+static const struct statement MESSAGES = {
+    "unread_messages",
+    "SELECT " UNREAD_VIEW_SELECT(
+        "r") ", x.tss, x.seqs FROM unread_rows r CROSS JOIN LATERAL (SELECT array_agg(o.ts) AS "
+             "tss, array_agg(o.seq) AS seqs FROM (SELECT m.ts, m.seq FROM messages m WHERE "
+             "m.channel_id = $1 AND m.ts > r.ts AND m.counted AND NOT m.deleted AND m.user_id <> "
+             "$2 AND NOT EXISTS (SELECT 1 FROM read_messages s WHERE s.channel_id = $1 AND "
+             "s.user_id = $2 AND s.ts = m.ts) ORDER BY m.ts DESC LIMIT $3) o) x"
+             " WHERE r.channel_id = $1 AND r.user_id = $2"};
+
+enum { MESSAGES_MAX = 128 };
+
+struct reader {
+    struct store *store;
+    struct cache *cache;
+    int rebuilds_max;
+    struct list rebuilds; // under way
+    int rebuild_count;
+};
+
+// One state that is being read for Redis: of each there is one at a time.
+struct rebuild {
+    struct list link;
+    struct reader *reader;
+    char channel_id[EVENT_ID_SIZE];
+    char user_id[EVENT_ID_SIZE];
+};
+
 struct reading {
+    struct reader *reader;
     struct cache *cache;
     struct store *store;
     struct unread_view *view;
+    bool exact;
     unread_read_fn *fn;
     void *arg;
     // what Redis knows of the channel
@@ -85,13 +118,97 @@ static void copy_mend(struct reading *reading, int64_t deleted_ord)
     cache_call(reading->cache, MEMBER_CALL_ARGUMENTS, call.texts, NULL, NULL, NULL);
 }
 
+static void view_install(struct reader *reader, const struct unread_view *view, const int64_t *tss,
+                         const int64_t *seqs, int count)
+{
+    const struct strategy_ops *ops = strategy_find(view->head.strategy);
+    struct call call;
+
+    if (ops == NULL || ops->rebuild == NULL || !view->member.active ||
+        !ops->rebuild(&call, view, tss, seqs, count))
+        return;
+    call_end(&call);
+    metric_add(METRIC_CACHE_REBUILDS, 1);
+    cache_call(reader->cache, call.count, call.texts, NULL, NULL, NULL);
+}
+
+static void messages_answer(void *arg, const struct store_outcome *outcome)
+{
+    struct rebuild *rebuild = arg;
+    struct reader *reader = rebuild->reader;
+    int64_t tss[MESSAGES_MAX], seqs[MESSAGES_MAX];
+    struct unread_view view;
+
+    list_remove(&rebuild->link);
+    reader->rebuild_count--;
+    free(rebuild);
+    if (outcome->r < 0 || result_rows(outcome->result) == 0)
+        return;
+    unread_view_read(outcome->result, 0, 0, &view);
+    int count = result_ints(outcome->result, 0, UNREAD_VIEW_COLUMNS, tss, MESSAGES_MAX);
+    result_ints(outcome->result, 0, UNREAD_VIEW_COLUMNS + 1, seqs, MESSAGES_MAX);
+    if (cache_is_up(reader->cache))
+        view_install(reader, &view, tss, seqs, count);
+}
+
+static bool is_under_way(const struct reader *reader, const struct unread_view *view)
+{
+    LIST_FOREACH(link, &reader->rebuilds)
+    {
+        const struct rebuild *rebuild = LIST_ITEM(link, struct rebuild, link);
+        if (strcmp(rebuild->user_id, view->user_id) == 0 &&
+            strcmp(rebuild->channel_id, view->channel_id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void messages_ask(struct reader *reader, const struct unread_view *view)
+{
+    struct params params = {0};
+    struct rebuild *rebuild;
+
+    if (is_under_way(reader, view))
+        return;
+    rebuild = reader->rebuild_count < reader->rebuilds_max ? calloc(1, sizeof *rebuild) : NULL;
+    if (rebuild == NULL) {
+        metric_add(METRIC_CACHE_REBUILDS_LEFT, 1);
+        return;
+    }
+    rebuild->reader = reader;
+    memcpy(rebuild->channel_id, view->channel_id, sizeof rebuild->channel_id);
+    memcpy(rebuild->user_id, view->user_id, sizeof rebuild->user_id);
+    list_append(&reader->rebuilds, &rebuild->link);
+    reader->rebuild_count++;
+    params_text(&params, view->channel_id);
+    params_text(&params, view->user_id);
+    params_int(&params, unread_cap() + 1);
+    store_call(reader->store, STORE_READ, &MESSAGES, &params, messages_answer, rebuild);
+}
+
+// Lets Redis know what it did not: of `view`, whose count is true.
+static void view_rebuild(struct reader *reader, const struct unread_view *view)
+{
+    const struct strategy_ops *ops = strategy_find(view->head.strategy);
+
+    if (ops == NULL || ops->rebuild == NULL || !cache_is_up(reader->cache))
+        return;
+    if (ops->rebuilds_messages)
+        messages_ask(reader, view);
+    else
+        view_install(reader, view, NULL, NULL, 0);
+}
+
 static void truth_answer(void *arg, const struct store_outcome *outcome)
 {
     struct reading *reading = arg;
 
     if (outcome->r == 0 && result_rows(outcome->result) > 0) {
         unread_view_read(outcome->result, 0, 0, reading->view);
-        copy_mend(reading, result_int(outcome->result, 0, UNREAD_VIEW_COLUMNS));
+        if (reading->view->head.strategy == STRATEGY_SEQUENCE)
+            copy_mend(reading, result_int(outcome->result, 0, UNREAD_VIEW_COLUMNS));
+        else
+            view_rebuild(reading->reader, reading->view);
     }
     reading_end(reading, outcome->r);
 }
@@ -123,8 +240,7 @@ static void channel_answer(void *arg, int r, const struct cache_value *value)
 // HGET read_cursor:{U} C: "epoch ts seq ord own member_seq active"; `active` with a ? tells of
 // lower bounds alone. How many posts the member ever made is not in it: that Postgres told with the
 // rest of what is known.
-static bool member_matches(const struct reading *reading, const char *packed,
-                           struct event_member *ret_member)
+static bool member_matches(const struct reading *reading, const char *packed)
 {
     const struct event_member *known = &reading->view->member;
     struct event_member copy = *known;
@@ -136,8 +252,8 @@ static bool member_matches(const struct reading *reading, const char *packed,
         return false;
     if (active[0] != '1' || copy.epoch != known->epoch || copy.ts != known->ts)
         return false;
-    *ret_member = copy;
-    return true;
+    // Retention moves the row's ord and own; its ts, and with it this copy, stays.
+    return copy.ord == known->ord && copy.own == known->own;
 }
 
 static void member_answer(void *arg, int r, const struct cache_value *value)
@@ -145,8 +261,7 @@ static void member_answer(void *arg, int r, const struct cache_value *value)
     struct reading *reading = arg;
     struct unread_view *view = reading->view;
 
-    if (r < 0 || !reading->channel_known ||
-        !member_matches(reading, cache_value_text(value), &view->member) ||
+    if (r < 0 || !reading->channel_known || !member_matches(reading, cache_value_text(value)) ||
         view->member.ord < reading->deleted_floor) {
         truth_ask(reading);
         return;
@@ -156,27 +271,99 @@ static void member_answer(void *arg, int r, const struct cache_value *value)
     reading_end(reading, 0);
 }
 
-void unread_read(struct cache *cache, struct store *store, struct unread_view *view,
-                 unread_read_fn *fn, void *arg)
+// What the strategy's own count came to. It was believed as being of the very state that is known
+// from Postgres: where that tells the count as well, they must agree.
+static void strategy_answer(void *arg, int r, const struct cache_value *value)
 {
-    struct reading *reading = calloc(1, sizeof *reading);
+    struct reading *reading = arg;
+    struct unread_view *view = reading->view;
+    int64_t strategy = view->head.strategy;
+    int64_t count = strategy_count_take(r, value);
+
+    if (count == STRATEGY_UNKNOWN && reading->exact) {
+        view_rebuild(reading->reader, view);
+    } else if (count == STRATEGY_UNKNOWN) {
+        truth_ask(reading);
+        return;
+    } else if (reading->exact && unread_differs(strategy, count, view->unread)) {
+        metric_add(METRIC_COUNTS_DRIFTED, 1);
+        view_rebuild(reading->reader, view);
+    } else {
+        metric_add(METRIC_COUNTS_FROM_REDIS, 1);
+        view->unread = count;
+    }
+    reading_end(reading, 0);
+}
+
+static void strategy_ask(struct reading *reading, const struct strategy_ops *ops)
+{
+    struct call call;
+
+    ops->count(&call, reading->view);
+    call_end(&call);
+    cache_call(reading->cache, call.count, call.texts, NULL, strategy_answer, reading);
+}
+
+static void sequence_ask(struct reading *reading)
+{
     char channel_key[KEY_SIZE];
     char cursor_key[KEY_SIZE];
 
+    key_channel(channel_key, reading->view->channel_id);
+    key_cursor(cursor_key, reading->view->user_id);
+    cache_call(reading->cache, 5,
+               (const char *const[]){"HMGET", channel_key, "seq", "deleted_floor", "deleted"}, NULL,
+               channel_answer, reading);
+    cache_call(reading->cache, 3,
+               (const char *const[]){"HGET", cursor_key, reading->view->channel_id}, NULL,
+               member_answer, reading);
+}
+
+void unread_read(struct reader *reader, struct unread_view *view, bool exact, unread_read_fn *fn,
+                 void *arg)
+{
+    const struct strategy_ops *ops = strategy_find(view->head.strategy);
+    bool asks = ops != NULL && ops->count != NULL && cache_is_up(reader->cache);
+
+    if (exact && !asks) {
+        fn(arg, 0);
+        return;
+    }
+    struct reading *reading = calloc(1, sizeof *reading);
     if (reading == NULL) {
         fn(arg, -ERROR_MEMORY);
         return;
     }
-    *reading = (struct reading){.cache = cache, .store = store, .view = view, .fn = fn, .arg = arg};
-    if (!cache_is_up(cache)) {
+    *reading = (struct reading){.reader = reader,
+                                .cache = reader->cache,
+                                .store = reader->store,
+                                .view = view,
+                                .exact = exact,
+                                .fn = fn,
+                                .arg = arg};
+    if (asks)
+        strategy_ask(reading, ops);
+    else if (!cache_is_up(reader->cache) || view->singles > 0 ||
+             view->head.strategy != STRATEGY_SEQUENCE)
         truth_ask(reading);
-        return;
-    }
-    key_channel(channel_key, view->channel_id);
-    key_cursor(cursor_key, view->user_id);
-    cache_call(cache, 5,
-               (const char *const[]){"HMGET", channel_key, "seq", "deleted_floor", "deleted"}, NULL,
-               channel_answer, reading);
-    cache_call(cache, 3, (const char *const[]){"HGET", cursor_key, view->channel_id}, NULL,
-               member_answer, reading);
+    else
+        sequence_ask(reading);
+}
+
+int reader_new(struct store *store, struct cache *cache, int rebuilds_max,
+               struct reader **ret_reader)
+{
+    struct reader *reader = calloc(1, sizeof *reader);
+
+    if (reader == NULL)
+        return -ERROR_MEMORY;
+    *reader = (struct reader){.store = store, .cache = cache, .rebuilds_max = rebuilds_max};
+    list_init(&reader->rebuilds);
+    *ret_reader = reader;
+    return 0;
+}
+
+void reader_free(struct reader *reader)
+{
+    free(reader);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sidebar_rows.h"
 
+#include "unread/view.h"
+
 #include "base/channel.h"
 #include "base/cleanup.h"
 #include "base/json_writer.h"
@@ -24,6 +26,7 @@ enum {
     COLUMN_MENTIONS,
     COLUMN_GONE,
     COLUMN_CHANGED,
+    COLUMN_STRATEGY, // NULL: sequence
 };
 
 enum { FIRST_CAPACITY = 256 };
@@ -157,11 +160,8 @@ static void row_write(struct json_writer *w, const char *user_id, const struct r
     json_key_int(w, "seq", result_int(result, row, c + COLUMN_SEQ));
     json_key_ts(w, "updated", result_int(result, row, c + COLUMN_UPDATED));
     json_key_int(w, "read_epoch", result_int(result, row, c + COLUMN_EPOCH));
-    json_key_bool(w, "has_unreads", unread > 0);
-    json_key_int(w, "unread_count", unread);
-    json_key_int(w, "unread_count_display", unread);
-    json_key_bool(w, "unread_capped", false);
-    json_key_int(w, "mention_count", mentions_of(result, row, c));
+    unread_counts_write(w, result_int(result, row, c + COLUMN_STRATEGY), unread,
+                        mentions_of(result, row, c));
     json_key_bool(w, "is_muted", result_bool(result, row, c + COLUMN_MUTED));
     json_close_object(w);
 }
@@ -173,11 +173,12 @@ static void entry_read(struct sidebar_rows *rows, const struct result *result, i
     const char *id = result_text(result, row, c + COLUMN_ID);
     size_t id_length = result_length(result, row, c + COLUMN_ID);
     bool gone = result_bool(result, row, c + COLUMN_GONE);
+    int64_t unread = result_int(result, row, c + COLUMN_UNREAD);
     struct json_writer w = json_writer_to(&rows->bytes);
     struct sidebar_entry entry = {
         .changed = result_int(result, row, c + COLUMN_CHANGED),
         .updated = result_int(result, row, c + COLUMN_UPDATED),
-        .unread = result_int(result, row, c + COLUMN_UNREAD),
+        .unread = unread_shown(result_int(result, row, c + COLUMN_STRATEGY), unread),
         .mentions = mentions_of(result, row, c),
         .id_hash = hash_of(id, id_length),
         .id_length = (uint8_t)id_length,
@@ -186,7 +187,7 @@ static void entry_read(struct sidebar_rows *rows, const struct result *result, i
         .json_at = (uint32_t)rows->bytes.length,
     };
 
-    entry.is_unread = entry.unread > 0 && !entry.is_muted;
+    entry.is_unread = unread > 0 && !entry.is_muted;
     if (gone)
         buffer_append(&rows->bytes, id, id_length);
     else

@@ -13,7 +13,7 @@
     " r.head_seq, NULLIF(r.updated_ts, 0), NULLIF(r.latest_ts, r.updated_ts), r.latest_user,"      \
     " r.latest_preview, r.unread, NULLIF(r.muted, false), NULLIF(r.mentions, 0),"                  \
     " NULLIF(NOT r.active OR r.is_archived OR NOT r.is_open, false), greatest(r.member_changed, "  \
-    "r.channel_changed)"
+    "r.channel_changed), NULLIF(r.strategy_in_use, 0)"
 
 enum { RUNS_MAX = 40 };
 

@@ -29,6 +29,10 @@ void unread_view_read(const struct result *result, int row, int column,
         .oldest_ts = result_int(result, row, c + 16),
         .mentions = result_int(result, row, c + 17),
     };
+    ret_view->head.strategy = result_int(result, row, c + 18);
+    ret_view->head.generation = result_int(result, row, c + 19);
+    ret_view->member.number = result_int(result, row, c + 20);
+    ret_view->member.single_version = result_int(result, row, c + 21);
     COPY(ret_view->channel_id, result_text(result, row, c));
     COPY(ret_view->user_id, result_text(result, row, c + 1));
     COPY(ret_view->workspace_id, result_text(result, row, c + 2));
@@ -48,12 +52,42 @@ static int64_t mentions_of(const struct unread_view *view)
     return channel_type_is_direct(view->type) ? view->unread : view->mentions;
 }
 
-static void counts_write(struct json_writer *w, int64_t unread, int64_t mentions)
+static int64_t cap_shown = 100;
+
+void unread_cap_set(int64_t cap)
 {
+    cap_shown = cap;
+}
+
+int64_t unread_cap(void)
+{
+    return cap_shown;
+}
+
+int64_t unread_shown(int64_t strategy, int64_t unread)
+{
+    if (strategy == STRATEGY_BITMAP)
+        return 0;
+    return strategy == STRATEGY_ZSET && unread > cap_shown ? cap_shown : unread;
+}
+
+bool unread_differs(int64_t strategy, int64_t one, int64_t other)
+{
+    bool capped = strategy == STRATEGY_ZSET && one > cap_shown && other > cap_shown;
+
+    return strategy == STRATEGY_BITMAP ? (one > 0) != (other > 0) : one != other && !capped;
+}
+
+void unread_counts_write(struct json_writer *w, int64_t strategy, int64_t unread, int64_t mentions)
+{
+    int64_t shown = unread_shown(strategy, unread);
+
     json_key_bool(w, "has_unreads", unread > 0);
-    json_key_int(w, "unread_count", unread);
-    json_key_int(w, "unread_count_display", unread);
-    json_key_bool(w, "unread_capped", false);
+    if (strategy != STRATEGY_BITMAP) {
+        json_key_int(w, "unread_count", shown);
+        json_key_int(w, "unread_count_display", shown);
+    }
+    json_key_bool(w, "unread_capped", strategy == STRATEGY_ZSET && shown < unread);
     json_key_int(w, "mention_count", mentions);
 }
 
@@ -61,7 +95,7 @@ void unread_view_write_fields(struct json_writer *w, const struct unread_view *v
 {
     json_key_ts(w, "last_read", view->member.ts);
     json_key_int(w, "read_epoch", view->member.epoch);
-    counts_write(w, view->unread, mentions_of(view));
+    unread_counts_write(w, view->head.strategy, view->unread, mentions_of(view));
     if (view->unread > 0 && view->oldest_ts > 0)
         json_key_ts(w, "oldest_unread_ts", view->oldest_ts);
     json_key_bool(w, "is_muted", view->muted);
@@ -119,5 +153,7 @@ struct event *unread_mark_event(const char *type, const struct unread_view *view
     event->event_ts = event_ts;
     event->ts = view->member.ts;
     event->member = view->member;
+    if (event->member.number < 0) // on the wire there is no "none"
+        event->member.number = 0;
     return event;
 }

@@ -30,6 +30,7 @@ KINDS = {
              ["", "A B", "x" * 81, *SOMETHING]),
     "key": (("invalid_arguments",), ["x" * 129, *SOMETHING]),
     "number": (MISSING, ["x", -1, 1.5, 10**20, *SOMETHING]),
+    "strategy": (MISSING, ["x", "AUTO", *SOMETHING]),
     "since": (("invalid_arguments",), ["x", "*" * 3000, *SOMETHING]),
 }
 
@@ -44,7 +45,7 @@ METHODS = {
                     "blocks": ("json-blocks", None), "attachments": ("json-attachments", None),
                     "metadata": ("metadata", None)},
     "chat.delete": {"channel": CHANNEL, "ts": ("ts", "MESSAGE")},
-    "channels.create": {"name": ("name", "fine-name"), "is_private": ("boolean", None)},
+    "channels.create": {"name": ("name", "fine-name"), "is_private": ("boolean", None), "strategy": ("strategy", None)},
     "channels.list": {"types": ("types", None), "exclude_archived": ("boolean", None), "limit": ("limit", None),
                       "cursor": ("cursor", None)},
     "channels.info": {"channel": CHANNEL},
@@ -61,6 +62,8 @@ METHODS = {
     "channels.kick": {"channel": CHANNEL, "user": ("user", "USER")},
     "channels.mark": {"channel": CHANNEL, "ts": ("ts", "MESSAGE"), "read_epoch": ("number", None)},
     "channels.markUnread": {"channel": CHANNEL, "ts": ("ts", "MESSAGE")},
+    "channels.markMessages": {"channel": CHANNEL, "ts": ("ts", "MESSAGE")},
+    "channels.setStrategy": {"channel": CHANNEL, "strategy": ("strategy", "zset")},
     "channels.archive": {"channel": CHANNEL},
     "users.info": {"user": ("user", "USER")},
     "users.list": {"limit": ("limit0", None), "cursor": ("cursor", None)},

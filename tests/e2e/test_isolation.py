@@ -6,7 +6,7 @@ import pytest
 NOBODYS_CHANNEL, NOBODYS_USER, NO_TS = "C0000000000", "U0000000000", "1700000000.000000"
 NAMES = {"info": {}, "members": {}, "history": {}, "replies": {"ts": "TS"}, "events": {"after_seq": 0}, "join": {},
          "leave": {}, "invite": {"users": "OWN"}, "kick": {"user": "OWN"}, "mark": {"ts": "TS"},
-         "markUnread": {"ts": "TS"}, "archive": {}}
+         "markUnread": {"ts": "TS"}, "markMessages": {"ts": "TS"}, "setStrategy": {"strategy": "zset"}, "archive": {}}
 CALLS = [(f"{family}.{name}", args) for family in ("channels", "conversations") for name, args in NAMES.items()]
 CALLS += [("chat.postMessage", {"text": "x"}), ("chat.update", {"ts": "TS", "text": "x"}),
           ("chat.delete", {"ts": "TS"})]

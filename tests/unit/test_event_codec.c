@@ -31,7 +31,7 @@ static struct event *sample(enum event_kind kind)
     (void)snprintf(event->channel_id, sizeof event->channel_id, "C0000000002");
     (void)snprintf(event->user_id, sizeof event->user_id, "U0000000003");
     (void)snprintf(event->origin, sizeof event->origin, "socket-7,\"frame\":");
-    event->seq = is_of_one_user(kind) || kind == EVENT_CREATED ? 0 : 42;
+    event->seq = is_of_one_user(kind) || kind == EVENT_CREATED || kind == EVENT_STRATEGY ? 0 : 42;
     event->event_ts = 1717200000123456;
     event->ts = 1717200000123400;
     return event;
@@ -39,7 +39,7 @@ static struct event *sample(enum event_kind kind)
 
 static void fill_head(struct event *event)
 {
-    event->head = (struct event_head){.seq = 43, .ord = 40};
+    event->head = (struct event_head){.seq = 43, .ord = 40, .strategy = 2, .generation = 9};
     event->deleted_ord = 39;
     (void)snprintf(event->deleted_user, sizeof event->deleted_user, "U0000000005");
 }
@@ -53,6 +53,7 @@ static void fill_member(struct event *event)
                                           .own = 4,
                                           .posts = 5,
                                           .member_seq = 12,
+                                          .number = 3,
                                           .active = true};
 }
 

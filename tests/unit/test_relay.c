@@ -137,8 +137,11 @@ static int open_relay(void **state)
                                           .leftover_poll_ms = 50,
                                           .queue_max = 1000};
     struct log_options log_options = {.workers = 2, .queue_max = QUEUE_MAX};
-    const struct workers_options workers_options = {
-        .cache = cache_options(), .count = 2, .thread_read_s = 60};
+    const struct workers_options workers_options = {.cache = cache_options(),
+                                                    .database_url = postgres.url,
+                                                    .statement_timeout_ms = 2000,
+                                                    .count = 2,
+                                                    .thread_read_s = 60};
     loads = 0;
     assert_int_equal(redis_launch(), 0);
     WAIT_FOR(redis_ask(1, (const char *[]){"DBSIZE"}) >= 0);

@@ -1,0 +1,93 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- How channels keep unread in Redis; what is read one by one.
+
+-- The strategy in use for a channel of so many members. `auto_limits`: auto uses zset up to the first number of members, counter
+-- up to the second, bitmap from the third on; 0: never. Else, and where nothing is said, sequence: exact, and the same at any size.
+CREATE FUNCTION strategy_pick(chosen text, members integer, auto_limits bigint[]) RETURNS smallint LANGUAGE sql IMMUTABLE AS $$
+    SELECT (CASE WHEN chosen = 'zset' OR (chosen = 'auto' AND members <= auto_limits[1]) THEN 1
+                 WHEN chosen = 'counter' OR (chosen = 'auto' AND members <= auto_limits[2]) THEN 2
+                 WHEN chosen = 'bitmap' OR (chosen = 'auto' AND auto_limits[3] > 0 AND members >= auto_limits[3]) THEN 3
+                 ELSE 0 END)::smallint
+$$;
+
+-- Puts `wanted` to use. The caller holds the channel's lock. False when it is in use already.
+CREATE FUNCTION strategy_use(outbox_id text, channel text, caller text, wanted smallint) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    before smallint := (SELECT c.strategy_in_use FROM channels c WHERE c.id = channel);
+BEGIN
+    IF before = wanted THEN
+        RETURN false;
+    END IF;
+    UPDATE channels c SET strategy_in_use = wanted, generation = c.generation + 1, changed = pg_current_xact_id() WHERE c.id = channel;
+    PERFORM outbox_put(outbox_id, channel, 0, before, 'strategy', caller); -- in place of a ts: what it was
+    RETURN true;
+END $$;
+
+CREATE FUNCTION channels_set_strategy(outbox_id text, workspace text, caller text, is_admin boolean, channel text, chosen text,
+                                      auto_limits bigint[])
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    found record;
+    moved boolean;
+BEGIN
+    SELECT * INTO found FROM channel_lock(workspace, caller, channel);
+    IF found.error IS NULL AND NOT is_admin AND (found.c).creator <> caller THEN
+        found.error := 'restricted_action';
+    END IF;
+    IF found.error IS NOT NULL THEN
+        RETURN QUERY SELECT found.error, NULL::text, false;
+        RETURN;
+    END IF;
+    UPDATE channels c SET strategy = chosen WHERE c.id = channel AND c.strategy <> chosen;
+    moved := strategy_use(outbox_id, channel, caller, strategy_pick(chosen, (found.c).member_count, auto_limits));
+    RETURN QUERY SELECT NULL::text, '{"strategy":"' || c.strategy || '","strategy_in_use":"' || strategy_name(c.strategy_in_use) || '"}',
+                        moved
+    FROM channels c WHERE c.id = channel;
+END $$;
+
+-- Moves channels of auto to what fits the members that they have now, at most `count`, in the outbox row `outbox_id`. Answers how
+-- many: none, and there is no row.
+CREATE FUNCTION strategies_auto(outbox_id text, auto_limits bigint[], count bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    SELECT count(*) FILTER (WHERE strategy_use(outbox_id, c.id, c.creator, c.wanted))
+    FROM (SELECT l.id, l.creator, strategy_pick('auto', l.member_count, auto_limits) AS wanted FROM channels l
+          WHERE l.strategy = 'auto' AND NOT l.is_archived
+            AND l.strategy_in_use <> strategy_pick('auto', l.member_count, auto_limits)
+          ORDER BY l.id LIMIT count FOR NO KEY UPDATE SKIP LOCKED) c
+$$;
+
+-- Reads messages one by one, all of `tss` or none; what the cursor has passed, one's own and what counts for nobody is read already.
+CREATE FUNCTION mark_messages(outbox_id text, workspace text, caller text, channel text, tss bigint[], singles_max bigint)
+RETURNS TABLE (error text, changed boolean, state unread_rows) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    refusal text;
+    m channel_members;
+    fresh bigint[];
+BEGIN
+    PERFORM members_lock(ARRAY[channel], ARRAY[caller]);
+    refusal := channel_refusal(workspace, caller, channel);
+    SELECT * INTO m FROM channel_members i WHERE i.channel_id = channel AND i.user_id = caller;
+    IF refusal IS NULL AND EXISTS (SELECT 1 FROM channels c WHERE c.id = channel AND c.strategy_in_use = 3) THEN
+        refusal := 'strategy_unsupported';
+    END IF;
+    IF refusal IS NULL AND EXISTS (SELECT 1 FROM unnest(tss) AS a (ts) WHERE NOT EXISTS (
+            SELECT 1 FROM messages r WHERE r.channel_id = channel AND r.ts = a.ts AND NOT r.deleted)) THEN
+        refusal := 'message_not_found';
+    END IF;
+    fresh := ARRAY(SELECT r.ts FROM messages r WHERE r.channel_id = channel AND r.ts = ANY (tss) AND r.counted AND r.ts > m.ts
+                   AND r.user_id <> caller AND NOT EXISTS (SELECT 1 FROM read_messages s
+                                                           WHERE s.channel_id = channel AND s.user_id = caller AND s.ts = r.ts));
+    IF refusal IS NULL AND m.singles + cardinality(fresh) > singles_max THEN
+        refusal := 'too_many_read_messages';
+    END IF;
+    IF refusal IS NOT NULL THEN
+        RETURN QUERY SELECT refusal, false, NULL::unread_rows;
+        RETURN;
+    END IF;
+    IF cardinality(fresh) > 0 THEN
+        INSERT INTO read_messages SELECT channel, caller, f.ts FROM unnest(fresh) AS f (ts);
+        UPDATE channel_members i SET singles = i.singles + cardinality(fresh), single_version = i.single_version + 1,
+            changed = pg_current_xact_id() WHERE i.channel_id = channel AND i.user_id = caller;
+        PERFORM outbox_put(outbox_id, channel, m.seq, m.ts, 'mark', caller);
+    END IF;
+    RETURN QUERY SELECT NULL::text, cardinality(fresh) > 0, r FROM unread_rows r WHERE r.channel_id = channel AND r.user_id = caller;
+END $$;

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// One bit a member number: nothing is unread. A post deletes all of them at once. A markUnread
+// raises the channel's generation, since a bit cannot tell of which epoch it is.
+#include "unread/strategy.h"
+
+static bool never(const struct run *run)
+{
+    (void)run;
+    return false;
+}
+
+static bool rebuild(struct call *call, const struct unread_view *view, const int64_t *tss,
+                    const int64_t *seqs, int count)
+{
+    (void)tss;
+    (void)seqs;
+    (void)count;
+    if (view->unread > 0 || view->member.number < 0)
+        return false;
+    strategy_call_begin(call, "bitmap_install", view);
+    return true;
+}
+
+static bool on_read(struct call *call, const struct unread_view *view, const int64_t *tss,
+                    int count)
+{
+    return rebuild(call, view, tss, NULL, count);
+}
+
+static void count(struct call *call, const struct unread_view *view)
+{
+    strategy_call_begin(call, "bitmap_read", view);
+}
+
+const struct strategy_ops strategy_bitmap = {
+    .name = "bitmap",
+    .run_max = 512,
+    .walks = never,
+    .forgets = never,
+    .on_read = on_read,
+    .count = count,
+    .rebuild = rebuild,
+};

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// A number a member, raised with each post. A delete cannot tell whose number it lowers: it makes
+// all of the channel unknown, and each is counted anew in Postgres when it is asked for.
+#include "unread/strategy.h"
+
+static bool walks(const struct run *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (run->events[i]->counted)
+            return true;
+    return false;
+}
+
+static bool forgets(const struct run *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (run->events[i]->deleted_ord > 0)
+            return true;
+    return false;
+}
+
+static void on_events(struct call *call, const struct run *run, int authors)
+{
+    int posts = 0;
+
+    for (size_t i = 0; i < run->count; i++)
+        posts += run->events[i]->counted;
+    call_int(call, authors > 0 ? 0 : posts);
+    for (int i = 0; authors > 0 && i < posts; i++) {
+        call_int(call, authors + i);
+        call_int(call, 1);
+    }
+}
+
+static bool rebuild(struct call *call, const struct unread_view *view, const int64_t *tss,
+                    const int64_t *seqs, int count)
+{
+    (void)tss;
+    (void)seqs;
+    (void)count;
+    strategy_call_begin(call, "counter_install", view);
+    call_int(call, view->unread);
+    call_int(call, view->member.single_version);
+    call_int(call, view->member.epoch);
+    call_int(call, view->member.ts);
+    return true;
+}
+
+static bool on_read(struct call *call, const struct unread_view *view, const int64_t *tss,
+                    int count)
+{
+    return rebuild(call, view, tss, NULL, count);
+}
+
+static void count(struct call *call, const struct unread_view *view)
+{
+    strategy_call_begin(call, "counter_read", view);
+    call_int(call, view->member.single_version);
+    call_int(call, view->member.epoch);
+    call_int(call, view->member.ts);
+}
+
+const struct strategy_ops strategy_counter = {
+    .name = "counter",
+    .walk_function = "counter_walk",
+    .run_max = 64,
+    .walks = walks,
+    .forgets = forgets,
+    .on_events = on_events,
+    .on_read = on_read,
+    .count = count,
+    .rebuild = rebuild,
+};

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The newest unread messages of each member: ts → seq. What is beyond the cap is cut off, and noted
+// as a floor; when reading brings one below it, they are read anew from Postgres.
+#include "unread/strategy.h"
+
+// With the cap at most 100 a set never has more than 128 members, the bound of Redis' small form.
+enum { TRIM_EVERY = 8, RUN_MAX = 8 };
+
+static bool walks(const struct run *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (run->events[i]->counted || run->events[i]->deleted_ord > 0)
+            return true;
+    return false;
+}
+
+static bool forgets(const struct run *run)
+{
+    (void)run;
+    return false;
+}
+
+static int posts_of(const struct run *run)
+{
+    int posts = 0;
+
+    for (size_t i = 0; i < run->count; i++)
+        posts += run->events[i]->counted;
+    return posts;
+}
+
+// How many messages to keep before those of the run are added; 0: not cut now.
+static int64_t keep_of(const struct run *run, int posts)
+{
+    // By seq: the ord of an event that was read back is that of a later one.
+    int64_t before = run->events[0]->seq - 1;
+    int64_t last = before + (int64_t)run->count;
+
+    if (last / TRIM_EVERY == before / TRIM_EVERY)
+        return 0;
+    return unread_cap() + 1 > posts ? unread_cap() + 1 - posts : 1;
+}
+
+static void posts_add(struct call *call, const struct run *run)
+{
+    int posts = posts_of(run);
+
+    call_int(call, keep_of(run, posts));
+    call_int(call, posts);
+    for (size_t i = 0; i < run->count; i++)
+        if (run->events[i]->counted) {
+            call_int(call, run->events[i]->ts);
+            call_int(call, run->events[i]->seq);
+        }
+}
+
+static void deletes_add(struct call *call, const struct run *run)
+{
+    int deletes = 0;
+
+    for (size_t i = 0; i < run->count; i++)
+        deletes += run->events[i]->deleted_ord > 0;
+    call_int(call, deletes);
+    for (size_t i = 0; i < run->count; i++)
+        if (run->events[i]->deleted_ord > 0)
+            call_int(call, run->events[i]->ts);
+}
+
+static void on_events(struct call *call, const struct run *run, int authors)
+{
+    if (authors == 0) {
+        posts_add(call, run);
+        deletes_add(call, run);
+        return;
+    }
+    for (int i = 0; i < 3; i++)
+        call_int(call, 0); // nothing kept, no posts, no deletes
+    for (size_t i = 0; i < run->count; i++)
+        if (run->events[i]->counted) {
+            call_int(call, authors++);
+            call_int(call, run->events[i]->ts);
+        }
+}
+
+static bool on_read(struct call *call, const struct unread_view *view, const int64_t *tss,
+                    int count)
+{
+    strategy_call_begin(call, "zset_mark", view);
+    call_int(call, view->member.single_version);
+    call_int(call, view->member.ts);
+    for (int i = 0; i < count; i++)
+        call_int(call, tss[i]);
+    return true;
+}
+
+static void count(struct call *call, const struct unread_view *view)
+{
+    strategy_call_begin(call, "zset_read", view);
+    call_int(call, view->member.single_version);
+    call_int(call, view->member.ts);
+    call_int(call, unread_cap());
+}
+
+static bool rebuild(struct call *call, const struct unread_view *view, const int64_t *tss,
+                    const int64_t *seqs, int count)
+{
+    int64_t floor = view->member.ts;
+
+    for (int i = 0; count > unread_cap() && i < count; i++)
+        floor = i == 0 || tss[i] - 1 < floor ? tss[i] - 1 : floor;
+    strategy_call_begin(call, "zset_install", view);
+    call_int(call, view->member.single_version);
+    call_int(call, floor);
+    for (int i = 0; i < count; i++) {
+        call_int(call, tss[i]);
+        call_int(call, seqs[i]);
+    }
+    return true;
+}
+
+const struct strategy_ops strategy_zset = {
+    .name = "zset",
+    .walk_function = "zset_walk",
+    .run_max = RUN_MAX,
+    .walks = walks,
+    .forgets = forgets,
+    .on_events = on_events,
+    .on_read = on_read,
+    .count = count,
+    .rebuild = rebuild,
+    .rebuilds_messages = true,
+};

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unread/walk.h"
+
+#include "base/error.h"
+#include "base/id.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+#include "store/session.h"
+#include "unread/keys.h"
+#include "unread/members.h"
+#include "unread/strategy.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 1000, WALKS_MAX = 64, BUILD_SIZE = 24, WALKER_SIZE = ID_SIZE + 24 };
+
+// One run on its way to the members of its channel.
+struct walk {
+    struct run run;
+    const struct strategy_ops *ops;
+    char build[BUILD_SIZE]; // "": nobody needs to be walked
+    struct member_list list;
+    int chunk;
+};
+
+// Whose answer comes next.
+enum answer { ANSWER_BUILD, ANSWER_LIST, ANSWER_IGNORED };
+struct expected {
+    struct walk *walk;
+    enum answer answer;
+};
+
+struct walker {
+    struct pipeline *pipeline;
+    struct session *session;
+    char name[ID_SIZE];
+    uint64_t round;
+    char id[WALKER_SIZE]; // of this round: nothing of an earlier one goes on
+    struct walk walks[WALKS_MAX];
+    size_t walk_count;
+    struct expected expected[4 * WALKS_MAX];
+    size_t expected_count;
+    size_t answered;
+    struct call call;
+};
+
+int walker_new(struct pipeline *pipeline, const char *database_url, int64_t statement_timeout_ms,
+               struct walker **ret_walker)
+{
+    struct walker *walker = memory_must_new(sizeof *walker);
+
+    walker->pipeline = pipeline;
+    id_make('F', walker->name);
+    int r = session_new(database_url, statement_timeout_ms, &walker->session);
+    if (r < 0) {
+        free(walker);
+        return r;
+    }
+    *ret_walker = walker;
+    return 0;
+}
+
+void walker_free(struct walker *walker)
+{
+    if (walker == NULL)
+        return;
+    session_free(walker->session);
+    free(walker);
+}
+
+static bool is_kept(const struct event *event)
+{
+    return event->seq > 0 && event->head.strategy != STRATEGY_SEQUENCE &&
+           strategy_find(event->head.strategy) != NULL;
+}
+
+static bool same_channel(const struct event *a, const struct event *b)
+{
+    return strcmp(a->channel_id, b->channel_id) == 0;
+}
+
+// Whether `next` may be walked together with `last`. Twice the same is once.
+static bool follows(const struct event *last, const struct event *next)
+{
+    return same_channel(last, next) && next->seq == last->seq + 1 &&
+           next->head.generation == last->head.generation &&
+           next->head.strategy == last->head.strategy;
+}
+
+// The run at the start of events, of which there is one that is_kept().
+static struct run run_take(struct event *const *events, size_t count, size_t max)
+{
+    struct run run = {.events = events, .count = 1};
+
+    while (run.count < count && run.count < max &&
+           follows(events[run.count - 1], events[run.count]))
+        run.count++;
+    return run;
+}
+
+static int64_t first_seq(const struct run *run)
+{
+    return run->events[0]->seq;
+}
+
+static int64_t last_seq(const struct run *run)
+{
+    return run->events[run->count - 1]->seq;
+}
+
+static void expect(struct walker *walker, struct walk *walk, enum answer answer)
+{
+    walker->expected[walker->expected_count++] = (struct expected){walk, answer};
+}
+
+static void call_add(struct walker *walker)
+{
+    call_end(&walker->call);
+    pipeline_add(walker->pipeline, walker->call.count, walker->call.texts, NULL);
+}
+
+static bool has_posts(const struct run *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (run->events[i]->counted)
+            return true;
+    return false;
+}
+
+static void walk_key_add(struct call *call, const struct walk *walk)
+{
+    char key[KEY_SIZE];
+
+    key_walk(key, walk->run.events[0]->channel_id);
+    call_key(call, key);
+}
+
+static void forget_add(struct walker *walker, struct walk *walk)
+{
+    call_begin(&walker->call, "walk_forget");
+    walk_key_add(&walker->call, walk);
+    call_int(&walker->call, walk->run.events[0]->head.generation);
+    call_int(&walker->call, last_seq(&walk->run));
+    call_add(walker);
+    expect(walker, walk, ANSWER_IGNORED);
+}
+
+static void begin_add(struct walker *walker, struct walk *walk)
+{
+    const struct event *event = walk->run.events[0];
+    struct call *call = &walker->call;
+    bool walks = walk->ops->walks(&walk->run);
+    char key[KEY_SIZE];
+
+    call_begin(call, "walk_begin");
+    walk_key_add(call, walk);
+    key_bitmap(key, event->channel_id);
+    call_key(call, key);
+    call_int(call, event->head.generation);
+    call_int(call, first_seq(&walk->run));
+    call_int(call, last_seq(&walk->run));
+    call_text(call, walker->id);
+    call_int(call, walks);
+    call_int(call, has_posts(&walk->run));
+    call_add(walker);
+    expect(walker, walk, ANSWER_BUILD);
+    if (walks) {
+        members_read_add(walker->pipeline, event->channel_id, -1);
+        expect(walker, walk, ANSWER_LIST);
+        expect(walker, walk, ANSWER_IGNORED);
+    }
+}
+
+static void on_begun(void *arg, int r, const struct cache_value *value)
+{
+    struct walker *walker = arg;
+    struct expected *expected = &walker->expected[walker->answered++];
+
+    if (expected->answer == ANSWER_BUILD)
+        snprintf(expected->walk->build, BUILD_SIZE, "%s", r < 0 ? "" : cache_value_text(value));
+    else if (expected->answer == ANSWER_LIST)
+        member_list_take(&expected->walk->list, r, value);
+}
+
+// The arguments that say whether it is this chunk's turn.
+static void turn_add(struct walker *walker, struct walk *walk)
+{
+    call_text(&walker->call, walk->build);
+    call_int(&walker->call, last_seq(&walk->run));
+    call_text(&walker->call, walker->id);
+    call_int(&walker->call, walk->chunk++);
+}
+
+static void chunk_add(struct walker *walker, struct walk *walk, const struct member_ids *ids,
+                      size_t first)
+{
+    struct call *call = &walker->call;
+    size_t end = first + CHUNK < ids->count ? first + CHUNK : ids->count;
+    char key[KEY_SIZE];
+
+    call_begin(call, walk->ops->walk_function);
+    walk_key_add(call, walk);
+    for (size_t i = first; i < end; i++) {
+        key_unread(key, ids->ids[i], walk->run.events[0]->channel_id);
+        call_key(call, key);
+    }
+    turn_add(walker, walk);
+    walk->ops->on_events(call, &walk->run, 0);
+    call_add(walker);
+    metric_add(METRIC_MEMBERS_WALKED, (int64_t)(end - first));
+}
+
+static void chunks_add(struct walker *walker, struct walk *walk, const struct member_ids *ids)
+{
+    for (size_t first = 0; first < ids->count; first += CHUNK) {
+        chunk_add(walker, walk, ids, first);
+        pipeline_push(walker->pipeline); // Redis works on it while the next is made
+    }
+}
+
+// Last the authors, for whom their own posts do not count; then the end.
+static void end_add(struct walker *walker, struct walk *walk)
+{
+    struct call *call = &walker->call;
+    char key[KEY_SIZE];
+    const int first_author = 2;
+
+    call_begin(call, walk->ops->walk_function);
+    walk_key_add(call, walk);
+    for (size_t i = 0; i < walk->run.count; i++) {
+        const struct event *event = walk->run.events[i];
+        key_unread(key, event->user_id, event->channel_id);
+        if (event->counted)
+            call_key(call, key);
+    }
+    turn_add(walker, walk);
+    walk->ops->on_events(call, &walk->run, first_author);
+    call_add(walker);
+    call_begin(call, "walk_end");
+    walk_key_add(call, walk);
+    turn_add(walker, walk);
+    call_add(walker);
+}
+
+static int shards_walk(struct walker *walker, struct walk *walk)
+{
+    for (int64_t shard = 0; shard < walk->list.shards; shard++) {
+        CLEANUP(member_list_done) struct member_list list = {0};
+        int r = members_read_shard(walker->pipeline, walk->run.events[0]->channel_id, shard, &list);
+        if (r < 0)
+            return r;
+        chunks_add(walker, walk, &list.ids);
+    }
+    return 0;
+}
+
+static int members_walk(struct walker *walker, struct walk *walk)
+{
+    const char *channel_id = walk->run.events[0]->channel_id;
+
+    if (!walk->list.complete) {
+        member_list_done(&walk->list);
+        int r = members_build(walker->pipeline, walker->session, channel_id);
+        if (r >= 0)
+            r = members_read_shard(walker->pipeline, channel_id, -1, &walk->list);
+        if (r < 0)
+            return r;
+    }
+    chunks_add(walker, walk, &walk->list.ids);
+    int r = shards_walk(walker, walk);
+    if (r >= 0)
+        end_add(walker, walk);
+    return r;
+}
+
+// One run each of at most WALKS_MAX channels.
+static void walks_run(struct walker *walker)
+{
+    walker->expected_count = 0;
+    walker->answered = 0;
+    snprintf(walker->id, sizeof walker->id, "%s-%" PRIx64, walker->name, ++walker->round);
+    for (size_t i = 0; i < walker->walk_count; i++) {
+        struct walk *walk = &walker->walks[i];
+        if (walk->ops->forgets(&walk->run))
+            forget_add(walker, walk);
+        else
+            begin_add(walker, walk);
+    }
+    bool failed = pipeline_run(walker->pipeline, on_begun, walker) == -ERROR_UNAVAILABLE;
+    for (size_t i = 0; i < walker->walk_count; i++) {
+        struct walk *walk = &walker->walks[i];
+        if (!failed && walk->build[0] != '\0')
+            failed = members_walk(walker, walk) == -ERROR_UNAVAILABLE;
+        member_list_done(&walk->list);
+    }
+    if (pipeline_run(walker->pipeline, NULL, NULL) < 0 || failed)
+        metric_add(METRIC_WALKS_FAILED, 1);
+    walker->walk_count = 0;
+}
+
+// Takes the next run of a channel into this wave. Returns how many events it took.
+static size_t walk_take(struct walker *walker, struct event *const *events, size_t count)
+{
+    const struct strategy_ops *ops = strategy_find(events[0]->head.strategy);
+    struct walk *walk = &walker->walks[walker->walk_count++];
+
+    *walk = (struct walk){.ops = ops, .run = run_take(events, count, ops->run_max)};
+    return walk->run.count;
+}
+
+void walker_run(struct walker *walker, struct event *const *events, size_t count)
+{
+    // Where a channel has more than one run, the next goes with the next wave.
+    for (size_t i = 0; i < count;) {
+        if (!is_kept(events[i])) {
+            i++;
+            continue;
+        }
+        const struct walk *last =
+            walker->walk_count > 0 ? &walker->walks[walker->walk_count - 1] : NULL;
+        if (last != NULL &&
+            (walker->walk_count == WALKS_MAX || same_channel(last->run.events[0], events[i])))
+            walks_run(walker);
+        i += walk_take(walker, events + i, count - i);
+    }
+    if (walker->walk_count > 0)
+        walks_run(walker);
+}
