@@ -17,6 +17,7 @@
 #include "base/actor.h"
 #include "base/loop.h"
 #include "cache/cache.h"
+#include "events/event.h"
 #include "http/server.h"
 #include "store/store.h"
 
@@ -56,6 +57,9 @@ NODISCARD int gateway_new(struct loop *loop, struct store *store, struct cache *
                           const struct gateway_options *options, struct gateway **ret_gateway);
 // A connection from the front door (see server_takeover_fn).
 void gateway_takeover(struct gateway *gateway, int fd, const char *head, size_t length);
+// Events that this instance has just committed, for its own connections: they need not wait for
+// them to come back from Redis, and what comes from there is then a double.
+void gateway_offer(struct gateway *gateway, struct event *const *events, size_t count);
 // Ordered end: goodbye to all, then Close 1001; new ones are refused.
 void gateway_drain(struct gateway *gateway);
 // How many connections there are, in whatever state.

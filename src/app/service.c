@@ -43,6 +43,7 @@ static void post_told(void *arg, const char *outbox_id, struct event *const *eve
     struct service *service = arg;
 
     relay_submit(service->relay, outbox_id, events, count);
+    gateway_offer(service->gateway, events, count);
 }
 
 static void mark_done(void *arg, const char *outbox_id)

@@ -277,6 +277,7 @@ struct gateway {
     struct loop_timer *hole_timer;
     struct loop_timer *young_timer;
     struct loop_timer *token_timer;
+    unsigned token_part; // of all tokens, that is checked next
     struct loop_timer *drain_timer;
     struct loop_timer *focus_timer;
     struct loop_timer *watermark_timer;

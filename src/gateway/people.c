@@ -227,6 +227,12 @@ static void channel_on_event(struct gateway *gateway, const char *id, struct eve
         stream_offer(stream, event);
 }
 
+void gateway_offer(struct gateway *gateway, struct event *const *events, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        channel_on_event(gateway, events[i]->channel_id, events[i]);
+}
+
 void people_on_message(struct gateway *gateway, const char *topic, struct event *event)
 {
     char id[EVENT_ID_SIZE];

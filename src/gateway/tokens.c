@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+// All tokens are asked for within `token_check_ms`, a part at a time: a thousand at once keep
+// Postgres busy for as long as a post takes many times over.
+enum { TOKEN_PARTS = 10 };
+
 // Those of the given tokens that are no good any more.
 static const struct statement bad = {
     "gateway_tokens", "SELECT a.id FROM unnest($1) AS a (id) WHERE NOT EXISTS ("
@@ -27,12 +31,19 @@ static void token_end(struct gateway *gateway, const char *token_id)
     }
 }
 
+static void tokens_wait(struct gateway *gateway, bool is_checked)
+{
+    if (is_checked)
+        gateway->token_part = (gateway->token_part + 1) % TOKEN_PARTS;
+    loop_timer_set(gateway->token_timer, gateway->options.token_check_ms / TOKEN_PARTS);
+}
+
 static void on_bad(void *arg, const struct store_outcome *outcome)
 {
     struct gateway *gateway = arg;
     if (!gateway_answer(gateway))
         return;
-    loop_timer_set(gateway->token_timer, gateway->options.token_check_ms);
+    tokens_wait(gateway, outcome->r == 0);
     for (int row = 0; outcome->r == 0 && row < result_rows(outcome->result); row++)
         token_end(gateway, result_text(outcome->result, row, 0));
 }
@@ -43,8 +54,16 @@ static int id_compare(const void *left, const void *right)
     return strcmp(*a, *b);
 }
 
-// The tokens of all open sockets, sorted; the caller frees the array (NULL without memory), not its
-// ids.
+static bool is_of_part(const char *token_id, unsigned part)
+{
+    unsigned sum = 0;
+    for (const char *c = token_id; *c; c++)
+        sum += (unsigned char)*c;
+    return sum % TOKEN_PARTS == part;
+}
+
+// The tokens of open sockets that are of this turn's part, sorted; the caller frees the array (NULL
+// without memory), not its ids.
 static const char **tokens_list(const struct gateway *gateway, size_t *ret_count)
 {
     const char **ids = calloc((size_t)gateway->connection_count + 1, sizeof *ids);
@@ -52,7 +71,8 @@ static const char **tokens_list(const struct gateway *gateway, size_t *ret_count
     LIST_FOREACH(link, &gateway->connections)
     {
         const struct connection *c = LIST_ITEM(link, struct connection, link);
-        if (ids && c->state == CONNECTION_OPEN)
+        if (ids && c->state == CONNECTION_OPEN &&
+            is_of_part(c->actor.token_id, gateway->token_part))
             ids[count++] = c->actor.token_id;
     }
     if (count > 1)
@@ -68,7 +88,7 @@ void tokens_on_timer(void *arg)
     size_t count;
     CLEANUP_FREE const char **ids = tokens_list(gateway, &count);
     if (count == 0)
-        return loop_timer_set(gateway->token_timer, gateway->options.token_check_ms);
+        return tokens_wait(gateway, true);
     params_open_text_array(&params);
     for (size_t i = 0; i < count; i++)
         if (i == 0 || strcmp(ids[i], ids[i - 1]) != 0)
