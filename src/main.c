@@ -16,6 +16,9 @@ static const char usage[] =
     "  check                        exit 0 if the instance at TIDINGS_LISTEN is ready\n"
     "  admin METHOD [name=value …]  a method of admin.* on the database itself; workspace=T… names "
     "the workspace\n"
+    "  unread verify|rebuild [--workspace ID|--channel ID|--user ID]\n"
+    "                               compare what Redis has for members with Postgres (exit 1: "
+    "some is wrong), or write it\n"
     "  --help, --version\n"
     "\n"
     "Settings, from the environment [default; range]:\n";
@@ -66,6 +69,8 @@ static int command_run(const struct settings *settings, int count, char **argume
 
     if (strcmp(command, "admin") == 0)
         return command_admin(settings, count - 2, arguments + 2);
+    if (strcmp(command, "unread") == 0)
+        return command_unread(settings, count - 2, arguments + 2);
     if (count == 2 && strcmp(command, "serve") == 0)
         return instance_run(settings);
     if (count == 2 && strcmp(command, "migrate") == 0)

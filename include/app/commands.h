@@ -10,3 +10,6 @@ int command_check(const struct settings *settings);
 // tidings admin METHOD [name=value …]: a method of admin.*, run on the database itself; prints the
 // reply.
 int command_admin(const struct settings *settings, int count, char *const *arguments);
+// tidings unread verify|rebuild [--workspace ID|--channel ID|--user ID]: compares what Redis has
+// for members with Postgres (1: some of it is wrong), or lets it know what it does not.
+int command_unread(const struct settings *settings, int count, char *const *arguments);

@@ -124,6 +124,11 @@
             "states that a loop reads from Postgres for Redis at the same time")                   \
     INTEGER(members_check_s, MEMBERS_CHECK_S, 86400, 1, 31536000,                                  \
             "seconds between comparisons of Redis' lists of members with Postgres")                \
+    INTEGER(audit_pairs, AUDIT_PAIRS, 1000, 0, 1000000,                                            \
+            "counts in Redis that are compared with Postgres at a time; 0: none")                  \
+    INTEGER(audit_interval_s, AUDIT_INTERVAL_S, 60, 1, 86400, "seconds between such comparisons")  \
+    INTEGER(rebuild_pairs_per_s, REBUILD_PAIRS_PER_S, 50000, 1, 10000000,                          \
+            "counts a second that are written to a Redis which has lost everything")               \
     INTEGER(auto_interval_s, AUTO_INTERVAL_S, 60, 1, 86400,                                        \
             "seconds between looks for channels of auto that have outgrown what they use")         \
     INTEGER(text_max, TEXT_MAX, 40000, 1, 1000000, "code points of a message's text")              \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/instance.h"
 
+#include "auditor.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -30,6 +31,7 @@ struct instance {
     struct relay *relay;
     struct workers *workers;
     struct housekeeping *housekeeping;
+    struct auditor *auditor;
     struct service **services;
     int count;
 };
@@ -119,6 +121,8 @@ static int instance_start(struct instance *instance)
     if (r < 0)
         return r;
     r = housekeeping_start(instance->settings, &instance->housekeeping);
+    if (r >= 0)
+        r = auditor_start(instance->settings, &instance->auditor);
     for (int i = 0; i < instance->count && r >= 0; i++)
         r = service_start(instance->services[i]);
     return r;
@@ -154,6 +158,7 @@ static void instance_stop(struct instance *instance)
         service_free(instance->services[i]);
     free(instance->services);
     housekeeping_stop(instance->housekeeping);
+    auditor_stop(instance->auditor);
     if (instance->relay == NULL)
         return;
     relay_stop(instance->relay, instance->settings->drain_ms);

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// tidings unread verify|rebuild: compares, or lets Redis know, what members have unread.
+#include "app/commands.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "parts.h"
+#include "unread/repair.h"
+#include "unread/view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STATEMENT_TIMEOUT_MS = 60000, BAR_WIDTH = 30, BAR_EVERY_MS = 100, LINE_EVERY_MS = 5000 };
+
+struct repairing {
+    int64_t pairs; // in all, about
+    bool bar;
+    int64_t told_at_ms;
+};
+
+static void bar_print(const struct repairing *repairing, const struct repair_totals *totals)
+{
+    int64_t done = totals->pairs < repairing->pairs ? totals->pairs : repairing->pairs;
+    int filled = repairing->pairs > 0 ? (int)(BAR_WIDTH * done / repairing->pairs) : BAR_WIDTH;
+
+    fprintf(stderr, "\r[%.*s%*s] %" PRId64 " of %" PRId64 ", %" PRId64 " wrong", filled,
+            "##############################", BAR_WIDTH - filled, "", totals->pairs,
+            repairing->pairs, totals->drifted);
+}
+
+static bool progress_tell(void *arg, const struct repair_totals *totals)
+{
+    struct repairing *repairing = arg;
+    int64_t now_ms = clock_monotonic_ms();
+
+    if (now_ms - repairing->told_at_ms < (repairing->bar ? BAR_EVERY_MS : LINE_EVERY_MS))
+        return true;
+    repairing->told_at_ms = now_ms;
+    if (repairing->bar)
+        bar_print(repairing, totals);
+    else
+        fprintf(stderr, "%" PRId64 " of %" PRId64 " pairs\n", totals->pairs, repairing->pairs);
+    return true;
+}
+
+// At most one of --workspace, --channel, --user.
+static bool scope_take(struct repair_scope *scope, int count, char *const *arguments)
+{
+    *scope = (struct repair_scope){"", "", ""};
+    if (count == 0)
+        return true;
+    if (count != 2 || arguments[1][0] == '\0')
+        return false;
+    const char **ids[] = {&scope->workspace_id, &scope->channel_id, &scope->user_id};
+    static const char *const names[] = {"--workspace", "--channel", "--user"};
+    for (size_t i = 0; i < 3; i++)
+        if (strcmp(arguments[0], names[i]) == 0) {
+            *ids[i] = arguments[1];
+            return true;
+        }
+    return false;
+}
+
+static int repair_tell(const struct repair_options *options, struct repairing *repairing)
+{
+    struct repair_totals totals = {0};
+    int64_t started_ms = clock_monotonic_ms();
+
+    int r = repair_size(options, &repairing->pairs);
+    if (r >= 0)
+        r = repair_run(options, &totals);
+    if (repairing->bar) {
+        bar_print(repairing, &totals);
+        fputc('\n', stderr);
+    }
+    if (r < 0) {
+        fprintf(stderr, "unread: %s\n", error_code(r));
+        return 2;
+    }
+    printf("%" PRId64 " pairs, %" PRId64 " known to Redis, %" PRId64 " wrong, %" PRId64
+           " written, %" PRId64 " ms\n",
+           totals.pairs, totals.known, totals.drifted, totals.mended,
+           clock_monotonic_ms() - started_ms);
+    return options->mode == REPAIR_VERIFY && totals.drifted > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int command_unread(const struct settings *settings, int count, char *const *arguments)
+{
+    struct repairing repairing = {.bar = isatty(STDERR_FILENO)};
+    struct repair_options options = {.progress = progress_tell, .arg = &repairing};
+    const struct cache_options cache_options = parts_cache_options(settings);
+    bool verifies = count > 0 && strcmp(arguments[0], "verify") == 0;
+
+    if ((!verifies && (count == 0 || strcmp(arguments[0], "rebuild") != 0)) ||
+        !scope_take(&options.scope, count - 1, arguments + 1)) {
+        fputs("usage: tidings unread verify|rebuild [--workspace ID|--channel ID|--user ID]\n",
+              stderr);
+        return 2;
+    }
+    options.mode = verifies ? REPAIR_VERIFY : REPAIR_REBUILD;
+    unread_cap_set(settings->unread_max);
+    int r = session_new(settings->database_url, STATEMENT_TIMEOUT_MS, &options.session);
+    if (r >= 0)
+        r = pipeline_new(&cache_options, &options.pipeline);
+    int code = r < 0 ? 2 : repair_tell(&options, &repairing);
+    if (r < 0)
+        fprintf(stderr, "unread: %s\n", error_code(r));
+    pipeline_free(options.pipeline);
+    session_free(options.session);
+    return code;
+}

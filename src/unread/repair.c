@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unread/repair.h"
+
+#include "base/error.h"
+#include "base/id.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+#include "unread/keys.h"
+#include "unread/strategy.h"
+#include "unread/view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE = 500, MESSAGES_MAX = 128 };
+enum { COLUMN_DELETED_ORD = UNREAD_VIEW_COLUMNS, COLUMN_TSS, COLUMN_SEQS };
+
+// One statement for each way into the table, so that each finds its rows by an index. The newest
+// unread messages come along for zset, of the same snapshot.
+#define PAGE_SELECT(where)                                                                         \
+    "WITH page AS MATERIALIZED (SELECT m.channel_id, m.user_id FROM channel_members m WHERE "      \
+    "m.active AND " where " ORDER BY m.channel_id, m.user_id LIMIT $4)"                            \
+    " SELECT " UNREAD_VIEW_SELECT(                                                                 \
+        "r") ", c.deleted_ord, x.tss, x.seqs FROM page p JOIN channels c ON c.id = p.channel_id"   \
+             " JOIN unread_rows r ON r.channel_id = p.channel_id AND r.user_id = p.user_id"        \
+             " LEFT JOIN LATERAL (SELECT array_agg(o.ts) AS tss, array_agg(o.seq) AS seqs FROM ("  \
+             "SELECT n.ts, n.seq FROM messages n WHERE n.channel_id = r.channel_id AND n.ts > "    \
+             "r.ts AND n.counted AND NOT n.deleted AND n.user_id <> r.user_id AND NOT EXISTS ("    \
+             "SELECT 1 FROM read_messages s WHERE s.channel_id = n.channel_id AND s.user_id = "    \
+             "r.user_id AND s.ts = n.ts) ORDER BY n.ts DESC LIMIT $5) o WHERE r.strategy_in_use "  \
+             "= 1) x ON true ORDER BY r.channel_id, r.user_id"
+
+// $1, $2: the last pair before; $3: the scope's id.
+static const struct statement PAGE_OF_ALL = {
+    "repair_page", PAGE_SELECT("$3 = '' AND (m.channel_id, m.user_id) > ($1, $2)")};
+static const struct statement PAGE_OF_WORKSPACE = {
+    "repair_page_workspace",
+    PAGE_SELECT("(m.channel_id, m.user_id) > ($1, $2) AND EXISTS (SELECT 1 FROM channels w WHERE "
+                "w.id = m.channel_id AND w.workspace_id = $3)")};
+static const struct statement PAGE_OF_CHANNEL = {
+    "repair_page_channel",
+    PAGE_SELECT("m.channel_id = $3 AND m.channel_id >= $1 AND m.user_id > $2")};
+static const struct statement PAGE_OF_USER = {
+    "repair_page_user", PAGE_SELECT("m.user_id = $3 AND m.channel_id > $1 AND m.user_id >= $2")};
+static const struct statement SIZE = {
+    "repair_size",
+    "SELECT CASE WHEN $3 <> '' THEN (SELECT count(*) FROM channel_members m WHERE m.user_id = $3 "
+    "AND m.active) ELSE (SELECT coalesce(sum(c.member_count), 0) FROM channels c WHERE ($1 = '' OR "
+    "c.workspace_id = $1) AND ($2 = '' OR c.id = $2)) END"};
+
+struct repair {
+    const struct repair_options *options;
+    struct repair_totals *totals;
+    struct result *page; // of which the views are
+    int count;
+    struct unread_view views[PAGE];
+    int64_t counts[PAGE]; // what Redis would have told
+    struct call call;
+};
+
+static const struct statement *page_statement(const struct repair_scope *scope, const char **ret_id)
+{
+    if (scope->user_id[0] != '\0') {
+        *ret_id = scope->user_id;
+        return &PAGE_OF_USER;
+    }
+    if (scope->channel_id[0] != '\0') {
+        *ret_id = scope->channel_id;
+        return &PAGE_OF_CHANNEL;
+    }
+    *ret_id = scope->workspace_id;
+    return scope->workspace_id[0] != '\0' ? &PAGE_OF_WORKSPACE : &PAGE_OF_ALL;
+}
+
+// The page after the pair given.
+static int page_read(struct repair *repair, const char *channel_id, const char *user_id,
+                     int64_t count)
+{
+    struct params params = {0};
+    const char *id;
+    const struct statement *statement = page_statement(&repair->options->scope, &id);
+
+    params_text(&params, channel_id);
+    params_text(&params, user_id);
+    params_text(&params, id);
+    params_int(&params, count);
+    params_int(&params, unread_cap() + 1);
+    int r = session_call(repair->options->session, statement, &params, &repair->page);
+    if (r < 0)
+        return r;
+    repair->count = result_rows(repair->page);
+    for (int i = 0; i < repair->count; i++)
+        unread_view_read(repair->page, i, 0, &repair->views[i]);
+    return 0;
+}
+
+static bool is_drifted(const struct repair *repair, int i)
+{
+    return repair->counts[i] != STRATEGY_UNKNOWN &&
+           unread_differs(repair->views[i].head.strategy, repair->counts[i],
+                          repair->views[i].unread);
+}
+
+static void command_add(struct repair *repair, int count, const char *const *texts)
+{
+    pipeline_add(repair->options->pipeline, count, texts, NULL);
+}
+
+// Makes unknown what Redis has of a member: what is installed may be refused, as older.
+static void member_forget(struct repair *repair, const struct unread_view *view)
+{
+    char key[KEY_SIZE], number[KEY_NUMBER_SIZE];
+
+    if (view->head.strategy == STRATEGY_BITMAP) {
+        key_bitmap(key, view->channel_id);
+        snprintf(number, sizeof number, "%" PRId64, view->member.number);
+        command_add(repair, 4, (const char *[]){"SETBIT", key, number, "0"});
+    } else {
+        key_unread(key, view->user_id, view->channel_id);
+        command_add(repair, 2, (const char *[]){"UNLINK", key});
+    }
+}
+
+// The head of a channel, for gateways that compare heads; deletes up to now are not said.
+static void head_install(struct repair *repair, int i)
+{
+    const struct unread_view *view = &repair->views[i];
+    char key[KEY_SIZE];
+
+    key_channel(key, view->channel_id);
+    call_begin(&repair->call, "channel_install");
+    call_key(&repair->call, key);
+    call_int(&repair->call, view->head.seq);
+    call_int(&repair->call, view->head.ord);
+    call_int(&repair->call, result_int(repair->page, i, COLUMN_DELETED_ORD));
+    call_text(&repair->call, "");
+    call_end(&repair->call);
+    command_add(repair, repair->call.count, repair->call.texts);
+}
+
+static void member_install(struct repair *repair, int i)
+{
+    const struct unread_view *view = &repair->views[i];
+    const struct strategy_ops *ops = strategy_find(view->head.strategy);
+    int64_t tss[MESSAGES_MAX], seqs[MESSAGES_MAX];
+
+    if (ops == NULL || ops->rebuild == NULL)
+        return;
+    int count = result_ints(repair->page, i, COLUMN_TSS, tss, MESSAGES_MAX);
+    result_ints(repair->page, i, COLUMN_SEQS, seqs, MESSAGES_MAX);
+    if (!ops->rebuild(&repair->call, view, tss, seqs, count))
+        return;
+    call_end(&repair->call);
+    command_add(repair, repair->call.count, repair->call.texts);
+    repair->totals->mended++;
+}
+
+static void pair_mend(struct repair *repair, int i)
+{
+    bool rebuilds = repair->options->mode == REPAIR_REBUILD;
+    bool drifted = is_drifted(repair, i);
+
+    if (rebuilds &&
+        (i == 0 || strcmp(repair->views[i].channel_id, repair->views[i - 1].channel_id) != 0))
+        head_install(repair, i);
+    if (drifted)
+        member_forget(repair, &repair->views[i]);
+    if (drifted || (rebuilds && repair->counts[i] == STRATEGY_UNKNOWN))
+        member_install(repair, i);
+}
+
+static int page_mend(struct repair *repair)
+{
+    int r = strategy_count_many(repair->options->pipeline, repair->views, (size_t)repair->count,
+                                repair->counts);
+
+    for (int i = 0; i < repair->count && r >= 0; i++) {
+        bool drifted = is_drifted(repair, i);
+        repair->totals->pairs++;
+        repair->totals->known += repair->counts[i] != STRATEGY_UNKNOWN;
+        repair->totals->drifted += drifted;
+        metric_add(METRIC_COUNTS_DRIFTED, drifted);
+        if (repair->options->mode != REPAIR_VERIFY)
+            pair_mend(repair, i);
+    }
+    return r < 0 ? r : pipeline_run(repair->options->pipeline, NULL, NULL);
+}
+
+// At most `left` pairs after the pair given.
+static int pages_run(struct repair *repair, const char *channel_id, const char *user_id,
+                     int64_t left)
+{
+    char last_channel[EVENT_ID_SIZE], last_user[EVENT_ID_SIZE];
+    int r;
+
+    snprintf(last_channel, sizeof last_channel, "%s", channel_id);
+    snprintf(last_user, sizeof last_user, "%s", user_id);
+    do {
+        int64_t wanted = left < PAGE ? left : PAGE;
+        r = page_read(repair, last_channel, last_user, wanted);
+        if (r < 0)
+            return r;
+        r = repair->count > 0 ? page_mend(repair) : 0;
+        if (repair->count > 0) {
+            const struct unread_view *last = &repair->views[repair->count - 1];
+            snprintf(last_channel, sizeof last_channel, "%s", last->channel_id);
+            snprintf(last_user, sizeof last_user, "%s", last->user_id);
+        }
+        result_free(TAKE(repair->page));
+        left = repair->count < wanted ? 0 : left - repair->count;
+    } while (r >= 0 && left > 0 &&
+             (repair->options->progress == NULL ||
+              repair->options->progress(repair->options->arg, repair->totals)));
+    return r;
+}
+
+static int repair_from(const struct repair_options *options, const char *channel_id, int64_t count,
+                       struct repair_totals *ret_totals)
+{
+    struct repair *repair = memory_must_new(sizeof *repair);
+
+    *ret_totals = (struct repair_totals){0};
+    repair->options = options;
+    repair->totals = ret_totals;
+    int r = pages_run(repair, channel_id, "", count);
+    free(repair);
+    return r;
+}
+
+int repair_run(const struct repair_options *options, struct repair_totals *ret_totals)
+{
+    return repair_from(options, "", INT64_MAX, ret_totals);
+}
+
+int repair_sample(const struct repair_options *options, int64_t count,
+                  struct repair_totals *ret_totals)
+{
+    struct repair_totals rest;
+    char start[ID_SIZE];
+
+    id_make('C', start);
+    int r = repair_from(options, start, count, ret_totals);
+    if (r < 0 || ret_totals->pairs == count)
+        return r;
+    r = repair_from(options, "", count - ret_totals->pairs, &rest);
+    ret_totals->pairs += rest.pairs;
+    ret_totals->known += rest.known;
+    ret_totals->drifted += rest.drifted;
+    ret_totals->mended += rest.mended;
+    return r;
+}
+
+int repair_size(const struct repair_options *options, int64_t *ret_pairs)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    struct params params = {0};
+
+    params_text(&params, options->scope.workspace_id);
+    params_text(&params, options->scope.channel_id);
+    params_text(&params, options->scope.user_id);
+    int r = session_call(options->session, &SIZE, &params, &result);
+    if (r >= 0)
+        *ret_pairs = result_int(result, 0, 0);
+    return r;
+}

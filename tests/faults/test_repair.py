@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong in Redis is found and mended; what it lost comes back by itself, and nobody sees a wrong number meanwhile."""
+import os
+import pty
+import re
+import subprocess
+import threading
+
+import pytest
+
+from tests.support.environment import BINARY
+from tests.support.wait import wait_until
+from tests.support.workspace import fresh_name
+
+COUNTED = ("zset", "counter", "bitmap")
+
+
+class Rooms:
+    """A channel of each strategy that counts in Redis, with something unread (nothing, where a bit says so), known to Redis."""
+
+    def __init__(self, parts):
+        self.parts = parts
+        self.workspace = parts.workspace()
+        self.ann, self.bob = self.workspace.users(2)
+        self.channels = {}
+        for strategy in COUNTED:
+            made = self.ann.ok("channels.create", name=fresh_name("room"), strategy=strategy)["channel"]["id"]
+            self.ann.ok("channels.invite", channel=made, users=[self.bob.id])
+            if strategy != "bitmap":
+                for number in range(3):
+                    self.ann.ok("chat.postMessage", channel=made, text=f"number {number}")
+            self.channels[strategy] = made
+        wait_until(self.is_known, 10, what="counts known to Redis")
+
+    def tool(self, *arguments, instance=0):
+        """tidings unread …: its exit code and the numbers that it prints."""
+        done = subprocess.run([BINARY, "unread", *arguments], env=self.parts.instances[instance].full_environment(),
+                              capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode in (0, 1), done.stderr
+        numbers = [int(number) for number in re.findall(r"\d+", done.stdout)]
+        return done.returncode, dict(zip(("pairs", "known", "wrong", "written"), numbers)), done.stderr
+
+    def rebuild(self):
+        code, told, _ = self.tool("rebuild", "--workspace", self.workspace.id)
+        assert code == 0
+        return told
+
+    def verify(self, *scope):
+        return self.tool("verify", *(scope or ("--workspace", self.workspace.id)))
+
+    def is_known(self):
+        """All but ann's bit of the channels that keep something (it is her own posts that unset it)."""
+        self.rebuild()
+        return self.verify()[1]["known"] == 2 * len(COUNTED)
+
+    def corrupt(self, strategy):
+        redis, channel, bob = self.parts.redis, self.channels[strategy], self.bob.id
+        key = f"unread:{{{bob}}}:{channel}"
+        if strategy == "counter":
+            assert redis.cli("HINCRBY", key, "n", "4").strip() == "7"
+        elif strategy == "zset":
+            redis.cli("ZADD", key, "1717200000000001", "1")  # before the cursor: of no harm
+            redis.cli("ZADD", key, "9717200000000000", "77")
+        else:
+            self.ann.ok("chat.postMessage", channel=channel, text="not read")
+            wait_until(lambda: redis.cli("EXISTS", f"channel:{{{channel}}}:read").strip() == "0", 10, what="bits deleted")
+            number = self.parts.postgres.sql(
+                f"SELECT number FROM channel_members WHERE channel_id = '{channel}' AND user_id = '{bob}'").strip()
+            redis.cli("SETBIT", f"channel:{{{channel}}}:read", number, "1")
+
+    def shows(self, strategy):
+        info = self.bob.ok("channels.info", channel=self.channels[strategy])["channel"]
+        assert info["has_unreads"]
+        assert strategy == "bitmap" or info["unread_count"] == 3, info
+
+
+@pytest.fixture
+def rooms(parts):
+    return Rooms(parts)
+
+
+@pytest.mark.parametrize("strategy", COUNTED)
+def test_what_is_wrong_is_found_and_mended(rooms, strategy):
+    assert rooms.verify()[0] == 0
+    rooms.corrupt(strategy)
+    code, told, _ = rooms.verify()
+    assert (code, told["wrong"]) == (1, 1)
+    assert rooms.verify("--channel", rooms.channels[strategy])[0] == 1
+    assert rooms.verify("--user", rooms.bob.id)[0] == 1
+    assert rooms.verify("--user", rooms.ann.id)[0] == 0
+    assert rooms.rebuild()["wrong"] == 1
+    assert rooms.verify()[0] == 0
+    rooms.shows(strategy)
+
+
+def test_what_is_missing_is_unknown_and_comes_back(rooms):
+    channel = rooms.channels["counter"]
+    rooms.parts.redis.cli("DEL", f"unread:{{{rooms.bob.id}}}:{channel}")
+    code, told, _ = rooms.verify("--channel", channel)
+    assert (code, told["pairs"], told["known"]) == (0, 2, 1)
+    rooms.rebuild()
+    assert rooms.verify("--channel", channel)[1]["known"] == 2
+
+
+def test_bad_arguments_are_named(rooms):
+    for arguments in ((), ("count",), ("verify", "--team", "T1"), ("verify", "--user"), ("rebuild", "--user", "U1", "x")):
+        done = subprocess.run([BINARY, "unread", *arguments], env=rooms.parts.instances[0].full_environment(),
+                              capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 2 and "usage: tidings unread" in done.stderr
+
+
+def test_a_terminal_sees_a_bar(rooms):
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        code = subprocess.run([BINARY, "unread", "verify"], env=rooms.parts.instances[0].full_environment(), stderr=theirs,
+                              stdout=subprocess.DEVNULL, timeout=60, check=False).returncode
+        os.close(theirs)
+        shown = terminal.read(65536).decode()
+    assert code == 0 and re.search(r"\r\[#+ *\] \d+ of \d+, 0 wrong", shown), shown
+
+
+@pytest.mark.parametrize("strategy", COUNTED)
+def test_the_audit_mends_and_counts(parts, rooms, strategy):
+    auditing = parts.instance(audit_interval_s=1, audit_pairs=1000)
+    try:
+        rooms.corrupt(strategy)
+        page = parts.client(url=auditing.url)
+        wait_until(lambda: re.search(r"tidings_unread_drift_total [1-9]", page.page("/metrics").text), 20, what="drift counted")
+        wait_until(lambda: rooms.verify()[0] == 0, 10, what="no drift")
+        rooms.shows(strategy)
+    finally:
+        assert auditing.stop() == 0
+
+
+def test_flushall_under_reads(parts, rooms):
+    """Right answers throughout, few sessions at Postgres, and all of it is there again by itself."""
+    stop, wrong, sessions = threading.Event(), [], []
+
+    def read():
+        reader = rooms.bob.at(rooms.bob.url)
+        while not stop.is_set():
+            for strategy in ("zset", "counter"):
+                info = reader.ok("channels.info", channel=rooms.channels[strategy])["channel"]
+                if info["unread_count"] != 3:
+                    wrong.append(info)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    before = int(parts.postgres.sql("SELECT count(*) FROM pg_stat_activity"))
+    for reader in readers:
+        reader.start()
+    try:
+        for _ in range(3):
+            parts.redis.cli("FLUSHALL")
+
+            def is_built():
+                sessions.append(int(parts.postgres.sql("SELECT count(*) FROM pg_stat_activity")))
+                return parts.redis.cli("EXISTS", "unread-built").strip() == "1"
+            wait_until(is_built, 20, what="Redis built again")
+            assert rooms.verify()[1]["known"] >= 2 * len(COUNTED) - 1
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
+    assert not wrong
+    assert max(sessions) <= before + 2, (before, max(sessions))
