@@ -5,7 +5,8 @@
 //
 // One channel and one of its members, who asks. Others and the member post, messages are deleted, the cursor moves on and
 // back, the strategy changes. Two workers at a time bring events to Redis: a walk of a counter is a begin, a chunk of the
-// member, a last chunk for authors, an end, each a call that may come twice; it may stop anywhere. (-DONE_WORKER: one.)
+// member, a last chunk for authors, an end, each a call that may come twice; it may stop anywhere. (-DONE_WORKER: one, and one
+// change of the strategy.)
 //
 // Follows walk_begin, walk_forget, walk_end, counter_walk, counter_install, counter_read, bitmap_install and bitmap_read of
 // migrations/redis/tidings.lua, src/unread/walk.c, src/unread/strategy_counter.c, src/unread/strategy_bitmap.c. That a build
@@ -37,7 +38,11 @@ byte generation;         // of an even one the strategy is counter, of an odd on
 byte own, deleted;       // bits of ords
 byte event_generation[EVENTS + 1];
 byte moves = 1;   // of the cursor, still to come
-byte changes = 2; // of the strategy
+#ifdef ONE_WORKER
+byte changes = 1; // of the strategy
+#else
+byte changes = 2;
+#endif
 
 #define IS_COUNTER(generation) ((generation) % 2 == 0)
 
