@@ -44,9 +44,22 @@ NODISCARD int server_new(struct loop *loop, const struct server_options *options
 // accepts no more.
 int server_port(const struct server *server);
 
-// Adds a page at `path` ("/healthz"), for GET and HEAD.
+// Adds a page at `path` ("/healthz", nothing below /api/), for GET and HEAD.
 NODISCARD int server_page_add(struct server *server, const char *path, server_page_fn *fn,
                               void *arg);
+
+// A file that never changes while the program runs. Neither texts nor data are copied.
+struct server_file {
+    const char *type;
+    const char *policy; // Content-Security-Policy; NULL for none
+    const char *data;
+    size_t length;
+};
+
+// Adds a file at `path`, for GET and HEAD. Browsers ask each time whether theirs still is the
+// right one, and get 304 when it is.
+NODISCARD int server_file_add(struct server *server, const char *path,
+                              const struct server_file *file);
 
 // Stops accepting; calls in work go on, and their connections close after the reply.
 void server_quiesce(struct server *server);

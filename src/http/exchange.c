@@ -233,8 +233,8 @@ static int exchange_route(struct exchange *exchange)
         *exchange->query++ = '\0';
     const char *verb = verb_static(exchange->line.verb);
 
-    exchange->page = page_find(exchange->server, path);
-    bool is_call = exchange->page == NULL && strncmp(path, "/api/", 5) == 0;
+    bool is_call = strncmp(path, "/api/", 5) == 0;
+    exchange->page = is_call ? NULL : page_find(exchange->server, path);
     const char *method = is_call ? path + 4 + strspn(path + 4, "/") : "";
     if (exchange->page == NULL && method[0] == '\0') {
         exchange_plain_error(exchange, 404, "not_found", NULL);

@@ -9,12 +9,28 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPLY_HEADERS_MAX = 8, HEAD_MAX_BYTES = 32768, EXCHANGE_TIMEOUT_S = 3600 };
+enum { REPLY_HEADERS_MAX = 10, HEAD_MAX_BYTES = 32768, EXCHANGE_TIMEOUT_S = 3600 };
 
 struct reply_header {
     const char *name;
     const char *value;
 };
+
+// Whether the reply is a page's file, or word that it is unchanged, and no error.
+static bool is_file(const struct exchange *exchange)
+{
+    return exchange->page != NULL && exchange->page->fn == NULL &&
+           exchange->request.error[0] == '\0';
+}
+
+static int file_headers(const struct page *page, struct reply_header *headers, int count)
+{
+    headers[count++] = (struct reply_header){"Cache-Control", "no-cache"};
+    headers[count++] = (struct reply_header){"ETag", page->etag};
+    if (page->file.policy != NULL)
+        headers[count++] = (struct reply_header){"Content-Security-Policy", page->file.policy};
+    return count;
+}
 
 // The headers that every reply has, and those that this one needs.
 static int reply_headers(const struct exchange *exchange, struct reply_header *ret_headers)
@@ -22,7 +38,10 @@ static int reply_headers(const struct exchange *exchange, struct reply_header *r
     int count = 0;
     ret_headers[count++] = (struct reply_header){"Content-Type", exchange->content_type};
     ret_headers[count++] = (struct reply_header){"X-Request-Id", exchange->request.id};
-    ret_headers[count++] = (struct reply_header){"Cache-Control", "no-store"};
+    if (is_file(exchange))
+        count = file_headers(exchange->page, ret_headers, count);
+    else
+        ret_headers[count++] = (struct reply_header){"Cache-Control", "no-store"};
     ret_headers[count++] = (struct reply_header){"X-Content-Type-Options", "nosniff"};
     if (exchange->request.status == 401)
         ret_headers[count++] = (struct reply_header){"WWW-Authenticate", "Bearer"};
@@ -69,11 +88,25 @@ void exchange_plain_error(struct exchange *exchange, int status, const char *cod
     exchange->request.replied = true;
 }
 
+static int fill_file(struct exchange *exchange)
+{
+    const struct page *page = exchange->page;
+    const char *known =
+        MHD_lookup_connection_value(exchange->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH);
+    exchange->content_type = page->file.type;
+    if (known != NULL && strstr(known, page->etag) != NULL)
+        return 304;
+    buffer_append(&exchange->request.reply, page->file.data, page->file.length);
+    return 200;
+}
+
 void exchange_fill_page(struct exchange *exchange)
 {
     const struct page *page = exchange->page;
     struct request *request = &exchange->request;
-    request->status = page->fn(page->arg, &request->reply, &exchange->content_type);
+    request->status = page->fn == NULL
+                          ? fill_file(exchange)
+                          : page->fn(page->arg, &request->reply, &exchange->content_type);
     if (buffer_failed(&request->reply))
         exchange_plain_error(exchange, 500, error_code(-ERROR_INTERNAL), NULL);
     request->replied = true;

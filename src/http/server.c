@@ -6,6 +6,7 @@
 #include "base/log.h"
 
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -144,17 +145,40 @@ int server_port(const struct server *server)
     return ntohs(port);
 }
 
-int server_page_add(struct server *server, const char *path, server_page_fn *fn, void *arg)
+static struct page *page_new(struct server *server, const char *path)
 {
-    struct page *page = malloc(sizeof *page);
+    struct page *page = calloc(1, sizeof *page);
     char *copy = strdup(path);
     if (page == NULL || copy == NULL) {
         free(page);
         free(copy);
-        return -ERROR_MEMORY;
+        return NULL;
     }
-    *page = (struct page){.next = server->pages, .path = copy, .fn = fn, .arg = arg};
+    page->path = copy;
+    page->next = server->pages;
     server->pages = page;
+    return page;
+}
+
+int server_page_add(struct server *server, const char *path, server_page_fn *fn, void *arg)
+{
+    struct page *page = page_new(server, path);
+    if (page == NULL)
+        return -ERROR_MEMORY;
+    page->fn = fn;
+    page->arg = arg;
+    return 0;
+}
+
+int server_file_add(struct server *server, const char *path, const struct server_file *file)
+{
+    char digest[DIGEST_HEX_SIZE];
+    struct page *page = page_new(server, path);
+    if (page == NULL)
+        return -ERROR_MEMORY;
+    page->file = *file;
+    digest_sha256_hex(file->data, file->length, digest);
+    snprintf(page->etag, sizeof page->etag, "\"%s\"", digest);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 //                 to see it
 #pragma once
 
+#include "base/digest.h"
 #include "base/list.h"
 #include "base/loop.h"
 #include "http/server.h"
@@ -25,6 +26,7 @@ enum {
     // answers 431 to a head that does not fit only while this is below 32 KiB.
     SERVER_MEMORY_BYTES = 16384,
     SERVER_HEAD_MAX_BYTES = SERVER_MEMORY_BYTES,
+    ETAG_SIZE = DIGEST_HEX_SIZE + 2, // in quotes
 };
 
 enum connection_state {
@@ -42,8 +44,10 @@ enum connection_state {
 struct page {
     struct page *next;
     char *path;
-    server_page_fn *fn;
+    server_page_fn *fn; // NULL: it is `file`
     void *arg;
+    struct server_file file;
+    char etag[ETAG_SIZE];
 };
 
 struct connection {
