@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes OUTPUT, a C file that defines the tables of include/base/embedded.h from SOURCE_DIR/migrations.
+# Writes OUTPUT, a C file that defines the tables of include/base/embedded.h from SOURCE_DIR/migrations
+# and SOURCE_DIR/web.
 
 set(text "// SPDX-License-Identifier: Apache-2.0\n// Made by cmake/embed.cmake: do not edit.\n")
 string(APPEND text "#include \"base/embedded.h\"\n")
@@ -30,4 +31,5 @@ endfunction()
 
 embed(embedded_migrations migrations/*.sql)
 embed(embedded_redis_functions migrations/redis/*.lua)
+embed(embedded_web web/*)
 file(WRITE ${OUTPUT} "${text}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tidings_module(): one static library per module. tidings_embed(): files of migrations/ as C data.
+# tidings_module(): one static library per module. tidings_embed(): files of migrations/ and web/ as C data.
 
 # Makes tidings_NAME of src/NAME/*.c. A module without sources yet is an interface of the same name.
 function(tidings_module name)
@@ -24,14 +24,15 @@ function(tidings_embed target)
     set(output ${CMAKE_BINARY_DIR}/embedded.c)
     file(GLOB migrations CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/migrations/*.sql)
     file(GLOB functions CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/migrations/redis/*.lua)
-    # The file's own list is a dependency too: a migration that was removed must go from the output.
+    file(GLOB web CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/web/*)
+    # The file's own list is a dependency too: a file that was removed must go from the output.
     set(list ${CMAKE_BINARY_DIR}/embedded.list)
-    file(CONFIGURE OUTPUT ${list} CONTENT "${migrations}\n${functions}\n")
+    file(CONFIGURE OUTPUT ${list} CONTENT "${migrations}\n${functions}\n${web}\n")
     add_custom_command(
         OUTPUT ${output}
         COMMAND ${CMAKE_COMMAND} -D SOURCE_DIR=${CMAKE_SOURCE_DIR} -D OUTPUT=${output} -P ${script}
-        DEPENDS ${migrations} ${functions} ${list} ${script}
-        COMMENT "Embedding migrations"
+        DEPENDS ${migrations} ${functions} ${web} ${list} ${script}
+        COMMENT "Embedding migrations and web"
         VERBATIM)
     add_library(${target} STATIC ${output})
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/include)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of migrations/ as they were when the program was built, sorted by name.
+// The files of migrations/ and web/ as they were when the program was built, sorted by name.
 #pragma once
 
 #include <stddef.h>
@@ -16,3 +16,6 @@ extern const size_t embedded_migrations_count;
 
 extern const struct embedded_file embedded_redis_functions[];
 extern const size_t embedded_redis_functions_count;
+
+extern const struct embedded_file embedded_web[];
+extern const size_t embedded_web_count;

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+// One device: its calls, its socket, its state. Views read the state and are told of changes; they never
+// write it but by the methods here.
+import { Api } from "./api.js";
+import { Channel, Timeline } from "./channel.js";
+import { applyFrame } from "./frames.js";
+import { Outbox } from "./outbox.js";
+import { Socket } from "./socket.js";
+import { People } from "./people.js";
+
+const PAGE = 50;
+const SYNC_PAUSE_MS = 150;
+const SYNC_RETRY_MS = 2000;
+const EVENTS_PAGES_MAX = 5;
+const MARK_PAUSE_MS = 400;
+const TYPING_SEND_MS = 3000;
+const TYPING_SHOWN_MS = 6000;
+
+export class Client {
+  constructor(token, onChange, onNews, onRefused) {
+    this.api = new Api(token);
+    this.onChange = onChange; // something is to be drawn anew
+    this.onNews = onNews; // (channel, message): somebody else wrote, where one is looking
+    this.onRefused = onRefused;
+    this.me = { id: "", name: "", team: "" };
+    this.state = "connecting"; // "online", "offline"
+    this.channels = new Map();
+    this.people = new People(this.api, onChange);
+    this.outbox = new Outbox(this);
+    this.open = null; // Channel
+    this.thread = null; // {channel, ts, timeline, subscribed}
+    this.threads = null; // list of followed threads, while it is shown
+    this.threadsUnread = 0;
+    this.typing = new Map(); // channel id → Map of user id → until when
+    this.syncToken = undefined;
+    this.waiting = []; // frames that came before the first sync was answered
+    this.isSynced = false;
+    this.syncTimer = null;
+    this.syncing = null;
+    this.markTimer = null;
+    this.typedAt = 0;
+    this.socket = new Socket(this.api, {
+      onHello: () => this.#hello(),
+      onFrame: (frame) => this.#frame(frame),
+      onDown: () => this.#down(),
+      onRefused: (error) => this.onRefused(error),
+    });
+  }
+
+  // Throws when the token is no good.
+  async start() {
+    const self = await this.api.call("auth.test");
+    this.me = { id: self.user_id, name: self.user, team: self.team };
+    this.people.know(self.user_id, self.user);
+    this.people.load();
+    await this.socket.open();
+  }
+
+  stop() {
+    this.socket.stop();
+    clearTimeout(this.syncTimer);
+    clearTimeout(this.markTimer);
+  }
+
+  get totals() {
+    const heard = [...this.channels.values()].filter((channel) => !channel.isMuted);
+    return heard.reduce((sum, channel) => sum + channel.unread, 0);
+  }
+
+  channel(id) {
+    if (!this.channels.has(id)) this.channels.set(id, new Channel(id));
+    return this.channels.get(id);
+  }
+
+  channelName(channel) {
+    if (channel.kind === "im") return this.people.name(channel.user);
+    return channel.name;
+  }
+
+  // The socket and what it says.
+
+  async #hello() {
+    this.isSynced = false;
+    await this.sync();
+    this.state = "online";
+    await this.#catchUp();
+    this.outbox.retry();
+    this.onChange();
+  }
+
+  #down() {
+    this.state = "offline";
+    this.isSynced = false;
+    this.waiting = [];
+    this.onChange();
+  }
+
+  #frame(frame) {
+    if (!this.isSynced) {
+      this.waiting.push(frame);
+      return;
+    }
+    applyFrame(this, frame);
+    this.onChange();
+  }
+
+  // Soon; frames that want it come in bursts.
+  syncSoon(ms = SYNC_PAUSE_MS) {
+    this.syncTimer ??= setTimeout(() => {
+      this.syncTimer = null;
+      this.sync();
+    }, ms);
+  }
+
+  async sync() {
+    if (this.syncing !== null) {
+      this.syncSoon();
+      return this.syncing;
+    }
+    this.syncing = this.#sync().catch((error) => {
+      if (error.isAuth) this.onRefused(error);
+      else this.syncSoon(SYNC_RETRY_MS);
+    });
+    await this.syncing;
+    this.syncing = null;
+  }
+
+  async #sync() {
+    const since = this.syncToken === undefined ? {} : { since: this.syncToken };
+    const reply = await this.api.call("unread.sync", since);
+    if (reply.full) this.#keepOnly(reply);
+    for (const [list, kind] of [[reply.channels, "channel"], [reply.mpims, "mpim"], [reply.ims, "im"]]) {
+      for (const entry of list) {
+        const channel = this.channel(entry.id);
+        channel.kind = kind;
+        channel.synced(entry);
+      }
+    }
+    for (const id of reply.removed) this.#forget(id);
+    this.threadsUnread = reply.threads.unread_count;
+    this.syncToken = reply.sync_token;
+    this.isSynced = true;
+    for (const frame of this.waiting.splice(0)) applyFrame(this, frame);
+    this.onChange();
+  }
+
+  #keepOnly(reply) {
+    const ids = new Set([...reply.channels, ...reply.mpims, ...reply.ims].map((entry) => entry.id));
+    for (const id of [...this.channels.keys()]) if (!ids.has(id)) this.#forget(id);
+  }
+
+  #forget(id) {
+    this.channels.delete(id);
+    if (this.open?.id === id) this.open = null;
+    if (this.thread?.channel.id === id) this.thread = null;
+  }
+
+  // After a break: what happened in the open channel meanwhile. Others are read anew when they are opened.
+  async #catchUp() {
+    for (const channel of this.channels.values()) if (channel !== this.open) channel.timeline = null;
+    if (this.open?.timeline) await this.fill(this.open, this.open.timeline.throughSeq ?? 0);
+    if (this.thread) await this.openThread(this.thread.channel, this.thread.ts);
+    if (this.threads) await this.showThreads();
+  }
+
+  // Applies the events of a channel after `seq`; when they are too many, its newest page is read instead.
+  async fill(channel, seq) {
+    try {
+      for (let page = 0; page < EVENTS_PAGES_MAX; page++) {
+        const reply = await this.api.call("channels.events", { channel: channel.id, after_seq: seq, limit: 200 });
+        if (reply.truncated) break;
+        for (const event of reply.events) applyFrame(this, event);
+        seq = reply.through_seq;
+        this.onChange();
+        if (!reply.has_more) return;
+      }
+      channel.timeline = null;
+      if (channel === this.open) await this.#loadNewest(channel);
+    } catch {
+      this.syncSoon();
+    }
+  }
+
+  // Channels.
+
+  async openChannel(channel) {
+    this.open = channel;
+    this.threads = null;
+    channel.timeline ??= new Timeline();
+    channel.timeline.dividerTs = channel.hasUnread ? channel.lastRead : null;
+    this.onChange();
+    this.#describe(channel);
+    if (!channel.timeline.isLoaded) await this.#loadNewest(channel);
+    this.markSoon();
+  }
+
+  closeChannel() {
+    this.open = null;
+    this.onChange();
+  }
+
+  async #describe(channel) {
+    try {
+      const { channel: info } = await this.api.call("channels.info", { channel: channel.id });
+      channel.topic = info.topic?.value ?? "";
+      channel.members = info.num_members ?? 0;
+      this.onChange();
+    } catch {
+      // It is shown without.
+    }
+  }
+
+  async #loadNewest(channel) {
+    const timeline = (channel.timeline ??= new Timeline());
+    await this.#load(channel, timeline, {});
+    timeline.isLoaded = true;
+    this.onChange();
+  }
+
+  async loadOlder(channel) {
+    const timeline = channel.timeline;
+    if (!timeline?.hasMore || timeline.isLoading) return;
+    await this.#load(channel, timeline, { latest: timeline.sorted[0].ts });
+  }
+
+  async #load(channel, timeline, args) {
+    timeline.isLoading = true;
+    this.onChange();
+    try {
+      const seq = channel.seq;
+      const reply = await this.api.call("channels.history", { channel: channel.id, limit: PAGE, ...args });
+      timeline.add(reply.messages.filter((message) => !timeline.byTs.has(message.ts)));
+      timeline.hasMore = reply.has_more;
+      timeline.throughSeq ??= seq;
+    } catch (error) {
+      timeline.hasMore = error.isPassing;
+    }
+    timeline.isLoading = false;
+    this.onChange();
+  }
+
+  async toggleMute(channel) {
+    channel.isMuted = !channel.isMuted;
+    this.onChange();
+    try {
+      await this.api.call("channels.setNotifications", { channel: channel.id, muted: channel.isMuted });
+    } catch {
+      channel.isMuted = !channel.isMuted;
+      this.onChange();
+    }
+  }
+
+  // Reading.
+
+  // Marks what is shown as read, soon. The views say when its end is in sight.
+  markSoon() {
+    this.markTimer ??= setTimeout(() => {
+      this.markTimer = null;
+      this.#mark();
+    }, MARK_PAUSE_MS);
+  }
+
+  async #mark() {
+    if (document.visibilityState !== "visible" || !this.isAtEnd?.()) return;
+    const channel = this.open;
+    const newest = channel?.timeline?.newest;
+    try {
+      if (newest && channel.hasUnread && newest.ts > channel.lastRead) {
+        const args = { channel: channel.id, ts: newest.ts, read_epoch: channel.epoch };
+        if (channel.marked(await this.api.call("channels.mark", args))) this.syncSoon();
+      }
+      await this.#markThread();
+    } catch {
+      this.syncSoon();
+    }
+    this.onChange();
+  }
+
+  async #markThread() {
+    const thread = this.thread;
+    const newest = thread?.timeline.newest;
+    if (!thread?.subscribed || !newest || newest.ts <= thread.lastRead) return;
+    const args = { channel: thread.channel.id, thread_ts: thread.ts, ts: newest.ts };
+    const reply = await this.api.call("threads.mark", args);
+    thread.lastRead = reply.last_read;
+    this.syncSoon();
+  }
+
+  // Threads.
+
+  async showThreads() {
+    this.threads ??= [];
+    this.onChange();
+    try {
+      const reply = await this.api.call("threads.list", { limit: PAGE });
+      if (this.threads === null) return;
+      this.threads = reply.threads;
+      this.threadsUnread = reply.totals.unread_count;
+      this.onChange();
+    } catch {
+      this.syncSoon(SYNC_RETRY_MS); // what is shown stays
+    }
+  }
+
+  hideThreads() {
+    this.threads = null;
+    this.onChange();
+  }
+
+  async openThread(channel, ts) {
+    const known = this.thread?.channel === channel && this.thread?.ts === ts;
+    const thread = known ? this.thread : { channel, ts, timeline: new Timeline(), subscribed: false, lastRead: "" };
+    this.thread = thread;
+    this.onChange();
+    try {
+      await this.#loadThread(thread);
+      const root = thread.timeline.byTs.get(ts);
+      thread.subscribed = root?.subscribed ?? false;
+      thread.lastRead = root?.last_read ?? "";
+    } catch {
+      if (this.thread === thread && !thread.timeline.isLoaded) this.closeThread();
+    }
+    this.onChange();
+    this.markSoon();
+  }
+
+  async #loadThread({ channel, ts, timeline }) {
+    let cursor = "";
+    do {
+      const reply = await this.api.call("channels.replies", { channel: channel.id, ts, limit: PAGE, cursor });
+      timeline.add(reply.messages);
+      cursor = reply.response_metadata?.next_cursor ?? "";
+    } while (cursor !== "");
+    timeline.isLoaded = true;
+  }
+
+  closeThread() {
+    this.thread = null;
+    this.onChange();
+  }
+
+  // A reply was heard or sent: lists and totals of threads are asked for anew.
+  threadsChanged() {
+    this.syncSoon();
+    if (this.threads) this.showThreads();
+  }
+
+  // Writing.
+
+  post(channel, text, threadTs) {
+    this.outbox.post(channel, text, threadTs);
+  }
+
+  // The service's word on one's own post.
+  posted(channel, message) {
+    const isReply = message.thread_ts !== undefined && message.thread_ts !== message.ts;
+    if (!isReply) channel.timeline?.add([message]);
+    if (isReply && this.thread?.channel === channel && this.thread.ts === message.thread_ts) {
+      this.thread.timeline.add([message]);
+      this.thread.subscribed = true;
+    }
+  }
+
+  typed(channel) {
+    if (Date.now() - this.typedAt < TYPING_SEND_MS) return;
+    this.typedAt = Date.now();
+    this.socket.send({ type: "typing", channel: channel.id });
+  }
+
+  isTyping(channelId, userId) {
+    if (!this.typing.has(channelId)) this.typing.set(channelId, new Map());
+    this.typing.get(channelId).set(userId, Date.now() + TYPING_SHOWN_MS);
+    setTimeout(() => this.onChange(), TYPING_SHOWN_MS + 50);
+  }
+
+  stoppedTyping(channelId, userId) {
+    this.typing.get(channelId)?.delete(userId);
+  }
+
+  whoTypes(channel) {
+    const users = [...(this.typing.get(channel.id) ?? [])];
+    return users.filter(([, until]) => until > Date.now()).map(([user]) => this.people.name(user));
+  }
+}

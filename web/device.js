@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one device shows: sidebar, room and pane, drawn anew at most once a frame.
+import { Client } from "./client.js";
+import { el, set, setText } from "./dom.js";
+import { Pane } from "./pane.js";
+import { Room } from "./room.js";
+import { Sidebar } from "./sidebar.js";
+import { plainText } from "./text.js";
+
+export class Device {
+  constructor(token, index, count, onDrawn, onRefused) {
+    this.key = `tidings.open.${index}`;
+    this.onDrawn = onDrawn;
+    this.isDue = false;
+    this.client = new Client(token, () => this.#drawSoon(), (...news) => this.#tell(...news), onRefused);
+    this.names = {
+      me: "",
+      user: (id) => this.client.people.name(id),
+      channel: (id) => this.client.channels.get(id)?.name,
+    };
+    this.sidebar = new Sidebar(this);
+    this.room = new Room(this);
+    this.pane = new Pane(this);
+    this.live = el("p", { class: "unseen", "aria-live": "polite" });
+    this.element = el("section", { class: "device", "aria-label": count > 1 ? `Device ${index + 1}` : "Chat" },
+      el("div", { class: "layout" }, this.sidebar.element, this.room.element, this.pane.element), this.live);
+    this.client.isAtEnd = () => this.room.isAtEnd;
+    this.onVisible = () => this.client.markSoon();
+    document.addEventListener("visibilitychange", this.onVisible);
+    this.#draw();
+  }
+
+  async start() {
+    await this.client.start();
+    this.names.me = this.client.me.id;
+    const channel = this.client.channels.get(sessionStorage.getItem(this.key));
+    if (channel) await this.client.openChannel(channel);
+  }
+
+  stop() {
+    this.client.stop();
+    document.removeEventListener("visibilitychange", this.onVisible);
+    this.element.remove();
+  }
+
+  // What people do.
+
+  async open(channel) {
+    sessionStorage.setItem(this.key, channel.id);
+    await this.client.openChannel(channel);
+    this.room.focus();
+  }
+
+  close() {
+    const last = this.client.open;
+    sessionStorage.removeItem(this.key);
+    this.client.closeChannel();
+    this.#draw();
+    this.sidebar.focus(last);
+  }
+
+  async openThread(channel, ts) {
+    this.opener ??= document.activeElement;
+    await this.client.openThread(channel, ts);
+    this.#draw();
+    this.pane.focus();
+  }
+
+  async openThreads() {
+    this.opener = document.activeElement;
+    this.client.closeThread();
+    await this.client.showThreads();
+    this.#draw();
+    this.pane.focus();
+  }
+
+  // From a thread back to the list, if it came from there; else the pane goes.
+  closePane() {
+    if (this.client.thread) this.client.closeThread();
+    else this.client.hideThreads();
+    this.#draw();
+    if (this.client.threads) return this.pane.focus();
+    if (this.opener?.isConnected) this.opener.focus();
+    else this.room.focus();
+    this.opener = undefined;
+  }
+
+  #drawSoon() {
+    if (this.isDue) return;
+    this.isDue = true;
+    requestAnimationFrame(() => this.#draw());
+  }
+
+  #draw() {
+    this.isDue = false;
+    const { client } = this;
+    const shown = client.thread || client.threads ? "pane" : client.open ? "room" : "side";
+    set(this.element, "data-view", shown);
+    set(this.element, "data-pane", shown === "pane");
+    this.sidebar.draw();
+    this.room.draw();
+    this.pane.draw();
+    this.onDrawn();
+  }
+
+  #tell(channel, message) {
+    const text = plainText(message.text ?? "", this.names);
+    setText(this.live, `${this.client.people.name(message.user)}: ${text}`);
+  }
+}

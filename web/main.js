@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page: who is signed in, and one or two devices of that user. The token comes by the form or in
+// the fragment, which no server and no log ever sees, and lives in this tab's sessionStorage.
+import { Device } from "./device.js";
+
+const TOKEN_KEY = "tidings.token";
+const count = new URLSearchParams(location.search).get("devices") === "2" ? 2 : 1;
+const byId = (id) => document.getElementById(id);
+const main = byId("main");
+let devices = [];
+
+function takeFragment() {
+  const found = /^#token=([\w.-]+)$/.exec(location.hash);
+  if (found === null) return;
+  sessionStorage.setItem(TOKEN_KEY, found[1]);
+  history.replaceState(null, "", location.pathname + location.search);
+}
+
+function showLogin(complaint) {
+  for (const device of devices.splice(0)) device.stop();
+  byId("leave").hidden = true;
+  byId("login").hidden = false;
+  byId("login-error").textContent = complaint;
+  byId("token").focus();
+}
+
+const COMPLAINTS = {
+  token_revoked: "This token has been revoked.",
+  token_expired: "This token has expired.",
+  account_inactive: "This account is inactive.",
+  no_connection: "The service cannot be reached. Try again.",
+};
+
+function refused(error) {
+  if (error.isAuth) sessionStorage.removeItem(TOKEN_KEY);
+  showLogin(COMPLAINTS[error.code] ?? "This token is not known here.");
+}
+
+async function open() {
+  const token = sessionStorage.getItem(TOKEN_KEY);
+  if (token === null) return showLogin("");
+  byId("login").hidden = true;
+  byId("leave").hidden = false;
+  devices = Array.from({ length: count }, (_, index) => new Device(token, index, count, updateTitle, refused));
+  main.classList.toggle("pair", count === 2);
+  main.append(...devices.map((device) => device.element));
+  try {
+    await Promise.all(devices.map((device) => device.start()));
+  } catch (error) {
+    refused(error);
+  }
+}
+
+function updateTitle() {
+  const unread = devices[0]?.client.totals ?? 0;
+  const title = unread > 0 ? `(${unread}) Tidings` : "Tidings";
+  if (document.title !== title) document.title = title;
+}
+
+function leave() {
+  sessionStorage.clear();
+  showLogin("");
+}
+
+function updateTheme() {
+  byId("theme").setAttribute("aria-pressed", String(themeIsDark()));
+}
+
+byId("login").addEventListener("submit", (event) => {
+  event.preventDefault();
+  sessionStorage.setItem(TOKEN_KEY, byId("token").value.trim());
+  byId("token").value = "";
+  open();
+});
+byId("leave").addEventListener("click", leave);
+byId("theme").addEventListener("click", themeToggle);
+byId("devices").textContent = count === 2 ? "One device" : "Two devices";
+byId("devices").href = count === 2 ? "/app" : "/app?devices=2";
+document.addEventListener("theme", updateTheme);
+addEventListener("hashchange", () => {
+  takeFragment();
+  location.reload();
+});
+updateTheme();
+takeFragment();
+open();

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// A list of messages, of a channel or of a thread: rows by day and author, those on their way at the end.
+import { el, icon, reconcile, set, setText } from "./dom.js";
+import { plainText, textNodes } from "./text.js";
+
+const GROUP_MS = 5 * 60 * 1000;
+const TINTS = 8;
+const NEAR_PX = 40;
+const REPLY = "M10 8V4l-7 7 7 7v-4c5 0 8 1.5 10 5 0-6-3-10-10-11z";
+const CLOCK = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
+const DAY = new Intl.DateTimeFormat([], { weekday: "long", day: "numeric", month: "long" });
+
+export class Messages {
+  // `options`: onThread(message), undefined where there are none; onOlder().
+  constructor(device, label, options) {
+    this.device = device;
+    this.options = options;
+    this.list = el("ol");
+    this.older = el("button", { class: "plain older", type: "button", onclick: options.onOlder }, "Earlier messages");
+    this.element = el("div", { class: "scroller", tabindex: "0", role: "group", "aria-label": label, onscroll: () => this.#scrolled() },
+      el("div", { class: "spring" }), this.older, this.list);
+    this.isAtEnd = true;
+    this.shown = null;
+    new ResizeObserver(() => this.#stick()).observe(this.element);
+  }
+
+  // `posts`: those on their way.
+  draw(timeline, posts) {
+    const isOther = this.shown !== timeline;
+    const first = this.shown?.sorted.length ? this.first : undefined;
+    const height = this.element.scrollHeight;
+    this.shown = timeline;
+    this.older.hidden = !timeline.hasMore;
+    this.older.disabled = timeline.isLoading;
+    reconcile(this.list, this.#rows(timeline, posts), {
+      key: (row) => row.key,
+      make: (row) => this.#make(row),
+      update: (element, row) => this.#update(element, row),
+      same: (one, other) => one.stamp === other.stamp && one.message === other.message,
+    });
+    this.first = timeline.sorted[0]?.ts;
+    if (isOther) this.isAtEnd = true;
+    const grewAbove = !isOther && first !== undefined && first !== this.first;
+    if (grewAbove && !this.isAtEnd) this.element.scrollTop += this.element.scrollHeight - height;
+    this.#stick();
+  }
+
+  focus() {
+    this.element.focus();
+  }
+
+  toEnd() {
+    this.isAtEnd = true;
+    this.#stick();
+  }
+
+  #stick() {
+    if (this.isAtEnd) this.element.scrollTop = this.element.scrollHeight;
+  }
+
+  #scrolled() {
+    const { scrollTop, scrollHeight, clientHeight } = this.element;
+    const wasAtEnd = this.isAtEnd;
+    this.isAtEnd = scrollTop + clientHeight >= scrollHeight - NEAR_PX;
+    if (this.isAtEnd && !wasAtEnd) this.device.client.markSoon();
+    if (scrollTop < NEAR_PX && scrollHeight > clientHeight) this.options.onOlder?.();
+  }
+
+  #rows(timeline, posts) {
+    const { client } = this.device;
+    const rows = [];
+    let last = { day: "", user: "", at: 0 };
+    let isDivided = timeline.dividerTs === null;
+    const add = (message, post) => {
+      const at = post ? Date.now() : Number(message.ts) * 1000;
+      const day = DAY.format(at);
+      if (day !== last.day) rows.push({ key: `day ${day}`, kind: "day", text: day, stamp: "" });
+      const isNew = !isDivided && !isSystem(message) && message.ts > timeline.dividerTs && message.user !== client.me.id;
+      if (isNew) rows.push({ key: "new", kind: "new", text: "New", stamp: "" });
+      isDivided ||= isNew;
+      const isGrouped = !isNew && day === last.day && message.user === last.user && at - last.at < GROUP_MS;
+      const name = client.people.name(message.user);
+      const key = message.user === client.me.id && message.client_msg_id ? message.client_msg_id : message.ts;
+      rows.push({ key, kind: "message", message, post, at, isGrouped, name, stamp: `${isGrouped} ${name} ${client.people.version}` });
+      last = { day, user: isSystem(message) ? "" : message.user, at };
+    };
+    for (const message of timeline.sorted) add(message);
+    for (const post of posts) add({ ...post, user: client.me.id }, post);
+    return rows;
+  }
+
+  #make(row) {
+    if (row.kind !== "message") return el("li", { class: row.kind }, el("span", {}, row.text));
+    return el("li", { class: "message" },
+      el("span", { class: "avatar", "aria-hidden": "true" }),
+      el("div", { class: "body" },
+        el("p", { class: "who" }, el("span", { class: "name", dir: "auto" }), el("time")),
+        el("div", { class: "text", dir: "auto" }),
+        el("p", { class: "meta" })),
+      this.options.onThread ? el("button", { class: "reply", type: "button", title: "Reply in thread" }, icon(REPLY)) : null);
+  }
+
+  #update(element, row) {
+    if (row.kind !== "message") return;
+    const { message, post } = row;
+    element.classList.toggle("grouped", row.isGrouped);
+    element.classList.toggle("system", isSystem(message));
+    element.classList.toggle("pending", post !== undefined && !post.isFailed);
+    const avatar = element.querySelector(".avatar");
+    setText(avatar, row.isGrouped ? "" : [...row.name][0].toUpperCase());
+    set(avatar, "data-tint", tint(message.user));
+    setText(element.querySelector(".name"), row.name);
+    const time = element.querySelector("time");
+    setText(time, CLOCK.format(row.at));
+    set(time, "datetime", new Date(row.at).toISOString());
+    element.querySelector(".text").replaceChildren(...this.#text(message));
+    element.querySelector(".meta").replaceChildren(...this.#meta(row));
+    const reply = element.querySelector(".reply");
+    if (reply) {
+      set(reply, "aria-label", `Reply in thread to ${row.name}`);
+      reply.hidden = post !== undefined || isSystem(message);
+      reply.onclick = () => this.options.onThread(message);
+    }
+  }
+
+  #text(message) {
+    const { names } = this.device;
+    if (message.subtype === "tombstone") return [el("span", { class: "quiet" }, "This message was deleted.")];
+    if (isSystem(message)) return [plainText(message.text ?? "", names).replace(/^@/, "")];
+    return textNodes(message.text ?? "", names);
+  }
+
+  // What stands below a message: edited, its thread, its failure.
+  #meta({ message, post }) {
+    const { outbox } = this.device.client;
+    if (post?.isFailed) {
+      return [el("span", { class: "error", role: "alert" }, post.isFailed === "passing" ? "Not sent." : `Not sent: ${post.isFailed.replaceAll("_", " ")}.`),
+        el("button", { class: "plain", type: "button", onclick: () => outbox.retry([post]) }, "Try again"),
+        el("button", { class: "plain", type: "button", onclick: () => outbox.discard(post) }, "Discard")];
+    }
+    const nodes = [];
+    if (message.edited) nodes.push(el("span", { class: "quiet" }, "edited"));
+    if (message.reply_count > 0 && this.options.onThread) {
+      const label = `${message.reply_count} ${message.reply_count === 1 ? "reply" : "replies"}`;
+      nodes.push(el("button", { class: "thread", type: "button", onclick: () => this.options.onThread(message) }, label));
+    }
+    return nodes;
+  }
+}
+
+function isSystem(message) {
+  return /^(channel|group|mpim|im)_/.test(message.subtype ?? "");
+}
+
+function tint(user = "") {
+  let sum = 0;
+  for (const character of user) sum = (sum * 31 + character.codePointAt(0)) % 9973;
+  return sum % TINTS;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The open channel: its head, its messages, who types, and the box to write in.
+import { Composer } from "./composer.js";
+import { el, icon, set, setText } from "./dom.js";
+import { Messages } from "./messages.js";
+import { composeText } from "./text.js";
+
+const BACK = "M15 5l-7 7 7 7";
+
+export class Room {
+  constructor(device) {
+    this.device = device;
+    const { client } = device;
+    this.messages = new Messages(device, "Messages", {
+      onThread: (message) => device.openThread(client.open, message.thread_ts ?? message.ts),
+      onOlder: () => client.loadOlder(client.open),
+    });
+    this.composer = new Composer((text) => this.#send(text), () => client.typed(client.open));
+    this.title = el("h2", { dir: "auto" });
+    this.about = el("p", { class: "about", dir: "auto" });
+    this.mute = el("button", { class: "plain", type: "button", onclick: () => client.toggleMute(client.open) }, "Mute");
+    this.typing = el("p", { class: "typing" });
+    this.empty = el("div", { class: "empty" },
+      el("p", { class: "lead" }, "Pick a channel."),
+      el("p", {}, "What is new to you has a number beside it, and loses it here as on every other device once you have seen it."));
+    this.content = el("div", { class: "column" },
+      el("header", { class: "head" },
+        el("button", { class: "plain back", type: "button", "aria-label": "Back to channels", onclick: () => device.close() }, icon(BACK)),
+        el("div", { class: "titles" }, this.title, this.about), this.mute),
+      this.messages.element, this.typing, this.composer.element);
+    this.element = el("section", { class: "room", "aria-label": "Channel" }, this.empty, this.content);
+  }
+
+  get isAtEnd() {
+    return this.device.client.open === null || this.messages.isAtEnd;
+  }
+
+  focus() {
+    this.composer.focus();
+  }
+
+  draw() {
+    const { client } = this.device;
+    const channel = client.open;
+    this.empty.hidden = channel !== null;
+    this.content.hidden = channel === null;
+    if (channel === null) return;
+    const name = (channel.kind === "channel" ? "#" : "") + client.channelName(channel);
+    set(this.element, "aria-label", name);
+    setText(this.title, name);
+    setText(this.about, about(channel));
+    set(this.mute, "aria-pressed", channel.isMuted);
+    this.messages.draw(channel.timeline, client.outbox.of(channel, undefined));
+    this.composer.draw(channel.id, `Message ${name}`);
+    setText(this.typing, typingText(client.whoTypes(channel)));
+  }
+
+  #send(text) {
+    const { client } = this.device;
+    client.post(client.open, composeText(text, (name) => client.people.idOf(name)), undefined);
+    this.messages.toEnd();
+  }
+}
+
+function about(channel) {
+  const members = channel.members > 0 ? `${channel.members} ${channel.members === 1 ? "member" : "members"}` : "";
+  return [members, channel.topic].filter((part) => part !== "").join(" · ");
+}
+
+function typingText(names) {
+  if (names.length === 0) return "";
+  if (names.length > 2) return "Several people are typing…";
+  return `${names.join(" and ")} ${names.length === 1 ? "is" : "are"} typing…`;
+}
