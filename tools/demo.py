@@ -116,4 +116,7 @@ curl -sw '\\n' {api}/unread.sync {as_bob}
 
 # where bob's client would open its WebSocket (good once, within 30 s)
 curl -sw '\\n' -X POST {api}/rtm.connect {as_bob}
+
+# bob in a browser, on two devices at once
+{demo['url']}/app?devices=2#token={bob['token']}
 """

@@ -134,6 +134,7 @@ GROUPS = {
     "model": lambda: Result(*model.run()),
     "property": lambda: pytest("property"),
     "faults": lambda: pytest("faults"),
+    "web": lambda: pytest("web"),
     "sanitizers": sanitizers,
     "image": lambda: Result(*image.test()),
 }

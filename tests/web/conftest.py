@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Chromium (Debian's, /usr/bin/chromium) that looks at /app."""
+
+import os
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tests.web.screen import Screen
+
+CHROMIUM = "/usr/bin/chromium"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    options = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's own does not work for root
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def screens(browser):
+    """Opens the page as a member: `screens(member, devices=2, color_scheme="dark")`. Whatever the browser complains
+    about (errors of scripts, what the page's policy blocks) fails the test, but for requests that found nobody."""
+    contexts, complaints = [], []
+
+    def complain(message):
+        if message.type in ("error", "warning") and "net::ERR_" not in message.text and "WebSocket" not in message.text:
+            complaints.append(message.text)
+
+    def open_screen(member, url=None, devices=1, width=1280, height=800, **options):
+        context = browser.new_context(viewport={"width": width, "height": height}, locale="en-GB", timezone_id="UTC",
+                                      **options)
+        contexts.append(context)
+        context.set_default_timeout(10000)
+        page = context.new_page()
+        page.on("console", complain)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        return Screen(page, url or member.url, member.token, devices)
+
+    yield open_screen
+    for context in contexts:
+        context.close()
+    assert not complaints
