@@ -27,8 +27,13 @@ struct api_options {
     int64_t ticket_ms;
     int64_t text_max;
     int64_t presence_ttl_s;
-    int64_t auto_limits[3]; // members: zset and counter at most, bitmap at least; 0: never
-    int mentions_max;       // users that a message may mention
+    int64_t auto_limits[3];  // members: zset and counter at most, bitmap at least; 0: never
+    int mentions_max;        // users that a message may mention
+    int64_t rate_limit;      // calls a minute of a token to a method; 0: any number
+    const char *rate_limits; // methods with others: "chat.postMessage=600,…"
+    int64_t rate_channel;    // posts a minute to a channel; 0: any number
+    int64_t rate_settle_ms;  // how soon Redis is told of calls
+    int rate_buckets_max;
     // Told of each change's outbox row, after its commit.
     void (*told)(void *arg, const char *outbox_id);
     void *arg;
@@ -38,6 +43,9 @@ struct api_options {
 // only admin.* is called.
 NODISCARD int api_new(struct loop *loop, const struct api_options *options, struct api **ret_api);
 void api_free(struct api *api);
+
+// Whether `rate_limits` can be read: 0, or -ERROR_INVALID_ARGUMENTS.
+NODISCARD int api_limits_check(const char *text);
 
 // Answers one request; `arg` is the api (a server_call_fn). A request whose actor has a type
 // already is not asked for a token.

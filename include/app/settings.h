@@ -133,6 +133,15 @@
             "seconds between looks for channels of auto that have outgrown what they use")         \
     INTEGER(text_max, TEXT_MAX, 40000, 1, 1000000, "code points of a message's text")              \
     INTEGER(mentions_max, MENTIONS_MAX, 500, 1, 1000, "users that a message may mention")          \
+    INTEGER(rate_limit, RATE_LIMIT, 60000, 0, 1000000000,                                          \
+            "calls a minute of a token to one method; 0: any number")                              \
+    TEXT(rate_limits, RATE_LIMITS, "", "methods with another limit: \"chat.postMessage=600,…\"")   \
+    INTEGER(rate_channel, RATE_CHANNEL, 60000, 0, 1000000000,                                      \
+            "posts a minute to one channel; 0: any number")                                        \
+    INTEGER(rate_settle_ms, RATE_SETTLE_MS, 100, 10, 10000,                                        \
+            "how soon instances tell each other of calls, for rate limits")                        \
+    INTEGER(rate_buckets_max, RATE_BUCKETS_MAX, 100000, 16, 10000000,                              \
+            "tokens' methods and channels whose calls a loop counts at a time")                    \
     INTEGER(idempotency_days, IDEMPOTENCY_DAYS, 7, 1, 365,                                         \
             "days that a client_msg_id is remembered")                                             \
     INTEGER(retention_days, RETENTION_DAYS, 90, 2, 36500, "days that messages are kept")           \

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 // Who calls, as told by the token and nothing else. A plain value.
 struct actor {
@@ -12,7 +13,8 @@ struct actor {
     char app_id[24]; // "" but for an app token
     char type;       // 'u' user, 'b' bot, 'a' app, 'o' operator, 0 nobody
     bool is_admin;
-    char scopes[512]; // "a,b"; "" = all
+    int64_t rate_limit; // calls a minute of each method, as its token says; 0: as for all
+    char scopes[512];   // "a,b"; "" = all
 };
 
 // Whether `scope` is one of those of the actor's token; no scopes at all mean every one.

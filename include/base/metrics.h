@@ -20,6 +20,12 @@
       "Bodies over TIDINGS_BODY_MAX_BYTES")                                                        \
     X(HTTP_REPLY_TOO_LARGE, counter, "tidings_http_reply_too_large_total", "",                     \
       "Replies that did not fit in their bound")                                                   \
+    X(RATELIMITED_TOKEN, counter, "tidings_ratelimited_total", "kind=\"token\"",                   \
+      "Calls refused by the token's own limit, by the method's, posts by the channel's")           \
+    X(RATELIMITED_METHOD, counter, "tidings_ratelimited_total", "kind=\"method\"", "")             \
+    X(RATELIMITED_CHANNEL, counter, "tidings_ratelimited_total", "kind=\"channel\"", "")           \
+    X(RATE_BUCKETS_DROPPED, counter, "tidings_rate_buckets_dropped_total", "",                     \
+      "Counts of calls dropped because of TIDINGS_RATE_BUCKETS_MAX")                               \
     X(MESSAGES_POSTED, counter, "tidings_messages_posted_total", "", "Messages committed")         \
     X(MESSAGES_DUPLICATE, counter, "tidings_messages_duplicate_total", "",                         \
       "Posts recognised as retries of one committed before")                                       \

@@ -64,6 +64,8 @@ void request_reply_error_message(struct request *request, int r, const char *for
     __attribute__((format(printf, 3, 4)));
 // The same, with more members ("\"needed\":\"chat:write\"") after the error.
 void request_reply_error_members(struct request *request, int r, const char *members);
+// The error ratelimited: HTTP 429 in either form, to be tried again after `seconds` (Retry-After).
+void request_reply_ratelimited(struct request *request, int64_t seconds);
 
 // For whoever makes requests other than HTTP: `json` holds the arguments (a JSON object's text, may
 // be NULL); `fn` gets the finished reply's text once and the request is freed after it.

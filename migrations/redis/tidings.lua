@@ -531,3 +531,19 @@ redis.register_function('zset_mark', zset_mark)
 redis.register_function('bitmap_install', bitmap_install)
 redis.register_function('bitmap_read', bitmap_read)
 redis.register_function('presence_apply', presence_apply)
+
+-- KEYS rate:{S}:name; microseconds
+-- The calls let through for a subject last so much longer: text, the microsecond until which they last. It goes by itself then.
+-- A debt is paid within ten minutes, and so is what a clock that went back would make of it. Returns how long they last from now.
+local LASTS_MAX = 600000000
+
+local function limit_take(keys, args)
+    local time = redis.call('TIME')
+    local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+    local known = tonumber(redis.call('GET', keys[1]) or 0) or 0
+    local lasts = math.min(math.max(known - now, 0) + tonumber(args[1]), LASTS_MAX)
+    redis.call('SET', keys[1], string.format('%.0f', now + lasts), 'PX', string.format('%.0f', math.ceil(lasts / 1000)))
+    return lasts
+end
+
+redis.register_function('limit_take', limit_take)

@@ -7,8 +7,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "limits.h"
 #include "methods.h"
 #include "tokens.h"
+
+static int api_make(struct api *api)
+{
+    const struct api_options *options = &api->options;
+    const struct limiter_options limiter_options = {
+        .settle_ms = options->rate_settle_ms,
+        .buckets_max = options->rate_buckets_max,
+    };
+
+    api->limits = calloc(1, sizeof *api->limits);
+    if (api->limits == NULL)
+        return -ERROR_MEMORY;
+    int r = limits_read(options->rate_limits, options->rate_limit, api->limits);
+    if (r < 0)
+        return r;
+    api->limits->channel = options->rate_channel;
+    r = limiter_new(api->loop, options->cache, &limiter_options, &api->limiter);
+    if (r < 0)
+        return r;
+    return token_cache_new(options->store, options->token_cache_ms, &api->tokens);
+}
 
 int api_new(struct loop *loop, const struct api_options *options, struct api **ret_api)
 {
@@ -18,9 +40,9 @@ int api_new(struct loop *loop, const struct api_options *options, struct api **r
         return -ERROR_MEMORY;
     api->loop = loop;
     api->options = *options;
-    int r = token_cache_new(options->store, options->token_cache_ms, &api->tokens);
+    int r = api_make(api);
     if (r < 0) {
-        free(api);
+        api_free(api);
         return r;
     }
     *ret_api = api;
@@ -32,6 +54,8 @@ void api_free(struct api *api)
     if (api == NULL)
         return;
     token_cache_free(api->tokens);
+    limiter_free(api->limiter);
+    free(api->limits);
     free(api);
 }
 
@@ -69,6 +93,9 @@ static void scope_fail(struct invocation *invocation)
 static void method_run(struct invocation *invocation)
 {
     const struct method *method = invocation->method;
+
+    if (!limits_admit(invocation))
+        return;
     int r = access_refusal(method->access, invocation->actor);
 
     if (r < 0)

@@ -7,6 +7,7 @@
 #include "chat/message.h"
 #include "content.h"
 #include "destination.h"
+#include "limits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,6 +190,10 @@ static bool take_post(struct invocation *invocation, struct posting *posting)
 
 static void posting_send(struct posting *posting)
 {
+    if (!limits_admit_post(posting->invocation, posting->channel_id)) {
+        posting_end(posting);
+        return;
+    }
     int r = writer_post(posting->invocation->api->options.writer, &posting->post);
     if (r < 0) {
         invocation_fail(posting->invocation, r);

@@ -101,6 +101,12 @@ void invocation_fail(struct invocation *invocation, int r)
     invocation_end(invocation);
 }
 
+void invocation_fail_for(struct invocation *invocation, int64_t seconds)
+{
+    request_reply_ratelimited(invocation->request, seconds);
+    invocation_end(invocation);
+}
+
 void invocation_complain(struct invocation *invocation, int r, const char *format, ...)
 {
     char text[256];

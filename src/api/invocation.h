@@ -45,6 +45,8 @@ struct api {
     struct loop *loop;
     struct api_options options;
     struct token_cache *tokens;
+    struct limiter *limiter;
+    struct limits *limits;
 };
 
 // Runs `statement` (takes over `params`). When it fails the error is answered; else `fn` gets the
@@ -66,6 +68,8 @@ struct json_writer *invocation_open(struct invocation *invocation);
 void invocation_close(struct invocation *invocation);
 void invocation_object(struct invocation *invocation, const char *json, size_t length);
 void invocation_fail(struct invocation *invocation, int r);
+// -ERROR_RATELIMITED, for so many seconds.
+void invocation_fail_for(struct invocation *invocation, int64_t seconds);
 void invocation_complain(struct invocation *invocation, int r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -58,6 +58,8 @@ static const struct method methods[] = {
     {"admin.apps.delete", ACCESS_ADMIN, NULL, admin_apps_delete},
 };
 
+_Static_assert(sizeof methods / sizeof methods[0] <= METHODS_MAX, "METHODS_MAX is too small");
+
 #define ALIAS "conversations."
 #define ALIASED "channels."
 
@@ -73,4 +75,9 @@ const struct method *method_find(const char *name)
         if (strcmp(methods[i].name, name) == 0)
             return &methods[i];
     return NULL;
+}
+
+size_t method_number(const struct method *method)
+{
+    return (size_t)(method - methods);
 }

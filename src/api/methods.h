@@ -35,3 +35,7 @@ method_fn admin_workspaces_create, admin_users_create, admin_users_set_active, a
 
 // The method of that name or alias (conversations.* for channels.*); NULL when there is none.
 const struct method *method_find(const char *name);
+
+enum { METHODS_MAX = 192 };
+// Its place among all methods, below METHODS_MAX.
+size_t method_number(const struct method *method);

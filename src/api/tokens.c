@@ -14,7 +14,7 @@ static const struct statement TOKEN = {
     "token",
     "SELECT t.id, t.workspace_id, t.user_id, t.type, t.scopes, t.app_id, u.bot_id, u.is_admin, "
     "u.active, t.revoked_at IS NOT NULL, t.expires_at * 1000000,"
-    " coalesce(t.last_used, 0) < extract(epoch FROM now())::bigint - 60"
+    " coalesce(t.last_used, 0) < extract(epoch FROM now())::bigint - 60, coalesce(t.rate_limit, 0)"
     " FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.digest = $1",
 };
 static const struct statement TOKEN_USED = {
@@ -33,7 +33,8 @@ enum {
     COLUMN_ACTIVE,
     COLUMN_REVOKED,
     COLUMN_EXPIRES,
-    COLUMN_STALE
+    COLUMN_STALE,
+    COLUMN_RATE_LIMIT
 };
 
 enum { TOKENS_MAX = 100000, TOKEN_LENGTH_MAX = 256 };
@@ -136,6 +137,7 @@ static void entry_read(struct token_entry *entry, const struct result *result)
     COPY(actor->bot_id, COLUMN_BOT);
     actor->type = result_text(result, 0, COLUMN_TYPE)[0];
     actor->is_admin = result_bool(result, 0, COLUMN_ADMIN);
+    actor->rate_limit = result_int(result, 0, COLUMN_RATE_LIMIT);
     entry->expires_us = result_int(result, 0, COLUMN_EXPIRES);
     if (result_bool(result, 0, COLUMN_STALE))
         entry_note_use(entry);

@@ -142,7 +142,7 @@ static int admin_run(struct administration *administration, const struct setting
 {
     const struct store_options store_options = parts_store_options(settings);
     struct api_options api_options = {
-        .public_url = "", .operator_token = "", .text_max = settings->text_max};
+        .public_url = "", .operator_token = "", .rate_limits = "", .text_max = settings->text_max};
 
     int r = loop_new(&administration->loop);
     if (r < 0)

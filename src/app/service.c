@@ -137,6 +137,11 @@ static int service_make_api(struct service *service, const struct settings *sett
         .auto_limits = {settings->auto_zset_members, settings->auto_counter_members,
                         settings->auto_bitmap_members},
         .mentions_max = (int)settings->mentions_max,
+        .rate_limit = settings->rate_limit,
+        .rate_limits = settings->rate_limits,
+        .rate_channel = settings->rate_channel,
+        .rate_settle_ms = settings->rate_settle_ms,
+        .rate_buckets_max = (int)settings->rate_buckets_max,
         .told = change_told,
         .arg = service,
     };

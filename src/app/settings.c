@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/settings.h"
 
+#include "api/api.h"
 #include "base/error.h"
 #include "base/id.h"
 
@@ -82,6 +83,13 @@ static int texts_check(const struct settings *settings, struct buffer *complaint
                    (const char *const[]){"redis://", "unix://", NULL}, "a redis:// or unix:// URL",
                    complaint) < 0)
         r = -ERROR_INVALID_ARGUMENTS;
+    if (api_limits_check(settings->rate_limits) < 0) {
+        buffer_append_format(
+            complaint,
+            PREFIX "RATE_LIMITS=%s: must be method=number,…, the number from 0 to 1000000000\n",
+            settings->rate_limits);
+        r = -ERROR_INVALID_ARGUMENTS;
+    }
     return r;
 }
 

@@ -77,6 +77,7 @@ static void focus_mark(struct focus *focus)
     focus->call = call;
     gateway_ask(gateway);
     *request_actor(request) = focus->connection->actor;
+    request_actor(request)->token_id[0] = '\0'; // nobody called: no limit of the token's calls
     gateway->options.on_call(gateway->options.arg, request);
 }
 

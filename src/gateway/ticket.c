@@ -16,7 +16,7 @@ static const struct statement use = {
     "WITH ticket AS (DELETE FROM tickets WHERE digest = $1 RETURNING token_id, native, expires_at) "
     "SELECT t.workspace_id, t.user_id, t.id, coalesce(u.bot_id, ''), coalesce(t.app_id, ''), "
     "t.type,"
-    " u.is_admin, t.scopes, k.native, u.manual_away"
+    " u.is_admin, t.scopes, k.native, u.manual_away, coalesce(t.rate_limit, 0)"
     " FROM ticket k JOIN tokens t ON t.id = k.token_id JOIN users u ON u.id = t.user_id"
     " WHERE k.expires_at > now() AND t.revoked_at IS NULL AND u.active"
     " AND (t.expires_at IS NULL OR t.expires_at > extract(epoch FROM now()))"};
@@ -24,7 +24,8 @@ static const struct statement use = {
 static const struct statement use_token = {
     "gateway_token_use",
     "SELECT t.workspace_id, t.user_id, t.id, coalesce(u.bot_id, ''), coalesce(t.app_id, ''),"
-    " t.type, u.is_admin, t.scopes, true, u.manual_away FROM tokens t JOIN users u ON u.id = "
+    " t.type, u.is_admin, t.scopes, true, u.manual_away, coalesce(t.rate_limit, 0) FROM tokens t "
+    "JOIN users u ON u.id = "
     "t.user_id"
     " WHERE t.digest = $1 AND t.revoked_at IS NULL AND u.active"
     " AND (t.expires_at IS NULL OR t.expires_at > extract(epoch FROM now()))"};
@@ -77,6 +78,7 @@ static void actor_read(const struct result *result, struct connection *c)
     (void)snprintf(actor->scopes, sizeof actor->scopes, "%s", result_text(result, 0, 7));
     c->native = result_bool(result, 0, 8);
     c->manual_away = result_bool(result, 0, 9);
+    actor->rate_limit = result_int(result, 0, 10);
 }
 
 // Takes the connection's place in all its channels. What the snapshot holds was there before hello;

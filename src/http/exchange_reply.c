@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPLY_HEADERS_MAX = 10, HEAD_MAX_BYTES = 32768, EXCHANGE_TIMEOUT_S = 3600 };
+enum { REPLY_HEADERS_MAX = 11, HEAD_MAX_BYTES = 32768, EXCHANGE_TIMEOUT_S = 3600 };
 
 struct reply_header {
     const char *name;
@@ -45,6 +45,8 @@ static int reply_headers(const struct exchange *exchange, struct reply_header *r
     ret_headers[count++] = (struct reply_header){"X-Content-Type-Options", "nosniff"};
     if (exchange->request.status == 401)
         ret_headers[count++] = (struct reply_header){"WWW-Authenticate", "Bearer"};
+    if (exchange->request.retry_after[0] != '\0')
+        ret_headers[count++] = (struct reply_header){"Retry-After", exchange->request.retry_after};
     if (exchange->allow != NULL)
         ret_headers[count++] = (struct reply_header){"Allow", exchange->allow};
     if (exchange->server->quiescing)

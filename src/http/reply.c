@@ -182,6 +182,17 @@ void request_reply_error_members(struct request *request, int r, const char *mem
     error_send(request, r, NULL, members);
 }
 
+// The SDKs wait by the header, and look for it with status 429 alone.
+void request_reply_ratelimited(struct request *request, int64_t seconds)
+{
+    assert(!request->replied);
+    request->error = error_code(-ERROR_RATELIMITED);
+    request->status = error_http_status(-ERROR_RATELIMITED);
+    snprintf(request->retry_after, sizeof request->retry_after, "%d", (int)seconds);
+    error_write(request, request->status, request->error, NULL, NULL);
+    reply_send(request);
+}
+
 void request_write_plain_error(struct request *request, int status, const char *code,
                                const char *message)
 {

@@ -27,7 +27,8 @@ struct request {
     bool http_errors; // the caller asked for HTTP statuses
     bool replied;
     int status;
-    const char *error; // code, "" when ok
+    const char *error;    // code, "" when ok
+    char retry_after[12]; // seconds; "": not said
     struct buffer reply;
     struct json_writer writer;
     int64_t reply_max_bytes;

@@ -33,6 +33,8 @@ def run(*arguments, **settings):
     ("LOOPS", "-1"), ("LOOPS", "100000"), ("LOOPS", "two"), ("CONNECTIONS_MAX", "0"),
     ("SOCKET_QUEUE_MAX_BYTES", "x"), ("IDEMPOTENCY_DAYS", "1.5"), ("RETENTION_DAYS", " 90"), ("LISTEN", "nowhere"),
     ("LISTEN", "127.0.0.1:99999"), ("LOG_LEVEL", "loud"), ("ACCESS_LOG", "perhaps"),
+    ("RATE_LIMITS", "chat.postMessage"), ("RATE_LIMITS", "chat.post=1"), ("RATE_LIMITS", "auth.test=-1"),
+    ("RATE_LIMITS", "auth.test=1,,users.info=1"),
     ("REDIS_URL", "http://127.0.0.1"), ("DATABASE_URL", "mysql://x"),
 ])
 def test_bad_settings_are_refused_by_name(environment, name, value):

@@ -15,22 +15,13 @@ static struct {
     char url[512];
 } postgres;
 
-// Where this directory is: __FILE__ is absolute under CMake.
-static void postgres_script(char *ret_path, size_t size)
-{
-    const char *end = strrchr(__FILE__, '/');
-    snprintf(ret_path, size, "%.*s/postgres_server.py", (int)(end - __FILE__), __FILE__);
-}
-
 static void postgres_child(int input, int output)
 {
-    char script[1024];
-    postgres_script(script, sizeof script);
     dup2(input, STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
     for (int fd = 3; fd < 64; fd++)
         close(fd);
-    execlp("python3", "python3", script, (char *)NULL);
+    execlp("python3", "python3", TIDINGS_UNIT_DIRECTORY "/postgres_server.py", (char *)NULL);
     _exit(127);
 }
 

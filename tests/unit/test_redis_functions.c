@@ -482,6 +482,23 @@ static void a_cursor_in_a_thread_never_goes_back_and_does_not_stay_for_ever(void
     assert_string_equal(ASK("GET", key), "nil");
 }
 
+static void calls_are_added_up_and_go_when_they_are_over(void **state)
+{
+    (void)state;
+    static const char key[] = "rate:{T0000000001}:auth.test";
+    assert_string_equal(ASK("FCALL", "limit_take", "1", key, "1500000"), "1500000");
+    int64_t lasts = strtoll(ASK("FCALL", "limit_take", "1", key, "20000000"), NULL, 10);
+    assert_in_range(lasts, 20000000, 21500000);
+    int64_t left_ms = strtoll(ASK("PTTL", key), NULL, 10);
+    assert_in_range(left_ms, 15000, lasts / 1000 + 1);
+    // A debt is not endless, whoever made it.
+    assert_string_equal(ASK("FCALL", "limit_take", "1", key, "99000000000"), "600000000");
+    (void)ASK("SET", key, "9000000000000000");
+    assert_string_equal(ASK("FCALL", "limit_take", "1", key, "1"), "600000000");
+    (void)ASK("SET", key, "garbage");
+    assert_string_equal(ASK("FCALL", "limit_take", "1", key, "1"), "1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -497,6 +514,7 @@ int main(void)
         cmocka_unit_test_setup(a_known_member_is_the_truth_once_all_is_told, wipe),
         cmocka_unit_test_setup(a_cursor_in_a_thread_never_goes_back_and_does_not_stay_for_ever,
                                wipe),
+        cmocka_unit_test_setup(calls_are_added_up_and_go_when_they_are_over, wipe),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter.h"
+
+#include "base/error.h"
+#include "base/list.h"
+#include "base/metrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+// Of a bucket's calls, the part after which Redis is told without waiting for the timer.
+enum { LEASE_PART = 32, KEY_SIZE = 96 };
+
+static const int64_t SECOND_NS = 1000000000;
+static const int64_t MINUTE_NS = 60 * SECOND_NS;
+
+// Each call lasts for `interval_ns`; a bucket is empty when its calls last for a minute from now.
+struct bucket {
+    char key[KEY_SIZE]; // as in Redis
+    UT_hash_handle hh;
+    struct list recent; // in the limiter's, the most recently used last
+    struct list untold_link;
+    struct limiter *limiter;
+    int64_t interval_ns;
+    int64_t lasts_until_ns; // all calls let through, here and, as far as is known, elsewhere
+    int64_t lease;
+    int64_t untold; // calls let through that Redis does not know of
+    bool telling;
+    bool dropped; // goes with the answer
+};
+
+struct limiter {
+    struct loop *loop;
+    struct cache *cache;
+    struct limiter_options options;
+    struct bucket *buckets;
+    struct list recent;
+    struct list untold;
+    struct loop_timer *timer;
+};
+
+static int64_t now_ns(const struct limiter *limiter)
+{
+    return loop_now_us(limiter->loop) * 1000;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void bucket_tell(struct bucket *bucket, cache_fn *fn)
+{
+    char microseconds[24];
+    int64_t cost_us = (bucket->untold * bucket->interval_ns + 999) / 1000;
+    const char *texts[] = {"FCALL", "limit_take", "1", bucket->key, microseconds};
+
+    list_remove(&bucket->untold_link);
+    bucket->untold = 0;
+    if (!cache_is_up(bucket->limiter->cache)) // then nobody else is told either
+        return;
+    if (fn != NULL)
+        bucket->telling = true;
+    snprintf(microseconds, sizeof microseconds, "%" PRId64, cost_us);
+    cache_call(bucket->limiter->cache, 5, texts, NULL, fn, bucket);
+}
+
+// What is known here stays when Redis knows less: its data may have been lost.
+static void bucket_heard(void *arg, int r, const struct cache_value *value)
+{
+    struct bucket *bucket = arg;
+
+    bucket->telling = false;
+    if (bucket->dropped) {
+        free(bucket);
+        return;
+    }
+    if (r < 0)
+        return;
+    int64_t heard_ns = now_ns(bucket->limiter) + cache_value_int(value) * 1000 +
+                       bucket->untold * bucket->interval_ns;
+    bucket->lasts_until_ns = later(bucket->lasts_until_ns, heard_ns);
+    if (bucket->untold >= bucket->lease)
+        bucket_tell(bucket, bucket_heard);
+}
+
+static void bucket_drop(struct bucket *bucket)
+{
+    HASH_DEL(bucket->limiter->buckets, bucket);
+    list_remove(&bucket->recent);
+    list_remove(&bucket->untold_link);
+    bucket->dropped = true;
+    if (!bucket->telling)
+        free(bucket);
+}
+
+// Makes room for one more.
+static void limiter_shrink(struct limiter *limiter)
+{
+    if (HASH_COUNT(limiter->buckets) < (unsigned)limiter->options.buckets_max)
+        return;
+    struct bucket *oldest = LIST_ITEM(limiter->recent.next, struct bucket, recent);
+    if (oldest->untold > 0)
+        bucket_tell(oldest, NULL);
+    bucket_drop(oldest);
+    metric_add(METRIC_RATE_BUCKETS_DROPPED, 1);
+}
+
+static struct bucket *bucket_new(struct limiter *limiter, const char *key, size_t length)
+{
+    limiter_shrink(limiter);
+    struct bucket *bucket = calloc(1, sizeof *bucket);
+    if (bucket == NULL)
+        return NULL;
+    memcpy(bucket->key, key, length + 1);
+    bucket->limiter = limiter;
+    list_init(&bucket->recent);
+    list_init(&bucket->untold_link);
+    HASH_ADD(hh, limiter->buckets, key, length, bucket);
+    return bucket;
+}
+
+static struct bucket *bucket_find(struct limiter *limiter, const char *subject, const char *name)
+{
+    struct bucket *bucket;
+    char key[KEY_SIZE];
+    int length = snprintf(key, sizeof key, "rate:{%s}:%s", subject, name);
+
+    if (length < 0 || length >= KEY_SIZE)
+        return NULL;
+    HASH_FIND(hh, limiter->buckets, key, (size_t)length, bucket);
+    if (bucket == NULL)
+        bucket = bucket_new(limiter, key, (size_t)length);
+    if (bucket == NULL)
+        return NULL;
+    list_remove(&bucket->recent);
+    list_append(&limiter->recent, &bucket->recent);
+    return bucket;
+}
+
+static void untold_tell(void *arg)
+{
+    struct limiter *limiter = arg;
+
+    LIST_FOREACH(link, &limiter->untold)
+    {
+        struct bucket *bucket = LIST_ITEM(link, struct bucket, untold_link);
+        if (!bucket->telling)
+            bucket_tell(bucket, bucket_heard);
+    }
+    if (!list_is_empty(&limiter->untold))
+        loop_timer_set(limiter->timer, limiter->options.settle_ms);
+}
+
+static void bucket_note(struct bucket *bucket)
+{
+    struct limiter *limiter = bucket->limiter;
+
+    if (limiter->cache == NULL)
+        return;
+    bucket->untold++;
+    if (bucket->untold >= bucket->lease && !bucket->telling) {
+        bucket_tell(bucket, bucket_heard);
+        return;
+    }
+    if (bucket->untold > 1)
+        return;
+    if (list_is_empty(&limiter->untold))
+        loop_timer_set(limiter->timer, limiter->options.settle_ms);
+    list_append(&limiter->untold, &bucket->untold_link);
+}
+
+int64_t limiter_take(struct limiter *limiter, const char *subject, const char *name,
+                     int64_t per_minute)
+{
+    struct bucket *bucket = bucket_find(limiter, subject, name);
+
+    if (bucket == NULL)
+        return 0;
+    int64_t now = now_ns(limiter);
+    bucket->interval_ns = MINUTE_NS / per_minute;
+    bucket->lease = per_minute / LEASE_PART + 1;
+    int64_t until = later(bucket->lasts_until_ns, now) + bucket->interval_ns;
+    int64_t missing = until - now - MINUTE_NS;
+    if (missing > 0)
+        return (missing + SECOND_NS - 1) / SECOND_NS;
+    bucket->lasts_until_ns = until;
+    bucket_note(bucket);
+    return 0;
+}
+
+int limiter_new(struct loop *loop, struct cache *cache, const struct limiter_options *options,
+                struct limiter **ret_limiter)
+{
+    struct limiter *limiter = calloc(1, sizeof *limiter);
+
+    if (limiter == NULL)
+        return -ERROR_MEMORY;
+    limiter->loop = loop;
+    limiter->cache = cache;
+    limiter->options = *options;
+    list_init(&limiter->recent);
+    list_init(&limiter->untold);
+    int r = loop_timer_new(loop, untold_tell, limiter, &limiter->timer);
+    if (r < 0) {
+        free(limiter);
+        return r;
+    }
+    *ret_limiter = limiter;
+    return 0;
+}
+
+void limiter_free(struct limiter *limiter)
+{
+    if (limiter == NULL)
+        return;
+    LIST_FOREACH(link, &limiter->recent)
+    {
+        bucket_drop(LIST_ITEM(link, struct bucket, recent));
+    }
+    loop_timer_free(limiter->timer);
+    free(limiter);
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limits.h"
+
+#include "base/metrics.h"
+
+#include <string.h>
+
+enum { LIMIT_MAX = 1000000000, NAME_SIZE = 64 };
+
+// One "method=number" of `length` bytes.
+static int limit_read(const char *text, size_t length, struct limits *limits)
+{
+    char name[NAME_SIZE];
+    const char *equals = memchr(text, '=', length);
+    size_t name_length = equals == NULL ? 0 : (size_t)(equals - text);
+
+    if (equals == NULL || name_length >= sizeof name)
+        return -ERROR_INVALID_ARGUMENTS;
+    memcpy(name, text, name_length);
+    name[name_length] = '\0';
+    const struct method *method = method_find(name);
+    if (method == NULL)
+        return -ERROR_INVALID_ARGUMENTS;
+    return integer_parse(equals + 1, length - name_length - 1, 0, LIMIT_MAX,
+                         &limits->methods[method_number(method)]);
+}
+
+int limits_read(const char *text, int64_t others, struct limits *ret_limits)
+{
+    struct limits limits = {0};
+
+    for (size_t i = 0; i < METHODS_MAX; i++)
+        limits.methods[i] = others;
+    while (text[0] != '\0') {
+        size_t length = strcspn(text, ",");
+        int r = limit_read(text, length, &limits);
+        if (r < 0)
+            return r;
+        text += length + (text[length] == ',');
+    }
+    *ret_limits = limits;
+    return 0;
+}
+
+int api_limits_check(const char *text)
+{
+    struct limits limits;
+
+    return limits_read(text, 0, &limits);
+}
+
+static bool take(struct invocation *invocation, const char *subject, const char *name,
+                 int64_t per_minute, enum metric metric)
+{
+    if (per_minute == 0)
+        return true;
+    int64_t wait_s = limiter_take(invocation->api->limiter, subject, name, per_minute);
+    if (wait_s == 0)
+        return true;
+    metric_add(metric, 1);
+    invocation_fail_for(invocation, wait_s);
+    return false;
+}
+
+bool limits_admit(struct invocation *invocation)
+{
+    const struct actor *actor = invocation->actor;
+    const struct method *method = invocation->method;
+    bool is_own = actor->rate_limit > 0;
+    int64_t per_minute =
+        is_own ? actor->rate_limit : invocation->api->limits->methods[method_number(method)];
+
+    if (actor->token_id[0] == '\0')
+        return true;
+    return take(invocation, actor->token_id, method->name, per_minute,
+                is_own ? METRIC_RATELIMITED_TOKEN : METRIC_RATELIMITED_METHOD);
+}
+
+bool limits_admit_post(struct invocation *invocation, const char *channel_id)
+{
+    return take(invocation, channel_id, "posts", invocation->api->limits->channel,
+                METRIC_RATELIMITED_CHANNEL);
+}
