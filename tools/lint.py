@@ -7,7 +7,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tools import layers
+from tools import documents, layers
 from tools.project import ROOT, Failure, call, configure, read_json
 
 FUNCTION_LINES_MAX = 70
@@ -128,6 +128,7 @@ CHECKS = {
     "sizes": check_sizes,
     "banned": check_banned,
     "licence": check_licence,
+    "documents": documents.check,
     "python": check_python,
 }
 

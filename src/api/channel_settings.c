@@ -15,8 +15,6 @@ static const struct statement SET = {"channels_set",
                                      "SELECT * FROM channels_set($1, $2, $3, $4, $5, $6)"};
 static const struct statement RENAME = {"channels_rename",
                                         "SELECT * FROM channels_rename($1, $2, $3, $4, $5, $6)"};
-static const struct statement UNARCHIVE = {"channels_unarchive",
-                                           "SELECT * FROM channels_unarchive($1, $2, $3, $4, $5)"};
 
 // Letters and digits of any script, '-' and '_'; no capitals of ASCII, at most 80 characters.
 static int name_refusal(const char *name)
@@ -103,17 +101,4 @@ void channels_rename(struct invocation *invocation)
     params_text(&params, channel_id);
     params_text(&params, name);
     invocation_change(invocation, &RENAME, &params, true);
-}
-
-void channels_unarchive(struct invocation *invocation)
-{
-    struct params params = {0};
-    const char *channel_id;
-
-    if (!take_channel(invocation, &channel_id))
-        return;
-    invocation_change_params(invocation, &params);
-    params_bool(&params, invocation->actor->is_admin);
-    params_text(&params, channel_id);
-    invocation_change(invocation, &UNARCHIVE, &params, true);
 }

@@ -23,6 +23,8 @@ static const struct statement SET_STRATEGY = {
     "channels_set_strategy", "SELECT * FROM channels_set_strategy($1, $2, $3, $4, $5, $6, $7)"};
 static const struct statement ARCHIVE = {"channels_archive",
                                          "SELECT * FROM channels_archive($1, $2, $3, $4, $5)"};
+static const struct statement UNARCHIVE = {"channels_unarchive",
+                                           "SELECT * FROM channels_unarchive($1, $2, $3, $4, $5)"};
 
 static bool strategy_is_known(struct invocation *invocation, const char *strategy)
 {
@@ -91,7 +93,8 @@ void channels_leave(struct invocation *invocation)
     channel_change(invocation, &LEAVE);
 }
 
-void channels_archive(struct invocation *invocation)
+// A change that an admin may make where others may not.
+static void channel_manage(struct invocation *invocation, const struct statement *statement)
 {
     struct params params = {0};
     const char *channel_id;
@@ -101,7 +104,17 @@ void channels_archive(struct invocation *invocation)
     invocation_change_params(invocation, &params);
     params_bool(&params, invocation->actor->is_admin);
     params_text(&params, channel_id);
-    invocation_change(invocation, &ARCHIVE, &params, true);
+    invocation_change(invocation, statement, &params, true);
+}
+
+void channels_archive(struct invocation *invocation)
+{
+    channel_manage(invocation, &ARCHIVE);
+}
+
+void channels_unarchive(struct invocation *invocation)
+{
+    channel_manage(invocation, &UNARCHIVE);
 }
 
 void channels_set_strategy(struct invocation *invocation)
@@ -157,16 +170,7 @@ static const struct statement LIST = {
 
 static void list_answer(struct invocation *invocation, const struct result *result)
 {
-    int rows = page_rows(invocation, result);
-    struct json_writer *w = invocation_open(invocation);
-
-    json_key(w, "channels");
-    json_open_array(w);
-    for (int row = 0; row < rows; row++)
-        json_raw(w, result_text(result, row, 1), result_length(result, row, 1));
-    json_close_array(w);
-    page_end_write(w, invocation, "c1", result, 0);
-    invocation_close(invocation);
+    page_reply(invocation, "channels", "c1", result, 0);
 }
 
 void channels_list(struct invocation *invocation)

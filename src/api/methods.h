@@ -10,9 +10,10 @@ method_fn api_test, auth_test, rtm_connect, rtm_start, apps_connections_open;
 method_fn chat_post_message, chat_update, chat_delete;
 // channels.c
 method_fn channels_create, channels_list, channels_info, channels_members, channels_join,
-    channels_leave, channels_invite, channels_kick, channels_archive, channels_set_strategy;
+    channels_leave, channels_invite, channels_kick, channels_archive, channels_unarchive,
+    channels_set_strategy;
 // channel_settings.c
-method_fn channels_set_topic, channels_set_purpose, channels_rename, channels_unarchive;
+method_fn channels_set_topic, channels_set_purpose, channels_rename;
 // direct.c
 method_fn channels_open, channels_close;
 // history.c

@@ -52,3 +52,20 @@ void page_end_write(struct json_writer *w, const struct invocation *invocation, 
     write_next_cursor(w, kind,
                       rows < result_rows(result) ? result_text(result, rows - 1, column) : NULL);
 }
+
+void page_reply(struct invocation *invocation, const char *name, const char *kind,
+                const struct result *result, int column)
+{
+    int rows = page_rows(invocation, result);
+    struct json_writer *w = invocation_open(invocation);
+
+    json_key(w, name);
+    json_open_array(w);
+    for (int row = 0; row < rows; row++)
+        if (!result_is_null(result, row, column))
+            json_raw(w, result_text(result, row, column + 1),
+                     result_length(result, row, column + 1));
+    json_close_array(w);
+    page_end_write(w, invocation, kind, result, column);
+    invocation_close(invocation);
+}

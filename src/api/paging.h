@@ -15,6 +15,11 @@ int64_t page_rows_wanted(const struct invocation *invocation);
 // How many of the rows are the page's.
 int page_rows(const struct invocation *invocation, const struct result *result);
 
+// Answers with the page's objects as the list `name`: the id is in `column`, the object in the
+// next. A row without an id is none.
+void page_reply(struct invocation *invocation, const char *name, const char *kind,
+                const struct result *result, int column);
+
 // Writes response_metadata: continues after the id in `column` of the page's last row.
 void page_end_write(struct json_writer *w, const struct invocation *invocation, const char *kind,
                     const struct result *result, int column);

@@ -97,16 +97,7 @@ static void conversations_answer(struct invocation *invocation, const struct res
         invocation_fail(invocation, error_from_code(result_text(result, 0, 0)));
         return;
     }
-    int rows = page_rows(invocation, result);
-    struct json_writer *w = invocation_open(invocation);
-    json_key(w, "channels");
-    json_open_array(w);
-    for (int row = 0; row < rows; row++)
-        if (!result_is_null(result, row, 1))
-            json_raw(w, result_text(result, row, 2), result_length(result, row, 2));
-    json_close_array(w);
-    page_end_write(w, invocation, "uc1", result, 1);
-    invocation_close(invocation);
+    page_reply(invocation, "channels", "uc1", result, 1);
 }
 
 void users_conversations(struct invocation *invocation)

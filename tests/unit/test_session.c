@@ -11,8 +11,7 @@
 #include "base/clock.h"
 #include "base/embedded.h"
 #include "base/error.h"
-#include "base/log.h"
-#include "private_postgres.h"
+#include "postgres_group.h"
 #include "store/migrate.h"
 #include "store/session.h"
 
@@ -47,8 +46,6 @@ static void assert_first(struct session *session, const struct statement *statem
     } while (0)
 
 static const struct statement sum = {"sum", "SELECT $1::bigint + 1, NULL, true, 'text', -7"};
-static const struct statement nap = {"nap", "SELECT pg_sleep(20)"};
-static const struct statement one = {"one", "SELECT 1"};
 
 static void results_are_read_by_position(void **state)
 {
@@ -176,21 +173,6 @@ static void migrations_that_run_at_once_apply_each_file_once(void **state)
     snprintf(highest, sizeof highest, "%d", migrate_version());
     assert_answer(*state, "SELECT max(version) FROM schema_migrations", highest);
 }
-
-static int begin_group(void **state)
-{
-    (void)state;
-    log_init(LOG_ERROR, "test");
-    return postgres_launch();
-}
-
-static int end_group(void **state)
-{
-    (void)state;
-    return postgres_end();
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {

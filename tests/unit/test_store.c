@@ -12,8 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
-#include "private_postgres.h"
+#include "postgres_group.h"
 #include "store/store.h"
 
 enum { ASKS_MAX = 64, QUEUE_MAX = 50, STATEMENT_TIMEOUT_MS = 1000, PATIENCE_SECONDS = 30 };
@@ -161,9 +160,7 @@ static struct ask ask_one(const struct statement *statement)
     return ask;
 }
 
-static const struct statement one = {"one", "SELECT 1"};
 static const struct statement echo = {"echo", "SELECT $1::bigint"};
-static const struct statement nap = {"nap", "SELECT pg_sleep(20)"};
 static const struct statement divide = {"divide", "SELECT 1 / (random() * 0)::integer"};
 static const struct statement make = {"make",
                                       "CREATE TABLE things (n bigint PRIMARY KEY, above "
@@ -435,21 +432,6 @@ static void a_url_that_is_none_is_refused(void **state)
     assert_int_equal(store_new(world.loop, &options, &store), -ERROR_INVALID_ARGUMENTS);
     loop_free(world.loop);
 }
-
-static int begin_group(void **state)
-{
-    (void)state;
-    log_init(LOG_ERROR, "test");
-    return postgres_launch();
-}
-
-static int end_group(void **state)
-{
-    (void)state;
-    return postgres_end();
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {

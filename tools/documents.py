@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents mention exists: files of the repository, links, and names that begin with TIDINGS_."""
+import re
+import subprocess
+
+from tools.project import ROOT
+
+NAME = re.compile(r"\bTIDINGS_[A-Z0-9_]+")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+# A path as it is written in text: of a file or folder below one of the project's own folders.
+TOP = "bench|cmake|deploy|docs|include|migrations|openapi|src|tests|tools|web"
+PATH = re.compile(rf"(?<![\w./:<-])(?:\./)?((?:{TOP})/[\w.*/-]*)")
+
+
+def check():
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+                            cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    paths = [ROOT / name for name in listed]
+    known = known_names(path for path in paths if path.suffix != ".md")
+    documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [problem for path in documents for problem in problems_of(path, known)]
+
+
+def known_names(paths):
+    """Names of settings as the code spells them, and those that other files use in full."""
+    table = (ROOT / "include/app/settings.h").read_text(encoding="utf-8")
+    known = {f"TIDINGS_{name}" for name in
+             re.findall(r"\b(?:TEXT|INTEGER|FLAG)\([\s\\]*\w+,[\s\\]*(\w+),", table)}
+    for path in paths:
+        if path.suffix != ".h" and path.is_file():
+            known.update(NAME.findall(path.read_text(encoding="utf-8", errors="replace")))
+    return known
+
+
+def problems_of(path, known):
+    problems = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        where = f"{path.relative_to(ROOT)}:{number}"
+        problems += [f"{where}: there is no {name}"
+                     for name in NAME.findall(line) if name not in known]
+        problems += [f"{where}: {link} leads nowhere" for link in LINK.findall(line)
+                     if "://" not in link and not (path.parent / link).exists()]
+        problems += [f"{where}: there is no {found}"
+                     for found in (text.rstrip(".") for text in PATH.findall(line))
+                     if not any(ROOT.glob(found.rstrip("/")))]
+    return problems
