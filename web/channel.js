@@ -72,12 +72,13 @@ export class Channel {
     this.said = { seq, unread, mentions: read.mention_count, dot: read.has_unreads && unread === 0 };
   }
 
-  // A new message that counts for this user. False when it was heard before.
+  // A new message that counts for this user. Returns whether so many were heard that the service should
+  // be asked before the first are forgotten.
   count(seq, ts, isMention) {
-    if (seq <= this.said.seq || this.heard.some((one) => one.seq === seq)) return false;
+    if (this.heard.some((one) => one.seq === seq)) return false;
     this.heard.push({ seq, ts, isMention });
     if (this.heard.length > HEARD_MAX) this.heard.shift();
-    return true;
+    return this.heard.length > HEARD_MAX / 2;
   }
 }
 

@@ -72,9 +72,9 @@ function countMessage(client, channel, frame) {
   if (counts && frame.user !== client.me.id) {
     const text = frame.text ?? "";
     const isMention = text.includes(`<@${client.me.id}>`) || /<!(channel|here|everyone)[>|]/.test(text);
-    channel.count(frame.seq, frame.ts, isMention);
+    const isFull = channel.count(frame.seq, frame.ts, isMention);
     // Mentions may stand in blocks, or be meant for those who are present: the service knows.
-    if (isMention || frame.blocks) client.syncSoon();
+    if (isFull || isMention || frame.blocks) client.syncSoon();
   }
   return true;
 }
