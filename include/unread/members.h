@@ -24,6 +24,7 @@ NODISCARD int member_ids_add(struct member_ids *ids, const char *id);
 struct member_list {
     struct member_ids ids;
     bool complete;  // else it has to be built
+    bool is_shard;  // a whole one
     int64_t shards; // of so many sets this is the root, 0: it is the list itself
     int r;
 };
@@ -35,7 +36,8 @@ void member_list_take(void *list, int r, const struct cache_value *value);
 // member_list_take(), one to be ignored.
 void members_read_add(struct pipeline *pipeline, const char *channel_id, int64_t shard);
 
-// The same at once, after all that was added before.
+// The same at once, after all that was added before. -ERROR_BUSY: a shard is not there, so the list
+// is now missing as a whole.
 NODISCARD int members_read_shard(struct pipeline *pipeline, const char *channel_id, int64_t shard,
                                  struct member_list *ret_list);
 

@@ -198,8 +198,8 @@ end
 --                      somebody walks the members now: then that of the event they bring), walker, next (the chunk that comes next)
 --                      and build, a number never used before. A member's count says of which build it is: a new one makes all
 --                      of the channel's counts unknown at once.
--- channel:members:{C}  set of the members' ids, or, from 10,000 on, sets channel:members:{C}:shard:N by member number and in
---                      this one "*<how many>". With a "?" it is not complete. Who is counted is in it, or it is not complete.
+-- channel:members:{C}  set of the members' ids, or, from 10,000 on, sets channel:members:{C}:shard:N by member number (each with a
+--                      "!": one without is not whole, and makes the list missing) and in this one "*<how many>". With a "?" it is not complete. Who is counted is in it, or it is not complete.
 -- channel:{C}:read     bitmap: a bit a member number; 1 says that nothing was unread at `seq`, 0 nothing.
 -- unread:{U}:C         of a counter: hash n, b (build), v (single_version), e and ts (cursor); of a zset: ts → seq of unread messages,
 --                      below it b, v and f with negative scores: build, single_version, and the ts after which it is complete.
@@ -392,6 +392,7 @@ local function members_add(key, user, number)
         if needed > shards then
             redis.call('SREM', key, '*' .. shards)
             redis.call('SADD', key, '*' .. needed)
+            redis.call('SADD', members_shard(key, number), '!')
         end
         redis.call('SADD', members_shard(key, number), user)
     end
@@ -503,6 +504,11 @@ end
 local function members_open(keys, args)
     if redis.call('EXISTS', keys[1]) == 1 and redis.call('SISMEMBER', keys[1], '?') == 0 then
         return 0
+    end
+    if redis.call('EXISTS', keys[1]) == 0 then
+        for shard = 0, tonumber(args[1]) - 1 do -- of an earlier list: nobody kept them
+            redis.call('UNLINK', string.format('%s:shard:%d', keys[1], shard))
+        end
     end
     redis.call('SADD', keys[1], '?')
     if args[1] ~= '0' and not members_shards(keys[1]) then

@@ -13,6 +13,9 @@
 
 enum { SHARD_SIZE = 5000, SHARDED_FROM = 10000, PAGE = 5000, SHARD_KEY_SIZE = KEY_SIZE + 32 };
 
+// In each shard, so that one that expired or was evicted alone is told from an empty one.
+static const char SHARD_MARK[] = "!";
+
 static const struct statement SIZE = {"members_size",
                                       "SELECT member_count, numbers FROM channels WHERE id = $1"};
 static const struct statement PAGE_OF = {
@@ -56,6 +59,8 @@ void member_list_take(void *arg, int r, const struct cache_value *value)
         const char *member = cache_value_text(cache_value_at(value, i));
         if (strcmp(member, "?") == 0)
             list->complete = false;
+        else if (strcmp(member, SHARD_MARK) == 0)
+            list->is_shard = true;
         else if (member[0] == '*')
             list->shards = strtoll(member + 1, NULL, 10);
         else
@@ -102,11 +107,19 @@ int members_read_shard(struct pipeline *pipeline, const char *channel_id, int64_
                        struct member_list *ret_list)
 {
     struct member_list *next = ret_list;
+    char key[SHARD_KEY_SIZE];
 
     (void)!pipeline_run(pipeline, NULL, NULL); // what was added before has answers of its own
     members_read_add(pipeline, channel_id, shard);
     int r = pipeline_run(pipeline, first_taken, &next);
-    return r < 0 ? r : ret_list->r;
+    if (r >= 0)
+        r = ret_list->r;
+    if (r < 0 || shard < 0 || ret_list->is_shard)
+        return r;
+    list_key(key, channel_id, -1);
+    pipeline_add(pipeline, 2, (const char *[]){"DEL", key}, NULL);
+    r = pipeline_run(pipeline, NULL, NULL);
+    return r < 0 ? r : -ERROR_BUSY;
 }
 
 static int shards_read(struct pipeline *pipeline, const char *channel_id, int64_t shards,
@@ -138,7 +151,7 @@ int members_read(struct pipeline *pipeline, struct session *session, const char 
     CLEANUP(member_list_done) struct member_list list = {0};
 
     int r = list_read_all(pipeline, channel_id, &list);
-    if (r >= 0 && !list.complete) {
+    if (r == -ERROR_BUSY || (r >= 0 && !list.complete)) {
         member_list_done(&list);
         r = members_build(pipeline, session, channel_id);
         if (r >= 0)
@@ -198,6 +211,8 @@ static int build_end(struct build *build)
 
     for (int64_t shard = -1; shard < build->shards; shard++) {
         list_key(key, build->channel_id, shard);
+        if (shard >= 0)
+            pipeline_add(build->pipeline, 3, (const char *[]){"SADD", key, SHARD_MARK}, NULL);
         expire_add(build->pipeline, key);
     }
     key_members(key, build->channel_id);
@@ -307,7 +322,7 @@ static int list_reconcile(struct pipeline *pipeline, struct session *session,
 
     int r = list_read_all(pipeline, channel_id, &list);
     if (r < 0 || !list.complete)
-        return r;
+        return r == -ERROR_BUSY ? 0 : r; // whoever needs the list builds it
     if (list.ids.count > 0)
         qsort(list.ids.ids, list.ids.count, sizeof *list.ids.ids, ids_compare);
     struct comparison comparison = {

@@ -424,12 +424,29 @@ def test_a_list_in_shards(environment, workspace):
     wait_until(lambda: room.redis("HGET", f"unread:{{U{room.channel}12000}}:{room.channel}", "n") == "1", what="the last member")
     room.is_kept(1)
     shards = [int(room.redis("SCARD", f"channel:members:{{{room.channel}}}:shard:{n}")) for n in range(4)]
-    assert shards == [5000, 5000, 2002, 0]
+    assert shards == [5001, 5001, 2003, 0]  # each with its mark
     cid = workspace.user()
     cid.ok("channels.join", channel=room.channel)
     room.ann.post(room.channel)
     room.is_kept(1, cid)
     room.is_kept(2)
+
+
+def test_a_shard_that_is_lost(environment, workspace):
+    room = Room(environment, workspace, "counter")
+    many_members(environment, workspace, room.channel, 12000)
+    last = f"unread:{{U{room.channel}12000}}:{room.channel}"
+    shard = f"channel:members:{{{room.channel}}}:shard:2"
+    room.redis("DEL", f"channel:members:{{{room.channel}}}")
+    room.ann.post(room.channel)
+    wait_until(lambda: room.redis("HGET", last, "n") == "1", what="the last member")
+    room.redis("DEL", shard)
+    for count in (2, 3):  # the first finds that it is lost: nobody's count is known after it
+        room.ann.post(room.channel)
+        room.shows(count)
+    room.ann.post(room.channel)
+    wait_until(lambda: room.redis("SCARD", shard) == "2003", what="the shard, built anew")
+    room.is_kept(4)
 
 
 def test_a_channel_of_500_000(environment, workspace):
