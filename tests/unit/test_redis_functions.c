@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The function library on a real Redis: whatever comes twice, late, out of order or after
 // everything was wiped, what is known there is the truth.
-#include "base/embedded.h"
 #include "base/error.h"
 #include "unread/effects.h"
 #include "unread/keys.h"
@@ -13,21 +12,18 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
-#include "private_redis.h"
+#include "redis_library.h"
 
-enum { ANSWER_SIZE = 8192, EVENTS = 60, RUNS = 150, DELETED_MAX = 256 };
+enum { EVENTS = 60, RUNS = 150, DELETED_MAX = 256 };
 
 static const char channel[] = "C0000000001";
 static const char user[] = "U0000000001";
 static const char channel_key_text[] = "channel-latest:{C0000000001}";
 static const char cursor_key_text[] = "read_cursor:{U0000000001}";
 
-static struct pipeline *pipeline;
-static char answer[ANSWER_SIZE];
 static unsigned seed;
 
 // A generator of our own: the same run for the same seed everywhere.
@@ -37,67 +33,9 @@ static unsigned random_below(unsigned bound)
     return (seed >> 16) % bound;
 }
 
-static void on_answer(void *arg, int r, const struct cache_value *value)
-{
-    (void)arg;
-    (void)r;
-    if (!value || cache_value_is_null(value))
-        (void)snprintf(answer, sizeof answer, "nil");
-    else if (cache_value_length(value) > 0)
-        (void)snprintf(answer, sizeof answer, "%s", cache_value_text(value));
-    else
-        (void)snprintf(answer, sizeof answer, "%" PRId64, cache_value_int(value));
-}
-
-static int run(int count, const char *const *texts)
-{
-    pipeline_add(pipeline, count, texts, NULL);
-    return pipeline_run(pipeline, on_answer, NULL);
-}
-
-// The answer to one command, as text.
-#define ASK(...)                                                                                   \
-    (assert_int_equal(run(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *),            \
-                          (const char *[]){__VA_ARGS__}),                                          \
-                      0),                                                                          \
-     answer)
-
 static const char *field(const char *name)
 {
     return ASK("HGET", channel_key_text, name);
-}
-
-static int start(void **state)
-{
-    (void)state;
-    if (redis_prepare() < 0 || redis_launch() < 0)
-        return -1;
-    const struct cache_options options = {.redis_url = redis.url,
-                                          .library = embedded_redis_functions[0].data,
-                                          .library_name = "tidings_v1",
-                                          .timeout_ms = 5000};
-    assert_int_equal(pipeline_new(&options, &pipeline), 0);
-    for (int i = 0; i < 400; i++) {
-        if (run(1, (const char *[]){"PING"}) == 0)
-            return 0;
-        (void)nanosleep(&(struct timespec){.tv_nsec = 25000000}, NULL);
-    }
-    return -1;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    pipeline_free(pipeline);
-    redis_kill();
-    redis_forget();
-    return 0;
-}
-
-static int wipe(void **state)
-{
-    (void)state;
-    return run(1, (const char *[]){"FLUSHALL"});
 }
 
 static void install(const char *seq, const char *ord, const char *floor, const char *deleted)
