@@ -133,10 +133,10 @@
             "seconds between looks for channels of auto that have outgrown what they use")         \
     INTEGER(text_max, TEXT_MAX, 40000, 1, 1000000, "code points of a message's text")              \
     INTEGER(mentions_max, MENTIONS_MAX, 500, 1, 1000, "users that a message may mention")          \
-    INTEGER(rate_limit, RATE_LIMIT, 60000, 0, 1000000000,                                          \
+    INTEGER(rate_limit, RATE_LIMIT, 3000000, 0, 1000000000,                                        \
             "calls a minute of a token to one method; 0: any number")                              \
     TEXT(rate_limits, RATE_LIMITS, "", "methods with another limit: \"chat.postMessage=600,…\"")   \
-    INTEGER(rate_channel, RATE_CHANNEL, 60000, 0, 1000000000,                                      \
+    INTEGER(rate_channel, RATE_CHANNEL, 3000000, 0, 1000000000,                                    \
             "posts a minute to one channel; 0: any number")                                        \
     INTEGER(rate_settle_ms, RATE_SETTLE_MS, 100, 10, 10000,                                        \
             "how soon instances tell each other of calls, for rate limits")                        \
