@@ -97,7 +97,9 @@ def request_errors(document, call):
 
 def as_documented(value, schema):
     """A list may be given as an array or with commas between: the document names one of the two."""
-    return ",".join(value) if isinstance(value, list) and schema.get("type") == "string" else value
+    if isinstance(value, list) and schema.get("type") == "string":
+        return ",".join(value)
+    return value.split(",") if isinstance(value, str) and schema.get("type") == "array" else value
 
 
 @each_method
