@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What each strategy costs in Redis, by the functions of migrations/redis/ on a private Redis: memory of a member, Redis' time for
-a post in channels of several sizes, and for a read. Prints the table of docs/unread.md.
+a post in channels of several sizes, and for a read. Prints the table of docs/unread.md, and then how many members a second a
+fan-out reaches, in turns with the bare commands (ZADD and a trim; HINCRBY) pipelined to the same Redis.
 
     PYTHONPATH=. python3 bench/strategies.py
 """
 import re
 import socket
+import statistics
 import tempfile
+import time
 from pathlib import Path
 
 from tools.services import ROOT, Redis
@@ -17,6 +20,11 @@ POSTS = 50
 CHUNK = 1000
 CAP = 100
 TS = 1717200000000000
+
+
+def packed(commands):
+    return b"".join(b"*%d\r\n" % len(words) + b"".join(
+        b"$%d\r\n%s\r\n" % (len(word), word) for word in (str(part).encode() for part in words)) for words in commands)
 
 
 class Connection:
@@ -30,10 +38,19 @@ class Connection:
         return self.calls([words])[0]
 
     def calls(self, commands):
-        out = b"".join(b"*%d\r\n" % len(words) + b"".join(
-            b"$%d\r\n%s\r\n" % (len(word), word) for word in (str(part).encode() for part in words)) for words in commands)
-        self.socket.sendall(out)
+        self.socket.sendall(packed(commands))
         return [self.answer() for _ in commands]
+
+    def seconds(self, commands):
+        """Until the last answer, without the packing; they answer with integers."""
+        out = packed(commands)
+        began = time.monotonic()
+        self.socket.sendall(out)
+        answers = [self.file.readline() for _ in commands]
+        took = time.monotonic() - began
+        if any(answer[:1] != b":" for answer in answers):
+            raise RuntimeError(str(answers[:3]))
+        return took
 
     def answer(self):
         line = self.file.readline()[:-2]
@@ -72,12 +89,17 @@ class Channel:
 
     def post(self):
         """As unread/walk.c does it: begin, chunks of members, the author, the end."""
+        build = self.begin()
+        if self.strategy != "bitmap":
+            self.redis.calls(self.walk(build))
+
+    def begin(self):
         self.seq += 1
+        keys, walks = (self.keys("")[0], f"channel:{{{self.id}}}:read"), int(self.strategy != "bitmap")
+        return self.redis.call("FCALL", "walk_begin", 2, *keys, 0, self.seq, self.seq, "bench", walks, 1)
+
+    def walk(self, build):
         walk, ts = self.keys("")[0], TS + self.seq
-        walks = int(self.strategy != "bitmap")
-        build = self.redis.call("FCALL", "walk_begin", 2, walk, f"channel:{{{self.id}}}:read", 0, self.seq, self.seq, "bench", walks, 1)
-        if not walks:
-            return
         keep = CAP if self.seq % 16 == 0 else 0
         event = [1] if self.strategy == "counter" else [keep, 1, ts, self.seq, 0]
         chunks = [self.users[first:first + CHUNK] for first in range(0, self.size, CHUNK)]
@@ -86,7 +108,14 @@ class Channel:
             keys = [f"unread:{{{user}}}:{self.id}" for user in users]
             commands.append(["FCALL", f"{self.strategy}_walk", 1 + len(keys), walk, *keys, build, self.seq, "bench", turn, *event])
         commands.append(["FCALL", "walk_end", 1, walk, build, self.seq, "bench", len(chunks)])
-        self.redis.calls(commands)
+        return commands
+
+    def bare(self):
+        """The strategy's commands alone, for each member."""
+        if self.strategy == "counter":
+            return [["HINCRBY", f"bare:{{{user}}}", "n", 1] for user in self.users]
+        return [words for user in self.users for words in (
+            ["ZADD", f"bare:{{{user}}}", TS + self.seq, self.seq], ["ZREMRANGEBYRANK", f"bare:{{{user}}}", 0, -CAP - 1])]
 
     def read(self):
         extra = {"counter": (0, 0, TS), "zset": (0, TS, CAP), "bitmap": ()}[self.strategy]
@@ -134,6 +163,16 @@ def row(redis, strategy):
     return f"| `{strategy}` | {memory or kept:,.2f} B | " + " | ".join(f"{us:,.1f} µs" for us in posts) + f" | {read:.1f} µs |"
 
 
+def fan_out_row(redis, strategy, size):
+    """Medians, of what is at its cap."""
+    redis.call("FLUSHALL")
+    channel = Channel(redis, strategy, size)
+    channel.install()
+    runs = [(redis.seconds(channel.bare()), redis.seconds(channel.walk(channel.begin()))) for _ in range(CAP + POSTS)][CAP:]
+    bare, ours = (size / statistics.median(seconds) for seconds in zip(*runs))
+    return f"| `strategy_{strategy}_{size}` | {ours:,.0f} /s | {bare:,.0f} /s | {ours / bare:.2f} |"
+
+
 def main():
     with tempfile.TemporaryDirectory() as directory:
         server = Redis(Path(directory))
@@ -146,6 +185,10 @@ def main():
             print(sequence_row(redis))
             for strategy in ("zset", "counter", "bitmap"):
                 print(row(redis, strategy))
+            print("\n| fan-out | members | bare commands | ratio |\n|---|---|---|---|")
+            for strategy in ("zset", "counter"):
+                for size in (100, 1000):
+                    print(fan_out_row(redis, strategy, size))
         finally:
             server.stop()
 
