@@ -30,9 +30,30 @@ CREATE TABLE apps (
     name text NOT NULL,
     bot_user_id text COLLATE "C" NOT NULL REFERENCES users,
     signing_secret text NOT NULL,
-    events_url text,
+    events_url text,                      -- NULL: Socket Mode
+    url_verified boolean NOT NULL DEFAULT false, -- it answered a challenge: events may go there
+    verify_at timestamptz NOT NULL DEFAULT now() + interval '1 second', -- of the next challenge
+    verify_tries integer NOT NULL DEFAULT 0,
     created bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint
 );
+CREATE INDEX apps_with_url ON apps (workspace_id) WHERE events_url IS NOT NULL;
+
+-- What goes to the events_url of apps. A row stays for some time after its end (frame is NULL then), so that an event that comes
+-- once more is known.
+CREATE TABLE app_events (
+    app_id text COLLATE "C" NOT NULL REFERENCES apps ON DELETE CASCADE,
+    channel_id text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    happened bigint NOT NULL,             -- microseconds since 1970
+    frame text,
+    tries bigint NOT NULL DEFAULT 0,      -- begun
+    reason text,                          -- why the last one failed
+    due_at timestamptz NOT NULL DEFAULT clock_timestamp(), -- of the next try; while one is under way, when it counts as lost
+    queued_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (app_id, channel_id, seq)
+);
+CREATE INDEX app_events_due ON app_events (app_id, due_at) WHERE frame IS NOT NULL;
+CREATE INDEX app_events_queued ON app_events (queued_at);
 
 -- Only the SHA-256 of a token is kept: who reads this table cannot log in.
 CREATE TABLE tokens (

@@ -101,6 +101,21 @@
             "envelopes of an app that may wait for their acks; more are dropped")                  \
     INTEGER(link_life_s, LINK_LIFE_S, 18000, 11, 86400,                                            \
             "after which an app's connection is told to connect anew")                             \
+    INTEGER(push_timeout_ms, PUSH_TIMEOUT_MS, 3000, 50, 60000,                                     \
+            "time for an app's events_url to answer")                                              \
+    INTEGER(push_retry_ms, PUSH_RETRY_MS, 60000, 10, 3600000,                                      \
+            "until an event's second retry; the first is at once, the third waits 5 times this")   \
+    INTEGER(push_queue_max, PUSH_QUEUE_MAX, 10000, 1, 1000000,                                     \
+            "events that may wait for one app's events_url; more are dropped")                     \
+    INTEGER(push_total_max, PUSH_TOTAL_MAX, 100000, 1, 10000000,                                   \
+            "events that may wait for all apps' events_urls; more are dropped")                    \
+    INTEGER(push_keep_s, PUSH_KEEP_S, 86400, 1, 2592000,                                           \
+            "how long an event may wait for an events_url; then it is dropped")                    \
+    INTEGER(push_parallel, PUSH_PARALLEL, 64, 1, 1000,                                             \
+            "requests to events_urls under way at once")                                           \
+    INTEGER(push_app_parallel, PUSH_APP_PARALLEL, 8, 1, 1000, "of these, to one app's")            \
+    FLAG(push_private, PUSH_PRIVATE, false,                                                        \
+         "whether an events_url may be at a private or local address")                             \
     INTEGER(resume_max_s, RESUME_MAX_S, 86400, 0, 2592000,                                         \
             "how long after its end an event stream can be resumed without a gap")                 \
     INTEGER(resume_max_events, RESUME_MAX_EVENTS, 10000, 1, 1000000,                               \

@@ -13,6 +13,9 @@ void digest_sha256(const void *data, size_t length, uint8_t *ret_digest);
 // The digest in lower-case hex, NUL-terminated. `ret_hex` has DIGEST_HEX_SIZE bytes.
 void digest_sha256_hex(const void *data, size_t length, char *ret_hex);
 
+// The HMAC-SHA256 of `data` under `key` in lower-case hex. `ret_hex` has DIGEST_HEX_SIZE bytes.
+void digest_hmac_hex(const char *key, const void *data, size_t length, char *ret_hex);
+
 // Whether two secrets of the same length are equal, in a time that tells nothing of where they
 // differ.
 bool digest_equal(const void *one, const void *other, size_t length);

@@ -105,6 +105,19 @@
       "Of those, such that were not acked before")                                                 \
     X(ENVELOPES_DROPPED, counter, "tidings_envelopes_dropped_total", "",                           \
       "Events that an app did not ack in all attempts, or had no room for")                        \
+    X(PUSH_SENT, counter, "tidings_push_sent_total", "", "Events sent to events_urls of apps")     \
+    X(PUSH_AGAIN, counter, "tidings_push_again_total", "", "Of those, retries")                    \
+    X(PUSH_TAKEN, counter, "tidings_push_taken_total", "",                                         \
+      "Of those, such that were answered 2xx")                                                     \
+    X(PUSH_FAILED_TRIES, counter, "tidings_push_dropped_total", "reason=\"tries\"",                \
+      "Events for events_urls that were dropped")                                                  \
+    X(PUSH_FULL, counter, "tidings_push_dropped_total", "reason=\"full\"", "")                     \
+    X(PUSH_EXPIRED, counter, "tidings_push_dropped_total", "reason=\"expired\"", "")               \
+    X(PUSH_LOST, counter, "tidings_push_dropped_total", "reason=\"refused\"", "")                  \
+    X(PUSH_UNVERIFIED, counter, "tidings_push_unverified_total", "",                               \
+      "Challenges that an events_url did not answer")                                              \
+    X(PUSH_ADDRESSES, counter, "tidings_push_addresses_refused_total", "",                         \
+      "Private or local addresses that an events_url led to")                                      \
     X(LOG_DROPPED, counter, "tidings_log_dropped_total", "", "Log lines dropped")
 
 enum metric {

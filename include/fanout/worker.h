@@ -16,6 +16,11 @@ struct workers_options {
     int64_t statement_timeout_ms;
     int count;
     int64_t thread_read_s; // how long Redis keeps a cursor in a thread
+    // Keeps what must outlive the log's memory of the events; NULL: nobody does. On a worker's
+    // thread, may block, events may come more than once. -ERROR_UNAVAILABLE, -ERROR_BUSY: again
+    // later.
+    int (*keep)(void *arg, struct event *const *events, size_t count);
+    void *arg;
 };
 
 NODISCARD int workers_start(struct log *log, const struct workers_options *options,

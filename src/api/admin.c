@@ -318,13 +318,19 @@ static void app_answer(struct invocation *invocation, const struct result *resul
     invocation_close(invocation);
 }
 
+static bool url_has_host(const char *url, const char *scheme)
+{
+    size_t length = strlen(scheme);
+
+    return strncmp(url, scheme, length) == 0 && url[length] != '\0' && url[length] != '/';
+}
+
 static bool take_events_url(struct invocation *invocation, const char **ret_url)
 {
     if (!take_optional_text(invocation, "events_url", ret_url))
         return false;
-    if (*ret_url == NULL ||
-        (strlen(*ret_url) <= URL_MAX &&
-         (strncmp(*ret_url, "http://", 7) == 0 || strncmp(*ret_url, "https://", 8) == 0)))
+    if (*ret_url == NULL || (strlen(*ret_url) <= URL_MAX && (url_has_host(*ret_url, "http://") ||
+                                                             url_has_host(*ret_url, "https://"))))
         return true;
     invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
                         "events_url: must be an http:// or https:// URL of at most %d characters",

@@ -92,6 +92,17 @@ static const struct statement TICKET = {
     "WHERE u.id = $4",
 };
 
+// The same for an app, unless its events go to its events_url: no row then.
+static const struct statement APP_TICKET = {
+    "app_ticket",
+    "WITH app AS (SELECT 1 FROM tokens t JOIN apps a ON a.id = t.app_id WHERE t.id = $2 AND "
+    "a.events_url IS NULL), "
+    "ticket AS (INSERT INTO tickets (digest, token_id, native, expires_at) SELECT $1, $2, "
+    "$3, now() + make_interval(secs => $5::bigint / 1000.0) FROM app)"
+    " SELECT u.name, w.name, w.domain FROM app, users u JOIN workspaces w ON w.id = u.workspace_id "
+    "WHERE u.id = $4",
+};
+
 // What old clients of rtm.start look for. They are empty: everything is read by its own method.
 static void lists_write(struct json_writer *w)
 {
@@ -115,7 +126,7 @@ static void ticket_answer(struct invocation *invocation, const struct result *re
     char url[640];
 
     if (result_rows(result) == 0) {
-        invocation_fail(invocation, -ERROR_INVALID_AUTH);
+        invocation_fail(invocation, is_app ? -ERROR_NOT_ALLOWED_TOKEN_TYPE : -ERROR_INVALID_AUTH);
         return;
     }
     base_url(invocation, base, sizeof base);
@@ -166,7 +177,9 @@ void rtm_connect(struct invocation *invocation)
     params_bool(&params, native);
     params_text(&params, invocation->actor->user_id);
     params_int(&params, invocation->api->options.ticket_ms);
-    invocation_query(invocation, STORE_WRITE, &TICKET, &params, ticket_answer);
+    invocation_query(invocation, STORE_WRITE,
+                     invocation->actor->type == 'a' ? &APP_TICKET : &TICKET, &params,
+                     ticket_answer);
 }
 
 // The same with lists, which are empty.

@@ -9,6 +9,7 @@
 #include "fanout/worker.h"
 #include "housekeeping.h"
 #include "parts.h"
+#include "push/push.h"
 #include "service.h"
 #include "store/migrate.h"
 #include "unread/view.h"
@@ -29,6 +30,7 @@ enum {
 struct instance {
     const struct settings *settings;
     struct relay *relay;
+    struct push *push;
     struct workers *workers;
     struct housekeeping *housekeeping;
     struct auditor *auditor;
@@ -43,6 +45,32 @@ static int loops_wanted(const struct settings *settings)
     if (settings->loops > 0)
         return (int)settings->loops;
     return half < 1 ? 1 : (int)half;
+}
+
+static int push_make(struct instance *instance)
+{
+    const struct settings *settings = instance->settings;
+    const struct push_options options = {
+        .database_url = settings->database_url,
+        .statement_timeout_ms = settings->statement_timeout_ms,
+        .timeout_ms = settings->push_timeout_ms,
+        .retry_ms = settings->push_retry_ms,
+        .queue_max = settings->push_queue_max,
+        .total_max = settings->push_total_max,
+        .keep_s = settings->push_keep_s,
+        .parallel = settings->push_parallel,
+        .app_parallel = settings->push_app_parallel,
+        .private_allowed = settings->push_private,
+    };
+
+    return push_start(&options, &instance->push);
+}
+
+static int events_keep(void *arg, struct event *const *events, size_t count)
+{
+    struct instance *instance = arg;
+
+    return push_keep(instance->push, events, count);
 }
 
 static int fanout_make(struct instance *instance)
@@ -68,6 +96,8 @@ static int fanout_make(struct instance *instance)
         .statement_timeout_ms = settings->statement_timeout_ms,
         .count = (int)settings->workers,
         .thread_read_s = settings->thread_read_days * 24 * 3600,
+        .keep = events_keep,
+        .arg = instance,
     };
 
     int r = relay_new(&relay_options, &log_options, event_load, &instance->relay);
@@ -112,6 +142,9 @@ static int database_check(const struct settings *settings)
 static int instance_start(struct instance *instance)
 {
     int r = database_check(instance->settings);
+    if (r < 0)
+        return r;
+    r = push_make(instance);
     if (r < 0)
         return r;
     r = fanout_make(instance);
@@ -159,12 +192,13 @@ static void instance_stop(struct instance *instance)
     free(instance->services);
     housekeeping_stop(instance->housekeeping);
     auditor_stop(instance->auditor);
-    if (instance->relay == NULL)
-        return;
-    relay_stop(instance->relay, instance->settings->drain_ms);
-    log_stop(relay_log(instance->relay), instance->settings->drain_ms);
-    workers_stop(instance->workers);
-    relay_free(instance->relay);
+    if (instance->relay != NULL) {
+        relay_stop(instance->relay, instance->settings->drain_ms);
+        log_stop(relay_log(instance->relay), instance->settings->drain_ms);
+        workers_stop(instance->workers);
+        relay_free(instance->relay);
+    }
+    push_stop(instance->push, instance->settings->drain_ms);
 }
 
 static void signals_block(sigset_t *ret_signals)

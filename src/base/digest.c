@@ -3,9 +3,11 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <string.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 static EVP_MD *sha256;
 
@@ -24,16 +26,29 @@ void digest_sha256(const void *data, size_t length, uint8_t *ret_digest)
     assert(done == 1);
 }
 
-void digest_sha256_hex(const void *data, size_t length, char *ret_hex)
+static void hex_write(const uint8_t *digest, char *ret_hex)
 {
     static const char hex[] = "0123456789abcdef";
-    uint8_t digest[DIGEST_LENGTH];
-    digest_sha256(data, length, digest);
     for (int i = 0; i < DIGEST_LENGTH; i++) {
         *ret_hex++ = hex[digest[i] >> 4];
         *ret_hex++ = hex[digest[i] & 15];
     }
     *ret_hex = '\0';
+}
+
+void digest_sha256_hex(const void *data, size_t length, char *ret_hex)
+{
+    uint8_t digest[DIGEST_LENGTH];
+    digest_sha256(data, length, digest);
+    hex_write(digest, ret_hex);
+}
+
+void digest_hmac_hex(const char *key, const void *data, size_t length, char *ret_hex)
+{
+    uint8_t digest[DIGEST_LENGTH];
+    const void *done = HMAC(EVP_sha256(), key, (int)strlen(key), data, length, digest, NULL);
+    assert(done);
+    hex_write(digest, ret_hex);
 }
 
 bool digest_equal(const void *one, const void *other, size_t length)

@@ -28,8 +28,8 @@ struct workers {
     pthread_mutex_t lock;
     pthread_cond_t stopping;
     bool stopped;
-    int count;
-    int64_t thread_read_s;
+    int count; // started
+    struct workers_options options;
     struct worker worker[];
 };
 
@@ -77,17 +77,33 @@ static bool round_finish(struct worker *worker, struct round *round)
     return true;
 }
 
+// Has a round kept; what is refused again and again is given up. False when the workers are to stop
+// first.
+static bool round_keep(struct worker *worker, const struct round *round)
+{
+    const struct workers_options *options = &worker->workers->options;
+    for (int refused = 0; options->keep && refused < REFUSED_TRIES;) {
+        int r = options->keep(options->arg, round->events, round->count);
+        if (r >= 0)
+            return true;
+        refused += r != -ERROR_UNAVAILABLE && r != -ERROR_BUSY;
+        if (!pause_for(worker->workers, PAUSE_MAX_MS))
+            return false;
+    }
+    return true;
+}
+
 static void *worker_run(void *arg)
 {
     struct worker *worker = arg;
     struct round *round = memory_must_new(sizeof *round);
-    round_init(round, worker->workers->thread_read_s);
+    round_init(round, worker->workers->options.thread_read_s);
     while (!is_stopped(worker->workers)) {
         int count = log_read(worker->log, worker->index, round->events, ROUND_MAX, READ_MS);
         if (count == 0)
             continue;
         round_order(round, (size_t)count);
-        if (round_finish(worker, round)) {
+        if (round_finish(worker, round) && round_keep(worker, round)) {
             walker_run(worker->walker, round->events, round->count);
             log_commit(worker->log, worker->index);
             metric_add(METRIC_EVENTS_FANNED_OUT, count);
@@ -124,7 +140,7 @@ int workers_start(struct log *log, const struct workers_options *options,
         memory_must_new(sizeof *workers + (size_t)options->count * sizeof workers->worker[0]);
     pthread_mutex_init(&workers->lock, NULL);
     pthread_cond_init(&workers->stopping, NULL);
-    workers->thread_read_s = options->thread_read_s;
+    workers->options = *options;
     for (int i = 0; i < options->count; i++) {
         struct worker *worker = &workers->worker[i];
         *worker = (struct worker){.workers = workers, .log = log, .index = i};

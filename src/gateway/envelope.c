@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "base/json_writer.h"
 #include "base/metrics.h"
+#include "chat/callback.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,39 +77,20 @@ static struct envelope *envelope_find(struct app *app, const char *id)
     return NULL;
 }
 
-static void authorizations_write(struct json_writer *w, const struct connection *c)
-{
-    json_key(w, "authorizations");
-    json_open_array(w);
-    json_open_object(w);
-    json_key(w, "enterprise_id");
-    json_none(w);
-    json_key_string(w, "team_id", c->actor.workspace_id);
-    json_key_string(w, "user_id", c->actor.user_id);
-    json_key_bool(w, "is_bot", true);
-    json_key_bool(w, "is_enterprise_install", false);
-    json_close_object(w);
-    json_close_array(w);
-}
-
 static void payload_write(struct json_writer *w, const struct envelope *envelope,
                           const struct connection *c)
 {
-    char event_id[64];
-    (void)snprintf(event_id, sizeof event_id, "Ev%sS%" PRId64, envelope->channel_id, envelope->seq);
-    json_open_object(w);
-    json_key_string(w, "token", "");
-    json_key_string(w, "team_id", c->actor.workspace_id);
-    json_key_string(w, "api_app_id", c->actor.app_id);
-    json_key_string(w, "type", "event_callback");
-    json_key_string(w, "event_id", event_id);
-    json_key_int(w, "event_time", envelope->event_us / 1000000);
-    json_key_string(w, "event_context", event_id);
-    json_key_bool(w, "is_ext_shared_channel", false);
-    authorizations_write(w, c);
-    json_key(w, "event");
-    json_raw(w, envelope->frame, envelope->length);
-    json_close_object(w);
+    const struct callback callback = {
+        .app_id = c->actor.app_id,
+        .workspace_id = c->actor.workspace_id,
+        .bot_user_id = c->actor.user_id,
+        .channel_id = envelope->channel_id,
+        .seq = envelope->seq,
+        .happened_us = envelope->event_us,
+        .frame = envelope->frame,
+        .frame_length = envelope->length,
+    };
+    callback_write(w, &callback);
 }
 
 static void envelope_send(struct envelope *envelope, struct connection *c)

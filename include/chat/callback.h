@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an app gets of an event, by Socket Mode and by HTTP alike: an event_callback around the
+// frame.
+#pragma once
+
+#include "base/json_writer.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct callback {
+    const char *app_id;
+    const char *workspace_id;
+    const char *bot_user_id;
+    const char *channel_id;
+    int64_t seq;
+    int64_t happened_us;
+    const char *frame; // JSON text
+    size_t frame_length;
+};
+
+// Its event_id is made of channel and seq: the same whoever sends the event, and however often.
+void callback_write(struct json_writer *w, const struct callback *callback);

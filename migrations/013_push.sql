@@ -1,0 +1,92 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The Events API over HTTP: what waits for the events_url of apps, and who sends it.
+
+-- Keeps events for the apps whose bot is in the channel, each once, as long as there is room.
+CREATE FUNCTION app_events_add(workspaces text[], channels text[], seqs bigint[], tss bigint[], frames text[], app_max bigint,
+                               total_max bigint)
+RETURNS TABLE (kept bigint, dropped bigint) LANGUAGE sql VOLATILE AS $$
+    WITH wanted AS (
+        SELECT a.id AS app, e.channel, e.seq, e.ts, e.frame,
+               row_number() OVER (PARTITION BY a.id ORDER BY e.ts, e.seq) AS app_rank, row_number() OVER (ORDER BY e.ts, e.seq) AS rank
+        FROM unnest(workspaces, channels, seqs, tss, frames) AS e (workspace, channel, seq, ts, frame)
+        JOIN apps a ON a.workspace_id = e.workspace AND a.events_url IS NOT NULL
+        JOIN users u ON u.id = a.bot_user_id AND u.active
+        JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = a.bot_user_id AND m.active
+        WHERE NOT EXISTS (SELECT 1 FROM app_events k WHERE k.app_id = a.id AND k.channel_id = e.channel AND k.seq = e.seq)
+    ), waiting AS (
+        SELECT w.app, (SELECT count(*) FROM (SELECT 1 FROM app_events e WHERE e.app_id = w.app AND e.frame IS NOT NULL LIMIT app_max) l) AS n
+        FROM (SELECT DISTINCT app FROM wanted) w
+    ), waiting_in_all AS (
+        SELECT count(*) AS n FROM (SELECT 1 FROM app_events e WHERE e.frame IS NOT NULL AND EXISTS (SELECT 1 FROM wanted) LIMIT total_max) l
+    ), added AS (
+        INSERT INTO app_events (app_id, channel_id, seq, happened, frame)
+        SELECT w.app, w.channel, w.seq, w.ts, w.frame
+        FROM wanted w JOIN waiting ON waiting.app = w.app CROSS JOIN waiting_in_all a
+        WHERE w.app_rank + waiting.n <= app_max AND w.rank + a.n <= total_max
+        ON CONFLICT DO NOTHING
+        RETURNING 1
+    )
+    SELECT count(*), (SELECT count(*) FROM wanted) - count(*) FROM added
+$$;
+
+-- Gives at most `most` events that are due, of each app at most `app_parallel` less those the caller has under way (`busy`: the app of
+-- each), and as many challenges (seq = 0, no frame) for URLs that are not verified. They are the caller's for `lease_ms`.
+CREATE FUNCTION app_events_take(busy text[], app_parallel bigint, most bigint, lease_ms bigint)
+RETURNS TABLE (app text, workspace text, bot text, url text, secret text, channel text, seq bigint, happened bigint, frame text,
+               tries bigint, reason text) LANGUAGE sql VOLATILE AS $$
+    WITH due AS (
+        SELECT d.app_id, d.channel_id, d.seq
+        FROM apps a LEFT JOIN (SELECT b.app, count(*) AS n FROM unnest(busy) AS b (app) GROUP BY b.app) b ON b.app = a.id
+        CROSS JOIN LATERAL (
+            SELECT e.app_id, e.channel_id, e.seq FROM app_events e
+            WHERE e.app_id = a.id AND e.frame IS NOT NULL AND e.due_at <= clock_timestamp()
+            ORDER BY e.due_at LIMIT greatest(app_parallel - coalesce(b.n, 0), 0) FOR UPDATE SKIP LOCKED) d
+        WHERE a.events_url IS NOT NULL AND a.url_verified
+        LIMIT most
+    ), taken AS (
+        UPDATE app_events e SET tries = e.tries + 1, due_at = clock_timestamp() + lease_ms * interval '1 millisecond'
+        FROM due d WHERE e.app_id = d.app_id AND e.channel_id = d.channel_id AND e.seq = d.seq
+        RETURNING e.*
+    ), challenged AS (
+        UPDATE apps a SET verify_tries = a.verify_tries + 1, verify_at = clock_timestamp() + lease_ms * interval '1 millisecond'
+        FROM (SELECT u.id FROM apps u WHERE u.events_url IS NOT NULL AND NOT u.url_verified AND u.verify_at <= clock_timestamp()
+              ORDER BY u.verify_at LIMIT most FOR UPDATE SKIP LOCKED) u
+        WHERE u.id = a.id
+        RETURNING a.*
+    )
+    SELECT a.id, a.workspace_id, a.bot_user_id, a.events_url, a.signing_secret, t.channel_id, t.seq, t.happened, t.frame, t.tries,
+           coalesce(t.reason, 'unknown_error')
+    FROM taken t JOIN apps a ON a.id = t.app_id
+    UNION ALL
+    SELECT c.id, c.workspace_id, c.bot_user_id, c.events_url, c.signing_secret, '', 0, 0, NULL, c.verify_tries, '' FROM challenged c
+$$;
+
+-- Tries came to an end: `waits` has the milliseconds until the next one, or -1 when there is none. A URL whose challenge (seq = 0) has
+-- none is verified; else the next comes after 1, 2, 4 … 60 seconds.
+CREATE FUNCTION app_events_settle(the_apps text[], channels text[], seqs bigint[], the_tries bigint[], waits bigint[], reasons text[])
+RETURNS void LANGUAGE sql VOLATILE AS $$
+    UPDATE app_events e
+    SET frame = CASE WHEN s.wait >= 0 THEN e.frame END, reason = s.reason,
+        due_at = clock_timestamp() + greatest(s.wait, 0) * interval '1 millisecond'
+    FROM unnest(the_apps, channels, seqs, the_tries, waits, reasons) AS s (app, channel, seq, tries, wait, reason)
+    WHERE e.app_id = s.app AND e.channel_id = s.channel AND e.seq = s.seq AND (s.wait < 0 OR e.tries = s.tries);
+
+    UPDATE apps a SET url_verified = s.wait < 0, verify_at = clock_timestamp() + least(2 ^ least(a.verify_tries - 1, 6), 60) * interval '1 second'
+    FROM unnest(the_apps, seqs, waits) AS s (app, seq, wait) WHERE a.id = s.app AND s.seq = 0 AND NOT a.url_verified
+$$;
+
+-- The workspaces with an app that has a URL.
+CREATE FUNCTION app_workspaces() RETURNS TABLE (workspace text) LANGUAGE sql STABLE AS $$
+    SELECT DISTINCT a.workspace_id FROM apps a WHERE a.events_url IS NOT NULL ORDER BY 1
+$$;
+
+-- Drops rows older than `keep_s`, and after 10 minutes those that ended. How many had not ended.
+CREATE FUNCTION app_events_clean(keep_s bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    WITH gone AS (
+        DELETE FROM app_events e
+        WHERE e.queued_at < now() - least(keep_s, 600) * interval '1 second'
+          AND (e.queued_at < now() - keep_s * interval '1 second' OR (e.frame IS NULL AND e.due_at < now() - interval '10 minutes'))
+        RETURNING e.frame IS NOT NULL AS waited
+    )
+    SELECT count(*) FILTER (WHERE waited) FROM gone
+$$;

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "queue.h"
+
+#include "base/error.h"
+#include "base/metrics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// Beyond the time of a request: until the event counts as lost with its instance.
+enum { LEASE_EXTRA_MS = 10000 };
+
+static const struct statement ADD = {
+    "app_events_add", "SELECT kept, dropped FROM app_events_add($1, $2, $3, $4, $5, $6, $7)"};
+static const struct statement TAKE = {
+    "app_events_take", "SELECT app, workspace, bot, url, secret, channel, seq, happened, frame, "
+                       "tries, reason FROM app_events_take($1, $2, $3, $4)"};
+static const struct statement SETTLE = {"app_events_settle",
+                                        "SELECT app_events_settle($1, $2, $3, $4, $5, $6)"};
+static const struct statement WORKSPACES = {"app_workspaces",
+                                            "SELECT workspace FROM app_workspaces()"};
+static const struct statement CLEAN = {"app_events_clean", "SELECT app_events_clean($1)"};
+
+static void element_id(struct params *params, const char *id)
+{
+    params_element_text(params, id, strlen(id));
+}
+
+int queue_add(struct session *session, struct event *const *events, size_t count,
+              const struct push_options *options)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    struct params params = {0};
+    params_open_text_array(&params);
+    for (size_t i = 0; i < count; i++)
+        element_id(&params, events[i]->workspace_id);
+    params_close_array(&params);
+    params_open_text_array(&params);
+    for (size_t i = 0; i < count; i++)
+        element_id(&params, events[i]->channel_id);
+    params_close_array(&params);
+    params_open_int_array(&params);
+    for (size_t i = 0; i < count; i++)
+        params_element_int(&params, events[i]->seq);
+    params_close_array(&params);
+    params_open_int_array(&params);
+    for (size_t i = 0; i < count; i++)
+        params_element_int(&params, events[i]->event_ts);
+    params_close_array(&params);
+    params_open_text_array(&params);
+    for (size_t i = 0; i < count; i++)
+        params_element_text(&params, events[i]->frame, events[i]->frame_length);
+    params_close_array(&params);
+    params_int(&params, options->queue_max);
+    params_int(&params, options->total_max);
+    int r = session_call(session, &ADD, &params, &result);
+    if (r < 0)
+        return r;
+    metric_add(METRIC_PUSH_FULL, result_int(result, 0, 1));
+    return (int)result_int(result, 0, 0);
+}
+
+// The app of each request under way.
+static void busy_params(struct params *params, const struct list *under_way)
+{
+    params_open_text_array(params);
+    LIST_FOREACH(link, under_way)
+    {
+        element_id(params, LIST_ITEM(link, struct delivery, link)->app_id);
+    }
+    params_close_array(params);
+}
+
+static int row_take(const struct result *result, int row, const struct push_options *options,
+                    struct list *ready)
+{
+    const struct delivery_source source = {
+        .to = {.app_id = result_text(result, row, 0),
+               .workspace_id = result_text(result, row, 1),
+               .bot_user_id = result_text(result, row, 2),
+               .url = result_text(result, row, 3),
+               .secret = result_text(result, row, 4),
+               .channel_id = result_text(result, row, 5)},
+        .seq = result_int(result, row, 6),
+        .happened_us = result_int(result, row, 7),
+        .frame = result_text(result, row, 8),
+        .frame_length = result_length(result, row, 8),
+        .tries = result_int(result, row, 9),
+        .reason = result_text(result, row, 10),
+    };
+    struct delivery *delivery;
+    int r = delivery_new(&source, options, &delivery);
+    if (r >= 0)
+        list_append(ready, &delivery->link);
+    return r;
+}
+
+int queue_take(struct session *session, const struct list *under_way, int64_t most,
+               const struct push_options *options, struct list *ready)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    struct params params = {0};
+    busy_params(&params, under_way);
+    params_int(&params, options->app_parallel);
+    params_int(&params, most);
+    params_int(&params, options->timeout_ms + LEASE_EXTRA_MS);
+    int r = session_call(session, &TAKE, &params, &result);
+    // One that cannot be made comes again when its lease is over.
+    for (int row = 0; r >= 0 && row < result_rows(result); row++)
+        r = row_take(result, row, options, ready);
+    return r < 0 ? r : result_rows(result);
+}
+
+int queue_settle(struct session *session, const struct list *settled)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    struct params params = {0};
+#define TEXTS(value)                                                                               \
+    params_open_text_array(&params);                                                               \
+    LIST_FOREACH(link, settled)                                                                    \
+    {                                                                                              \
+        element_id(&params, LIST_ITEM(link, struct delivery, link)->value);                        \
+    }                                                                                              \
+    params_close_array(&params)
+#define INTEGERS(value)                                                                            \
+    params_open_int_array(&params);                                                                \
+    LIST_FOREACH(link, settled)                                                                    \
+    {                                                                                              \
+        params_element_int(&params, LIST_ITEM(link, struct delivery, link)->value);                \
+    }                                                                                              \
+    params_close_array(&params)
+    TEXTS(app_id);
+    TEXTS(channel_id);
+    INTEGERS(seq);
+    INTEGERS(tries);
+    INTEGERS(wait_ms);
+    TEXTS(reason);
+    return session_call(session, &SETTLE, &params, &result);
+}
+
+int queue_workspaces(struct session *session, struct buffer *ids)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    int r = session_call(session, &WORKSPACES, NULL, &result);
+    for (int row = 0; r >= 0 && row < result_rows(result); row++) {
+        char id[EVENT_ID_SIZE] = "";
+        (void)snprintf(id, sizeof id, "%s", result_text(result, row, 0));
+        buffer_append(ids, id, sizeof id);
+    }
+    return r < 0 ? r : buffer_failed(ids) ? -ERROR_MEMORY : 0;
+}
+
+int queue_clean(struct session *session, int64_t keep_s)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    struct params params = {0};
+    params_int(&params, keep_s);
+    int r = session_call(session, &CLEAN, &params, &result);
+    if (r < 0)
+        return r;
+    metric_add(METRIC_PUSH_EXPIRED, result_int(result, 0, 0));
+    return 0;
+}

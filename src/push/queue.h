@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What waits for the events_urls, in Postgres (migrations/013_push.sql). Each call blocks; of one
+// thread at a time.
+#pragma once
+
+#include "delivery.h"
+#include "store/session.h"
+
+// Keeps events; how many, or a negative error.
+NODISCARD int queue_add(struct session *session, struct event *const *events, size_t count,
+                        const struct push_options *options);
+
+// Takes at most `most` requests that are due and appends them to `ready`; how many. `under_way` are
+// those the caller has.
+NODISCARD int queue_take(struct session *session, const struct list *under_way, int64_t most,
+                         const struct push_options *options, struct list *ready);
+
+// Tells what became of `settled`.
+NODISCARD int queue_settle(struct session *session, const struct list *settled);
+
+// The workspaces whose events are wanted: sorted, each EVENT_ID_SIZE bytes; appended to `ids`.
+NODISCARD int queue_workspaces(struct session *session, struct buffer *ids);
+
+NODISCARD int queue_clean(struct session *session, int64_t keep_s);
