@@ -90,6 +90,8 @@ static bool round_keep(struct worker *worker, const struct round *round)
         if (!pause_for(worker->workers, PAUSE_MAX_MS))
             return false;
     }
+    if (options->keep)
+        metric_add(METRIC_PUSH_LOST, (int64_t)round->count);
     return true;
 }
 
