@@ -36,7 +36,8 @@ RETURNS TABLE (app text, workspace text, bot text, url text, secret text, channe
                tries bigint, reason text) LANGUAGE sql VOLATILE AS $$
     WITH due AS (
         SELECT d.app_id, d.channel_id, d.seq
-        FROM apps a LEFT JOIN (SELECT b.app, count(*) AS n FROM unnest(busy) AS b (app) GROUP BY b.app) b ON b.app = a.id
+        FROM apps a JOIN users u ON u.id = a.bot_user_id AND u.active
+        LEFT JOIN (SELECT b.app, count(*) AS n FROM unnest(busy) AS b (app) GROUP BY b.app) b ON b.app = a.id
         CROSS JOIN LATERAL (
             SELECT e.app_id, e.channel_id, e.seq FROM app_events e
             WHERE e.app_id = a.id AND e.frame IS NOT NULL AND e.due_at <= clock_timestamp()

@@ -139,6 +139,7 @@ static bool easy_make(struct delivery *delivery, const char *url, int64_t timeou
         return false;
     curl_easy_setopt(easy, CURLOPT_PRIVATE, delivery);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); // else a slow name server holds all up
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(easy, CURLOPT_PROXY, ""); // none by environment: it would connect unchecked

@@ -227,11 +227,15 @@ def test_each_once_with_two_instances(app, server, environment):
     assert sorted(texts) == sorted({*texts}) and len(texts) == 41
 
 
-def test_a_deleted_app_hears_no_more(app, server, workspace):
+@pytest.mark.parametrize("end", ["deleted", "its bot inactive"])
+def test_an_app_that_ended_hears_no_more(app, server, workspace, end):
     server.answer = failing(9, (500, {}, ""))
     app.ann.post(app.channel, "first")
     arrived(server, "first", 2)
-    workspace.admin.ok("admin.apps.delete", app_id=app.id)
+    if end == "deleted":
+        workspace.admin.ok("admin.apps.delete", app_id=app.id)
+    else:
+        workspace.admin.ok("admin.users.setActive", user_id=app.bot.id, active=False)
     witness = EventsUrl()
     try:
         make_app_at(app, witness.url)
