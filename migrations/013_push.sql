@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The Events API over HTTP: what waits for the events_url of apps, and who sends it.
 
--- Keeps events for the apps whose bot is in the channel, each once, as long as there is room.
+-- Keeps events for the apps whose bot is in the channel since before the event, each once, as long as there is room.
 CREATE FUNCTION app_events_add(workspaces text[], channels text[], seqs bigint[], tss bigint[], frames text[], app_max bigint,
                                total_max bigint)
 RETURNS TABLE (kept bigint, dropped bigint) LANGUAGE sql VOLATILE AS $$
@@ -11,7 +11,7 @@ RETURNS TABLE (kept bigint, dropped bigint) LANGUAGE sql VOLATILE AS $$
         FROM unnest(workspaces, channels, seqs, tss, frames) AS e (workspace, channel, seq, ts, frame)
         JOIN apps a ON a.workspace_id = e.workspace AND a.events_url IS NOT NULL
         JOIN users u ON u.id = a.bot_user_id AND u.active
-        JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = a.bot_user_id AND m.active
+        JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = a.bot_user_id AND m.active AND m.member_seq <= e.seq
         WHERE NOT EXISTS (SELECT 1 FROM app_events k WHERE k.app_id = a.id AND k.channel_id = e.channel AND k.seq = e.seq)
     ), waiting AS (
         SELECT w.app, (SELECT count(*) FROM (SELECT 1 FROM app_events e WHERE e.app_id = w.app AND e.frame IS NOT NULL LIMIT app_max) l) AS n
