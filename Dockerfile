@@ -14,7 +14,7 @@ RUN cmake --preset release -D TIDINGS_TESTS=OFF -D TIDINGS_BENCH=OFF \
 FROM docker.io/library/debian:bookworm-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libmicrohttpd12 libwslay1 libpq5 libhiredis0.14 librdkafka1 libjansson4 libssl3 libcurl4 \
+        libmicrohttpd12 libwslay1 libpq5 libhiredis0.14 librdkafka1 libjansson4 libssl3 libcurl4 ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin tidings
 COPY --from=build /installed/bin/tidings /usr/local/bin/tidings
