@@ -4,6 +4,8 @@ from hypothesis import strategies as st
 
 USERS = 4
 CHANNELS = 3  # the last one is private
+STRATEGIES = ("sequence", "zset", "counter", "bitmap")
+CAP = 4  # of zset: low, so that it is passed often
 
 users = st.integers(0, USERS - 1)
 slots = st.integers(0, 2 * USERS - 1)  # two devices of each user

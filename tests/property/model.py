@@ -53,6 +53,7 @@ class Cursor:
     epoch: int = 0
     ts: str = NEVER
     muted: bool = False
+    singles: set = field(default_factory=set)  # ts of what was read one by one
 
 
 @dataclass
@@ -60,6 +61,7 @@ class Channel:
     id: str
     private: bool
     creator: str
+    strategy: str  # in use
     messages: dict = field(default_factory=dict)  # ts → Message, in ts order
     events: list = field(default_factory=list)
     members: dict = field(default_factory=dict)  # user → Cursor
@@ -118,8 +120,8 @@ class Model:
 
     # Operations that the server said yes to.
 
-    def create(self, user, channel, private):
-        self.channels[channel] = Channel(channel, private, user)
+    def create(self, user, channel, private, strategy):
+        self.channels[channel] = Channel(channel, private, user, strategy)
         self.join(user, channel)
 
     def join(self, user, channel):
@@ -180,6 +182,13 @@ class Model:
         cursor = self.channels[channel].members[user]
         cursor.epoch += 1
         cursor.ts = self.channels[channel].previous_ts(ts)
+        cursor.singles.clear()
+
+    def mark_messages(self, user, channel, stamps):
+        """Whether any of them was unread."""
+        fresh = {m.ts for m in self.unread_messages(user, channel)} & set(stamps)
+        self.channels[channel].members[user].singles |= fresh
+        return bool(fresh)
 
     def named(self, text, author, chan, before=()):
         """Whom a message mentions: members of now, and those whom it mentioned before."""
@@ -197,7 +206,8 @@ class Model:
     def unread_messages(self, user, channel):
         chan = self.channels[channel]
         cursor = chan.members[user]
-        return [m for m in chan.standing() if m.counts and m.user != user and m.ts > cursor.ts]
+        return [m for m in chan.standing()
+                if m.counts and m.user != user and m.ts > cursor.ts and m.ts not in cursor.singles]
 
     def channels_of(self, user):
         return [c.id for c in self.channels.values() if user in c.members]

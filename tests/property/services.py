@@ -7,6 +7,7 @@ COUNT_BY_SQL = """
     FROM channel_members m
     LEFT JOIN messages x ON x.channel_id = m.channel_id AND x.ts > m.ts AND x.user_id <> m.user_id AND NOT x.deleted
         AND coalesce(x.subtype, '') NOT IN ('channel_join', 'channel_leave') AND (x.thread_ts IS NULL OR x.broadcast)
+        AND NOT EXISTS (SELECT 1 FROM read_messages r WHERE r.channel_id = m.channel_id AND r.user_id = m.user_id AND r.ts = x.ts)
     WHERE m.active AND m.channel_id = ANY(%s)
     GROUP BY 1, 2
 """

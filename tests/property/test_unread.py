@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Users, devices and two instances in random order, against the model and against SQL.
 
-After every quiet moment: unread counts are exact for every member (channels.info, unread.sync in full
+Every channel moves between the strategies. After every quiet moment: unread counts are exact for every member (channels.info, unread.sync in full
 and as a delta, SQL), no cursor went back but by markUnread, every socket has every event of its
 channels once and in order, or was told of a gap, and history is what the model says.
 """
@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.property.choices import CHANNELS, USERS, channels, instances, pick, picks, slots, texts, users
+from tests.property.choices import CHANNELS, STRATEGIES, USERS, channels, instances, pick, picks, slots, texts, users
 from tests.property.model import Model
 from tests.property.stamps import FOREVER, NEVER, between
+from tests.property.strategy_rules import StrategyRules
 from tests.property.thread_rules import ThreadRules
 from tests.property.world import World, in_parallel
 from tests.support.reading import kind_of, whole_history, whole_log, whole_sidebar
 
 
-class Unread(ThreadRules, RuleBasedStateMachine):
+class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
     def __init__(self, services):
         super().__init__()
         self.services = services
@@ -35,23 +36,24 @@ class Unread(ThreadRules, RuleBasedStateMachine):
 
     # Set-up and the helpers of the rules.
 
-    @initialize()
-    def begin(self):
+    @initialize(first=st.integers(0, len(STRATEGIES) - 1))
+    def begin(self, first):
         self.services.all_up()
         self.world = World(self.services, USERS)
         self.model.users = self.world.ids
         for number in range(CHANNELS):
-            self.create_channel(number)
+            self.create_channel(number, STRATEGIES[(first + number) % len(STRATEGIES)])
             self.posts_in_parallel(number, "a start")
         for user in range(USERS):
             self.sync(user, 0)
             self.connect(user, user % 2, native=user < 2)
 
-    def create_channel(self, number):
+    def create_channel(self, number, strategy):
         private = number == CHANNELS - 1
-        made = self.world.ok(0, 0, "channels.create", name=f"room-{number}", is_private=private)["channel"]["id"]
+        args = {"name": f"room-{number}", "is_private": private, "strategy": strategy}
+        made = self.world.ok(0, 0, "channels.create", **args)["channel"]["id"]
         self.ids.append(made)
-        self.model.create(0, made, private)
+        self.model.create(0, made, private, strategy)
         for user in range(1, USERS - 1):  # the last user is a guest everywhere
             self.world.ok(0, 0, "channels.invite", channel=made, users=self.world.ids[user])
             self.model.join(user, made)
@@ -443,9 +445,7 @@ class Unread(ThreadRules, RuleBasedStateMachine):
         unread = self.model.unread_messages(user, channel)
         cursor = self.model.channels[channel].members[user]
         assert shown[name] == channel
-        assert shown["unread_count"] == len(unread), (user, shown, unread)
-        assert shown["unread_count_display"] == len(unread) and not shown["unread_capped"], shown
-        assert shown["has_unreads"] == bool(unread), shown
+        self.check_counts(self.model.channels[channel], shown, len(unread))
         assert shown["mention_count"] == self.model.mentions(user, channel), (user, shown, unread)
         assert shown["is_muted"] == cursor.muted, (user, shown)
         assert shown["read_epoch"] == cursor.epoch, (shown, cursor)
@@ -467,9 +467,10 @@ class Unread(ThreadRules, RuleBasedStateMachine):
                 assert entry["latest"] == channel.latest(), (entry, channel.latest())
         order = [(e["is_muted"] or not e["has_unreads"], -micros(self.model.channels[e["id"]].updated)) for e in entries]
         assert order == sorted(order), entries
-        loud = [entry["unread_count"] for entry in entries if not entry["is_muted"]]
-        muted = [entry["unread_count"] for entry in entries if entry["is_muted"]]
-        totals = {"unread_channels": sum(map(bool, loud)), "unread_count": sum(loud), "muted_unread_count": sum(muted),
+        loud = [entry.get("unread_count", 0) for entry in entries if not entry["is_muted"]]
+        muted = [entry.get("unread_count", 0) for entry in entries if entry["is_muted"]]
+        unread = [entry for entry in entries if entry["has_unreads"] and not entry["is_muted"]]
+        totals = {"unread_channels": len(unread), "unread_count": sum(loud), "muted_unread_count": sum(muted),
                   "mention_count": sum(entry["mention_count"] for entry in entries)}
         assert totals.items() <= full["totals"].items(), full["totals"]
 

@@ -5,6 +5,7 @@ from hypothesis.stateful import rule
 
 from tests.property.choices import channels, instances, pick, picks
 from tests.property.stamps import FOREVER, between
+from tests.support.reading import whole_sidebar
 
 STATE = ("last_read", "unread_count", "mention_count", "subscribed")
 
@@ -48,7 +49,7 @@ class ThreadRules:
         self.thread_call("threads.follow" if follow else "threads.unfollow", number, user, instance, root)
 
     def check_threads(self, user, instance):
-        """threads.list, in pages; and what replies say of each root."""
+        """threads.list, in pages; what unread.sync sums up; and what replies say of each root."""
         followed = [(chan.threads.rank(user, root), chan, root) for chan in self.model.channels.values()
                     if user in chan.members for root in chan.threads.followed(user)]
         expected = [(chan.id, root, chan.threads.state(user, root)) for _, chan, root in sorted(followed, key=lambda f: f[0])]
@@ -64,6 +65,9 @@ class ThreadRules:
                   "unread_count": sum(state[1] for _, _, state in expected),
                   "mention_count": sum(state[2] for _, _, state in expected)}
         assert reply["totals"] == totals, (user, reply["totals"], totals)
+        for token in (None, self.tokens[user][0]):
+            summed = whole_sidebar(self.world.member(user, instance), token)["threads"]
+            assert summed == totals, (user, token, summed, totals)
         assert self.services.sql_threads(self.world.ids[user]) == totals["unread_count"]
         self.check_roots(user, instance, expected)
 
