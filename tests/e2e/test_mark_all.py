@@ -87,7 +87,8 @@ def test_bad_arguments_mark_nothing(people, workspace, args, error, name):
     ann, bob = people
     channel = workspace.channel(ann, bob)
     ann.post(channel)
-    assert name in bob.fails(error, "channels.markAll", **args).messages
+    for family in ("channels", "conversations"):
+        assert name in bob.fails(error, f"{family}.markAll", **args).messages
     assert bob.unread(channel) == 1
 
 
