@@ -225,3 +225,13 @@ RETURNS TABLE (error text, id text, object text) LANGUAGE sql STABLE AS $$
         ORDER BY m.channel_id LIMIT count) listed ON true
     ORDER BY listed.id
 $$;
+
+-- Why `caller` may not show `recipient` a message in a channel, or a thread of it (0: none); the channel's type when they may.
+CREATE FUNCTION ephemeral_check(workspace text, caller text, channel text, recipient text, thread bigint)
+RETURNS TABLE (error text, type smallint) LANGUAGE sql STABLE AS $$
+    SELECT coalesce(channel_refusal(workspace, caller, channel),
+                    CASE WHEN c.is_archived THEN 'is_archived' WHEN m.active IS NOT TRUE THEN 'user_not_in_channel'
+                         WHEN thread <> 0 AND NOT thread_exists(channel, thread) THEN 'thread_not_found' END), c.type
+    FROM (SELECT 1) one LEFT JOIN channels c ON c.id = channel
+    LEFT JOIN channel_members m ON m.channel_id = channel AND m.user_id = recipient
+$$;

@@ -24,6 +24,8 @@
     X(MESSAGE_NOT_FOUND, 404, "message_not_found")                                                 \
     X(THREAD_NOT_FOUND, 404, "thread_not_found")                                                   \
     X(USER_NOT_FOUND, 404, "user_not_found")                                                       \
+    X(USER_NOT_IN_CHANNEL, 403, "user_not_in_channel")                                             \
+    X(MARKDOWN_TEXT_CONFLICT, 400, "markdown_text_conflict")                                       \
     X(USER_DISABLED, 403, "user_disabled")                                                         \
     X(USERS_LIST_NOT_SUPPLIED, 400, "users_list_not_supplied")                                     \
     X(TOO_MANY_USERS, 400, "too_many_users")                                                       \

@@ -29,6 +29,10 @@ struct frame_channel {
 // Appends the frame `channel_created`.
 void frame_write_created(struct buffer *out, const struct frame_channel *channel);
 
+// Appends the frame of a message that only one user sees, and that is no event of its channel.
+void frame_write_ephemeral(struct buffer *out, const struct frame_context *context,
+                           const struct message *message);
+
 // Appends the frame of a channel event (all kinds but CREATED and MARK).
 void frame_write(struct buffer *out, enum event_kind kind, const struct frame_context *context,
                  const struct message *message);

@@ -30,6 +30,7 @@ enum event_kind {
     EVENT_THREAD_MARK,   // of one user in one thread, whose ts is `ts`: no seq
     EVENT_THREAD_FOLLOW, // the same: it is followed now, or no longer
     EVENT_STRATEGY,      // a channel keeps unread otherwise now; `ts` is what it was: no seq
+    EVENT_EPHEMERAL,     // a message that is kept nowhere, to one user: no seq
     EVENT_KIND_MAX
 };
 

@@ -37,8 +37,7 @@ static const struct statement AUTH_TEST = {
     "u.workspace_id = w.id WHERE w.id = $1 AND u.id = $2",
 };
 
-// The base URL that clients reach this service by.
-static void base_url(const struct invocation *invocation, char *ret_url, size_t size)
+void invocation_base_url(const struct invocation *invocation, char *ret_url, size_t size)
 {
     const char *public_url = invocation->api->options.public_url;
     const char *host = request_host(invocation->request);
@@ -59,7 +58,7 @@ static void auth_answer(struct invocation *invocation, const struct result *resu
         invocation_fail(invocation, -ERROR_INVALID_AUTH);
         return;
     }
-    base_url(invocation, url, sizeof url);
+    invocation_base_url(invocation, url, sizeof url);
     struct json_writer *w = invocation_open(invocation);
     json_key_string(w, "url", url);
     json_key_string(w, "team", result_text(result, 0, 0));
@@ -129,7 +128,7 @@ static void ticket_answer(struct invocation *invocation, const struct result *re
         invocation_fail(invocation, is_app ? -ERROR_NOT_ALLOWED_TOKEN_TYPE : -ERROR_INVALID_AUTH);
         return;
     }
-    base_url(invocation, base, sizeof base);
+    invocation_base_url(invocation, base, sizeof base);
     // http:// becomes ws://, https:// wss://
     snprintf(url, sizeof url, "ws%s%s/%s", strncmp(base, "http", 4) == 0 ? base + 4 : base,
              is_app ? "link" : "rtm", ticket);

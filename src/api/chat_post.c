@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// chat.postMessage.
+// chat.postMessage and chat.meMessage.
 #include "methods.h"
 
 #include "base/digest.h"
@@ -178,8 +178,9 @@ static bool take_post(struct invocation *invocation, struct posting *posting)
         !take_optional_bool(invocation, "reply_broadcast", &post->broadcast) ||
         !take_key(invocation, posting))
         return false;
-    if (posting->content.text == NULL &&
-        (posting->content.extra == NULL || posting->content.extra[0] == '\0')) {
+    bool has_extra = posting->content.fixed_extra == NULL && posting->content.extra != NULL &&
+                     posting->content.extra[0] != '\0';
+    if (posting->content.text == NULL && !has_extra) {
         invocation_complain(invocation, -ERROR_NO_TEXT,
                             "text: must be given, or blocks or attachments");
         return false;
@@ -231,7 +232,8 @@ static void post_linked(void *arg, bool good)
     destination_find(posting->invocation, posting->post.channel_id, destination_found, posting);
 }
 
-void chat_post_message(struct invocation *invocation)
+// `extra`: what goes with a text that is all there may be; NULL: what the arguments say.
+static void message_post(struct invocation *invocation, const char *extra)
 {
     struct posting *posting = calloc(1, sizeof *posting);
 
@@ -239,6 +241,7 @@ void chat_post_message(struct invocation *invocation)
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }
+    posting->content.fixed_extra = extra;
     if (!take_post(invocation, posting)) {
         posting_end(posting);
         return;
@@ -251,4 +254,16 @@ void chat_post_message(struct invocation *invocation)
     if (posting->post.key != NULL)
         digest_make(posting); // of what was asked for: who has a name may change
     content_link(invocation, &posting->content, post_linked, posting);
+}
+
+void chat_post_message(struct invocation *invocation)
+{
+    message_post(invocation, NULL);
+}
+
+// Says what one does. The subtype is no column: only these have it besides what the channel itself
+// says.
+void chat_me_message(struct invocation *invocation)
+{
+    message_post(invocation, "{\"subtype\":\"me_message\"}");
 }

@@ -12,7 +12,8 @@ enum {
     BLOCKS_MAX = 50,
     ATTACHMENTS_MAX = 100,
     EXTRA_BYTES_MAX = 1024 * 1024,
-    METADATA_BYTES_MAX = 16384
+    METADATA_BYTES_MAX = 16384,
+    MARKDOWN_MAX = 12000
 };
 
 // One member of `extra`: its argument, and what it must be.
@@ -122,6 +123,10 @@ static bool take_extra(struct invocation *invocation, struct content *content)
     CLEANUP_JSON json_t *extra = json_object();
     bool given = false;
 
+    if (content->fixed_extra != NULL) {
+        content->extra = strdup(content->fixed_extra);
+        return true;
+    }
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (!take_part(invocation, &parts[i], extra, &given))
             return false;
@@ -160,18 +165,44 @@ static bool take_links(struct invocation *invocation, struct content *content)
     return true;
 }
 
+// markdown_text in place of text and blocks. *name becomes that of the argument that is the text.
+static bool take_markdown(struct invocation *invocation, struct content *content, const char **name)
+{
+    const char *text = NULL;
+
+    if (!take_optional_text(invocation, "markdown_text", &text))
+        return false;
+    if (text == NULL || text[0] == '\0')
+        return true;
+    if (content->text != NULL || request_arg(invocation->request, "blocks") != NULL) {
+        invocation_complain(invocation, -ERROR_MARKDOWN_TEXT_CONFLICT,
+                            "markdown_text: must not be given together with text or blocks");
+        return false;
+    }
+    if (text_code_points(text, strlen(text)) > MARKDOWN_MAX) {
+        invocation_complain(invocation, -ERROR_MSG_TOO_LONG,
+                            "markdown_text: must have at most %d characters", MARKDOWN_MAX);
+        return false;
+    }
+    content->text = text;
+    *name = "markdown_text";
+    return true;
+}
+
 bool take_content(struct invocation *invocation, struct content *content)
 {
     int64_t text_max = invocation->api->options.text_max;
+    const char *name = "text";
 
     if (!take_optional_text(invocation, "text", &content->text) ||
-        !take_links(invocation, content) || !take_extra(invocation, content))
+        !take_markdown(invocation, content, &name) || !take_links(invocation, content) ||
+        !take_extra(invocation, content))
         return false;
     if (content->text == NULL)
         return true;
-    content->text_length = request_arg_length(invocation->request, "text");
+    content->text_length = request_arg_length(invocation->request, name);
     if (text_is_blank(content->text, content->text_length)) {
-        if (content->extra != NULL && content->extra[0] != '\0')
+        if (content->fixed_extra == NULL && content->extra != NULL && content->extra[0] != '\0')
             return true;
         invocation_complain(invocation, -ERROR_NO_TEXT, "text: must be more than white space");
         return false;

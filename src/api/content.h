@@ -10,6 +10,7 @@ struct content {
     size_t text_length;
     char *extra; // compact JSON object on the heap; NULL when none of its members was given, ""
                  // when all were given empty
+    const char *fixed_extra;  // set before take_content(): there is but text, and this goes with it
     struct mentions mentions; // in what was given
     bool links_names;         // link_names, or parse=full
     char *linked;             // the text with its names linked, heap

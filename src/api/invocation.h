@@ -63,6 +63,9 @@ void invocation_change_params(struct invocation *invocation, struct params *para
 void invocation_change(struct invocation *invocation, const struct statement *statement,
                        struct params *params, bool tells);
 
+// The base URL that clients reach this service by, with a '/' at its end (basics.c).
+void invocation_base_url(const struct invocation *invocation, char *ret_url, size_t size);
+
 // The replies; each ends the invocation.
 struct json_writer *invocation_open(struct invocation *invocation);
 void invocation_close(struct invocation *invocation);

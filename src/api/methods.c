@@ -8,6 +8,9 @@ static const struct method methods[] = {
     {"api.test", ACCESS_OPEN, NULL, api_test},
     {"auth.test", ACCESS_MEMBER, NULL, auth_test},
     {"chat.postMessage", ACCESS_MEMBER, "chat:write", chat_post_message},
+    {"chat.meMessage", ACCESS_MEMBER, "chat:write", chat_me_message},
+    {"chat.postEphemeral", ACCESS_MEMBER, "chat:write", chat_post_ephemeral},
+    {"chat.getPermalink", ACCESS_MEMBER, "channels:read", chat_get_permalink},
     {"chat.update", ACCESS_MEMBER, "chat:write", chat_update},
     {"chat.delete", ACCESS_MEMBER, "chat:write", chat_delete},
     {"channels.create", ACCESS_MEMBER, "channels:manage", channels_create},
@@ -60,17 +63,46 @@ static const struct method methods[] = {
 
 _Static_assert(sizeof methods / sizeof methods[0] <= METHODS_MAX, "METHODS_MAX is too small");
 
-#define ALIAS "conversations."
-#define ALIASED "channels."
+// The families of Slack's older names, with those of their methods whose arguments and replies are
+// the same; NULL: all of them.
+struct alias {
+    const char *family;
+    const char *verbs;
+};
+static const struct alias aliases[] = {
+    {"conversations.", NULL},
+    {"groups.", " mark history replies kick leave archive unarchive "},
+    {"im.", " mark history replies close "},
+    {"mpim.", " mark history replies close "},
+};
+
+static bool alias_has(const struct alias *alias, const char *verb)
+{
+    const char *found = alias->verbs == NULL ? NULL : strstr(alias->verbs, verb);
+    size_t length = strlen(verb);
+
+    return alias->verbs == NULL ||
+           (length > 0 && found != NULL && found[-1] == ' ' && found[length] == ' ');
+}
+
+// `name` as one of channels.*, when it is an alias.
+static const char *name_resolve(const char *name, char *aliased, size_t size)
+{
+    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
+        size_t length = strlen(aliases[i].family);
+        if (strncmp(name, aliases[i].family, length) != 0 || !alias_has(&aliases[i], name + length))
+            continue;
+        snprintf(aliased, size, "channels.%s", name + length);
+        return aliased;
+    }
+    return name;
+}
 
 const struct method *method_find(const char *name)
 {
     char aliased[64];
 
-    if (strncmp(name, ALIAS, strlen(ALIAS)) == 0) {
-        snprintf(aliased, sizeof aliased, ALIASED "%s", name + strlen(ALIAS));
-        name = aliased;
-    }
+    name = name_resolve(name, aliased, sizeof aliased);
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
         if (strcmp(methods[i].name, name) == 0)
             return &methods[i];

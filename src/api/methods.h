@@ -7,7 +7,9 @@
 // basics.c
 method_fn api_test, auth_test, rtm_connect, rtm_start, apps_connections_open;
 // chat_post.c, chat_change.c
-method_fn chat_post_message, chat_update, chat_delete;
+method_fn chat_post_message, chat_me_message, chat_update, chat_delete;
+// chat_aside.c
+method_fn chat_get_permalink, chat_post_ephemeral;
 // channels.c
 method_fn channels_create, channels_list, channels_info, channels_members, channels_join,
     channels_leave, channels_invite, channels_kick, channels_archive, channels_unarchive,
@@ -34,7 +36,8 @@ method_fn users_info, users_list, users_conversations;
 method_fn admin_workspaces_create, admin_users_create, admin_users_set_active, admin_tokens_create,
     admin_tokens_revoke, admin_tokens_list, admin_apps_create, admin_apps_delete;
 
-// The method of that name or alias (conversations.* for channels.*); NULL when there is none.
+// The method of that name or alias (conversations.*, groups.*, im.*, mpim.* for channels.*); NULL
+// when there is none.
 const struct method *method_find(const char *name);
 
 enum { METHODS_MAX = 192 };

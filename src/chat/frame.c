@@ -107,6 +107,20 @@ void frame_write_created(struct buffer *out, const struct frame_channel *channel
     json_close_object(&w);
 }
 
+void frame_write_ephemeral(struct buffer *out, const struct frame_context *context,
+                           const struct message *message)
+{
+    struct json_writer w = json_writer_to(out);
+
+    json_open_object(&w);
+    message_write_members(&w, message, context->workspace_id);
+    json_key_bool(&w, "is_ephemeral", true);
+    json_key_string(&w, "channel", context->channel_id);
+    json_key_string(&w, "channel_type", channel_type_name(context->type));
+    json_key_ts(&w, "event_ts", context->event_ts);
+    json_close_object(&w);
+}
+
 void frame_write(struct buffer *out, enum event_kind kind, const struct frame_context *context,
                  const struct message *message)
 {

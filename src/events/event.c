@@ -18,6 +18,7 @@ static const char *const kind_names[EVENT_KIND_MAX] = {
     [EVENT_RENAME] = "rename",
     [EVENT_CREATED] = "created",
     [EVENT_MARK] = "mark",
+    [EVENT_EPHEMERAL] = "ephemeral",
     [EVENT_THREAD_MARK] = "thread_mark",
     [EVENT_THREAD_FOLLOW] = "thread_follow",
     [EVENT_STRATEGY] = "strategy",

@@ -74,10 +74,11 @@ bool event_kind_has_seq(enum event_kind kind)
 
 bool event_kind_has_head(enum event_kind kind)
 {
-    return kind != EVENT_MARK && !event_kind_is_thread(kind);
+    return kind != EVENT_MARK && kind != EVENT_EPHEMERAL && !event_kind_is_thread(kind);
 }
 
 bool event_kind_has_member(enum event_kind kind)
 {
-    return kind == EVENT_JOIN || kind == EVENT_LEAVE || !event_kind_has_head(kind);
+    return kind == EVENT_JOIN || kind == EVENT_LEAVE || kind == EVENT_MARK ||
+           event_kind_is_thread(kind);
 }

@@ -137,7 +137,8 @@ static bool frame_is(const struct event *event, const char *start)
 // them.
 static bool frame_is_for_all(const struct event *event)
 {
-    return event->kind == EVENT_CREATED || frame_is(event, "{\"type\":\"channel_marked\"") ||
+    return event->kind == EVENT_CREATED || event->kind == EVENT_EPHEMERAL ||
+           frame_is(event, "{\"type\":\"channel_marked\"") ||
            frame_is(event, "{\"type\":\"im_marked\"") ||
            frame_is(event, "{\"type\":\"mpim_marked\"");
 }
@@ -174,7 +175,7 @@ static void user_on_event(struct gateway *gateway, const char *id, struct event 
     if (event->kind == EVENT_JOIN && strcmp(event->user_id, id) == 0)
         return members_joined(gateway, user, event->channel_id, event->seq, event);
     if (event->kind != EVENT_MARK && event->kind != EVENT_CREATED &&
-        !event_kind_is_thread(event->kind))
+        event->kind != EVENT_EPHEMERAL && !event_kind_is_thread(event->kind))
         return;
     if (event->kind == EVENT_MARK && frame_is(event, "{\"type\":\"unread_changed\""))
         return changed_hear(gateway, event->channel_id, id);

@@ -18,7 +18,7 @@ static const char frame[] =
 
 static bool is_of_one_user(enum event_kind kind)
 {
-    return kind == EVENT_MARK || event_kind_is_thread(kind);
+    return kind == EVENT_MARK || kind == EVENT_EPHEMERAL || event_kind_is_thread(kind);
 }
 
 static struct event *sample(enum event_kind kind)
@@ -94,7 +94,8 @@ static void every_kind_comes_back_as_it_went(void **state)
         struct event *event = sample(kind);
         if (!is_of_one_user(kind))
             fill_head(event);
-        if (kind == EVENT_JOIN || kind == EVENT_LEAVE || is_of_one_user(kind))
+        if (kind == EVENT_JOIN || kind == EVENT_LEAVE ||
+            (is_of_one_user(kind) && kind != EVENT_EPHEMERAL))
             fill_member(event);
         struct buffer wire = encoded(event);
         struct event *back;

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// chat.getPermalink and chat.postEphemeral.
+#include "methods.h"
+
+#include "base/clock.h"
+#include "chat/frame.h"
+#include "content.h"
+#include "unread/keys.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FRAME_MAX_BYTES = 4 * 1024 * 1024 };
+
+static const struct statement LINKED = {
+    "linked",
+    "SELECT a.error, m.ts, m.thread_ts FROM (SELECT channel_refusal($1, $2, $3) AS error) a"
+    " LEFT JOIN messages m ON a.error IS NULL AND m.channel_id = $3 AND m.ts = $4 AND NOT m.deleted"
+    " AND m.subtype IS DISTINCT FROM 'channel_open'",
+};
+
+// <base>archives/C…/p1503435956000247, of a reply with ?thread_ts=…&cid=C… at its end.
+static void link_write(struct json_writer *w, const struct invocation *invocation,
+                       const char *channel_id, int64_t ts, int64_t thread_ts)
+{
+    char base[512];
+    char thread[TS_SIZE];
+    char query[96] = "";
+    char link[800];
+
+    invocation_base_url(invocation, base, sizeof base);
+    ts_print(thread_ts, thread);
+    if (thread_ts != 0)
+        snprintf(query, sizeof query, "?thread_ts=%s&cid=%.40s", thread, channel_id);
+    snprintf(link, sizeof link, "%sarchives/%.40s/p%016" PRId64 "%s", base, channel_id, ts, query);
+    json_key_string(w, "permalink", link);
+}
+
+static void link_answer(struct invocation *invocation, const struct result *result)
+{
+    const char *channel_id = request_arg(invocation->request, "channel");
+
+    if (!result_is_null(result, 0, 0)) {
+        invocation_fail(invocation, error_from_code(result_text(result, 0, 0)));
+        return;
+    }
+    if (result_is_null(result, 0, 1)) {
+        invocation_fail(invocation, -ERROR_MESSAGE_NOT_FOUND);
+        return;
+    }
+    struct json_writer *w = invocation_open(invocation);
+    json_key_string(w, "channel", channel_id);
+    link_write(w, invocation, channel_id, result_int(result, 0, 1), result_int(result, 0, 2));
+    invocation_close(invocation);
+}
+
+void chat_get_permalink(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *channel_id;
+    int64_t ts;
+
+    if (!take_channel(invocation, &channel_id) ||
+        !take_ts(invocation, "message_ts", -ERROR_INVALID_TIMESTAMP, &ts))
+        return;
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, invocation->actor->user_id);
+    params_text(&params, channel_id);
+    params_int(&params, ts);
+    invocation_query(invocation, STORE_READ, &LINKED, &params, link_answer);
+}
+
+static const struct statement ASIDE = {
+    "aside", "SELECT error, type FROM ephemeral_check($1, $2, $3, $4, $5)"};
+
+// A message under way that one user alone will see.
+struct aside {
+    struct invocation *invocation;
+    struct content content;
+    const char *channel_id;
+    const char *user_id;
+    int64_t ts;
+    int64_t thread_ts;
+};
+
+static void aside_fail(struct aside *aside, int r)
+{
+    invocation_fail(aside->invocation, r);
+    content_done(&aside->content);
+    free(aside);
+}
+
+static void published(void *arg, int r, const struct cache_value *value)
+{
+    struct aside *aside = arg;
+    struct json_writer *w;
+
+    (void)value;
+    if (r < 0) {
+        aside_fail(aside, -ERROR_UNAVAILABLE);
+        return;
+    }
+    w = invocation_open(aside->invocation);
+    json_key_ts(w, "message_ts", aside->ts);
+    invocation_close(aside->invocation);
+    content_done(&aside->content);
+    free(aside);
+}
+
+static struct event *aside_event(const struct aside *aside, enum channel_type type)
+{
+    const struct actor *actor = aside->invocation->actor;
+    const char *extra = aside->content.extra == NULL ? "" : aside->content.extra;
+    const struct frame_context context = {.workspace_id = actor->workspace_id,
+                                          .channel_id = aside->channel_id,
+                                          .type = type,
+                                          .event_ts = aside->ts};
+    const struct message message = {
+        .ts = aside->ts,
+        .user_id = actor->user_id,
+        .bot_id = actor->bot_id,
+        .subtype = "",
+        .text = aside->content.text == NULL ? "" : aside->content.text,
+        .text_length = aside->content.text_length,
+        .extra = extra,
+        .extra_length = strlen(extra),
+        .thread_ts = aside->thread_ts,
+        .parent_user = "",
+        .client_msg_id = "",
+        .edited_by = "",
+        .reply_users = "",
+    };
+    struct buffer frame;
+
+    buffer_init(&frame, FRAME_MAX_BYTES);
+    frame_write_ephemeral(&frame, &context, &message);
+    size_t length = frame.length;
+    char *text = buffer_take_text(&frame);
+    struct event *event = text == NULL ? NULL : event_new(EVENT_EPHEMERAL, text, length);
+    if (event == NULL)
+        return NULL;
+    snprintf(event->workspace_id, sizeof event->workspace_id, "%s", actor->workspace_id);
+    snprintf(event->channel_id, sizeof event->channel_id, "%s", aside->channel_id);
+    snprintf(event->user_id, sizeof event->user_id, "%s", aside->user_id);
+    event->is_private = type != CHANNEL_PUBLIC;
+    event->event_ts = event->ts = aside->ts;
+    return event;
+}
+
+// It goes to the user's sockets by Redis alone: who is not there does not get it.
+static void aside_publish(struct aside *aside, enum channel_type type)
+{
+    CLEANUP(buffer_done) struct buffer wire;
+    char topic[KEY_SIZE];
+    struct event *event = aside_event(aside, type);
+
+    buffer_init(&wire, 2 * FRAME_MAX_BYTES);
+    if (event != NULL)
+        event_encode(event, &wire);
+    event_unref(event);
+    if (event == NULL || buffer_failed(&wire)) {
+        aside_fail(aside, -ERROR_MEMORY);
+        return;
+    }
+    key_user_topic(topic, aside->user_id);
+    const char *texts[] = {"SPUBLISH", topic, wire.data};
+    const size_t lengths[] = {strlen(texts[0]), strlen(topic), wire.length};
+    cache_call(aside->invocation->api->options.cache, 3, texts, lengths, published, aside);
+}
+
+static void aside_checked(void *arg, const struct store_outcome *outcome)
+{
+    struct aside *aside = arg;
+
+    if (outcome->r < 0)
+        aside_fail(aside, outcome->r);
+    else if (!result_is_null(outcome->result, 0, 0))
+        aside_fail(aside, error_from_code(result_text(outcome->result, 0, 0)));
+    else
+        aside_publish(aside, (enum channel_type)result_int(outcome->result, 0, 1));
+}
+
+static bool take_aside(struct invocation *invocation, struct aside *aside)
+{
+    if (!take_channel(invocation, &aside->channel_id) ||
+        !take_user(invocation, "user", &aside->user_id) ||
+        !take_optional_ts(invocation, "thread_ts", -ERROR_INVALID_TIMESTAMP, &aside->thread_ts) ||
+        !take_content(invocation, &aside->content))
+        return false;
+    if (aside->content.text != NULL ||
+        (aside->content.extra != NULL && aside->content.extra[0] != '\0'))
+        return true;
+    invocation_complain(invocation, -ERROR_NO_TEXT,
+                        "text: must be given, or blocks or attachments");
+    return false;
+}
+
+void chat_post_ephemeral(struct invocation *invocation)
+{
+    struct aside *aside = calloc(1, sizeof *aside);
+    struct params params = {0};
+
+    if (aside == NULL) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return;
+    }
+    if (!take_aside(invocation, aside)) {
+        content_done(&aside->content);
+        free(aside);
+        return;
+    }
+    aside->invocation = invocation;
+    aside->ts = clock_wall_us();
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, invocation->actor->user_id);
+    params_text(&params, aside->channel_id);
+    params_text(&params, aside->user_id);
+    params_int(&params, aside->thread_ts);
+    store_call(invocation->api->options.store, STORE_READ, &ASIDE, &params, aside_checked, aside);
+}

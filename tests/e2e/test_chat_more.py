@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said otherwise than by a plain post: /me, a message for one user alone, markdown; links to messages; older names."""
+
+import pytest
+
+
+@pytest.fixture
+def room(workspace):
+    """Two members of a channel, a user who is in none, and the channel."""
+    ann, bob, cid = workspace.users(3)
+    return ann, bob, cid, workspace.channel(ann, bob)
+
+
+def test_me_message(room):
+    ann, bob, _, channel = room
+    with bob.socket() as socket:
+        reply = ann.ok("chat.meMessage", channel=channel, text="waves", blocks=[{"type": "divider"}])
+        frame = socket.expect({"type": "message", "subtype": "me_message"})
+    assert reply["channel"] == channel and frame["ts"] == reply["ts"] and frame["text"] == "waves"
+    message = bob.history(channel)[0]
+    assert (message["subtype"], message["text"], message["user"]) == ("me_message", "waves", ann.id)
+    assert "blocks" not in message
+    assert bob.unread(channel) == 1
+    assert ann.ok("chat.update", channel=channel, ts=reply["ts"], text="waved")["message"]["subtype"] == "me_message"
+
+
+def test_me_message_errors(workspace, room):
+    ann, _, cid, channel = room
+    assert "text" in ann.fails("no_text", "chat.meMessage", channel=channel, text=" ").messages
+    ann.fails("no_text", "chat.meMessage", channel=channel, blocks=[{"type": "divider"}])
+    ann.fails("channel_not_found", "chat.meMessage", channel="C0000000000", text="x")
+    cid.fails("not_in_channel", "chat.meMessage", channel=channel, text="x")
+    assert ann.history(channel) == []
+
+
+def test_markdown_text(room):
+    ann, bob, _, channel = room
+    ts = ann.ok("chat.postMessage", channel=channel, markdown_text="# Title\n**bold**")["ts"]
+    assert bob.history(channel)[0]["text"] == "# Title\n**bold**"
+    assert ann.ok("chat.update", channel=channel, ts=ts, markdown_text="_other_")["text"] == "_other_"
+    for other in ({"text": "x"}, {"blocks": [{"type": "divider"}]}):
+        reply = ann.fails("markdown_text_conflict", "chat.postMessage", channel=channel, markdown_text="x", **other)
+        assert "markdown_text" in reply.messages
+    ann.fails("msg_too_long", "chat.postMessage", channel=channel, markdown_text="x" * 12_001)
+    assert len(bob.history(channel)) == 1
+
+
+def test_ephemeral(environment, room):
+    """Only the sockets of that user, on any instance, hear of it; nothing is kept or counted."""
+    ann, bob, _, channel = room
+    seq = ann.ok("chat.postMessage", channel=channel, text="before")["seq"]
+    with bob.socket() as here, bob.at(environment.urls[1]).socket() as there, ann.socket() as hers:
+        ts = ann.ok("chat.postEphemeral", channel=channel, user=bob.id, text="psst", blocks=[{"type": "divider"}])["message_ts"]
+        for socket in (here, there):
+            frame = socket.expect({"type": "message", "is_ephemeral": True})
+            assert (frame["channel"], frame["channel_type"], frame["user"]) == (channel, "channel", ann.id)
+            assert (frame["text"], frame["ts"], frame["blocks"]) == ("psst", ts, [{"type": "divider"}])
+            assert "seq" not in frame
+        assert ann.ok("chat.postMessage", channel=channel, text="after")["seq"] == seq + 1
+        hers.expect({"type": "message", "text": "after"})
+        assert not hers.matching({"is_ephemeral": True})
+    assert [message["text"] for message in bob.history(channel)] == ["after", "before"]
+    assert bob.unread(channel) == 2
+
+
+def test_ephemeral_errors(workspace, room):
+    ann, bob, cid, channel = room
+    good = {"channel": channel, "user": bob.id, "text": "x"}
+    ann.fails("user_not_in_channel", "chat.postEphemeral", **{**good, "user": cid.id})
+    ann.fails("user_not_in_channel", "chat.postEphemeral", **{**good, "user": "U0000000000"})
+    ann.fails("user_not_found", "chat.postEphemeral", **{**good, "user": "bob"})
+    cid.fails("not_in_channel", "chat.postEphemeral", **good)
+    ann.fails("channel_not_found", "chat.postEphemeral", **{**good, "channel": "C0000000000"})
+    ann.fails("no_text", "chat.postEphemeral", **{**good, "text": ""})
+    ann.fails("no_text", "chat.postEphemeral", channel=channel, user=bob.id)
+    ann.fails("thread_not_found", "chat.postEphemeral", **good, thread_ts="1700000000.000000")
+    ann.fails("invalid_timestamp", "chat.postEphemeral", **good, thread_ts="x")
+    ann.fails("msg_too_long", "chat.postEphemeral", **{**good, "text": "x" * 40_001})
+    ann.fails("invalid_blocks", "chat.postEphemeral", **good, blocks="[")
+    assert "user" in ann.fails("invalid_arguments", "chat.postEphemeral", channel=channel, text="x").messages
+    ann.ok("channels.archive", channel=channel)
+    ann.fails("is_archived", "chat.postEphemeral", **good)
+
+
+def test_ephemeral_in_a_thread(room):
+    ann, bob, _, channel = room
+    root = ann.post(channel)
+    with bob.socket() as socket:
+        ann.ok("chat.postEphemeral", channel=channel, user=bob.id, text="psst", thread_ts=root)
+        assert socket.expect({"is_ephemeral": True})["thread_ts"] == root
+    assert len(bob.ok("channels.replies", channel=channel, ts=root)["messages"]) == 1
+
+
+def test_permalink(room):
+    ann, bob, _, channel = room
+    root = ann.post(channel)
+    reply = bob.ok("chat.getPermalink", channel=channel, message_ts=root)
+    place = f"{ann.url}/archives/{channel}/p"
+    assert reply["channel"] == channel and reply["permalink"] == place + root.replace(".", "")
+    answer = ann.post(channel, thread_ts=root)
+    assert bob.ok("chat.getPermalink", channel=channel, message_ts=answer, encoding="get")["permalink"] == (
+        f"{place}{answer.replace('.', '')}?thread_ts={root}&cid={channel}")
+
+
+def test_permalink_errors(workspace, room):
+    ann, bob, cid, channel = room
+    ts = ann.post(channel)
+    cid.fails("not_in_channel", "chat.getPermalink", channel=channel, message_ts=ts)
+    cid.fails("channel_not_found", "chat.getPermalink", channel=workspace.channel(ann, private=True), message_ts=ts)
+    bob.fails("message_not_found", "chat.getPermalink", channel=channel, message_ts="1700000000.000000")
+    bob.fails("invalid_timestamp", "chat.getPermalink", channel=channel, message_ts="x")
+    ann.ok("chat.delete", channel=channel, ts=ts)
+    bob.fails("message_not_found", "chat.getPermalink", channel=channel, message_ts=ts)
+
+
+def alias_cases():
+    for family in ("groups", "im", "mpim"):
+        for verb in ("mark", "history", "replies"):
+            yield family, verb
+
+
+@pytest.mark.parametrize("family, verb", alias_cases())
+def test_older_names(workspace, room, family, verb):
+    ann, bob, cid, _ = room
+    if family == "groups":
+        channel = workspace.channel(ann, bob, private=True)
+    else:
+        users = [bob.id] if family == "im" else [bob.id, cid.id]
+        channel = ann.ok("conversations.open", users=users)["channel"]["id"]
+    ts = bob.post(channel)
+    reply = ann.ok(f"{family}.{verb}", channel=channel, **({} if verb == "history" else {"ts": ts}))
+    if verb == "mark":
+        assert reply["last_read"] == ts and ann.unread(channel) == 0
+    else:
+        assert reply["messages"][0]["ts"] == ts
+    ann.fails("channel_not_found", f"{family}.{verb}", channel="C0000000000", ts=ts)
+
+
+def test_older_names_of_changes(workspace, room):
+    ann, bob, cid, _ = room
+    channel = workspace.channel(ann, bob, cid, private=True)
+    for method, args in (("kick", {"user": cid.id}), ("archive", {}), ("unarchive", {})):
+        ann.fails("channel_not_found", f"groups.{method}", channel="G0000000000", **args)
+        ann.ok(f"groups.{method}", channel=channel, **args)
+    bob.ok("groups.leave", channel=channel)
+    bob.fails("channel_not_found", "groups.leave", channel=channel)
+    assert ann.ok("conversations.members", channel=channel)["members"] == [ann.id]
+    for family, users in (("im", [bob.id]), ("mpim", [bob.id, cid.id])):
+        direct = ann.ok("conversations.open", users=users)["channel"]["id"]
+        ann.ok(f"{family}.close", channel=direct)
+        ann.fails("channel_not_found", f"{family}.close", channel="D0000000000")
+        assert ann.ok("conversations.info", channel=direct)["channel"]["is_open"] is False
+
+
+@pytest.mark.parametrize("method", ["groups.list", "groups.", "im.mar", "im.ark", "mpim.mark close", "im", "groups.create",
+                                    "chat.startStream", "files.upload", "pins.add", "channels.setRetention"])
+def test_what_there_is_not(room, method):
+    room[0].fails("unknown_method", method)
