@@ -443,6 +443,7 @@ def test_a_shard_that_is_lost(environment, workspace):
     room.redis("DEL", shard)
     for count in (2, 3):  # the first finds that it is lost: nobody's count is known after it
         room.ann.post(room.channel)
+        room.is_counted()
         room.shows(count)
     room.ann.post(room.channel)
     wait_until(lambda: room.redis("SCARD", shard) == "2003", what="the shard, built anew")
