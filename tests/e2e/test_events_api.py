@@ -130,6 +130,8 @@ def test_only_channels_of_its_bot_and_only_events(app, server, workspace):
     ts = app.ann.post(app.channel, "for the app")
     app.bot.ok("channels.mark", channel=app.channel, ts=ts)
     app.ann.ok("chat.update", channel=app.channel, ts=ts, text="edited")
+    # Who is in a channel is looked up when an event is brought on: what is on its way as the bot leaves does not come.
+    wait_until(lambda: [r for r in server.events if r.json["event"].get("subtype") == "message_changed"], what="the edit")
     app.ann.ok("channels.kick", channel=app.channel, user=app.bot.id)
     app.ann.post(app.channel, "after it left")
     app.ann.ok("channels.invite", channel=app.channel, users=[app.bot.id])
