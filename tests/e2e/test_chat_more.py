@@ -113,13 +113,8 @@ def test_permalink_errors(workspace, room):
     bob.fails("message_not_found", "chat.getPermalink", channel=channel, message_ts=ts)
 
 
-def alias_cases():
-    for family in ("groups", "im", "mpim"):
-        for verb in ("mark", "history", "replies"):
-            yield family, verb
-
-
-@pytest.mark.parametrize("family, verb", alias_cases())
+@pytest.mark.parametrize("verb", ["mark", "history", "replies"])
+@pytest.mark.parametrize("family", ["groups", "im", "mpim"])
 def test_older_names(workspace, room, family, verb):
     ann, bob, cid, _ = room
     if family == "groups":
