@@ -10,6 +10,7 @@
 """
 import http.client
 import json
+import time
 
 from bench.rig import OPERATOR_TOKEN, SetUpError
 
@@ -20,6 +21,7 @@ SYNC_CHANNELS = 10_000
 SYNC_FEW = 1_000
 HUGE_CHANNELS = 100_000
 INVITED_AT_ONCE = 100
+REBUILT_WITHIN_S = 120
 
 # No events are made for these rows: their channels start at seq 0, where a member that never read is.
 BULK_SQL = """
@@ -119,7 +121,12 @@ def make(rig):
 
 
 def forget_copies(rig):
-    """What SQL changed is not in Redis: it starts again from Postgres."""
+    """What SQL changed is not in Redis: it starts again from Postgres, which is waited for."""
     rig.tidings.stop()
     rig.redis.cli("FLUSHALL")
     rig.tidings.start()
+    deadline = time.monotonic() + REBUILT_WITHIN_S
+    while rig.redis.cli("EXISTS", "unread-built") != "1":
+        if time.monotonic() > deadline:
+            raise SetUpError(f"Redis is not rebuilt within {REBUILT_WITHIN_S} s")
+        time.sleep(0.2)

@@ -153,7 +153,7 @@
     TEXT(rate_limits, RATE_LIMITS, "", "methods with another limit: \"chat.postMessage=600,…\"")   \
     INTEGER(rate_channel, RATE_CHANNEL, 3000000, 0, 1000000000,                                    \
             "posts a minute to one channel; 0: any number")                                        \
-    INTEGER(rate_settle_ms, RATE_SETTLE_MS, 100, 10, 10000,                                        \
+    INTEGER(rate_settle_ms, RATE_SETTLE_MS, 5000, 10, 60000,                                       \
             "how soon instances tell each other of calls, for rate limits")                        \
     INTEGER(rate_buckets_max, RATE_BUCKETS_MAX, 100000, 16, 10000000,                              \
             "tokens' methods and channels whose calls a loop counts at a time")                    \

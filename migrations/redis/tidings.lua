@@ -53,30 +53,45 @@ local function least_raise(key, seq)
     end
 end
 
--- KEYS channel-latest:{C}; first_seq last_seq ord [deleted_ord deleted_user]…
 -- The events first_seq … last_seq, which end with this head. 1: applied; 0: nothing to do, or unknown; -1: events before
 -- them are missing, so the head becomes unknown.
-local function channel_apply(keys, args)
-    local key = keys[1]
+local function head_apply(key, first_seq, last_seq, ord)
     local seq = redis.call('HGET', key, 'seq')
     if not seq then
-        least_raise(key, args[2])
+        least_raise(key, last_seq)
         return 0
     end
-    if tonumber(seq) >= tonumber(args[2]) then
+    if tonumber(seq) >= tonumber(last_seq) then
         return 0
     end
-    if tonumber(seq) < tonumber(args[1]) - 1 then
+    if tonumber(seq) < tonumber(first_seq) - 1 then
         redis.call('DEL', key)
-        least_raise(key, args[2])
+        least_raise(key, last_seq)
         return -1
     end
-    redis.call('HSET', key, 'seq', args[2], 'ord', args[3])
-    if args[4] then
+    redis.call('HSET', key, 'seq', last_seq, 'ord', ord)
+    return 1
+end
+
+-- KEYS channel-latest:{C}…; first_seq last_seq ord, of each
+-- Heads of channels in which nothing was deleted.
+local function heads_apply(keys, args)
+    for i, key in ipairs(keys) do
+        head_apply(key, args[3 * i - 2], args[3 * i - 1], args[3 * i])
+    end
+    return #keys
+end
+
+-- KEYS channel-latest:{C}; first_seq last_seq ord {deleted_ord deleted_user}…
+-- As head_apply, with what was deleted.
+local function channel_apply(keys, args)
+    local key = keys[1]
+    local applied = head_apply(key, args[1], args[2], args[3])
+    if applied == 1 and args[4] then
         local known = redis.call('HMGET', key, 'deleted', 'deleted_floor')
         deleted_add(key, known[1] or '', known[2] or '0', args, 4)
     end
-    return 1
+    return applied
 end
 
 -- KEYS channel-latest:{C}; seq ord deleted_floor deleted (packed)
@@ -518,6 +533,7 @@ local function members_open(keys, args)
     return 1
 end
 
+redis.register_function('heads_apply', heads_apply)
 redis.register_function('channel_apply', channel_apply)
 redis.register_function('channel_install', channel_install)
 redis.register_function('member_apply', member_apply)

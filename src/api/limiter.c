@@ -28,6 +28,7 @@ struct bucket {
     int64_t lasts_until_ns; // all calls let through, here and, as far as is known, elsewhere
     int64_t lease;
     int64_t untold; // calls let through that Redis does not know of
+    bool told;      // once at least: the first call asks what others let through
     bool telling;
     bool dropped; // goes with the answer
 };
@@ -62,6 +63,7 @@ static void bucket_tell(struct bucket *bucket, cache_fn *fn)
     bucket->untold = 0;
     if (!cache_is_up(bucket->limiter->cache)) // then nobody else is told either
         return;
+    bucket->told = true;
     if (fn != NULL)
         bucket->telling = true;
     snprintf(microseconds, sizeof microseconds, "%" PRId64, cost_us);
@@ -162,7 +164,7 @@ static void bucket_note(struct bucket *bucket)
     if (limiter->cache == NULL)
         return;
     bucket->untold++;
-    if (bucket->untold >= bucket->lease && !bucket->telling) {
+    if ((bucket->untold >= bucket->lease || !bucket->told) && !bucket->telling) {
         bucket_tell(bucket, bucket_heard);
         return;
     }

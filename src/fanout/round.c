@@ -93,24 +93,9 @@ static void publish_event(struct round *round, struct pipeline *pipeline, const 
         publish(pipeline, topic, &round->wire);
 }
 
-typedef void channel_fn(struct pipeline *pipeline, struct event *const *events, size_t count);
-
-// Calls `fn` with the events of each channel.
-static void round_each_channel(const struct round *round, struct pipeline *pipeline, channel_fn *fn)
-{
-    size_t first = 0;
-    for (size_t i = 1; i <= round->count; i++) {
-        if (i < round->count &&
-            strcmp(round->events[i]->channel_id, round->events[first]->channel_id) == 0)
-            continue;
-        fn(pipeline, round->events + first, i - first);
-        first = i;
-    }
-}
-
 void round_add(struct round *round, struct pipeline *pipeline)
 {
-    round_each_channel(round, pipeline, effects_add);
+    effects_add(pipeline, round->events, round->count);
     for (size_t i = 0; i < round->count; i++)
         if (event_kind_is_thread(round->events[i]->kind))
             effects_add_thread(pipeline, round->events[i], round->thread_read_s);
@@ -120,5 +105,12 @@ void round_add(struct round *round, struct pipeline *pipeline)
 
 void round_add_forget(struct round *round, struct pipeline *pipeline)
 {
-    round_each_channel(round, pipeline, effects_forget);
+    size_t first = 0;
+    for (size_t i = 1; i <= round->count; i++) {
+        if (i < round->count &&
+            strcmp(round->events[i]->channel_id, round->events[first]->channel_id) == 0)
+            continue;
+        effects_forget(pipeline, round->events + first, i - first);
+        first = i;
+    }
 }

@@ -3,13 +3,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "unread/keys.h"
 
-// The most deletes that one call carries.
-enum { DELETES_MAX = 64, APPLY_ARGUMENTS = 7, APPLY_NUMBERS = 3 };
+// The most deletes, or heads, that one call carries.
+enum { DELETES_MAX = 64, HEADS_MAX = 64, APPLY_ARGUMENTS = 7, APPLY_NUMBERS = 3 };
 
-// A run of events without a hole: one call, with the head of the last.
+// A run of a channel's events without a hole: one step, to the head of the last.
 struct run {
     struct event *const *events;
     size_t count;
@@ -27,7 +28,8 @@ static struct run run_begin(struct event *const *events, size_t count)
     struct run run = {.events = events};
     while (run.count < count) {
         const struct event *event = events[run.count];
-        bool follows = run.count == 0 || event->seq == events[run.count - 1]->seq + 1;
+        bool follows = run.count == 0 || (event->seq == events[run.count - 1]->seq + 1 &&
+                                          strcmp(event->channel_id, events[0]->channel_id) == 0);
         if (!follows || run.deletes == DELETES_MAX)
             break;
         run.deletes += event->deleted_ord > 0;
@@ -51,38 +53,86 @@ static int run_deletes(const struct run *run, const char **texts, int count,
     return count;
 }
 
-static void run_add(struct pipeline *pipeline, const struct run *run)
+// Heads that one call moves.
+struct heads {
+    int count;
+    char keys[HEADS_MAX][KEY_SIZE];
+    char numbers[HEADS_MAX * APPLY_NUMBERS][KEY_NUMBER_SIZE];
+};
+
+static void heads_flush(struct heads *heads, struct pipeline *pipeline)
 {
-    const struct event *first = run->events[0];
+    const char *texts[3 + HEADS_MAX * (1 + APPLY_NUMBERS)] = {"FCALL", "heads_apply"};
+    char count_text[KEY_NUMBER_SIZE];
+    int count = 3;
+
+    if (heads->count == 0)
+        return;
+    snprintf(count_text, sizeof count_text, "%d", heads->count);
+    texts[2] = count_text;
+    for (int i = 0; i < heads->count; i++)
+        texts[count++] = heads->keys[i];
+    for (int i = 0; i < heads->count * APPLY_NUMBERS; i++)
+        texts[count++] = heads->numbers[i];
+    pipeline_add(pipeline, count, texts, NULL);
+    heads->count = 0;
+}
+
+// The head that a run ends with.
+static void run_print(const struct run *run, char *key, char numbers[][KEY_NUMBER_SIZE])
+{
     const struct event *last = run->events[run->count - 1];
-    const int64_t parts[APPLY_NUMBERS] = {first->seq, last->seq, last->head.ord};
+    const int64_t parts[APPLY_NUMBERS] = {run->events[0]->seq, last->seq, last->head.ord};
+
+    key_channel(key, last->channel_id);
+    for (size_t i = 0; i < APPLY_NUMBERS; i++)
+        snprintf(numbers[i], KEY_NUMBER_SIZE, "%" PRId64, parts[i]);
+}
+
+static void run_add_deletes(struct pipeline *pipeline, const struct run *run)
+{
     const char *texts[APPLY_ARGUMENTS + 2 * DELETES_MAX] = {"FCALL", "channel_apply", "1"};
     char numbers[APPLY_NUMBERS][KEY_NUMBER_SIZE], deletes[DELETES_MAX][KEY_NUMBER_SIZE];
     char key[KEY_SIZE];
     int count = 3;
 
-    key_channel(key, last->channel_id);
+    run_print(run, key, numbers);
     texts[count++] = key;
-    for (size_t i = 0; i < APPLY_NUMBERS; i++) {
-        snprintf(numbers[i], KEY_NUMBER_SIZE, "%" PRId64, parts[i]);
+    for (size_t i = 0; i < APPLY_NUMBERS; i++)
         texts[count++] = numbers[i];
-    }
     count = run_deletes(run, texts, count, deletes);
     pipeline_add(pipeline, count, texts, NULL);
 }
 
-// One call for each run; what has no seq changes no head.
+static void run_add(struct pipeline *pipeline, struct heads *heads, const struct run *run)
+{
+    if (run->deletes > 0) {
+        heads_flush(heads, pipeline); // a channel's runs stay in their order
+        run_add_deletes(pipeline, run);
+        return;
+    }
+    if (heads->count == HEADS_MAX)
+        heads_flush(heads, pipeline);
+    run_print(run, heads->keys[heads->count], &heads->numbers[heads->count * APPLY_NUMBERS]);
+    heads->count++;
+}
+
+// What has no seq changes no head.
 static void heads_add(struct pipeline *pipeline, struct event *const *events, size_t count)
 {
+    struct heads heads;
+
+    heads.count = 0;
     for (size_t i = 0; i < count;) {
         if (!has_seq(events[i])) {
             i++;
             continue;
         }
         struct run run = run_begin(events + i, count - i);
-        run_add(pipeline, &run);
+        run_add(pipeline, &heads, &run);
         i += run.count;
     }
+    heads_flush(&heads, pipeline);
 }
 
 // An event may be old: it makes nothing known that is not, see member_apply.

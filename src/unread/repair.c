@@ -17,14 +17,16 @@
 enum { PAGE = 500, MESSAGES_MAX = 128 };
 enum { COLUMN_DELETED_ORD = UNREAD_VIEW_COLUMNS, COLUMN_TSS, COLUMN_SEQS };
 
-// One statement for each way into the table, so that each finds its rows by an index. The newest
-// unread messages come along for zset, of the same snapshot.
+// One statement for each way into the table, so that each finds its rows by an index. OFFSET 0
+// keeps each member's row a look-up of its own: joined at large, a channel's members would all be
+// read for each of them. The newest unread messages come along for zset, of the same snapshot.
 #define PAGE_SELECT(where)                                                                         \
     "WITH page AS MATERIALIZED (SELECT m.channel_id, m.user_id FROM channel_members m WHERE "      \
     "m.active AND " where " ORDER BY m.channel_id, m.user_id LIMIT $4)"                            \
     " SELECT " UNREAD_VIEW_SELECT(                                                                 \
-        "r") ", c.deleted_ord, x.tss, x.seqs FROM page p JOIN channels c ON c.id = p.channel_id"   \
-             " JOIN unread_rows r ON r.channel_id = p.channel_id AND r.user_id = p.user_id"        \
+        "r") ", r.deleted_ord, x.tss, x.seqs FROM page p CROSS JOIN LATERAL (SELECT u.*, "         \
+             "c.deleted_ord FROM unread_rows u JOIN channels c ON c.id = u.channel_id WHERE "      \
+             "u.channel_id = p.channel_id AND u.user_id = p.user_id OFFSET 0) r"                   \
              " LEFT JOIN LATERAL (SELECT array_agg(o.ts) AS tss, array_agg(o.seq) AS seqs FROM ("  \
              "SELECT n.ts, n.seq FROM messages n WHERE n.channel_id = r.channel_id AND n.ts > "    \
              "r.ts AND n.counted AND NOT n.deleted AND n.user_id <> r.user_id AND NOT EXISTS ("    \

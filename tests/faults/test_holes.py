@@ -145,6 +145,8 @@ def questions(instance):
 
 def library_that_moves_no_head():
     text = LIBRARY.read_text(encoding="utf-8")
-    moves = "redis.register_function('channel_apply', channel_apply)"
-    assert moves in text
-    return text.replace(moves, "redis.register_function('channel_apply', function() return 0 end)")
+    for name in ("channel_apply", "heads_apply"):
+        moves = f"redis.register_function('{name}', {name})"
+        assert moves in text
+        text = text.replace(moves, f"redis.register_function('{name}', function() return 0 end)")
+    return text
