@@ -47,7 +47,7 @@ def check_format():
 
 def check_sizes():
     problems = []
-    for path in files(".c", ".h", ".py"):
+    for path in files(".c", ".h", ".py", ".mjs"):
         lines = path.read_text(encoding="utf-8").count("\n")
         if lines > FILE_LINES_MAX:
             problems.append(f"{name_of(path)}: {lines} lines, at most {FILE_LINES_MAX}")
@@ -80,7 +80,7 @@ def check_banned():
 
 def check_licence():
     return [f"{name_of(path)}: no SPDX line"
-            for path in files(".c", ".h", ".py")
+            for path in files(".c", ".h", ".py", ".mjs")
             if "SPDX-License-Identifier: Apache-2.0" not in path.read_text(encoding="utf-8")[:200]]
 
 

@@ -141,6 +141,7 @@ GROUPS = {
     "property": lambda: pytest("property"),
     "faults": lambda: pytest("faults"),
     "web": lambda: pytest("web"),
+    "sdk": lambda: pytest("sdk"),
     "sanitizers": sanitizers,
     "image": lambda: Result(*image.test()),
 }
