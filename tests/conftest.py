@@ -6,11 +6,27 @@ from pathlib import Path
 import pytest
 
 from tests.support.environment import Environment, end_of
-from tests.support.recorder import RECORD, Recorder, Silence
+from tests.support.recorder import Recorder, Silence, join_parts, part_path, parts
 
 E2E = Path(__file__).parent / "e2e"
 # Sidebars are kept and brought up to date for all users, not only for those in many channels.
 KEEPING = {"TIDINGS_SIDEBAR_MIN": "0"}
+
+
+def is_worker(session):
+    return hasattr(session.config, "workerinput")
+
+
+def pytest_sessionstart(session):
+    if not is_worker(session):
+        for part in parts():
+            part.unlink()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    if not is_worker(session):
+        join_parts()
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +37,7 @@ def recorder(request):
     if not files:
         yield Silence()
         return
-    recorder = Recorder(RECORD)
+    recorder = Recorder(part_path())
     yield recorder
     chosen = session.config.option.keyword or session.config.option.markexpr
     cut_short = session.shouldstop or session.shouldfail

@@ -87,6 +87,11 @@ def python():
     return VENV / "bin" / "python"
 
 
+def side_by_side(workers):
+    """Options for so many processes, each with servers of its own: most of the time tests wait."""
+    return [f"--numprocesses={workers}", "--dist=loadfile"]
+
+
 def pytest(directory, preset="release", *options):
     binary = build(preset, "tidings") / "tidings"
     name = f"{directory}-{preset}"
@@ -125,7 +130,8 @@ def sanitizers():
     """All of e2e under ASan and UBSan, what has several threads in it under TSan, and the unit
     tests under both."""
     alone = [f"--ignore={ROOT / 'tests' / 'e2e' / f'test_{name}.py'}" for name in LOOP_ALONE]
-    return unit("asan") + pytest("e2e", "asan") + unit("tsan") + pytest("e2e", "tsan", *alone)
+    return (unit("asan") + pytest("e2e", "asan", *side_by_side(3)) +
+            unit("tsan") + pytest("e2e", "tsan", *side_by_side(3), *alone))
 
 
 def checks():
@@ -135,11 +141,11 @@ def checks():
 GROUPS = {
     "lint": checks,
     "unit": unit,
-    "e2e": lambda: pytest("e2e"),
+    "e2e": lambda: pytest("e2e", "release", *side_by_side(3)),
     "contract": lambda: pytest("contract"),
     "model": lambda: Result(*model.run()),
     "property": lambda: pytest("property"),
-    "faults": lambda: pytest("faults"),
+    "faults": lambda: pytest("faults", "release", *side_by_side(2)),
     "web": lambda: pytest("web"),
     "sdk": lambda: pytest("sdk"),
     "sanitizers": sanitizers,

@@ -9,6 +9,29 @@ from pathlib import Path
 RECORD = Path(os.environ.get("TIDINGS_RECORD", Path(__file__).parents[2] / ".run" / "tests" / "record.jsonl"))
 
 
+def part_path():
+    """Where this process records: its part, when several run the tests side by side."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    return RECORD.with_name(f"{RECORD.stem}-{worker}.jsonl") if worker else RECORD
+
+
+def parts():
+    return sorted(RECORD.parent.glob(f"{RECORD.stem}-gw*.jsonl"))
+
+
+def join_parts():
+    """Makes one recording of all parts, if there are any: complete when each of them is."""
+    lines, ends = [], []
+    for part in parts():
+        own = part.read_text(encoding="utf-8").splitlines(keepends=True)
+        lines += own[:-1]
+        ends.append('"complete": true' in own[-1] if own else False)
+        part.unlink()
+    if ends:
+        end = json.dumps({"end": True, "complete": all(ends)})
+        RECORD.write_text("".join([*lines, end, "\n"]), encoding="utf-8")
+
+
 class Recorder:
     """Appends one line a call to `path`. Shared by all clients and threads of a run."""
 
