@@ -91,15 +91,16 @@ static const struct statement TICKET = {
     "WHERE u.id = $4",
 };
 
-// The same for an app, unless its events go to its events_url: no row then.
+// The same for an app, unless its events go to its events_url. No row: the app is no more, which
+// the token is not known to be at once.
 static const struct statement APP_TICKET = {
     "app_ticket",
-    "WITH app AS (SELECT 1 FROM tokens t JOIN apps a ON a.id = t.app_id WHERE t.id = $2 AND "
-    "a.events_url IS NULL), "
+    "WITH app AS (SELECT a.events_url IS NULL AS by_socket FROM tokens t JOIN apps a ON "
+    "a.id = t.app_id WHERE t.id = $2), "
     "ticket AS (INSERT INTO tickets (digest, token_id, native, expires_at) SELECT $1, $2, "
-    "$3, now() + make_interval(secs => $5::bigint / 1000.0) FROM app)"
-    " SELECT u.name, w.name, w.domain FROM app, users u JOIN workspaces w ON w.id = u.workspace_id "
-    "WHERE u.id = $4",
+    "$3, now() + make_interval(secs => $5::bigint / 1000.0) FROM app WHERE by_socket)"
+    " SELECT u.name, w.name, w.domain, app.by_socket FROM app, users u JOIN workspaces w "
+    "ON w.id = u.workspace_id WHERE u.id = $4",
 };
 
 // What old clients of rtm.start look for. They are empty: everything is read by its own method.
@@ -125,7 +126,11 @@ static void ticket_answer(struct invocation *invocation, const struct result *re
     char url[640];
 
     if (result_rows(result) == 0) {
-        invocation_fail(invocation, is_app ? -ERROR_NOT_ALLOWED_TOKEN_TYPE : -ERROR_INVALID_AUTH);
+        invocation_fail(invocation, -ERROR_INVALID_AUTH);
+        return;
+    }
+    if (is_app && !result_bool(result, 0, 3)) {
+        invocation_fail(invocation, -ERROR_NOT_ALLOWED_TOKEN_TYPE);
         return;
     }
     invocation_base_url(invocation, base, sizeof base);

@@ -187,6 +187,7 @@ def test_refresh(extra_instance, app, links):
 def test_a_deleted_app(app, links, workspace):
     link = links()
     workspace.admin.ok("admin.apps.delete", app_id=app.id)
+    Client(app.ann.url, app.token, app.ann.recorder).fails("invalid_auth", "apps.connections.open")
     link.expect({"type": "disconnect", "reason": "link_disabled"}, 6)
     link.wait_closed(6)
 

@@ -4,13 +4,26 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tests.support.environment import Environment
 from tests.support.script import Script
 from tools import node
 
 HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory):
+    """Two instances that may send events to apps at local addresses."""
+    environment = Environment(tmp_path_factory.mktemp("sdk"), settings={"TIDINGS_PUSH_PRIVATE": "true"})
+    try:
+        yield environment.start()
+    finally:
+        trouble = environment.stop()
+    assert not trouble, "\n".join(trouble)
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +49,22 @@ def scripts(modules):
     yield run
     ends = [(script.close(), script.noise) for script in running]
     assert all(status == 0 for status, _ in ends), ends
+
+
+@pytest.fixture
+def make_app(workspace):
+    """Makes an app with its bot, one who talks to it, and a channel of both."""
+
+    def make(events_url=None):
+        ann, bot = workspace.user(), workspace.bot()
+        args = {"events_url": events_url} if events_url else {}
+        made = workspace.admin.ok("admin.apps.create", name="an app", bot_user_id=bot.id, **args)
+        return SimpleNamespace(id=made["app"]["id"], secret=made["app"]["signing_secret"], token=made["app_token"],
+                               bot=bot, ann=ann, channel=workspace.channel(ann, bot))
+
+    return make
+
+
+@pytest.fixture
+def app(make_app):
+    return make_app()

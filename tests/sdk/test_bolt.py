@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""@slack/bolt: an app that answers, by Socket Mode and over HTTP."""
+
+import json
+import time
+
+import pytest
+import requests
+
+from tests.support.wait import wait_until
+from tools.services import free_port
+
+
+@pytest.fixture(params=["socket mode", "http"])
+def bolt(request, make_app, scripts):
+    """A started Bolt app, as SimpleNamespace, with `script`."""
+    port = free_port() if request.param == "http" else None
+    app = make_app(f"http://127.0.0.1:{port}/slack/events" if port else None)
+    app.script = scripts("bolt.mjs", api=f"{app.ann.url}/api/", token=app.bot.token, appToken=app.token, port=port,
+                         signingSecret=app.secret)
+    app.script.ask("start")
+    app.port = port
+    return app
+
+
+def said(app, text):
+    """Waits for the app to say `text`, and returns the message as history has it."""
+    def look():
+        return [m for m in app.ann.history(app.channel) if m["text"] == text]
+    return wait_until(look, 15, 0.05, what=text)[0]
+
+
+def test_it_answers(bolt, workspace):
+    bolt.ann.post(bolt.channel, "hello, app")
+    answer = said(bolt, f"Hello, <@{bolt.ann.id}>")
+    assert (answer["user"], answer["bot_id"]) == (bolt.bot.id, bolt.bot.bot_id)
+    assert bolt.script.expect({"what": "said"})["ts"] == answer["ts"]
+    assert bolt.ann.unread(bolt.channel) == 1
+
+    ts = bolt.ann.post(bolt.channel, "in a thread, please")
+    wait_until(lambda: [m["text"] for m in bolt.ann.ok("conversations.replies", channel=bolt.channel, ts=ts)["messages"]]
+               == ["in a thread, please", "here"], 15)
+    newcomer = workspace.user()
+    newcomer.ok("channels.join", channel=bolt.channel)
+    said(bolt, f"Welcome, <@{newcomer.id}>")
+
+    bolt.ann.post(bolt.channel, "the end")
+    bolt.script.expect({"what": "message", "message": {"text": "the end"}})
+    own = [line for line in bolt.script.matching({"what": "message"}) if line["message"]["user"] == bolt.bot.id]
+    assert not own, "it does not hear itself"
+    assert bolt.script.matching({"what": "message"})[0]["botId"] == bolt.bot.bot_id
+    assert not bolt.script.matching({"what": "error"})
+    bolt.script.ask("stop")
+
+
+@pytest.mark.parametrize("bolt", ["http"], indirect=True)
+def test_what_others_send_it_refuses(bolt):
+    """Bolt checks our signatures, so what it took above was signed well."""
+    body = json.dumps({"type": "event_callback", "event": {"type": "message", "text": "hello", "channel": bolt.channel}})
+    for headers in ({}, {"X-Slack-Request-Timestamp": str(int(time.time())), "X-Slack-Signature": "v0=" + "0" * 64}):
+        reply = requests.post(f"http://127.0.0.1:{bolt.port}/slack/events", body, timeout=10,
+                              headers={"Content-Type": "application/json", **headers})
+        assert reply.status_code == 401
