@@ -200,9 +200,19 @@ BEGIN
     END IF;
 END $$;
 
+-- The extra of an edited message: `now` has what it replaces, or takes away by [] or {}. NULL keeps all.
+CREATE FUNCTION extra_merge(was text, now text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN now IS NULL THEN was ELSE (
+        SELECT '{' || string_agg(to_json(e.key) || ':' || e.value, ',' ORDER BY e.n) || '}'
+        FROM (SELECT w.key, w.value::text, w.n FROM json_each(coalesce(was, '{}')::json) WITH ORDINALITY AS w (key, value, n)
+              WHERE now::json -> w.key IS NULL
+              UNION ALL SELECT a.key, a.value::text, 1000 + a.n FROM json_each(now::json) WITH ORDINALITY AS a (key, value, n)
+              WHERE a.value::text NOT IN ('[]', '{}')) e) END
+$$;
+
 -- Replaces what is given (NULL keeps), with the mentions in it. Authors only.
 CREATE FUNCTION message_update(outbox_id text, workspace text, caller text, channel text, message_ts bigint, new_body text,
-                               new_extra text, mention_users text[], mention_sources bigint[])
+                               new_extra text, mention_users text[], mention_sources bigint[], has_blocks boolean)
 RETURNS TABLE (error text, seq bigint, event_ts bigint) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     found record;
@@ -217,14 +227,14 @@ BEGIN
         RETURN;
     END IF;
     SELECT * INTO told FROM channel_advance(channel);
-    UPDATE messages m SET body = coalesce(new_body, m.body), extra = CASE WHEN new_extra IS NULL THEN m.extra ELSE NULLIF(new_extra, '') END,
+    UPDATE messages m SET body = coalesce(new_body, m.body), extra = extra_merge(m.extra, new_extra),
         edited_ts = told.ts, edited_by = caller
     WHERE m.channel_id = channel AND m.ts = message_ts;
     UPDATE channels c SET latest_preview = preview(coalesce(new_body, (found.message).body))
     WHERE c.id = channel AND c.latest_ts = message_ts;
     INSERT INTO changes (channel_id, seq, kind, message_ts, user_id, event_ts, mentioned)
     VALUES (channel, told.seq, 'edit', message_ts, caller, told.ts,
-            mentions_replace(found.message, CASE WHEN new_body IS NULL THEN 0 ELSE 1 END + CASE WHEN new_extra IS NULL THEN 0 ELSE 2 END,
+            mentions_replace(found.message, CASE WHEN new_body IS NULL THEN 0 ELSE 1 END + CASE WHEN has_blocks THEN 2 ELSE 0 END,
                              mention_users, mention_sources));
     PERFORM outbox_put(outbox_id, channel, told.seq, message_ts, 'edit', caller, (found.message).body);
     IF (found.message).thread_ts IS NOT NULL THEN

@@ -189,8 +189,7 @@ static bool take_aside(struct invocation *invocation, struct aside *aside)
         !take_optional_ts(invocation, "thread_ts", -ERROR_INVALID_TIMESTAMP, &aside->thread_ts) ||
         !take_content(invocation, &aside->content))
         return false;
-    if (aside->content.text != NULL ||
-        (aside->content.extra != NULL && aside->content.extra[0] != '\0'))
+    if (aside->content.text != NULL || aside->content.shows)
         return true;
     invocation_complain(invocation, -ERROR_NO_TEXT,
                         "text: must be given, or blocks or attachments");

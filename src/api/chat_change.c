@@ -12,11 +12,11 @@ static const struct statement MESSAGE_UPDATE = {
     "message_update",
     "SELECT u.error, u.seq, u.event_ts, r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, "
     "coalesce($6, r.body),"
-    " CASE WHEN $7 IS NULL THEN r.extra ELSE NULLIF($7, '') END, r.thread_ts, r.parent_user, "
+    " extra_merge(r.extra, $7), r.thread_ts, r.parent_user, "
     "r.broadcast, r.client_msg_id,"
     " u.event_ts, $3, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, "
     "r.root_body, r.reply_users_count"
-    " FROM message_update($1, $2, $3, $4, $5, $6, $7, $8, $9) u LEFT JOIN message_rows r ON "
+    " FROM message_update($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) u LEFT JOIN message_rows r ON "
     "r.channel_id = "
     "$4 AND r.ts = $5",
 };
@@ -94,6 +94,7 @@ static void update_linked(void *arg, bool good)
         params_text_n(&params, content->text, content->text_length);
         params_text(&params, content->extra);
         mentions_params(&params, &content->mentions);
+        params_bool(&params, content->has_blocks);
         invocation_query(updating->invocation, STORE_WRITE, &MESSAGE_UPDATE, &params,
                          update_answer);
     }
@@ -124,6 +125,7 @@ void chat_update(struct invocation *invocation)
         return;
     }
     updating->invocation = invocation;
+    updating->content.is_edit = true;
     if (take_update(updating))
         content_link(invocation, &updating->content, update_linked, updating);
     else

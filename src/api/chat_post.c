@@ -160,27 +160,26 @@ static void digest_make(struct posting *posting)
 static void post_take_content(struct posting *posting)
 {
     const struct content *content = &posting->content;
-    bool has_extra = content->extra != NULL && content->extra[0] != '\0';
 
     posting->post.text = content->text == NULL ? "" : content->text;
     posting->post.text_length = content->text_length;
-    posting->post.extra = has_extra ? content->extra : NULL;
+    posting->post.extra = content->extra;
     posting->post.mentions = content->mentions;
 }
 
 static bool take_post(struct invocation *invocation, struct posting *posting)
 {
     struct post *post = &posting->post;
+    struct content *content = &posting->content;
 
     if (!take_text(invocation, "channel", &post->channel_id) ||
-        !take_content(invocation, &posting->content) ||
         !take_optional_ts(invocation, "thread_ts", -ERROR_INVALID_TIMESTAMP, &post->thread_ts) ||
-        !take_optional_bool(invocation, "reply_broadcast", &post->broadcast) ||
-        !take_key(invocation, posting))
+        !take_optional_bool(invocation, "reply_broadcast", &post->broadcast))
         return false;
-    bool has_extra = posting->content.fixed_extra == NULL && posting->content.extra != NULL &&
-                     posting->content.extra[0] != '\0';
-    if (posting->content.text == NULL && !has_extra) {
+    content->is_broadcast = post->thread_ts != 0 && post->broadcast;
+    if (!take_content(invocation, content) || !take_key(invocation, posting))
+        return false;
+    if (content->text == NULL && !content->shows) {
         invocation_complain(invocation, -ERROR_NO_TEXT,
                             "text: must be given, or blocks or attachments");
         return false;
@@ -261,8 +260,7 @@ void chat_post_message(struct invocation *invocation)
     message_post(invocation, NULL);
 }
 
-// Says what one does. The subtype is no column: only these have it besides what the channel itself
-// says.
+// Says what one does. The subtype is no column: few messages have it.
 void chat_me_message(struct invocation *invocation)
 {
     message_post(invocation, "{\"subtype\":\"me_message\"}");

@@ -13,7 +13,9 @@ enum {
     ATTACHMENTS_MAX = 100,
     EXTRA_BYTES_MAX = 1024 * 1024,
     METADATA_BYTES_MAX = 16384,
-    MARKDOWN_MAX = 12000
+    MARKDOWN_MAX = 12000,
+    USERNAME_MAX = 80,
+    ICON_MAX = 2048
 };
 
 // One member of `extra`: its argument, and what it must be.
@@ -77,9 +79,10 @@ static size_t part_size(const struct part *part, const json_t *value, size_t len
     return json_array_size(value);
 }
 
-// Adds the argument to `extra` when it is there; *given tells whether it was.
+// Adds the argument to `extra` when it is there. An empty one takes away what is there: that only
+// an edit can do.
 static bool take_part(struct invocation *invocation, const struct part *part, json_t *extra,
-                      bool *given)
+                      bool is_edit)
 {
     const char *text = request_arg(invocation->request, part->name);
     CLEANUP_JSON json_t *value = NULL;
@@ -97,11 +100,53 @@ static bool take_part(struct invocation *invocation, const struct part *part, js
         invocation_complain(invocation, part->too_many, "%s: too many", part->name);
         return false;
     }
-    *given = true;
     if (part->malformed == -ERROR_INVALID_ATTACHMENTS)
         attachments_number(value);
-    if (json_array_size(value) > 0 || json_object_size(value) > 0)
+    if (is_edit || json_array_size(value) > 0 || json_object_size(value) > 0)
         json_object_set(extra, part->name, value);
+    return true;
+}
+
+// Adds a text that the caller chose how to be shown by; no more than `max` characters of it.
+static bool take_look(struct invocation *invocation, const char *name, size_t max, json_t *look,
+                      const char *key)
+{
+    const char *text = NULL;
+
+    if (!take_optional_text(invocation, name, &text))
+        return false;
+    if (text == NULL || text[0] == '\0')
+        return true;
+    if (text_code_points(text, strlen(text)) > max) {
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "%s: must have at most %zu characters", name, max);
+        return false;
+    }
+    json_object_set_new(look, key, json_string(text));
+    return true;
+}
+
+// A bot may say under which name and picture its message is shown. People are always themselves.
+static bool take_guise(struct invocation *invocation, const struct content *content, json_t *extra)
+{
+    CLEANUP_JSON json_t *icons = json_object();
+    bool as_user = false;
+    size_t before = json_object_size(extra);
+
+    if (invocation->actor->bot_id[0] == '\0' || content->is_edit)
+        return true;
+    if (!take_optional_bool(invocation, "as_user", &as_user))
+        return false;
+    if (as_user)
+        return true;
+    if (!take_look(invocation, "icon_emoji", ICON_MAX, icons, "emoji") ||
+        !take_look(invocation, "icon_url", ICON_MAX, icons, "image_48") ||
+        !take_look(invocation, "username", USERNAME_MAX, extra, "username"))
+        return false;
+    if (json_object_size(icons) > 0)
+        json_object_set(extra, "icons", icons);
+    if (json_object_size(extra) > before && !content->is_broadcast)
+        json_object_set_new(extra, "subtype", json_string("bot_message"));
     return true;
 }
 
@@ -121,22 +166,26 @@ static bool mentions_are_good(struct invocation *invocation, const char *name, i
 static bool take_extra(struct invocation *invocation, struct content *content)
 {
     CLEANUP_JSON json_t *extra = json_object();
-    bool given = false;
 
     if (content->fixed_extra != NULL) {
-        content->extra = strdup(content->fixed_extra);
+        content->extra = content->is_broadcast ? NULL : strdup(content->fixed_extra);
         return true;
     }
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (!take_part(invocation, &parts[i], extra, &given))
+        if (!take_part(invocation, &parts[i], extra, content->is_edit))
             return false;
-    if (!given)
+    content->has_blocks = json_object_get(extra, "blocks") != NULL;
+    content->shows = json_array_size(json_object_get(extra, "blocks")) > 0 ||
+                     json_array_size(json_object_get(extra, "attachments")) > 0;
+    if (!take_guise(invocation, content, extra))
+        return false;
+    if (json_object_size(extra) == 0)
         return true;
     int r = mentions_find_in_blocks(&content->mentions, json_object_get(extra, "blocks"),
                                     invocation->api->options.mentions_max);
     if (!mentions_are_good(invocation, "blocks", r))
         return false;
-    content->extra = json_object_size(extra) == 0 ? strdup("") : json_dumps(extra, JSON_COMPACT);
+    content->extra = json_dumps(extra, JSON_COMPACT);
     if (content->extra != NULL && strlen(content->extra) <= EXTRA_BYTES_MAX)
         return true;
     invocation_complain(invocation, -ERROR_MSG_TOO_LONG,
@@ -202,7 +251,7 @@ bool take_content(struct invocation *invocation, struct content *content)
         return true;
     content->text_length = request_arg_length(invocation->request, name);
     if (text_is_blank(content->text, content->text_length)) {
-        if (content->fixed_extra == NULL && content->extra != NULL && content->extra[0] != '\0')
+        if (content->shows)
             return true;
         invocation_complain(invocation, -ERROR_NO_TEXT, "text: must be more than white space");
         return false;

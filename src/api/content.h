@@ -8,9 +8,12 @@
 struct content {
     const char *text; // the request's; NULL when absent
     size_t text_length;
-    char *extra; // compact JSON object on the heap; NULL when none of its members was given, ""
-                 // when all were given empty
-    const char *fixed_extra;  // set before take_content(): there is but text, and this goes with it
+    char *extra;              // compact JSON object on the heap; NULL when there is nothing for it
+    bool shows;               // there are blocks or attachments, so no text is needed
+    bool has_blocks;          // given, be it empty
+    bool is_edit;             // set before take_content(): `extra` tells what to take away, too
+    bool is_broadcast;        // set before: a reply that its channel shows has its own subtype
+    const char *fixed_extra;  // set before: there is but text, and this goes with it
     struct mentions mentions; // in what was given
     bool links_names;         // link_names, or parse=full
     char *linked;             // the text with its names linked, heap

@@ -33,6 +33,91 @@ def test_me_message_errors(workspace, room):
     assert ann.history(channel) == []
 
 
+def test_a_me_message_is_one_after_an_edit_with_blocks(room):
+    ann, bob, _, channel = room
+    root = bob.post(channel, "root")
+    ts = ann.ok("chat.meMessage", channel=channel, text="waves", thread_ts=root, client_msg_id="w")["ts"]
+    again = ann.ok("chat.meMessage", channel=channel, text="waves", thread_ts=root, client_msg_id="w")
+    assert again["ts"] == ts and again["is_duplicate"] is True
+    message = ann.ok("chat.update", channel=channel, ts=ts, blocks=[{"type": "divider"}])["message"]
+    assert message["subtype"] == "me_message" and message["blocks"] == [{"type": "divider"}] and message["thread_ts"] == root
+    # A broadcast reply has its own subtype, and no second one.
+    reply = ann.ok("chat.meMessage", channel=channel, text="waves", thread_ts=root, reply_broadcast=True)
+    assert reply.body.count(b'"subtype"') == 1 and reply["message"]["subtype"] == "thread_broadcast"
+
+
+def test_what_a_bot_wants_to_be_shown_as(workspace, room):
+    ann, bob, _, channel = room
+    bot = workspace.bot()
+    ann.ok("channels.invite", channel=channel, users=bot.id)
+    with bob.socket() as socket:
+        guise = {"username": "Robo \u2603", "icon_emoji": ":ghost:", "icon_url": "https://example.com/r.png"}
+        message = bot.ok("chat.postMessage", channel=channel, text="one", **guise)["message"]
+        frame = socket.expect({"text": "one"})
+    shown = {"subtype": "bot_message", "username": "Robo \u2603", "bot_id": bot.bot_id, "user": bot.id,
+             "icons": {"emoji": ":ghost:", "image_48": "https://example.com/r.png"}}
+    last = ann.ok("channels.events", channel=channel, after_seq=message["seq"] - 1)["events"][0]
+    for seen in (message, frame, bob.history(channel)[0], last):
+        assert {name: seen.get(name) for name in shown} == shown
+    assert bob.unread(channel) == 1
+    edited = bot.ok("chat.update", channel=channel, ts=message["ts"], text="two", attachments=[{"text": "a"}], username="Other")
+    assert edited["message"]["username"] == "Robo \u2603" and edited["message"]["subtype"] == "bot_message"
+    plain = bot.ok("chat.postMessage", channel=channel, text="me", as_user=True, **guise)["message"]
+    assert not {"username", "icons", "subtype"} & plain.keys()
+    root = bot.ok("chat.postMessage", channel=channel, text="re", thread_ts=message["ts"], reply_broadcast=True, username="Re")
+    assert root.body.count(b'"subtype"') == 1 and root["message"]["username"] == "Re"
+    with bob.socket() as socket:
+        bot.ok("chat.postEphemeral", channel=channel, user=bob.id, text="psst", **guise)
+        assert socket.expect({"is_ephemeral": True})["username"] == "Robo \u2603"
+
+
+def test_people_are_themselves(room):
+    ann, _, _, channel = room
+    message = ann.ok("chat.postMessage", channel=channel, text="x", username="bob", icon_emoji=":x:", icon_url="https://x")["message"]
+    assert not {"username", "icons", "subtype"} & message.keys()
+
+
+def test_a_name_alone_says_nothing(workspace, room):
+    bot, channel = workspace.bot(), room[3]
+    room[0].ok("channels.invite", channel=channel, users=bot.id)
+    bot.fails("no_text", "chat.postMessage", channel=channel, username="x")
+    bot.fails("no_text", "chat.postMessage", channel=channel, metadata={"event_type": "e", "event_payload": {}})
+    bot.fails("no_text", "chat.postEphemeral", channel=channel, user=room[0].id, icon_emoji=":x:")
+    for name in ("username", "icon_emoji", "icon_url"):
+        assert name in bot.fails("invalid_arguments", "chat.postMessage", channel=channel, text="x", **{name: "x" * 2049}).messages
+        assert name in bot.fails("invalid_arguments", "chat.postMessage", channel=channel, text="x", **{name: ["x"]}).messages
+
+
+def test_an_edit_replaces_what_it_names(room):
+    """Blocks, attachments and metadata each stay until they are given anew, or taken away by [] or {}."""
+    ann, bob, _, channel = room
+    parts = {"blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": f"<@{bob.id}>"}}],
+             "attachments": [{"text": "at", "zz": 1.50, "aa": "\u00e9"}],
+             "metadata": {"event_type": "e", "event_payload": {"b": 1, "a": 2}}}
+    ts = ann.post(channel, "orig", **parts)
+    shown = {**parts, "attachments": [{**parts["attachments"][0], "id": 1}]}
+
+    def after(**change):
+        message = ann.ok("chat.update", channel=channel, ts=ts, **change)["message"]
+        assert bob.history(channel)[0] == message
+        return {name: message[name] for name in shown if name in message}
+
+    mentions = lambda: bob.ok("channels.info", channel=channel)["channel"]["mention_count"]
+    assert after(text="new") == shown and mentions() == 1
+    shown["attachments"] = [{"text": "other", "id": 1}]
+    assert after(attachments=[{"text": "other"}]) == shown and mentions() == 1
+    shown["metadata"] = {"event_type": "f", "event_payload": {}}
+    assert after(metadata=shown["metadata"]) == shown and mentions() == 1
+    del shown["metadata"]
+    assert after(text="x", metadata={}) == shown and mentions() == 1
+    del shown["blocks"]
+    assert after(blocks=[]) == shown and mentions() == 0
+    del shown["attachments"]
+    assert after(attachments=[]) == {}
+    shown["blocks"] = parts["blocks"]
+    assert after(blocks=parts["blocks"]) == {"blocks": parts["blocks"]} and mentions() == 1
+
+
 def test_markdown_text(room):
     ann, bob, _, channel = room
     ts = ann.ok("chat.postMessage", channel=channel, markdown_text="# Title\n**bold**")["ts"]
