@@ -117,14 +117,15 @@ BEGIN
     RETURN QUERY SELECT NULL::text, CASE WHEN removed THEN '{}' ELSE '{"not_in_channel":true}' END, removed;
 END $$;
 
--- All or none: when one of `invited` cannot be, nobody is added and `errors` tells of each.
-CREATE FUNCTION channels_invite(outbox_id text, workspace text, caller text, channel text, invited text[])
+-- All or none: when one of `invited` cannot be, nobody is added and `errors` tells of each. With `force` the others are added all the
+-- same, if there are any.
+CREATE FUNCTION channels_invite(outbox_id text, workspace text, caller text, channel text, invited text[], force boolean)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     found record;
     refused json;
     first_error text;
-    invitee text;
+    good text[];
 BEGIN
     SELECT * INTO found FROM channel_lock(workspace, caller, channel);
     IF found.error IS NULL AND NOT found.is_member THEN
@@ -136,21 +137,21 @@ BEGIN
         RETURN QUERY SELECT found.error, NULL::text, false;
         RETURN;
     END IF;
-    SELECT json_agg(json_build_object('user', e.id, 'ok', false, 'error', e.error)), min(e.error) INTO refused, first_error
-    FROM (SELECT i.id, CASE WHEN i.id = caller THEN 'cant_invite_self' WHEN u.id IS NULL THEN 'user_not_found'
+    SELECT json_agg(json_build_object('user', e.id, 'ok', false, 'error', e.error) ORDER BY e.n) FILTER (WHERE e.error IS NOT NULL), min(e.error),
+           array_agg(e.id ORDER BY e.n) FILTER (WHERE e.error IS NULL)
+    INTO refused, first_error, good
+    FROM (SELECT i.id, i.n, CASE WHEN i.id = caller THEN 'cant_invite_self' WHEN u.id IS NULL THEN 'user_not_found'
                             WHEN m.active THEN 'already_in_channel' END AS error
-          FROM unnest(invited) AS i (id)
+          FROM unnest(invited) WITH ORDINALITY AS i (id, n)
           LEFT JOIN users u ON u.id = i.id AND u.workspace_id = workspace AND u.active
-          LEFT JOIN channel_members m ON m.channel_id = channel AND m.user_id = i.id) e
-    WHERE e.error IS NOT NULL;
-    IF refused IS NOT NULL THEN
+          LEFT JOIN channel_members m ON m.channel_id = channel AND m.user_id = i.id) e;
+    IF refused IS NOT NULL AND (NOT force OR good IS NULL) THEN
         RETURN QUERY SELECT first_error, json_build_object('errors', refused)::text, false;
         RETURN;
     END IF;
-    FOREACH invitee IN ARRAY invited LOOP
-        PERFORM member_add(outbox_id, channel, invitee, caller);
-    END LOOP;
-    RETURN QUERY SELECT NULL::text, '{"channel":' || channel_object(c, true) || '}', true FROM channels c WHERE c.id = channel;
+    PERFORM member_add(outbox_id, channel, i.id, caller) FROM unnest(good) AS i (id);
+    RETURN QUERY SELECT NULL::text, '{"channel":' || channel_object(c, true) || coalesce(',"errors":' || refused, '') || '}', true
+    FROM channels c WHERE c.id = channel;
 END $$;
 
 CREATE FUNCTION channels_kick(outbox_id text, workspace text, caller text, is_admin boolean, channel text, kicked text)

@@ -16,7 +16,8 @@ static const struct statement SET = {"channels_set",
 static const struct statement RENAME = {"channels_rename",
                                         "SELECT * FROM channels_rename($1, $2, $3, $4, $5, $6)"};
 
-// Letters and digits of any script, '-' and '_'; no capitals of ASCII, at most 80 characters.
+// Letters and digits of any script, '-' and '_', of which something must be a letter or digit; no
+// capitals of ASCII, at most 80 characters.
 static int name_refusal(const char *name)
 {
     size_t length = strlen(name);
@@ -28,7 +29,9 @@ static int name_refusal(const char *name)
         if (c < 0x80 && !islower(c) && !isdigit(c) && c != '-' && c != '_')
             return -ERROR_INVALID_NAME_SPECIALS;
     }
-    return text_is_blank(name, length) ? -ERROR_INVALID_NAME_SPECIALS : 0;
+    if (text_is_blank(name, length))
+        return -ERROR_INVALID_NAME_SPECIALS;
+    return strspn(name, "-_") == length ? -ERROR_INVALID_NAME_PUNCTUATION : 0;
 }
 
 bool take_channel_name(struct invocation *invocation, const char **ret_name)

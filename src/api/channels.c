@@ -16,7 +16,7 @@ static const struct statement JOIN = {"channels_join",
 static const struct statement LEAVE = {"channels_leave",
                                        "SELECT * FROM channels_leave($1, $2, $3, $4)"};
 static const struct statement INVITE = {"channels_invite",
-                                        "SELECT * FROM channels_invite($1, $2, $3, $4, $5)"};
+                                        "SELECT * FROM channels_invite($1, $2, $3, $4, $5, $6)"};
 static const struct statement KICK = {"channels_kick",
                                       "SELECT * FROM channels_kick($1, $2, $3, $4, $5, $6)"};
 static const struct statement SET_STRATEGY = {
@@ -137,15 +137,22 @@ void channels_invite(struct invocation *invocation)
 {
     CLEANUP_PARAMS struct params params = {0};
     const char *channel_id;
+    const char *users = request_arg(invocation->request, "users");
+    bool force = false;
 
-    if (!take_channel(invocation, &channel_id))
+    if (!take_channel(invocation, &channel_id) || !take_optional_bool(invocation, "force", &force))
         return;
+    if (users == NULL || users[0] == '\0') {
+        invocation_complain(invocation, -ERROR_NO_USER, "missing required field: users");
+        return;
+    }
     invocation_change_params(invocation, &params);
     params_text(&params, channel_id);
     params_open_text_array(&params);
     if (!take_ids(invocation, "users", "UW", -ERROR_USER_NOT_FOUND, INVITED_MAX, &params))
         return;
     params_close_array(&params);
+    params_bool(&params, force);
     invocation_change(invocation, &INVITE, &params, true);
 }
 

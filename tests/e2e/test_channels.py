@@ -228,6 +228,17 @@ def test_invite_of_one_good_and_one_bad_user(workspace, people):
     assert ann.ok("channels.members", channel=channel)["members"] == [ann.id]
 
 
+def test_invite_of_those_who_can_be(workspace, people):
+    ann, bob, cid = people
+    channel = workspace.channel(ann, cid)
+    reply = ann.ok("channels.invite", channel=channel, users=["U0000000000", bob.id, cid.id], force=True)
+    assert [(entry["user"], entry["error"]) for entry in reply["errors"]] == [("U0000000000", "user_not_found"),
+                                                                             (cid.id, "already_in_channel")]
+    assert reply["channel"]["num_members"] == 3
+    assert "errors" not in ann.ok("channels.invite", channel=workspace.channel(ann), users=bob.id, force=True)
+    assert ann.fails("already_in_channel", "channels.invite", channel=channel, users=bob.id, force=True)["errors"]
+
+
 @FAMILIES
 def test_kick(workspace, people, family):
     ann, bob, cid = people
