@@ -25,7 +25,7 @@
     TEXT(public_url, PUBLIC_URL, "",                                                               \
          "how clients reach this service, for socket URLs; empty: from the Host header")           \
     TEXT(cors_origins, CORS_ORIGINS, "",                                                           \
-         "origins whose pages may read event streams: \"https://a.example,…\", or *")              \
+         "origins whose pages may call and read event streams: \"https://a.example,…\", or *")     \
     TEXT(operator_token, OPERATOR_TOKEN, "",                                                       \
          "token that may call admin.workspaces.create; empty: nobody may")                         \
     TEXT(instance, INSTANCE, "", "name of this instance in logs; empty: the listen address")       \

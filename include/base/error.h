@@ -53,6 +53,9 @@
     X(JSON_NOT_OBJECT, 400, "json_not_object")                                                     \
     X(INVALID_FORM_DATA, 400, "invalid_form_data")                                                 \
     X(INVALID_POST_TYPE, 415, "invalid_post_type")                                                 \
+    X(MISSING_POST_TYPE, 415, "missing_post_type")                                                 \
+    X(INVALID_CHARSET, 400, "invalid_charset")                                                     \
+    X(INVALID_ARRAY_ARG, 400, "invalid_array_arg")                                                 \
     X(INVALID_TIMESTAMP, 400, "invalid_timestamp")                                                 \
     X(INVALID_TS_OLDEST, 400, "invalid_ts_oldest")                                                 \
     X(INVALID_TS_LATEST, 400, "invalid_ts_latest")                                                 \
@@ -62,11 +65,13 @@
     X(INVALID_TYPES, 400, "invalid_types")                                                         \
     X(INVALID_NAME_REQUIRED, 400, "invalid_name_required")                                         \
     X(INVALID_NAME_SPECIALS, 400, "invalid_name_specials")                                         \
+    X(INVALID_NAME_PUNCTUATION, 400, "invalid_name_punctuation")                                   \
     X(INVALID_NAME_MAXLENGTH, 400, "invalid_name_maxlength")                                       \
     X(INVALID_BLOCKS, 400, "invalid_blocks")                                                       \
     X(INVALID_ATTACHMENTS, 400, "invalid_attachments")                                             \
     X(INVALID_METADATA_FORMAT, 400, "invalid_metadata_format")                                     \
     X(NO_TEXT, 400, "no_text")                                                                     \
+    X(NO_USER, 400, "no_user")                                                                     \
     X(MSG_TOO_LONG, 413, "msg_too_long")                                                           \
     X(MSG_BLOCKS_TOO_LONG, 413, "msg_blocks_too_long")                                             \
     X(TOO_MANY_ATTACHMENTS, 413, "too_many_attachments")                                           \

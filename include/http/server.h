@@ -33,6 +33,7 @@ struct server_options {
     int64_t body_max_bytes;
     int64_t reply_max_bytes;
     int connections_max;
+    const char *cors_origins; // whose pages may call: "a,b", "*" or ""
     server_call_fn *on_call;
     server_takeover_fn *on_takeover; // may be NULL
     void *arg;

@@ -194,6 +194,7 @@ static int service_make_server(struct service *service, const struct settings *s
         .body_max_bytes = settings->body_max_bytes,
         .reply_max_bytes = settings->reply_max_bytes,
         .connections_max = (int)settings->connections_max,
+        .cors_origins = settings->cors_origins,
         .on_call = on_call,
         .on_takeover = on_takeover,
         .arg = service,

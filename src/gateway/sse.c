@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/metrics.h"
+#include "http/cors.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -14,37 +15,22 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define CORS_ANSWER "Access-Control-Expose-Headers: Retry-After, X-Request-Id\r\n"
+#define CORS_ANSWER "Access-Control-Expose-Headers: " CORS_EXPOSED "\r\n"
 #define CORS_PREFLIGHT                                                                             \
     "Access-Control-Allow-Methods: GET\r\n"                                                        \
     "Access-Control-Allow-Headers: authorization, last-event-id, cache-control\r\n"                \
-    "Access-Control-Max-Age: 600\r\n"
+    "Access-Control-Max-Age: " CORS_MAX_AGE "\r\n"
 
 enum { REPLY_SIZE = 1024 };
 
 static const char hello[] = "{\"type\":\"hello\"}";
 static const char gap[] = "{\"type\":\"gap\",\"channel\":null}";
 
-// Whether `origin` is in the list "a,b" or the list is "*".
-static bool origin_is_listed(const char *list, const char *origin)
-{
-    size_t length = strlen(origin);
-    if (strcmp(list, "*") == 0)
-        return true;
-    while (*list) {
-        size_t here = strcspn(list, ",");
-        if (here == length && memcmp(list, origin, length) == 0)
-            return true;
-        list += here + (list[here] == ',');
-    }
-    return false;
-}
-
 static void cors_write(struct connection *c, const struct sse_head *head)
 {
     struct sse *sse = c->sse;
     sse->cors = "";
-    if (!head->origin[0] || !origin_is_listed(c->gateway->options.cors_origins, head->origin))
+    if (!head->origin[0] || !cors_is_listed(c->gateway->options.cors_origins, head->origin))
         return;
     (void)snprintf(sse->cors_text, sizeof sse->cors_text,
                    "Access-Control-Allow-Origin: %s\r\nVary: Origin\r\n", head->origin);

@@ -77,6 +77,9 @@ int arguments_add(struct arguments *arguments, const struct argument *argument)
 int arguments_check_text(struct arguments *arguments, const struct argument *argument,
                          size_t name_length)
 {
+    if (memchr(argument->name, '[', name_length) != NULL)
+        return arguments_fail(arguments, -ERROR_INVALID_ARRAY_ARG,
+                              "lists are a,b or JSON, not a[]=a");
     if (!text_is_utf8(argument->name, name_length))
         return arguments_fail(arguments, -ERROR_INVALID_FORM_DATA,
                               "an argument's name is not UTF-8");

@@ -53,7 +53,8 @@ NODISCARD int arguments_add_multipart(struct arguments *arguments, const char *c
 // Adds the members of a JSON object. At most once per arguments.
 NODISCARD int arguments_add_json(struct arguments *arguments, const char *text, size_t length);
 
-// -ERROR_INVALID_FORM_DATA, with the complaint "name: what", unless both are UTF-8.
+// -ERROR_INVALID_FORM_DATA, with the complaint "name: what", unless both are UTF-8;
+// -ERROR_INVALID_ARRAY_ARG for "a[]".
 NODISCARD int arguments_check_text(struct arguments *arguments, const struct argument *argument,
                                    size_t name_length);
 

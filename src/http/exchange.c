@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/metrics.h"
+#include "http/cors.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,8 @@ static struct exchange *exchange_new(struct connection *connection, const char *
     exchange->query = NULL;
     exchange->content_type = "application/json; charset=utf-8";
     exchange->allow = NULL;
+    exchange->origin = NULL;
+    exchange->is_preflight = false;
     exchange->page = NULL;
     buffer_init(&exchange->body, (size_t)server->options.body_max_bytes + 1);
     exchange->state = EXCHANGE_LINE;
@@ -180,6 +183,16 @@ static const char *bearer_token(const char *authorization)
     return token + strspn(token, " ");
 }
 
+// The origin of the page that calls, when it is one whose pages may.
+static int exchange_keep_origin(struct exchange *exchange)
+{
+    const char *origin = exchange->head.origin;
+    if (origin == NULL || !cors_is_listed(exchange->server->options.cors_origins, origin))
+        return 0;
+    exchange->origin = arena_copy(&exchange->request.arena, origin, strlen(origin));
+    return exchange->origin == NULL ? -ERROR_MEMORY : 0;
+}
+
 // Copies from libmicrohttpd's memory what a handler may want when libmicrohttpd is gone.
 static int exchange_keep(struct exchange *exchange)
 {
@@ -199,7 +212,7 @@ static int exchange_keep(struct exchange *exchange)
     request->idempotency_key = key;
     request->host = host;
     request->http_errors = head->errors != NULL && strcasecmp(head->errors, "http") == 0;
-    return 0;
+    return exchange_keep_origin(exchange);
 }
 
 static const char *verb_static(const char *verb)
@@ -236,8 +249,12 @@ static int exchange_route(struct exchange *exchange)
     bool is_call = strncmp(path, "/api/", 5) == 0;
     exchange->page = is_call ? NULL : page_find(exchange->server, path);
     const char *method = is_call ? path + 4 + strspn(path + 4, "/") : "";
-    if (exchange->page == NULL && method[0] == '\0') {
+    if (exchange->page == NULL && !is_call) {
         exchange_plain_error(exchange, 404, "not_found", NULL);
+    } else if (exchange->origin != NULL && strcmp(exchange->line.verb, "OPTIONS") == 0) {
+        exchange->is_preflight = true;
+        exchange->request.status = 204;
+        exchange->request.replied = true;
     } else if (verb == NULL || (!is_call && strcmp(verb, "POST") == 0)) {
         exchange->allow = is_call ? "GET, POST, HEAD" : "GET, HEAD";
         exchange_plain_error(exchange, 405, error_code(-ERROR_METHOD_NOT_ALLOWED), NULL);

@@ -27,6 +27,8 @@ struct exchange {
     char *query;              // writable
     const char *content_type; // of the reply
     const char *allow;        // for 405
+    const char *origin;       // of the page that calls, when it may; else NULL
+    bool is_preflight;        // its browser asks first
     const struct page *page;
     struct buffer body;
     enum exchange_state state;

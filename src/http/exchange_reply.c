@@ -4,12 +4,13 @@
 
 #include "base/error.h"
 #include "base/metrics.h"
+#include "http/cors.h"
 
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { REPLY_HEADERS_MAX = 11, HEAD_MAX_BYTES = 32768, EXCHANGE_TIMEOUT_S = 3600 };
+enum { REPLY_HEADERS_MAX = 16, HEAD_MAX_BYTES = 32768, EXCHANGE_TIMEOUT_S = 3600 };
 
 struct reply_header {
     const char *name;
@@ -32,6 +33,23 @@ static int file_headers(const struct page *page, struct reply_header *headers, i
     return count;
 }
 
+// What lets the page that calls see the reply, or lets its browser send the call.
+static int cors_headers(const struct exchange *exchange, struct reply_header *headers, int count)
+{
+    headers[count++] = (struct reply_header){"Access-Control-Allow-Origin", exchange->origin};
+    headers[count++] = (struct reply_header){"Vary", "Origin"};
+    headers[count++] = (struct reply_header){"Access-Control-Expose-Headers", CORS_EXPOSED};
+    if (!exchange->is_preflight)
+        return count;
+    headers[count++] = (struct reply_header){"Access-Control-Allow-Methods", "GET, POST, HEAD"};
+    headers[count++] =
+        (struct reply_header){"Access-Control-Allow-Headers",
+                              "authorization, content-type, idempotency-key, traceparent, "
+                              "user-agent, x-request-id, x-tidings-errors"};
+    headers[count++] = (struct reply_header){"Access-Control-Max-Age", CORS_MAX_AGE};
+    return count;
+}
+
 // The headers that every reply has, and those that this one needs.
 static int reply_headers(const struct exchange *exchange, struct reply_header *ret_headers)
 {
@@ -47,6 +65,8 @@ static int reply_headers(const struct exchange *exchange, struct reply_header *r
         ret_headers[count++] = (struct reply_header){"WWW-Authenticate", "Bearer"};
     if (exchange->request.retry_after[0] != '\0')
         ret_headers[count++] = (struct reply_header){"Retry-After", exchange->request.retry_after};
+    if (exchange->origin != NULL)
+        count = cors_headers(exchange, ret_headers, count);
     if (exchange->allow != NULL)
         ret_headers[count++] = (struct reply_header){"Allow", exchange->allow};
     if (exchange->server->quiescing)

@@ -35,6 +35,7 @@ static const struct gate_name gate_names[] = {
     GATE_NAME("X-Request-Id", request_id),
     GATE_NAME("Idempotency-Key", idempotency_key),
     GATE_NAME("X-Tidings-Errors", errors),
+    GATE_NAME("Origin", origin),
 };
 
 static bool is_token(const char *text, size_t length)

@@ -25,6 +25,7 @@ struct gate_head {
     const char *request_id;
     const char *idempotency_key;
     const char *errors;
+    const char *origin;
 };
 
 // Whether the target of a request line may pass: a path, without blanks and control characters.

@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { REPLY_MESSAGE_SIZE = 512 };
+// The status of an error that the caller asked for, whatever it is.
+enum { REPLY_MESSAGE_SIZE = 512, REQUESTED_STATUS = 400 };
 
 static void reply_account(const struct request *request)
 {
@@ -50,11 +51,48 @@ struct json_writer *request_reply_open(struct request *request)
     return &request->writer;
 }
 
+// Cuts what does not fit at a code point's start: half of one is no JSON text.
+static void message_cut(char *message, size_t length, size_t size)
+{
+    if (length < size)
+        return;
+    size_t end = size - 1;
+    while (end > 0 && ((unsigned char)message[end - 1] & 0xC0) == 0x80)
+        end--;
+    if (end > 0 && ((unsigned char)message[end - 1] & 0x80) != 0)
+        end--;
+    message[end] = '\0';
+}
+
+// The members that RFC 9457 wants. `code` is also the title, with blanks: "channel not found".
+static void problem_members(struct json_writer *writer, const struct request *request, int status,
+                            const char *code, const char *message)
+{
+    char text[128];
+    int length = snprintf(text, sizeof text, "urn:tidings:error:%s", code);
+    message_cut(text, (size_t)length, sizeof text);
+    json_key_string(writer, "type", text);
+    length = snprintf(text, sizeof text, "%s", code);
+    message_cut(text, (size_t)length, sizeof text);
+    for (char *at = text; *at != '\0'; at++) {
+        if (*at == '_')
+            *at = ' ';
+    }
+    json_key_string(writer, "title", text);
+    json_key_int(writer, "status", status);
+    json_key_string(writer, "detail", message == NULL ? text : message);
+    snprintf(text, sizeof text, "/api/%.100s", request->method);
+    json_key_string(writer, "instance", text);
+    json_key_string(writer, "code", code);
+}
+
 struct json_writer *request_reply_open_failed(struct request *request, const char *code)
 {
     assert(!request->replied);
     request->writer = json_writer_to(&request->reply);
     json_open_object(&request->writer);
+    if (request->http_errors)
+        problem_members(&request->writer, request, REQUESTED_STATUS, code, NULL);
     json_key_bool(&request->writer, "ok", false);
     json_key_string(&request->writer, "error", code);
     request->error = "requested"; // metrics count by error: the caller's text is no label
@@ -69,7 +107,8 @@ void request_reply_close(struct request *request)
         request_reply_error(request, -ERROR_INTERNAL);
         return;
     }
-    request->status = 200;
+    bool is_problem = request->http_errors && request->error[0] != '\0';
+    request->status = is_problem ? REQUESTED_STATUS : 200;
     reply_send(request);
 }
 
@@ -87,26 +126,6 @@ void request_reply_object(struct request *request, const char *json, size_t leng
         buffer_append(&request->reply, members, (size_t)(end - members));
     }
     request_reply_close(request);
-}
-
-// The members that RFC 9457 wants. `code` is also the title, with blanks: "channel not found".
-static void problem_members(struct json_writer *writer, const struct request *request, int status,
-                            const char *code, const char *message)
-{
-    char text[128];
-    snprintf(text, sizeof text, "urn:tidings:error:%s", code);
-    json_key_string(writer, "type", text);
-    snprintf(text, sizeof text, "%s", code);
-    for (char *at = text; *at != '\0'; at++) {
-        if (*at == '_')
-            *at = ' ';
-    }
-    json_key_string(writer, "title", text);
-    json_key_int(writer, "status", status);
-    json_key_string(writer, "detail", message == NULL ? text : message);
-    snprintf(text, sizeof text, "/api/%.100s", request->method);
-    json_key_string(writer, "instance", text);
-    json_key_string(writer, "code", code);
 }
 
 static void error_write(struct request *request, int status, const char *code, const char *message,
@@ -150,19 +169,6 @@ static void error_send(struct request *request, int r, const char *message, cons
 void request_reply_error(struct request *request, int r)
 {
     error_send(request, r, NULL, NULL);
-}
-
-// Cuts what does not fit at a code point's start: half of one is no JSON text.
-static void message_cut(char *message, size_t length, size_t size)
-{
-    if (length < size)
-        return;
-    size_t end = size - 1;
-    while (end > 0 && ((unsigned char)message[end - 1] & 0xC0) == 0x80)
-        end--;
-    if (end > 0 && ((unsigned char)message[end - 1] & 0x80) != 0)
-        end--;
-    message[end] = '\0';
 }
 
 void request_reply_error_message(struct request *request, int r, const char *format, ...)

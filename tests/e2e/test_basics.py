@@ -190,6 +190,41 @@ def test_unknown_content_type(workspace):
     assert reply.status == 200 and reply.json["error"] == "invalid_post_type"
 
 
+def test_a_body_without_content_type(workspace):
+    reply = raw_call(workspace.admin.url, "/api/auth.test", token=workspace.admin.token, body="a=b")
+    assert reply.status == 200 and reply.json["error"] == "missing_post_type"
+
+
+@pytest.mark.parametrize("content_type, body", [
+    (FORM, b"text=caf%E9+%2B+100%+%e9%"), (FORM, b"text=caf\xe9+%2B+100%+\xe9%"), ("text/plain", b"text=caf%E9+%2B+100%+%E9%"),
+    ("application/json", b'{"text":"caf\xe9 + 100% \xe9%"}'),
+])
+def test_the_older_charset(environment, content_type, body):
+    for charset in ("iso-8859-1", '"ISO-8859-1"'):
+        reply = raw_call(environment.urls[0], "/api/api.test", content_type=f"{content_type}; charset={charset}", body=body)
+        assert reply.json["args"]["text"] == "caf\u00e9 + 100% \u00e9%"
+
+
+@pytest.mark.parametrize("content_type", [FORM, "application/json", "text/plain"])
+@pytest.mark.parametrize("charset", ["utf-16", "windows-1252", ""])
+def test_other_charsets(environment, content_type, charset):
+    reply = raw_call(environment.urls[0], "/api/api.test", content_type=f"{content_type}; charset={charset}", body="a=b")
+    assert reply.status == 200 and reply.json["error"] == "invalid_charset"
+    assert "iso-8859-1" in reply.json["response_metadata"]["messages"][0]
+
+
+@pytest.mark.parametrize("target, body", [("/api/api.test?a[]=1", ""), ("/api/api.test", "a[]=1"), ("/api/api.test", "a[0]=1"),
+                                          ("/api/api.test", "a%5B%5D=1")])
+def test_lists_in_a_form_s_syntax(environment, target, body):
+    assert raw_call(environment.urls[0], target, content_type=FORM, body=body).json["error"] == "invalid_array_arg"
+
+
+@pytest.mark.parametrize("target", ["/api/", "/api//", "/api/auth.test/", "/api/%2e"])
+def test_no_method(environment, target):
+    reply = raw_call(environment.urls[0], target)
+    assert reply.status == 200 and reply.json["error"] == "unknown_method"
+
+
 def test_multipart_form(workspace):
     ann = workspace.user()
     channel = workspace.channel(ann)
@@ -210,39 +245,3 @@ def test_unknown_method(environment, workspace):
 @pytest.mark.parametrize("method", ["Chat.postMessage", "chat.postmessage", "chat", "channels.", "conversations.none"])
 def test_method_names_are_exact(workspace, method):
     workspace.admin.fails("unknown_method", method)
-
-
-# What the status is in HTTP mode, for the codes that a few simple calls bring about.
-STATUSES = [
-    ("not_authed", 401, None, "auth.test", {}),
-    ("invalid_auth", 401, "xoxp-nobody-has-this-token", "auth.test", {}),
-    ("no_permission", 403, "user", "admin.users.create", {"name": "x"}),
-    ("channel_not_found", 404, "user", "channels.info", {"channel": "C0000000000"}),
-    ("user_not_found", 404, "user", "users.info", {"user": "U0000000000"}),
-    ("unknown_method", 404, "user", "foo.bar", {}),
-    ("invalid_limit", 400, "user", "channels.list", {"limit": 0}),
-    ("invalid_cursor", 400, "user", "channels.list", {"cursor": "*"}),
-]
-
-
-@pytest.mark.parametrize("error, status, token, method, args", STATUSES, ids=[row[0] for row in STATUSES])
-def test_http_statuses_where_asked_for(environment, workspace, error, status, token, method, args):
-    client = workspace.user() if token == "user" else environment.client(token)
-    reply = client.fails(error, method, headers={"X-Tidings-Errors": "http"}, **args)
-    assert reply.status == status
-    assert client.fails(error, method, **args).status == 200
-
-
-def test_http_statuses_of_posting(workspace):
-    ann = workspace.user()
-    channel = workspace.channel(ann)
-    http = {"X-Tidings-Errors": "http"}
-    assert ann.fails("no_text", "chat.postMessage", channel=channel, text=" ", headers=http).status == 400
-    assert ann.fails("msg_too_long", "chat.postMessage", channel=channel, text="x" * 40_001,
-                     headers=http).status == 413
-    ts = ann.post(channel, client_msg_id="a")
-    assert ann.fails("idempotency_key_reused", "chat.postMessage", channel=channel, text="other", client_msg_id="a",
-                     headers=http).status == 409
-    assert ann.fails("message_not_found", "chat.update", channel=channel, ts="1000000000.000000", text="x",
-                     headers=http).status == 404
-    assert ann.call("chat.delete", channel=channel, ts=ts, headers=http).status == 200

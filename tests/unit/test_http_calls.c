@@ -39,9 +39,7 @@ static void forms_are_decoded(void **state)
     answer = ask_method("/api/echo", "Content-Type: text/plain\r\n", "a=1");
     assert_has(answer, "\"args\":{\"a\":\"1\"}");
     answer = ask_method("/api/echo", "", "a=1");
-    assert_has(answer, "\"args\":{\"a\":\"1\"}");
-    answer = ask_method("/api/echo", "", " {\"a\":\"1\"}");
-    assert_has(answer, "\"args\":{\"a\":\"1\"}");
+    assert_has(answer, "\"error\":\"missing_post_type\"");
     answer = ask_method("/api/echo", FORM, "text=%FF");
     assert_has(answer, "\"error\":\"invalid_form_data\"");
     assert_has(answer, "[ERROR] text: must be UTF-8 text");
@@ -147,7 +145,7 @@ static void what_is_no_method_has_real_statuses(void **state)
     const char *answer = ask_method("/nowhere", "", "");
     assert_has(answer, "HTTP/1.1 404 Not Found\r\n");
     assert_has(answer, "{\"ok\":false,\"error\":\"not_found\"}");
-    assert_has(ask_method("/api/", "", ""), "HTTP/1.1 404 ");
+    assert_has(ask_method("/api/", "", ""), "\"error\":\"unknown_method\"");
     assert_has(ask_method("/api", "", ""), "HTTP/1.1 404 ");
     answer = ask("PUT /api/now HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     assert_has(answer, "HTTP/1.1 405 Method Not Allowed\r\n");

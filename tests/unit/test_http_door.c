@@ -171,7 +171,8 @@ static void requests_before_a_half_close_are_answered(void **state)
         GET "\r\n",
         "GET /api/late?ms=50 HTTP/1.1\r\n" HOST "\r\n",
         "GET /api/late?ms=0 HTTP/1.1\r\n" HOST "\r\n",
-        "POST /api/late HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nms=9",
+        "POST /api/late HTTP/1.1\r\n" HOST
+        "Content-Type: text/plain\r\nContent-Length: 4\r\n\r\nms=9",
     };
     char answer[4096];
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
@@ -283,7 +284,9 @@ static void the_largest_body_is_taken(void **state)
     (void)state;
     static char request[FIXTURE_BODY_MAX + 256];
     int length = snprintf(request, sizeof request,
-                          POST "Connection: close\r\nContent-Length: %d\r\n\r\n", FIXTURE_BODY_MAX);
+                          POST "Connection: close\r\nContent-Type: text/plain\r\n"
+                               "Content-Length: %d\r\n\r\n",
+                          FIXTURE_BODY_MAX);
     memset(request + length, 'a', FIXTURE_BODY_MAX);
     assert_has(ask_bytes(request, (size_t)length + FIXTURE_BODY_MAX), "\"ok\":true");
 }

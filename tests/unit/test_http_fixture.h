@@ -159,6 +159,7 @@ static int fixture_start(void **state)
         .idle_timeout_ms = FIXTURE_DEADLINE_MS,
         .body_max_bytes = FIXTURE_BODY_MAX,
         .reply_max_bytes = 30000000,
+        .cors_origins = "",
         .connections_max = FIXTURE_CONNECTIONS_MAX,
         .on_call = on_call,
         .on_takeover = on_takeover,

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`X-Tidings-Errors: http`: each code has its HTTP status, and comes as application/problem+json."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.raw import RawConnection, request
+
+HTTP = {"X-Tidings-Errors": "http"}
+TABLE = Path(__file__).resolve().parents[2] / "include" / "base" / "error.h"
+ROWS = re.findall(r'X\([A-Z_]+, (\d+), "([a-z_]+)"\)', TABLE.read_text(encoding="utf-8"))
+CODES = sorted({code for _, code in ROWS})
+
+# The statuses by Slack's families of codes: the first pattern that fits.
+RULES = [
+    (r"not_authed|invalid_auth|token_(expired|revoked)", 401),
+    (r".*_not_found|unknown_method", 404),
+    (r"method_not_allowed", 405),
+    (r"name_taken|already_.*|(is|not)_archived|.*_reused|strategy_unsupported|too_many_read_messages", 409),
+    (r"too_long|.*_too_l(ong|arge)|too_many_attachments", 413),
+    (r"(invalid|missing)_post_type", 415),
+    (r"ratelimited", 429),
+    (r"internal_error", 500),
+    (r"service_unavailable", 503),
+    (r"missing_scope|no_permission|not_allowed_token_type|restricted_action|account_inactive|not_authorized", 403),
+    (r"cant_.*|(user_)?not_in_channel|user_disabled", 403),
+    (r"invalid_.*|no_.*|json_not_object|.*_conflict|.*_not_supplied|too_many_users|method_not_supported_.*|missing_.*", 400),
+]
+
+
+def status_of(code):
+    return next(status for pattern, status in RULES if re.fullmatch(pattern, code))
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_each_code_has_one_status(code):
+    assert {int(status) for status, other in ROWS if other == code} == {status_of(code)}
+
+
+class Stage:
+    """Who and what the calls below are about; one for all of them, as each is refused."""
+
+    def __init__(self, environment):
+        self.workspace = workspace = environment.workspace()
+        self.none, self.wrong = environment.client(), environment.client("xoxp-nobody-has-this-one")
+        self.ann, self.bob, self.cid, self.gone = workspace.users(4)
+        self.admin, self.bot = workspace.admin, workspace.bot()
+        workspace.admin.ok("admin.users.setActive", user_id=self.gone.id, active=False)
+        few = workspace.admin.ok("admin.tokens.create", user_id=self.ann.id, scopes="users:read")["token"]
+        rare = workspace.admin.ok("admin.tokens.create", user_id=self.ann.id, rate_limit=1)["token"]
+        self.few, self.rare = environment.client(few), environment.client(rare)
+        self.rare.ok("auth.test")
+        self.general = workspace.channel(self.ann, self.bob, name="general")
+        self.room, self.old, self.private = (workspace.channel(self.ann, self.bob) for _ in range(3))
+        self.bits = self.ann.ok("channels.create", name="bits", strategy="bitmap")["channel"]["id"]
+        self.private = workspace.channel(self.cid, private=True)
+        self.direct = self.ann.ok("conversations.open", users=self.bob.id)["channel"]["id"]
+        self.ann.ok("channels.archive", channel=self.old)
+        self.ts = self.ann.post(self.room, client_msg_id="k")
+        self.bits_ts = self.ann.post(self.bits)
+
+
+@pytest.fixture(scope="module")
+def stage(plain_environment):
+    return Stage(plain_environment)
+
+
+NO_TS = "1000000000.000000"
+POST, BLOCK = "chat.postMessage", {"type": "divider"}
+# code, who, method, arguments: those that are functions are called with the stage.
+CALLS = [
+    ("not_authed", "none", "auth.test", {}), ("invalid_auth", "wrong", "auth.test", {}),
+    ("account_inactive", "gone", "auth.test", {}), ("missing_scope", "few", POST, {"channel": "C0", "text": "x"}),
+    ("not_allowed_token_type", "bot", "admin.users.create", {"name": "x"}),
+    ("no_permission", "ann", "admin.users.create", {"name": "x"}), ("ratelimited", "rare", "auth.test", {}),
+    ("token_not_found", "admin", "admin.tokens.revoke", {"token_id": "K0000000000"}),
+    ("app_not_found", "admin", "admin.apps.delete", {"app_id": "A0000000000"}),
+    ("unknown_method", "ann", "foo.bar", {}), ("my_error", "none", "api.test", {"error": "my_error"}),
+    ("channel_not_found", "ann", "channels.info", {"channel": lambda s: s.private}),
+    ("message_not_found", "ann", "chat.delete", {"channel": lambda s: s.room, "ts": NO_TS}),
+    ("thread_not_found", "ann", "channels.replies", {"channel": lambda s: s.room, "ts": NO_TS}),
+    ("user_not_found", "ann", "users.info", {"user": "U0000000000"}),
+    ("user_not_in_channel", "ann", "chat.postEphemeral", {"channel": lambda s: s.room, "user": lambda s: s.cid.id, "text": "x"}),
+    ("user_disabled", "ann", "channels.open", {"users": lambda s: s.gone.id}),
+    ("users_list_not_supplied", "ann", "channels.open", {}),
+    ("too_many_users", "ann", "channels.open", {"users": ",".join(f"U00000000{i:02}" for i in range(10))}),
+    ("markdown_text_conflict", "ann", POST, {"channel": lambda s: s.room, "text": "x", "markdown_text": "x"}),
+    ("method_not_supported_for_channel_type", "ann", "channels.leave", {"channel": lambda s: s.direct}),
+    ("not_authorized", "bob", "channels.rename", {"channel": lambda s: s.room, "name": "other"}),
+    ("restricted_action", "bob", "channels.archive", {"channel": lambda s: s.room}),
+    ("not_in_channel", "cid", POST, {"channel": lambda s: s.room, "text": "x"}),
+    ("cant_leave_general", "ann", "channels.leave", {"channel": lambda s: s.general}),
+    ("cant_archive_general", "ann", "channels.archive", {"channel": lambda s: s.general}),
+    ("cant_kick_from_general", "ann", "channels.kick", {"channel": lambda s: s.general, "user": lambda s: s.bob.id}),
+    ("cant_kick_self", "ann", "channels.kick", {"channel": lambda s: s.room, "user": lambda s: s.ann.id}),
+    ("cant_invite_self", "ann", "channels.invite", {"channel": lambda s: s.room, "users": lambda s: s.ann.id}),
+    ("already_in_channel", "ann", "channels.invite", {"channel": lambda s: s.room, "users": lambda s: s.bob.id}),
+    ("cant_update_message", "bob", "chat.update", {"channel": lambda s: s.room, "ts": lambda s: s.ts, "text": "x"}),
+    ("cant_delete_message", "bob", "chat.delete", {"channel": lambda s: s.room, "ts": lambda s: s.ts}),
+    ("is_archived", "ann", POST, {"channel": lambda s: s.old, "text": "x"}),
+    ("already_archived", "ann", "channels.archive", {"channel": lambda s: s.old}),
+    ("not_archived", "ann", "channels.unarchive", {"channel": lambda s: s.room}),
+    ("name_taken", "ann", "channels.create", {"name": "general"}),
+    ("idempotency_key_reused", "ann", POST, {"channel": lambda s: s.room, "text": "other", "client_msg_id": "k"}),
+    ("invalid_arguments", "ann", "channels.info", {}),
+    ("invalid_timestamp", "ann", "channels.mark", {"channel": lambda s: s.room, "ts": "x"}),
+    ("invalid_ts_oldest", "ann", "channels.history", {"channel": lambda s: s.room, "oldest": "x"}),
+    ("invalid_ts_latest", "ann", "channels.history", {"channel": lambda s: s.room, "latest": "x"}),
+    ("invalid_cursor", "ann", "channels.list", {"cursor": "*"}), ("invalid_limit", "ann", "channels.list", {"limit": 0}),
+    ("invalid_types", "ann", "channels.list", {"types": "x"}), ("invalid_presence", "ann", "users.setPresence", {"presence": "x"}),
+    ("invalid_name_required", "ann", "channels.create", {}), ("invalid_name_specials", "ann", "channels.create", {"name": "A B"}),
+    ("invalid_name_punctuation", "ann", "channels.create", {"name": "-_-"}),
+    ("invalid_name_maxlength", "ann", "channels.create", {"name": "x" * 81}),
+    ("invalid_blocks", "ann", POST, {"channel": lambda s: s.room, "blocks": "x"}),
+    ("invalid_attachments", "ann", POST, {"channel": lambda s: s.room, "attachments": "x"}),
+    ("invalid_metadata_format", "ann", POST, {"channel": lambda s: s.room, "text": "x", "metadata": "x"}),
+    ("no_text", "ann", POST, {"channel": lambda s: s.room}),
+    ("no_user", "ann", "channels.invite", {"channel": lambda s: s.room}),
+    ("too_long", "ann", "channels.setTopic", {"channel": lambda s: s.room, "topic": "x" * 251}),
+    ("msg_too_long", "ann", POST, {"channel": lambda s: s.room, "text": "x" * 40_001}),
+    ("msg_blocks_too_long", "ann", POST, {"channel": lambda s: s.room, "blocks": [BLOCK] * 51}),
+    ("too_many_attachments", "ann", POST, {"channel": lambda s: s.room, "attachments": [{}] * 101}),
+    ("metadata_too_large", "ann", POST, {"channel": lambda s: s.room, "text": "x",
+                                         "metadata": {"event_type": "e", "event_payload": {"k": "x" * 17_000}}}),
+    ("request_too_large", "ann", POST, {"channel": lambda s: s.room, "text": "x" * 2_200_000}),
+    ("strategy_unsupported", "ann", "channels.markMessages", {"channel": lambda s: s.bits, "ts": lambda s: [s.bits_ts]}),
+]
+
+
+@pytest.mark.parametrize("code, who, method, args", CALLS, ids=[row[0] for row in CALLS])
+def test_it_comes_with_its_status(stage, code, who, method, args):
+    args = {name: value(stage) if callable(value) else value for name, value in args.items()}
+    caller = getattr(stage, who)
+    reply = caller.fails(code, method, headers=HTTP, **args)
+    assert reply.status == (400 if code == "my_error" else status_of(code))
+    if code == "ratelimited":
+        assert int(reply.headers["Retry-After"]) >= 1
+    assert reply.headers["Content-Type"] == "application/problem+json"
+    assert reply["code"] == code and reply["status"] == reply.status and reply["instance"] == f"/api/{method}"
+    assert reply["type"].endswith(code) and reply["title"] == code.replace("_", " ") and reply["detail"]
+    assert ("WWW-Authenticate" in reply.headers) == (reply.status == 401)
+    plain = caller.fails(code, method, **args)
+    assert plain.status == (429 if code == "ratelimited" else 200)
+    assert plain.headers["Content-Type"].startswith("application/json") and "code" not in plain
+
+
+FORM = "application/x-www-form-urlencoded"
+BODIES = [
+    ("invalid_json", "application/json", "{"), ("json_not_object", "application/json", "[]"),
+    ("invalid_form_data", FORM, "a=%FF"), ("invalid_post_type", "application/xml", "<a/>"), ("missing_post_type", None, "a=b"),
+    ("invalid_charset", f"{FORM}; charset=utf-16", "a=b"), ("invalid_array_arg", FORM, "a[]=b"),
+]
+
+
+@pytest.mark.parametrize("code, content_type, body", BODIES, ids=[row[0] for row in BODIES])
+def test_of_bodies_that_cannot_be_read(stage, code, content_type, body):
+    with RawConnection(stage.ann.url) as connection:
+        connection.send(request("POST", "/api/api.test", stage.ann.token, content_type, body, ["X-Tidings-Errors: HTTP"]))
+        reply = connection.reply()
+    assert reply.json["error"] == code and reply.status == reply.json["status"] == status_of(code)
+    assert reply.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("verb", ["PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_other_verbs(stage, verb):
+    with RawConnection(stage.ann.url) as connection:
+        connection.send(request(verb, "/api/auth.test", stage.ann.token, headers=["X-Tidings-Errors: http"]))
+        reply = connection.reply()
+    assert reply.status == 405 and reply.headers["allow"] == "GET, POST, HEAD" and reply.json["error"] == "method_not_allowed"
+
+
+# Brought about elsewhere: with clocks, faults, or thousands of messages.
+ELSEWHERE = {"internal_error", "service_unavailable", "token_revoked", "token_expired", "too_many_read_messages", "method_not_allowed"}
+
+
+def test_no_code_is_left_out():
+    assert {row[0] for row in CALLS} | {row[0] for row in BODIES} | ELSEWHERE == set(CODES) | {"my_error"}
+
+
+def test_errors_that_have_more_to_say(stage):
+    """What Slack's clients find beside the code is there in either form."""
+    for headers in ({}, HTTP):
+        reply = stage.few.fails("missing_scope", POST, channel=stage.room, text="x", headers=headers)
+        assert reply["needed"] == "chat:write" and reply["provided"] == "users:read"
+        reply = stage.ann.fails("user_not_found", "channels.invite", channel=stage.room, users="U0000000000", headers=headers)
+        assert reply["errors"] == [{"user": "U0000000000", "ok": False, "error": "user_not_found"}]
+        assert stage.ann.fails("unknown_method", "foo.bar", headers=headers)["req_method"] == "foo.bar"
+        assert stage.none.fails("my_error", "api.test", error="my_error", headers=headers)["args"] == {"error": "my_error"}
+        assert "ts" in stage.ann.fails("invalid_timestamp", "channels.mark", channel=stage.room, ts="x", headers=headers).messages
