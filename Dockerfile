@@ -4,7 +4,7 @@ FROM docker.io/library/debian:bookworm-slim AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
         gcc libc6-dev cmake ninja-build pkg-config libmicrohttpd-dev libwslay-dev libpq-dev \
-        libhiredis-dev librdkafka-dev libjansson-dev libssl-dev libcurl4-openssl-dev uthash-dev
+        libhiredis-dev librdkafka-dev libjansson-dev libssl-dev libcurl4-openssl-dev uthash-dev python3-yaml
 WORKDIR /source
 COPY . .
 RUN cmake --preset release -D TIDINGS_TESTS=OFF -D TIDINGS_BENCH=OFF \

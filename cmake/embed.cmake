@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes OUTPUT, a C file that defines the tables of include/base/embedded.h from SOURCE_DIR/migrations
-# and SOURCE_DIR/web.
+# Writes OUTPUT, a C file that defines the tables of include/base/embedded.h. LIST is a CMake file that sets, for each
+# table, the files in it.
 
+include(${LIST})
 set(text "// SPDX-License-Identifier: Apache-2.0\n// Made by cmake/embed.cmake: do not edit.\n")
 string(APPEND text "#include \"base/embedded.h\"\n")
 
-# Appends to `text` the table NAME of the files that match PATTERN, by name.
-function(embed name pattern)
-    file(GLOB files ${SOURCE_DIR}/${pattern})
+# Appends to `text` the table NAME of the given files, by name. The assembler reads them: a compiler
+# takes seconds for a megabyte that is spelt out.
+function(embed name)
+    set(files ${ARGN})
     list(SORT files COMPARE FILE_BASENAME)
     list(LENGTH files count)
     set(entries "")
     set(index 0)
     foreach(file IN LISTS files)
-        file(READ ${file} bytes HEX)
-        string(LENGTH "${bytes}" length)
-        math(EXPR length "${length} / 2")
-        string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
-        string(REGEX REPLACE "(................................................................................)"
-               "\\1\n" bytes "${bytes}")
-        string(APPEND text "\nstatic const unsigned char ${name}_${index}[] = {\n${bytes}0};\n")
+        set(symbol ${name}_${index})
+        file(SIZE ${file} length)
         get_filename_component(base ${file} NAME)
-        string(APPEND entries "    {\"${base}\", (const char *)${name}_${index}, ${length}},\n")
+        string(APPEND text "\nextern const char ${symbol}[];\n"
+               "__asm__(\".pushsection .rodata\\n.globl ${symbol}\\n${symbol}:\\n\"\n"
+               "        \".incbin \\\"${file}\\\"\\n.byte 0\\n.popsection\");\n")
+        string(APPEND entries "    {\"${base}\", ${symbol}, ${length}},\n")
         math(EXPR index "${index} + 1")
     endforeach()
     string(APPEND text "\nconst struct embedded_file ${name}[] = {\n${entries}    {0},\n};\n")
@@ -29,7 +29,8 @@ function(embed name pattern)
     set(text "${text}" PARENT_SCOPE)
 endfunction()
 
-embed(embedded_migrations migrations/*.sql)
-embed(embedded_redis_functions migrations/redis/*.lua)
-embed(embedded_web web/*)
+embed(embedded_migrations ${migrations})
+embed(embedded_redis_functions ${redis_functions})
+embed(embedded_web ${web})
+embed(embedded_openapi ${openapi})
 file(WRITE ${OUTPUT} "${text}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tidings_module(): one static library per module. tidings_embed(): files of migrations/ and web/ as C data.
+# tidings_module(): one static library per module. tidings_embed(): files as C data.
 
 # Makes tidings_NAME of src/NAME/*.c. A module without sources yet is an interface of the same name.
 function(tidings_module name)
@@ -25,15 +25,31 @@ function(tidings_embed target)
     file(GLOB migrations CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/migrations/*.sql)
     file(GLOB functions CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/migrations/redis/*.lua)
     file(GLOB web CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/web/*)
+    tidings_openapi(openapi)
     # The file's own list is a dependency too: a file that was removed must go from the output.
-    set(list ${CMAKE_BINARY_DIR}/embedded.list)
-    file(CONFIGURE OUTPUT ${list} CONTENT "${migrations}\n${functions}\n${web}\n")
+    set(list ${CMAKE_BINARY_DIR}/embedded.cmake)
+    file(CONFIGURE OUTPUT ${list} CONTENT "set(migrations \"${migrations}\")\nset(redis_functions \"${functions}\")
+set(web \"${web}\")\nset(openapi \"${openapi}\")\n")
     add_custom_command(
         OUTPUT ${output}
-        COMMAND ${CMAKE_COMMAND} -D SOURCE_DIR=${CMAKE_SOURCE_DIR} -D OUTPUT=${output} -P ${script}
-        DEPENDS ${migrations} ${functions} ${web} ${list} ${script}
-        COMMENT "Embedding migrations and web"
+        COMMAND ${CMAKE_COMMAND} -D LIST=${list} -D OUTPUT=${output} -P ${script}
+        DEPENDS ${migrations} ${functions} ${web} ${openapi} ${list} ${script}
+        COMMENT "Embedding migrations, web and openapi"
         VERBATIM)
     add_library(${target} STATIC ${output})
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/include)
+endfunction()
+
+# Makes the forms of openapi/tidings.yaml that are served; their paths in ret_files.
+function(tidings_openapi ret_files)
+    set(directory ${CMAKE_BINARY_DIR}/openapi)
+    set(files ${directory}/openapi.json ${directory}/openapi-3.0.json)
+    add_custom_command(
+        OUTPUT ${files}
+        COMMAND ${Python3_EXECUTABLE} -m tools.openapi ${directory}
+        DEPENDS ${CMAKE_SOURCE_DIR}/openapi/tidings.yaml ${CMAKE_SOURCE_DIR}/tools/openapi.py
+        WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+        COMMENT "Writing openapi.json"
+        VERBATIM)
+    set(${ret_files} ${files} PARENT_SCOPE)
 endfunction()

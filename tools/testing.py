@@ -143,6 +143,7 @@ GROUPS = {
     "unit": unit,
     "e2e": lambda: pytest("e2e", "release", *side_by_side(3)),
     "contract": lambda: pytest("contract"),
+    "openapi": lambda: pytest("openapi"),
     "model": lambda: Result(*model.run()),
     "property": lambda: pytest("property"),
     "faults": lambda: pytest("faults", "release", *side_by_side(2)),

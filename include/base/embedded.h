@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of migrations/ and web/ as they were when the program was built, sorted by name.
+// Files as they were when the program was built, sorted by name.
 #pragma once
 
 #include <stddef.h>
@@ -19,3 +19,6 @@ extern const size_t embedded_redis_functions_count;
 
 extern const struct embedded_file embedded_web[];
 extern const size_t embedded_web_count;
+
+extern const struct embedded_file embedded_openapi[]; // openapi.json, openapi-3.0.json
+extern const size_t embedded_openapi_count;

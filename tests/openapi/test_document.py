@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The document is served, and pleases the linters with the rules that are shipped beside it."""
+
+import json
+
+import pytest
+import requests
+from openapi_spec_validator import OpenAPIV30SpecValidator
+
+from tests.openapi.conftest import DOCUMENTS, OPENAPI
+from tests.support.openapi import Document, walk
+
+each_document = pytest.mark.parametrize("path", DOCUMENTS.values(), ids=DOCUMENTS)
+
+
+@each_document
+def test_redocly(npm, path):
+    npm("redocly", "lint", "--config", OPENAPI / "redocly.yaml", "--max-problems", "20", path)
+
+
+@each_document
+def test_spectral(npm, path):
+    npm("spectral", "lint", "--ruleset", OPENAPI / ".spectral.yaml", "--fail-severity", "hint", path)
+
+
+def test_served_as_it_is_written(environment):
+    for url in environment.urls:
+        response = environment.client(url=url).page("/openapi.json")
+        assert response.status_code == 200
+        assert response.headers["Content-Type"] == "application/json; charset=utf-8"
+        assert json.loads(response.content) == Document().tree
+
+
+def test_served_in_3_0(environment):
+    response = environment.client().page("/openapi-3.0.json")
+    tree = json.loads(response.content)
+    assert tree["openapi"] == "3.0.3"
+    assert [error.message for error in OpenAPIV30SpecValidator(tree).iter_errors()] == []
+    written = Document().tree
+    assert tree["paths"].keys() == written["paths"].keys()
+    for path, node in walk(tree):
+        assert "const" not in node and node.get("type") != "null", path
+        assert not isinstance(node.get("examples"), list), path
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/openapi-3.0.json"])
+def test_kept_by_who_has_it(environment, path):
+    client = environment.client()
+    etag = client.page(path).headers["ETag"]
+    again = client.page(path, headers={"If-None-Match": etag})
+    assert (again.status_code, again.content) == (304, b"")
+    head = requests.head(f"{client.url}{path}", timeout=10)
+    assert (head.content, head.headers["Content-Length"]) == (b"", str(len(client.page(path).content)))

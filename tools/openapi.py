@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openapi/tidings.yaml in its other forms: as JSON, and in OpenAPI 3.0.3 for tools that do not know 3.1.
+
+    python3 -m tools.openapi DIRECTORY    # writes openapi.json and openapi-3.0.json there
+
+In 3.0.3 a reply is one object with all that it may have instead of a choice of two ("oneOf"): generated classes
+are then plain ones, whose `ok` tells."""
+import json
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "openapi" / "tidings.yaml"
+NAMING = ("properties", "schemas", "headers", "responses")  # their members have names of ours, which are no keywords
+AS_THEY_ARE = ("example", "examples", "default", "enum")
+LICENSES = {"Apache-2.0": "https://www.apache.org/licenses/LICENSE-2.0"}
+
+
+def read(path=SOURCE):
+    with open(path, encoding="utf-8") as file:
+        return yaml.load(file, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def to_json(tree):
+    return json.dumps(tree, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def down(tree):
+    """The document in OpenAPI 3.0.3."""
+    tree = dict(tree, openapi="3.0.3", info=_info(tree["info"]))
+    schemas = tree["components"]["schemas"]
+    flat = {name: _flat(schema, schemas) for name, schema in schemas.items()}
+    merged = {_name(choice["oneOf"][0]) for choice in schemas.values() if _is_reply(choice)}
+    flat = {name: schema for name, schema in flat.items() if name not in merged}
+    tree["components"] = dict(tree["components"], schemas=flat)
+    return _walk(tree, schemas)
+
+
+def _info(info):
+    info = {name: value for name, value in info.items() if name != "summary"}
+    licence = info["license"]["identifier"]
+    return dict(info, license={"name": licence, "url": LICENSES[licence]})
+
+
+def _name(reference):
+    return reference["$ref"].rpartition("/")[2]
+
+
+def _is_reply(schema):
+    return len(schema.get("oneOf", ())) == 2 and schema["oneOf"][1] == {"$ref": "#/components/schemas/ErrorReply"}
+
+
+def _flat(schema, schemas):
+    """A reply as one object. What both sides have, bar `ok`, means the same in both."""
+    if not _is_reply(schema):
+        return schema
+    done, failed = (schemas[_name(side)] for side in schema["oneOf"])
+    properties = {**failed["properties"], **done["properties"]}
+    properties["ok"] = {"type": "boolean", "description": "False: it failed, and `error` says why."}
+    return {"type": "object", "description": schema["description"], "required": ["ok"],
+            "properties": {"ok": properties.pop("ok"), **properties}}
+
+
+def _walk(node, schemas, named=False):
+    """A copy in the words of 3.0. `named`: the members of this object are not keywords."""
+    if isinstance(node, list):
+        return [_walk(item, schemas) for item in node]
+    if not isinstance(node, dict):
+        return node
+    node = node if named else _keywords(node, schemas)
+    return {name: value if not named and name in AS_THEY_ARE else _walk(value, schemas, not named and name in NAMING)
+            for name, value in node.items()}
+
+
+def _keywords(node, schemas):
+    node = dict(node)
+    if "const" in node:
+        node["enum"] = [node.pop("const")]
+    if isinstance(node.get("examples"), list):  # those of a schema; those of a media type have names
+        node["example"] = node.pop("examples")[0]
+    if {"type": "null"} in node.get("oneOf", ()):
+        other = node.pop("oneOf")[0]
+        schema = schemas[_name(other)]
+        node |= {"type": "object", "allOf": [other]} if schema["type"] == "object" else _keywords(schema, schemas)
+        node["nullable"] = True
+    return node
+
+
+def main(directory):
+    tree = read()
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "openapi.json").write_text(to_json(tree), encoding="utf-8")
+    (directory / "openapi-3.0.json").write_text(to_json(down(tree)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
