@@ -32,6 +32,7 @@ import subprocess
 import urllib.parse
 from pathlib import Path
 
+from tools import maven
 from tools.service import Service, ServiceError, free_port, port_is_free, wait_until
 
 __all__ = ["Kafka", "Postgres", "Redis", "ServiceError", "Tidings", "fetch_kafka", "free_port",
@@ -322,19 +323,7 @@ class Kafka(Service):
 
 def fetch_kafka():
     """Brings Kafka's jars, pinned by tools/kafka/pom.xml, into build/kafka unless they are there."""
-    pom = ROOT / "tools" / "kafka" / "pom.xml"
-    stamp = KAFKA_JARS / ".complete"
-    wanted = hashlib.sha256(pom.read_bytes()).hexdigest()
-    if stamp.exists() and stamp.read_text(encoding="ascii") == wanted:
-        return
-    shutil.rmtree(KAFKA_JARS, ignore_errors=True)
-    done = subprocess.run(
-        ["mvn", "-B", "-q", "-f", pom, "dependency:copy-dependencies",
-         f"-DoutputDirectory={KAFKA_JARS}"], stdin=subprocess.DEVNULL, check=False,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode != 0:
-        raise ServiceError(f"mvn: {done.stdout.decode(errors='replace')}")
-    stamp.write_text(wanted, encoding="ascii")
+    maven.fetch(ROOT / "tools" / "kafka" / "pom.xml", KAFKA_JARS)
 
 
 class Tidings(Service):

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+Redoc.init("/openapi.json", { jsonSamplesExpandLevel: 3, showExtensions: ["x-error-codes"] },
+    document.getElementById("reference"));

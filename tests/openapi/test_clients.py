@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that openapi-generator makes: they compile, post a message and read it back."""
+
+import json
+import os
+import shutil
+import sys
+
+import pytest
+
+from tests.openapi.conftest import DOCUMENTS, HERE, ROOT, run
+from tools import maven, node
+
+JARS = ROOT / "build" / "openapi-jars"
+PROGRAMS = HERE / "clients"
+GENERATORS = {
+    "python": {},
+    "java": {"library": "native", "hideGenerationTimestamp": "true"},
+    "typescript-fetch": {},
+}
+
+
+@pytest.fixture(scope="session")
+def clients(tmp_path_factory):
+    """A directory with the client of each generator, under its name."""
+    maven.fetch(HERE / "pom.xml", JARS)
+    there = tmp_path_factory.mktemp("clients")
+    for name, properties in GENERATORS.items():
+        config = {"generatorName": name, "inputSpec": str(DOCUMENTS["3.0"]), "outputDir": str(there / name / "client"),
+                  "globalProperties": {"apiDocs": "false", "apiTests": "false", "modelDocs": "false",
+                                       "modelTests": "false"},
+                  "additionalProperties": properties}
+        (there / f"{name}.json").write_text(json.dumps(config), encoding="utf-8")
+    run(["java", "-jar", *JARS.glob("openapi-generator-cli-*.jar"), "batch", "--fail-fast", "--threads", "2",
+         *(there / f"{name}.json" for name in GENERATORS)], cwd=there)
+    return there
+
+
+@pytest.fixture
+def say_hello(workspace):
+    """Runs a program as a member in a channel of theirs; it posts, reads and prints."""
+
+    def hello(argv, language, **environment):
+        ann = workspace.user("ann")
+        settings = {"TIDINGS_URL": ann.url, "TIDINGS_TOKEN": ann.token, "TIDINGS_CHANNEL": workspace.channel(ann)}
+        said = run(argv, env={**os.environ, **settings, **environment})
+        assert said.split("\n") == [f"true Hello from {language} Hello!", ""]
+
+    return hello
+
+
+def test_python(clients, say_hello):
+    say_hello([sys.executable, PROGRAMS / "hello.py"], "Python", PYTHONPATH=str(clients / "python" / "client"))
+
+
+def test_java(clients, say_hello, tmp_path):
+    libraries = [str(jar) for jar in JARS.glob("*.jar") if not jar.name.startswith("openapi-generator")]
+    sources = sorted((clients / "java" / "client" / "src" / "main" / "java").rglob("*.java"))
+    run(["javac", "-nowarn", "-d", tmp_path, "-cp", ":".join(libraries), *sources, PROGRAMS / "Hello.java"])
+    say_hello(["java", "-cp", ":".join([*libraries, str(tmp_path)]), "Hello"], "Java")
+
+
+def test_typescript(clients, say_hello, npm):
+    directory = clients / "typescript-fetch"
+    shutil.copy(PROGRAMS / "hello.ts", directory)
+    npm("tsc", "--strict", "--target", "es2022", "--lib", "es2022,dom", "--module", "commonjs", "hello.ts",
+        cwd=directory)
+    say_hello([node.node(), directory / "hello.js"], "TypeScript")
