@@ -4,10 +4,12 @@ FROM docker.io/library/debian:bookworm-slim AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
         gcc libc6-dev cmake ninja-build pkg-config libmicrohttpd-dev libwslay-dev libpq-dev \
-        libhiredis-dev librdkafka-dev libjansson-dev libssl-dev libcurl4-openssl-dev uthash-dev python3-yaml
+        libhiredis-dev librdkafka-dev libjansson-dev libssl-dev libcurl4-openssl-dev uthash-dev \
+        python3-yaml python3-venv ca-certificates
 WORKDIR /source
 COPY . .
-RUN cmake --preset release -D TIDINGS_TESTS=OFF -D TIDINGS_BENCH=OFF \
+RUN python3 -m tools.reference \
+    && cmake --preset release -D TIDINGS_TESTS=OFF -D TIDINGS_BENCH=OFF \
     && cmake --build --preset release \
     && cmake --install build/release --prefix /installed --strip
 

@@ -26,15 +26,16 @@ function(tidings_embed target)
     file(GLOB functions CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/migrations/redis/*.lua)
     file(GLOB web CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/web/*)
     tidings_openapi(openapi)
+    tidings_reference(reference)
     # The file's own list is a dependency too: a file that was removed must go from the output.
     set(list ${CMAKE_BINARY_DIR}/embedded.cmake)
     file(CONFIGURE OUTPUT ${list} CONTENT "set(migrations \"${migrations}\")\nset(redis_functions \"${functions}\")
-set(web \"${web}\")\nset(openapi \"${openapi}\")\n")
+set(web \"${web}\")\nset(openapi \"${openapi}\")\nset(reference \"${reference}\")\n")
     add_custom_command(
         OUTPUT ${output}
         COMMAND ${CMAKE_COMMAND} -D LIST=${list} -D OUTPUT=${output} -P ${script}
-        DEPENDS ${migrations} ${functions} ${web} ${openapi} ${list} ${script}
-        COMMENT "Embedding migrations, web and openapi"
+        DEPENDS ${migrations} ${functions} ${web} ${openapi} ${reference} ${list} ${script}
+        COMMENT "Embedding files"
         VERBATIM)
     add_library(${target} STATIC ${output})
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/include)
@@ -52,4 +53,17 @@ function(tidings_openapi ret_files)
         COMMENT "Writing openapi.json"
         VERBATIM)
     set(${ret_files} ${files} PARENT_SCOPE)
+endfunction()
+
+# The page at /docs; its paths in ret_files. It needs the bundle that tools/reference.py brings into build/reference:
+# without that the page is one that says so.
+function(tidings_reference ret_files)
+    file(GLOB bundle CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/build/reference/redoc.*)
+    if(bundle)
+        file(GLOB page CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/openapi/reference/*)
+    else()
+        message(STATUS "There is no build/reference: /docs will only say so (python3 -m tools.reference brings it)")
+        set(page ${CMAKE_SOURCE_DIR}/openapi/without-reference/index.html)
+    endif()
+    set(${ret_files} ${page} ${bundle} PARENT_SCOPE)
 endfunction()

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from tools import demo, image, lint, testing
+from tools import demo, image, lint, reference, testing
 from tools.project import ROOT, RUN, Failure, build, call, locked, process_identity
 from tools.service import ServiceError, port_is_free, wait_until
 from tools.stack import LOG, Stack
@@ -87,6 +87,7 @@ def up(arguments):
 def start(stack, arguments):
     demo.withdraw()
     stack.stop()  # what a killed ./dev up has left
+    reference.bring()
     build(arguments.preset, "tidings")
     check_ports(arguments)
     stack.configure(arguments.preset, arguments.kafka, arguments.instances, arguments.port)

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tools import reference
 from tools.project import BUILD, ROOT, RUN, Failure, call
 from tools.services import Postgres, Redis, Tidings, wait_until
 
@@ -71,6 +72,7 @@ def main(_=None):
     STORE.mkdir(parents=True, exist_ok=True)
     if not has_image(BASE):
         make_base()
+    reference.bring()  # here, because chroots may not know of this machine's own way to a registry
     # The format of Docker, because OCI's own has no HEALTHCHECK.
     call([*BUILDAH, "build", "--isolation", "chroot", "--pull-never", "--format", "docker",
           "--quiet", "--tag", IMAGE, ROOT])

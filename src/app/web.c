@@ -9,12 +9,21 @@
 
 enum { PATH_SIZE = 128 };
 
-// Scripts, styles and calls of this very service alone; "self" covers its WebSockets too.
-static const char POLICY[] =
+// Of the chat client. Scripts, styles and calls of this very service alone; "self" covers its
+// WebSockets too.
+static const char CHAT_POLICY[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for "
     "'script'; "
     "trusted-types 'none'";
+
+// Of the reference, as tight as Redoc bears: it fills style elements that are empty when they come
+// (the first hash) but for one (the second), and its search is a worker made of a text.
+static const char REFERENCE_POLICY[] =
+    "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' "
+    "'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='; worker-src blob:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 static const char *type_of(const char *name)
 {
@@ -22,10 +31,9 @@ static const char *type_of(const char *name)
         const char *suffix;
         const char *type;
     } types[] = {
-        {".html", "text/html; charset=utf-8"},
-        {".css", "text/css; charset=utf-8"},
-        {".js", "text/javascript; charset=utf-8"},
-        {".svg", "image/svg+xml"},
+        {".html", "text/html; charset=utf-8"},        {".css", "text/css; charset=utf-8"},
+        {".js", "text/javascript; charset=utf-8"},    {".svg", "image/svg+xml"},
+        {".json", "application/json; charset=utf-8"}, {".txt", "text/plain; charset=utf-8"},
     };
     const char *suffix = strrchr(name, '.');
     for (size_t i = 0; suffix != NULL && i < sizeof types / sizeof types[0]; i++) {
@@ -35,27 +43,39 @@ static const char *type_of(const char *name)
     return "application/octet-stream";
 }
 
-static int file_add(struct server *server, const struct embedded_file *embedded)
+static int file_add(struct server *server, const char *directory,
+                    const struct embedded_file *embedded, const char *policy)
 {
     struct server_file file = {
         .type = type_of(embedded->name),
-        .policy = POLICY,
+        .policy = policy,
         .data = embedded->data,
         .length = embedded->length,
     };
     char path[PATH_SIZE];
     if (strcmp(embedded->name, "index.html") != 0) {
-        snprintf(path, sizeof path, "/app/%s", embedded->name);
+        snprintf(path, sizeof path, "%s/%s", directory, embedded->name);
         return server_file_add(server, path, &file);
     }
-    int r = server_file_add(server, "/app", &file);
-    return r < 0 ? r : server_file_add(server, "/app/", &file);
+    int r = server_file_add(server, directory, &file);
+    snprintf(path, sizeof path, "%s/", directory);
+    return r < 0 ? r : server_file_add(server, path, &file);
+}
+
+// `files` ends with an entry of NULLs.
+static int files_add(struct server *server, const char *directory,
+                     const struct embedded_file *files, const char *policy)
+{
+    int r = 0;
+    for (size_t i = 0; files[i].name != NULL && r >= 0; i++)
+        r = file_add(server, directory, &files[i], policy);
+    return r;
 }
 
 int web_add(struct server *server)
 {
-    int r = 0;
-    for (size_t i = 0; i < embedded_web_count && r >= 0; i++)
-        r = file_add(server, &embedded_web[i]);
-    return r;
+    int r = files_add(server, "/app", embedded_web, CHAT_POLICY);
+    if (r >= 0)
+        r = files_add(server, "/docs", embedded_reference, REFERENCE_POLICY);
+    return r < 0 ? r : files_add(server, "", embedded_openapi, NULL);
 }
