@@ -58,6 +58,15 @@ bool result_is_null(const struct result *result, int row, int column);
 const char *result_text(const struct result *result, int row, int column); // NUL-terminated
 size_t result_length(const struct result *result, int row, int column);
 int64_t result_int(const struct result *result, int row, int column);
+// Columns side by side in one call, for rows of which there are very many; all must be there. A
+// NULL is "".
+struct result_field {
+    const char *text; // NUL-terminated
+    size_t length;
+};
+void result_fields(const struct result *result, int row, int column, int count,
+                   struct result_field *ret_fields);
+int64_t field_int(const struct result_field *field);
 // Reads an array of integers into `ret_numbers`. How many it has, of which at most `max` are read;
 // 0 when it is NULL.
 int result_ints(const struct result *result, int row, int column, int64_t *ret_numbers, int max);

@@ -10,12 +10,13 @@
 // Lanes keep kinds of work from waiting for one another; statements of one lane run in the order
 // given.
 enum store_lane {
-    STORE_POST,  // group commits of posts
-    STORE_MARK,  // group commits of marks
-    STORE_WRITE, // other changes
-    STORE_READ,  // short reads, and notes that may be lost
-    STORE_SYNC,  // long reads
-    STORE_BULK,  // reads of many rows that lie side by side: joins are by merging
+    STORE_POST,      // group commits of posts
+    STORE_MARK,      // group commits of marks
+    STORE_WRITE,     // other changes
+    STORE_READ,      // short reads, and notes that may be lost
+    STORE_SYNC,      // long reads
+    STORE_BULK,      // reads of many rows that lie side by side: joins are by merging
+    STORE_BULK_BACK, // the same, for a second reader beside the first
     STORE_LANE_MAX
 };
 
@@ -60,6 +61,10 @@ void store_call(struct store *store, enum store_lane lane, const struct statemen
 // Sends what was called on a lane now, not at the end of the turn: for what others wait for while
 // this turn does more.
 void store_flush(struct store *store, enum store_lane lane);
+
+// Takes over what has come on a lane, without handing it out: in the middle of a long answer's
+// reading, so that Postgres may go on with the next, which the kernel has no room for.
+void store_pull(struct store *store, enum store_lane lane);
 
 // Whether the lane has a live connection now.
 bool store_is_up(const struct store *store, enum store_lane lane);

@@ -39,6 +39,7 @@ struct lane {
     bool watching_head;    // the timer runs for it
     bool patient;          // calls may wait for the first connection
     bool reading;          // answers are being handed out: it may break, but must not go now
+    bool pulled;           // there may be answers that no event tells of
     bool broken;           // the server said goodbye: what was sent gets no answers any more
     struct lane_hook *on_up;
     size_t on_up_count;
@@ -249,6 +250,7 @@ static void lane_take_all(struct lane *lane)
 static void lane_read(struct lane *lane)
 {
     bool alive = PQconsumeInput(lane->conn) == 1;
+    lane->pulled = false;
     lane->reading = true;
     lane_take_all(lane);
     lane->reading = false;
@@ -256,6 +258,25 @@ static void lane_read(struct lane *lane)
         lane_lose(lane, "connection lost");
     else
         lane_write(lane);
+}
+
+// Whether the connection broke is seen by the next lane_read(), which nothing of the kernel's may
+// call for any more.
+void lane_pull(struct lane *lane)
+{
+    if (lane->state != LANE_UP)
+        return;
+    (void)PQconsumeInput(lane->conn);
+    if (lane->reading)
+        return;
+    lane->pulled = true;
+    loop_again(lane->options.loop);
+}
+
+void lane_read_pulled(struct lane *lane)
+{
+    if (lane->pulled && lane->state == LANE_UP)
+        lane_read(lane);
 }
 
 static void lane_come_up(struct lane *lane)

@@ -52,6 +52,10 @@ void lane_call(struct lane *lane, struct call *call);
 // Sends what is queued; refuses it when there is no connection to wait for.
 void lane_flush(struct lane *lane);
 
+// See store_pull(); and, at the end of the turn, hands out what it took over.
+void lane_pull(struct lane *lane);
+void lane_read_pulled(struct lane *lane);
+
 // From now on calls do not wait for the first connection any more.
 void lane_end_patience(struct lane *lane);
 

@@ -73,6 +73,22 @@ int64_t result_int(const struct result *result, int row, int column)
     return take_int(&text);
 }
 
+void result_fields(const struct result *result, int row, int column, int count,
+                   struct result_field *ret_fields)
+{
+    const PGresult *pg = result_pg(result);
+    for (int i = 0; i < count; i++) {
+        ret_fields[i].text = PQgetvalue(pg, row, column + i);
+        ret_fields[i].length = (size_t)PQgetlength(pg, row, column + i);
+    }
+}
+
+int64_t field_int(const struct result_field *field)
+{
+    const char *text = field->text;
+    return take_int(&text);
+}
+
 // In Postgres' text form: {1,2,3}
 int result_ints(const struct result *result, int row, int column, int64_t *ret_numbers, int max)
 {

@@ -22,8 +22,9 @@ struct store {
 };
 
 static const char *const lane_names[STORE_LANE_MAX] = {
-    [STORE_POST] = "post", [STORE_MARK] = "mark", [STORE_WRITE] = "write",
-    [STORE_READ] = "read", [STORE_SYNC] = "sync", [STORE_BULK] = "bulk",
+    [STORE_POST] = "post",           [STORE_MARK] = "mark", [STORE_WRITE] = "write",
+    [STORE_READ] = "read",           [STORE_SYNC] = "sync", [STORE_BULK] = "bulk",
+    [STORE_BULK_BACK] = "bulk_back",
 };
 
 static struct call *store_new_call(struct store *store)
@@ -78,6 +79,8 @@ static void store_idle(void *arg)
     struct store *store = arg;
     store->flushed_us = loop_now_us(store->loop);
     for (int i = 0; i < STORE_LANE_MAX; i++)
+        lane_read_pulled(store->lanes[i]);
+    for (int i = 0; i < STORE_LANE_MAX; i++)
         lane_flush(store->lanes[i]);
     store_answer_refused(store);
 }
@@ -117,7 +120,7 @@ static int store_make_keywords(struct store *store)
             .statement_timeout_ms = store->options.statement_timeout_ms,
             .relaxed = i == STORE_READ,
             .nested = i == STORE_POST || i == STORE_MARK || i == STORE_SYNC,
-            .merged = i == STORE_BULK,
+            .merged = i == STORE_BULK || i == STORE_BULK_BACK,
         };
         int r = postgres_keywords_init(&settings, &store->keywords[i]);
         if (r < 0)
@@ -204,6 +207,11 @@ void store_flush(struct store *store, enum store_lane lane)
 {
     if (store->lanes[lane])
         lane_flush(store->lanes[lane]);
+}
+
+void store_pull(struct store *store, enum store_lane lane)
+{
+    lane_pull(store->lanes[lane]);
 }
 
 bool store_is_up(const struct store *store, enum store_lane lane)

@@ -16,7 +16,8 @@
 #include <uthash.h>
 
 // A chunk keeps Postgres' connection for some milliseconds, and the loop for two.
-enum { FIRST_CHUNK = 1000, CHUNK = 4000, DENSE_TIMES = 5 };
+enum { FIRST_CHUNK = 250, CHUNK = 2000, SLICE = 400, DENSE_TIMES = 5 };
+#define AFTER_ALL_IDS "~"
 enum { TICK_MS = 60000, IDLE_MAX_MS = 300000, CHANGES_MIN = 200, CHANGES_SHARE = 20 };
 
 // The snapshot that the answer is named by is older than all that is then read.
@@ -36,12 +37,14 @@ static const struct statement CHANGES = {
     " ON true"};
 enum { COLUMN_TOKEN, COLUMN_THREAD_UNREAD, COLUMN_THREAD_MENTIONS, COLUMN_KNOWN, COLUMN_ROW };
 // The next rows by channel: by looking each channel up, or by walking channels and members side by
-// side (the same statement on a lane that plans so).
-#define CHUNK_SQL                                                                                  \
-    "SELECT " SIDEBAR_ROW " FROM unread_rows r WHERE r.user_id = $1 AND r.channel_id > $2"         \
-    " AND r.head_id > $2 ORDER BY r.channel_id LIMIT $3"
-static const struct statement CHUNK_SPARSE = {"sidebar_sparse", CHUNK_SQL};
-static const struct statement CHUNK_DENSE = {"sidebar_dense", CHUNK_SQL};
+// side, from both ends.
+#define CHUNK_SQL(order)                                                                           \
+    "SELECT " SIDEBAR_ROW " FROM unread_rows r WHERE r.user_id = $1"                               \
+    " AND r.channel_id > $2 AND r.head_id > $2 AND r.channel_id < $3 AND r.head_id < $3"           \
+    " ORDER BY r.channel_id " order " LIMIT $4"
+static const struct statement CHUNK_SPARSE = {"sidebar_sparse", CHUNK_SQL("")};
+static const struct statement CHUNK_DENSE = {"sidebar_dense", CHUNK_SQL("")};
+static const struct statement CHUNK_BACK = {"sidebar_back", CHUNK_SQL("DESC")};
 // Whether the user is in so many of the channels of a range that walking them all costs less.
 static const struct statement DENSITY = {
     "sidebar_density", "SELECT count(*) < $3 FROM (SELECT 1 FROM channels c WHERE c.id > $1"
@@ -54,6 +57,17 @@ struct reading {
     void *arg;
 };
 
+struct slot;
+
+// One of the two who walk a user's channels towards each other: the first one upwards.
+struct walk {
+    struct slot *slot;
+    const struct statement *statement;
+    enum store_lane lane;
+    char last_id[ID_SIZE]; // of what it has read
+};
+enum { WALK_UP, WALK_DOWN, WALK_COUNT };
+
 // A user whose channels are read, in use, or kept. One reading at a time.
 struct slot {
     UT_hash_handle hh;
@@ -64,13 +78,13 @@ struct slot {
     struct sidebar_rows rows;
     struct list readings; // the first is served now
     bool is_whole;        // rows are all there are
-    bool is_dense;
-    char last_id[ID_SIZE]; // of the chunk before
-    int chunk;             // rows asked for at once
-    int asked;             // answers still to come
-    int r;                 // of those that came
-    int64_t era;           // the sidebar's when they were asked for
-    size_t kept_bytes;     // counted in the sidebar's
+    struct walk walks[WALK_COUNT];
+    bool has_met;      // nothing is left between the walks
+    int chunk;         // rows asked for at once
+    int asked;         // answers still to come
+    int r;             // of those that came
+    int64_t era;       // the sidebar's when they were asked for
+    size_t kept_bytes; // counted in the sidebar's
     int64_t used_ms;
 };
 
@@ -98,8 +112,9 @@ static void slot_forget(struct slot *slot)
     sidebar_rows_done(&slot->rows);
     sidebar_rows_init(&slot->rows, slot->user_id);
     slot->is_whole = false;
-    slot->is_dense = false;
-    slot->last_id[0] = '\0';
+    slot->has_met = false;
+    slot->walks[WALK_UP] = (struct walk){slot, &CHUNK_SPARSE, STORE_SYNC, ""};
+    slot->walks[WALK_DOWN] = (struct walk){slot, &CHUNK_BACK, STORE_BULK_BACK, AFTER_ALL_IDS};
 }
 
 static void slot_unkeep(struct slot *slot)
@@ -144,11 +159,11 @@ static void slot_settle(struct slot *slot)
     loop_timer_set(sidebar->timer, TICK_MS);
 }
 
-static void slot_ask(struct slot *slot, enum store_lane lane, const struct statement *statement,
-                     struct params *params, store_fn *fn)
+static void slot_ask(struct slot *slot, const struct statement *statement, struct params *params,
+                     store_fn *fn)
 {
     slot->asked++;
-    store_call(slot->sidebar->store, lane, statement, params, fn, slot);
+    store_call(slot->sidebar->store, STORE_SYNC, statement, params, fn, slot);
 }
 
 static void slot_begin(struct slot *slot);
@@ -216,16 +231,18 @@ static void on_begin(void *arg, const struct store_outcome *outcome)
 
 static void on_chunk(void *arg, const struct store_outcome *outcome);
 
-static void slot_ask_chunk(struct slot *slot)
+static void walk_ask(struct walk *walk)
 {
-    enum store_lane lane = slot->is_dense ? STORE_BULK : STORE_SYNC;
+    struct slot *slot = walk->slot;
     struct params params = {0};
 
     params_text(&params, slot->user_id);
-    params_text(&params, slot->last_id);
+    params_text(&params, slot->walks[WALK_UP].last_id);
+    params_text(&params, slot->walks[WALK_DOWN].last_id);
     params_int(&params, slot->chunk);
-    slot_ask(slot, lane, slot->is_dense ? &CHUNK_DENSE : &CHUNK_SPARSE, &params, on_chunk);
-    store_flush(slot->sidebar->store, lane);
+    slot->asked++;
+    store_call(slot->sidebar->store, walk->lane, walk->statement, &params, on_chunk, walk);
+    store_flush(slot->sidebar->store, walk->lane);
 }
 
 static void on_density(void *arg, const struct store_outcome *outcome)
@@ -234,9 +251,13 @@ static void on_density(void *arg, const struct store_outcome *outcome)
 
     if (!slot_take(slot, outcome))
         return;
-    slot->is_dense = result_bool(outcome->result, 0, 0);
     slot->chunk = CHUNK;
-    slot_ask_chunk(slot);
+    if (result_bool(outcome->result, 0, 0)) {
+        slot->walks[WALK_UP].statement = &CHUNK_DENSE;
+        slot->walks[WALK_UP].lane = STORE_BULK;
+        walk_ask(&slot->walks[WALK_DOWN]);
+    }
+    walk_ask(&slot->walks[WALK_UP]);
 }
 
 static void slot_ask_density(struct slot *slot)
@@ -244,31 +265,61 @@ static void slot_ask_density(struct slot *slot)
     struct params params = {0};
 
     params_text(&params, "");
-    params_text(&params, slot->last_id);
+    params_text(&params, slot->walks[WALK_UP].last_id);
     params_int(&params, (int64_t)FIRST_CHUNK * DENSE_TIMES);
-    slot_ask(slot, STORE_SYNC, &DENSITY, &params, on_density);
+    slot_ask(slot, &DENSITY, &params, on_density);
     store_flush(slot->sidebar->store, STORE_SYNC);
 }
 
-// The next chunk is asked for before this one is read: both sides work.
+// Whether the other walk has been at a channel already.
+static bool walk_is_past(const struct walk *walk, const char *channel_id)
+{
+    const struct walk *walks = walk->slot->walks;
+
+    return walk == &walks[WALK_UP] ? strcmp(channel_id, walks[WALK_DOWN].last_id) >= 0
+                                   : strcmp(channel_id, walks[WALK_UP].last_id) <= 0;
+}
+
+// How many of a chunk's rows the other walk has not read. Then this one has read up to the last of
+// them, and what it asked for ended there if they are fewer than it asked for.
+static int walk_take(struct walk *walk, const struct result *result)
+{
+    struct slot *slot = walk->slot;
+    int count = slot->has_met ? 0 : result_rows(result);
+
+    slot->has_met = slot->has_met || count < slot->chunk;
+    for (; count > 0 && walk_is_past(walk, result_text(result, count - 1, 0)); count--)
+        slot->has_met = true;
+    if (count > 0)
+        snprintf(walk->last_id, sizeof walk->last_id, "%s", result_text(result, count - 1, 0));
+    return count;
+}
+
+// Postgres goes on with what is asked for meanwhile.
+static void slot_add(struct slot *slot, const struct result *result, int count)
+{
+    for (int first = 0; first < count; first += SLICE) {
+        int left = count - first;
+        sidebar_rows_add(&slot->rows, result, first, left < SLICE ? left : SLICE);
+        for (int i = 0; i < WALK_COUNT; i++)
+            store_pull(slot->sidebar->store, slot->walks[i].lane);
+    }
+}
+
 static void on_chunk(void *arg, const struct store_outcome *outcome)
 {
-    struct slot *slot = arg;
+    struct walk *walk = arg;
+    struct slot *slot = walk->slot;
 
     if (!slot_take(slot, outcome))
         return;
-    int count = result_rows(outcome->result);
-    bool is_last = count < slot->chunk;
-    if (!is_last) {
-        snprintf(slot->last_id, sizeof slot->last_id, "%s",
-                 result_text(outcome->result, count - 1, 0));
-        if (slot->chunk == FIRST_CHUNK)
-            slot_ask_density(slot);
-        else
-            slot_ask_chunk(slot);
-    }
-    sidebar_rows_add(&slot->rows, outcome->result);
-    if (!is_last)
+    int count = walk_take(walk, outcome->result);
+    if (!slot->has_met && slot->chunk == FIRST_CHUNK)
+        slot_ask_density(slot);
+    else if (!slot->has_met)
+        walk_ask(walk);
+    slot_add(slot, outcome->result, count);
+    if (slot->asked > 0)
         return;
     sidebar_rows_sort(&slot->rows);
     slot_serve(slot);
@@ -283,8 +334,8 @@ static void slot_read_anew(struct slot *slot)
     slot->chunk = FIRST_CHUNK;
     params_text(&params, slot->user_id);
     params_text(&params, slot->workspace_id);
-    slot_ask(slot, STORE_SYNC, &BEGIN, &params, on_begin);
-    slot_ask_chunk(slot);
+    slot_ask(slot, &BEGIN, &params, on_begin);
+    walk_ask(&slot->walks[WALK_UP]);
 }
 
 static void on_changes(void *arg, const struct store_outcome *outcome)
@@ -313,7 +364,7 @@ static void slot_ask_changes(struct slot *slot)
     params_text(&params, slot->workspace_id);
     params_text(&params, xid);
     params_int(&params, CHANGES_MIN + slot->rows.state.count / CHANGES_SHARE);
-    slot_ask(slot, STORE_SYNC, &CHANGES, &params, on_changes);
+    slot_ask(slot, &CHANGES, &params, on_changes);
 }
 
 static void slot_begin(struct slot *slot)
@@ -337,7 +388,7 @@ static struct slot *slot_new(struct sidebar *sidebar, const struct actor *actor)
     snprintf(slot->workspace_id, sizeof slot->workspace_id, "%s", actor->workspace_id);
     list_init(&slot->idle_link);
     list_init(&slot->readings);
-    sidebar_rows_init(&slot->rows, slot->user_id);
+    slot_forget(slot);
     HASH_ADD_STR(sidebar->slots, user_id, slot);
     return slot;
 }
@@ -369,6 +420,26 @@ void sidebar_release(const struct sidebar_state *state)
     slot_next(LIST_ITEM(state, struct slot, rows.state));
 }
 
+static void on_warm(void *arg, const struct store_outcome *outcome)
+{
+    (void)arg;
+    (void)outcome;
+}
+
+// Planning these on a new connection takes longer than all else that a user in few channels asks
+// for.
+static void lane_warm(struct sidebar *sidebar, enum store_lane lane,
+                      const struct statement *statement)
+{
+    struct params params = {0};
+
+    params_text(&params, "");
+    params_text(&params, "");
+    params_text(&params, "");
+    params_int(&params, 0);
+    store_call(sidebar->store, lane, statement, &params, on_warm, NULL);
+}
+
 // Transaction ids may be given anew after a crash of Postgres, so nothing is known by them.
 static void on_up(void *arg)
 {
@@ -377,6 +448,24 @@ static void on_up(void *arg)
     sidebar->era++;
     while (!list_is_empty(&sidebar->idle))
         oldest_drop(sidebar);
+}
+
+static void on_sync_up(void *arg)
+{
+    on_up(arg);
+    lane_warm(arg, STORE_SYNC, &CHUNK_SPARSE);
+}
+
+static void on_bulk_up(void *arg)
+{
+    on_up(arg);
+    lane_warm(arg, STORE_BULK, &CHUNK_DENSE);
+}
+
+static void on_bulk_back_up(void *arg)
+{
+    on_up(arg);
+    lane_warm(arg, STORE_BULK_BACK, &CHUNK_BACK);
 }
 
 static void on_tick(void *arg)
@@ -405,8 +494,9 @@ int sidebar_new(struct loop *loop, struct store *store, const struct sidebar_opt
         free(sidebar);
         return r;
     }
-    store_on_up(store, STORE_SYNC, on_up, sidebar);
-    store_on_up(store, STORE_BULK, on_up, sidebar);
+    store_on_up(store, STORE_SYNC, on_sync_up, sidebar);
+    store_on_up(store, STORE_BULK, on_bulk_up, sidebar);
+    store_on_up(store, STORE_BULK_BACK, on_bulk_back_up, sidebar);
     *ret_sidebar = sidebar;
     return 0;
 }

@@ -13,20 +13,34 @@
 enum {
     COLUMN_ID,
     COLUMN_NAME,
-    COLUMN_TYPE,
-    COLUMN_EPOCH,
-    COLUMN_TS,
     COLUMN_SEQ,
     COLUMN_UPDATED,
-    COLUMN_LATEST_TS, // NULL when it is `updated`
+    COLUMN_TS,
     COLUMN_LATEST_USER,
     COLUMN_LATEST_PREVIEW,
     COLUMN_UNREAD,
-    COLUMN_MUTED,
-    COLUMN_MENTIONS,
-    COLUMN_GONE,
     COLUMN_CHANGED,
-    COLUMN_STRATEGY, // NULL: sequence
+    COLUMN_REST, // NULL: all of it is 0, but for REST_LATEST_TS, which is `updated`
+    COLUMN_MAX
+};
+
+enum {
+    REST_TYPE,
+    REST_STRATEGY,
+    REST_EPOCH,
+    REST_LATEST_TS,
+    REST_MUTED,
+    REST_GONE,
+    REST_MENTIONS,
+    REST_MAX
+};
+
+// A row as it was sent: numbers are digits, none for 0.
+struct row {
+    struct result_field field[COLUMN_MAX];
+    int64_t updated;
+    int64_t unread;
+    int64_t rest[REST_MAX];
 };
 
 enum { FIRST_CAPACITY = 256 };
@@ -86,11 +100,12 @@ static bool entries_resize(struct sidebar_rows *rows, struct sidebar_entry **ent
 {
     void *resized = reallocarray(*entries, (size_t)capacity, sizeof **entries);
 
-    if (resized == NULL)
+    if (resized == NULL) {
         rows->failed = true;
-    else
-        *entries = resized;
-    return resized != NULL;
+        return false;
+    }
+    *entries = resized;
+    return true;
 }
 
 // Room for `count` entries more.
@@ -109,17 +124,25 @@ static bool rows_reserve(struct sidebar_rows *rows, int count)
     return true;
 }
 
-static enum channel_type type_of(const struct result *result, int row, int c)
+static void row_read(const struct result *result, int number, int column, struct row *ret_row)
 {
-    return (enum channel_type)result_int(result, row, c + COLUMN_TYPE);
+    result_fields(result, number, column, COLUMN_MAX, ret_row->field);
+    ret_row->updated = field_int(&ret_row->field[COLUMN_UPDATED]);
+    ret_row->unread = field_int(&ret_row->field[COLUMN_UNREAD]);
+    memset(ret_row->rest, 0, sizeof ret_row->rest);
+    ret_row->rest[REST_LATEST_TS] = ret_row->updated;
+    result_ints(result, number, column + COLUMN_REST, ret_row->rest, REST_MAX);
+}
+
+static enum channel_type type_of(const struct row *row)
+{
+    return (enum channel_type)row->rest[REST_TYPE];
 }
 
 // Every message of a direct conversation counts as a mention.
-static int64_t mentions_of(const struct result *result, int row, int c)
+static int64_t mentions_of(const struct row *row)
 {
-    bool direct = channel_type_is_direct(type_of(result, row, c));
-
-    return result_int(result, row, c + (direct ? COLUMN_UNREAD : COLUMN_MENTIONS));
+    return channel_type_is_direct(type_of(row)) ? row->unread : row->rest[REST_MENTIONS];
 }
 
 // A direct conversation is named by the ids of the two: "U1,U2", or "U1" with oneself. The client
@@ -137,63 +160,64 @@ static void peer_write(struct json_writer *w, const char *people, const char *us
         json_string_n(w, people, first);
 }
 
-// One channel as unread.sync shows it.
-static void row_write(struct json_writer *w, const char *user_id, const struct result *result,
-                      int row, int c)
+static void field_write(struct json_writer *w, const char *key, const struct result_field *field)
 {
-    enum channel_type type = type_of(result, row, c);
-    int64_t unread = result_int(result, row, c + COLUMN_UNREAD);
-    bool as_updated = result_is_null(result, row, c + COLUMN_LATEST_TS);
+    json_key(w, key);
+    json_string_n(w, field->text, field->length);
+}
+
+// One channel as unread.sync shows it.
+static void row_write(struct json_writer *w, const char *user_id, const struct row *row)
+{
+    enum channel_type type = type_of(row);
 
     json_open_object(w);
-    json_key_string(w, "id", result_text(result, row, c + COLUMN_ID));
+    field_write(w, "id", &row->field[COLUMN_ID]);
     if (type == CHANNEL_IM)
-        peer_write(w, result_text(result, row, c + COLUMN_NAME), user_id);
+        peer_write(w, row->field[COLUMN_NAME].text, user_id);
     else
-        json_key_string(w, "name", result_text(result, row, c + COLUMN_NAME));
+        field_write(w, "name", &row->field[COLUMN_NAME]);
     json_key_bool(w, "is_private", type != CHANNEL_PUBLIC);
-    json_key_ts(w, "last_read", result_int(result, row, c + COLUMN_TS));
-    json_key_ts(w, "latest",
-                result_int(result, row, c + (as_updated ? COLUMN_UPDATED : COLUMN_LATEST_TS)));
-    json_key_string(w, "latest_user", result_text(result, row, c + COLUMN_LATEST_USER));
-    json_key_string(w, "latest_preview", result_text(result, row, c + COLUMN_LATEST_PREVIEW));
-    json_key_int(w, "seq", result_int(result, row, c + COLUMN_SEQ));
-    json_key_ts(w, "updated", result_int(result, row, c + COLUMN_UPDATED));
-    json_key_int(w, "read_epoch", result_int(result, row, c + COLUMN_EPOCH));
-    unread_counts_write(w, result_int(result, row, c + COLUMN_STRATEGY), unread,
-                        mentions_of(result, row, c));
-    json_key_bool(w, "is_muted", result_bool(result, row, c + COLUMN_MUTED));
+    json_key_ts(w, "last_read", field_int(&row->field[COLUMN_TS]));
+    json_key_ts(w, "latest", row->rest[REST_LATEST_TS]);
+    field_write(w, "latest_user", &row->field[COLUMN_LATEST_USER]);
+    field_write(w, "latest_preview", &row->field[COLUMN_LATEST_PREVIEW]);
+    json_key(w, "seq");
+    json_raw(w, row->field[COLUMN_SEQ].text, row->field[COLUMN_SEQ].length);
+    json_key_ts(w, "updated", row->updated);
+    json_key_int(w, "read_epoch", row->rest[REST_EPOCH]);
+    unread_counts_write(w, row->rest[REST_STRATEGY], row->unread, mentions_of(row));
+    json_key_bool(w, "is_muted", row->rest[REST_MUTED] != 0);
     json_close_object(w);
 }
 
 // Makes the entry of a row, and its JSON.
-static void entry_read(struct sidebar_rows *rows, const struct result *result, int row, int c,
-                       struct sidebar_entry *ret_entry)
+static void entry_read(struct sidebar_rows *rows, const struct result *result, int number,
+                       int column, struct sidebar_entry *ret_entry)
 {
-    const char *id = result_text(result, row, c + COLUMN_ID);
-    size_t id_length = result_length(result, row, c + COLUMN_ID);
-    bool gone = result_bool(result, row, c + COLUMN_GONE);
-    int64_t unread = result_int(result, row, c + COLUMN_UNREAD);
+    struct row row;
+    row_read(result, number, column, &row);
+    const struct result_field *id = &row.field[COLUMN_ID];
     struct json_writer w = json_writer_to(&rows->bytes);
     struct sidebar_entry entry = {
-        .changed = result_int(result, row, c + COLUMN_CHANGED),
-        .updated = result_int(result, row, c + COLUMN_UPDATED),
-        .unread = unread_shown(result_int(result, row, c + COLUMN_STRATEGY), unread),
-        .mentions = mentions_of(result, row, c),
-        .id_hash = hash_of(id, id_length),
-        .id_length = (uint8_t)id_length,
-        .is_muted = result_bool(result, row, c + COLUMN_MUTED),
-        .type = (uint8_t)type_of(result, row, c),
+        .changed = field_int(&row.field[COLUMN_CHANGED]),
+        .updated = row.updated,
+        .unread = unread_shown(row.rest[REST_STRATEGY], row.unread),
+        .mentions = mentions_of(&row),
+        .id_hash = hash_of(id->text, id->length),
+        .id_length = (uint8_t)id->length,
+        .is_muted = row.rest[REST_MUTED] != 0,
+        .type = (uint8_t)type_of(&row),
         .json_at = (uint32_t)rows->bytes.length,
     };
 
-    entry.is_unread = unread > 0 && !entry.is_muted;
-    if (gone)
-        buffer_append(&rows->bytes, id, id_length);
-    else
-        row_write(&w, rows->user_id, result, row, c);
-    if (!gone)
+    entry.is_unread = row.unread > 0 && !entry.is_muted;
+    if (row.rest[REST_GONE] != 0) {
+        buffer_append(&rows->bytes, id->text, id->length);
+    } else {
+        row_write(&w, rows->user_id, &row);
         entry.json_length = (uint32_t)(rows->bytes.length - entry.json_at);
+    }
     rows->failed = rows->failed || buffer_failed(&rows->bytes);
     *ret_entry = entry;
 }
@@ -254,18 +278,18 @@ static void run_push(struct sidebar_rows *rows)
     }
 }
 
-void sidebar_rows_add(struct sidebar_rows *rows, const struct result *result)
+void sidebar_rows_add(struct sidebar_rows *rows, const struct result *result, int first, int count)
 {
-    int count = result_rows(result);
-    int first = rows->state.count;
+    struct sidebar_entry *entries;
 
     if (count == 0 || !rows_reserve(rows, count))
         return;
-    for (int row = 0; row < count; row++)
-        entry_read(rows, result, row, 0, &rows->entries[first + row]);
+    entries = rows->entries + rows->state.count;
+    for (int i = 0; i < count; i++)
+        entry_read(rows, result, first + i, 0, &entries[i]);
     rows->state.count += count;
     rows->state.entries = rows->entries;
-    entries_sort(rows, rows->entries + first, count);
+    entries_sort(rows, entries, count);
     run_push(rows);
 }
 
