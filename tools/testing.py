@@ -149,7 +149,7 @@ GROUPS = {
     "property": lambda: pytest("property"),
     "faults": lambda: pytest("faults", "release", *side_by_side(2)),
     "web": lambda: pytest("web"),
-    "sdk": lambda: pytest("sdk"),
+    "sdk": lambda: pytest("sdk", "release", *side_by_side(2)),
     "sanitizers": sanitizers,
     "image": lambda: Result(*image.test()),
 }

@@ -38,8 +38,11 @@ def test_it_answers(bolt, workspace):
     assert bolt.ann.unread(bolt.channel) == 1
 
     ts = bolt.ann.post(bolt.channel, "in a thread, please")
-    wait_until(lambda: [m["text"] for m in bolt.ann.ok("conversations.replies", channel=bolt.channel, ts=ts)["messages"]]
-               == ["in a thread, please", "here"], 15)
+
+    def thread():
+        return [m["text"] for m in bolt.ann.ok("conversations.replies", channel=bolt.channel, ts=ts)["messages"]]
+
+    wait_until(lambda: thread() == ["in a thread, please", "here"], 15, what="a reply")
     newcomer = workspace.user()
     newcomer.ok("channels.join", channel=bolt.channel)
     said(bolt, f"Welcome, <@{newcomer.id}>")
@@ -56,7 +59,8 @@ def test_it_answers(bolt, workspace):
 @pytest.mark.parametrize("bolt", ["http"], indirect=True)
 def test_what_others_send_it_refuses(bolt):
     """Bolt checks our signatures, so what it took above was signed well."""
-    body = json.dumps({"type": "event_callback", "event": {"type": "message", "text": "hello", "channel": bolt.channel}})
+    event = {"type": "message", "text": "hello", "channel": bolt.channel}
+    body = json.dumps({"type": "event_callback", "event": event})
     for headers in ({}, {"X-Slack-Request-Timestamp": str(int(time.time())), "X-Slack-Signature": "v0=" + "0" * 64}):
         reply = requests.post(f"http://127.0.0.1:{bolt.port}/slack/events", body, timeout=10,
                               headers={"Content-Type": "application/json", **headers})

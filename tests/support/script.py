@@ -3,6 +3,8 @@
 
 import itertools
 import json
+import os
+import signal
 import subprocess
 import threading
 import time
@@ -27,7 +29,8 @@ class Script:
         self._changed = threading.Condition()
         self._ids = itertools.count(1)
         self._process = subprocess.Popen([str(part) for part in argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                         stderr=subprocess.PIPE, text=True, encoding="utf-8", **options)
+                                         stderr=subprocess.PIPE, text=True, encoding="utf-8",
+                                         start_new_session=True, **options)
         self._readers = [threading.Thread(target=self._read, args=(stream,), daemon=True)
                          for stream in (self._process.stdout, self._process.stderr)]
         for reader in self._readers:
@@ -80,12 +83,13 @@ class Script:
             return failure.error
         raise AssertionError(f"{order}{args!r} did not fail: {result!r}")
 
-    def wait_ended(self, timeout=15.0):
-        """Waits for the end of the program, and returns its status."""
-        return self._process.wait(timeout)
+    def kill(self):
+        """Ends a program that has no end of its own, with its children."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self.close()
 
     def close(self):
-        """Lets the program end, which it must do well."""
+        """Lets the program end, and returns its status."""
         if not self._process.stdin.closed:
             try:
                 self._process.stdin.close()
