@@ -42,7 +42,7 @@ def say_hello(workspace):
 
     def hello(argv, language, **environment):
         ann = workspace.user("ann")
-        settings = {"TIDINGS_URL": ann.url, "TIDINGS_TOKEN": ann.token, "TIDINGS_CHANNEL": workspace.channel(ann)}
+        settings = {"API": f"{ann.url}/api/", "TOKEN": ann.token, "CHANNEL": workspace.channel(ann)}
         said = run(argv, env={**os.environ, **settings, **environment})
         assert said.split("\n") == [f"true Hello from {language} Hello!", ""]
 

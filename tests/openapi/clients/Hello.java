@@ -12,10 +12,10 @@ import org.openapitools.client.model.ChatPostMessageRequest;
 public class Hello {
     public static void main(String[] arguments) throws Exception {
         var client = new ApiClient();
-        client.updateBaseUri(System.getenv("TIDINGS_URL") + "/api");
+        client.updateBaseUri(System.getenv("API").replaceAll("/$", ""));
         client.setRequestInterceptor(
-                request -> request.header("Authorization", "Bearer " + System.getenv("TIDINGS_TOKEN")));
-        var channel = System.getenv("TIDINGS_CHANNEL");
+                request -> request.header("Authorization", "Bearer " + System.getenv("TOKEN")));
+        var channel = System.getenv("CHANNEL");
 
         var section = new Block().type("section");
         section.putAdditionalProperty("text", Map.of("type", "plain_text", "text", "Hello!"));

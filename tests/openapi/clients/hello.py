@@ -5,8 +5,8 @@ import os
 from openapi_client import (ApiClient, Block, ChannelsApi, ChannelsHistoryRequest, ChatApi, ChatPostMessageRequest,
                             Configuration)
 
-configuration = Configuration(host=os.environ["TIDINGS_URL"] + "/api", access_token=os.environ["TIDINGS_TOKEN"])
-channel = os.environ["TIDINGS_CHANNEL"]
+configuration = Configuration(host=os.environ["API"].rstrip("/"), access_token=os.environ["TOKEN"])
+channel = os.environ["CHANNEL"]
 
 with ApiClient(configuration) as client:
     section = Block.from_dict({"type": "section", "text": {"type": "plain_text", "text": "Hello!"}})

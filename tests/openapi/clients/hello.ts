@@ -5,10 +5,10 @@ import { ChannelsApi, ChatApi, Configuration } from "./client";
 declare const process: { env: Record<string, string> };
 
 const configuration = new Configuration({
-    basePath: `${process.env.TIDINGS_URL}/api`,
-    accessToken: process.env.TIDINGS_TOKEN,
+    basePath: process.env.API.replace(/\/$/, ""),
+    accessToken: process.env.TOKEN,
 });
-const channel = process.env.TIDINGS_CHANNEL;
+const channel = process.env.CHANNEL;
 
 async function hello(): Promise<void> {
     const posted = await new ChatApi(configuration).chatPostMessage({
