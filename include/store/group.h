@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group commit: what arrives while one batch is in work forms the next. There is no timer: a batch
-// is sent at the end of the turn in which the one before it ended, or in which its first item came.
+// is sent at the end of the turn in which the one before it ended, or in which its first item came;
+// or, where more than one may be in work, as soon as it is as large as the one sent last.
 // When a batch fails as a whole, its items are tried again one by one, so that one bad item never
 // fails another. On the loop's thread.
 #pragma once
@@ -15,25 +16,28 @@ struct group_item {
     struct list link;
 };
 
-// Sends `count` items as one batch; must lead to group_done() later, never inside the call.
-typedef void group_send_fn(void *arg, struct group_item *const *items, int count);
+// Sends `count` items as one batch, but for those that it gives back, and returns how many it sent;
+// must lead to group_done() later, never inside the call, unless that is 0.
+typedef int group_send_fn(void *arg, struct group_item *const *items, int count);
 
-NODISCARD int group_new(struct loop *loop, int batch_max, int queue_max, group_send_fn *send,
-                        void *arg, struct group **ret_group);
+// At most `depth` batches are in work at a time.
+NODISCARD int group_new(struct loop *loop, int depth, int batch_max, int queue_max,
+                        group_send_fn *send, void *arg, struct group **ret_group);
 void group_free(struct group *group); // nothing may be queued or in work
 
 // Queues an item. -ERROR_BUSY when queue_max wait already.
 NODISCARD int group_add(struct group *group, struct group_item *item);
 
-// An item of the batch in work goes back to the front of the queue / is tried alone next time.
+// An item of a batch in work goes back to the front of the queue / is tried alone next time.
 // Before group_done().
 void group_retry(struct group *group, struct group_item *item);
 void group_retry_alone(struct group *group, struct group_item *item);
 
-// The batch in work has ended: every item of it was answered or given back.
-void group_done(struct group *group);
+// A batch in work has ended, of which `count` items were sent: every one was answered or given
+// back.
+void group_done(struct group *group, int count);
 
-// Sends what waits now, if no batch is in work, and not at the end of the turn: for when this turn
+// Sends what waits now, if that is due, and not at the end of the turn: for when this turn
 // has more to do.
 void group_flush(struct group *group);
 

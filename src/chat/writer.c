@@ -59,26 +59,31 @@ static void post_fail(struct batch *batch, int index, int r)
     post_answer(batch, index, &(struct post_outcome){.r = r, .parent_user = ""});
 }
 
-// Ends the batch in work: whatever was not answered gets `r`.
-static void batch_end(struct writer *writer, int r)
+// The batch is not in work any more.
+static void batch_leave(struct batch *batch)
 {
-    struct batch *batch = writer->batch;
+    batch->in_work = false;
+    group_done(batch->writer->group, batch->count);
+}
 
+// Ends a batch: whatever was not answered gets `r`.
+static void batch_end(struct batch *batch, int r)
+{
     for (int i = 0; i < batch->count; i++)
         if (batch->posts[i] != NULL)
             post_fail(batch, i, r);
+    batch_leave(batch);
     batch->count = 0;
-    group_done(writer->group);
 }
 
-static void post_requeue(struct writer *writer, int index, bool alone)
+static void post_requeue(struct batch *batch, int index, bool alone)
 {
-    struct post *post = TAKE(writer->batch->posts[index]);
+    struct post *post = TAKE(batch->posts[index]);
 
     if (alone)
-        group_retry_alone(writer->group, &post->item);
+        group_retry_alone(batch->writer->group, &post->item);
     else
-        group_retry(writer->group, &post->item);
+        group_retry(batch->writer->group, &post->item);
 }
 
 static int64_t start_of(const struct batch *batch, int index, enum start kind)
@@ -177,7 +182,10 @@ static void batch_hand_over(void *arg)
 {
     struct writer *writer = arg;
 
+    if (writer->told_id[0] == '\0')
+        return;
     writer->told(writer->arg, writer->told_id, writer->events, writer->event_count);
+    writer->told_id[0] = '\0';
     for (size_t i = 0; i < writer->event_count; i++)
         event_unref(TAKE(writer->events[i]));
 }
@@ -186,6 +194,7 @@ static void batch_hand_over(void *arg)
 // somebody waits for.
 static void batch_tell(struct writer *writer, const struct batch *batch)
 {
+    batch_hand_over(writer); // of one that was committed in the same turn
     writer->event_count = batch_events(batch, writer->events) ? (size_t)batch->count : 0;
     memcpy(writer->told_id, batch->id, sizeof writer->told_id);
     loop_defer(writer->loop, batch_hand_over, writer);
@@ -205,7 +214,7 @@ static void answers_write(struct writer *writer, int max)
 {
     struct batch *batch = writer->answering;
 
-    if (batch->count == 0)
+    if (batch == NULL)
         return;
     for (; batch->answered < batch->count && max > 0; max--) {
         int i = batch->answered++;
@@ -214,10 +223,12 @@ static void answers_write(struct writer *writer, int max)
                                            .seq = seq_of(batch, i),
                                            .parent_user = batch->places[i].parent});
     }
-    if (batch->answered == batch->count)
-        batch->count = 0;
-    else
+    if (batch->answered < batch->count) {
         loop_again(writer->loop);
+        return;
+    }
+    batch->count = 0;
+    writer->answering = NULL;
 }
 
 static void answers_go_on(void *arg)
@@ -231,19 +242,18 @@ void writer_finish(struct writer *writer)
         answers_write(writer, INT_MAX);
 }
 
-// The batch in work is committed, and is now to be told of and answered. The next one is sent
-// first, so that Postgres works meanwhile; the answers go out a few a turn, so that this loop hears
-// in time of that one's commit.
-static void batch_pass_on(struct writer *writer)
+// The batch is committed, and is now to be told of and answered. The next one is sent first, so
+// that Postgres works meanwhile; the answers go out a few a turn, so that this loop hears in time
+// of that one's commit.
+static void batch_pass_on(struct batch *batch)
 {
-    struct batch *batch = writer->batch;
+    struct writer *writer = batch->writer;
 
     writer_finish(writer);
     metric_add(METRIC_MESSAGES_POSTED, batch->count);
     batch->answered = 0;
-    writer->batch = writer->answering;
     writer->answering = batch;
-    group_done(writer->group);
+    batch_leave(batch);
     group_flush(writer->group);
     loop_again(writer->loop);
 }
@@ -251,147 +261,175 @@ static void batch_pass_on(struct writer *writer)
 static void batch_look(void *arg);
 
 // Runs what is left of the batch again, except what waited too long already.
-static void batch_repeat(struct writer *writer, bool alone)
+static void batch_repeat(struct batch *batch, bool alone)
 {
     int64_t now_ms = clock_monotonic_ms();
 
-    for (int i = writer->batch->count - 1; i >= 0; i--) {
-        const struct post *post = writer->batch->posts[i];
+    for (int i = batch->count - 1; i >= 0; i--) {
+        const struct post *post = batch->posts[i];
         if (post == NULL)
             continue;
         if (post->deadline_ms < now_ms)
-            post_fail(writer->batch, i, -ERROR_UNAVAILABLE);
+            post_fail(batch, i, -ERROR_UNAVAILABLE);
         else
-            post_requeue(writer, i, alone);
+            post_requeue(batch, i, alone);
     }
-    batch_end(writer, -ERROR_INTERNAL);
+    batch_end(batch, -ERROR_INTERNAL);
 }
 
 static void batch_found(void *arg, const struct store_outcome *outcome)
 {
-    struct writer *writer = arg;
+    struct batch *batch = arg;
 
-    if (outcome->r < 0 && clock_monotonic_ms() > writer->look_until_ms) {
-        batch_end(writer, -ERROR_UNAVAILABLE);
+    if (outcome->r < 0 && clock_monotonic_ms() > batch->look_until_ms) {
+        batch_end(batch, -ERROR_UNAVAILABLE);
         return;
     }
     if (outcome->r < 0) {
-        loop_timer_set(writer->look_again, LOOK_AGAIN_MS);
+        loop_timer_set(batch->look_again, LOOK_AGAIN_MS);
         return;
     }
     if (result_rows(outcome->result) == 0) { // not committed
-        batch_repeat(writer, false);
+        batch_repeat(batch, false);
         return;
     }
-    if (!batch_read(writer->batch, outcome->result, START_SEQ + 1)) {
-        batch_end(writer, -ERROR_UNAVAILABLE);
+    if (!batch_read(batch, outcome->result, START_SEQ + 1)) {
+        batch_end(batch, -ERROR_UNAVAILABLE);
         return;
     }
-    writer->told(writer->arg, writer->batch->id, NULL, 0);
-    batch_pass_on(writer);
+    batch->writer->told(batch->writer->arg, batch->id, NULL, 0);
+    batch_pass_on(batch);
 }
 
 // Asks whether the batch was committed after all.
 static void batch_look(void *arg)
 {
-    struct writer *writer = arg;
+    struct batch *batch = arg;
     struct params params = {0};
 
-    params_text(&params, writer->batch->id);
-    store_call(writer->store, STORE_POST, &POST_BATCH_FIND, &params, batch_found, writer);
+    params_text(&params, batch->id);
+    store_call(batch->writer->store, STORE_POST, &POST_BATCH_FIND, &params, batch_found, batch);
 }
 
 // Answers those that may not be posted or are there already; the others go again.
 static void batch_checked(void *arg, const struct store_outcome *outcome)
 {
-    struct writer *writer = arg;
+    struct batch *batch = arg;
 
     if (outcome->r < 0) {
-        batch_end(writer, outcome->r);
+        batch_end(batch, outcome->r);
         return;
     }
-    for (int i = 0; i < writer->batch->count; i++) {
+    for (int i = 0; i < batch->count; i++) {
         const char *error = result_text(outcome->result, i, CHECK_ERROR);
         struct post_outcome duplicate = {.ts = result_int(outcome->result, i, CHECK_DUPLICATE_TS),
                                          .is_duplicate = true,
                                          .parent_user = ""};
         if (error[0] != '\0') {
-            post_fail(writer->batch, i, error_from_code(error));
+            post_fail(batch, i, error_from_code(error));
         } else if (duplicate.ts != 0) {
             metric_add(METRIC_MESSAGES_DUPLICATE, 1);
-            post_answer(writer->batch, i, &duplicate);
+            post_answer(batch, i, &duplicate);
         }
     }
-    batch_repeat(writer, false);
+    batch_repeat(batch, false);
 }
 
 // Some post of the batch may not be posted: asks which.
-static void batch_check(struct writer *writer)
+static void batch_check(struct batch *batch)
 {
     struct params params = {0};
 
-    batch_check_params(&params, writer->batch);
-    store_call(writer->store, STORE_POST, &POST_CHECK, &params, batch_checked, writer);
+    batch_check_params(&params, batch);
+    store_call(batch->writer->store, STORE_POST, &POST_CHECK, &params, batch_checked, batch);
 }
 
 // The batch may have been committed, without an answer that tells of it.
-static void batch_lost(struct writer *writer)
+static void batch_lost(struct batch *batch)
 {
     metric_add(METRIC_POST_UNKNOWN, 1);
-    writer->look_until_ms = clock_monotonic_ms() + UNKNOWN_MAX_MS;
-    batch_look(writer);
+    batch->look_until_ms = clock_monotonic_ms() + UNKNOWN_MAX_MS;
+    batch_look(batch);
 }
 
 static void batch_committed(void *arg, const struct store_outcome *outcome)
 {
-    struct writer *writer = arg;
-    struct batch *batch = writer->batch;
+    struct batch *batch = arg;
 
     if (outcome->unknown) {
-        batch_lost(writer);
+        batch_lost(batch);
     } else if (outcome->r == 0 && batch_read(batch, outcome->result, START_KINDS)) {
         metric_add(METRIC_POST_BATCHES, 1);
         parents_read(batch, result_text(outcome->result, 0, COLUMN_PARENTS));
-        batch_pass_on(writer);
-        batch_tell(writer, batch);
+        batch_pass_on(batch);
+        batch_tell(batch->writer, batch);
     } else if (outcome->r == 0) {
-        batch_lost(writer); // committed, with an answer that cannot be read: never run again
+        batch_lost(batch); // committed, with an answer that cannot be read: never run again
     } else if (outcome->r == -ERROR_REFUSED) {
-        batch_check(writer);
+        batch_check(batch);
     } else if (outcome->r != -ERROR_UNAVAILABLE && batch->count > 1) {
         metric_add(METRIC_POST_BATCHES_SPLIT, 1);
-        batch_repeat(writer, true);
+        batch_repeat(batch, true);
     } else {
-        batch_end(writer, outcome->r);
+        batch_end(batch, outcome->r);
     }
 }
 
-// Takes the items into the batch, but for those whose key is in it already: they find what that one
-// made.
-static void batch_take(struct writer *writer, struct group_item *const *items, int count)
+// One that is neither in work nor being answered.
+static struct batch *batch_free(struct writer *writer)
 {
-    struct batch *batch = writer->batch;
+    struct batch *batch = writer->batches;
+
+    while (batch->in_work || batch->count > 0)
+        batch++;
+    return batch;
+}
+
+// Whether a post waits for one on its way: a batch can be refused as a whole and go again, and what
+// its authors posted after must not overtake it; nor does a key go twice.
+static bool must_wait(const struct writer *writer, const struct batch *batch,
+                      const struct post *post)
+{
+    for (int k = 0; post->key != NULL && k < batch->count; k++)
+        if (writer_same_key(batch->posts[k], post))
+            return true;
+    for (int i = 0; i < BATCHES_IN_WORK + 1; i++) {
+        const struct batch *other = &writer->batches[i];
+        for (int k = 0; other->in_work && k < other->count; k++)
+            if (other->posts[k] != NULL && writer_same_place(other->posts[k], post))
+                return true;
+    }
+    return false;
+}
+
+// Takes the items into the batch, but for those that must wait.
+static void batch_take(struct batch *batch, struct group_item *const *items, int count)
+{
+    struct writer *writer = batch->writer;
+    int waiting = 0;
 
     batch->count = 0;
     for (int i = 0; i < count; i++) {
         struct post *post = (struct post *)(void *)items[i];
-        bool twice = false;
-        for (int k = 0; post->key != NULL && k < batch->count && !twice; k++)
-            twice = writer_same_key(batch->posts[k], post);
-        if (twice)
-            group_retry(writer->group, &post->item);
+        if (must_wait(writer, batch, post))
+            writer->waiting[waiting++] = post;
         else
             batch->posts[batch->count++] = post;
     }
+    while (waiting > 0)
+        group_retry(writer->group, &writer->waiting[--waiting]->item);
 }
 
-static void batch_send(void *arg, struct group_item *const *items, int count)
+static int batch_send(void *arg, struct group_item *const *items, int count)
 {
     struct writer *writer = arg;
-    struct batch *batch = writer->batch;
+    struct batch *batch = batch_free(writer);
     struct params params = {0};
 
-    batch_take(writer, items, count);
+    batch_take(batch, items, count);
+    if (batch->count == 0)
+        return 0;
+    batch->in_work = true;
     writer->batch_number++;
     snprintf(batch->id, sizeof batch->id, "%s-%" PRIx64, writer->name, writer->batch_number);
     bool is_one = batch_is_one(batch);
@@ -400,12 +438,14 @@ static void batch_send(void *arg, struct group_item *const *items, int count)
     else if (batch_params(&params, batch) < 0)
         params.bytes.failed = true; // answered as any call whose parameters do not fit
     store_call(writer->store, STORE_POST, is_one ? &POST_ONE : &POST_BATCH, &params,
-               batch_committed, writer);
+               batch_committed, batch);
     store_flush(writer->store, STORE_POST);
+    return batch->count;
 }
 
-static int batch_make_room(struct batch *batch, size_t max)
+static int batch_make(struct batch *batch, struct writer *writer, size_t max)
 {
+    batch->writer = writer;
     batch->posts = calloc(max, sizeof(struct post *));
     batch->places = calloc(max, sizeof *batch->places);
     bool complete = batch->posts != NULL && batch->places != NULL;
@@ -413,7 +453,8 @@ static int batch_make_room(struct batch *batch, size_t max)
         batch->starts[kind] = calloc(max, sizeof(int64_t));
         complete = complete && batch->starts[kind] != NULL;
     }
-    return complete ? 0 : -ERROR_MEMORY;
+    return complete ? loop_timer_new(writer->loop, batch_look, batch, &batch->look_again)
+                    : -ERROR_MEMORY;
 }
 
 static void batch_done(struct batch *batch)
@@ -422,18 +463,18 @@ static void batch_done(struct batch *batch)
         free(batch->starts[kind]);
     free(batch->posts);
     free(batch->places);
+    loop_timer_free(batch->look_again);
 }
 
 static int writer_make_room(struct writer *writer, size_t batch_max)
 {
-    int r = batch_make_room(&writer->batches[0], batch_max);
+    int r = 0;
 
-    if (r == 0)
-        r = batch_make_room(&writer->batches[1], batch_max);
-    writer->batch = &writer->batches[0];
-    writer->answering = &writer->batches[1];
+    for (int i = 0; i < BATCHES_IN_WORK + 1 && r == 0; i++)
+        r = batch_make(&writer->batches[i], writer, batch_max);
     writer->events = calloc(batch_max, sizeof(struct event *));
-    return r < 0 || writer->events == NULL ? -ERROR_MEMORY : 0;
+    writer->waiting = calloc(batch_max, sizeof(struct post *));
+    return r == 0 && (writer->events == NULL || writer->waiting == NULL) ? -ERROR_MEMORY : r;
 }
 
 int writer_new(struct loop *loop, struct store *store, int batch_max, int queue_max,
@@ -452,13 +493,10 @@ int writer_new(struct loop *loop, struct store *store, int batch_max, int queue_
     r = writer_make_room(writer, (size_t)batch_max);
     if (r < 0)
         goto fail;
-    r = loop_timer_new(loop, batch_look, writer, &writer->look_again);
-    if (r < 0)
-        goto fail;
     r = loop_idle_add(loop, answers_go_on, writer);
     if (r < 0)
         goto fail;
-    r = group_new(loop, batch_max, queue_max, batch_send, writer, &writer->group);
+    r = group_new(loop, BATCHES_IN_WORK, batch_max, queue_max, batch_send, writer, &writer->group);
     if (r < 0)
         goto fail;
     *ret_writer = writer;
@@ -472,11 +510,11 @@ void writer_free(struct writer *writer)
 {
     if (writer == NULL)
         return;
-    loop_timer_free(writer->look_again);
     group_free(writer->group);
-    batch_done(&writer->batches[0]);
-    batch_done(&writer->batches[1]);
+    for (int i = 0; i < BATCHES_IN_WORK + 1; i++)
+        batch_done(&writer->batches[i]);
     free(writer->events);
+    free(writer->waiting);
     free(writer);
 }
 
@@ -491,5 +529,6 @@ int writer_post(struct writer *writer, struct post *post)
 
 int writer_waiting(const struct writer *writer)
 {
-    return group_waiting(writer->group) + writer->answering->count;
+    return group_waiting(writer->group) +
+           (writer->answering == NULL ? 0 : writer->answering->count);
 }

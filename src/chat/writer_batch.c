@@ -418,6 +418,12 @@ void batch_check_params(struct params *params, const struct batch *batch)
     texts_add(params, batch->posts, batch->count, digest_of);
 }
 
+bool writer_same_place(const struct post *one, const struct post *other)
+{
+    return strcmp(one->actor->user_id, other->actor->user_id) == 0 &&
+           strcmp(one->channel_id, other->channel_id) == 0;
+}
+
 bool writer_same_key(const struct post *one, const struct post *other)
 {
     return one->key != NULL && other->key != NULL && strcmp(one->key, other->key) == 0 &&

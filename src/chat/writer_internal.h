@@ -23,35 +23,41 @@ struct place {
 // post_batch()'s answer.
 enum start { START_TS, START_SEQ, START_ORD, START_TRAITS, START_KINDS };
 
+// How many batches may be on their way to Postgres: it finds the next one there when it has
+// committed one, and need not wait for this loop.
+enum { BATCHES_IN_WORK = 2 };
+
 // Posts 0 to count-1, NULL once answered or given back to the group.
 struct batch {
+    struct writer *writer;
     char id[OUTBOX_ID_SIZE];
     struct post **posts;
     struct place *places;
     int64_t *starts[START_KINDS]; // by channel, once the batch is committed
     int count;
     int answered; // how many of them, once it is committed
+    bool in_work;
+    struct loop_timer *look_again; // while it is not known whether it is committed …
+    int64_t look_until_ms;         // … and how long
     int channel_count;
     bool has_replies;
 };
 
-// One batch is in work at a time, and one more is being answered.
+// Some batches are in work at a time, and one more is being answered.
 struct writer {
     struct loop *loop;
     struct store *store;
     struct group *group;
-    struct loop_timer *look_again;
     writer_told_fn *told;
     void *arg;
     char name[ID_SIZE]; // of this writer, unique: its batches' ids begin with it
     uint64_t batch_number;
-    struct batch batches[2];
-    struct batch *batch;     // in work
-    struct batch *answering; // the one before
-    int64_t look_until_ms;
-    // What was committed last, told of at the end of the turn.
+    struct batch batches[BATCHES_IN_WORK + 1];
+    struct batch *answering; // the one committed last, NULL once that is done
+    // What was committed last, told of at the end of the turn; "": told already.
     char told_id[OUTBOX_ID_SIZE];
     struct event **events; // room for a batch's
+    struct post **waiting; // the same
     size_t event_count;
 };
 
@@ -64,6 +70,9 @@ void batch_one_params(struct params *params, struct batch *batch);
 
 // Fills in those of post_check().
 void batch_check_params(struct params *params, const struct batch *batch);
+
+// Whether two posts are of one author in one channel: these are committed in the order they came.
+bool writer_same_place(const struct post *one, const struct post *other);
 
 // Whether two posts have the same author and key.
 bool writer_same_key(const struct post *one, const struct post *other);

@@ -15,7 +15,10 @@ struct group {
     int queued;
     int queue_max;
     int batch_max;
-    int working; // items of the batch in work; 0: none
+    int depth;   // batches that may be in work
+    int batches; // in work
+    int working; // items of them
+    int newest;  // items of the one sent last
     struct group_item *batch[];
 };
 
@@ -34,15 +37,26 @@ static int batch_gather(struct group *group, struct list *from, int max)
     return count;
 }
 
+// A further batch is worth its own cost only when it is no smaller than the one before it.
+static bool is_due(const struct group *group)
+{
+    if (group->queued == 0 || group->batches == group->depth)
+        return false;
+    return group->batches == 0 || (list_is_empty(&group->alone) && group->queued >= group->newest);
+}
+
 void group_flush(struct group *group)
 {
-    if (group->working > 0 || group->queued == 0)
+    if (!is_due(group))
         return;
-    if (!list_is_empty(&group->alone))
-        group->working = batch_gather(group, &group->alone, 1);
-    else
-        group->working = batch_gather(group, &group->queue, group->batch_max);
-    group->send(group->arg, group->batch, group->working);
+    int count = list_is_empty(&group->alone) ? batch_gather(group, &group->queue, group->batch_max)
+                                             : batch_gather(group, &group->alone, 1);
+    int taken = group->send(group->arg, group->batch, count);
+    if (taken == 0)
+        return;
+    group->batches++;
+    group->working += taken;
+    group->newest = taken;
     loop_again(group->loop); // what was sent now is flushed at the end of a turn
 }
 
@@ -51,8 +65,8 @@ static void turn_end(void *arg)
     group_flush(arg);
 }
 
-int group_new(struct loop *loop, int batch_max, int queue_max, group_send_fn *send, void *arg,
-              struct group **ret_group)
+int group_new(struct loop *loop, int depth, int batch_max, int queue_max, group_send_fn *send,
+              void *arg, struct group **ret_group)
 {
     struct group *group = calloc(1, sizeof *group + (size_t)batch_max * sizeof *group->batch);
 
@@ -61,6 +75,7 @@ int group_new(struct loop *loop, int batch_max, int queue_max, group_send_fn *se
     group->loop = loop;
     group->send = send;
     group->arg = arg;
+    group->depth = depth;
     group->batch_max = batch_max;
     group->queue_max = queue_max;
     list_init(&group->queue);
@@ -100,10 +115,11 @@ void group_retry_alone(struct group *group, struct group_item *item)
     group->queued++;
 }
 
-void group_done(struct group *group)
+void group_done(struct group *group, int count)
 {
-    assert(group->working > 0);
-    group->working = 0;
+    assert(group->batches > 0 && group->working >= count);
+    group->batches--;
+    group->working -= count;
 }
 
 int group_waiting(const struct group *group)

@@ -226,8 +226,8 @@ static void batch_committed(void *arg, const struct store_outcome *outcome)
         batch_give_up(marker, outcome->r, outcome->unknown);
     else
         batch_give_up(marker, outcome->r, marker->count > 1);
+    group_done(marker->group, marker->count);
     marker->count = 0;
-    group_done(marker->group);
 }
 
 static void texts_add(struct params *params, const char *text)
@@ -270,7 +270,7 @@ static void outbox_id_next(struct marker *marker, char *ret_id)
     snprintf(ret_id, OUTBOX_ID_SIZE, "%s-%" PRIx64, marker->name, marker->batch_number);
 }
 
-static void batch_send(void *arg, struct group_item *const *items, int count)
+static int batch_send(void *arg, struct group_item *const *items, int count)
 {
     struct marker *marker = arg;
     struct params params = {0};
@@ -281,6 +281,7 @@ static void batch_send(void *arg, struct group_item *const *items, int count)
     outbox_id_next(marker, marker->batch_id);
     batch_params(&params, marker);
     store_call(marker->store, STORE_MARK, &MARK_BATCH, &params, batch_committed, marker);
+    return count;
 }
 
 int marker_new(struct loop *loop, struct store *store, struct cache *cache, int batch_max,
@@ -300,7 +301,7 @@ int marker_new(struct loop *loop, struct store *store, struct cache *cache, int 
     marker->batch = calloc((size_t)batch_max, sizeof(struct mark *));
     int r = marker->batch == NULL
                 ? -ERROR_MEMORY
-                : group_new(loop, batch_max, queue_max, batch_send, marker, &marker->group);
+                : group_new(loop, 1, batch_max, queue_max, batch_send, marker, &marker->group);
     if (r < 0) {
         marker_free(marker);
         return r;

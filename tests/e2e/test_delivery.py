@@ -111,6 +111,33 @@ def test_a_socket_that_opens_under_load_misses_nothing(environment, room, socket
         thread.join()
 
 
+def test_posts_of_a_socket_keep_their_order_while_others_are_refused(room, sockets, workspace):
+    """A batch that holds a post of somebody who may not post goes again without it."""
+    ann, _, channel = room
+    stop = threading.Event()
+
+    def be_refused(who):
+        while not stop.is_set():
+            assert who.call("chat.postMessage", channel=channel, text="let me in")["error"] == "not_in_channel"
+
+    strangers = [threading.Thread(target=be_refused, args=(who,)) for who in workspace.users(4)]
+    for stranger in strangers:
+        stranger.start()
+    try:
+        socket = sockets(ann)
+        for i in range(240):
+            if i >= 10:  # so many are on their way
+                socket.expect({"reply_to": i - 9})
+            socket.send({"id": i + 1, "type": "message", "channel": channel, "text": f"m{i}"})
+        socket.expect({"reply_to": 240})
+    finally:
+        stop.set()
+        for stranger in strangers:
+            stranger.join()
+    texts = [message["text"] for message in ann.ok("channels.history", channel=channel, limit=240)["messages"]]
+    assert texts[::-1] == [f"m{i}" for i in range(240)]
+
+
 def test_counts_after_a_burst(environment, room, sockets):
     ann, bob, channel = room
     posters = [ann.at(url) for url in environment.urls * 2]

@@ -23,6 +23,7 @@ struct fixture {
     int stop_after; // batches
     int retry_item; // given back once, -1: none
     bool alone;
+    bool holds; // batches stay in work
 };
 
 static int number_of(const struct fixture *fixture, const struct group_item *item)
@@ -34,7 +35,7 @@ static void batch_end(void *arg)
 {
     struct fixture *fixture = arg;
 
-    group_done(fixture->group);
+    group_done(fixture->group, fixture->sizes[fixture->sent - 1]);
     if (fixture->sent >= fixture->stop_after)
         loop_stop(fixture->loop);
 }
@@ -48,7 +49,7 @@ static void give_back(struct fixture *fixture, struct group_item *item)
         group_retry(fixture->group, item);
 }
 
-static void on_send(void *arg, struct group_item *const *items, int count)
+static int on_send(void *arg, struct group_item *const *items, int count)
 {
     struct fixture *fixture = arg;
 
@@ -58,19 +59,31 @@ static void on_send(void *arg, struct group_item *const *items, int count)
     for (int i = 0; i < count; i++)
         if (number_of(fixture, items[i]) == fixture->retry_item)
             give_back(fixture, items[i]);
-    assert_int_equal(loop_post(fixture->loop, batch_end, fixture), 0);
+    if (!fixture->holds)
+        assert_int_equal(loop_post(fixture->loop, batch_end, fixture), 0);
+    return count;
 }
 
-static int setup(void **state)
+static int setup_depth(void **state, int depth)
 {
     static struct fixture fixture;
 
     fixture = (struct fixture){.retry_item = -1};
     assert_int_equal(loop_new(&fixture.loop), 0);
     assert_int_equal(
-        group_new(fixture.loop, BATCH_MAX, QUEUE_MAX, on_send, &fixture, &fixture.group), 0);
+        group_new(fixture.loop, depth, BATCH_MAX, QUEUE_MAX, on_send, &fixture, &fixture.group), 0);
     *state = &fixture;
     return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_depth(state, 1);
+}
+
+static int setup_two(void **state)
+{
+    return setup_depth(state, 2);
 }
 
 static int teardown(void **state)
@@ -148,6 +161,51 @@ static void an_item_given_back_alone_is_a_batch_of_one(void **state)
     assert_int_equal(fixture->sizes[2], 1);
 }
 
+static void group_is_flushed_with(struct fixture *fixture, int first, int count)
+{
+    for (int i = first; i < first + count; i++)
+        assert_int_equal(group_add(fixture->group, &fixture->items[i]), 0);
+    group_flush(fixture->group);
+}
+
+static void a_second_batch_goes_when_it_is_as_large_as_the_first(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->holds = true;
+    group_is_flushed_with(fixture, 0, 2);
+    group_is_flushed_with(fixture, 2, 1);
+    assert_int_equal(fixture->sent, 1);
+    group_is_flushed_with(fixture, 3, 1);
+    assert_int_equal(fixture->sent, 2);
+    assert_int_equal(fixture->sizes[1], 2);
+    group_is_flushed_with(fixture, 4, 3); // two are in work
+    assert_int_equal(fixture->sent, 2);
+    assert_int_equal(group_waiting(fixture->group), 7);
+    group_done(fixture->group, 2);
+    group_flush(fixture->group);
+    assert_int_equal(fixture->sizes[2], 3);
+    group_done(fixture->group, 2);
+    group_done(fixture->group, 3);
+    assert_int_equal(group_waiting(fixture->group), 0);
+}
+
+static void nothing_overtakes_an_item_that_goes_alone(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->holds = true;
+    fixture->alone = true;
+    fixture->retry_item = 0;
+    group_is_flushed_with(fixture, 0, 1);
+    group_is_flushed_with(fixture, 1, 2);
+    assert_int_equal(fixture->sent, 1);
+    group_done(fixture->group, 1);
+    group_flush(fixture->group);
+    assert_int_equal(fixture->first[1], 0);
+    assert_int_equal(fixture->sizes[1], 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +214,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_queue_refuses, setup, teardown),
         cmocka_unit_test_setup_teardown(an_item_given_back_goes_first, setup, teardown),
         cmocka_unit_test_setup_teardown(an_item_given_back_alone_is_a_batch_of_one, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_second_batch_goes_when_it_is_as_large_as_the_first,
+                                        setup_two, teardown),
+        cmocka_unit_test_setup_teardown(nothing_overtakes_an_item_that_goes_alone, setup_two,
                                         teardown),
     };
 
