@@ -122,8 +122,8 @@ def test_more_channels_than_one_outbox_row_tells_of(environment, people, workspa
     ann, bob = people
     with environment.database() as database:
         database.execute(
-            "INSERT INTO channels (id, workspace_id, name, creator, seq, ord, last_ts, updated_ts, latest_ts)"
-            " SELECT 'C' || upper(left(md5(%(user)s), 8)) || lpad(n::text, 6, '0'), %(workspace)s, 'lots-' || %(user)s || n, %(user)s, 1, 1,"
+            "INSERT INTO channels (id, workspace_id, name, creator, strategy, seq, ord, last_ts, updated_ts, latest_ts)"
+            " SELECT 'C' || upper(left(md5(%(user)s), 8)) || lpad(n::text, 6, '0'), %(workspace)s, 'lots-' || %(user)s || n, %(user)s, 'sequence', 1, 1,"
             " %(ts)s + n, %(ts)s + n, %(ts)s + n FROM generate_series(1, 1200) n",
             {"user": bob.id, "workspace": workspace.id, "ts": 1_790_000_000_000_000})
         database.execute(

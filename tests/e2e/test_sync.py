@@ -244,9 +244,9 @@ def in_many_channels(environment, workspace, client, count):
     """Makes the user a member of `count` more channels with one unread message each, by SQL."""
     with environment.database() as database:
         database.execute(
-            "INSERT INTO channels (id, workspace_id, name, creator, seq, ord, last_ts, updated_ts, latest_ts)"
+            "INSERT INTO channels (id, workspace_id, name, creator, strategy, seq, ord, last_ts, updated_ts, latest_ts)"
             " SELECT 'C' || upper(left(md5(%(user)s), 8)) || lpad(upper(to_hex(n * 7919)), 8, '0'), %(workspace)s, 'many-' || %(user)s || n,"
-            " %(user)s, 1, 1, %(ts)s + n, %(ts)s + n, %(ts)s + n FROM generate_series(1, %(count)s) n",
+            " %(user)s, 'sequence', 1, 1, %(ts)s + n, %(ts)s + n, %(ts)s + n FROM generate_series(1, %(count)s) n",
             {"user": client.id, "workspace": workspace.id, "count": count, "ts": 1_700_000_000_000_000})
         database.execute(
             "INSERT INTO channel_members (channel_id, user_id, member_seq) SELECT id, %(user)s, 0 FROM channels"
