@@ -144,7 +144,7 @@ GROUPS = {
     "unit": unit,
     "e2e": lambda: pytest("e2e", "release", *side_by_side(3)),
     "contract": lambda: pytest("contract"),
-    "openapi": lambda: pytest("openapi"),
+    "openapi": lambda: pytest("openapi", "release", *side_by_side(2)),
     "model": lambda: Result(*model.run()),
     "property": lambda: pytest("property"),
     "faults": lambda: pytest("faults", "release", *side_by_side(2)),

@@ -22,8 +22,9 @@ void api_test(struct invocation *invocation)
 {
     const char *error = request_arg(invocation->request, "error");
 
-    struct json_writer *w = error != NULL ? request_reply_open_failed(invocation->request, error)
-                                          : invocation_open(invocation);
+    struct json_writer *w = error != NULL && error[0] != '\0'
+                                ? request_reply_open_failed(invocation->request, error)
+                                : invocation_open(invocation);
     json_key(w, "args");
     json_open_object(w);
     request_args_each(invocation->request, argument_echo, w);

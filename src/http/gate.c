@@ -129,8 +129,8 @@ bool gate_target_is_fine(const char *target)
 
 static const char *gate_line_check(const struct gate_line *line)
 {
-    static const char *const verbs[] = {"GET",    "HEAD",    "POST",  "PUT",
-                                        "DELETE", "OPTIONS", "PATCH", "TRACE"};
+    static const char *const verbs[] = {"GET",     "HEAD",  "POST",  "PUT",  "DELETE",
+                                        "OPTIONS", "PATCH", "TRACE", "QUERY"};
     bool known = false;
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
         known = known || strcmp(verbs[i], line->verb) == 0;

@@ -29,6 +29,11 @@ def test_api_test_answers_the_error_asked_for(environment):
     assert reply["args"]["error"] == "my_error"
 
 
+@pytest.mark.parametrize("encoding", ["json", "form"])
+def test_api_test_with_an_empty_error_is_none(environment, encoding):
+    assert environment.client().ok("api.test", encoding=encoding, error="")["args"] == {"error": ""}
+
+
 def test_every_reply_is_json_and_has_a_request_id(environment):
     client = environment.client()
     replies = [client.call("api.test"), client.call("auth.test"), client.call("no.such_method")]

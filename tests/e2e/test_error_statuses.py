@@ -163,7 +163,7 @@ def test_of_bodies_that_cannot_be_read(stage, code, content_type, body):
     assert reply.headers["content-type"] == "application/problem+json"
 
 
-@pytest.mark.parametrize("verb", ["PUT", "DELETE", "PATCH", "OPTIONS"])
+@pytest.mark.parametrize("verb", ["PUT", "DELETE", "PATCH", "OPTIONS", "QUERY"])
 def test_other_verbs(stage, verb):
     with RawConnection(stage.ann.url) as connection:
         connection.send(request(verb, "/api/auth.test", stage.ann.token, headers=["X-Tidings-Errors: http"]))

@@ -18,7 +18,7 @@ def run(argv, **options):
     """Runs a program, which must succeed; returns what it printed."""
     done = subprocess.run([str(part) for part in argv], check=False, stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
-    assert done.returncode == 0, f"{argv[0]} ended with status {done.returncode}:\n{done.stdout[-10000:]}"
+    assert done.returncode == 0, f"{argv[0]} ended with status {done.returncode}:\n{done.stdout[-20000:]}"
     return done.stdout
 
 
