@@ -28,8 +28,8 @@ HELP = """\
                         (without a name: all but image)
 ./dev bench [--json FILE] [--rows A,B] [--quick]
                         speed, against the floor measured in the same run; --help tells of each row
-./dev fmt               format the C code
-./dev lint              format, layers, headers, sizes, banned functions
+./dev fmt               format the C code, write openapi/tidings-3.0.json
+./dev lint              format, layers, headers, sizes, banned functions, documents
 ./dev image             build the container image with buildah
 """
 

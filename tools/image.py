@@ -8,6 +8,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 from tools import reference
@@ -141,6 +143,14 @@ def test():
     return passed, len(results) - passed
 
 
+def has_page(probe, path):
+    try:
+        with urllib.request.urlopen(probe.url + path, timeout=10):
+            return True
+    except urllib.error.HTTPError:
+        return False
+
+
 def check_container(container, probe):
     results = {
         "it migrates": container.run("tidings", "migrate")[0] == 0,
@@ -160,6 +170,7 @@ def check_container(container, probe):
             if program is None:
                 raise Failure(f"the container ended:\n{probe.log_tail()}")
             results["it answers /readyz"] = probe.ready()
+            results["it shows the reference"] = has_page(probe, "/docs/redoc.standalone.js")
             results["its health check passes"] = container.run("tidings", "check")[0] == 0
             os.kill(program, signal.SIGTERM)
             results["it ends in order"] = server.wait(30) == 0

@@ -110,6 +110,12 @@ def compiler_command():
     return words[:words.index("-o")]
 
 
+def check_openapi():
+    from tools import openapi  # it needs python3-yaml, which not every command of ./dev installs
+
+    return ["openapi/tidings-3.0.json: not what openapi/tidings.yaml makes: ./dev fmt"] if openapi.is_stale() else []
+
+
 def check_python():
     problems = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -129,6 +135,7 @@ CHECKS = {
     "banned": check_banned,
     "licence": check_licence,
     "documents": documents.check,
+    "openapi": check_openapi,
     "python": check_python,
 }
 
@@ -151,4 +158,7 @@ def main(_):
 
 
 def fmt(_):
+    from tools import openapi
+
+    openapi.refresh()
     call(["clang-format", "-i", *files(".c", ".h")])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """openapi/tidings.yaml in its other forms: as JSON, and in OpenAPI 3.0.3 for tools that do not know 3.1.
 
-    python3 -m tools.openapi DIRECTORY    # writes openapi.json and openapi-3.0.json there
+    python3 -m tools.openapi DIRECTORY    # writes openapi.json and openapi-3.0.json there, for the build
 
 In 3.0.3 a reply is one object with all that it may have instead of a choice of two ("oneOf"): generated classes
 are then plain ones, whose `ok` tells."""
@@ -13,6 +13,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "openapi" / "tidings.yaml"
+DOWN = ROOT / "openapi" / "tidings-3.0.json"  # kept for who reads the repository; the build makes its own
 NAMING = ("properties", "schemas", "headers", "responses")  # their members have names of ours, which are no keywords
 AS_THEY_ARE = ("example", "examples", "default", "enum")
 LICENSES = {"Apache-2.0": "https://www.apache.org/licenses/LICENSE-2.0"}
@@ -86,6 +87,19 @@ def _keywords(node, schemas):
         node |= {"type": "object", "allOf": [other]} if schema["type"] == "object" else _keywords(schema, schemas)
         node["nullable"] = True
     return node
+
+
+def down_text():
+    """What openapi/tidings-3.0.json has to be."""
+    return json.dumps(down(read()), ensure_ascii=False, indent=1) + "\n"
+
+
+def is_stale():
+    return not DOWN.exists() or DOWN.read_text(encoding="utf-8") != down_text()
+
+
+def refresh():
+    DOWN.write_text(down_text(), encoding="utf-8")
 
 
 def main(directory):
