@@ -173,25 +173,30 @@ BEGIN
     RETURN QUERY SELECT found.error, CASE WHEN found.error IS NULL THEN '{"errors":{}}' END, found.error IS NULL;
 END $$;
 
-CREATE FUNCTION channels_archive(outbox_id text, workspace text, caller text, is_admin boolean, channel text)
+-- Archives a channel, or takes it back.
+CREATE FUNCTION channels_archive(outbox_id text, workspace text, caller text, is_admin boolean, channel text, wanted boolean)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     found record;
     event record;
+    kind text := CASE WHEN wanted THEN 'archive' ELSE 'unarchive' END;
 BEGIN
     SELECT * INTO found FROM channel_lock(workspace, caller, channel);
     IF found.error IS NULL THEN
-        found.error := CASE WHEN NOT found.is_member THEN 'not_in_channel' WHEN (found.c).is_archived THEN 'already_archived'
-                            WHEN (found.c).name = 'general' THEN 'cant_archive_general'
+        found.error := CASE WHEN NOT found.is_member THEN 'not_in_channel'
+                            WHEN (found.c).is_archived AND wanted THEN 'already_archived'
+                            WHEN NOT (found.c).is_archived AND NOT wanted THEN 'not_archived'
+                            WHEN wanted AND (found.c).name = 'general' THEN 'cant_archive_general'
                             WHEN NOT is_admin AND (found.c).creator <> caller THEN 'restricted_action' END;
     END IF;
     IF found.error IS NOT NULL THEN
         RETURN QUERY SELECT found.error, NULL::text, false;
         RETURN;
     END IF;
-    SELECT * INTO event FROM channel_notice(channel, caller, 'channel_archive', '<@' || caller || '> archived the channel', NULL);
-    UPDATE channels c SET is_archived = true WHERE c.id = channel;
-    PERFORM outbox_put(outbox_id, channel, event.seq, event.ts, 'archive', caller);
+    SELECT * INTO event FROM channel_notice(channel, caller, 'channel_' || kind, '<@' || caller || '> '
+        || CASE WHEN wanted THEN 'archived' ELSE 'un-archived' END || ' the channel', NULL);
+    UPDATE channels c SET is_archived = wanted WHERE c.id = channel;
+    PERFORM outbox_put(outbox_id, channel, event.seq, event.ts, kind, caller);
     RETURN QUERY SELECT NULL::text, '{}', true;
 END $$;
 

@@ -188,27 +188,6 @@ BEGIN
     RETURN QUERY SELECT NULL::text, '{"channel":' || channel_object(c, true) || '}', new_name <> old_name FROM channels c WHERE c.id = channel;
 END $$;
 
-CREATE FUNCTION channels_unarchive(outbox_id text, workspace text, caller text, is_admin boolean, channel text)
-RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-    found record;
-    event record;
-BEGIN
-    SELECT * INTO found FROM channel_lock(workspace, caller, channel);
-    IF found.error IS NULL THEN
-        found.error := CASE WHEN NOT found.is_member THEN 'not_in_channel' WHEN NOT (found.c).is_archived THEN 'not_archived'
-                            WHEN NOT is_admin AND (found.c).creator <> caller THEN 'restricted_action' END;
-    END IF;
-    IF found.error IS NOT NULL THEN
-        RETURN QUERY SELECT found.error, NULL::text, false;
-        RETURN;
-    END IF;
-    SELECT * INTO event FROM channel_notice(channel, caller, 'channel_unarchive', '<@' || caller || '> un-archived the channel', NULL);
-    UPDATE channels c SET is_archived = false WHERE c.id = channel;
-    PERFORM outbox_put(outbox_id, channel, event.seq, event.ts, 'unarchive', caller);
-    RETURN QUERY SELECT NULL::text, '{}', true;
-END $$;
-
 -- The conversations of `member` that the caller sees too, after id `after`, at most `count`. The first row's `error` tells why not.
 CREATE FUNCTION users_conversations(workspace text, caller text, member text, types integer, exclude_archived boolean, after text,
                                     count integer)

@@ -21,10 +21,10 @@ static const struct statement KICK = {"channels_kick",
                                       "SELECT * FROM channels_kick($1, $2, $3, $4, $5, $6)"};
 static const struct statement SET_STRATEGY = {
     "channels_set_strategy", "SELECT * FROM channels_set_strategy($1, $2, $3, $4, $5, $6, $7)"};
-static const struct statement ARCHIVE = {"channels_archive",
-                                         "SELECT * FROM channels_archive($1, $2, $3, $4, $5)"};
-static const struct statement UNARCHIVE = {"channels_unarchive",
-                                           "SELECT * FROM channels_unarchive($1, $2, $3, $4, $5)"};
+static const struct statement ARCHIVE = {
+    "channels_archive", "SELECT * FROM channels_archive($1, $2, $3, $4, $5, true)"};
+static const struct statement UNARCHIVE = {
+    "channels_unarchive", "SELECT * FROM channels_archive($1, $2, $3, $4, $5, false)"};
 
 static bool strategy_is_known(struct invocation *invocation, const char *strategy)
 {
