@@ -2,7 +2,8 @@
 // Events for an app in Socket Mode: each goes, in an envelope, to one of the app's links, wherever
 // they are. Every gateway with a link of the app keeps the event until it was acked; for each
 // attempt the one that sets a key in Redis first sends it. Without Redis all send: an app may get
-// an event twice, and has its envelope_id (the same each time) to know it by.
+// an event twice, and has its envelope_id (the same each time) to know it by. A gateway whose last
+// link of the app went keeps what it has for the next one until the attempts are over.
 #include "gateway_int.h"
 
 #include "base/buffer.h"
@@ -25,10 +26,11 @@ struct envelope {
     char channel_id[EVENT_ID_SIZE];
     int64_t seq;
     int64_t event_us;
-    int64_t due_ms; // of the next step
+    int64_t due_ms; // of the next step; 0: its link went, the next attempt is to begin
     int attempt;
     bool is_asked;           // Redis was, and has not answered
     bool is_mine;            // this gateway made the attempt
+    bool waits;              // for a link, to make the attempt then
     struct connection *sent; // to which link, while it is there
     size_t length;
     char frame[];
@@ -147,7 +149,10 @@ static void attempt_begin(struct app *app, struct envelope *envelope)
 {
     int64_t window_ms = app->gateway->options.link_ack_ms << envelope->attempt;
     envelope->due_ms = loop_now_ms(app->gateway->loop) + window_ms;
-    step_ask(app, envelope, false);
+    envelope->is_mine = false;
+    envelope->waits = list_is_empty(&app->links);
+    if (!envelope->waits)
+        step_ask(app, envelope, false);
 }
 
 static void attempt_next(struct app *app, struct envelope *envelope)
@@ -269,14 +274,19 @@ void envelopes_leave(struct app *app, const struct connection *c)
     }
 }
 
-// A link is ready: what was claimed while there was none goes now.
+// A link is ready: what was claimed, or waited, while there was none goes now.
 void envelopes_wake(struct app *app)
 {
     LIST_FOREACH(link, &app->envelopes)
     {
         struct envelope *envelope = LIST_ITEM(link, struct envelope, link);
-        if (envelope->is_mine && !envelope->sent && !envelope->is_asked)
+        if (envelope->is_asked)
+            continue;
+        if (envelope->waits)
+            step_ask(app, envelope, false);
+        else if (envelope->is_mine && !envelope->sent && envelope->due_ms > 0)
             claim_take(app, envelope, true);
+        envelope->waits = false;
     }
 }
 
@@ -299,9 +309,12 @@ void envelope_on_timer(void *arg)
     struct gateway *gateway = arg;
     bool any = false;
     gateway->envelopes_wait = false;
-    for (struct app *app = gateway->apps; app; app = app->hh.next) {
+    struct app *app, *next;
+    HASH_ITER(hh, gateway->apps, app, next)
+    {
         app_look(app, loop_now_ms(gateway->loop));
         any = any || app->envelope_count > 0;
+        app_tidy(app);
     }
     if (any)
         app_look_soon(gateway);

@@ -222,6 +222,7 @@ void gateway_free(struct gateway *gateway)
     {
         connection_abort(LIST_ITEM(link, struct connection, link));
     }
+    links_end(gateway);
     struct stream *stream, *next;
     HASH_ITER(hh, gateway->streams, stream, next)
     {

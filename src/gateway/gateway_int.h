@@ -434,8 +434,10 @@ void watch_on_timer(void *gateway);
 void watch_end(struct gateway *gateway); // it is being freed, its connections are gone
 
 // link.c
-void link_open(struct connection *c);  // is open, its hello follows
-void link_leave(struct connection *c); // takes any connection
+void link_open(struct connection *c);    // is open, its hello follows
+void link_leave(struct connection *c);   // takes any connection
+void app_tidy(struct app *app);          // frees it when it has neither links nor envelopes
+void links_end(struct gateway *gateway); // after all links have gone
 void link_send(struct connection *c, const char *text, size_t length);
 // Tells it to go; overtakes what is queued. `reason` is static text.
 void link_disconnect(struct connection *c, const char *reason);

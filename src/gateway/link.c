@@ -131,11 +131,26 @@ void link_leave(struct connection *c)
     bool is_empty = list_is_empty(&app->links);
     if (!app->gateway->ended)
         app_count(app, is_empty ? PRESENCE_OFF : PRESENCE_ON, NULL, NULL);
-    if (!is_empty)
+    app_tidy(app);
+}
+
+void app_tidy(struct app *app)
+{
+    bool waits = app->envelope_count > 0 && !app->gateway->ended;
+    if (waits || !list_is_empty(&app->links))
         return;
     envelopes_free(app);
     HASH_DEL(app->gateway->apps, app);
     free(app);
+}
+
+void links_end(struct gateway *gateway)
+{
+    struct app *app, *next;
+    HASH_ITER(hh, gateway->apps, app, next)
+    {
+        app_tidy(app);
+    }
 }
 
 void link_disconnect(struct connection *c, const char *reason)
@@ -171,7 +186,7 @@ void links_refresh(struct gateway *gateway)
     int64_t every_ms = gateway->options.presence_ttl_s * 1000 / 3;
     int64_t now_ms = loop_now_ms(gateway->loop);
     for (struct app *app = gateway->apps; app; app = app->hh.next) {
-        if (now_ms - app->counted_ms < every_ms)
+        if (list_is_empty(&app->links) || now_ms - app->counted_ms < every_ms)
             continue;
         app->counted_ms = now_ms;
         app_count(app, PRESENCE_ON, NULL, NULL);

@@ -175,6 +175,25 @@ def test_unacked_ones_go_to_another_link(extra_instance, app, links):
     assert envelope["retry_attempt"] == 0
 
 
+def test_what_nobody_acked_waits_for_the_next_link(extra_instance, app, links):
+    quick = extra_instance(link_ack_ms=1000)
+    link = links(quick.url)
+    app.ann.post(app.channel, "x")
+    first = event(link, "x")
+    link.close()
+    link = links(quick.url)
+    again = event(link, "x")
+    assert again["envelope_id"] == first["envelope_id"] and again["retry_attempt"] > 0
+    ack(link, again)
+    app.ann.post(app.channel, "y")
+    ack(link, event(link, "y"))
+    link.close()
+    link = links(quick.url)
+    app.ann.post(app.channel, "z")
+    event(link, "z")
+    assert texts(link) == ["z"]
+
+
 def test_refresh(extra_instance, app, links):
     short = extra_instance(link_life_s=11)
     link = links(short.url)
