@@ -20,6 +20,8 @@ def bolt(request, make_app, scripts):
                          signingSecret=app.secret)
     app.script.ask("start")
     app.port = port
+    # Over HTTP it hears what happens once it has answered the challenge.
+    wait_until(lambda: app.ann.post(app.channel, "anybody?") and app.script.matching({"what": "message"}), 20, 0.2)
     return app
 
 

@@ -8,13 +8,12 @@ import subprocess
 import sys
 
 import pytest
-from playwright.sync_api import sync_playwright
 
+from tests.support.chromium import chromium
 from tests.support.client import Client
 from tests.support.environment import ROOT
 from tests.support.script import Script
 from tests.support.wait import wait_until
-from tests.web.conftest import CHROMIUM
 from tools import demo, node
 from tools.services import free_port
 
@@ -174,11 +173,8 @@ def test_bolt_over_http(here, start):
 
 @pytest.fixture(scope="module")
 def browser():
-    options = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's own does not work for root
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 def test_in_a_browser(here, browser, extra_instance):

@@ -236,3 +236,20 @@ def test_posting_again_is_no_second_message(web, room):
     first, again = (client.ask("apiCall", "chat.postMessage", args) for _ in range(2))
     assert again["ts"] == first["ts"] and again["is_duplicate"] is True
     assert texts(call(client, "conversations.history", channel=channel)) == ["once"]
+
+
+def test_posts_outlive_a_crash(web, room, extra_instance):
+    """The SDK sends again what it has no reply for; with a client_msg_id each is there once."""
+    ann, bob, channel = room
+    instance = extra_instance()
+    client = web(ann.at(instance.url))
+    wanted = [f"m{number}" for number in range(300)]
+    posts = client.order("calls", "chat.postMessage",
+                         [{"channel": channel, "text": text, "client_msg_id": text} for text in wanted])
+    wait_until(lambda: bob.history(channel), interval=0)
+    instance.kill()
+    instance.start()
+    replies = client.answer(posts)["result"]
+    messages = bob.history(channel, limit=999)
+    assert sorted(m["text"] for m in messages) == sorted(wanted)
+    assert {m["ts"] for m in messages} == {reply["ts"] for reply in replies}

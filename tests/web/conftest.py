@@ -1,23 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real Chromium (Debian's, /usr/bin/chromium) that looks at /app."""
 
-import os
-
 import pytest
-from playwright.sync_api import sync_playwright
 
+from tests.support.chromium import chromium
 from tests.web.screen import Screen
-
-CHROMIUM = "/usr/bin/chromium"
 
 
 @pytest.fixture(scope="session")
 def browser():
-    options = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's own does not work for root
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
