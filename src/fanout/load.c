@@ -11,9 +11,13 @@
 
 static const struct statement OUTBOX_EVENTS = {"outbox_events",
                                                "SELECT * FROM outbox_events(ARRAY[$1])"};
-static const struct statement MARK_VIEW = {
-    "mark_view", "SELECT " UNREAD_VIEW_SELECT(
-                     "r") " FROM unread_rows r WHERE r.channel_id = $1 AND r.user_id = $2"};
+// All of a row at once: markAll tells of 500 channels in each.
+static const struct statement MEMBER_VIEWS = {
+    "member_views",
+    "SELECT " UNREAD_VIEW_SELECT(
+        "r") " FROM unnest($1, $2) WITH ORDINALITY AS a (channel, member, place)"
+             " CROSS JOIN LATERAL (SELECT * FROM unread_rows w WHERE w.channel_id = a.channel"
+             " AND w.user_id = a.member OFFSET 0) r ORDER BY a.place"};
 
 static const struct statement THREAD_EVENT = {
     "thread_event",
@@ -157,22 +161,64 @@ static int channel_event_load(enum event_kind kind, const struct result *result,
     return 0;
 }
 
-// What a member has unread, now: in a frame of `type`.
-static int member_event_load(struct session *session, const char *type, const char *channel_id,
-                             const char *user_id, struct event **ret_event)
+// The frame's type of an event that tells what one member has unread; NULL: it is another.
+static const char *member_frame_type(const struct result *outbox, int row)
 {
-    CLEANUP_RESULT struct result *result = NULL;
-    struct params params = {0};
-    struct unread_view view;
+    const char *kind = result_text(outbox, row, COLUMN_KIND);
 
-    params_text(&params, channel_id);
-    params_text(&params, user_id);
-    int r = session_call(session, &MARK_VIEW, &params, &result);
+    if (strcmp(kind, "preference") == 0)
+        return "unread_changed";
+    return strcmp(kind, event_kind_name(EVENT_MARK)) == 0 ? "channel_marked" : NULL;
+}
+
+static int member_column_add(struct params *params, const struct result *outbox, int column)
+{
+    int count = 0;
+
+    params_open_text_array(params);
+    for (int row = 0; row < result_rows(outbox); row++) {
+        if (member_frame_type(outbox, row) == NULL)
+            continue;
+        params_element_text(params, result_text(outbox, row, column),
+                            result_length(outbox, row, column));
+        count++;
+    }
+    params_close_array(params);
+    return count;
+}
+
+// What members have unread, now: a row for each of their events, in order. NULL when there are
+// none.
+static int member_views_load(struct session *session, const struct result *outbox,
+                             struct result **ret_views)
+{
+    struct params params = {0};
+    struct result *views = NULL;
+    int count = member_column_add(&params, outbox, COLUMN_CHANNEL);
+
+    member_column_add(&params, outbox, COLUMN_ABOUT);
+    if (count == 0) {
+        params_done(&params);
+        *ret_views = NULL;
+        return 0;
+    }
+    int r = session_call(session, &MEMBER_VIEWS, &params, &views);
     if (r < 0)
         return r;
-    if (result_rows(result) == 0)
-        return -ERROR_INTERNAL; // rows of members are never deleted
-    unread_view_read(result, 0, 0, &view);
+    if (result_rows(views) != count) { // rows of members are never deleted
+        result_free(views);
+        return -ERROR_INTERNAL;
+    }
+    *ret_views = views;
+    return 0;
+}
+
+static int member_event_load(const char *type, const struct result *views, int row,
+                             struct event **ret_event)
+{
+    struct unread_view view;
+
+    unread_view_read(views, row, 0, &view);
     *ret_event = unread_mark_event(type, &view, clock_wall_us());
     return *ret_event == NULL ? -ERROR_MEMORY : 0;
 }
@@ -236,21 +282,15 @@ static int strategy_event_load(const struct result *result, int row, struct even
     return 0;
 }
 
+// All kinds but those of member_frame_type().
 static int row_load(struct session *session, const struct result *result, int row,
                     struct event **ret_event)
 {
-    const char *name = result_text(result, row, COLUMN_KIND);
-    const char *channel_id = result_text(result, row, COLUMN_CHANNEL);
-    const char *about = result_text(result, row, COLUMN_ABOUT);
     enum event_kind kind;
+    int r = event_kind_parse(result_text(result, row, COLUMN_KIND), &kind);
 
-    if (strcmp(name, "preference") == 0)
-        return member_event_load(session, "unread_changed", channel_id, about, ret_event);
-    int r = event_kind_parse(name, &kind);
     if (r < 0)
         return r;
-    if (kind == EVENT_MARK)
-        return member_event_load(session, "channel_marked", channel_id, about, ret_event);
     if (kind == EVENT_STRATEGY)
         return strategy_event_load(result, row, ret_event);
     if (event_kind_is_thread(kind))
@@ -261,13 +301,19 @@ static int row_load(struct session *session, const struct result *result, int ro
 int event_load(struct session *session, const char *outbox_id, struct event **ret_events, int max)
 {
     CLEANUP_RESULT struct result *result = NULL;
+    CLEANUP_RESULT struct result *views = NULL;
     struct params params = {0};
     int count = 0;
+    int members = 0;
 
     params_text(&params, outbox_id);
     int r = session_call(session, &OUTBOX_EVENTS, &params, &result);
+    if (r >= 0)
+        r = member_views_load(session, result, &views);
     for (int row = 0; r >= 0 && row < result_rows(result) && count < max; row++) {
-        r = row_load(session, result, row, &ret_events[count]);
+        const char *type = member_frame_type(result, row);
+        r = type != NULL ? member_event_load(type, views, members++, &ret_events[count])
+                         : row_load(session, result, row, &ret_events[count]);
         count += r >= 0;
     }
     if (r >= 0)
