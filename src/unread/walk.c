@@ -311,11 +311,59 @@ static size_t walk_take(struct walker *walker, struct event *const *events, size
     return walk->run.count;
 }
 
+// Whether a channel was moved to a strategy that keeps nothing of single members.
+static bool leaves_counts(const struct event *event)
+{
+    return event->kind == EVENT_STRATEGY &&
+           (event->head.strategy == STRATEGY_SEQUENCE || event->head.strategy == STRATEGY_BITMAP);
+}
+
+static void on_unlinked(void *arg, int r, const struct cache_value *value)
+{
+    bool *any = arg;
+
+    *any = *any || (r >= 0 && cache_value_int(value) > 0);
+}
+
+static void unlink_add(struct walker *walker, const char *key)
+{
+    const char *const texts[] = {"UNLINK", key};
+
+    pipeline_add(walker->pipeline, 2, texts, NULL);
+}
+
+// Takes away what strategies of before kept of a channel. It would never be believed again; so what
+// cannot be taken away now stays. A channel that had none is not looked at.
+static void counts_sweep(struct walker *walker, const char *channel_id)
+{
+    CLEANUP(member_ids_done) struct member_ids ids = {0};
+    char key[KEY_SIZE];
+    bool had_any = false;
+
+    key_walk(key, channel_id);
+    unlink_add(walker, key);
+    key_bitmap(key, channel_id);
+    unlink_add(walker, key);
+    if (pipeline_run(walker->pipeline, on_unlinked, &had_any) < 0 || !had_any ||
+        members_read(walker->pipeline, walker->session, channel_id, &ids) < 0)
+        return;
+    for (size_t i = 0; i < ids.count; i++) {
+        key_unread(key, ids.ids[i], channel_id);
+        unlink_add(walker, key);
+        if ((i + 1) % CHUNK == 0 && pipeline_run(walker->pipeline, NULL, NULL) < 0)
+            return;
+    }
+    if (pipeline_run(walker->pipeline, NULL, NULL) < 0)
+        metric_add(METRIC_WALKS_FAILED, 1);
+}
+
 void walker_run(struct walker *walker, struct event *const *events, size_t count)
 {
     // Where a channel has more than one run, the next goes with the next wave.
     for (size_t i = 0; i < count;) {
         if (!is_kept(events[i])) {
+            if (leaves_counts(events[i]))
+                counts_sweep(walker, events[i]->channel_id);
             i++;
             continue;
         }

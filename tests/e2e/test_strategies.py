@@ -292,6 +292,17 @@ def test_set_strategy_and_who_may(environment, workspace):
     workspace.admin.fails("channel_not_found", "channels.setStrategy", channel=private, strategy="zset")
 
 
+@pytest.mark.parametrize("chosen", ["sequence", "bitmap"])
+@pytest.mark.parametrize("strategy", ["zset", "counter"])
+def test_what_the_strategy_of_before_kept_goes(room, chosen):
+    room.ann.post(room.channel)
+    room.is_kept(1)
+    assert room.redis("EXISTS", room.key(room.bob)) == "1"
+    room.ann.ok("channels.setStrategy", channel=room.channel, strategy=chosen)
+    wait_until(lambda: room.redis("EXISTS", room.key(room.bob)) == "0", what="the counts gone")
+    assert room.info()["has_unreads"] is True
+
+
 def test_native_sockets_are_told(environment, workspace, sockets):
     room = Room(environment, workspace, "sequence")
     native, plain = sockets(room.bob, native=True), sockets(room.bob)
