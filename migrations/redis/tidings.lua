@@ -493,6 +493,16 @@ local function zset_mark(keys, args)
     return 1
 end
 
+-- SETBIT would double what it makes longer, and most of that would stay empty.
+local function bit_set(key, number)
+    local bytes, known = math.floor(number / 8) + 1, redis.call('STRLEN', key)
+    if bytes > known then
+        local longer = bytes + math.floor(bytes / 64)
+        redis.call('SET', key, (redis.call('GET', key) or '') .. string.rep('\0', longer - known))
+    end
+    redis.call('SETBIT', key, number, '1')
+end
+
 -- KEYS channel-walk:{C} channel:members:{C} channel:{C}:read; gen seq user number: nothing is unread.
 local function bitmap_install(keys, args)
     local before = redis.call('HGET', keys[1], 'build')
@@ -503,7 +513,7 @@ local function bitmap_install(keys, args)
     if build ~= before then
         redis.call('DEL', keys[3])
     end
-    redis.call('SETBIT', keys[3], args[4], '1')
+    bit_set(keys[3], tonumber(args[4]))
     return 1
 end
 
