@@ -2,6 +2,7 @@
 """The servers of a bench run, private to it, and the load program that drives them."""
 import fcntl
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -22,6 +23,18 @@ class SetUpError(Exception):
 
 class LoadError(Exception):
     """tidings-bench gave up: what it measured is not there."""
+
+
+def cpu_of_tree(pid):
+    """Seconds of CPU of a process, of its children, and of those that it has waited for."""
+    def fields(of):
+        with open(f"/proc/{of}/stat", encoding="utf-8") as stat:
+            return stat.read().rsplit(")", 1)[1].split()
+
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+        found = [fields(child)[11:13] for child in children.read().split()]
+    ticks = sum(int(part) for part in fields(pid)[11:15]) + sum(int(part) for parts in found for part in parts)
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 class Rig:
@@ -45,14 +58,15 @@ class Rig:
         self.redis = Redis(self.home / "redis")
         self.kafka = None
         self.tidings = None
+        self.environment = None
         self.floor = None
 
     def start(self):
         self.postgres.start()
         self.redis.start()
-        environment = {**SETTINGS, "TIDINGS_DATABASE_URL": self.postgres.url,
-                       "TIDINGS_REDIS_URL": self.redis.url}
-        self.tidings = Tidings(self.home / "tidings", self.programs / "tidings", environment)
+        self.environment = {**SETTINGS, "TIDINGS_DATABASE_URL": self.postgres.url,
+                            "TIDINGS_REDIS_URL": self.redis.url}
+        self.tidings = Tidings(self.home / "tidings", self.programs / "tidings", self.environment)
         self.tidings.migrate()
         self.tidings.start()
 
@@ -63,12 +77,12 @@ class Rig:
                 service.stop()
         self.postgres.wipe()
 
-    def restart_tidings(self, kafka=False):
-        """Starts it anew, with Kafka or with its own log."""
+    def restart_tidings(self, kafka=False, settings=None):
+        """Starts it anew, with Kafka or with its own log, and with other settings than usual."""
         brokers = {"TIDINGS_KAFKA_BROKERS": self.kafka.brokers} if kafka else {}
         self.tidings.stop()
-        self.tidings.environment.pop("TIDINGS_KAFKA_BROKERS", None)
-        self.tidings.environment.update(brokers)
+        self.tidings.environment.clear()
+        self.tidings.environment.update({**self.environment, **brokers, **(settings or {})})
         self.tidings.start()
 
     def start_kafka(self):
@@ -117,6 +131,10 @@ class Rig:
         if done.returncode != 0:
             raise LoadError(f"{command}: {done.stderr.strip()[:500]}")
         return json.loads(done.stdout)
+
+    def cpu_s(self):
+        """What Tidings, Redis and Postgres have used so far, with all their processes."""
+        return sum(cpu_of_tree(service.pid) for service in (self.tidings, self.redis, self.postgres))
 
     def resident_mb(self):
         """Resident memory of Tidings, once it does not move any more."""

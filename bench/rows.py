@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of the table: what each measures, against what, and what it must reach."""
+import json
 import statistics
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from bench import strategy_rows as by_strategy
 from bench.data import Api, HUGE_CHANNELS
+from bench.outcome import Outcome, against, alternate, latencies, middle
 from bench.rig import LoadError
 
 
@@ -21,17 +24,6 @@ class Row:
     kafka: bool = False
 
 
-@dataclass
-class Outcome:
-    """What a row's runs came to. `fine` is false when something besides the value was wrong."""
-    value: float
-    runs: list
-    floor: float = None
-    floor_runs: list = field(default_factory=list)
-    fine: bool = True
-    extra: dict = field(default_factory=dict)
-
-
 class Bench:
     """How long and how often, and what rows hand on to later rows."""
 
@@ -41,28 +33,12 @@ class Bench:
         self.runs = 1 if quick else 3
         self.seconds = 2 if quick else 4
 
+    def add_group(self, name, channels):
+        self.data["groups"][name] = channels
+        self.rig.data.write_text(json.dumps(self.data))
+
     def load(self, command, **arguments):
         return self.rig.load(command, **{"seconds": self.seconds, **arguments})
-
-
-def middle(results, key):
-    return statistics.median(result[key] for result in results)
-
-
-def latencies(results, prefix=""):
-    return {name: middle(results, prefix + name) for name in ("p50_ms", "p99_ms", "max_ms")}
-
-
-def alternate(bench, floor, ours):
-    """Both in turn, so that what else the machine does meets both; the floor first."""
-    pairs = [(floor(), ours()) for _ in range(bench.runs)]
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-
-
-def against(floors, ours, key):
-    return Outcome(value=middle(ours, key), runs=[run[key] for run in ours],
-                   floor=middle(floors, key), floor_runs=[run[key] for run in floors],
-                   extra=latencies(ours))
 
 
 def posts_of(clients, key):
@@ -225,15 +201,6 @@ def measure_marks(bench):
     return Outcome(middle(runs, "rate"), [run["rate"] for run in runs], extra=latencies(runs))
 
 
-def measure_big_channel(bench):
-    """Time a post at 16 clients, of the one channel and of the other."""
-    small, big = alternate(bench, lambda: bench.load("posts", group="ten", clients=16),
-                           lambda: bench.load("posts", group="big", clients=16))
-    for run in small + big:
-        run["us"] = 1e6 / run["rate"]
-    return against(small, big, "us")
-
-
 def measure_idle_socket(bench):
     bench.rig.restart_tidings()
     bench.rig.resident_mb()
@@ -279,8 +246,25 @@ ROWS = [
         measure_sync_delta),
     Row("marks_64", "channels.mark, committed, 64 clients", "1/s", 12000, measure_marks,
         more_is_better=True),
-    Row("bigchannel", "time a post in a channel of 100,000, against one of 10", "us", 1.2,
-        measure_big_channel, of="ratio"),
+    Row("bigchannel_1000", "time a post in a channel of 1,000, against one of 10", "us", 1.2,
+        by_strategy.big_channel_of("all"), of="ratio"),
+    Row("bigchannel", "the same of 100,000", "us", 1.2, by_strategy.big_channel_of("big"), of="ratio"),
+    Row("bigchannel_500000", "the same of 500,000", "us", 1.2, by_strategy.measure_most, of="ratio"),
+    *[Row(f"{strategy}_{size}", f"{strategy}: recipients/s of a channel of {size:,}", "1/s", 0.6,
+          by_strategy.fan_out_of(strategy, size), of="ratio", more_is_better=True)
+      for strategy in ("zset", "counter") for size in (100, 1000)],
+    Row("zset_memory", "memory of a message that a member has unread, at the cap", "B", 16,
+        by_strategy.measure_zset_memory),
+    Row("bitmap_memory", "memory of a member, of 100,000", "bits", 1.2,
+        by_strategy.measure_bitmap_memory),
+    *[Row(f"info_{strategy}", f"{strategy}: channels.info at 5,000/s: p99", "ms", 3,
+          by_strategy.info_of(strategy)) for strategy in ("zset", "counter", "bitmap")],
+    Row("rebuild", "pairs/s of a rebuild of Redis, while serving", "1/s", 20000,
+        by_strategy.measure_rebuild, more_is_better=True),
+    Row("sse_frames", "time a frame at 1,000 event streams, against sockets", "us", 1.2,
+        by_strategy.measure_events, of="ratio"),
+    Row("rate_limits", "CPU a post with rate limits, against without", "us", 1.05,
+        by_strategy.measure_limits, of="ratio"),
     Row("idle_socket", "memory of an idle socket", "KB", 4, measure_idle_socket),
     Row("rss_rest", "resident memory of an instance at rest", "MB", 40, measure_rest),
     Row("post_64_kafka", "durable posts/s with Kafka, 64 clients", "1/s", 0.5,

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench import data as bench_data  # noqa: E402
+from bench import data as bench_data, plots  # noqa: E402
 from bench.rig import LoadError, Rig, ServiceError, SetUpError  # noqa: E402
 from bench.rows import ROWS, Bench  # noqa: E402
 from tools.project import BUILD, RUN  # noqa: E402
@@ -28,9 +28,12 @@ def parse(argv):
     parser.add_argument("--json", metavar="FILE", help="also write the results there")
     parser.add_argument("--rows", metavar="A,B", help="only these rows")
     parser.add_argument("--quick", action="store_true",
-                        help="one short run of each: about 2 minutes, for a rough view")
+                        help="one short run of each: about 5 minutes, for a rough view")
     parser.add_argument("--hold", action="store_true",
                         help="set up, print where, and wait: to look at the server under load")
+    parser.add_argument("--strategies", action="store_true",
+                        help="only what unread strategies cost in Redis: prints the table of"
+                             " docs/unread.md and draws its plots anew, in 10 seconds")
     parser.add_argument("--programs", metavar="DIR", type=Path, default=BUILD / "release",
                         help="where the built programs are (%(default)s)")
     parser.add_argument("--home", metavar="DIR", type=Path, default=RUN / "bench",
@@ -164,6 +167,9 @@ def measure(options):
 
 def main(argv):
     options = parse(argv)
+    if options.strategies:
+        plots.run(ROOT / "docs")
+        return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         results = measure(options)

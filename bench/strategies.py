@@ -1,16 +1,13 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What each strategy costs in Redis, by the functions of migrations/redis/ on a private Redis: memory of a member, Redis' time for
-a post in channels of several sizes, and for a read. Prints the table of docs/unread.md, and then how many members a second a
-fan-out reaches, in turns with the bare commands (ZADD and a trim; HINCRBY) pipelined to the same Redis.
-
-    PYTHONPATH=. python3 bench/strategies.py
-"""
+a post in channels of several sizes, and for a read; how many members a second a fan-out reaches, in turns with the bare commands
+(ZADD and a trim; HINCRBY) pipelined to the same Redis."""
 import re
 import socket
-import statistics
 import tempfile
 import time
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tools.services import ROOT, Redis
@@ -25,6 +22,15 @@ TS = 1717200000000000
 def packed(commands):
     return b"".join(b"*%d\r\n" % len(words) + b"".join(
         b"$%d\r\n%s\r\n" % (len(word), word) for word in (str(part).encode() for part in words)) for words in commands)
+
+
+@dataclass
+class Costs:
+    """One line of the table in docs/unread.md."""
+    strategy: str
+    member_bytes: float
+    post_us: list  # by SIZES
+    read_us: float
 
 
 class Connection:
@@ -134,7 +140,7 @@ def measured(redis, work):
     return redis.spent_us()
 
 
-def sequence_row(redis):
+def sequence_costs(redis):
     """A post changes the channel's head alone; a member is a field of their hash of cursors."""
     redis.call("FLUSHALL")
     redis.call("FCALL", "channel_install", 1, "channel-latest:{C}", 0, 0, 0, "")
@@ -143,16 +149,17 @@ def sequence_row(redis):
     kept = redis.call("MEMORY", "USAGE", "read_cursor:{U}", "SAMPLES", 0) / 1000
     applied = [["FCALL", "channel_apply", 1, "channel-latest:{C}", seq, seq, seq] for seq in range(1, 1001)]
     post = measured(redis, lambda: redis.calls(applied)) / 1000
-    return f"| `sequence` | {kept:,.2f} B | " + " | ".join([f"{post:,.1f} µs"] * len(SIZES)) + " | 0 µs |"
+    return Costs("sequence", kept, [post] * len(SIZES), 0)
 
 
-def row(redis, strategy):
-    posts = []
+def costs_of(redis, strategy):
+    posts, read, kept = [], 0, 0
     for size in SIZES:
         redis.call("FLUSHALL")
         channel = Channel(redis, strategy, size)
         channel.install()
-        memory = channel.bytes_a_member() if strategy == "bitmap" else None
+        if strategy == "bitmap":
+            kept = channel.bytes_a_member()
         rounds = CAP + 20 if size == 1000 else POSTS
         posts.append(measured(redis, lambda: [channel.post() for _ in range(rounds)]) / rounds)
         if strategy == "bitmap":
@@ -160,38 +167,49 @@ def row(redis, strategy):
         if size == 1000:
             read = measured(redis, channel.read) / 1000
             kept = channel.bytes_a_member()
-    return f"| `{strategy}` | {memory or kept:,.2f} B | " + " | ".join(f"{us:,.1f} µs" for us in posts) + f" | {read:.1f} µs |"
+    return Costs(strategy, kept, posts, read)
 
 
-def fan_out_row(redis, strategy, size):
-    """Medians, of what is at its cap."""
+def all_costs(redis):
+    return [sequence_costs(redis)] + [costs_of(redis, strategy) for strategy in ("zset", "counter", "bitmap")]
+
+
+def fan_out(redis, strategy, size, rounds):
+    """Recipients a second of what is at its cap, of the bare commands and of ours, round by round."""
     redis.call("FLUSHALL")
     channel = Channel(redis, strategy, size)
     channel.install()
-    runs = [(redis.seconds(channel.bare()), redis.seconds(channel.walk(channel.begin()))) for _ in range(CAP + POSTS)][CAP:]
-    bare, ours = (size / statistics.median(seconds) for seconds in zip(*runs))
-    return f"| `strategy_{strategy}_{size}` | {ours:,.0f} /s | {bare:,.0f} /s | {ours / bare:.2f} |"
+    runs = [(redis.seconds(channel.bare()), redis.seconds(channel.walk(channel.begin()))) for _ in range(CAP + rounds)][CAP:]
+    return tuple([size / seconds for seconds in column] for column in zip(*runs))
 
 
-def main():
+def zset_bytes(redis, messages):
+    """Of a member's key that holds so many unread messages."""
+    redis.call("FLUSHALL")
+    channel = Channel(redis, "zset", 1)
+    channel.install()
+    for _ in range(messages):
+        channel.post()
+    return channel.bytes_a_member()
+
+
+def bitmap_bits(redis, members):
+    """A member, of a channel that all of them have read, each after another."""
+    redis.call("FLUSHALL")
+    channel = Channel(redis, "bitmap", members)
+    for first in range(0, members, CHUNK):
+        redis.calls([channel.member_call("bitmap_install", number) for number in range(first, min(first + CHUNK, members))])
+    return 8 * channel.bytes_a_member()
+
+
+@contextmanager
+def private_redis():
     with tempfile.TemporaryDirectory() as directory:
         server = Redis(Path(directory))
         server.start()
         try:
             redis = Connection(server.port)
             redis.call("FUNCTION", "LOAD", (ROOT / "migrations/redis/tidings.lua").read_text(encoding="utf-8"))
-            print("| strategy | memory of a member | post, " + " | post, ".join(f"{size:,} members" for size in SIZES) + " | read |")
-            print("|---" * (len(SIZES) + 3) + "|")
-            print(sequence_row(redis))
-            for strategy in ("zset", "counter", "bitmap"):
-                print(row(redis, strategy))
-            print("\n| fan-out | members | bare commands | ratio |\n|---|---|---|---|")
-            for strategy in ("zset", "counter"):
-                for size in (100, 1000):
-                    print(fan_out_row(redis, strategy, size))
+            yield redis
         finally:
             server.stop()
-
-
-if __name__ == "__main__":
-    main()

@@ -96,6 +96,7 @@ void command_frames(const struct tool_args *args)
     run.setting.plan.reply = post_reply;
     run.setting.plan.owner = &run;
     sockets_of_channels(&run.sockets, &run.setting.input);
+    run.sockets.are_events = tool_args_number(args, "events", 0, 0, 1);
     tracker_init(&run.tracker, run.sockets.count);
     sockets_open(&run.sockets, &run.setting, on_frame, &run);
     frames_run(&run);

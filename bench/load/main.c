@@ -22,7 +22,7 @@ static const struct command commands[] = {
      "closed loop of channels.mark, each to a later message: marks/s"},
     {"delivery", command_delivery, COMMAND_ARGS_LOAD " rate marks text-bytes",
      "open loop of posts: from due to the frame at each member's socket"},
-    {"frames", command_frames, COMMAND_ARGS_LOAD " window text-bytes",
+    {"frames", command_frames, COMMAND_ARGS_LOAD " window text-bytes events",
      "posts as fast as their frames arrive: frames/s at all sockets"},
     {"listen", command_listen, "url sockets seconds warm-ms",
      "frames/s of the floor's bare sockets"},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sockets.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,20 @@ static void remove_backslashes(char *text)
     *to = '\0';
 }
 
+// With the ticket of a WebSocket's address.
+static void events_open(const struct opening *opening, size_t n, const char *socket_url)
+{
+    static const char path[] = "/rtm/";
+    const char *ticket = strstr(socket_url, path);
+    char url[256];
+
+    if (ticket == NULL)
+        tool_die("no ticket in %s", socket_url);
+    snprintf(url, sizeof(url), "%s/events?ticket=%s", opening->setting->input.url,
+             ticket + sizeof(path) - 1);
+    ws_socket_open_events(&opening->sockets->list[n], opening->setting->loop, url);
+}
+
 static void connect_reply(void *owner, size_t n, const char *body, size_t len)
 {
     struct opening *opening = owner;
@@ -43,7 +58,10 @@ static void connect_reply(void *owner, size_t n, const char *body, size_t len)
     http_reply_check(body, len);
     http_reply_text(body, len, "url", url, sizeof(url));
     remove_backslashes(url);
-    ws_socket_open(&opening->sockets->list[n], opening->setting->loop, url);
+    if (opening->sockets->are_events)
+        events_open(opening, n, url);
+    else
+        ws_socket_open(&opening->sockets->list[n], opening->setting->loop, url);
 }
 
 static void hello_frame(struct ws_socket *socket, const char *text, size_t len)

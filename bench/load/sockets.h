@@ -9,6 +9,7 @@
 struct sockets {
     struct ws_socket *list;
     size_t count;
+    bool are_events; // event streams in place of WebSockets
 };
 
 // `list` has `count` sockets with user and member set; they get `owner` and `on_frame`, which hears

@@ -112,3 +112,58 @@ void ws_socket_open_raw(struct ws_socket *socket, struct net_loop *loop, const c
     net_conn_open(&socket->conn, loop, host, port, on_data);
     socket->is_open = true;
 }
+
+// One event's lines up to the empty one; comments have no data.
+static void take_event(struct ws_socket *socket, const char *event, size_t len)
+{
+    static const char mark[] = "\ndata: ";
+    const char *data = memmem(event, len, mark, sizeof(mark) - 1);
+
+    if (data == NULL)
+        return;
+    data += sizeof(mark) - 1;
+    socket->on_frame(socket, data, (size_t)(event + len - data));
+}
+
+static size_t take_events(struct ws_socket *socket, const char *data, size_t len)
+{
+    size_t used = 0;
+    const char *end;
+
+    while (socket->conn.fd >= 0 && (end = memmem(data + used, len - used, "\n\n", 2)) != NULL) {
+        take_event(socket, data + used, (size_t)(end - data) - used);
+        used = (size_t)(end - data) + 2;
+    }
+    return used;
+}
+
+static size_t on_event_data(struct net_conn *conn, const char *data, size_t len)
+{
+    struct ws_socket *socket = (struct ws_socket *)conn;
+    const char *end;
+
+    if (socket->is_open)
+        return take_events(socket, data, len);
+    end = memmem(data, len, "\r\n\r\n", 4);
+    if (end == NULL)
+        return 0;
+    if (len < 12 || memcmp(data, "HTTP/1.1 200", 12) != 0)
+        tool_die("no event stream: %.*s", (int)len, data);
+    socket->is_open = true;
+    end += 4;
+    return (size_t)(end - data) + take_events(socket, end, len - (size_t)(end - data));
+}
+
+void ws_socket_open_events(struct ws_socket *socket, struct net_loop *loop, const char *url)
+{
+    char host[16], request[512];
+    uint16_t port;
+    const char *path = http_url_parse(url, host, &port);
+    int len = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: %s:%u\r\n\r\n", path,
+                       host, port);
+
+    if (len < 0 || (size_t)len >= sizeof(request))
+        tool_die("%s is too long", url);
+    net_conn_open(&socket->conn, loop, host, port, on_event_data);
+    net_conn_send(&socket->conn, request, (size_t)len);
+}

@@ -24,6 +24,10 @@ struct ws_socket {
 // Opens a zeroed socket whose user, member, owner and on_frame are set; ws://host:port/path.
 void ws_socket_open(struct ws_socket *socket, struct net_loop *loop, const char *url);
 
+// Opens it as an event stream (GET /events), whose events' data are its frames.
+// http://host:port/path.
+void ws_socket_open_events(struct ws_socket *socket, struct net_loop *loop, const char *url);
+
 // Opens it as a stream of frames without a handshake (the floor's).
 void ws_socket_open_raw(struct ws_socket *socket, struct net_loop *loop, const char *url);
 

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a row's runs come to."""
+import statistics
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Outcome:
+    """What a row's runs came to. `fine` is false when something besides the value was wrong."""
+    value: float
+    runs: list
+    floor: float = None
+    floor_runs: list = field(default_factory=list)
+    fine: bool = True
+    extra: dict = field(default_factory=dict)
+
+
+def middle(results, key):
+    return statistics.median(result[key] for result in results)
+
+
+def latencies(results, prefix=""):
+    return {name: middle(results, prefix + name) for name in ("p50_ms", "p99_ms", "max_ms")}
+
+
+def alternate(bench, floor, ours):
+    """Both in turn, so that what else the machine does meets both; the floor first."""
+    pairs = [(floor(), ours()) for _ in range(bench.runs)]
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def against(floors, ours, key):
+    return Outcome(value=middle(ours, key), runs=[run[key] for run in ours],
+                   floor=middle(floors, key), floor_runs=[run[key] for run in floors],
+                   extra=latencies(ours))

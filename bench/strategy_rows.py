@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows about how channels keep unread counts, and what a rebuild of Redis and rate limits cost."""
+import statistics
+import threading
+import time
+
+from bench import strategies
+from bench.data import Api
+from bench.outcome import Outcome, against, alternate, latencies
+
+HUGE_MEMBERS = 500_000
+REBUILT_WITHIN_S = 120
+# Nobody of these is anybody: a post does not look.
+HUGE_SQL = """
+INSERT INTO channels (id, workspace_id, name, creator, member_count)
+SELECT 'CMOST00001', workspace_id, 'most', id, {members} + 10 FROM users WHERE id = '{creator}' ON CONFLICT DO NOTHING;
+INSERT INTO channel_members (channel_id, user_id, member_seq)
+SELECT 'CMOST00001', 'UMOST' || lpad(n::text, 6, '0'), 0 FROM generate_series(1, {members}) n
+UNION ALL SELECT 'CMOST00001', unnest(ARRAY[{ten}]), 0 ON CONFLICT DO NOTHING;
+"""
+
+
+def compare_posts(bench, group):
+    """Time a post at 16 clients, of a channel of ten and of another."""
+    small, big = alternate(bench, lambda: bench.load("posts", group="ten", clients=16),
+                           lambda: bench.load("posts", group=group, clients=16))
+    for run in small + big:
+        run["us"] = 1e6 / run["rate"]
+    return against(small, big, "us")
+
+
+def big_channel_of(group):
+    return lambda bench: compare_posts(bench, group)
+
+
+def measure_most(bench):
+    """Its channel is made here, since all others would wait for it."""
+    users = bench.data["users"]
+    ten = ", ".join(f"'{user['id']}'" for user in users[:10])
+    bench.rig.postgres.sql(HUGE_SQL.format(members=HUGE_MEMBERS, creator=users[0]["id"], ten=ten))
+    bench.add_group("most", [{"id": "CMOST00001", "members": list(range(10))}])
+    return compare_posts(bench, "most")
+
+
+def fan_out_of(strategy, size):
+    def measure(bench):
+        with strategies.private_redis() as redis:
+            bare, ours = strategies.fan_out(redis, strategy, size, 50 * bench.runs)
+        return Outcome(statistics.median(ours), ours, statistics.median(bare), bare)
+    return measure
+
+
+def measure_zset_memory(bench):
+    """What each message adds; a listpack grows in steps of malloc's."""
+    with strategies.private_redis() as redis:
+        key, full = (strategies.zset_bytes(redis, messages) for messages in (1, strategies.CAP))
+    value = (full - key) / (strategies.CAP - 1)
+    return Outcome(value, [value], extra={"key_bytes": key, "full_bytes": full})
+
+
+def measure_bitmap_memory(bench):
+    with strategies.private_redis() as redis:
+        value = strategies.bitmap_bits(redis, 100_000)
+    return Outcome(value, [value])
+
+
+def info_of(strategy):
+    """channels.info of the channels of `small`, moved to a strategy for as long."""
+    def choose(bench, chosen):
+        api, users = Api(bench.rig.tidings.port), bench.data["users"]
+        for channel in bench.data["groups"]["small"]:
+            creator = users[channel["members"][0]]["token"]
+            api(creator, "channels.setStrategy", channel=channel["id"], strategy=chosen)
+
+    def measure(bench):
+        choose(bench, strategy)
+        runs = [bench.load("info", rate=5000, warm_ms=1000) for _ in range(bench.runs)]
+        choose(bench, "auto")
+        extra = {**latencies(runs), "rate": min(run["rate"] for run in runs)}
+        return Outcome(extra["p99_ms"], [run["p99_ms"] for run in runs], extra=extra, fine=extra["rate"] >= 0.98 * 5000)
+    return measure
+
+
+def rebuild_s(redis):
+    redis.cli("FLUSHALL")
+    began = time.monotonic()
+    while redis.cli("EXISTS", "unread-built") != "1":
+        if time.monotonic() > began + REBUILT_WITHIN_S:
+            return float("inf")
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def measure_rebuild(bench):
+    """One Redis that has lost everything, while channels.info is asked 500 times a second."""
+    rig, runs = bench.rig, []
+    pairs = int(rig.postgres.sql("SELECT count(*) FROM channel_members WHERE active"))
+    thread = threading.Thread(target=lambda: runs.append(bench.load("info", rate=500, seconds=8)))
+    thread.start()
+    time.sleep(1)
+    rate = pairs / rebuild_s(rig.redis)
+    thread.join()
+    fine = len(runs) == 1 and runs[0]["rate"] >= 0.98 * 500
+    return Outcome(rate, [rate], fine=fine, extra={"pairs": pairs, **(latencies(runs) if runs else {})})
+
+
+def measure_events(bench):
+    """Time a frame at event streams, against WebSockets."""
+    floors, ours = alternate(bench, lambda: bench.load("frames"), lambda: bench.load("frames", events=1))
+    for run in floors + ours:
+        run["us"] = 1e6 / run["rate"]
+    runs, floor_runs = ([run["us"] for run in side] for side in (ours, floors))
+    return Outcome(statistics.median(runs), runs, statistics.median(floor_runs), floor_runs,
+                   fine=all(run["lost"] == run["doubled"] == run["closed"] == 0 for run in ours))
+
+
+def measure_limits(bench):
+    """CPU a post of all that serves it, with calls counted and without."""
+    def run(settings):
+        bench.rig.restart_tidings(settings=settings)
+        bench.load("posts", seconds=1)
+        before = bench.rig.cpu_s()
+        posts = bench.load("posts", warm_ms=0)
+        return {"us": 1e6 * (bench.rig.cpu_s() - before) / posts["sent"]}
+
+    off = {"TIDINGS_RATE_LIMIT": "0", "TIDINGS_RATE_CHANNEL": "0"}
+    floors, ours = alternate(bench, lambda: run(off), lambda: run(None))
+    runs, floor_runs = ([run["us"] for run in side] for side in (ours, floors))
+    return Outcome(statistics.median(runs), runs, statistics.median(floor_runs), floor_runs)
