@@ -6,6 +6,18 @@ from hypothesis.stateful import rule
 from tests.property.choices import CAP, STRATEGIES, channels, instances, pick, picks
 
 
+def check_counts(channel, shown, unread):
+    """What the channel's strategy shows where `unread` messages are."""
+    assert shown["has_unreads"] == (unread > 0), (shown, unread)
+    if channel.strategy == "bitmap":
+        assert "unread_count" not in shown and "unread_count_display" not in shown, shown
+        assert not shown["unread_capped"], shown
+        return
+    most = min(unread, CAP) if channel.strategy == "zset" else unread
+    assert shown["unread_count"] == shown["unread_count_display"] == most, (channel.strategy, shown, unread)
+    assert shown["unread_capped"] == (most < unread), (channel.strategy, shown, unread)
+
+
 class StrategyRules:
     """Mixed into the machine."""
 
@@ -35,14 +47,3 @@ class StrategyRules:
         self.check_read_state(user, chan.id, reply)
         if changed:
             self.tell_devices(user, chan.id)
-
-    def check_counts(self, channel, shown, unread):
-        """What the channel's strategy shows where `unread` messages are."""
-        assert shown["has_unreads"] == (unread > 0), (shown, unread)
-        if channel.strategy == "bitmap":
-            assert "unread_count" not in shown and "unread_count_display" not in shown, shown
-            assert not shown["unread_capped"], shown
-            return
-        most = min(unread, CAP) if channel.strategy == "zset" else unread
-        assert shown["unread_count"] == shown["unread_count_display"] == most, (channel.strategy, shown, unread)
-        assert shown["unread_capped"] == (most < unread), (channel.strategy, shown, unread)

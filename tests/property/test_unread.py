@@ -15,7 +15,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.property.choices import CHANNELS, STRATEGIES, USERS, channels, instances, pick, picks, slots, texts, users
 from tests.property.model import Model
 from tests.property.stamps import FOREVER, NEVER, between
-from tests.property.strategy_rules import StrategyRules
+from tests.property.strategy_rules import StrategyRules, check_counts
 from tests.property.thread_rules import ThreadRules
 from tests.property.world import World, in_parallel
 from tests.support.reading import kind_of, whole_history, whole_log, whole_sidebar
@@ -445,7 +445,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
         unread = self.model.unread_messages(user, channel)
         cursor = self.model.channels[channel].members[user]
         assert shown[name] == channel
-        self.check_counts(self.model.channels[channel], shown, len(unread))
+        check_counts(self.model.channels[channel], shown, len(unread))
         assert shown["mention_count"] == self.model.mentions(user, channel), (user, shown, unread)
         assert shown["is_muted"] == cursor.muted, (user, shown)
         assert shown["read_epoch"] == cursor.epoch, (shown, cursor)
