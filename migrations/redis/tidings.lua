@@ -230,9 +230,10 @@ local function walk_reset(key, gen, seq)
     return build
 end
 
--- KEYS channel-walk:{C} channel:{C}:read; gen first_seq last_seq walker walks (0 or 1) unreads (0 or 1)
+-- KEYS channel-walk:{C} channel:{C}:read; gen first_seq last_seq walker walks (0 or 1) unreads (0 or 1) patient (0 or 1)
 -- Begins to bring the events first_seq … last_seq to the members' counts: answers the build that is to be walked; '' when nobody
--- needs to be walked. After a hole, while another walks, or of another generation, nothing is known any more.
+-- needs to be walked. After a hole, while another walks, or of another generation, nothing is known any more; who is patient is
+-- told 'later' where what is missing may come from another instance.
 local function walk_begin(keys, args)
     local known = redis.call('HMGET', keys[1], 'gen', 'seq', 'walking', 'walker', 'build')
     local gen, first, last = tonumber(args[1]), tonumber(args[2]), tonumber(args[3])
@@ -242,6 +243,9 @@ local function walk_begin(keys, args)
     end
     if args[6] == '1' then
         redis.call('DEL', keys[2])
+    end
+    if args[7] == '1' and known_gen == gen and (seq < first - 1 or known[3] ~= known[2]) then
+        return 'later'
     end
     if known_gen ~= gen or seq ~= first - 1 or known[3] ~= known[2] then
         redis.call('DEL', keys[2])

@@ -14,14 +14,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { CHUNK = 1000, WALKS_MAX = 64, BUILD_SIZE = 24, WALKER_SIZE = ID_SIZE + 24 };
+
+// Where every instance has a log of its own, the event before may be on its way in another one, or
+// be walked just now: waited for so long.
+enum { LATER_TRIES = 8, LATER_MS = 4 };
 
 // One run on its way to the members of its channel.
 struct walk {
     struct run run;
     const struct strategy_ops *ops;
     char build[BUILD_SIZE]; // "": nobody needs to be walked
+    bool waits;             // to begin
     struct member_list list;
     int chunk;
 };
@@ -148,7 +154,7 @@ static void forget_add(struct walker *walker, struct walk *walk)
     expect(walker, walk, ANSWER_IGNORED);
 }
 
-static void begin_add(struct walker *walker, struct walk *walk)
+static void begin_add(struct walker *walker, struct walk *walk, bool is_patient)
 {
     const struct event *event = walk->run.events[0];
     struct call *call = &walker->call;
@@ -165,6 +171,7 @@ static void begin_add(struct walker *walker, struct walk *walk)
     call_text(call, walker->id);
     call_int(call, walks);
     call_int(call, has_posts(&walk->run));
+    call_int(call, is_patient);
     call_add(walker);
     expect(walker, walk, ANSWER_BUILD);
     if (walks) {
@@ -174,13 +181,19 @@ static void begin_add(struct walker *walker, struct walk *walk)
     }
 }
 
+static void build_take(struct walk *walk, const char *answer)
+{
+    walk->waits = strcmp(answer, "later") == 0;
+    snprintf(walk->build, BUILD_SIZE, "%s", walk->waits ? "" : answer);
+}
+
 static void on_begun(void *arg, int r, const struct cache_value *value)
 {
     struct walker *walker = arg;
     struct expected *expected = &walker->expected[walker->answered++];
 
     if (expected->answer == ANSWER_BUILD)
-        snprintf(expected->walk->build, BUILD_SIZE, "%s", r < 0 ? "" : cache_value_text(value));
+        build_take(expected->walk, r < 0 ? "" : cache_value_text(value));
     else if (expected->answer == ANSWER_LIST)
         member_list_take(&expected->walk->list, r, value);
 }
@@ -276,20 +289,51 @@ static int members_walk(struct walker *walker, struct walk *walk)
     return r;
 }
 
-// One run each of at most WALKS_MAX channels.
-static void walks_run(struct walker *walker)
+static int walks_ask(struct walker *walker, bool is_patient)
 {
     walker->expected_count = 0;
     walker->answered = 0;
-    snprintf(walker->id, sizeof walker->id, "%s-%" PRIx64, walker->name, ++walker->round);
     for (size_t i = 0; i < walker->walk_count; i++) {
         struct walk *walk = &walker->walks[i];
+        if (!walk->waits)
+            continue;
+        walk->waits = false;
+        member_list_done(&walk->list);
         if (walk->ops->forgets(&walk->run))
             forget_add(walker, walk);
         else
-            begin_add(walker, walk);
+            begin_add(walker, walk, is_patient);
     }
-    bool failed = pipeline_run(walker->pipeline, on_begun, walker) == -ERROR_UNAVAILABLE;
+    return pipeline_run(walker->pipeline, on_begun, walker);
+}
+
+static bool any_waits(const struct walker *walker)
+{
+    for (size_t i = 0; i < walker->walk_count; i++)
+        if (walker->walks[i].waits)
+            return true;
+    return false;
+}
+
+static int walks_begin(struct walker *walker)
+{
+    const struct timespec nap = {.tv_nsec = LATER_MS * 1000000L};
+    int tries = LATER_TRIES;
+
+    snprintf(walker->id, sizeof walker->id, "%s-%" PRIx64, walker->name, ++walker->round);
+    int r = walks_ask(walker, true);
+    while (r != -ERROR_UNAVAILABLE && any_waits(walker)) {
+        nanosleep(&nap, NULL);
+        r = walks_ask(walker, --tries > 0);
+    }
+    return r;
+}
+
+// One run each of at most WALKS_MAX channels.
+static void walks_run(struct walker *walker)
+{
+    bool failed = walks_begin(walker) == -ERROR_UNAVAILABLE;
+
     for (size_t i = 0; i < walker->walk_count; i++) {
         struct walk *walk = &walker->walks[i];
         if (!failed && walk->build[0] != '\0')
@@ -307,7 +351,7 @@ static size_t walk_take(struct walker *walker, struct event *const *events, size
     const struct strategy_ops *ops = strategy_find(events[0]->head.strategy);
     struct walk *walk = &walker->walks[walker->walk_count++];
 
-    *walk = (struct walk){.ops = ops, .run = run_take(events, count, ops->run_max)};
+    *walk = (struct walk){.ops = ops, .waits = true, .run = run_take(events, count, ops->run_max)};
     return walk->run.count;
 }
 
@@ -318,22 +362,23 @@ static bool leaves_counts(const struct event *event)
            (event->head.strategy == STRATEGY_SEQUENCE || event->head.strategy == STRATEGY_BITMAP);
 }
 
-static void on_unlinked(void *arg, int r, const struct cache_value *value)
+static void on_swept(void *arg, int r, const struct cache_value *value)
 {
     bool *any = arg;
 
     *any = *any || (r >= 0 && cache_value_int(value) > 0);
 }
 
-static void unlink_add(struct walker *walker, const char *key)
+static void key_command_add(struct walker *walker, const char *command, const char *key)
 {
-    const char *const texts[] = {"UNLINK", key};
+    const char *const texts[] = {command, key};
 
     pipeline_add(walker->pipeline, 2, texts, NULL);
 }
 
 // Takes away what strategies of before kept of a channel. It would never be believed again; so what
-// cannot be taken away now stays. A channel that had none is not looked at.
+// cannot be taken away now stays. The walk's state stays too: its builds only rise. A channel that
+// has none was never counted in Redis.
 static void counts_sweep(struct walker *walker, const char *channel_id)
 {
     CLEANUP(member_ids_done) struct member_ids ids = {0};
@@ -341,15 +386,15 @@ static void counts_sweep(struct walker *walker, const char *channel_id)
     bool had_any = false;
 
     key_walk(key, channel_id);
-    unlink_add(walker, key);
+    key_command_add(walker, "EXISTS", key);
     key_bitmap(key, channel_id);
-    unlink_add(walker, key);
-    if (pipeline_run(walker->pipeline, on_unlinked, &had_any) < 0 || !had_any ||
+    key_command_add(walker, "UNLINK", key);
+    if (pipeline_run(walker->pipeline, on_swept, &had_any) < 0 || !had_any ||
         members_read(walker->pipeline, walker->session, channel_id, &ids) < 0)
         return;
     for (size_t i = 0; i < ids.count; i++) {
         key_unread(key, ids.ids[i], channel_id);
-        unlink_add(walker, key);
+        key_command_add(walker, "UNLINK", key);
         if ((i + 1) % CHUNK == 0 && pipeline_run(walker->pipeline, NULL, NULL) < 0)
             return;
     }

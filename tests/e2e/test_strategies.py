@@ -292,6 +292,26 @@ def test_set_strategy_and_who_may(environment, workspace):
     workspace.admin.fails("channel_not_found", "channels.setStrategy", channel=private, strategy="zset")
 
 
+@WALKED
+def test_both_instances_count_along(environment, room, strategy):
+    """What is posted to each in turn reaches Redis out of order; the count is known there all the same, but when one is very late."""
+    posters = [room.ann, room.ann.at(environment.urls[1])]
+    count = 0
+
+    def stays_known():
+        nonlocal count
+        room.is_kept(count)
+        for n in range(20):
+            posters[n % 2].post(room.channel)
+        count += 20
+        room.is_counted()
+        before = told_by_redis(environment)
+        agrees(room.info(), count)
+        return told_by_redis(environment) > before
+
+    assert any(stays_known() for _ in range(4))
+
+
 @pytest.mark.parametrize("chosen", ["sequence", "bitmap"])
 @pytest.mark.parametrize("strategy", ["zset", "counter"])
 def test_what_the_strategy_of_before_kept_goes(room, chosen):
