@@ -92,16 +92,17 @@ def rebuild_s(redis):
 
 
 def measure_rebuild(bench):
-    """One Redis that has lost everything, while channels.info is asked 500 times a second."""
-    rig, runs = bench.rig, []
+    """A Redis that has lost everything, while channels.info is asked 500 times a second."""
+    rig, served, rates = bench.rig, [], []
     pairs = int(rig.postgres.sql("SELECT count(*) FROM channel_members WHERE active"))
-    thread = threading.Thread(target=lambda: runs.append(bench.load("info", rate=500, seconds=8)))
-    thread.start()
-    time.sleep(1)
-    rate = pairs / rebuild_s(rig.redis)
-    thread.join()
-    fine = len(runs) == 1 and runs[0]["rate"] >= 0.98 * 500
-    return Outcome(rate, [rate], fine=fine, extra={"pairs": pairs, **(latencies(runs) if runs else {})})
+    for _ in range(bench.runs):
+        thread = threading.Thread(target=lambda: served.append(bench.load("info", rate=500, seconds=8)))
+        thread.start()
+        time.sleep(0.5)
+        rates.append(pairs / rebuild_s(rig.redis))
+        thread.join()
+    fine = len(served) == len(rates) and all(run["rate"] >= 0.98 * 500 for run in served)
+    return Outcome(statistics.median(rates), rates, fine=fine, extra={"pairs": pairs, **(latencies(served) if served else {})})
 
 
 def measure_events(bench):
