@@ -17,6 +17,11 @@ SETTINGS = {"TIDINGS_LOG_LEVEL": "warn", "TIDINGS_ACCESS_LOG": "false",
             "TIDINGS_RATE_LIMIT": "1000000000", "TIDINGS_RATE_CHANNEL": "1000000000"}
 
 
+# A cluster in use writes its log into segments that were there before; a new one makes each of them first.
+WAL_SEGMENTS = 64
+WAL_SQL = "SELECT pg_logical_emit_message(true, 'bench', 'x'); SELECT pg_switch_wal();"
+
+
 class SetUpError(Exception):
     """Tidings refused what the measurements need."""
 
@@ -54,7 +59,7 @@ class Rig:
         self.programs = programs
         self.data = self.home / "data.json"
         self.floor_data = self.home / "floor.json"
-        self.postgres = Postgres(self.home / "postgres")
+        self.postgres = Postgres(self.home / "postgres", settings={"min_wal_size": f"{WAL_SEGMENTS * 16}MB"})
         self.redis = Redis(self.home / "redis")
         self.kafka = None
         self.tidings = None
@@ -63,6 +68,9 @@ class Rig:
 
     def start(self):
         self.postgres.start()
+        for _ in range(WAL_SEGMENTS):
+            self.postgres.sql(WAL_SQL)
+        self.postgres.sql("CHECKPOINT")
         self.redis.start()
         self.environment = {**SETTINGS, "TIDINGS_DATABASE_URL": self.postgres.url,
                             "TIDINGS_REDIS_URL": self.redis.url}
