@@ -99,6 +99,8 @@
             "attempts to bring an envelope to an app; then it is dropped")                         \
     INTEGER(link_queue_max, LINK_QUEUE_MAX, 1000, 1, 100000,                                       \
             "envelopes of an app that may wait for their acks; more are dropped")                  \
+    INTEGER(links_max, LINKS_MAX, 10, 1, 10000,                                                    \
+            "connections of an app on all instances; more are turned away")                        \
     INTEGER(link_life_s, LINK_LIFE_S, 18000, 11, 86400,                                            \
             "after which an app's connection is told to connect anew")                             \
     INTEGER(push_timeout_ms, PUSH_TIMEOUT_MS, 3000, 50, 60000,                                     \
@@ -162,8 +164,10 @@
     INTEGER(retention_days, RETENTION_DAYS, 90, 2, 36500, "days that messages are kept")           \
     INTEGER(thread_read_days, THREAD_READ_DAYS, 30, 1, 3650,                                       \
             "days that Redis keeps how far a thread was read; Postgres keeps it")                  \
-    INTEGER(drain_ms, DRAIN_MS, 5000, 0, 600000,                                                   \
-            "time that a stopping instance gives to work under way")
+    INTEGER(goodbye_ms, GOODBYE_MS, 5000, 0, 600000,                                               \
+            "time that a stopping instance gives to sockets to go by themselves")                  \
+    INTEGER(drain_ms, DRAIN_MS, 10000, 0, 600000,                                                  \
+            "time that a stopping instance gives to all that is under way")
 
 struct settings {
 #define SETTINGS_TEXT(field, name, value, description) const char *field;

@@ -100,6 +100,8 @@
       "Requests of sockets for presence with bad or too many ids")                                 \
     X(TYPING_DROPPED, counter, "tidings_typing_dropped_total", "",                                 \
       "Typing of sockets that came too often")                                                     \
+    X(LINKS_TOO_MANY, counter, "tidings_links_too_many_total", "",                                 \
+      "Connections of apps that were turned away")                                                 \
     X(ENVELOPES_SENT, counter, "tidings_envelopes_sent_total", "", "Envelopes sent to apps")       \
     X(ENVELOPES_AGAIN, counter, "tidings_envelopes_again_total", "",                               \
       "Of those, such that were not acked before")                                                 \

@@ -45,8 +45,10 @@ struct gateway_options {
     int64_t link_ack_ms;        // for an app to ack an envelope; each time twice as long
     int64_t link_attempts_max;  // of one envelope
     int64_t link_queue_max;     // envelopes of an app that wait for an ack
+    int64_t links_max;          // of an app, on all instances
     int64_t link_life_s;        // of an app's connection; then it is told to connect anew
     const char *cors_origins;   // whose pages may read event streams: "a,b", "*" or ""
+    int64_t goodbye_ms;         // between goodbye and the close, when the instance stops
     int64_t resume_max_s;       // how old a position may be that an event stream goes on from
     int64_t resume_max_events;  // of a channel, read back for it; more are a gap
     server_call_fn *on_call; // posts from sockets are calls like any other, the actor already known

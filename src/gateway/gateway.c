@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TICK_MS = 1000, SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10, DRAIN_MS = 500 };
+enum { TICK_MS = 1000, SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10 };
 
 static const char goodbye[] = "{\"type\":\"goodbye\"}";
 
@@ -205,7 +205,7 @@ void gateway_drain(struct gateway *gateway)
         else
             connection_send_text(c, goodbye, sizeof goodbye - 1);
     }
-    loop_timer_set(gateway->drain_timer, DRAIN_MS);
+    loop_timer_set(gateway->drain_timer, gateway->options.goodbye_ms);
 }
 
 int gateway_sockets(const struct gateway *gateway)

@@ -80,14 +80,15 @@ static bool key_is_good(struct text key)
 static bool path_take(struct text *text, const char *path)
 {
     size_t length = strlen(path);
-    if (text->length <= length || memcmp(text->data, path, length) != 0)
+    if (text->length < length || memcmp(text->data, path, length) != 0)
         return false;
     text->data += length;
     text->length -= length;
     return true;
 }
 
-// The ticket of "/rtm/TICKET" or "/rtm/TICKET?anything", or of "/link/…".
+// The ticket of "/rtm/TICKET" or "/rtm/TICKET?anything", or of "/link/…"; where it is not in the
+// path it may be in the query, as Slack has it.
 static bool ticket_read(struct text target, char *ret_ticket, bool *ret_is_link)
 {
     static const char letters[] =
@@ -96,7 +97,9 @@ static bool ticket_read(struct text target, char *ret_ticket, bool *ret_is_link)
     *ret_is_link = path_take(&rest, "/link/");
     if (!*ret_is_link && !path_take(&rest, "/rtm/"))
         return false;
-    if (rest.length >= HANDSHAKE_TICKET_SIZE)
+    if (rest.length == 0 && path_take(&target, "ticket="))
+        rest = text_take(&target, "&");
+    if (rest.length == 0 || rest.length >= HANDSHAKE_TICKET_SIZE)
         return false;
     for (size_t i = 0; i < rest.length; i++)
         if (!memchr(letters, rest.data[i], sizeof letters - 1))

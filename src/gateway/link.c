@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
+#include "base/metrics.h"
 #include "chat/presence.h"
 
 #include <stdio.h>
@@ -84,6 +85,15 @@ static void hello_send(struct connection *c, int64_t connections)
     envelopes_wake(c->app);
 }
 
+static void link_greet(struct connection *c, int64_t connections)
+{
+    if (connections <= c->gateway->options.links_max)
+        return hello_send(c, connections);
+    metric_add(METRIC_LINKS_TOO_MANY, 1);
+    link_disconnect(c, "too_many_websockets");
+    connection_doom(c, CLOSE_POLICY, "too many connections of the app");
+}
+
 static void on_counted(void *arg, int r, const struct presence_state *state)
 {
     struct greeting *greeting = arg;
@@ -100,7 +110,7 @@ static void on_counted(void *arg, int r, const struct presence_state *state)
     }
     free(greeting);
     if (c && c->state == CONNECTION_OPEN)
-        hello_send(c, r == 0 ? state->connections : local);
+        link_greet(c, r == 0 ? state->connections : local);
 }
 
 void link_open(struct connection *c)

@@ -4,6 +4,7 @@
 import os
 import signal
 import threading
+import time
 
 import pytest
 import requests
@@ -39,6 +40,32 @@ def test_sockets_are_closed_with_a_code(instance, workspace):
             code, _ = socket.wait_closed(12)
             assert code in (1001, 1012)
     assert ended(instance) == 0
+
+
+def test_sockets_have_time_to_go(environment, workspace):
+    """goodbye, then some seconds in which frames still come and clients connect elsewhere, then Close."""
+    instance = environment.instance(goodbye_ms=1500)
+    ann = workspace.user()
+    channel = workspace.channel(ann)
+    with ann.at(instance.url).socket() as socket:
+        terminate(instance)
+        socket.expect({"type": "goodbye"})
+        begun = time.monotonic()
+        ts = ann.post(channel, "meanwhile")
+        socket.expect({"type": "message", "ts": ts})
+        assert socket.wait_closed(12)[0] == 1001
+        assert time.monotonic() - begun > 1.2
+    assert ended(instance) == 0
+
+
+def test_nobody_is_waited_for_who_is_gone(environment, workspace):
+    instance = environment.instance(goodbye_ms=60000, drain_ms=60000)
+    with workspace.user().at(instance.url).socket() as socket:
+        terminate(instance)
+        socket.expect({"type": "goodbye"})
+    begun = time.monotonic()
+    assert ended(instance) == 0
+    assert time.monotonic() - begun < 5
 
 
 def test_at_rest_it_is_quick(instance):

@@ -203,6 +203,22 @@ def test_refresh(extra_instance, app, links):
     assert link.wait_closed(10)[0] == 1001
 
 
+def test_more_links_than_an_app_may_have(environment, app, links):
+    """Ten on all instances together; the eleventh is told why it is turned away."""
+    held = [links(environment.urls[i % 2]) for i in range(10)]
+    with Socket(Client(app.ann.url, app.token, app.ann.recorder).ok("apps.connections.open")["url"]) as one_more:
+        assert one_more.expect({"type": "disconnect"})["reason"] == "too_many_websockets"
+        assert one_more.wait_closed()[0] == 1008 and not one_more.matching({"type": "hello"})
+    held.pop().close()
+
+    def links_again():
+        socket = Socket(Client(app.ann.url, app.token, app.ann.recorder).ok("apps.connections.open")["url"])
+        with socket:
+            return socket.expect(lambda frame: frame["type"] in ("hello", "disconnect"))["type"] == "hello"
+
+    wait_until(links_again, what="room for another link")
+
+
 def test_a_deleted_app(app, links, workspace):
     link = links()
     workspace.admin.ok("admin.apps.delete", app_id=app.id)

@@ -6,7 +6,8 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from tests.support.raw import RawConnection, request
+from tests.support.client import Client
+from tests.support.raw import TEXT, RawConnection, RawFrames, request
 
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json;charset=utf-8"
@@ -134,3 +135,45 @@ def test_javascript_client_counts(room):
     assert entry["latest"] == ts and entry["has_unreads"] is True and entry["mention_count"] == 0
     for name in ("threads", "mpims", "ims", "channel_badges"):
         assert name in reply
+
+
+def test_go_opens_an_apps_connection(workspace):
+    bot = workspace.bot()
+    token = workspace.admin.ok("admin.apps.create", name="app", bot_user_id=bot.id)["app_token"]
+    reply = send(bot, "/api/apps.connections.open", token, "application/json", headers=GO)
+    assert reply["url"].startswith("ws://127.0.0.1/link/")
+
+
+def handshake(target, key="dGhlIHNhbXBsZSBub25jZQ=="):
+    """As Python's built-in client sends it: no port in Host, no Origin, no User-Agent."""
+    return (f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n")
+
+
+@pytest.mark.parametrize("kind", ["rtm", "link"])
+@pytest.mark.parametrize("form", ["/{kind}/?ticket={ticket}", "/{kind}/{ticket}?", "/{kind}/{ticket}?ticket=other&batch=1"])
+def test_python_opens_a_socket(workspace, kind, form):
+    bot = workspace.bot()
+    app_token = workspace.admin.ok("admin.apps.create", name="app", bot_user_id=bot.id)["app_token"]
+    url = (bot.ok("rtm.connect") if kind == "rtm" else Client(bot.url, app_token).ok("apps.connections.open"))["url"]
+    with RawFrames(bot.url) as connection:
+        connection.send(handshake(form.format(kind=kind, ticket=url.rpartition("/")[2])))
+        reply = connection.reply(head_only=True)
+        assert reply.status == 101 and reply.headers["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+        assert json.loads(connection.read_until(TEXT))["type"] == "hello"
+
+
+@pytest.mark.parametrize("target", ["/link/?ticket=abc", "/rtm/?ticket=abc", "/link/abc?"])
+def test_python_comes_with_a_ticket_that_is_none(environment, target):
+    with RawFrames(environment.urls[0]) as connection:
+        connection.send(handshake(target))
+        assert connection.reply(head_only=True).status == 101
+        assert json.loads(connection.read_until(TEXT))["error"]["msg"] == "Socket URL has expired"
+        assert connection.close_code() == 1008
+
+
+@pytest.mark.parametrize("target", ["/link/", "/link/?", "/rtm/?ticket=", "/rtm/?other=abc", "/link?ticket=abc"])
+def test_no_ticket_at_all(environment, target):
+    with RawFrames(environment.urls[0]) as connection:
+        connection.send(handshake(target))
+        assert connection.reply(head_only=True).status == 404

@@ -64,6 +64,7 @@ class Environment:
             "TIDINGS_REDIS_URL": self.redis.url,
             "TIDINGS_OPERATOR_TOKEN": self.operator_token,
             "TIDINGS_INSTANCE": f"test-{self._made}",
+            "TIDINGS_GOODBYE_MS": "500",
         }
         if self.kafka:
             settings["TIDINGS_KAFKA_BROKERS"] = self.kafka.brokers
