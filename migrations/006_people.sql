@@ -19,6 +19,11 @@ CREATE FUNCTION user_reply(u users) RETURNS text LANGUAGE sql STABLE AS $$
                 ELSE (user_object(u)::jsonb || jsonb_build_object('bot_id', u.bot_id))::text END
 $$;
 
+-- The same with the language of the user, for clients that ask for it: all have the one that Slack gives who chose none.
+CREATE FUNCTION user_reply(u users, with_locale boolean) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN with_locale THEN left(user_reply(u), -1) || ',"locale":"en-US"}' ELSE user_reply(u) END
+$$;
+
 CREATE FUNCTION workspaces_create(new_id text, admin_id text, token_id text, token_digest text, workspace_name text, workspace_domain text)
 RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN

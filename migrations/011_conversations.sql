@@ -189,8 +189,8 @@ BEGIN
 END $$;
 
 -- The conversations of `member` that the caller sees too, after id `after`, at most `count`. The first row's `error` tells why not.
-CREATE FUNCTION users_conversations(workspace text, caller text, member text, types integer, exclude_archived boolean, after text,
-                                    count integer)
+CREATE FUNCTION users_conversations(workspace text, caller text, member text, types integer, exclude_archived boolean,
+                                    exclude_muted boolean, after text, count integer)
 RETURNS TABLE (error text, id text, object text) LANGUAGE sql STABLE AS $$
     SELECT refused.error, listed.id, listed.object
     FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM users u WHERE u.id = member AND u.workspace_id = workspace)
@@ -201,6 +201,7 @@ RETURNS TABLE (error text, id text, object text) LANGUAGE sql STABLE AS $$
         LEFT JOIN channel_members seen ON seen.channel_id = c.id AND seen.user_id = caller
         WHERE refused.error IS NULL AND m.user_id = member AND m.channel_id > after COLLATE "C" AND m.active
           AND types >> c.type & 1 <> 0 AND (c.type = 0 OR seen.active) AND NOT (exclude_archived AND c.is_archived)
+          AND NOT (exclude_muted AND member = caller AND m.muted)
         ORDER BY m.channel_id LIMIT count) listed ON true
     ORDER BY listed.id
 $$;

@@ -2,6 +2,7 @@
 // users.info, users.list and users.conversations.
 #include "methods.h"
 
+#include "base/clock.h"
 #include "paging.h"
 
 #include <stdlib.h>
@@ -9,15 +10,22 @@
 
 static const struct statement INFO = {
     "users_info",
-    "SELECT user_reply(u) FROM users u WHERE u.id = $2 AND u.workspace_id = $1",
+    "SELECT user_reply(u, $3) FROM users u WHERE u.id = $2 AND u.workspace_id = $1",
+};
+static const struct statement INFO_OF_MANY = {
+    "users_info_of_many",
+    "SELECT CASE WHEN u.id IS NOT NULL THEN user_reply(u, $3) END FROM unnest($2) WITH ORDINALITY "
+    "AS a (id, n)"
+    " LEFT JOIN users u ON u.id = a.id AND u.workspace_id = $1 ORDER BY a.n",
 };
 static const struct statement LIST = {
     "users_list",
-    "SELECT u.id, user_reply(u) FROM users u WHERE u.workspace_id = $1 AND u.id > $2 COLLATE \"C\" "
+    "SELECT u.id, user_reply(u, $4) FROM users u WHERE u.workspace_id = $1 AND u.id > $2 COLLATE "
+    "\"C\" "
     "ORDER BY u.id LIMIT $3",
 };
 
-enum { LIMIT_MAX = 1000 };
+enum { LIMIT_MAX = 1000, NAMED_MAX = 1000 };
 
 static void info_answer(struct invocation *invocation, const struct result *result)
 {
@@ -31,15 +39,55 @@ static void info_answer(struct invocation *invocation, const struct result *resu
     invocation_close(invocation);
 }
 
+static void many_answer(struct invocation *invocation, const struct result *result)
+{
+    for (int row = 0; row < result_rows(result); row++) {
+        if (result_is_null(result, row, 0)) {
+            invocation_fail(invocation, -ERROR_USER_NOT_FOUND);
+            return;
+        }
+    }
+    struct json_writer *w = invocation_open(invocation);
+    json_key(w, "users");
+    json_open_array(w);
+    for (int row = 0; row < result_rows(result); row++)
+        json_raw(w, result_text(result, row, 0), result_length(result, row, 0));
+    json_close_array(w);
+    invocation_close(invocation);
+}
+
+// The list `users` in place of `user`, as Slack's Go client asks.
+static void users_info_of_many(struct invocation *invocation, bool with_locale)
+{
+    CLEANUP_PARAMS struct params params = {0};
+
+    params_text(&params, invocation->actor->workspace_id);
+    params_open_text_array(&params);
+    if (!take_ids(invocation, "users", "UW", -ERROR_USER_NOT_FOUND, NAMED_MAX, &params))
+        return;
+    params_close_array(&params);
+    params_bool(&params, with_locale);
+    invocation_query(invocation, STORE_READ, &INFO_OF_MANY, &params, many_answer);
+}
+
 void users_info(struct invocation *invocation)
 {
     struct params params = {0};
-    const char *user_id;
+    const char *user_id = request_arg(invocation->request, "user");
+    const char *users = request_arg(invocation->request, "users");
+    bool with_locale = false;
 
+    if (!take_optional_bool(invocation, "include_locale", &with_locale))
+        return;
+    if (user_id == NULL && users != NULL && users[0] != '\0') {
+        users_info_of_many(invocation, with_locale);
+        return;
+    }
     if (!take_user(invocation, "user", &user_id))
         return;
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, user_id);
+    params_bool(&params, with_locale);
     invocation_query(invocation, STORE_READ, &INFO, &params, info_answer);
 }
 
@@ -55,7 +103,7 @@ static void list_answer(struct invocation *invocation, const struct result *resu
     for (int row = 0; row < rows; row++)
         json_raw(w, result_text(result, row, 1), result_length(result, row, 1));
     json_close_array(w);
-    json_key_int(w, "cache_ts", 0);
+    json_key_int(w, "cache_ts", clock_wall_us() / 1000000);
     write_next_cursor(w, "u1", has_more ? result_text(result, rows - 1, 0) : NULL);
     invocation_close(invocation);
 }
@@ -65,6 +113,7 @@ void users_list(struct invocation *invocation)
 {
     struct params params = {0};
     const char *after = "";
+    bool with_locale = false;
     int64_t *limit = calloc(1, sizeof *limit);
 
     if (limit == NULL) {
@@ -73,6 +122,7 @@ void users_list(struct invocation *invocation)
     }
     invocation->state = limit;
     if (!take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 0, LIMIT_MAX, limit) ||
+        !take_optional_bool(invocation, "include_locale", &with_locale) ||
         !take_cursor(invocation, "u1", &after))
         return;
     if (after[0] != '\0' && !id_is_valid(after, "UW")) {
@@ -83,13 +133,14 @@ void users_list(struct invocation *invocation)
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, after);
     params_int(&params, *limit == 0 ? INT64_MAX : *limit + 1);
+    params_bool(&params, with_locale);
     invocation_query(invocation, STORE_READ, &LIST, &params, list_answer);
 }
 
 static const struct statement CONVERSATIONS = {
     "users_conversations",
-    "SELECT error, id, object FROM users_conversations($1, $2, $3, $4::integer, $5, $6, "
-    "$7::integer)"};
+    "SELECT error, id, object FROM users_conversations($1, $2, $3, $4::integer, $5, $6, $7, "
+    "$8::integer)"};
 
 static void conversations_answer(struct invocation *invocation, const struct result *result)
 {
@@ -107,19 +158,22 @@ void users_conversations(struct invocation *invocation)
     const char *user_id = request_arg(invocation->request, "user");
     unsigned types;
     bool exclude_archived = false;
+    bool exclude_muted = false;
 
     if (user_id == NULL || user_id[0] == '\0')
         user_id = invocation->actor->user_id;
     else if (!take_user(invocation, "user", &user_id))
         return;
     if (!take_page(invocation, "uc1", "CGD", &after) || !take_types(invocation, &types) ||
-        !take_optional_bool(invocation, "exclude_archived", &exclude_archived))
+        !take_optional_bool(invocation, "exclude_archived", &exclude_archived) ||
+        !take_optional_bool(invocation, "exclude_muted", &exclude_muted))
         return;
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, invocation->actor->user_id);
     params_text(&params, user_id);
     params_int(&params, types);
     params_bool(&params, exclude_archived);
+    params_bool(&params, exclude_muted);
     params_text(&params, after);
     params_int(&params, page_rows_wanted(invocation));
     invocation_query(invocation, STORE_READ, &CONVERSATIONS, &params, conversations_answer);

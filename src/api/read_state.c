@@ -165,15 +165,18 @@ static void info_read(void *arg, int r)
 }
 
 // Writes the object with `latest`, and without its closing brace.
-static void object_write(struct buffer *out, const struct invocation *invocation,
+static void object_write(struct buffer *out, struct invocation *invocation,
                          const struct result *result)
 {
     struct json_writer w = json_writer_to(out);
     struct message latest;
+    bool with_locale = false;
 
     buffer_append(out, result_text(result, 0, COLUMN_OBJECT),
                   result_length(result, 0, COLUMN_OBJECT) - 1);
     w.comma = true;
+    if (take_optional_bool(invocation, "include_locale", &with_locale) && with_locale)
+        json_key_string(&w, "locale", "en-US"); // as Slack gives it where none was chosen
     json_key(&w, "latest");
     if (result_is_null(result, 0, COLUMN_MESSAGE)) {
         json_none(&w);
@@ -248,8 +251,10 @@ void channels_info(struct invocation *invocation)
 {
     struct params params = {0};
     const char *channel_id;
+    bool with_locale;
 
-    if (!take_channel(invocation, &channel_id))
+    if (!take_channel(invocation, &channel_id) ||
+        !take_optional_bool(invocation, "include_locale", &with_locale))
         return;
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, invocation->actor->user_id);

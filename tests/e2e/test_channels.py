@@ -321,6 +321,32 @@ def test_users_info(workspace):
     assert workspace.admin.ok("users.info", user=ann.id)["user"]["deleted"] is True
 
 
+def test_users_info_of_several(environment, workspace):
+    ann, bob, cid = workspace.users(3)
+    wanted = [cid.id, ann.id, bob.id]
+    for encoding, users in (("json", wanted), ("form", ",".join(wanted)), ("get", wanted)):
+        reply = ann.ok("users.info", encoding=encoding, users=users)
+        assert [user["id"] for user in reply["users"]] == wanted and "user" not in reply
+    assert ann.ok("users.info", user=bob.id, users=ann.id)["user"]["id"] == bob.id
+    ann.fails("user_not_found", "users.info", users=[ann.id, "U0000000000"])
+    ann.fails("user_not_found", "users.info", users=[ann.id, environment.workspace().admin.id])
+    ann.fails("user_not_found", "users.info", users="ann")
+
+
+def test_locale_where_it_is_asked_for(workspace):
+    ann, bot = workspace.user(), workspace.bot()
+    channel = workspace.channel(ann)
+    for asked in ({"include_locale": True}, {"include_locale": "1", "encoding": "form"}):
+        assert ann.ok("users.info", user=bot.id, **asked)["user"]["locale"] == "en-US"
+        assert {user["locale"] for user in ann.ok("users.list", **asked)["members"]} == {"en-US"}
+        assert ann.ok("users.info", users=ann.id, **asked)["users"][0]["locale"] == "en-US"
+        assert ann.ok("conversations.info", channel=channel, **asked)["channel"]["locale"] == "en-US"
+    assert "locale" not in ann.ok("users.info", user=ann.id, include_locale=False)["user"]
+    assert "locale" not in ann.ok("channels.info", channel=channel)["channel"]
+    for method in ("users.info", "users.list", "channels.info"):
+        assert "include_locale" in ann.fails("invalid_arguments", method, channel=channel, user=ann.id, include_locale="x").messages
+
+
 def test_users_list(workspace):
     people = workspace.users(5)
     everybody = {person.id for person in people} | {workspace.admin.id}

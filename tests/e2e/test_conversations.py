@@ -168,6 +168,9 @@ def test_users_conversations(workspace, people):
     assert listed(bob, user=ann.id, types=both) == {public, private}
     assert listed(cid, user=ann.id, types=both) == {public}, "another's private channels are theirs"
     assert all("is_member" not in channel for channel in ann.ok("users.conversations")["channels"])
+    ann.ok("channels.setNotifications", channel=public, muted=True)
+    assert listed(ann, types=both, exclude_muted=True) == {private}
+    assert listed(bob, user=ann.id, types=both, exclude_muted=True) == {public, private}, "nobody else sees what one muted"
     ann.ok("channels.archive", channel=public)
     assert listed(ann) == {public} and listed(ann, exclude_archived=True) == set()
     bob.ok("channels.leave", channel=private)
