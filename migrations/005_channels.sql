@@ -99,6 +99,21 @@ BEGIN
     FROM channels c WHERE c.id = channel;
 END $$;
 
+-- A public channel, or a private one that the caller is in; made when nobody has the name.
+CREATE FUNCTION channels_join_by_name(outbox_id text, workspace text, caller text, channel_name text, new_id text, chosen text,
+                                      auto_limits bigint[])
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    known text := (SELECT c.id FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = caller
+                   WHERE c.workspace_id = workspace AND c.name = channel_name AND (NOT c.is_private OR m.active));
+BEGIN
+    IF known IS NULL THEN
+        RETURN QUERY SELECT * FROM channels_create(outbox_id, workspace, caller, new_id, channel_name, false, chosen, auto_limits);
+    ELSE
+        RETURN QUERY SELECT * FROM channels_join(outbox_id, workspace, caller, known);
+    END IF;
+END $$;
+
 CREATE FUNCTION channels_leave(outbox_id text, workspace text, caller text, channel text)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

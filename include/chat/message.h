@@ -54,6 +54,7 @@ void message_read(const struct result *result, int row, int column, struct messa
 
 // The columns of thread_rows that message_read_reader() takes; NULL for who has nothing to do with
 // the thread.
+enum { MESSAGE_READER_COLUMNS = 3 };
 #define MESSAGE_READER_SELECT(v) v ".following, " v ".ts, " v ".unread"
 // Adds to `message` what its reader has of its thread.
 void message_read_reader(const struct result *result, int row, int column, struct message *message);

@@ -42,6 +42,11 @@ size_t request_arg_length(const struct request *request, const char *name);
 bool request_arg_is_text(const struct request *request,
                          const char *name); // a string, number or boolean (not array/object)
 
+// Adds an argument as if it had been sent, in place of one of that name: `text`, which stays until
+// the request's end, or the value of the argument `other`, which is there.
+NODISCARD int request_arg_set(struct request *request, const char *name, const char *text);
+NODISCARD int request_arg_copy(struct request *request, const char *name, const char *other);
+
 // Lets fn(arg, name, text) see each argument in turn, once, but for `token` (api.test echoes them).
 typedef void request_arg_fn(void *arg, const char *name, const char *text);
 void request_args_each(const struct request *request, request_arg_fn *fn, void *arg);

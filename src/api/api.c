@@ -9,6 +9,7 @@
 
 #include "limits.h"
 #include "methods.h"
+#include "older.h"
 #include "tokens.h"
 
 static int api_make(struct api *api)
@@ -174,5 +175,10 @@ void api_call(void *arg, struct request *request)
     invocation->request = request;
     invocation->actor = request_actor(request);
     invocation->method = method;
-    actor_find(invocation);
+    invocation->older = older_find(request_method(request));
+    int r = older_arguments(request, invocation->older);
+    if (r < 0)
+        invocation_fail(invocation, r);
+    else
+        actor_find(invocation);
 }

@@ -13,6 +13,8 @@ static const struct statement CREATE = {
     "channels_create", "SELECT * FROM channels_create($1, $2, $3, $4, $5, $6, $7, $8)"};
 static const struct statement JOIN = {"channels_join",
                                       "SELECT * FROM channels_join($1, $2, $3, $4)"};
+static const struct statement JOIN_BY_NAME = {
+    "channels_join_by_name", "SELECT * FROM channels_join_by_name($1, $2, $3, $4, $5, $6, $7)"};
 static const struct statement LEAVE = {"channels_leave",
                                        "SELECT * FROM channels_leave($1, $2, $3, $4)"};
 static const struct statement INVITE = {"channels_invite",
@@ -83,9 +85,35 @@ static void channel_change(struct invocation *invocation, const struct statement
     invocation_change(invocation, statement, &params, true);
 }
 
+// By its name, as Slack's older channels.join: made when there is none.
+static void join_by_name(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *name = request_arg(invocation->request, "name");
+    char id[ID_SIZE];
+
+    if (name[0] == '#' && request_arg_set(invocation->request, "name", name + 1) < 0) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return;
+    }
+    if (!take_channel_name(invocation, &name))
+        return;
+    id_make('C', id);
+    invocation_change_params(invocation, &params);
+    params_text(&params, name);
+    params_text(&params, id);
+    strategy_params(&params, invocation, "auto");
+    invocation_change(invocation, &JOIN_BY_NAME, &params, true);
+}
+
 void channels_join(struct invocation *invocation)
 {
-    channel_change(invocation, &JOIN);
+    if (strcmp(request_method(invocation->request), "channels.join") == 0 &&
+        request_arg(invocation->request, "channel") == NULL &&
+        request_arg(invocation->request, "name") != NULL)
+        join_by_name(invocation);
+    else
+        channel_change(invocation, &JOIN);
 }
 
 void channels_leave(struct invocation *invocation)

@@ -19,7 +19,9 @@
 // A bound is exclusive: history is what lies between `after` and `before`.
 #define HISTORY_SELECT(order)                                                                      \
     "SELECT a.error, " MESSAGE_SELECT("r") ", " MESSAGE_READER_SELECT(                             \
-        "v") " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL (SELECT * "  \
+        "v") ", (SELECT u.unread FROM unread_rows u WHERE $7 AND u.channel_id = $3 AND "           \
+             "u.user_id = $2 AND u.strategy_in_use <> 3)"                                          \
+             " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL (SELECT * "  \
              "FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND "  \
              "m.ts < $5 AND NOT m.deleted AND m.subtype IS DISTINCT FROM 'channel_open' AND "      \
              "(m.thread_ts IS NULL OR m.broadcast) ORDER BY " order " LIMIT $6) r ON true" READER  \
@@ -38,7 +40,11 @@ static const struct statement REPLIES = {
              " AND m.ts < $5 AND NOT m.deleted ORDER BY m.ts LIMIT $6)) r ON true" READER
              " ORDER BY r.ts",
 };
-enum { COLUMN_ERROR, COLUMN_MESSAGE };
+enum {
+    COLUMN_ERROR,
+    COLUMN_MESSAGE,
+    COLUMN_UNREAD = COLUMN_MESSAGE + MESSAGE_COLUMNS + MESSAGE_READER_COLUMNS
+};
 enum {
     HISTORY_DEFAULT = 100,
     HISTORY_MAX = 999,
@@ -168,6 +174,8 @@ static void history_answer(struct invocation *invocation, const struct result *r
     json_key(w, "channel_actions_ts");
     json_none(w);
     json_key_int(w, "channel_actions_count", 0);
+    if (!result_is_null(result, 0, COLUMN_UNREAD))
+        json_key_int(w, "unread_count_display", result_int(result, 0, COLUMN_UNREAD));
     int64_t continue_ts =
         has_more ? result_int(result, span->upward ? first : last - 1, COLUMN_MESSAGE) : 0;
     page_end(w, has_more, span->upward ? "hu1" : "h1", continue_ts);
@@ -178,13 +186,15 @@ void channels_history(struct invocation *invocation)
 {
     struct params params = {0};
     struct span *span = take_span(invocation, HISTORY_DEFAULT, HISTORY_MAX);
+    bool with_unreads = false;
 
-    if (span == NULL)
+    if (span == NULL || !take_optional_bool(invocation, "unreads", &with_unreads))
         return;
     if (!take_continuation(invocation, span->upward ? "hu1" : "h1",
                            span->upward ? &span->after : &span->before))
         return;
     span_params(invocation, &params);
+    params_bool(&params, with_unreads);
     invocation_query(invocation, STORE_READ, span->upward ? &HISTORY_UPWARD : &HISTORY, &params,
                      history_answer);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "invocation.h"
 
+#include "older.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +59,29 @@ static void change_fail(struct invocation *invocation, const struct result *resu
     invocation_end(invocation);
 }
 
+// The reply of a change; `"channel":{…}` in it may have another name for the caller.
+static void change_object(struct invocation *invocation, const char *json, size_t length)
+{
+    static const char member[] = "\"channel\":";
+    const char *key = invocation_key(invocation, "channel");
+    const char *found = strstr(json, member);
+
+    if (strcmp(key, "channel") == 0 || found == NULL) {
+        invocation_object(invocation, json, length);
+        return;
+    }
+    struct json_writer *w = invocation_open(invocation);
+    size_t before = (size_t)(found - json) - 1;
+    const char *value = found + sizeof member - 1;
+    if (before > 0) { // the members before it, each with a comma behind
+        buffer_append_byte(w->out, ',');
+        buffer_append(w->out, json + 1, before - 1);
+    }
+    json_key(w, key);
+    buffer_append(w->out, value, length - (size_t)(value - json) - 1);
+    invocation_close(invocation);
+}
+
 static void change_answer(struct invocation *invocation, const struct result *result)
 {
     if (result_rows(result) == 0) {
@@ -66,8 +91,8 @@ static void change_answer(struct invocation *invocation, const struct result *re
     } else {
         if (invocation->wrote && result_bool(result, 0, COLUMN_TOLD))
             invocation->api->options.told(invocation->api->options.arg, invocation->outbox_id);
-        invocation_object(invocation, result_text(result, 0, COLUMN_REPLY),
-                          result_length(result, 0, COLUMN_REPLY));
+        change_object(invocation, result_text(result, 0, COLUMN_REPLY),
+                      result_length(result, 0, COLUMN_REPLY));
     }
 }
 
@@ -76,6 +101,13 @@ void invocation_change(struct invocation *invocation, const struct statement *st
 {
     invocation->wrote = tells;
     invocation_query(invocation, STORE_WRITE, statement, params, change_answer);
+}
+
+const char *invocation_key(const struct invocation *invocation, const char *key)
+{
+    const struct older *older = invocation->older;
+
+    return older != NULL && older->key != NULL ? older->key : key;
 }
 
 struct json_writer *invocation_open(struct invocation *invocation)

@@ -10,6 +10,7 @@
 #include "base/id.h"
 
 struct invocation;
+struct older;
 typedef void method_fn(struct invocation *invocation);
 
 // Which tokens may call a method.
@@ -35,6 +36,7 @@ struct invocation {
     struct request *request;
     const struct actor *actor;
     const struct method *method;
+    const struct older *older;   // the name it was called by, where that answers otherwise
     invocation_rows_fn *rows_fn; // of the statement in work
     bool wrote;                  // the statement in work answers error, reply, told
     char outbox_id[OUTBOX_ID_SIZE];
@@ -65,6 +67,9 @@ void invocation_change(struct invocation *invocation, const struct statement *st
 
 // The base URL that clients reach this service by, with a '/' at its end (basics.c).
 void invocation_base_url(const struct invocation *invocation, char *ret_url, size_t size);
+
+// The reply's member that the caller knows as `key`, "channel" or "channels".
+const char *invocation_key(const struct invocation *invocation, const char *key);
 
 // The replies; each ends the invocation.
 struct json_writer *invocation_open(struct invocation *invocation);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "methods.h"
 
-#include <stdio.h>
+#include "older.h"
+
 #include <string.h>
 
 static const struct method methods[] = {
@@ -63,46 +64,11 @@ static const struct method methods[] = {
 
 _Static_assert(sizeof methods / sizeof methods[0] <= METHODS_MAX, "METHODS_MAX is too small");
 
-// The families of Slack's older names, with those of their methods whose arguments and replies are
-// the same; NULL: all of them.
-struct alias {
-    const char *family;
-    const char *verbs;
-};
-static const struct alias aliases[] = {
-    {"conversations.", NULL},
-    {"groups.", " mark history replies kick leave archive unarchive "},
-    {"im.", " mark history replies close "},
-    {"mpim.", " mark history replies close "},
-};
-
-static bool alias_has(const struct alias *alias, const char *verb)
-{
-    const char *found = alias->verbs == NULL ? NULL : strstr(alias->verbs, verb);
-    size_t length = strlen(verb);
-
-    return alias->verbs == NULL ||
-           (length > 0 && found != NULL && found[-1] == ' ' && found[length] == ' ');
-}
-
-// `name` as one of channels.*, when it is an alias.
-static const char *name_resolve(const char *name, char *aliased, size_t size)
-{
-    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
-        size_t length = strlen(aliases[i].family);
-        if (strncmp(name, aliases[i].family, length) != 0 || !alias_has(&aliases[i], name + length))
-            continue;
-        snprintf(aliased, size, "channels.%s", name + length);
-        return aliased;
-    }
-    return name;
-}
-
 const struct method *method_find(const char *name)
 {
     char aliased[64];
 
-    name = name_resolve(name, aliased, sizeof aliased);
+    name = older_resolve(name, aliased, sizeof aliased);
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
         if (strcmp(methods[i].name, name) == 0)
             return &methods[i];

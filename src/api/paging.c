@@ -59,7 +59,7 @@ void page_reply(struct invocation *invocation, const char *name, const char *kin
     int rows = page_rows(invocation, result);
     struct json_writer *w = invocation_open(invocation);
 
-    json_key(w, name);
+    json_key(w, invocation_key(invocation, name));
     json_open_array(w);
     for (int row = 0; row < rows; row++)
         if (!result_is_null(result, row, column))

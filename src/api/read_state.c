@@ -146,7 +146,7 @@ static void info_reply(struct info *info)
     struct invocation *invocation = info->invocation;
     struct json_writer *w = invocation_open(invocation);
 
-    json_key(w, "channel");
+    json_key(w, invocation_key(invocation, "channel"));
     json_raw(w, info->object, strlen(info->object));
     w->comma = true;
     unread_view_write_fields(w, &info->view);

@@ -104,6 +104,20 @@ bool request_arg_is_text(const struct request *request, const char *name)
     return argument != NULL && argument->is_text;
 }
 
+int request_arg_set(struct request *request, const char *name, const char *text)
+{
+    const struct argument argument = {
+        .name = name, .text = text, .length = strlen(text), .is_text = true};
+    return arguments_add(&request->arguments, &argument);
+}
+
+int request_arg_copy(struct request *request, const char *name, const char *other)
+{
+    struct argument argument = *arguments_find(&request->arguments, other);
+    argument.name = name;
+    return arguments_add(&request->arguments, &argument);
+}
+
 void request_args_each(const struct request *request, request_arg_fn *fn, void *arg)
 {
     const struct arguments *arguments = &request->arguments;

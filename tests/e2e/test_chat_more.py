@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said otherwise than by a plain post: /me, a message for one user alone, markdown; links to messages; older names."""
+"""What is said otherwise than by a plain post: /me, a message for one user alone, markdown; links to messages."""
 
 import pytest
 
@@ -196,43 +196,3 @@ def test_permalink_errors(workspace, room):
     bob.fails("invalid_timestamp", "chat.getPermalink", channel=channel, message_ts="x")
     ann.ok("chat.delete", channel=channel, ts=ts)
     bob.fails("message_not_found", "chat.getPermalink", channel=channel, message_ts=ts)
-
-
-@pytest.mark.parametrize("verb", ["mark", "history", "replies"])
-@pytest.mark.parametrize("family", ["groups", "im", "mpim"])
-def test_older_names(workspace, room, family, verb):
-    ann, bob, cid, _ = room
-    if family == "groups":
-        channel = workspace.channel(ann, bob, private=True)
-    else:
-        users = [bob.id] if family == "im" else [bob.id, cid.id]
-        channel = ann.ok("conversations.open", users=users)["channel"]["id"]
-    ts = bob.post(channel)
-    reply = ann.ok(f"{family}.{verb}", channel=channel, **({} if verb == "history" else {"ts": ts}))
-    if verb == "mark":
-        assert reply["last_read"] == ts and ann.unread(channel) == 0
-    else:
-        assert reply["messages"][0]["ts"] == ts
-    ann.fails("channel_not_found", f"{family}.{verb}", channel="C0000000000", ts=ts)
-
-
-def test_older_names_of_changes(workspace, room):
-    ann, bob, cid, _ = room
-    channel = workspace.channel(ann, bob, cid, private=True)
-    for method, args in (("kick", {"user": cid.id}), ("archive", {}), ("unarchive", {})):
-        ann.fails("channel_not_found", f"groups.{method}", channel="G0000000000", **args)
-        ann.ok(f"groups.{method}", channel=channel, **args)
-    bob.ok("groups.leave", channel=channel)
-    bob.fails("channel_not_found", "groups.leave", channel=channel)
-    assert ann.ok("conversations.members", channel=channel)["members"] == [ann.id]
-    for family, users in (("im", [bob.id]), ("mpim", [bob.id, cid.id])):
-        direct = ann.ok("conversations.open", users=users)["channel"]["id"]
-        ann.ok(f"{family}.close", channel=direct)
-        ann.fails("channel_not_found", f"{family}.close", channel="D0000000000")
-        assert ann.ok("conversations.info", channel=direct)["channel"]["is_open"] is False
-
-
-@pytest.mark.parametrize("method", ["groups.list", "groups.", "im.mar", "im.ark", "mpim.mark close", "im", "groups.create",
-                                    "chat.startStream", "files.upload", "pins.add", "channels.setRetention"])
-def test_what_there_is_not(room, method):
-    room[0].fails("unknown_method", method)
