@@ -2,13 +2,80 @@
 // Direct conversations: of two people, or of a group of at most nine.
 #include "methods.h"
 
-enum { NAMED_MAX = 1000 };
+#include "unread/keys.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMED_MAX = 1000, FRAME_MAX = 256 };
+
+// The changes answer with the conversation where the caller's view of it changed, else NULL.
 static const struct statement OPEN = {
-    "direct_open", "SELECT error, reply, told FROM direct_open($1, $2, $3, $4, $5, $6, $7)"};
-static const struct statement OPEN_CHANNEL = {"direct_open_channel",
-                                              "SELECT * FROM direct_open_channel($1, $2, $3, $4)"};
-static const struct statement CLOSE = {"direct_close", "SELECT * FROM direct_close($1, $2, $3)"};
+    "direct_open",
+    "SELECT error, reply, told, CASE WHEN reply NOT LIKE '{\"no_op\"%' THEN channel_id END"
+    " FROM direct_open($1, $2, $3, $4, $5, $6, $7)"};
+static const struct statement OPEN_CHANNEL = {
+    "direct_open_channel", "SELECT error, reply, false, CASE WHEN reply NOT LIKE "
+                           "'{\"no_op\"%' THEN $3 END FROM "
+                           "direct_open_channel($1, $2, $3, $4)"};
+static const struct statement CLOSE = {
+    "direct_close",
+    "SELECT error, reply, false, CASE WHEN reply = '{}' THEN $3 END FROM direct_close($1, $2, $3)"};
+static const struct statement PEER = {"direct_peer",
+                                      "SELECT CASE WHEN c.type = 3 THEN direct_peer(c.people, $2) "
+                                      "END FROM channels c WHERE c.id = $1"};
+
+enum { COLUMN_SHOWN = 3 };
+
+// Word of a view that changed, on its way to the caller's own connections.
+struct showing {
+    struct cache *cache;
+    char user_id[EVENT_ID_SIZE];
+    char channel_id[ID_SIZE];
+    bool is_open;
+};
+
+static void showing_publish(const struct showing *showing, const char *peer)
+{
+    char topic[KEY_SIZE];
+    char frame[FRAME_MAX];
+
+    key_user_topic(topic, showing->user_id);
+    (void)snprintf(frame, sizeof frame, "!{\"type\":\"%s_%s\",\"user\":\"%s\",\"channel\":\"%s\"}",
+                   peer[0] == '\0' ? "group" : "im", showing->is_open ? "open" : "close",
+                   peer[0] == '\0' ? showing->user_id : peer, showing->channel_id);
+    cache_call(showing->cache, 3, (const char *[]){"SPUBLISH", topic, frame}, NULL, NULL, NULL);
+}
+
+static void peer_answer(void *arg, const struct store_outcome *outcome)
+{
+    struct showing *showing = arg;
+
+    if (outcome->r == 0 && result_rows(outcome->result) > 0)
+        showing_publish(showing, result_text(outcome->result, 0, 0));
+    free(showing);
+}
+
+// Tells the caller's connections, on every instance, that the conversation is to be shown, or not
+// any more: im_open, im_close, group_open, group_close.
+static void view_changed(struct invocation *invocation, const struct result *result)
+{
+    struct params params = {0};
+    struct showing *showing =
+        result_is_null(result, 0, COLUMN_SHOWN) ? NULL : calloc(1, sizeof *showing);
+
+    if (showing == NULL)
+        return;
+    showing->cache = invocation->api->options.cache;
+    showing->is_open = invocation->method->fn == channels_open;
+    snprintf(showing->user_id, sizeof showing->user_id, "%s", invocation->actor->user_id);
+    snprintf(showing->channel_id, sizeof showing->channel_id, "%s",
+             result_text(result, 0, COLUMN_SHOWN));
+    params_text(&params, showing->channel_id);
+    params_text(&params, showing->user_id);
+    store_call(invocation->api->options.store, STORE_READ, &PEER, &params, peer_answer, showing);
+}
 
 static bool is_given(const struct invocation *invocation, const char *name)
 {
@@ -55,6 +122,7 @@ void channels_open(struct invocation *invocation)
     bool by_channel = is_given(invocation, "channel");
     bool by_people = is_given(invocation, "users");
 
+    invocation->done_fn = view_changed;
     if (!take_optional_bool(invocation, "return_im", &with_object) ||
         !take_optional_bool(invocation, "prevent_creation", &may_not_make))
         return;
@@ -80,5 +148,6 @@ void channels_close(struct invocation *invocation)
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, invocation->actor->user_id);
     params_text(&params, channel_id);
+    invocation->done_fn = view_changed;
     invocation_change(invocation, &CLOSE, &params, false);
 }

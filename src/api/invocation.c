@@ -91,6 +91,8 @@ static void change_answer(struct invocation *invocation, const struct result *re
     } else {
         if (invocation->wrote && result_bool(result, 0, COLUMN_TOLD))
             invocation->api->options.told(invocation->api->options.arg, invocation->outbox_id);
+        if (invocation->done_fn != NULL)
+            invocation->done_fn(invocation, result);
         change_object(invocation, result_text(result, 0, COLUMN_REPLY),
                       result_length(result, 0, COLUMN_REPLY));
     }

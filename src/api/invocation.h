@@ -38,6 +38,7 @@ struct invocation {
     const struct method *method;
     const struct older *older;   // the name it was called by, where that answers otherwise
     invocation_rows_fn *rows_fn; // of the statement in work
+    invocation_rows_fn *done_fn; // sees the answer of a change that was made; NULL: nobody wants to
     bool wrote;                  // the statement in work answers error, reply, told
     char outbox_id[OUTBOX_ID_SIZE];
     void *state; // the method's own, freed (free()) with the invocation

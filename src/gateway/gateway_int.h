@@ -399,6 +399,10 @@ void heads_on_timer(void *gateway);
 void heads_young(struct gateway *gateway); // of streams that are new
 void heads_forget(struct stream *stream);  // it is about to be freed
 
+// joined.c
+void joined_tell(const struct stream *stream, const struct user *user); // the user came in
+void left_tell(const struct stream *stream, struct user *user, int64_t ts);
+
 // members.c
 void members_check(struct stream *stream); // who of the users here is in the channel
 void members_joined(struct gateway *gateway, struct user *user, const char *channel_id, int64_t seq,

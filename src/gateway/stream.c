@@ -244,10 +244,13 @@ static void membership_note(struct stream *stream, const struct stream_item *ite
     struct user *user = item->kind == kind ? user_find(stream->gateway, item->user_id) : NULL;
     if (item->kind == kind)
         stream->membership_seq = item->seq;
-    if (user && kind == EVENT_JOIN)
+    if (user && kind == EVENT_JOIN) {
         stream_seat_user(stream, user, item->seq - 1);
-    else if (user)
+        joined_tell(stream, user);
+    } else if (user) {
         stream_unseat_user(stream, user);
+        left_tell(stream, user, item->ts);
+    }
 }
 
 // All up to `seq` was sent, or told of as a gap.

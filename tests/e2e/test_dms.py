@@ -294,6 +294,33 @@ def test_frames(people):
         assert len(other.matching({"type": "message"})) == 1
 
 
+def test_frames_of_what_is_shown(environment, people):
+    """One's own sockets, on every instance, hear that a conversation was made, opened or closed; others' that it was made."""
+    ann, bob, cid, _ = people
+    with ann.socket() as here, ann.at(environment.urls[1]).socket() as there, bob.socket() as his:
+        channel = open_dm(ann, bob)
+        for socket in (here, there):
+            created = socket.expect({"type": "im_created"})
+            assert created["channel"]["id"] == channel and created["channel"]["is_im"] is True
+            assert created["user"] == created["channel"]["user"] == bob.id
+            socket.expect({"type": "im_open", "channel": channel, "user": bob.id})
+        assert his.expect({"type": "im_created"})["user"] == ann.id
+        for _ in range(2):
+            ann.ok("conversations.close", channel=channel)
+        here.expect({"type": "im_close", "channel": channel, "user": bob.id})
+        ann.ok("conversations.open", channel=channel)
+        there.expect(lambda frame: there.matching({"type": "im_close"}) and len(there.matching({"type": "im_open"})) == 2)
+        group = open_dm(ann, bob, cid)
+        assert there.expect({"type": "group_joined", "channel": {"id": group}})["channel"]["is_mpim"] is True
+        there.expect({"type": "group_open", "channel": group})
+        ann.ok("conversations.close", channel=group)
+        there.expect({"type": "group_close", "channel": group})
+        assert len(there.matching({"type": "im_close"})) == 1
+        ann.post(channel, "end")
+        his.expect({"type": "message", "text": "end"})
+        assert not his.matching(lambda frame: frame["type"] in ("im_open", "im_close", "group_open", "group_close"))
+
+
 def test_seq_of_a_conversation(people):
     """A conversation begins with its members; the notices of that are no messages."""
     ann, bob = people[:2]

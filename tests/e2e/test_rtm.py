@@ -175,6 +175,27 @@ def test_frames_begin_with_a_join_and_end_with_a_kick(room, sockets, workspace):
     assert [f["text"] for f in socket.matching({"type": "message", "channel": channel})] == ["inside"]
 
 
+@pytest.mark.parametrize("private, kind", [(False, "channel"), (True, "group")])
+def test_who_comes_and_goes_hears_it_by_name(environment, room, sockets, workspace, private, kind):
+    ann, bob, _ = room
+    cid = workspace.user()
+    channel = workspace.channel(ann, bob, private=private)
+    here, there, others = sockets(cid), sockets(cid.at(environment.urls[1])), sockets(bob)
+    ann.ok("channels.invite", channel=channel, users=cid.id)
+    for socket in (here, there):
+        joined = socket.expect({"type": f"{kind}_joined"})["channel"]
+        assert joined == {**joined, "id": channel, "is_private": private, "is_member": True, "creator": ann.id}
+    cid.ok("channels.leave", channel=channel)
+    for socket in (here, there):
+        assert socket.expect({"type": f"{kind}_left"})["channel"] == channel
+    ann.ok("channels.invite", channel=channel, users=cid.id)
+    here.expect(lambda _: len(here.matching({"type": f"{kind}_joined"})) == 2)
+    ann.ok("channels.kick", channel=channel, user=cid.id)
+    here.expect(lambda _: len(here.matching({"type": f"{kind}_left"})) == 2)
+    through(others, ann, channel)
+    assert not others.matching(lambda frame: frame["type"].endswith(("_joined", "_left")))
+
+
 def created(channel):
     return {"type": "channel_created", "channel": {"id": channel}}
 
