@@ -38,7 +38,7 @@ bool created_take(struct gateway *gateway, const char *channel_id)
     return true;
 }
 
-static struct event *created_event(const struct result *result, int row)
+void created_write(const struct result *result, int row, struct buffer *out)
 {
     const struct frame_channel channel = {
         .id = result_text(result, row, 1),
@@ -47,18 +47,24 @@ static struct event *created_event(const struct result *result, int row)
         .creator = result_text(result, row, 4),
         .created = result_int(result, row, 5),
     };
+
+    frame_write_created(out, &channel);
+}
+
+static struct event *created_event(const struct result *result, int row)
+{
     struct buffer frame;
 
     buffer_init(&frame, FRAME_MAX_BYTES);
-    frame_write_created(&frame, &channel);
+    created_write(result, row, &frame);
     size_t length = frame.length;
     char *text = buffer_take_text(&frame);
     struct event *event = text == NULL ? NULL : event_new(EVENT_CREATED, text, length);
     if (event == NULL)
         return NULL;
-    event->is_private = channel.is_private;
-    (void)snprintf(event->channel_id, sizeof event->channel_id, "%s", channel.id);
-    (void)snprintf(event->user_id, sizeof event->user_id, "%s", channel.creator);
+    event->is_private = result_bool(result, row, 3);
+    (void)snprintf(event->channel_id, sizeof event->channel_id, "%s", result_text(result, row, 1));
+    (void)snprintf(event->user_id, sizeof event->user_id, "%s", result_text(result, row, 4));
     (void)snprintf(event->workspace_id, sizeof event->workspace_id, "%s",
                    result_text(result, row, 6));
     return event;

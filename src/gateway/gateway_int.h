@@ -489,6 +489,9 @@ void sweep_params(struct params *params, const struct gateway *gateway);
 // created.c
 // The first part of a sweep, which also takes the next note.
 void created_sweep(struct gateway *gateway);
+// Appends the frame of a channel whose columns (id, name, is_private, creator, created) follow the
+// first.
+void created_write(const struct result *result, int row, struct buffer *out);
 // Whether a channel's creation is to be told: not yet, as far as is known. Then it counts as told.
 bool created_take(struct gateway *gateway, const char *channel_id);
 

@@ -49,6 +49,19 @@ static const struct statement views = {
              " u.epoch > 0) AS marked FROM unread_rows u WHERE u.user_id = $1 AND u.active) r"
              " WHERE r.marked OR r.channel_id = ANY ($3)"};
 
+// What is no event of a channel that one is in: followed or marked threads, as frames, and channels
+// that were made.
+static const struct statement others = {
+    "gateway_resume_others",
+    "(SELECT e.frame, '', '', false, '', 0::bigint FROM thread_members m"
+    " CROSS JOIN unnest(ARRAY['thread_follow', 'thread_mark']) AS k (kind)"
+    " CROSS JOIN LATERAL thread_event(m.channel_id, m.thread_ts, m.user_id, k.kind) e"
+    " WHERE m.user_id = $1 AND m.changed >= $2::xid8 AND EXISTS (SELECT 1 FROM channel_members x"
+    " WHERE x.channel_id = m.channel_id AND x.user_id = $1 AND x.active))"
+    " UNION ALL (SELECT NULL, c.id, c.name, c.is_private, c.creator, c.created FROM channels c"
+    " WHERE c.workspace_id = $3 AND c.made >= $2::xid8 AND (NOT c.is_private OR c.creator = $1)"
+    " ORDER BY c.made)"};
+
 // A channel of which events are to be read.
 struct behind {
     char channel_id[EVENT_ID_SIZE];
@@ -263,6 +276,43 @@ static struct connection *resume_answer(struct resume *resume)
     return NULL;
 }
 
+static void other_tell(struct connection *c, const struct result *result, int row)
+{
+    CLEANUP(buffer_done) struct buffer out;
+    buffer_init(&out, SMALL_FRAME_MAX);
+    if (result_is_null(result, row, 0))
+        created_write(result, row, &out);
+    else
+        buffer_append(&out, result_text(result, row, 0), result_length(result, row, 0));
+    if (!buffer_failed(&out))
+        connection_send_text(c, out.data, out.length);
+}
+
+static void on_others(void *arg, const struct store_outcome *outcome)
+{
+    struct connection *c = resume_answer(arg);
+    if (!c)
+        return;
+    if (outcome->r < 0)
+        return connection_doom(c, CLOSE_RESTART, "try again");
+    for (int row = 0; row < result_rows(outcome->result); row++)
+        other_tell(c, outcome->result, row);
+    resume_free(c);
+    sse_settle(c);
+}
+
+static void others_ask(struct resume *resume)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    const struct connection *c = resume->connection;
+    params_text(&params, c->actor.user_id);
+    seq_print(&params, c->sse->since.heard_xid);
+    params_text(&params, c->actor.workspace_id);
+    gateway_ask(resume->gateway);
+    resume->is_asked = true;
+    store_call(resume->gateway->store, STORE_SYNC, &others, &params, on_others, resume);
+}
+
 static void on_views(void *arg, const struct store_outcome *outcome)
 {
     struct connection *c = resume_answer(arg);
@@ -272,8 +322,8 @@ static void on_views(void *arg, const struct store_outcome *outcome)
         return connection_doom(c, CLOSE_RESTART, "try again");
     for (int row = 0; row < result_rows(outcome->result); row++)
         view_tell(c, outcome->result, row);
-    resume_free(c);
-    sse_settle(c);
+    if (c->state == CONNECTION_OPEN)
+        others_ask(c->sse->resume);
 }
 
 static void views_ask(struct resume *resume)

@@ -229,6 +229,28 @@ def test_joined_and_left_in_between(room, streams, workspace):
     assert not again.matching({"text": "before"}) and not again.matching({"text": "not for bob"})
 
 
+def test_channels_and_threads_of_in_between(room, streams, workspace):
+    """What has no seq is told of, too: channels that were made, threads that were followed or read elsewhere."""
+    ann, bob, channel = room
+    read, dropped = (ann.post(channel, f"root {i}") for i in range(2))
+    for root in (read, dropped):
+        bob.post(channel, "re", thread_ts=root)
+    reply = ann.post(channel, "re re", thread_ts=read)
+    stream = streams(bob)
+    settled(stream, ann, channel)
+    last_id = stream.close()
+    public, secret = workspace.channel(ann), workspace.channel(ann, private=True)
+    bob.ok("threads.mark", channel=channel, thread_ts=read, ts=reply)
+    bob.ok("threads.unfollow", channel=channel, thread_ts=dropped)
+    again = streams(bob, last_id)
+    again.expect({"type": "channel_created", "channel": {"id": public}})
+    assert again.expect({"type": "thread_marked", "thread_ts": read})["unread_count"] == 0
+    again.expect({"type": "thread_unsubscribed", "thread_ts": dropped})
+    ts = ann.post(channel, "the last")
+    again.expect({"type": "message", "ts": ts})
+    assert not again.matching({"type": "channel_created", "channel": {"id": secret}})
+
+
 def test_private_events_of_after_a_kick_are_not_resumed(room, streams, workspace):
     ann, bob, channel = room
     secret = workspace.channel(ann, bob, private=True)
