@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPLY_HEADERS_MAX = 16, HEAD_MAX_BYTES = 32768, EXCHANGE_TIMEOUT_S = 3600 };
+enum { REPLY_HEADERS_MAX = 17, HEAD_MAX_BYTES = 32768, EXCHANGE_TIMEOUT_S = 3600 };
 
 struct reply_header {
     const char *name;
@@ -65,6 +65,9 @@ static int reply_headers(const struct exchange *exchange, struct reply_header *r
         ret_headers[count++] = (struct reply_header){"WWW-Authenticate", "Bearer"};
     if (exchange->request.retry_after[0] != '\0')
         ret_headers[count++] = (struct reply_header){"Retry-After", exchange->request.retry_after};
+    if (exchange->request.actor.scopes[0] != '\0')
+        ret_headers[count++] =
+            (struct reply_header){"X-OAuth-Scopes", exchange->request.actor.scopes};
     if (exchange->origin != NULL)
         count = cors_headers(exchange, ret_headers, count);
     if (exchange->allow != NULL)

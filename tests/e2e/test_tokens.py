@@ -145,3 +145,13 @@ def test_tokens_list_tells_when_one_was_used(workspace):
         return workspace.admin.ok("admin.tokens.list", user_id=ann.id)["tokens"][0].get("last_used")
 
     assert isinstance(wait_until(used, timeout=8, what="last_used"), int)
+
+
+def test_scopes_are_told_in_a_header(environment, workspace):
+    """Slack's SDKs show them as response_metadata.scopes; a token without any may do all, and has no such header."""
+    ann = workspace.user()
+    token = workspace.admin.ok("admin.tokens.create", user_id=ann.id, scopes="users:read,chat:write")["token"]
+    few = environment.client(token)
+    assert few.ok("auth.test").headers["X-OAuth-Scopes"] == "users:read,chat:write"
+    assert few.fails("missing_scope", "channels.list").headers["X-OAuth-Scopes"] == "users:read,chat:write"
+    assert "X-OAuth-Scopes" not in ann.ok("auth.test").headers
