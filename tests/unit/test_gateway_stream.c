@@ -258,14 +258,17 @@ static void test_leave_and_join(void **state)
 {
     struct fixture *f = *state;
     static const char *const stays[] = {"{\"seq\":1}", "{\"seq\":2}", "{\"seq\":3}", "{\"seq\":4}"};
-    static const char *const comes_back[] = {"{\"seq\":1}", "{\"seq\":3}", "{\"seq\":4}"};
+    static const char *const comes_back[] = {"{\"seq\":1}",
+                                             "{\"type\":\"channel_left\",\"channel\":"
+                                             "\"C0000000001\",\"event_ts\":\"0000000000.000000\"}",
+                                             "{\"seq\":3}", "{\"seq\":4}"};
     offer(f, EVENT_LEAVE, "U0000000001", 1);
     post(f, 2);
     offer(f, EVENT_JOIN, "U0000000001", 3);
     post(f, 4);
     run_until(f, "{\"seq\":4}", "{\"seq\":4}");
     expect_frames(f, 0, stays, 4);
-    expect_frames(f, 1, comes_back, 3);
+    expect_frames(f, 1, comes_back, 4);
 }
 
 int main(void)
