@@ -65,6 +65,8 @@ static int access_refusal(enum method_access access, const struct actor *actor)
     switch (access) {
     case ACCESS_OPEN:
         return 0;
+    case ACCESS_ANYONE:
+        return actor->type != 'o' ? 0 : -ERROR_NOT_ALLOWED_TOKEN_TYPE;
     case ACCESS_MEMBER:
         return actor->type == 'u' || actor->type == 'b' ? 0 : -ERROR_NOT_ALLOWED_TOKEN_TYPE;
     case ACCESS_APP:

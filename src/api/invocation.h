@@ -16,6 +16,7 @@ typedef void method_fn(struct invocation *invocation);
 // Which tokens may call a method.
 enum method_access {
     ACCESS_OPEN,     // no token needed
+    ACCESS_ANYONE,   // users, bots and apps
     ACCESS_MEMBER,   // users and bots
     ACCESS_APP,      // apps
     ACCESS_ADMIN,    // an admin of the workspace

@@ -73,7 +73,7 @@ def test_inactive_user(environment, workspace):
     wait_until(lambda: ann.call("auth.test")["ok"], timeout=5.5)
 
 
-@pytest.mark.parametrize("method, args", CALLS, ids=CALL_IDS)
+@pytest.mark.parametrize("method, args", CALLS[1:], ids=CALL_IDS[1:])
 def test_app_token_elsewhere(environment, workspace, method, args):
     bot = workspace.bot()
     made = workspace.admin.ok("admin.apps.create", name="app", bot_user_id=bot.id)
