@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slack's own SDKs, as npm and PyPI bring them. Only the base URL is another."""
+"""Slack's own SDKs, as npm, PyPI and Maven bring them. Only the base URL is another."""
 
 import json
 import shutil
@@ -8,11 +8,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.environment import Environment
+from tests.support.environment import ROOT, Environment
 from tests.support.script import Script
-from tools import node
+from tools import maven, node
 
 HERE = Path(__file__).parent
+JARS = ROOT / "build" / "slack-jars"
+# One file of Java is compiled as it is started.
+JAVA = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+        "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", f"{JARS}/*"]
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +37,13 @@ def modules(tmp_path_factory):
     (directory / "node_modules").symlink_to(node.packages(HERE))
     shutil.copytree(HERE / "scripts", directory, dirs_exist_ok=True)
     return directory
+
+
+@pytest.fixture(scope="session")
+def java():
+    """The command, but for its last word, that runs a file of Java with the SDK that pom.xml pins."""
+    maven.fetch(HERE / "pom.xml", JARS)
+    return JAVA
 
 
 @pytest.fixture

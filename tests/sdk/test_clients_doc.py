@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from tests.support.chromium import chromium
+from tests.sdk.conftest import JAVA
 from tests.support.client import Client
 from tests.support.environment import ROOT
 from tests.support.script import Script
@@ -22,8 +23,8 @@ PROGRAMS = {name: text for name, text in re.findall(r"^```\w+ (\S+)\n(.*?)^```$"
 PROGRAMS_THAT_LISTEN = ["socket-mode.mjs", "rtm.py", "socket_mode.py", "events.mjs"]
 PROGRAMS_THAT_POST = ["rtm.mjs", "websocket.mjs"]
 RUN_ELSEWHERE = {"generated.py": ROOT / "tests" / "openapi" / "clients" / "hello.py"}
-OTHERS = ["environment.sh", "hello.sh", "web.mjs", "web.py", "bolt.mjs", "make-app.sh", "bolt-http.mjs", "events.sh",
-          "browser.js"]
+OTHERS = ["environment.sh", "hello.sh", "web.mjs", "web.py", "Web.java", "bolt.mjs", "Bolt.java", "make-app.sh",
+          "bolt-http.mjs", "events.sh", "browser.js"]
 
 
 def test_nothing_is_left_out():
@@ -69,7 +70,7 @@ class Demo:
         return done.stdout
 
     def argv(self, name):
-        interpreters = {"mjs": [node.node()], "py": [sys.executable], "sh": ["bash", "-eu"]}
+        interpreters = {"mjs": [node.node()], "py": [sys.executable], "sh": ["bash", "-eu"], "java": JAVA}
         return [*interpreters[name.rsplit(".", 1)[1]], name]
 
     def run(self, name, **more):
@@ -87,7 +88,7 @@ class Demo:
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory, modules, environment):
+def here(tmp_path_factory, modules, java, environment):
     return Demo(tmp_path_factory.mktemp("clients"), modules, environment)
 
 
@@ -109,7 +110,8 @@ def printed(program, line):
     wait_until(lambda: line in program.noise, 15, what=f"{line!r}: {program.noise}")
 
 
-@pytest.mark.parametrize("name, text", [("web.mjs", "Hello from JavaScript"), ("web.py", "Hello from Python")])
+@pytest.mark.parametrize("name, text", [("web.mjs", "Hello from JavaScript"), ("web.py", "Hello from Python"),
+                                        ("Web.java", "Hello from Java")])
 def test_post_and_read(here, name, text):
     out = here.run(name)
     assert f"{here.demo['users'][0]['id']}: {text}" in out.split("\n")
@@ -149,11 +151,18 @@ def test_curl_listens(here, start):
     wait_until(lambda: any(line.startswith("data: ") and "for events.sh" in line for line in program.noise), 15)
 
 
-def test_bolt(here, start):
-    program = start("bolt.mjs")
+@pytest.mark.parametrize("name, greeting", [("bolt.mjs", "Hello"), ("Bolt.java", "Hello from Java")])
+def test_bolt(here, start, name, greeting):
+    program = start(name)
     printed(program, "listening")
-    here.bob.post(here.channel, "hello, bot")
-    here.said(f"Hello, <@{here.demo['users'][1]['id']}>")
+    text = f"{greeting}, <@{here.demo['users'][1]['id']}>"
+
+    def greeted():
+        """The SDK for Java does not wait for hello, from which on an app hears all."""
+        here.bob.post(here.channel, "hello, bot")
+        return text in here.texts()
+
+    wait_until(greeted, 15, 0.5, what=text)
 
 
 def test_bolt_over_http(here, start):

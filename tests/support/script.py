@@ -65,6 +65,11 @@ class Script:
             raise ScriptError(answer["error"])
         return answer.get("result")
 
+    def say(self, line):
+        """Gives the script a line that is no order."""
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+
     def order(self, order, *args):
         """Asks without waiting; `answer` of what this returns waits."""
         number = next(self._ids)
