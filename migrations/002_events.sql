@@ -66,6 +66,13 @@ BEGIN
     RETURN low;
 END $$;
 
+-- The text of a message. In PL/pgSQL, here and below, what is rarely needed: a sub-select costs its start in every statement that
+-- might need it.
+CREATE FUNCTION message_body(channel text, at bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT m.body FROM messages m WHERE m.channel_id = channel AND m.ts = at);
+END $$;
+
 -- One message as everything that shows messages needs it. The order of the columns after channel_id is known to
 -- src/chat/message.c.
 CREATE VIEW message_rows AS
@@ -73,11 +80,12 @@ CREATE VIEW message_rows AS
            CASE WHEN m.deleted THEN NULL ELSE m.extra END AS extra, m.thread_ts, t.user_id AS parent_user, m.broadcast,
            m.client_msg_id, m.edited_ts, m.edited_by, m.deleted, m.counted, coalesce(t.reply_count, 0) AS reply_count,
            coalesce(t.latest_reply, 0) AS latest_reply, array_to_string(t.reply_users, ',') AS reply_users,
-           CASE WHEN m.broadcast THEN (SELECT o.body FROM messages o WHERE o.channel_id = m.channel_id AND o.ts = m.thread_ts) END AS root_body,
+           CASE WHEN m.broadcast THEN message_body(m.channel_id, m.thread_ts) END AS root_body,
            coalesce(t.reply_users_count, 0) AS reply_users_count
     FROM messages m
     LEFT JOIN users u ON u.id = m.user_id
-    LEFT JOIN threads t ON t.channel_id = m.channel_id AND t.ts = coalesce(m.thread_ts, m.ts);
+    -- OFFSET 0: a look-up for each message, and never all threads of its channel.
+    LEFT JOIN LATERAL (SELECT * FROM threads h WHERE h.channel_id = m.channel_id AND h.ts = coalesce(m.thread_ts, m.ts) OFFSET 0) t ON true;
 
 CREATE FUNCTION kind_of_subtype(subtype text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE subtype WHEN 'channel_join' THEN 'join' WHEN 'channel_open' THEN 'join' WHEN 'channel_leave' THEN 'leave'

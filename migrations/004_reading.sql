@@ -22,6 +22,21 @@ CREATE FUNCTION singles_standing(channel text, caller text, cursor_ts bigint) RE
     WHERE s.channel_id = channel AND s.user_id = caller AND s.ts > cursor_ts
 $$;
 
+-- Whether the caller has read this one message by itself.
+CREATE FUNCTION is_read_singly(channel text, caller text, at bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (SELECT 1 FROM read_messages s WHERE s.channel_id = channel AND s.user_id = caller AND s.ts = at);
+END $$;
+
+-- Messages after `cursor_ts` that stand, mention the caller or the whole channel, and were not read one by one.
+CREATE FUNCTION mentions_after(channel text, caller text, cursor_ts bigint, has_singles boolean) RETURNS bigint
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT count(DISTINCT n.ts) FROM mentions n
+            WHERE n.channel_id = channel AND n.user_id IN ('', caller) AND n.ts > cursor_ts AND n.counted AND n.author <> caller
+              AND NOT (has_singles AND is_read_singly(channel, caller, n.ts)));
+END $$;
+
 -- Everything about one member's unread state: the truth, that Redis is a copy of.
 -- unread = head.ord - cursor.ord - own posts after the cursor - deleted posts of others after the cursor - those read one by one
 -- mentions: the messages after the cursor that stand and mention the member or the whole channel; looked for only where the
@@ -35,15 +50,11 @@ CREATE VIEW unread_rows AS
            m.active, m.changed AS member_changed, c.changed AS channel_changed, c.name, c.type, c.is_archived, c.id AS head_id,
            m.closed_ord IS NULL OR c.ord > m.closed_ord AS is_open,
            CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted
-                                         AND NOT o.deleted AND o.user_id <> m.user_id AND (m.singles = 0 OR NOT EXISTS (
-                                             SELECT 1 FROM read_messages s WHERE s.channel_id = c.id AND s.user_id = m.user_id
-                                                                             AND s.ts = o.ts))
+                                         AND NOT o.deleted AND o.user_id <> m.user_id
+                                         AND (m.singles = 0 OR NOT is_read_singly(c.id, m.user_id, o.ts))
                                          ORDER BY o.ts LIMIT 1) END AS oldest,
-           CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts THEN
-               (SELECT count(DISTINCT n.ts) FROM mentions n WHERE n.channel_id = c.id AND n.user_id IN ('', m.user_id)
-                    AND n.ts > m.ts AND n.counted AND n.author <> m.user_id AND (m.singles = 0 OR NOT EXISTS (
-                        SELECT 1 FROM read_messages s WHERE s.channel_id = c.id AND s.user_id = m.user_id AND s.ts = n.ts)))
-               ELSE 0 END AS mentions,
+           CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts THEN mentions_after(c.id, m.user_id, m.ts, m.singles > 0)
+                ELSE 0 END AS mentions,
            c.strategy_in_use, c.generation, m.number, m.single_version
     FROM channel_members m
     JOIN channels c ON c.id = m.channel_id;
@@ -185,8 +196,9 @@ CREATE FUNCTION direct_peer(people text, viewer text) RETURNS text LANGUAGE sql 
 $$;
 
 -- The object of a direct conversation, for one who is in it.
-CREATE FUNCTION direct_object(c channels, viewer text, closed_ord bigint) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN c.type = 2 THEN left(channel_object(c, true), -1) || ',"members":["' || replace(c.people, ',', '","') || '"]'
+CREATE FUNCTION direct_object(c channels, viewer text, closed_ord bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE WHEN c.type = 2 THEN left(channel_object(c, true), -1) || ',"members":["' || replace(c.people, ',', '","') || '"]'
         ELSE '{"id":"' || c.id || '","is_channel":false,"is_group":false,"is_im":true,"is_mpim":false,"is_private":true'
             || ',"is_archived":false,"is_general":false,"is_member":true,"is_shared":false,"is_org_shared":false,"is_ext_shared":false'
             || ',"created":' || c.created || ',"updated":' || greatest(c.created * 1000, c.last_ts / 1000)
@@ -194,8 +206,8 @@ CREATE FUNCTION direct_object(c channels, viewer text, closed_ord bigint) RETURN
             || (SELECT NOT u.active FROM users u WHERE u.id = direct_peer(c.people, viewer))::text
             || ',"priority":0,"num_members":' || c.member_count || ',"strategy":"' || c.strategy || '","strategy_in_use":"'
             || strategy_name(c.strategy_in_use) || '"' END
-        || ',"is_open":' || (closed_ord IS NULL OR c.ord > closed_ord)::text || '}'
-$$;
+        || ',"is_open":' || (closed_ord IS NULL OR c.ord > closed_ord)::text || '}';
+END $$;
 
 -- The object of any conversation, as `viewer` sees it.
 CREATE FUNCTION conversation_object(c channels, viewer text, is_member boolean, closed_ord bigint) RETURNS text

@@ -8,12 +8,13 @@
 #include "store/statement.h"
 
 // Lanes keep kinds of work from waiting for one another; statements of one lane run in the order
-// given.
+// given, but for short reads: each takes the less busy of two connections.
 enum store_lane {
     STORE_POST,      // group commits of posts
     STORE_MARK,      // group commits of marks
     STORE_WRITE,     // other changes
     STORE_READ,      // short reads, and notes that may be lost
+    STORE_READ_TOO,  // their other connection: store_call() chooses
     STORE_SYNC,      // long reads
     STORE_BULK,      // reads of many rows that lie side by side: joins are by merging
     STORE_BULK_BACK, // the same, for a second reader beside the first

@@ -47,6 +47,11 @@ struct lane {
 
 static void lane_lose(struct lane *lane, const char *why);
 
+int lane_count(const struct lane *lane)
+{
+    return lane->count;
+}
+
 bool lane_is_up(const struct lane *lane)
 {
     return lane->state == LANE_UP;

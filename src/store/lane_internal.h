@@ -60,4 +60,5 @@ void lane_read_pulled(struct lane *lane);
 void lane_end_patience(struct lane *lane);
 
 bool lane_is_up(const struct lane *lane);
+int lane_count(const struct lane *lane); // calls queued or sent
 void lane_on_up(struct lane *lane, loop_fn *fn, void *arg);

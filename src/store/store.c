@@ -22,9 +22,9 @@ struct store {
 };
 
 static const char *const lane_names[STORE_LANE_MAX] = {
-    [STORE_POST] = "post",           [STORE_MARK] = "mark", [STORE_WRITE] = "write",
-    [STORE_READ] = "read",           [STORE_SYNC] = "sync", [STORE_BULK] = "bulk",
-    [STORE_BULK_BACK] = "bulk_back",
+    [STORE_POST] = "post", [STORE_MARK] = "mark",           [STORE_WRITE] = "write",
+    [STORE_READ] = "read", [STORE_READ_TOO] = "read_too",   [STORE_SYNC] = "sync",
+    [STORE_BULK] = "bulk", [STORE_BULK_BACK] = "bulk_back",
 };
 
 static struct call *store_new_call(struct store *store)
@@ -118,7 +118,7 @@ static int store_make_keywords(struct store *store)
             .database_url = store->options.database_url,
             .connect_timeout_ms = store->options.connect_timeout_ms,
             .statement_timeout_ms = store->options.statement_timeout_ms,
-            .relaxed = i == STORE_READ,
+            .relaxed = i == STORE_READ || i == STORE_READ_TOO,
             .nested = i == STORE_POST || i == STORE_MARK || i == STORE_SYNC,
             .merged = i == STORE_BULK || i == STORE_BULK_BACK,
         };
@@ -183,6 +183,16 @@ void store_free(struct store *store)
     free(store);
 }
 
+static struct lane *store_lane(const struct store *store, enum store_lane lane)
+{
+    struct lane *one = store->lanes[lane];
+    struct lane *other = store->lanes[STORE_READ_TOO];
+
+    if (lane != STORE_READ || one == NULL || other == NULL || !lane_is_up(other))
+        return one;
+    return !lane_is_up(one) || lane_count(other) < lane_count(one) ? other : one;
+}
+
 void store_call(struct store *store, enum store_lane lane, const struct statement *statement,
                 struct params *params, store_fn *fn, void *arg)
 {
@@ -193,8 +203,9 @@ void store_call(struct store *store, enum store_lane lane, const struct statemen
         call->params = *params;
         *params = (struct params){0};
     }
-    if (store->lanes[lane])
-        lane_call(store->lanes[lane], call);
+    struct lane *chosen = store_lane(store, lane);
+    if (chosen)
+        lane_call(chosen, call);
     else
         store_refuse_closed(store, call);
     // What comes after this turn's flush, from another idle callback, is sent by a turn that does
