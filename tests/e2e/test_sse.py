@@ -123,6 +123,8 @@ def test_the_same_frames_as_a_native_socket(environment, room, sockets, streams,
     first = ann.post(channel, "one", blocks=[{"type": "divider"}])
     ann.ok("chat.update", channel=channel, ts=first, text="two")
     gone = ann.post(channel, "gone")
+    for one in (socket, stream):
+        one.expect({"type": "message", "ts": gone})  # read back after its end it would be a tombstone
     bob.ok("channels.mark", channel=channel, ts=first)
     ann.ok("chat.delete", channel=channel, ts=gone)
     cid.ok("channels.join", channel=channel)
