@@ -36,6 +36,7 @@ struct instance {
     struct auditor *auditor;
     struct service **services;
     int count;
+    int64_t drain_until_ms; // once it stops
 };
 
 static int loops_wanted(const struct settings *settings)
@@ -169,20 +170,28 @@ static bool any_busy(const struct instance *instance)
     return false;
 }
 
-// Nothing new; what is under way gets drain_ms to end.
+// What is left of drain_ms, which all that is under way shares.
+static int64_t drain_left_ms(const struct instance *instance)
+{
+    int64_t left_ms = instance->drain_until_ms - clock_monotonic_ms();
+
+    return left_ms > 0 ? left_ms : 0;
+}
+
+// Nothing new; what is under way may end.
 static void services_drain(struct instance *instance)
 {
     const struct timespec look = {.tv_nsec = STOP_LOOK_MS * 1000000L};
-    int64_t until_ms = clock_monotonic_ms() + instance->settings->drain_ms;
 
+    instance->drain_until_ms = clock_monotonic_ms() + instance->settings->drain_ms;
     for (int i = 0; i < instance->count; i++)
         service_drain(instance->services[i]);
-    while (any_busy(instance) && clock_monotonic_ms() < until_ms)
+    while (any_busy(instance) && drain_left_ms(instance) > 0)
         nanosleep(&look, NULL);
 }
 
 // Loops first, so that nothing is committed any more; then the relay and the log, so that what was
-// committed is told.
+// committed is told, or left in the outbox for others.
 static void instance_stop(struct instance *instance)
 {
     for (int i = 0; i < instance->count; i++)
@@ -193,12 +202,12 @@ static void instance_stop(struct instance *instance)
     housekeeping_stop(instance->housekeeping);
     auditor_stop(instance->auditor);
     if (instance->relay != NULL) {
-        relay_stop(instance->relay, instance->settings->drain_ms);
-        log_stop(relay_log(instance->relay), instance->settings->drain_ms);
+        relay_stop(instance->relay, drain_left_ms(instance));
+        log_stop(relay_log(instance->relay), drain_left_ms(instance));
         workers_stop(instance->workers);
         relay_free(instance->relay);
     }
-    push_stop(instance->push, instance->settings->drain_ms);
+    push_stop(instance->push, drain_left_ms(instance));
 }
 
 static void signals_block(sigset_t *ret_signals)

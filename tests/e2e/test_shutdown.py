@@ -11,6 +11,7 @@ import requests
 
 from tests.support.environment import log_trouble
 from tests.support.wait import wait_until
+from tools.services import Redis
 
 
 @pytest.fixture
@@ -71,6 +72,24 @@ def test_nobody_is_waited_for_who_is_gone(environment, workspace):
 def test_at_rest_it_is_quick(instance):
     terminate(instance)
     assert ended(instance) == 0
+
+
+def test_it_ends_in_time_without_redis(environment, workspace, tmp_path):
+    """What is left to tell others is in Postgres; they tell it."""
+    redis = Redis(tmp_path / "redis")
+    redis.start()
+    try:
+        instance = environment.instance(redis_url=redis.url, drain_ms=2000)
+        ann = workspace.user().at(instance.url)
+        channel = workspace.channel(ann)
+        redis.kill()
+        ann.post(channel, "committed")
+        start = time.monotonic()
+        assert instance.stop() == 0
+        assert time.monotonic() - start < 2 + 1.5
+    finally:
+        redis.stop()
+        redis.wipe()
 
 
 def test_sigint_is_the_same(instance):
