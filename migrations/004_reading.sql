@@ -59,14 +59,6 @@ CREATE VIEW unread_rows AS
     FROM channel_members m
     JOIN channels c ON c.id = m.channel_id;
 
--- How many of the caller's counted posts lie at or before ts `target`, knowing that `known` lie at or before `from_ts`.
-CREATE FUNCTION own_before(channel text, caller text, from_ts bigint, known bigint, target bigint) RETURNS bigint
-LANGUAGE sql STABLE AS $$
-    SELECT coalesce((SELECT m.author_posts FROM messages m
-                     WHERE m.channel_id = channel AND m.ts > from_ts AND m.ts <= target AND m.user_id = caller AND m.counted
-                     ORDER BY m.ts DESC LIMIT 1), known)
-$$;
-
 -- Forgets what was read one by one where the cursor has passed it. The caller holds the members' locks.
 CREATE FUNCTION singles_pass(channel_ids text[], callers text[]) RETURNS void LANGUAGE sql VOLATILE AS $$
     WITH passed AS (
@@ -111,7 +103,7 @@ BEGIN
     ), moved AS (
         UPDATE channel_members m SET ts = f.ts, seq = f.seq, ord = f.ord, changed = pg_current_xact_id(),
             own = CASE WHEN f.ord = f.head_ord THEN f.posts WHEN f.posts = f.own THEN f.own
-                       -- as own_before(), but started once for all marks
+                       -- one's last post in between knows its number
                        ELSE coalesce((SELECT r.author_posts FROM messages r
                                       WHERE r.channel_id = f.channel AND r.ts > f.from_ts AND r.ts <= f.ts AND r.user_id = f.caller
                                         AND r.counted ORDER BY r.ts DESC LIMIT 1), f.own) END

@@ -288,15 +288,29 @@ static void other_tell(struct connection *c, const struct result *result, int ro
         connection_send_text(c, out.data, out.length);
 }
 
+typedef void row_fn(struct connection *c, const struct result *result, int row);
+
+// Tells every row of an answer. The connection when it goes on; NULL when it is gone or goes.
+static struct connection *resume_tell(struct resume *resume, const struct store_outcome *outcome,
+                                      row_fn *tell)
+{
+    struct connection *c = resume_answer(resume);
+    if (!c)
+        return NULL;
+    if (outcome->r < 0) {
+        connection_doom(c, CLOSE_RESTART, "try again");
+        return NULL;
+    }
+    for (int row = 0; row < result_rows(outcome->result); row++)
+        tell(c, outcome->result, row);
+    return c;
+}
+
 static void on_others(void *arg, const struct store_outcome *outcome)
 {
-    struct connection *c = resume_answer(arg);
+    struct connection *c = resume_tell(arg, outcome, other_tell);
     if (!c)
         return;
-    if (outcome->r < 0)
-        return connection_doom(c, CLOSE_RESTART, "try again");
-    for (int row = 0; row < result_rows(outcome->result); row++)
-        other_tell(c, outcome->result, row);
     resume_free(c);
     sse_settle(c);
 }
@@ -315,14 +329,8 @@ static void others_ask(struct resume *resume)
 
 static void on_views(void *arg, const struct store_outcome *outcome)
 {
-    struct connection *c = resume_answer(arg);
-    if (!c)
-        return;
-    if (outcome->r < 0)
-        return connection_doom(c, CLOSE_RESTART, "try again");
-    for (int row = 0; row < result_rows(outcome->result); row++)
-        view_tell(c, outcome->result, row);
-    if (c->state == CONNECTION_OPEN)
+    const struct connection *c = resume_tell(arg, outcome, view_tell);
+    if (c && c->state == CONNECTION_OPEN)
         others_ask(c->sse->resume);
 }
 
