@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.environment import Environment, end_of
+from tests.support.environment import Environment, end_of, running
 from tests.support.recorder import Recorder, Silence, join_parts, part_path, parts
 
 E2E = Path(__file__).parent / "e2e"
@@ -46,20 +46,12 @@ def recorder(request):
 
 @pytest.fixture(scope="session")
 def plain_environment(tmp_path_factory, recorder):
-    yield from _environment(Environment(tmp_path_factory.mktemp("plain"), settings=KEEPING, recorder=recorder))
+    yield from running(Environment(tmp_path_factory.mktemp("plain"), settings=KEEPING, recorder=recorder))
 
 
 @pytest.fixture(scope="session")
 def kafka_environment(tmp_path_factory, recorder):
-    yield from _environment(Environment(tmp_path_factory.mktemp("kafka"), kafka=True, recorder=recorder))
-
-
-def _environment(environment):
-    try:
-        yield environment.start()
-    finally:
-        trouble = environment.stop()
-    assert not trouble, "\n".join(trouble)
+    yield from running(Environment(tmp_path_factory.mktemp("kafka"), kafka=True, recorder=recorder))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from slack_sdk.signature import SignatureVerifier
 
-from tests.support.environment import Environment
+from tests.support.environment import Environment, running
 from tests.support.events_url import EventsUrl, plain
 from tests.support.wait import wait_until
 
@@ -23,12 +23,7 @@ SETTINGS = {
 
 
 def make(tmp_path_factory, recorder, **more):
-    environment = Environment(tmp_path_factory.mktemp("push"), settings={**SETTINGS, **more}, recorder=recorder)
-    try:
-        yield environment.start()
-    finally:
-        trouble = environment.stop()
-    assert not trouble, "\n".join(trouble)
+    yield from running(Environment(tmp_path_factory.mktemp("push"), settings={**SETTINGS, **more}, recorder=recorder))
 
 
 @pytest.fixture(scope="module")

@@ -5,26 +5,18 @@ import signal
 import pytest
 
 from tests.faults.load import Load
-from tests.support.environment import Environment, log_trouble
+from tests.support.environment import Environment, log_trouble, running
 
 
 @pytest.fixture(scope="session")
 def in_process(tmp_path_factory):
     # Tests make counts in Redis wrong: what audits them is an instance of their own.
-    yield from _environment(Environment(tmp_path_factory.mktemp("faults"), settings={"TIDINGS_AUDIT_PAIRS": "0"}))
+    yield from running(Environment(tmp_path_factory.mktemp("faults"), settings={"TIDINGS_AUDIT_PAIRS": "0"}))
 
 
 @pytest.fixture(scope="session")
 def with_kafka(tmp_path_factory):
-    yield from _environment(Environment(tmp_path_factory.mktemp("faults-kafka"), kafka=True))
-
-
-def _environment(environment):
-    try:
-        yield environment.start()
-    finally:
-        trouble = environment.stop()
-    assert not trouble, "\n".join(trouble)
+    yield from running(Environment(tmp_path_factory.mktemp("faults-kafka"), kafka=True))
 
 
 @pytest.fixture

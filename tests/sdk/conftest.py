@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.environment import ROOT, Environment
+from tests.support.environment import ROOT, Environment, running
 from tests.support.script import Script
 from tools import maven, node
 
@@ -22,12 +22,7 @@ JAVA = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory):
     """Two instances that may send events to apps at local addresses."""
-    environment = Environment(tmp_path_factory.mktemp("sdk"), settings={"TIDINGS_PUSH_PRIVATE": "true"})
-    try:
-        yield environment.start()
-    finally:
-        trouble = environment.stop()
-    assert not trouble, "\n".join(trouble)
+    yield from running(Environment(tmp_path_factory.mktemp("sdk"), settings={"TIDINGS_PUSH_PRIVATE": "true"}))
 
 
 @pytest.fixture(scope="session")

@@ -97,6 +97,15 @@ class Environment:
         return trouble
 
 
+def running(environment):
+    """For fixtures (yield from): the environment, started; fails when something went wrong inside by the end."""
+    try:
+        yield environment.start()
+    finally:
+        trouble = environment.stop()
+    assert not trouble, "\n".join(trouble)
+
+
 def end_of(instance):
     """Stops an instance by SIGTERM and returns its trouble: an exit code other than 0, sanitizer output in its log."""
     if instance.pid is None:
