@@ -33,7 +33,9 @@ static const struct statement THREADS = {
     "gateway_threads", "SELECT m.user_id, e.frame FROM thread_members m"
                        " CROSS JOIN unnest(ARRAY['thread_follow', 'thread_mark']) AS k (kind)"
                        " CROSS JOIN LATERAL thread_event(m.channel_id, m.thread_ts, m.user_id, "
-                       "k.kind) e WHERE m.user_id = ANY ($1) AND m.changed >= $2::xid8"};
+                       "k.kind) e WHERE m.user_id = ANY ($1) AND m.changed >= $2::xid8"
+                       " AND EXISTS (SELECT 1 FROM channel_members x WHERE x.channel_id ="
+                       " m.channel_id AND x.user_id = m.user_id AND x.active)"};
 
 enum { FRAME_MAX_BYTES = 4096 };
 
