@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "chat/frame.h"
 #include "content.h"
+#include "destination.h"
 #include "unread/keys.h"
 
 #include <inttypes.h>
@@ -79,17 +80,23 @@ static const struct statement ASIDE = {
 struct aside {
     struct invocation *invocation;
     struct content content;
-    const char *channel_id;
+    const char *channel; // as the caller names it
+    char channel_id[ID_SIZE];
     const char *user_id;
     int64_t ts;
     int64_t thread_ts;
 };
 
+static void aside_free(struct aside *aside)
+{
+    content_done(&aside->content);
+    free(aside);
+}
+
 static void aside_fail(struct aside *aside, int r)
 {
     invocation_fail(aside->invocation, r);
-    content_done(&aside->content);
-    free(aside);
+    aside_free(aside);
 }
 
 static void published(void *arg, int r, const struct cache_value *value)
@@ -105,8 +112,7 @@ static void published(void *arg, int r, const struct cache_value *value)
     w = invocation_open(aside->invocation);
     json_key_ts(w, "message_ts", aside->ts);
     invocation_close(aside->invocation);
-    content_done(&aside->content);
-    free(aside);
+    aside_free(aside);
 }
 
 static struct event *aside_event(const struct aside *aside, enum channel_type type)
@@ -184,7 +190,7 @@ static void aside_checked(void *arg, const struct store_outcome *outcome)
 
 static bool take_aside(struct invocation *invocation, struct aside *aside)
 {
-    if (!take_channel(invocation, &aside->channel_id) ||
+    if (!take_text(invocation, "channel", &aside->channel) ||
         !take_user(invocation, "user", &aside->user_id) ||
         !take_optional_ts(invocation, "thread_ts", -ERROR_INVALID_TIMESTAMP, &aside->thread_ts) ||
         !take_content(invocation, &aside->content))
@@ -196,26 +202,39 @@ static bool take_aside(struct invocation *invocation, struct aside *aside)
     return false;
 }
 
-void chat_post_ephemeral(struct invocation *invocation)
+static void destination_found(void *arg, int r, const char *channel_id)
 {
-    struct aside *aside = calloc(1, sizeof *aside);
+    struct aside *aside = arg;
+    const struct invocation *invocation = aside->invocation;
     struct params params = {0};
 
-    if (aside == NULL) {
-        invocation_fail(invocation, -ERROR_MEMORY);
+    if (r < 0) {
+        destination_fail(aside->invocation, r);
+        aside_free(aside);
         return;
     }
-    if (!take_aside(invocation, aside)) {
-        content_done(&aside->content);
-        free(aside);
-        return;
-    }
-    aside->invocation = invocation;
-    aside->ts = clock_wall_us();
+    snprintf(aside->channel_id, sizeof aside->channel_id, "%s", channel_id);
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, invocation->actor->user_id);
     params_text(&params, aside->channel_id);
     params_text(&params, aside->user_id);
     params_int(&params, aside->thread_ts);
     store_call(invocation->api->options.store, STORE_READ, &ASIDE, &params, aside_checked, aside);
+}
+
+void chat_post_ephemeral(struct invocation *invocation)
+{
+    struct aside *aside = calloc(1, sizeof *aside);
+
+    if (aside == NULL) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return;
+    }
+    if (!take_aside(invocation, aside)) {
+        aside_free(aside);
+        return;
+    }
+    aside->invocation = invocation;
+    aside->ts = clock_wall_us();
+    destination_find(invocation, aside->channel, destination_found, aside);
 }

@@ -211,11 +211,7 @@ static void destination_found(void *arg, int r, const char *channel_id)
         posting_send(posting);
         return;
     }
-    if (r == -ERROR_CHANNEL_NOT_FOUND)
-        invocation_complain(posting->invocation, r,
-                            "channel: must be the id or the name of a channel, or a user's id");
-    else
-        invocation_fail(posting->invocation, r);
+    destination_fail(posting->invocation, r);
     posting_end(posting);
 }
 

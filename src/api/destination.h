@@ -12,3 +12,6 @@ typedef void destination_fn(void *arg, int r, const char *channel_id);
 // the invocation. Calls `fn` once, maybe at once.
 void destination_find(struct invocation *invocation, const char *channel, destination_fn *fn,
                       void *arg);
+
+// Answers with `r`, which destination_find() told.
+void destination_fail(struct invocation *invocation, int r);

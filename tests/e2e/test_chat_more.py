@@ -148,6 +148,26 @@ def test_ephemeral(environment, room):
     assert bob.unread(channel) == 2
 
 
+def test_ephemeral_by_name_and_to_a_user(workspace, room):
+    """`channel` as chat.postMessage takes it."""
+    ann, bob, cid, channel = room
+    named = workspace.channel(ann, bob, name="by-name")
+    with bob.socket() as socket:
+        for count, name in enumerate(("#by-name", "by-name"), 1):
+            ann.ok("chat.postEphemeral", channel=name, user=bob.id, text=f"psst {count}")
+            assert socket.expect({"is_ephemeral": True, "text": f"psst {count}"})["channel"] == named
+        ann.ok("chat.postEphemeral", channel=bob.id, user=bob.id, text="psst, bob")
+        frame = socket.expect({"is_ephemeral": True, "text": "psst, bob"})
+    assert frame["channel_type"] == "im"
+    assert frame["channel"] == ann.ok("conversations.open", users=bob.id)["channel"]["id"]
+    ann.fails("user_not_in_channel", "chat.postEphemeral", channel=bob.id, user=cid.id, text="x")
+    for nowhere in ("#nowhere", "U0000000000"):
+        assert "channel" in ann.fails("channel_not_found", "chat.postEphemeral", channel=nowhere, user=bob.id, text="x").messages
+    secret = workspace.channel(ann, name="secret", private=True)
+    bob.fails("channel_not_found", "chat.postEphemeral", channel="#secret", user=ann.id, text="x")
+    assert secret and bob.history(named) == []
+
+
 def test_ephemeral_errors(workspace, room):
     ann, bob, cid, channel = room
     good = {"channel": channel, "user": bob.id, "text": "x"}
