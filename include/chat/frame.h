@@ -13,6 +13,7 @@ struct frame_context {
     int64_t seq;
     int64_t event_ts;
     const char *actor;         // who edited, deleted, joined, left, archived, renamed
+    int64_t created;           // when the channel was, in seconds; for a rename
     const char *previous_text; // of an edit or delete when it is known, else NULL
     size_t previous_length;
 };

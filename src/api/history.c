@@ -238,7 +238,7 @@ void channels_replies(struct invocation *invocation)
 static const struct statement EVENTS = {
     "events",
     "SELECT a.error, " MESSAGE_SELECT(
-        "r") ", e.seq, e.kind, e.event_ts, e.actor, c.type, c.seq,"
+        "r") ", e.seq, e.kind, e.event_ts, e.actor, c.type, c.created, c.seq,"
              " (SELECT min(seq) FROM ((SELECT m.seq FROM messages m WHERE m.channel_id = $3 ORDER "
              "BY m.ts "
              "LIMIT 1)"
@@ -256,6 +256,7 @@ enum {
     COLUMN_EVENT_TS,
     COLUMN_ACTOR,
     COLUMN_TYPE,
+    COLUMN_CREATED,
     COLUMN_HEAD_SEQ,
     COLUMN_OLDEST_SEQ
 };
@@ -272,6 +273,7 @@ static void event_write(struct json_writer *w, const struct invocation *invocati
         .seq = result_int(result, row, COLUMN_SEQ),
         .event_ts = result_int(result, row, COLUMN_EVENT_TS),
         .actor = result_text(result, row, COLUMN_ACTOR),
+        .created = result_int(result, row, COLUMN_CREATED),
     };
 
     if (event_kind_parse(result_text(result, row, COLUMN_KIND), &kind) < 0)

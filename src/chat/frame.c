@@ -70,7 +70,8 @@ static void archive_write(struct json_writer *w, const struct frame_context *con
     common_write(w, context);
 }
 
-// Slack has an object as `channel` here.
+// Slack has an object as `channel` here. A group's has no `created`: Slack's Go client wants text
+// there, and others a number.
 static void rename_write(struct json_writer *w, const struct frame_context *context,
                          const struct message *message)
 {
@@ -82,6 +83,8 @@ static void rename_write(struct json_writer *w, const struct frame_context *cont
         buffer_append_byte(w->out, ',');
         buffer_append(w->out, message->extra + 1, message->extra_length - 2);
     }
+    if (context->type == CHANNEL_PUBLIC)
+        json_key_int(w, "created", context->created);
     json_close_object(w);
     json_key_string(w, "user", context->actor);
     json_key_ts(w, "event_ts", context->event_ts);

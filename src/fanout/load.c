@@ -82,6 +82,7 @@ static void channel_frame_write(struct buffer *out, enum event_kind kind,
         .seq = result_int(result, row, COLUMN_SEQ),
         .event_ts = result_int(result, row, COLUMN_EVENT_TS),
         .actor = result_text(result, row, COLUMN_ABOUT),
+        .created = result_int(result, row, COLUMN_CREATED),
         .previous_text = changed && !result_is_null(result, row, COLUMN_PREVIOUS)
                              ? result_text(result, row, COLUMN_PREVIOUS)
                              : NULL,

@@ -7,12 +7,20 @@
 
 static const struct statement page = {
     "gateway_events",
-    "SELECT e.seq, e.kind, e.event_ts, e.actor, c.type,"
+    "SELECT e.seq, e.kind, e.event_ts, e.actor, c.type, c.created,"
     " " MESSAGE_SELECT(
         "r") " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = $1"
              " JOIN message_rows r ON r.channel_id = $1 AND r.ts = e.message_ts ORDER BY e.seq"};
 
-enum { COLUMN_SEQ, COLUMN_KIND, COLUMN_EVENT_TS, COLUMN_ACTOR, COLUMN_TYPE, COLUMN_MESSAGE };
+enum {
+    COLUMN_SEQ,
+    COLUMN_KIND,
+    COLUMN_EVENT_TS,
+    COLUMN_ACTOR,
+    COLUMN_TYPE,
+    COLUMN_CREATED,
+    COLUMN_MESSAGE
+};
 
 void page_ask(struct gateway *gateway, const char *channel_id, int64_t after_seq, int count,
               store_fn *fn, void *arg)
@@ -50,6 +58,7 @@ void page_frame_write(const struct page_row *row, const char *workspace_id, cons
         .seq = row->seq,
         .event_ts = row->event_ts,
         .actor = row->actor,
+        .created = result_int(row->result, row->row, COLUMN_CREATED),
     };
     message_read(row->result, row->row, COLUMN_MESSAGE, &message);
     frame_write(out, row->kind, &context, &message);

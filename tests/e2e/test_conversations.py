@@ -65,11 +65,13 @@ def test_setting_errors(workspace, people, method, what):
 def test_rename(workspace, people, family):
     ann, bob, _ = people
     channel = workspace.channel(ann, bob, name="before")
-    with bob.socket() as socket:
+    with bob.socket() as socket, bob.stream() as stream:
         renamed = ann.ok(f"{family}.rename", channel=channel, name="after")["channel"]
         frame = socket.expect({"type": "channel_rename"})
+        stream.expect(frame)
     assert renamed["name"] == "after" and renamed["name_normalized"] == "after" and renamed["previous_names"] == ["before"]
-    assert frame["channel"] == {"id": channel, "name": "after", "old_name": "before"} and frame["user"] == ann.id
+    assert frame["channel"] == {"id": channel, "name": "after", "old_name": "before", "created": renamed["created"]}
+    assert frame["user"] == ann.id
     assert last_event(ann, channel) == frame
     message = ann.ok(f"{family}.history", channel=channel)["messages"][0]
     assert (message["subtype"], message["name"], message["old_name"]) == ("channel_name", "after", "before")
@@ -104,7 +106,8 @@ def test_rename_of_a_private_channel(workspace, people):
     channel = workspace.channel(ann, bob, private=True)
     with bob.socket() as socket:
         ann.ok("conversations.rename", channel=channel, name="quiet")
-        socket.expect({"type": "group_rename", "channel": {"id": channel, "name": "quiet"}})
+        frame = socket.expect({"type": "group_rename", "channel": {"id": channel, "name": "quiet"}})
+        assert "created" not in frame["channel"], "Slack's Go client wants it as text"
 
 
 @FAMILIES

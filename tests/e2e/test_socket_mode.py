@@ -117,6 +117,14 @@ def test_only_channels_of_its_bot_and_only_events(app, links, workspace):
     assert {f["type"] for f in link.frames} == {"hello", "events_api"}
 
 
+def test_a_rename(app, links):
+    link = links()
+    renamed = app.ann.ok("channels.rename", channel=app.channel, name="anew")["channel"]
+    inner = link.expect(lambda f: f.get("type") == "events_api" and f["payload"]["event"]["type"] == "channel_rename")
+    shown = inner["payload"]["event"]["channel"]
+    assert (shown["id"], shown["name"], shown["created"]) == (app.channel, "anew", renamed["created"])
+
+
 def test_acked_ones_do_not_come_again(extra_instance, app, links):
     quick = extra_instance(link_ack_ms=200)
     link = links(quick.url)

@@ -187,11 +187,14 @@ def test_what_is_resumed_is_told_as_it_was(room, streams, workspace):
     ann.ok("chat.delete", channel=channel, ts=ts[1])
     cid = workspace.user()
     cid.ok("channels.join", channel=channel)
+    renamed = ann.ok("channels.rename", channel=channel, name="anew")["channel"]
     bob.ok("channels.mark", channel=channel, ts=ts[2])
     again = streams(bob, last_id)
     assert again.expect({"subtype": "message_changed"})["message"]["text"] == "edited"
     assert again.expect({"subtype": "message_deleted"})["deleted_ts"] == ts[1]
     again.expect({"type": "member_joined_channel", "user": cid.id})
+    rename = again.expect({"type": "channel_rename"})["channel"]
+    assert (rename["name"], rename["created"]) == ("anew", renamed["created"])
     mark = again.expect({"type": "channel_marked"})
     assert mark["last_read"] == ts[2] and mark["unread_count"] == bob.unread(channel)
 
