@@ -69,7 +69,7 @@ static void gateway_poll(struct gateway *gateway, int64_t now_ms)
         gateway->heard_ms = now_ms;
         if (gateway->marks_missed)
             marks_sweep(gateway);
-        else
+        else if (gateway->users)
             marks_note(gateway);
         return;
     }

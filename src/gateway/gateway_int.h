@@ -267,6 +267,7 @@ struct gateway {
     int64_t heard_ms; // when topics were last known to be heard
     int64_t swept_ms;
     int64_t mark_notes[2];                      // see marks.c; 0 is the older one
+    int64_t noted_ms;                           // when the newer one was taken
     char created[CREATED_KNOWN][EVENT_ID_SIZE]; // channels told of last, a ring
     unsigned created_next;
     bool marks_asked;
@@ -412,8 +413,13 @@ void members_sweep(struct gateway *gateway, bool young_only,
 void members_young(struct gateway *gateway); // something new is to be looked at once more, soon
 void members_on_timer(void *gateway);
 
-// marks.c
-void marks_note(struct gateway *gateway); // topics are heard
+// marks.c. What has no seq was heard when it is older than this, and the outbox was seen since to
+// hold nothing late.
+enum { HEARD_LAG_S = 5 };
+#define HEARD_LATE                                                                                 \
+    "EXISTS (SELECT FROM outbox WHERE NOT done AND created < now() - interval '2 seconds')"
+void marks_note(struct gateway *gateway);       // topics are heard
+void marks_note_first(struct gateway *gateway); // a user comes: asked before what hello tells of
 void marks_sweep(
     struct gateway *gateway); // topics were not heard, or are not: reads what was missed
 

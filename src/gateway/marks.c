@@ -5,8 +5,9 @@
 // go along.
 //
 // The time is told by transactions, not by clocks: every second, while topics are heard, the lowest
-// transaction that still runs is noted. What committed below the note before the last one was heard
-// for sure.
+// transaction that still runs is asked for, and noted when the last note is some seconds old and
+// the outbox holds nothing that is late. What committed below the note before the last one has left
+// the outbox while topics were heard.
 #include "gateway_int.h"
 
 #include "base/buffer.h"
@@ -18,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct statement NOTE = {"gateway_note",
-                                      "SELECT pg_snapshot_xmin(pg_current_snapshot())::text"};
+static const struct statement NOTE = {
+    "gateway_note", "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, " HEARD_LATE};
 
 // The first column is whether the cursor was ever marked: a join alone is no mark.
 static const struct statement SWEEP = {
@@ -39,10 +40,23 @@ static const struct statement THREADS = {
 
 enum { FRAME_MAX_BYTES = 4096 };
 
-static void note_take(struct gateway *gateway, int64_t note)
+static void notes_set(struct gateway *gateway, int64_t note)
 {
-    gateway->mark_notes[0] = gateway->mark_notes[1] == 0 ? note : gateway->mark_notes[1];
+    gateway->mark_notes[0] = gateway->mark_notes[1] = note;
+    gateway->noted_ms = loop_now_ms(gateway->loop);
+}
+
+static void note_take(struct gateway *gateway, int64_t note, bool late)
+{
+    int64_t now_ms = loop_now_ms(gateway->loop);
+
+    if (gateway->mark_notes[0] == 0)
+        return notes_set(gateway, note);
+    if (late || now_ms - gateway->noted_ms < HEARD_LAG_S * 1000)
+        return;
+    gateway->mark_notes[0] = gateway->mark_notes[1];
     gateway->mark_notes[1] = note;
+    gateway->noted_ms = now_ms;
 }
 
 static void on_note(void *arg, const struct store_outcome *outcome)
@@ -53,16 +67,22 @@ static void on_note(void *arg, const struct store_outcome *outcome)
         return;
     gateway->marks_asked = false;
     if (outcome->r == 0)
-        note_take(gateway, result_int(outcome->result, 0, 0));
+        note_take(gateway, result_int(outcome->result, 0, 0), result_bool(outcome->result, 0, 1));
 }
 
 void marks_note(struct gateway *gateway)
 {
-    if (gateway->marks_asked || gateway->users == NULL)
+    if (gateway->marks_asked)
         return;
     gateway->marks_asked = true;
     gateway_ask(gateway);
     store_call(gateway->store, STORE_SYNC, &NOTE, NULL, on_note, gateway);
+}
+
+void marks_note_first(struct gateway *gateway)
+{
+    if (gateway->mark_notes[0] == 0)
+        marks_note(gateway);
 }
 
 static void mark_tell(struct gateway *gateway, const struct unread_view *view)
@@ -81,6 +101,13 @@ static void mark_tell(struct gateway *gateway, const struct unread_view *view)
     }
 }
 
+// The next tick asks again, from the same note.
+static void sweep_fail(struct gateway *gateway)
+{
+    gateway->marks_asked = false;
+    gateway->marks_missed = true;
+}
+
 // The last part of a sweep.
 static void on_threads(void *arg, const struct store_outcome *outcome)
 {
@@ -88,15 +115,14 @@ static void on_threads(void *arg, const struct store_outcome *outcome)
 
     if (!gateway_answer(gateway))
         return;
-    gateway->marks_asked = false;
     if (outcome->r < 0 || gateway->sweep_note == 0)
-        return; // the next tick asks again, from the same note
+        return sweep_fail(gateway);
+    gateway->marks_asked = false;
     for (int row = 0; row < result_rows(outcome->result); row++)
         user_send_native(gateway, result_text(outcome->result, row, 0),
                          result_text(outcome->result, row, 1),
                          result_length(outcome->result, row, 1));
-    gateway->marks_missed = false;
-    gateway->mark_notes[0] = gateway->mark_notes[1] = gateway->sweep_note;
+    notes_set(gateway, gateway->sweep_note);
 }
 
 void sweep_params(struct params *params, const struct gateway *gateway)
@@ -127,10 +153,8 @@ static void on_swept(void *arg, const struct store_outcome *outcome)
 
     if (!gateway_answer(gateway))
         return;
-    if (outcome->r < 0) {
-        gateway->marks_asked = false;
-        return; // the next tick asks again, from the same note
-    }
+    if (outcome->r < 0)
+        return sweep_fail(gateway);
     changed_send(gateway, outcome->result);
     threads_ask(gateway);
 }
@@ -152,10 +176,8 @@ static void on_sweep(void *arg, const struct store_outcome *outcome)
 
     if (!gateway_answer(gateway))
         return;
-    if (outcome->r < 0) {
-        gateway->marks_asked = false;
-        return; // the next tick asks again, from the same note
-    }
+    if (outcome->r < 0)
+        return sweep_fail(gateway);
     for (int row = 0; row < result_rows(outcome->result); row++) {
         if (!result_bool(outcome->result, row, COLUMN_MARKED))
             continue;
@@ -171,13 +193,12 @@ void marks_sweep(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
 
-    if (gateway->mark_notes[0] == 0) { // nobody was here long enough to miss anything
-        marks_note(gateway);
+    if (gateway->mark_notes[0] == 0) // nobody was here to miss anything
         return;
-    }
     gateway->marks_missed = true;
     if (gateway->marks_asked || gateway->users == NULL)
         return;
+    gateway->marks_missed = false; // what is missed from here on, this sweep may not see
     created_sweep(gateway);
     sweep_params(&params, gateway);
     gateway->marks_asked = true;

@@ -105,8 +105,6 @@ int user_enter(struct connection *c)
     count_open(c, 1);
     user->is_young = true;
     members_young(c->gateway);
-    if (c->gateway->mark_notes[0] == 0)
-        marks_note(c->gateway);
     return 0;
 }
 

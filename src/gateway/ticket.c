@@ -127,6 +127,7 @@ static void channels_ask(struct connection *c, struct ticket *ticket)
     params_text(&params, c->actor.user_id);
     if (c->sse)
         resume_params(c, &params);
+    marks_note_first(c->gateway);
     store_call(c->gateway->store, STORE_SYNC, c->sse ? &resume_statement : &channels, &params,
                c->sse ? on_resume : on_channels, ticket);
 }

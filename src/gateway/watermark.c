@@ -15,15 +15,14 @@
 
 // Asked for again at the soonest after the pause, and after COST_FACTOR times what the last answer
 // took: this costs Postgres a few hundredths of a core at most, however many channels there are.
-enum { PAUSE_MS = 1000, COST_FACTOR = 50, HEARD_LAG_S = 5 };
+enum { PAUSE_MS = 1000, COST_FACTOR = 50 };
 
 static const struct statement ASK = {
-    "gateway_watermark", "SELECT t.xid, t.seconds, t.late, c.id, c.seq FROM"
-                         " (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid,"
-                         " extract(epoch FROM clock_timestamp())::bigint AS seconds,"
-                         " EXISTS (SELECT FROM outbox WHERE NOT done AND created < now() - "
-                         "interval '2 seconds') AS late)"
-                         " t LEFT JOIN channels c ON c.id = ANY ($1) AND c.changed >= $2::xid8"};
+    "gateway_watermark",
+    "SELECT t.xid, t.seconds, t.late, c.id, c.seq FROM"
+    " (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid,"
+    " extract(epoch FROM clock_timestamp())::bigint AS seconds, " HEARD_LATE " AS late)"
+    " t LEFT JOIN channels c ON c.id = ANY ($1) AND c.changed >= $2::xid8"};
 
 enum { COLUMN_XID, COLUMN_SECONDS, COLUMN_LATE, COLUMN_CHANNEL, COLUMN_SEQ };
 

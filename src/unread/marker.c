@@ -73,22 +73,36 @@ static void settling_done(struct settling *settling)
     free(settling);
 }
 
-static void mark_publish(struct cache *cache, const struct unread_view *view)
+static void mark_told(void *arg, int r, const struct cache_value *value)
+{
+    struct settling *settling = arg;
+
+    (void)value;
+    settling->failed = settling->failed || r < 0;
+    settling_done(settling);
+}
+
+static void mark_publish(struct settling *settling, const struct unread_view *view)
 {
     struct event *event = unread_mark_event("channel_marked", view, clock_wall_us());
     CLEANUP(buffer_done) struct buffer wire;
     char topic[KEY_SIZE];
 
-    if (event == NULL)
+    if (event == NULL) {
+        settling->failed = true;
         return;
+    }
     buffer_init(&wire, EVENT_MAX_BYTES);
     event_encode(event, &wire);
     event_unref(event);
-    if (buffer_failed(&wire))
+    if (buffer_failed(&wire)) {
+        settling->failed = true;
         return;
+    }
+    settling->pending++;
     key_user_topic(topic, view->user_id);
-    cache_call(cache, 3, (const char *const[]){"SPUBLISH", topic, wire.data},
-               (const size_t[]){8, strlen(topic), wire.length}, NULL, NULL);
+    cache_call(settling->marker->cache, 3, (const char *const[]){"SPUBLISH", topic, wire.data},
+               (const size_t[]){8, strlen(topic), wire.length}, mark_told, settling);
 }
 
 static void mark_settled(void *arg, int r, const struct cache_value *value)
@@ -98,7 +112,7 @@ static void mark_settled(void *arg, int r, const struct cache_value *value)
 
     (void)value;
     if (r == 0)
-        mark_publish(settled->settling->marker->cache, &settled->view);
+        mark_publish(settled->settling, &settled->view);
     else
         settled->settling->failed = true;
     settling_done(settled->settling);

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A mark reaches the user's other devices whatever happens to the way it goes: no badge stays wrong."""
+import contextlib
+
 import pytest
 
+from tests.support.environment import end_of
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
 
@@ -11,11 +14,11 @@ ROUNDS = 10
 class Desk:
     """A reader with a device on each instance, and somebody who posts."""
 
-    def __init__(self, parts):
+    def __init__(self, parts, *urls):
         self.parts = parts
         workspace = Workspace(parts.urls, parts.operator_token)
         self.author, reader = workspace.users(2)
-        self.sides = [reader, reader.at(workspace.urls[1])]
+        self.sides = [reader.at(url) for url in urls or parts.urls]
         self.channel = workspace.channel(self.author, reader)
         self.sockets = []
 
@@ -29,7 +32,10 @@ class Desk:
 
     def mark(self, side=0):
         """Marks a new message as read; returns the mark that every device has to be told."""
-        reply = self.sides[side].ok("channels.mark", channel=self.channel, ts=self.author.post(self.channel))
+        return self.mark_of(self.author.post(self.channel), side)
+
+    def mark_of(self, ts, side=0):
+        reply = self.sides[side].ok("channels.mark", channel=self.channel, ts=ts)
         return {"type": "channel_marked", "channel": self.channel, "last_read": reply["last_read"], "unread_count": 0}
 
     def expect(self, mark):
@@ -42,6 +48,12 @@ def desk(parts):
     desk = Desk(parts)
     yield desk
     desk.close()
+
+
+@pytest.fixture
+def database(parts):
+    with parts.database() as connection:
+        yield connection
 
 
 def test_marks_right_after_hello(desk):
@@ -82,6 +94,91 @@ def test_marks_by_an_instance_that_is_killed_at_once(parts, desk):
         parts.instances[0].kill()
         desk.sockets[1].expect(mark, timeout=10)
         parts.instances[0].start()
+
+
+def test_a_mark_that_redis_refuses_to_publish(parts, desk):
+    """It has the cursor, and not told anybody: that is not done."""
+    desk.open()
+    post = desk.author.post(desk.channel)
+    parts.redis.cli("ACL", "SETUSER", "default", "-spublish")
+    try:
+        mark = desk.mark_of(post)
+    finally:
+        parts.redis.cli("ACL", "SETUSER", "default", "+spublish")
+    desk.expect(mark)
+
+
+def test_a_mark_while_an_earlier_sweep_is_under_way(parts, desk, database):
+    """The sweep has read the cursors before; what it missed is looked for once more."""
+    desk.open()
+    desk.expect(desk.mark())  # so that the gateways know since when
+    post = desk.author.post(desk.channel)
+    with parts.database() as other, other.transaction():
+        other.execute("LOCK TABLE thread_members IN ACCESS EXCLUSIVE MODE")
+        parts.redis.kill()
+        wait_until(lambda: sweeps_that_wait(database) >= 2, what="a sweep on each instance")
+        mark = desk.mark_of(post)
+        database.execute("DELETE FROM outbox")  # published while nobody listened
+        parts.redis.start()
+        wait_until(lambda: subscribers(parts) >= 2, what="both to listen")
+    desk.expect(mark)
+
+
+def sweeps_that_wait(database):
+    return database.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+                            "AND query LIKE '%thread_event%'").fetchone()[0]
+
+
+def subscribers(parts):
+    return parts.redis.cli("CLIENT", "LIST", "TYPE", "pubsub").count("ssub=")
+
+
+def test_a_mark_that_left_the_outbox_late(parts, desk, database):
+    """It was published long after its commit, and just then nobody listened."""
+    desk.open()
+    desk.expect(desk.mark())
+    post = desk.author.post(desk.channel)
+    with no_relay(database):
+        parts.redis.cli("ACL", "SETUSER", "default", "-spublish")
+        mark = desk.mark_of(post)
+        wait_until(lambda: age_of_the_outbox(database) > 4, 10, what="a late row")
+        parts.redis.kill()
+        database.execute("DELETE FROM outbox")
+        parts.redis.start()
+    desk.expect(mark)
+
+
+@contextlib.contextmanager
+def no_relay(database):
+    """Nobody finds what is left in the outbox."""
+    whole, = database.execute("SELECT pg_get_functiondef('outbox_leftovers'::regproc)").fetchone()
+    head = whole[:whole.index("AS $")]
+    database.execute(head + "AS 'SELECT NULL::text WHERE false'")
+    try:
+        yield
+    finally:
+        database.execute(whole)
+
+
+def age_of_the_outbox(database):
+    """In seconds."""
+    age, = database.execute("SELECT extract(epoch FROM now() - min(created)) FROM outbox WHERE NOT done").fetchone()
+    return age or 0
+
+
+def test_a_mark_right_after_the_first_hello_while_redis_is_dead(parts):
+    """Nobody was connected to this instance before."""
+    instance = parts.instance()
+    try:
+        desk = Desk(parts, instance.url)
+        parts.redis.kill()
+        desk.open()
+        desk.expect(desk.mark())
+        desk.close()
+    finally:
+        parts.redis.start()
+        trouble = end_of(instance)
+    assert not trouble
 
 
 def test_marks_of_threads_while_redis_is_dead(parts, desk):
