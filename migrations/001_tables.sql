@@ -24,6 +24,8 @@ CREATE TABLE users (
     UNIQUE (workspace_id, name)
 );
 
+CREATE INDEX users_bots ON users (workspace_id, id) WHERE bot_id IS NOT NULL;
+
 CREATE TABLE apps (
     id text COLLATE "C" PRIMARY KEY,
     workspace_id text COLLATE "C" NOT NULL REFERENCES workspaces,

@@ -206,6 +206,28 @@ RETURNS TABLE (error text, id text, object text) LANGUAGE sql STABLE AS $$
     ORDER BY listed.id
 $$;
 
+-- What rtm.start lists, of each list at most `most` entries and one more, which tells that there are more. list: 0 users, 1 + type:
+-- channels, with `channel` where they are the caller's; 5 bots. Own channels come first, those with the newest posts before others.
+CREATE FUNCTION rtm_lists(workspace text, caller text, most bigint) RETURNS TABLE (list integer, place bigint, object text, channel text)
+LANGUAGE sql STABLE AS $$
+    SELECT 0, row_number() OVER (ORDER BY u.id), user_reply(u), NULL::text
+    FROM (SELECT x.* FROM users x WHERE x.workspace_id = workspace ORDER BY x.id LIMIT most + 1) u
+    UNION ALL
+    SELECT 1 + p.type, p.place, conversation_object(c, caller, true, p.closed_ord), c.id
+    FROM (SELECT c.id, c.type, m.closed_ord, row_number() OVER (PARTITION BY c.type ORDER BY c.is_archived, c.updated_ts DESC, c.id) AS place
+          FROM channel_members m JOIN channels c ON c.id = m.channel_id WHERE m.user_id = caller AND m.active) p
+    JOIN channels c ON c.id = p.id WHERE p.place <= most + 1
+    UNION ALL
+    SELECT 1, most + 1 + row_number() OVER (ORDER BY c.id), channel_object(c, false), NULL
+    FROM (SELECT x.* FROM channels x WHERE x.workspace_id = workspace AND x.type = 0 AND NOT x.is_archived AND NOT EXISTS (
+              SELECT 1 FROM channel_members m WHERE m.channel_id = x.id AND m.user_id = caller AND m.active)
+          ORDER BY x.id LIMIT most + 1) c
+    UNION ALL
+    SELECT 5, row_number() OVER (ORDER BY b.id), json_build_object('id', b.bot_id, 'deleted', NOT b.active, 'name', b.name, 'user_id', b.id,
+           'updated', b.updated, 'icons', '{}'::json)::text, NULL
+    FROM (SELECT x.* FROM users x WHERE x.workspace_id = workspace AND x.bot_id IS NOT NULL ORDER BY x.id LIMIT most + 1) b
+$$;
+
 -- Why `caller` may not show `recipient` a message in a channel, or a thread of it (0: none); the channel's type when they may.
 CREATE FUNCTION ephemeral_check(workspace text, caller text, channel text, recipient text, thread bigint)
 RETURNS TABLE (error text, type smallint) LANGUAGE sql STABLE AS $$

@@ -71,6 +71,8 @@
             "time that a socket may stay silent beyond a ping; then it is closed")                 \
     INTEGER(ticket_ms, TICKET_MS, 30000, 100, 3600000,                                             \
             "time in which the URL that rtm.connect gave can be used")                             \
+    INTEGER(start_max, START_MAX, 1000, 1, 10000,                                                  \
+            "entries of each list of rtm.start; more are left to the methods that page")           \
     INTEGER(channel_linger_ms, CHANNEL_LINGER_MS, 30000, 0, 3600000,                               \
             "how long a channel is followed after its last socket went")                           \
     INTEGER(head_check_ms, HEAD_CHECK_MS, 2000, 50, 600000,                                        \

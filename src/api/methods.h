@@ -5,7 +5,9 @@
 #include "invocation.h"
 
 // basics.c
-method_fn api_test, auth_test, rtm_connect, rtm_start, apps_connections_open;
+method_fn api_test, auth_test;
+// rtm.c
+method_fn rtm_connect, rtm_start, apps_connections_open;
 // chat_post.c, chat_change.c
 method_fn chat_post_message, chat_me_message, chat_update, chat_delete;
 // chat_aside.c

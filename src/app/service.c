@@ -132,6 +132,7 @@ static int service_make_api(struct service *service, const struct settings *sett
         .operator_token = settings->operator_token,
         .token_cache_ms = settings->token_cache_ms,
         .ticket_ms = settings->ticket_ms,
+        .start_max = settings->start_max,
         .text_max = settings->text_max,
         .presence_ttl_s = settings->presence_ttl_s,
         .auto_limits = {settings->auto_zset_members, settings->auto_counter_members,

@@ -249,12 +249,3 @@ def test_other_words_of_a_client_do_no_harm(app, links, frame):
     link.send(frame)
     app.ann.post(app.channel, "still there")
     ack(link, event(link, "still there"))
-
-
-def test_rtm_start(environment, workspace):
-    environment.client().fails("not_authed", "rtm.start")
-    ann = workspace.user()
-    reply = ann.ok("rtm.start")
-    assert reply["self"]["id"] == ann.id and reply["channels"] == reply["users"] == []
-    with Socket(reply["url"]) as socket:
-        socket.expect({"type": "hello"})

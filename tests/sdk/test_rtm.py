@@ -102,7 +102,15 @@ def test_it_gives_up_when_it_may_not(rtm, workspace, version):
 
 
 def test_rtm_start(rtm, workspace):
-    ann = workspace.user()
+    """The older way in: it answers with lists."""
+    ann, bob = workspace.users(2)
+    channel = workspace.channel(ann, bob)
+    bob.post(channel, "before")
     client = rtm("6.2.1", ann, useRtmConnect=False)
-    assert client.answer(client.start)["result"]["self"]["id"] == ann.id
+    started = client.answer(client.start)["result"]
+    assert started["self"]["id"] == ann.id
+    assert {user["id"]: user["name"] for user in started["users"]}[bob.id] == bob.name
+    assert [(c["id"], c["unread_count"]) for c in started["channels"] if c["is_member"]] == [(channel, 1)]
     client.expect({"what": "state", "state": "connected"})
+    bob.post(channel, "after")
+    heard(client, type="message", text="after", channel=channel)
