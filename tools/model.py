@@ -56,7 +56,8 @@ class Case:
     def run(self):
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
-        shutil.copy(self.model, self.directory)
+        for file in [self.model, *MODELS.glob("*.inc")]:
+            shutil.copy(file, self.directory)
         try:
             self.call("spin", "-a", *self.options(), self.model.name)
             self.call(*COMPILER, *([BREADTH_FIRST] if self.guard else []))

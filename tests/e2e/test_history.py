@@ -3,6 +3,8 @@
 
 import pytest
 
+from tests.support.retention import drop_by_retention
+
 FAMILIES = pytest.mark.parametrize("family", ["channels", "conversations"])
 
 
@@ -253,18 +255,6 @@ def test_archive_is_an_event(room):
     ann.ok("channels.archive", channel=channel)
     events = ann.ok("channels.events", channel=channel, after_seq=2)["events"]
     assert [(event["seq"], event["type"]) for event in events] == [(3, "channel_archive")]
-
-
-def drop_by_retention(environment, channel, seq):
-    """Makes the messages of a channel up to `seq` older than is kept, and does what housekeeping does."""
-    months = 5
-    with environment.database() as database:
-        database.execute("SELECT message_partition_make(now() - make_interval(months => %s))", [months])
-        database.execute("UPDATE messages SET ts = ts - extract(epoch FROM now() - (now() - make_interval(months => %s)))"
-                         "::bigint * 1000000 WHERE channel_id = %s AND seq <= %s", [months, channel, seq])
-        database.execute("SELECT housekeeping(90, 7)")
-        kept = database.execute("SELECT min(seq) FROM messages WHERE channel_id = %s", [channel]).fetchone()[0]
-    assert kept == seq + 1, "the old partition is gone"
 
 
 def test_events_that_retention_dropped(environment, posts, sockets):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.support.retention import drop_by_retention
 from tests.support.wait import wait_until
 from tests.support.workspace import fresh_name
 
@@ -237,6 +238,24 @@ def test_after_flushall(room, strategy):
     room.redis("FLUSHALL")
     room.bob.ok("channels.mark", channel=room.channel, ts=ts[-1])
     room.shows(0)
+
+
+@EVERY
+@pytest.mark.parametrize("deletes", (0, 1))
+def test_retention_drops_what_is_unread(environment, room, deletes):
+    """Also where the rows alone do not tell, because something was deleted."""
+    seqs = [room.ann.ok("chat.postMessage", channel=room.channel, text="x")["seq"] for _ in range(5)]
+    ts = room.ann.post(room.channel)
+    if deletes:
+        room.ann.ok("chat.delete", channel=room.channel, ts=ts)
+    with environment.database() as database:  # he has read nothing since before what is dropped
+        database.execute("UPDATE channel_members SET ts = 0 WHERE channel_id = %s AND user_id = %s", [room.channel, room.bob.id])
+    room.shows(6 - deletes)
+    room.is_counted()
+    if room.info()["strategy_in_use"] in ("zset", "counter"):
+        room.is_kept(6 - deletes)
+    drop_by_retention(environment, room.channel, seqs[1])
+    room.shows(4 - deletes)
 
 
 @WALKED

@@ -8,9 +8,10 @@
 // member, a last chunk for authors, an end, each a call that may come twice; it may stop anywhere. (-DONE_WORKER: one, and one
 // change of the strategy.)
 //
-// Follows walk_begin, walk_forget, walk_end, counter_walk, counter_install, counter_read, bitmap_install and bitmap_read of
-// migrations/redis/tidings.lua, src/unread/walk.c, src/unread/strategy_counter.c, src/unread/strategy_bitmap.c. That a build
-// is a number never used before is modelled as: a new one makes what has an older one void.
+// Who finds that the event before, or its walk, is still missing may wait, and begin again or not.
+//
+// Follows counter_walk, counter_install, counter_read, bitmap_install and bitmap_read of migrations/redis/tidings.lua (the turns
+// are in walks.inc), src/unread/walk.c, src/unread/strategy_counter.c, src/unread/strategy_bitmap.c.
 //
 // What can be taken out (-D):
 //   NO_SEQ_CHECK      an event is walked whatever was walked before it
@@ -46,17 +47,11 @@ byte changes = 2;
 
 #define IS_COUNTER(generation) ((generation) % 2 == 0)
 
-// Redis: channel-walk:{C}
-bool known;
-byte at_generation, at_seq, walking, walker, next;
-// unread:{U}:C
+// Redis: unread:{U}:C
 bool counted;         // of the build of today
 short number;
 byte of_cursor, of_epoch;
 bool bit_set;         // channel:{C}:read
-
-// The builds that walkers began with: whether they are those of today.
-bool walker_valid[2];
 
 // The reader: bits of the counts that were true since it began to ask.
 bool asking;
@@ -123,84 +118,18 @@ inline void_builds()
     counted = false;
     number = 0;
     of_cursor = 0;
-    of_epoch = 0;
-    walker_valid[0] = false;
-    walker_valid[1] = false
+    of_epoch = 0
 #else
     skip
 #endif
 }
 
-inline walk_reset(gen, at)
+inline bits_void(when)
 {
-    void_builds();
-    known = true;
-    at_generation = gen;
-    at_seq = at;
-    walking = at;
-    walker = 0;
-    next = 0
+    bit_set = bit_set && !(when)
 }
 
-#ifdef NO_GENERATION
-#define SAME_GENERATION(gen) true
-#else
-#define SAME_GENERATION(gen) (at_generation == (gen))
-#endif
-
-#ifdef NO_SEQ_CHECK
-#define IS_WALKED(gen, event) false
-#define IS_HOLE(event) false
-#else
-#define IS_WALKED(gen, event) (known && at_generation >= (gen) && at_seq >= (event))
-#ifdef NO_HOLE_CHECK
-#define IS_HOLE(event) false
-#else
-#define IS_HOLE(event) (at_seq + 1 != (event))
-#endif
-#endif
-
-// Leaves in walker_valid[me] whether there is a build to be walked.
-inline walk_begin(me, gen, event, walks, unreads)
-{
-    if
-    :: IS_WALKED(gen, event)
-    :: else ->
-        bit_set = bit_set && !(unreads);
-        if
-        :: !known || !SAME_GENERATION(gen) || IS_HOLE(event) || walking != at_seq ->
-            bit_set = false;
-            if
-            :: gen > at_generation -> walk_reset(gen, event)
-            :: else -> walk_reset(at_generation, event)
-            fi
-        :: else ->
-            walking = event;
-            if
-            :: !(walks) -> at_seq = event
-            :: else ->
-                walker = me + 1;
-                next = 0;
-                walker_valid[me] = true
-            fi
-        fi
-    fi
-}
-
-inline walk_forget(gen, event)
-{
-    if
-    :: known && at_generation <= gen && at_seq < event -> walk_reset(gen, event)
-    :: !known -> walk_reset(gen, event)
-    :: else
-    fi
-}
-
-#ifdef NO_TURN
-#define TURN(me, event, chunk) walker_valid[me]
-#else
-#define TURN(me, event, chunk) (walker_valid[me] && known && walking == (event) && walker == (me) + 1 && next == (chunk))
-#endif
+#include "walks.inc"
 
 inline chunk(me, event, place, by)
 {
@@ -254,10 +183,7 @@ proctype Worker(byte me)
                 :: else -> chunk(me, event, 1, 0)
                 fi }
             atomic {
-                if
-                :: TURN(me, event, 2) -> at_seq = event; next = 0; walker = 0
-                :: else
-                fi;
+                walk_end(me, event, 2);
                 event = 0;
                 walker_valid[me] = false }
         :: atomic { true -> event = 0; walker_valid[me] = false } // it stops, or never began
@@ -269,22 +195,22 @@ active proctype Wipe()
 {
     atomic {
         printf("FLUSHALL\n");
-        known = false;
-        at_generation = 0; at_seq = 0; walking = 0; walker = 0; next = 0;
+        walks_wipe();
         bit_set = false;
-        counted = false; number = 0; of_cursor = 0; of_epoch = 0;
-        walker_valid[0] = false; walker_valid[1] = false }
+        counted = false; number = 0; of_cursor = 0; of_epoch = 0 }
 }
 
+// Where something is unread, a bitmap keeps nothing.
 inline install(gen, at, count, row_cursor, row_epoch)
 {
     if
-    :: !known || (at_generation < gen && at_seq <= at) -> walk_reset(gen, at)
+    :: !IS_COUNTER(gen) && (!known || (at_generation < gen && at_seq <= at)) -> bit_set = false
     :: else
     fi;
+    walk_open(gen, at);
     if
 #ifndef NO_INSTALL_CHECK
-    :: !(at_generation == gen && at_seq == at && walking == at) -> printf("refused\n")
+    :: !WALK_AT(gen, at) -> printf("refused\n")
 #endif
     :: else ->
         if
@@ -293,8 +219,7 @@ inline install(gen, at, count, row_cursor, row_epoch)
             number = count;
             of_cursor = row_cursor;
             of_epoch = row_epoch
-        :: !IS_COUNTER(gen) && count == 0 -> bit_set = true
-        :: else
+        :: else -> bit_set = true
         fi
     fi
 }
@@ -364,8 +289,12 @@ answer:
             :: else
             fi }
         atomic {
-            printf("reader: installs %d at seq %d\n", count, row_seq);
-            install(row_generation, row_seq, count, row_cursor, row_epoch) }
+            if
+            :: IS_COUNTER(row_generation) || count == 0 ->
+                printf("reader: installs %d at seq %d\n", count, row_seq);
+                install(row_generation, row_seq, count, row_cursor, row_epoch)
+            :: else
+            fi }
 done:
         atomic { row_generation = 0; row_seq = 0; row_cursor = 0; row_epoch = 0; count = 0; believed = false }
     od
