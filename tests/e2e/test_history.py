@@ -210,6 +210,7 @@ def test_events_are_as_their_frames(room, workspace, sockets):
     socket = sockets(bob)
     root = bot.ok("chat.postMessage", channel=channel, text="framed", client_msg_id="k", blocks=[{"type": "divider"}],
                   attachments=[{"text": "a"}], metadata={"event_type": "e", "event_payload": {"a": 1}})
+    socket.expect({"type": "message", "seq": root["seq"]})  # read back behind its replies it would tell of them
     ann.post(channel, "in thread", thread_ts=root["ts"])
     last = ann.ok("chat.postMessage", channel=channel, text="for all", thread_ts=root["ts"], reply_broadcast=True)
     socket.expect({"type": "message", "seq": last["seq"]})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All pages of what is read page by page, and what a frame is."""
+"""All pages of what is read page by page, what a frame is, and when two are the same."""
 
 EVENT_TYPES = ("message", "member_joined_channel", "member_left_channel")
 JOINS_AND_LEAVES = ("channel_join", "channel_leave")
@@ -14,6 +14,15 @@ def kind_of(frame):
     """Of an event: message, message_changed, message_deleted, member_joined_channel or member_left_channel."""
     subtype = frame.get("subtype", "")
     return subtype if subtype in ("message_changed", "message_deleted") else frame["type"]
+
+
+def same_event(one, other):
+    """Whether two frames tell the same. What an instance did not hear in time it reads back from Postgres, which has no
+    `previous_message`: so one of the two may lack that."""
+    names = {*one, *other}
+    if not ("previous_message" in one and "previous_message" in other):
+        names.discard("previous_message")
+    return all(name in one and name in other and one[name] == other[name] for name in names)
 
 
 def whole_history(member, channel, page=500):
