@@ -191,7 +191,7 @@ class Service:
         except ProcessLookupError:
             pass
 
-    def stop(self, timeout=15):
+    def stop(self, timeout=30):
         """Orderly stop, by force when that takes longer than timeout. Returns the exit code (see
         exit_code). Nothing of the service runs afterwards."""
         main = self.pid

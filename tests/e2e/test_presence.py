@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who is there, and who types."""
 
+import time
+
 import pytest
 
 from tests.support.sockets import Socket
 from tests.support.wait import wait_until
+
+TOLD_EVERY_S = 0.2  # what changes within this time comes in one frame
+TYPING_EVERY_S = 0.5
 
 
 @pytest.fixture
@@ -37,7 +42,7 @@ def test_a_connection_makes_active_on_every_instance(environment, room, sockets,
         wait_until(lambda u=url: presence(ann.at(u), bob) == "active")
     opened.close()
     for url in environment.urls:
-        wait_until(lambda u=url: presence(ann.at(u), bob) == "away", 8)
+        wait_until(lambda u=url: presence(ann.at(u), bob) == "away")
 
 
 def test_ones_own_presence_says_more(environment, room, sockets):
@@ -56,13 +61,14 @@ def test_one_of_two_devices_goes(environment, room, sockets):
     ann, bob, _ = room
     watcher = sockets(ann)
     first, second = sockets(bob), sockets(bob.at(environment.urls[1]))
+    wait_until(lambda: bob.ok("users.getPresence")["connection_count"] == 2)
     watcher.send({"type": "presence_sub", "ids": [bob.id]})
     watcher.expect(about(bob, "active"))
     first.close()
-    wait_until(lambda: bob.ok("users.getPresence")["connection_count"] == 1, 8)
+    wait_until(lambda: bob.ok("users.getPresence")["connection_count"] == 1)
     assert presence(ann, bob) == "active"
     second.close()
-    watcher.expect(about(bob, "away"), 8)
+    watcher.expect(about(bob, "away"))
     assert len(watcher.matching({"type": "presence_change"})) == 2
 
 
@@ -160,10 +166,11 @@ def test_a_burst_comes_in_few_frames(room, sockets, workspace):
     wait_until(lambda: all(watcher.matching(about(one, "away")) for one in crowd))
     before = len(watcher.frames)
     urls = [one.ok("rtm.connect")["url"] for one in crowd]
+    started = time.monotonic()
     opened = [Socket(url) for url in urls]
     try:
-        wait_until(lambda: all(watcher.matching(about(one, "active")) for one in crowd), 10)
-        assert len(watcher.frames) - before < 20
+        wait_until(lambda: all(watcher.matching(about(one, "active")) for one in crowd))
+        assert len(watcher.frames) - before <= 2 + (time.monotonic() - started) / TOLD_EVERY_S
     finally:
         for socket in opened:
             socket.close()
@@ -179,7 +186,7 @@ def test_an_instance_that_dies_leaves_nobody_active(extra_instance, environment,
     watcher.expect(about(bob, "active"))
     dying.kill()
     socket.close()
-    watcher.expect(about(bob, "away"), 10)
+    watcher.expect(about(bob, "away"))
     assert presence(ann, bob) == "away"
 
 
@@ -189,7 +196,7 @@ def test_what_redis_forgot_is_told_again(extra_instance, environment, room, sock
     sockets(bob.at(here.url))
     wait_until(lambda: presence(ann, bob) == "active")
     environment.redis.cli("FLUSHALL")
-    wait_until(lambda: presence(ann, bob) == "active", 8)
+    wait_until(lambda: presence(ann, bob) == "active")
 
 
 def test_typing(environment, room, sockets, streams, workspace):
@@ -223,9 +230,11 @@ def test_typing_where_one_is_no_member(room, sockets, workspace):
 def test_typing_all_the_time(room, sockets):
     ann, bob, channel = room
     mine, there = sockets(ann), sockets(bob)
+    started = time.monotonic()
     for _ in range(50):
         mine.send({"type": "typing", "channel": channel})
     mine.request({"id": 1, "type": "ping"})
+    most = 1 + (time.monotonic() - started) / TYPING_EVERY_S
     ts = ann.post(channel)
     there.expect({"type": "message", "ts": ts})
-    assert 1 <= len(there.matching({"type": "user_typing"})) <= 3
+    assert 1 <= len(there.matching({"type": "user_typing"})) <= most

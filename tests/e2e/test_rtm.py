@@ -38,7 +38,7 @@ def test_rtm_connect(workspace):
 
 def test_hello_is_first(workspace):
     with Socket(workspace.user().ok("rtm.connect")["url"]) as socket:
-        socket.expect({"type": "hello"}, timeout=1)
+        socket.expect({"type": "hello"})
         assert socket.frames[0]["type"] == "hello"
 
 
@@ -351,7 +351,7 @@ def test_a_post_without_text_says_what_slack_says(room, sockets):
 
 def test_ping_and_pong(workspace, sockets):
     socket = sockets(workspace.user())
-    pong = socket.request({"id": 5, "type": "ping", "timestamp": 1700000012, "extra": {"a": [1, "b"]}}, timeout=2)
+    pong = socket.request({"id": 5, "type": "ping", "timestamp": 1700000012, "extra": {"a": [1, "b"]}})
     assert pong == {"type": "pong", "reply_to": 5, "timestamp": 1700000012, "extra": {"a": [1, "b"]}}
 
 
@@ -366,7 +366,7 @@ def test_unknown_frames_do_no_harm(workspace, sockets, frame):
 def test_close_is_answered(workspace):
     socket = Socket(workspace.user().ok("rtm.connect")["url"])
     socket.close()
-    assert socket.wait_closed(2)[0] in (1000, 1005)
+    assert socket.wait_closed()[0] in (1000, 1005)
 
 
 def test_sockets_of_a_revoked_token_close(workspace, sockets):

@@ -29,7 +29,7 @@ def terminate(instance):
 
 
 def ended(instance):
-    wait_until(lambda: instance.exit_code is not None, timeout=15, what="the end of the instance")
+    wait_until(lambda: instance.exit_code is not None, timeout=30, what="the end of the instance")
     return instance.exit_code
 
 
@@ -38,24 +38,24 @@ def test_sockets_are_closed_with_a_code(instance, workspace):
     with ann.socket() as one, ann.socket(native=True) as two:
         terminate(instance)
         for socket in (one, two):
-            code, _ = socket.wait_closed(12)
+            code, _ = socket.wait_closed()
             assert code in (1001, 1012)
     assert ended(instance) == 0
 
 
 def test_sockets_have_time_to_go(environment, workspace):
     """goodbye, then some seconds in which frames still come and clients connect elsewhere, then Close."""
-    instance = environment.instance(goodbye_ms=1500)
+    instance = environment.instance(goodbye_ms=3000)
     ann = workspace.user()
     channel = workspace.channel(ann)
     with ann.at(instance.url).socket() as socket:
+        begun = time.monotonic()
         terminate(instance)
         socket.expect({"type": "goodbye"})
-        begun = time.monotonic()
         ts = ann.post(channel, "meanwhile")
         socket.expect({"type": "message", "ts": ts})
-        assert socket.wait_closed(12)[0] == 1001
-        assert time.monotonic() - begun > 1.2
+        assert socket.wait_closed()[0] == 1001
+        assert time.monotonic() - begun > 2.5
     assert ended(instance) == 0
 
 
@@ -66,7 +66,7 @@ def test_nobody_is_waited_for_who_is_gone(environment, workspace):
         socket.expect({"type": "goodbye"})
     begun = time.monotonic()
     assert ended(instance) == 0
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 15
 
 
 def test_at_rest_it_is_quick(instance):
@@ -86,7 +86,7 @@ def test_it_ends_in_time_without_redis(environment, workspace, tmp_path):
         ann.post(channel, "committed")
         start = time.monotonic()
         assert instance.stop() == 0
-        assert time.monotonic() - start < 2 + 1.5
+        assert time.monotonic() - start < 2 + 5
     finally:
         redis.stop()
         redis.wipe()
@@ -142,5 +142,5 @@ def test_frames_of_the_last_posts_reach_the_other_instance(environment, instance
     ts = [ann.at(instance.url).post(channel, f"t{i}") for i in range(20)]
     terminate(instance)
     assert ended(instance) == 0
-    socket.expect({"type": "message", "ts": ts[-1]}, timeout=15)
+    socket.expect({"type": "message", "ts": ts[-1]})
     assert [f["ts"] for f in socket.matching({"type": "message"})] == ts

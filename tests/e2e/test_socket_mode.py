@@ -41,7 +41,7 @@ def links(app, workspace):
 def event(socket, text, **more):
     """The envelope with the message `text`."""
     return socket.expect(lambda f: f.get("type") == "events_api" and f["payload"]["event"].get("text") == text and
-                         all(f[name] == value for name, value in more.items()), timeout=10)
+                         all(f[name] == value for name, value in more.items()))
 
 
 def ack(socket, envelope, **payload):
@@ -126,13 +126,13 @@ def test_a_rename(app, links):
 
 
 def test_acked_ones_do_not_come_again(extra_instance, app, links):
-    quick = extra_instance(link_ack_ms=200)
+    quick = extra_instance(link_ack_ms=2000)
     link = links(quick.url)
     for i in range(5):
         app.ann.post(app.channel, f"m{i}")
         ack(link, event(link, f"m{i}"))
     app.ann.post(app.channel, "never acked")
-    event(link, "never acked", retry_attempt=2)
+    event(link, "never acked", retry_attempt=1)
     assert sorted(t for t in texts(link) if t != "never acked") == [f"m{i}" for i in range(5)]
 
 
@@ -150,8 +150,6 @@ def test_what_is_not_acked_comes_again_and_then_no_more(extra_instance, app, lin
 
 def test_each_to_one_of_several(environment, app, links):
     several = [links(), links(), links(environment.urls[1])]
-    for i in range(30):
-        app.ann.at(environment.urls[i % 2]).post(app.channel, f"m{i}")
     seen = set()
 
     def all_there():
@@ -162,6 +160,9 @@ def test_each_to_one_of_several(environment, app, links):
                     ack(link, envelope)
         return len(seen) == 30
 
+    for i in range(30):
+        app.ann.at(environment.urls[i % 2]).post(app.channel, f"m{i}")
+        all_there()
     wait_until(all_there, what="30 envelopes")
     got = [t for link in several for t in texts(link)]
     assert sorted(got) == sorted(f"m{i}" for i in range(30)), "each once"
@@ -179,7 +180,9 @@ def test_unacked_ones_go_to_another_link(extra_instance, app, links):
     holder, rest = (link, second) if wait_until(lambda: "second" in texts(link) + texts(second)) and (
         "second" in texts(link)) else (second, link)
     holder.close()
-    assert event(rest, "second", retry_attempt=1)["retry_reason"] == "timeout"
+    again = rest.expect(lambda f: f.get("type") == "events_api" and f["payload"]["event"].get("text") == "second" and
+                        f["retry_attempt"] > 0)
+    assert again["retry_reason"] == "timeout"
     assert envelope["retry_attempt"] == 0
 
 
@@ -205,10 +208,10 @@ def test_what_nobody_acked_waits_for_the_next_link(extra_instance, app, links):
 def test_refresh(extra_instance, app, links):
     short = extra_instance(link_life_s=11)
     link = links(short.url)
-    link.expect({"type": "disconnect", "reason": "warning"}, 5)
-    link.expect({"type": "disconnect", "reason": "refresh_requested"}, 15)
+    link.expect({"type": "disconnect", "reason": "warning"})
+    link.expect({"type": "disconnect", "reason": "refresh_requested"}, 30)
     assert link.is_open
-    assert link.wait_closed(10)[0] == 1001
+    assert link.wait_closed()[0] == 1001
 
 
 def test_more_links_than_an_app_may_have(environment, app, links):
@@ -231,8 +234,8 @@ def test_a_deleted_app(app, links, workspace):
     link = links()
     workspace.admin.ok("admin.apps.delete", app_id=app.id)
     Client(app.ann.url, app.token, app.ann.recorder).fails("invalid_auth", "apps.connections.open")
-    link.expect({"type": "disconnect", "reason": "link_disabled"}, 6)
-    link.wait_closed(6)
+    link.expect({"type": "disconnect", "reason": "link_disabled"}, 8)
+    link.wait_closed()
 
 
 def test_a_stopping_instance(environment, app, links):
@@ -240,7 +243,7 @@ def test_a_stopping_instance(environment, app, links):
     link = links(instance.url)
     assert instance.stop() == 0
     assert link.matching({"type": "disconnect", "reason": "refresh_requested"})
-    assert link.wait_closed(5)[0] == 1001
+    assert link.wait_closed()[0] == 1001
 
 
 @pytest.mark.parametrize("frame", [{}, {"envelope_id": "x"}, {"envelope_id": 5}, {"type": "message", "id": 1}])

@@ -30,11 +30,11 @@ class Lobby:
             socket.close()
 
 
-def expect(sockets, wanted, timeout=10):
+def expect(sockets, wanted):
     """That the sockets get these frames, each once, and no other of the kind."""
     wanted = sorted(wanted, key=str)
     for socket in sockets:
-        wait_until(lambda s=socket: len(s.matching({"type": "channel_created"})) >= len(wanted), timeout,
+        wait_until(lambda s=socket: len(s.matching({"type": "channel_created"})) >= len(wanted),
                    what=f"{len(wanted)} channels")
         assert sorted(socket.matching({"type": "channel_created"}), key=str) == wanted
 
@@ -63,7 +63,7 @@ def test_channels_made_while_pubsub_connections_die(parts, lobby):
     """Each is told once, whether the topic or the sweep is the first to tell."""
     made = []
     for _ in range(ROUNDS):
-        wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), 10, what="a subscriber")
+        wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), what="a subscriber")
         made.append(lobby.make())
     expect(lobby.own + lobby.others, made)
     last = lobby.make(private=True)

@@ -5,7 +5,7 @@ import signal
 import pytest
 
 pytestmark = pytest.mark.kafka
-QUIET_S = 30  # a consumer that lost its broker may need that long to go on
+QUIET_S = 60  # a consumer that lost its broker may need half of it to go on
 
 
 def test_kill_9_of_kafka_and_its_return(parts, load):

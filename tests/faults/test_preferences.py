@@ -28,7 +28,7 @@ class Desk:
     def mute(self, muted, side=0):
         """Until it is taken: a part may just be coming back."""
         args = {"channel": self.channel, "muted": muted}
-        wait_until(lambda: self.sides[side].call("channels.setNotifications", **args)["ok"], 10, what="the mute")
+        wait_until(lambda: self.sides[side].call("channels.setNotifications", **args)["ok"], what="the mute")
 
     def last(self, socket, name):
         """What the last unread_changed said."""
@@ -36,7 +36,7 @@ class Desk:
 
     def expect(self, **shown):
         for socket in self.sockets:
-            wait_until(lambda s=socket: all(self.last(s, name) == [value] for name, value in shown.items()), 10, what=shown)
+            wait_until(lambda s=socket: all(self.last(s, name) == [value] for name, value in shown.items()), what=shown)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_while_redis_is_dead(parts, desk):
 def test_while_pubsub_connections_die(parts, desk):
     desk.open()
     for number in range(ROUNDS):
-        wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), 10, what="a subscriber")
+        wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), what="a subscriber")
         desk.mute(number % 2 == 0, number % 2)
         desk.expect(is_muted=number % 2 == 0)
 

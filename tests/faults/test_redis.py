@@ -18,7 +18,7 @@ def steady(load):
 
 def kill_pubsub(parts):
     """As soon as there is one to kill."""
-    wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), 10, what="a subscriber")
+    wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), what="a subscriber")
 
 
 @pytest.mark.parametrize("keeps_data", [True, False], ids=["with its data", "without its data"])

@@ -30,7 +30,7 @@ class Rooms:
                 for number in range(3):
                     self.ann.ok("chat.postMessage", channel=made, text=f"number {number}")
             self.channels[strategy] = made
-        wait_until(self.is_known, 10, what="counts known to Redis")
+        wait_until(self.is_known, what="counts known to Redis")
 
     def tool(self, *arguments, instance=0):
         """tidings unread …: its exit code and the numbers that it prints."""
@@ -63,7 +63,7 @@ class Rooms:
             redis.cli("ZADD", key, "9717200000000000", "77")
         else:
             self.ann.ok("chat.postMessage", channel=channel, text="not read")
-            wait_until(lambda: redis.cli("EXISTS", f"channel:{{{channel}}}:read").strip() == "0", 10, what="bits deleted")
+            wait_until(lambda: redis.cli("EXISTS", f"channel:{{{channel}}}:read").strip() == "0", what="bits deleted")
             number = self.parts.postgres.sql(
                 f"SELECT number FROM channel_members WHERE channel_id = '{channel}' AND user_id = '{bob}'").strip()
             redis.cli("SETBIT", f"channel:{{{channel}}}:read", number, "1")
@@ -125,8 +125,8 @@ def test_the_audit_mends_and_counts(parts, rooms, strategy):
     try:
         rooms.corrupt(strategy)
         page = parts.client(url=auditing.url)
-        wait_until(lambda: re.search(r"tidings_unread_drift_total [1-9]", page.page("/metrics").text), 20, what="drift counted")
-        wait_until(lambda: rooms.verify()[0] == 0, 10, what="no drift")
+        wait_until(lambda: re.search(r"tidings_unread_drift_total [1-9]", page.page("/metrics").text), what="drift counted")
+        wait_until(lambda: rooms.verify()[0] == 0, what="no drift")
         rooms.shows(strategy)
     finally:
         assert auditing.stop() == 0
@@ -145,7 +145,8 @@ def test_flushall_under_reads(parts, rooms):
                     wrong.append(info)
 
     readers = [threading.Thread(target=read) for _ in range(3)]
-    before = int(parts.postgres.sql("SELECT count(*) FROM pg_stat_activity"))
+    clients = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+    before = int(parts.postgres.sql(clients))
     for reader in readers:
         reader.start()
     try:
@@ -153,9 +154,9 @@ def test_flushall_under_reads(parts, rooms):
             parts.redis.cli("FLUSHALL")
 
             def is_built():
-                sessions.append(int(parts.postgres.sql("SELECT count(*) FROM pg_stat_activity")))
+                sessions.append(int(parts.postgres.sql(clients)))
                 return parts.redis.cli("EXISTS", "unread-built").strip() == "1"
-            wait_until(is_built, 20, what="Redis built again")
+            wait_until(is_built, what="Redis built again")
             assert rooms.verify()[1]["known"] >= 2 * len(COUNTED) - 1
     finally:
         stop.set()

@@ -151,5 +151,5 @@ def test_kills_under_load_with_kafka(parts, load, followers):
         load.wait_acked(20)
         victim.start()
     all_came(load, followers, since, 60)
-    load.settle(30)
-    load.judge(30)
+    load.settle(60)
+    load.judge(60)

@@ -21,7 +21,7 @@ def bolt(request, make_app, scripts):
     app.script.ask("start")
     app.port = port
     # Over HTTP it hears what happens once it has answered the challenge.
-    wait_until(lambda: app.ann.post(app.channel, "anybody?") and app.script.matching({"what": "message"}), 20, 0.2)
+    wait_until(lambda: app.ann.post(app.channel, "anybody?") and app.script.matching({"what": "message"}), 30, 0.2)
     return app
 
 
@@ -29,7 +29,7 @@ def said(app, text):
     """Waits for the app to say `text`, and returns the message as history has it."""
     def look():
         return [m for m in app.ann.history(app.channel) if m["text"] == text]
-    return wait_until(look, 15, 0.05, what=text)[0]
+    return wait_until(look, 30, 0.05, what=text)[0]
 
 
 def test_it_answers(bolt, workspace):
@@ -44,7 +44,7 @@ def test_it_answers(bolt, workspace):
     def thread():
         return [m["text"] for m in bolt.ann.ok("conversations.replies", channel=bolt.channel, ts=ts)["messages"]]
 
-    wait_until(lambda: thread() == ["in a thread, please", "here"], 15, what="a reply")
+    wait_until(lambda: thread() == ["in a thread, please", "here"], 30, what="a reply")
     newcomer = workspace.user()
     newcomer.ok("channels.join", channel=bolt.channel)
     said(bolt, f"Welcome, <@{newcomer.id}>")
@@ -64,6 +64,6 @@ def test_what_others_send_it_refuses(bolt):
     event = {"type": "message", "text": "hello", "channel": bolt.channel}
     body = json.dumps({"type": "event_callback", "event": event})
     for headers in ({}, {"X-Slack-Request-Timestamp": str(int(time.time())), "X-Slack-Signature": "v0=" + "0" * 64}):
-        reply = requests.post(f"http://127.0.0.1:{bolt.port}/slack/events", body, timeout=10,
+        reply = requests.post(f"http://127.0.0.1:{bolt.port}/slack/events", body, timeout=30,
                               headers={"Content-Type": "application/json", **headers})
         assert reply.status_code == 401

@@ -65,7 +65,7 @@ class Demo:
 
     def shell(self, script, environment=None):
         done = subprocess.run(["bash", "-euc", script], cwd=self.directory, env=environment or self.environment,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -75,7 +75,7 @@ class Demo:
 
     def run(self, name, **more):
         """Runs a program to its end, and returns what it printed."""
-        done = subprocess.run(self.argv(name), cwd=self.directory, env={**self.environment, **more}, timeout=60,
+        done = subprocess.run(self.argv(name), cwd=self.directory, env={**self.environment, **more}, timeout=120,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -84,7 +84,7 @@ class Demo:
         return [message["text"] for message in self.bob.history(self.channel)]
 
     def said(self, text):
-        wait_until(lambda: text in self.texts(), 15, 0.05, what=text)
+        wait_until(lambda: text in self.texts(), 30, 0.05, what=text)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def start(here):
 
 
 def printed(program, line):
-    wait_until(lambda: line in program.noise, 15, what=f"{line!r}: {program.noise}")
+    wait_until(lambda: line in program.noise, 30, what=f"{line!r}: {program.noise}")
 
 
 @pytest.mark.parametrize("name, text", [("web.mjs", "Hello from JavaScript"), ("web.py", "Hello from Python"),
@@ -148,7 +148,7 @@ def test_curl_listens(here, start):
     program = start("events.sh")
     printed(program, "event: hello")
     here.bob.post(here.channel, "for events.sh")
-    wait_until(lambda: any(line.startswith("data: ") and "for events.sh" in line for line in program.noise), 15)
+    wait_until(lambda: any(line.startswith("data: ") and "for events.sh" in line for line in program.noise), 30)
 
 
 @pytest.mark.parametrize("name, greeting", [("bolt.mjs", "Hello"), ("Bolt.java", "Hello from Java")])
@@ -162,7 +162,7 @@ def test_bolt(here, start, name, greeting):
         here.bob.post(here.channel, "hello, bot")
         return text in here.texts()
 
-    wait_until(greeted, 15, 0.5, what=text)
+    wait_until(greeted, 30, 0.5, what=text)
 
 
 def test_bolt_over_http(here, start):
@@ -177,7 +177,7 @@ def test_bolt_over_http(here, start):
         here.cid.ok("conversations.join", channel=random)
         return [m for m in here.bob.history(random) if m["text"] == f"Welcome, <@{here.demo['users'][2]['id']}>"]
 
-    wait_until(welcomed, 20, 0.2, what=f"a welcome: {program.noise}")
+    wait_until(welcomed, 30, 0.2, what=f"a welcome: {program.noise}")
 
 
 @pytest.fixture(scope="module")

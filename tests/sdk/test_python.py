@@ -142,9 +142,9 @@ def test_a_limit(workspace):
     waiting = RateLimitErrorRetryHandler(max_retry_count=3)
     patient = WebClient(token, base_url=f"{ann.url}/api/", retry_handlers=[waiting])
     started = time.monotonic()
-    for _ in range(2):
+    for _ in range(3):
         assert patient.auth_test()["user_id"] == ann.id
-    assert time.monotonic() - started > 0.5
+    assert time.monotonic() - started > 0.5  # one, two may have come back by then
 
 
 class Rtm:
@@ -161,7 +161,7 @@ class Rtm:
         def found():
             events = [e for e in list(self.events) if match.items() <= e.items()]
             return events[count - 1] if len(events) >= count else None
-        return wait_until(found, 15, what=f"{match}, {self.events}")
+        return wait_until(found, 30, what=f"{match}, {self.events}")
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ class App:
         self.requests.put(request)
 
     def next(self):
-        return self.requests.get(timeout=15)
+        return self.requests.get(timeout=30)
 
 
 @pytest.fixture
@@ -246,7 +246,7 @@ def listen():
 
 
 def test_socket_mode(app, listen, extra_instance):
-    listener = listen(extra_instance(link_ack_ms=300).url, app.token)
+    listener = listen(extra_instance(link_ack_ms=1500).url, app.token)
     app.ann.post(app.channel, "hello")
     assert listener.next().payload["event"]["text"] == "hello"
     app.ann.post(app.channel, "hold this")
@@ -266,7 +266,7 @@ def test_socket_mode_goes_on_without_a_gap(app, listen, extra_instance):
         app.ann.post(app.channel, sent[-1])
         return listener.client.session_id() != first
 
-    wait_until(moved, 15, 0.1)
+    wait_until(moved, 30, 0.1)
     app.ann.post(app.channel, "last")
     heard = set()
     while "last" not in heard:

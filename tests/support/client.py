@@ -27,7 +27,7 @@ class Reply(dict):
 class Client:
     """Calls as the holder of `token` on the instance at `url`. One client belongs to one thread."""
 
-    def __init__(self, url, token=None, recorder=None, timeout=15):
+    def __init__(self, url, token=None, recorder=None, timeout=30):
         self.url = url.rstrip("/")
         self.token = token
         self.recorder = recorder or Silence()

@@ -23,7 +23,10 @@ TROUBLE = re.compile(
 
 
 class Environment:
-    """Everything one set of tests runs against. start() before use; stop() tells what went wrong inside."""
+    """Everything one set of tests runs against. start() before use; stop() tells what went wrong inside.
+
+    Processes are killed here, never the machine: what they wrote is safe with the kernel, and a slow disk slows no test.
+    """
 
     def __init__(self, directory, instances=2, kafka=False, settings=None, recorder=None):
         self.directory = Path(directory)
@@ -31,8 +34,8 @@ class Environment:
         self.recorder = recorder
         self.operator_token = secrets.token_urlsafe(32)
         self.settings = dict(settings or {})
-        self.postgres = Postgres(self.directory / "postgres")
-        self.redis = Redis(self.directory / "redis")
+        self.postgres = Postgres(self.directory / "postgres", settings={"fsync": "off"})
+        self.redis = Redis(self.directory / "redis", options={"appendfsync": "no"})
         self.kafka = Kafka(self.directory / "kafka") if kafka else None
         self.instances = []
         self._count = instances
@@ -65,6 +68,7 @@ class Environment:
             "TIDINGS_OPERATOR_TOKEN": self.operator_token,
             "TIDINGS_INSTANCE": f"test-{self._made}",
             "TIDINGS_GOODBYE_MS": "500",
+            "TIDINGS_HOLE_TIMEOUT_MS": "10000",  # Postgres may be slow: that is no gap
         }
         if self.kafka:
             settings["TIDINGS_KAFKA_BROKERS"] = self.kafka.brokers

@@ -30,7 +30,7 @@ class RawReply:
 class RawConnection:
     """A TCP connection to the instance at `url`. Use it as a context manager."""
 
-    def __init__(self, url, timeout=10):
+    def __init__(self, url, timeout=20):
         parts = urlsplit(url)
         self.host, self.port = parts.hostname, parts.port
         self._socket = socket.create_connection((self.host, self.port), timeout=timeout)
@@ -77,7 +77,7 @@ class RawConnection:
             reply.body = self.rest()
         return reply
 
-    def rest(self, timeout=10):
+    def rest(self, timeout=20):
         """All bytes until the server closes the connection; fails when it has not done so after `timeout` s."""
         deadline = time.monotonic() + timeout
         try:

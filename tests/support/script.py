@@ -45,7 +45,7 @@ class Script:
     def matching(self, match):
         return [line for line in self.told if contains(line, match)]
 
-    def expect(self, match, timeout=15.0, count=1):
+    def expect(self, match, timeout=30.0, count=1):
         """Waits until `count` lines contain `match`, and returns the last of these."""
         deadline = time.monotonic() + timeout
         with self._changed:
@@ -101,7 +101,7 @@ class Script:
             except BrokenPipeError:
                 pass  # it was quicker
         try:
-            status = self._process.wait(10)
+            status = self._process.wait(30)
         except subprocess.TimeoutExpired:
             self._process.kill()
             status = self._process.wait()

@@ -12,7 +12,7 @@ import websocket
 class Socket:
     """An open connection at an `rtm.connect` url. Close it, or use it as a context manager."""
 
-    def __init__(self, url, timeout=10):
+    def __init__(self, url, timeout=20):
         self._ws = websocket.create_connection(url, timeout=timeout, enable_multithread=True)
         self._ws.settimeout(None)
         self._frames = []
@@ -34,7 +34,7 @@ class Socket:
         with self._changed:
             return list(self._pings)
 
-    def expect(self, match, timeout=5.0):
+    def expect(self, match, timeout=20.0):
         """Waits for a frame that `match`es (a dict it must contain, or a predicate) and returns the first."""
         test = match if callable(match) else lambda frame: contains(frame, match)
         deadline = time.monotonic() + timeout
@@ -60,12 +60,12 @@ class Socket:
         """Sends `frame` (a dict) as one text frame."""
         self._ws.send(json.dumps(frame))
 
-    def request(self, frame, timeout=5.0):
+    def request(self, frame, timeout=20.0):
         """Sends `frame`, which has an `id`, and returns the frame that replies to it."""
         self.send(frame)
         return self.expect({"reply_to": frame["id"]}, timeout)
 
-    def wait_closed(self, timeout=10.0):
+    def wait_closed(self, timeout=20.0):
         """Waits until the server closes the connection; returns (code, reason), (1006, "") without a close frame."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed, timeout)

@@ -44,7 +44,7 @@ class Stream:
         with self._changed:
             return [data for _, _, data in self.events]
 
-    def expect(self, match, timeout=5.0):
+    def expect(self, match, timeout=20.0):
         """Waits for a frame that `match`es (a dict it must contain, or a predicate) and returns the first."""
         test = match if callable(match) else lambda frame: contains(frame, match)
         deadline = time.monotonic() + timeout
@@ -62,7 +62,7 @@ class Stream:
         test = match if callable(match) else lambda frame: contains(frame, match)
         return [frame for frame in self.frames if test(frame)]
 
-    def wait_ended(self, timeout=10.0):
+    def wait_ended(self, timeout=20.0):
         with self._changed:
             self._changed.wait_for(lambda: self._ended, timeout)
             assert self._ended, f"the stream is still open after {timeout} s"

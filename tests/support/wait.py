@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting on a condition, in place of sleeping."""
+"""Waiting on a condition, in place of sleeping. Limits are for slow machines: when all is well they cost nothing."""
 
 import time
 
 
-def wait_until(predicate, timeout=5.0, interval=0.01, what="the condition"):
+def wait_until(predicate, timeout=20.0, interval=0.01, what="the condition"):
     """Calls `predicate` until its answer is true, and returns that answer. Fails after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while True:

@@ -301,9 +301,9 @@ static int64_t now_ms(void)
 // Sends `head`, then a byte every 20 ms until the server closes. How long that took.
 static int64_t drip(const char *head)
 {
+    int64_t start = now_ms();
     int fd = client_open();
     client_say(fd, head);
-    int64_t start = now_ms();
     struct pollfd ready = {.fd = fd, .events = POLLIN};
     while (poll(&ready, 1, 20) == 0 && now_ms() - start < 10000)
         client_send(fd, "a", 1);

@@ -153,7 +153,7 @@ static void a_bucket_holds_so_many_and_says_when_there_is_one_more(void **state)
     assert_int_equal(question.wait_s, 60);
     question = ask(&alone, "T2", 4, 1000); // a limit that is raised holds at once
     assert_int_equal(question.admitted, 0);
-    assert_in_range(question.wait_s, 14, 15);
+    assert_in_range(question.wait_s, 10, 15);
     assert_int_equal(ask(&alone, "T3", 1000000000, 1000).admitted, 1000);
 }
 
@@ -162,9 +162,9 @@ static void a_bucket_fills_up(void **state)
     (void)state;
     int turns = 0;
 
-    assert_int_equal(ask(&alone, "T4", 600, 5000).admitted, 600); // one each 100 ms
-    assert_int_equal(ask(&alone, "T4", 600, 1).admitted, 0);
-    while (ask(&alone, "T4", 600, 1).admitted == 0 && turns++ < WAIT_TURNS)
+    assert_int_equal(ask(&alone, "T4", 60, 5000).admitted, 60); // one each second
+    assert_int_equal(ask(&alone, "T4", 60, 1).admitted, 0);
+    while (ask(&alone, "T4", 60, 1).admitted == 0 && turns++ < WAIT_TURNS)
         pause_ms(5);
     assert_in_range(turns, 1, WAIT_TURNS - 1);
 }
@@ -202,7 +202,7 @@ static int take_all(struct side *side, const char *subject, long every_ms)
 // What another let through was heard of after a few calls.
 static void assert_is_known(struct side *side, const char *subject)
 {
-    assert_in_range(take_all(side, subject, SETTLE_MS), 1, LIMIT / 4);
+    assert_in_range(take_all(side, subject, 10 * SETTLE_MS), 1, LIMIT / 4);
 }
 
 static void two_loops_share(void **state)

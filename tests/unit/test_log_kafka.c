@@ -159,7 +159,7 @@ static void without_a_broker_nothing_blocks_and_nothing_is_lost(void **state)
     for (int i = 0; i < 1000; i++)
         assert_int_equal(append(i, 1, i + 1, 1), 0);
     assert_int_equal(append(1000, 1, 1001, 1), -ERROR_BUSY);
-    assert_true(clock_monotonic_ms() - began_ms < 2000);
+    assert_true(clock_monotonic_ms() - began_ms < 10000);
     assert_int_equal(done_count(), 0);
     assert_int_equal(rd_kafka_mock_broker_set_up(cluster, 1), 0);
     read_in_order(1000);

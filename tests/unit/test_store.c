@@ -376,7 +376,7 @@ static void a_frozen_server_is_given_up_in_time(void **state)
     int64_t took_ms = clock_monotonic_ms() - begin_ms;
     assert_int_equal(ask.r, -ERROR_UNAVAILABLE);
     assert_true(ask.unknown);
-    assert_in_range(took_ms, STATEMENT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS + 3000);
+    assert_in_range(took_ms, STATEMENT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS + 9000);
     int ups = ups_now();
     assert_int_equal(postgres_do("thaw"), 0);
     wait_for(&world.ups, ups + 1);
@@ -407,7 +407,7 @@ static void without_a_server_calls_are_refused_after_a_grace(void **state)
     struct ask ask = ask_one(&one);
     assert_int_equal(ask.r, -ERROR_UNAVAILABLE);
     assert_false(ask.unknown);
-    assert_in_range(clock_monotonic_ms() - begin_ms, 0, 300);
+    assert_in_range(clock_monotonic_ms() - begin_ms, 0, 900);
     close_store();
 }
 

@@ -3,8 +3,13 @@
 
 import pytest
 
+from playwright.sync_api import expect
+
 from tests.support.chromium import chromium
 from tests.web.screen import Screen
+
+PATIENCE_MS = 30000  # for slow machines: when all is well it costs nothing
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +32,7 @@ def screens(browser):
         context = browser.new_context(viewport={"width": width, "height": height}, locale="en-GB", timezone_id="UTC",
                                       **options)
         contexts.append(context)
-        context.set_default_timeout(10000)
+        context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
         page.on("console", complain)
         page.on("pageerror", lambda error: complaints.append(str(error)))

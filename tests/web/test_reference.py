@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from tests.web.conftest import PATIENCE_MS
+
 LOGO = "https://cdn.redoc.ly/redoc/logo-mini.svg"  # Redoc would show it; the page's policy keeps it away
 
 
@@ -12,7 +14,7 @@ LOGO = "https://cdn.redoc.ly/redoc/logo-mini.svg"  # Redoc would show it; the pa
 def page(browser):
     """A page whose complaints fail the test, but for that of the logo."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(20000)
+    context.set_default_timeout(PATIENCE_MS)
     page, complaints = context.new_page(), []
     page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
