@@ -36,12 +36,14 @@ CREATE TABLE apps (
     url_verified boolean NOT NULL DEFAULT false, -- it answered a challenge: events may go there
     verify_at timestamptz NOT NULL DEFAULT now() + interval '1 second', -- of the next challenge
     verify_tries integer NOT NULL DEFAULT 0,
+    linked_at timestamptz,                -- when it last had, or was about to open, a link (Socket Mode), give or take some time
+    linked_since bigint NOT NULL DEFAULT 0, -- events from then on are kept for it (microseconds since 1970)
     created bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint
 );
 CREATE INDEX apps_with_url ON apps (workspace_id) WHERE events_url IS NOT NULL;
 
--- What goes to the events_url of apps. A row stays for some time after its end (frame is NULL then), so that an event that comes
--- once more is known.
+-- What goes to the events_url of apps, or is kept for their links. A row stays for some time after its end (frame is NULL then), so
+-- that an event that comes once more is known.
 CREATE TABLE app_events (
     app_id text COLLATE "C" NOT NULL REFERENCES apps ON DELETE CASCADE,
     channel_id text COLLATE "C" NOT NULL,

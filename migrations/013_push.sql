@@ -1,32 +1,39 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The Events API over HTTP: what waits for the events_url of apps, and who sends it.
+-- Events for apps: what waits for their events_url, or for a link (Socket Mode), and who sends it.
 
--- Keeps events for the apps whose bot is in the channel since before the event, each once, as long as there is room.
-CREATE FUNCTION app_events_add(workspaces text[], channels text[], seqs bigint[], tss bigint[], frames text[], app_max bigint,
-                               total_max bigint)
-RETURNS TABLE (kept bigint, dropped bigint) LANGUAGE sql VOLATILE AS $$
+-- Keeps events for the apps whose bot is in the channel since before the event, each once, as long as there is room: for those with a
+-- URL, and for those that had a link within `link_keep_s`, due when the links that are there had `link_wait_ms` to bring it.
+CREATE FUNCTION app_events_add(workspaces text[], channels text[], seqs bigint[], tss bigint[], frames text[], url_max bigint,
+                               total_max bigint, link_max bigint, link_keep_s bigint, link_wait_ms bigint)
+RETURNS TABLE (kept bigint, dropped bigint, links_dropped bigint) LANGUAGE sql VOLATILE AS $$
     WITH wanted AS (
-        SELECT a.id AS app, e.channel, e.seq, e.ts, e.frame,
+        SELECT a.id AS app, e.channel, e.seq, e.ts, e.frame, a.events_url IS NULL AS by_link,
+               CASE WHEN a.events_url IS NULL THEN link_max ELSE url_max END AS app_max,
                row_number() OVER (PARTITION BY a.id ORDER BY e.ts, e.seq) AS app_rank, row_number() OVER (ORDER BY e.ts, e.seq) AS rank
         FROM unnest(workspaces, channels, seqs, tss, frames) AS e (workspace, channel, seq, ts, frame)
-        JOIN apps a ON a.workspace_id = e.workspace AND a.events_url IS NOT NULL
+        JOIN apps a ON a.workspace_id = e.workspace
+            AND (a.events_url IS NOT NULL OR (a.linked_since <= e.ts AND a.linked_at > now() - link_keep_s * interval '1 second'))
         JOIN users u ON u.id = a.bot_user_id AND u.active
         JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = a.bot_user_id AND m.active AND m.member_seq <= e.seq
         WHERE NOT EXISTS (SELECT 1 FROM app_events k WHERE k.app_id = a.id AND k.channel_id = e.channel AND k.seq = e.seq)
     ), waiting AS (
-        SELECT w.app, (SELECT count(*) FROM (SELECT 1 FROM app_events e WHERE e.app_id = w.app AND e.frame IS NOT NULL LIMIT app_max) l) AS n
-        FROM (SELECT DISTINCT app FROM wanted) w
+        SELECT w.app, (SELECT count(*) FROM (SELECT 1 FROM app_events e WHERE e.app_id = w.app AND e.frame IS NOT NULL LIMIT w.app_max) l) AS n
+        FROM (SELECT DISTINCT app, app_max FROM wanted) w
     ), waiting_in_all AS (
         SELECT count(*) AS n FROM (SELECT 1 FROM app_events e WHERE e.frame IS NOT NULL AND EXISTS (SELECT 1 FROM wanted) LIMIT total_max) l
     ), added AS (
-        INSERT INTO app_events (app_id, channel_id, seq, happened, frame)
-        SELECT w.app, w.channel, w.seq, w.ts, w.frame
+        INSERT INTO app_events (app_id, channel_id, seq, happened, frame, due_at)
+        SELECT w.app, w.channel, w.seq, w.ts, w.frame,
+               clock_timestamp() + CASE WHEN w.by_link THEN link_wait_ms ELSE 0 END * interval '1 millisecond'
         FROM wanted w JOIN waiting ON waiting.app = w.app CROSS JOIN waiting_in_all a
-        WHERE w.app_rank + waiting.n <= app_max AND w.rank + a.n <= total_max
+        WHERE w.app_rank + waiting.n <= w.app_max AND w.rank + a.n <= total_max
+        ORDER BY w.app, w.channel, w.seq -- as those who ack lock them
         ON CONFLICT DO NOTHING
-        RETURNING 1
+        RETURNING app_id, channel_id, seq
     )
-    SELECT count(*), (SELECT count(*) FROM wanted) - count(*) FROM added
+    SELECT count(a.app_id), count(*) FILTER (WHERE a.app_id IS NULL AND NOT w.by_link),
+           count(*) FILTER (WHERE a.app_id IS NULL AND w.by_link)
+    FROM wanted w LEFT JOIN added a ON a.app_id = w.app AND a.channel_id = w.channel AND a.seq = w.seq
 $$;
 
 -- Gives at most `most` events that are due, of each app at most `app_parallel` less those the caller has under way (`busy`: the app of
@@ -76,18 +83,67 @@ RETURNS void LANGUAGE sql VOLATILE AS $$
     FROM unnest(the_apps, seqs, waits) AS s (app, seq, wait) WHERE a.id = s.app AND s.seq = 0 AND NOT a.url_verified
 $$;
 
--- The workspaces with an app that has a URL.
+-- The workspaces with an app for which events are kept, or may be any moment: one that was made, or had a link, within a day.
 CREATE FUNCTION app_workspaces() RETURNS TABLE (workspace text) LANGUAGE sql STABLE AS $$
-    SELECT DISTINCT a.workspace_id FROM apps a WHERE a.events_url IS NOT NULL ORDER BY 1
+    SELECT DISTINCT a.workspace_id FROM apps a
+    WHERE a.events_url IS NOT NULL OR greatest(a.linked_at, to_timestamp(a.created)) > now() - interval '1 day' ORDER BY 1
 $$;
 
--- Drops rows older than `keep_s`, and after 10 minutes those that ended. How many had not ended.
-CREATE FUNCTION app_events_clean(keep_s bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+-- Drops rows that waited longer than `keep_s` (`link_keep_s` for a link), and those that ended 10 minutes ago. How many waited.
+CREATE FUNCTION app_events_clean(keep_s bigint, link_keep_s bigint) RETURNS TABLE (dropped bigint, links_dropped bigint)
+LANGUAGE sql VOLATILE AS $$
     WITH gone AS (
-        DELETE FROM app_events e
-        WHERE e.queued_at < now() - least(keep_s, 600) * interval '1 second'
-          AND (e.queued_at < now() - keep_s * interval '1 second' OR (e.frame IS NULL AND e.due_at < now() - interval '10 minutes'))
-        RETURNING e.frame IS NOT NULL AS waited
+        DELETE FROM app_events e USING apps a
+        WHERE a.id = e.app_id AND e.queued_at < now() - least(keep_s, link_keep_s, 600) * interval '1 second'
+          AND CASE WHEN e.frame IS NULL THEN e.due_at < now() - interval '10 minutes'
+              ELSE e.queued_at < now() - CASE WHEN a.events_url IS NULL THEN link_keep_s ELSE keep_s END * interval '1 second' END
+        RETURNING e.frame IS NOT NULL AS waited, a.events_url IS NULL AS by_link
     )
-    SELECT count(*) FILTER (WHERE waited) FROM gone
+    SELECT count(*) FILTER (WHERE waited AND NOT by_link), count(*) FILTER (WHERE waited AND by_link) FROM gone
+$$;
+
+-- An app is about to open a link: events of from now on are kept for it; had it one within `keep_s`, of from then on. `by_socket`:
+-- whether it has links at all, and not a URL.
+CREATE FUNCTION app_linked(app text, keep_s bigint) RETURNS TABLE (by_socket boolean) LANGUAGE sql VOLATILE AS $$
+    UPDATE apps a SET linked_at = now(),
+        linked_since = CASE WHEN a.linked_at > now() - keep_s * interval '1 second' THEN a.linked_since ELSE clock_us() END
+    WHERE a.id = app RETURNING a.events_url IS NULL
+$$;
+
+-- The app acked these events, kept or not.
+CREATE FUNCTION link_events_ack(the_apps text[], channels text[], seqs bigint[]) RETURNS void LANGUAGE sql VOLATILE AS $$
+    INSERT INTO app_events (app_id, channel_id, seq, happened)
+    SELECT DISTINCT k.app, k.channel, k.seq, 0 FROM unnest(the_apps, channels, seqs) AS k (app, channel, seq) JOIN apps a ON a.id = k.app
+    ORDER BY k.app, k.channel, k.seq
+    ON CONFLICT (app_id, channel_id, seq) DO UPDATE SET frame = NULL, due_at = clock_timestamp()
+$$;
+
+-- Nobody acked these in time, or the link that had them is gone: they are due, those that are not kept yet too.
+CREATE FUNCTION link_events_return(the_apps text[], channels text[], seqs bigint[], times bigint[], frames text[]) RETURNS void
+LANGUAGE sql VOLATILE AS $$
+    INSERT INTO app_events AS e (app_id, channel_id, seq, happened, frame)
+    SELECT k.app, k.channel, k.seq, k.happened, k.frame
+    FROM unnest(the_apps, channels, seqs, times, frames) AS k (app, channel, seq, happened, frame) JOIN apps a ON a.id = k.app
+    ORDER BY k.app, k.channel, k.seq
+    ON CONFLICT (app_id, channel_id, seq) DO UPDATE SET due_at = clock_timestamp() WHERE e.frame IS NOT NULL
+$$;
+
+-- Gives what is due for apps, of each at most its `room`, in the order in which it happened. They are the caller's for the time in
+-- which they may be acked: `window_ms`, with each attempt twice as long. Those that had all attempts come without a frame, and ended.
+CREATE FUNCTION link_events_take(the_apps text[], rooms bigint[], window_ms bigint, attempts bigint)
+RETURNS TABLE (app text, channel text, seq bigint, happened bigint, frame text, tries bigint) LANGUAGE sql VOLATILE AS $$
+    WITH due AS (
+        SELECT d.app_id, d.channel_id, d.seq
+        FROM unnest(the_apps, rooms) AS w (app, room)
+        CROSS JOIN LATERAL (
+            SELECT e.app_id, e.channel_id, e.seq FROM app_events e
+            WHERE e.app_id = w.app AND e.frame IS NOT NULL AND e.due_at <= clock_timestamp()
+            ORDER BY e.due_at, e.happened LIMIT w.room FOR UPDATE SKIP LOCKED) d
+    ), taken AS (
+        UPDATE app_events e SET tries = e.tries + 1, frame = CASE WHEN e.tries + 1 < attempts THEN e.frame END,
+            due_at = clock_timestamp() + (window_ms << (e.tries + 1)::integer) * interval '1 millisecond'
+        FROM due d WHERE e.app_id = d.app_id AND e.channel_id = d.channel_id AND e.seq = d.seq
+        RETURNING e.*
+    )
+    SELECT t.app_id, t.channel_id, t.seq, t.happened, t.frame, t.tries FROM taken t ORDER BY t.happened, t.channel_id, t.seq
 $$;

@@ -25,7 +25,8 @@ struct api_options {
     const char *operator_token; // "": none
     int64_t token_cache_ms;
     int64_t ticket_ms;
-    int64_t start_max; // entries of a list of rtm.start
+    int64_t start_max;   // entries of a list of rtm.start
+    int64_t link_keep_s; // events for an app without a link
     int64_t text_max;
     int64_t presence_ttl_s;
     int64_t auto_limits[3];  // members: zset and counter at most, bitmap at least; 0: never

@@ -97,10 +97,13 @@
             "least time between two user_typing of one socket; others are dropped")                \
     INTEGER(link_ack_ms, LINK_ACK_MS, 3000, 50, 60000,                                             \
             "time for an app to ack an envelope; for each further attempt twice as long")          \
-    INTEGER(link_attempts_max, LINK_ATTEMPTS_MAX, 3, 1, 10,                                        \
+    INTEGER(link_attempts_max, LINK_ATTEMPTS_MAX, 3, 2, 10,                                        \
             "attempts to bring an envelope to an app; then it is dropped")                         \
     INTEGER(link_queue_max, LINK_QUEUE_MAX, 1000, 1, 100000,                                       \
-            "envelopes of an app that may wait for their acks; more are dropped")                  \
+            "events that may wait for an app in Socket Mode; more are dropped")                    \
+    INTEGER(                                                                                       \
+        link_keep_s, LINK_KEEP_S, 300, 1, 86400,                                                   \
+        "how long events wait for an app that lost its last connection; then they are dropped")    \
     INTEGER(links_max, LINKS_MAX, 10, 1, 10000,                                                    \
             "connections of an app on all instances; more are turned away")                        \
     INTEGER(link_life_s, LINK_LIFE_S, 18000, 11, 86400,                                            \
@@ -112,7 +115,7 @@
     INTEGER(push_queue_max, PUSH_QUEUE_MAX, 10000, 1, 1000000,                                     \
             "events that may wait for one app's events_url; more are dropped")                     \
     INTEGER(push_total_max, PUSH_TOTAL_MAX, 100000, 1, 10000000,                                   \
-            "events that may wait for all apps' events_urls; more are dropped")                    \
+            "events that may wait for all apps, in Socket Mode too; more are dropped")             \
     INTEGER(push_keep_s, PUSH_KEEP_S, 86400, 1, 2592000,                                           \
             "how long an event may wait for an events_url; then it is dropped")                    \
     INTEGER(push_parallel, PUSH_PARALLEL, 64, 1, 1000,                                             \

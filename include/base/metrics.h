@@ -106,7 +106,7 @@
     X(ENVELOPES_AGAIN, counter, "tidings_envelopes_again_total", "",                               \
       "Of those, such that were not acked before")                                                 \
     X(ENVELOPES_DROPPED, counter, "tidings_envelopes_dropped_total", "",                           \
-      "Events that an app did not ack in all attempts, or had no room for")                        \
+      "Events that an app did not ack in all attempts or in time, or had no room for")             \
     X(PUSH_SENT, counter, "tidings_push_sent_total", "", "Events sent to events_urls of apps")     \
     X(PUSH_AGAIN, counter, "tidings_push_again_total", "", "Of those, retries")                    \
     X(PUSH_TAKEN, counter, "tidings_push_taken_total", "",                                         \

@@ -45,6 +45,7 @@ struct gateway_options {
     int64_t link_ack_ms;        // for an app to ack an envelope; each time twice as long
     int64_t link_attempts_max;  // of one envelope
     int64_t link_queue_max;     // envelopes of an app that wait for an ack
+    int64_t link_keep_s;        // events for an app without a link
     int64_t links_max;          // of an app, on all instances
     int64_t link_life_s;        // of an app's connection; then it is told to connect anew
     const char *cors_origins;   // whose pages may read event streams: "a,b", "*" or ""

@@ -19,14 +19,18 @@ struct push_options {
     int64_t parallel;     // requests under way
     int64_t app_parallel; // of these, to one app
     bool private_allowed; // URLs at private and local addresses
+    // What is kept for apps in Socket Mode, which gateways take.
+    int64_t link_max;     // for one app
+    int64_t link_keep_s;  // as long as it has no link
+    int64_t link_wait_ms; // while links may bring it by themselves
 };
 
 // Starts the thread. Before any other thread that uses libcurl.
 NODISCARD int push_start(const struct push_options *options, struct push **ret_push);
 
-// Keeps those of `events` that an app gets by HTTP, each once however often it comes. Any thread
-// until push_stop(); blocks on Postgres. -ERROR_UNAVAILABLE, -ERROR_BUSY: nothing was kept, or it
-// is not known.
+// Keeps those of `events` that an app gets by HTTP or by a link, each once however often it comes.
+// Any thread until push_stop(); blocks on Postgres. -ERROR_UNAVAILABLE, -ERROR_BUSY: nothing was
+// kept, or it is not known.
 NODISCARD int push_keep(struct push *push, struct event *const *events, size_t count);
 
 // Gives requests under way at most `drain_ms`, and frees. Takes NULL.

@@ -18,12 +18,12 @@ static const struct statement TICKET = {
     "WHERE u.id = $4",
 };
 
-// The same for an app, unless its events go to its events_url. No row: the app is no more, which
-// the token is not known to be at once.
+// The same for an app, unless its events go to its events_url: from now on they are kept for it.
+// No row: the app is no more, which the token is not known to be at once.
 static const struct statement APP_TICKET = {
     "app_ticket",
-    "WITH app AS (SELECT a.events_url IS NULL AS by_socket FROM tokens t JOIN apps a ON "
-    "a.id = t.app_id WHERE t.id = $2), "
+    "WITH app AS (SELECT by_socket FROM app_linked((SELECT t.app_id FROM tokens t WHERE t.id = $2),"
+    " $6)), "
     "ticket AS (INSERT INTO tickets (digest, token_id, native, expires_at) SELECT $1, $2, "
     "$3, now() + make_interval(secs => $5::bigint / 1000.0) FROM app WHERE by_socket)"
     " SELECT u.name, w.name, w.domain, app.by_socket FROM app, users u JOIN workspaces w "
@@ -212,6 +212,8 @@ void apps_connections_open(struct invocation *invocation)
 {
     struct params params = {0};
 
-    if (ticket_make(invocation, &params))
-        invocation_query(invocation, STORE_WRITE, &APP_TICKET, &params, app_answer);
+    if (!ticket_make(invocation, &params))
+        return;
+    params_int(&params, invocation->api->options.link_keep_s);
+    invocation_query(invocation, STORE_WRITE, &APP_TICKET, &params, app_answer);
 }

@@ -62,6 +62,9 @@ static int push_make(struct instance *instance)
         .parallel = settings->push_parallel,
         .app_parallel = settings->push_app_parallel,
         .private_allowed = settings->push_private,
+        .link_max = settings->link_queue_max,
+        .link_keep_s = settings->link_keep_s,
+        .link_wait_ms = settings->link_ack_ms,
     };
 
     return push_start(&options, &instance->push);

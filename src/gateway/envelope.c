@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events for an app in Socket Mode: each goes, in an envelope, to one of the app's links, wherever
-// they are. Every gateway with a link of the app keeps the event until it was acked; for each
-// attempt the one that sets a key in Redis first sends it. Without Redis all send: an app may get
-// an event twice, and has its envelope_id (the same each time) to know it by. A gateway whose last
-// link of the app went keeps what it has for the next one until the attempts are over.
-#include "gateway_int.h"
+// they are. Every gateway with a link of the app has the event; the one that sets a key in Redis
+// first sends it. Without Redis all send: an app may get an event twice, and has its envelope_id
+// (the same each time) to know it by. What then is not acked, or came while there was no link, is
+// kept in Postgres for whoever has one (kept.c).
+#include "envelope.h"
 
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -18,36 +18,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_MS = 100, KEY_SIZE = 128, KEY_LIFE_S = 120, ENVELOPE_MAX = 8 << 20, UUID_SIZE = 37 };
-
-struct envelope {
-    struct list link;
-    char id[UUID_SIZE];
-    char channel_id[EVENT_ID_SIZE];
-    int64_t seq;
-    int64_t event_us;
-    int64_t due_ms; // of the next step; 0: its link went, the next attempt is to begin
-    int attempt;
-    bool is_asked;           // Redis was, and has not answered
-    bool is_mine;            // this gateway made the attempt
-    bool waits;              // for a link, to make the attempt then
-    struct connection *sent; // to which link, while it is there
-    size_t length;
-    char frame[];
-};
+enum { LOOK_MS = 100, KEY_SIZE = 128, KEY_LIFE_S = 120, ENVELOPE_MAX = 8 << 20, KEPT_AT_ONCE = 32 };
 
 // An answer of Redis that is to come: the envelope may be gone by then.
-struct step {
+struct claim {
     struct gateway *gateway;
-    bool is_look; // whether it was acked elsewhere, else a claim
     char app_id[EVENT_ID_SIZE];
     char envelope_id[UUID_SIZE];
 };
 
-static void id_write(const struct app *app, const char *channel_id, int64_t seq, char *ret_id)
+static void id_write(const char *app_id, const char *channel_id, int64_t seq, char *ret_id)
 {
     char text[KEY_SIZE], hex[DIGEST_HEX_SIZE];
-    int length = snprintf(text, sizeof text, "%s.%s.%" PRId64, app->id, channel_id, seq);
+    int length = snprintf(text, sizeof text, "%s.%s.%" PRId64, app_id, channel_id, seq);
     digest_sha256_hex(text, (size_t)length, hex);
     (void)snprintf(ret_id, UUID_SIZE, "%.8s-%.4s-5%.3s-8%.3s-%.12s", hex, hex + 8, hex + 12,
                    hex + 15, hex + 18);
@@ -88,7 +71,7 @@ static void payload_write(struct json_writer *w, const struct envelope *envelope
         .bot_user_id = c->actor.user_id,
         .channel_id = envelope->channel_id,
         .seq = envelope->seq,
-        .happened_us = envelope->event_us,
+        .happened_us = envelope->happened_us,
         .frame = envelope->frame,
         .frame_length = envelope->length,
     };
@@ -110,10 +93,19 @@ static void envelope_send(struct envelope *envelope, struct connection *c)
     payload_write(&w, envelope, c);
     json_close_object(&w);
     envelope->sent = c;
+    envelope->state = ENVELOPE_SENT;
+    envelope->due_ms =
+        loop_now_ms(c->gateway->loop) + (c->gateway->options.link_ack_ms << envelope->attempt);
     metric_add(METRIC_ENVELOPES_SENT, 1);
     metric_add(METRIC_ENVELOPES_AGAIN, envelope->attempt > 0);
     if (!buffer_failed(&out))
         link_send(c, out.data, out.length);
+}
+
+static bool link_is_open(const struct connection *c)
+{
+    return c->state == CONNECTION_OPEN &&
+           (c->link_state == LINK_READY || c->link_state == LINK_WARNED);
 }
 
 // The next link in turn; another one than `last` when there is one.
@@ -123,9 +115,7 @@ static struct connection *link_choose(struct app *app, const struct connection *
     LIST_FOREACH(link, &app->links)
     {
         struct connection *c = LIST_ITEM(link, struct connection, app_link);
-        bool is_open = c->state == CONNECTION_OPEN &&
-                       (c->link_state == LINK_READY || c->link_state == LINK_WARNED);
-        if (is_open && (!found || found == last))
+        if (link_is_open(c) && (!found || found == last))
             found = c;
     }
     if (found) {
@@ -143,85 +133,71 @@ static void app_look_soon(struct gateway *gateway)
     loop_timer_set(gateway->envelope_timer, LOOK_MS);
 }
 
-static void step_ask(struct app *app, struct envelope *envelope, bool is_look);
-
-static void attempt_begin(struct app *app, struct envelope *envelope)
+static struct envelope *envelope_new(struct app *app, const struct kept *kept)
 {
-    int64_t window_ms = app->gateway->options.link_ack_ms << envelope->attempt;
-    envelope->due_ms = loop_now_ms(app->gateway->loop) + window_ms;
-    envelope->is_mine = false;
-    envelope->waits = list_is_empty(&app->links);
-    if (!envelope->waits)
-        step_ask(app, envelope, false);
-}
-
-static void attempt_next(struct app *app, struct envelope *envelope)
-{
-    if (++envelope->attempt < app->gateway->options.link_attempts_max)
-        return attempt_begin(app, envelope);
-    metric_add(METRIC_ENVELOPES_DROPPED, 1);
-    envelope_free(app, envelope);
-}
-
-static void claim_take(struct app *app, struct envelope *envelope, bool is_won)
-{
-    struct connection *c = is_won ? link_choose(app, envelope->sent) : NULL;
-    envelope->is_mine = is_won;
-    if (c)
-        envelope_send(envelope, c);
-}
-
-static void on_step(void *arg, int r, const struct cache_value *value)
-{
-    struct step *step = arg;
-    bool alive = gateway_answer(step->gateway);
-    struct app *app = alive ? app_find(step->gateway, step->app_id) : NULL;
-    struct envelope *envelope = app ? envelope_find(app, step->envelope_id) : NULL;
-    bool is_look = step->is_look;
-    free(step);
+    bool has_room = app->envelope_count < app->gateway->options.link_queue_max;
+    struct envelope *envelope = has_room ? calloc(1, sizeof *envelope + kept->length) : NULL;
     if (!envelope)
+        return NULL;
+    id_write(app->id, kept->channel_id, kept->seq, envelope->id);
+    (void)snprintf(envelope->app_id, sizeof envelope->app_id, "%s", app->id);
+    (void)snprintf(envelope->channel_id, sizeof envelope->channel_id, "%s", kept->channel_id);
+    envelope->seq = kept->seq;
+    envelope->happened_us = kept->happened_us;
+    envelope->attempt = kept->attempt;
+    envelope->length = kept->length;
+    memcpy(envelope->frame, kept->frame, kept->length);
+    list_append(&app->envelopes, &envelope->link);
+    app->envelope_count++;
+    return envelope;
+}
+
+// Whoever takes it next is to send it.
+static void envelope_return(struct app *app, struct envelope *envelope)
+{
+    envelope->state = ENVELOPE_OVER;
+    envelope->due_ms = loop_now_ms(app->gateway->loop) + app->gateway->options.link_ack_ms;
+    envelope->returns = true;
+}
+
+static void on_claim(void *arg, int r, const struct cache_value *value)
+{
+    struct claim *claim = arg;
+    bool alive = gateway_answer(claim->gateway);
+    struct app *app = alive ? app_find(claim->gateway, claim->app_id) : NULL;
+    struct envelope *envelope = app ? envelope_find(app, claim->envelope_id) : NULL;
+    free(claim);
+    if (!envelope || envelope->state != ENVELOPE_ASKED)
         return;
-    bool is_set = r == 0 && !cache_value_is_null(value);
-    envelope->is_asked = false;
-    if (!is_look)
-        claim_take(app, envelope, r < 0 || is_set);
-    else if (is_set)
-        envelope_free(app, envelope); // acked elsewhere
-    else
-        attempt_next(app, envelope);
+    if (r == 0 && cache_value_is_null(value))
+        return envelope_free(app, envelope); // another gateway sends it
+    struct connection *c = link_choose(app, NULL);
+    if (c)
+        return envelope_send(envelope, c);
+    envelope_return(app, envelope);
+    kept_return(app);
 }
 
-static void key_write(const struct app *app, const struct envelope *envelope, const char *what,
-                      char *ret_key)
+static bool claim_ask(const struct app *app, const struct envelope *envelope)
 {
-    (void)snprintf(ret_key, KEY_SIZE, "app-events:{%s}:%s:%" PRId64 ":%s", app->id,
-                   envelope->channel_id, envelope->seq, what);
-}
-
-static void step_ask(struct app *app, struct envelope *envelope, bool is_look)
-{
-    char key[KEY_SIZE], what[16] = "done", life[16];
-    struct step *step = calloc(1, sizeof *step);
-    if (!step)
-        return; // the next look tries again
-    step->gateway = app->gateway;
-    step->is_look = is_look;
-    memcpy(step->app_id, app->id, sizeof step->app_id);
-    memcpy(step->envelope_id, envelope->id, sizeof step->envelope_id);
-    envelope->is_asked = true;
-    if (!is_look)
-        (void)snprintf(what, sizeof what, "%d", envelope->attempt);
-    key_write(app, envelope, what, key);
+    char key[KEY_SIZE], life[16];
+    struct claim *claim = calloc(1, sizeof *claim);
+    if (!claim)
+        return false;
+    claim->gateway = app->gateway;
+    memcpy(claim->app_id, app->id, sizeof claim->app_id);
+    memcpy(claim->envelope_id, envelope->id, sizeof claim->envelope_id);
+    (void)snprintf(key, sizeof key, "app-events:{%s}:%s:%" PRId64, app->id, envelope->channel_id,
+                   envelope->seq);
     (void)snprintf(life, sizeof life, "%d", KEY_LIFE_S);
     gateway_ask(app->gateway);
-    if (is_look)
-        cache_call(app->gateway->cache, 2, (const char *[]){"GET", key}, NULL, on_step, step);
-    else
-        cache_call(app->gateway->cache, 6,
-                   (const char *[]){"SET", key, app->gateway->device, "NX", "EX", life}, NULL,
-                   on_step, step);
+    cache_call(app->gateway->cache, 6,
+               (const char *[]){"SET", key, app->gateway->device, "NX", "EX", life}, NULL, on_claim,
+               claim);
+    return true;
 }
 
+// For what there is no room is kept in Postgres, as all is.
 void envelope_offer(struct connection *c, const struct stream *stream,
                     const struct stream_item *item)
 {
@@ -230,36 +206,59 @@ void envelope_offer(struct connection *c, const struct stream *stream,
         return; // another link of the app brought it already
     app->last_seq = item->seq;
     memcpy(app->last_channel, stream->channel_id, sizeof app->last_channel);
-    struct envelope *envelope = app->envelope_count < app->gateway->options.link_queue_max
-                                    ? calloc(1, sizeof *envelope + item->frame_length)
-                                    : NULL;
-    if (!envelope) {
-        metric_add(METRIC_ENVELOPES_DROPPED, 1);
-        return;
+    const struct kept event = {.channel_id = stream->channel_id,
+                               .seq = item->seq,
+                               .happened_us = clock_wall_us(),
+                               .frame = item->frame,
+                               .length = item->frame_length};
+    struct envelope *envelope = envelope_new(app, &event);
+    if (envelope && !claim_ask(app, envelope))
+        envelope_free(app, envelope);
+}
+
+int64_t envelopes_room(const struct app *app)
+{
+    bool has_link = false;
+    int64_t room = KEPT_AT_ONCE;
+    LIST_FOREACH(link, &app->links)
+    {
+        has_link = has_link || link_is_open(LIST_ITEM(link, struct connection, app_link));
     }
-    id_write(app, stream->channel_id, item->seq, envelope->id);
-    memcpy(envelope->channel_id, stream->channel_id, sizeof envelope->channel_id);
-    envelope->seq = item->seq;
-    envelope->event_us = clock_wall_us();
-    envelope->length = item->frame_length;
-    memcpy(envelope->frame, item->frame, item->frame_length);
-    list_append(&app->envelopes, &envelope->link);
-    app->envelope_count++;
-    attempt_begin(app, envelope);
-    app_look_soon(app->gateway);
+    LIST_FOREACH(link, &app->envelopes)
+    {
+        room -= LIST_ITEM(link, struct envelope, link)->state == ENVELOPE_SENT;
+    }
+    return has_link && room > 0 ? room : 0;
+}
+
+// When it cannot be sent the next attempt is when its time is over.
+void envelope_take(struct gateway *gateway, const struct kept *kept)
+{
+    char id[UUID_SIZE];
+    struct app *app = app_find(gateway, kept->app_id);
+    id_write(kept->app_id, kept->channel_id, kept->seq, id);
+    struct envelope *before = app ? envelope_find(app, id) : NULL;
+    struct connection *c =
+        app && kept->frame ? link_choose(app, before ? before->sent : NULL) : NULL;
+    if (before)
+        envelope_free(app, before);
+    metric_add(METRIC_ENVELOPES_DROPPED, !kept->frame);
+    struct envelope *envelope = c ? envelope_new(app, kept) : NULL;
+    if (envelope)
+        envelope_send(envelope, c);
 }
 
 void envelope_ack(struct connection *c, const char *id)
 {
-    char key[KEY_SIZE], life[16];
-    struct envelope *envelope = c->app ? envelope_find(c->app, id) : NULL;
+    struct app *app = c->app;
+    struct envelope *envelope = app ? envelope_find(app, id) : NULL;
     if (!envelope)
         return;
-    key_write(c->app, envelope, "done", key);
-    (void)snprintf(life, sizeof life, "%d", KEY_LIFE_S);
-    cache_call(c->gateway->cache, 5, (const char *[]){"SET", key, "1", "EX", life}, NULL, NULL,
-               NULL);
-    envelope_free(c->app, envelope);
+    list_remove(&envelope->link);
+    app->envelope_count--;
+    kept_ack(c->gateway, envelope);
+    if (envelopes_room(app) == KEPT_AT_ONCE) // all of the last ones were acked: there may be more
+        kept_take(c->gateway);
 }
 
 void envelopes_leave(struct app *app, const struct connection *c)
@@ -267,55 +266,46 @@ void envelopes_leave(struct app *app, const struct connection *c)
     LIST_FOREACH(link, &app->envelopes)
     {
         struct envelope *envelope = LIST_ITEM(link, struct envelope, link);
-        if (envelope->sent != c)
-            continue;
-        envelope->sent = NULL;
-        envelope->due_ms = 0;
+        if (envelope->sent == c && envelope->state == ENVELOPE_SENT)
+            envelope_return(app, envelope);
+        if (envelope->sent == c)
+            envelope->sent = NULL;
     }
+    if (!app->gateway->ended)
+        kept_return(app);
 }
 
-// A link is ready: what was claimed, or waited, while there was none goes now.
 void envelopes_wake(struct app *app)
 {
-    LIST_FOREACH(link, &app->envelopes)
-    {
-        struct envelope *envelope = LIST_ITEM(link, struct envelope, link);
-        if (envelope->is_asked)
-            continue;
-        if (envelope->waits)
-            step_ask(app, envelope, false);
-        else if (envelope->is_mine && !envelope->sent && envelope->due_ms > 0)
-            claim_take(app, envelope, true);
-        envelope->waits = false;
-    }
+    app_look_soon(app->gateway);
+    kept_take(app->gateway);
 }
 
+// What was kept is due by itself; of the first attempt nobody may have kept anything yet.
 static void app_look(struct app *app, int64_t now_ms)
 {
     LIST_FOREACH(link, &app->envelopes)
     {
         struct envelope *envelope = LIST_ITEM(link, struct envelope, link);
-        if (envelope->is_asked || envelope->due_ms > now_ms)
+        if (envelope->state == ENVELOPE_ASKED || envelope->due_ms > now_ms)
             continue;
-        if (envelope->is_mine)
-            attempt_next(app, envelope);
+        if (envelope->state == ENVELOPE_OVER)
+            envelope_free(app, envelope);
+        else if (envelope->attempt == 0)
+            envelope_return(app, envelope);
         else
-            step_ask(app, envelope, true);
+            envelope->state = ENVELOPE_OVER;
     }
+    kept_return(app);
 }
 
 void envelope_on_timer(void *arg)
 {
     struct gateway *gateway = arg;
-    bool any = false;
     gateway->envelopes_wait = false;
-    struct app *app, *next;
-    HASH_ITER(hh, gateway->apps, app, next)
-    {
+    for (struct app *app = gateway->apps; app; app = app->hh.next)
         app_look(app, loop_now_ms(gateway->loop));
-        any = any || app->envelope_count > 0;
-        app_tidy(app);
-    }
-    if (any)
+    kept_tick(gateway);
+    if (gateway->apps || !list_is_empty(&gateway->acked))
         app_look_soon(gateway);
 }

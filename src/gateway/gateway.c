@@ -174,6 +174,8 @@ int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
     list_init(&gateway->dirty);
     list_init(&gateway->holes);
     list_init(&gateway->gone);
+    list_init(&gateway->acked);
+    list_init(&gateway->acking);
     id_make('G', gateway->device);
     list_init(&gateway->focuses_due);
     int r = gateway_start(gateway);
@@ -222,7 +224,7 @@ void gateway_free(struct gateway *gateway)
     {
         connection_abort(LIST_ITEM(link, struct connection, link));
     }
-    links_end(gateway);
+    kept_end(gateway);
     struct stream *stream, *next;
     HASH_ITER(hh, gateway->streams, stream, next)
     {

@@ -34,7 +34,8 @@
 //
 //   ephemeral.c   frames that are kept nowhere: who types
 //
-//   link.c        connections of apps (Socket Mode); envelope.c what they get
+//   link.c        connections of apps (Socket Mode); envelope.c what they get, kept.c what is kept
+//   of it
 //
 //   resume.c      event streams that go on where an earlier one ended; position.c where that is
 //
@@ -164,7 +165,7 @@ struct app {
     struct gateway *gateway;
     char id[EVENT_ID_SIZE];
     struct list links;     // its connections, the one whose turn it is first
-    struct list envelopes; // that nobody acked yet
+    struct list envelopes; // sent here, or about to be, and not acked
     int envelope_count;
     char last_channel[EVENT_ID_SIZE]; // the last event that was offered
     int64_t last_seq;
@@ -252,6 +253,12 @@ struct gateway {
     bool watch_waits; // watch_timer runs
     struct app *apps;
     bool envelopes_wait; // envelope_timer runs
+    struct list acked;   // envelopes that Postgres is to be told of
+    struct list acking;  // and those that it is being told of
+    bool acks_asked;
+    bool take_asked;
+    bool take_soon;   // once more after the answer
+    int64_t taken_ms; // when kept events were last asked for
     struct stream *streams;
     struct user *users;
     struct workspace *workspaces;
@@ -444,10 +451,8 @@ void watch_on_timer(void *gateway);
 void watch_end(struct gateway *gateway); // it is being freed, its connections are gone
 
 // link.c
-void link_open(struct connection *c);    // is open, its hello follows
-void link_leave(struct connection *c);   // takes any connection
-void app_tidy(struct app *app);          // frees it when it has neither links nor envelopes
-void links_end(struct gateway *gateway); // after all links have gone
+void link_open(struct connection *c);  // is open, its hello follows
+void link_leave(struct connection *c); // takes any connection
 void link_send(struct connection *c, const char *text, size_t length);
 // Tells it to go; overtakes what is queued. `reason` is static text.
 void link_disconnect(struct connection *c, const char *reason);
@@ -464,6 +469,10 @@ void envelopes_leave(struct app *app, const struct connection *c); // the link g
 void envelopes_wake(struct app *app);                              // a link is ready
 void envelopes_free(struct app *app);
 void envelope_on_timer(void *gateway);
+
+// kept.c, more of it in envelope.h
+void kept_linked(const struct app *app); // it has links still: events are to be kept for it
+void kept_end(struct gateway *gateway);  // it is being freed
 
 // ephemeral.c
 void ephemeral_hear(struct gateway *gateway, const char *topic, const char *data, size_t length);

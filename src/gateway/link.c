@@ -130,6 +130,13 @@ void link_open(struct connection *c)
     app_count(c->app, PRESENCE_ON, on_counted, greeting);
 }
 
+static void app_free(struct app *app)
+{
+    envelopes_free(app);
+    HASH_DEL(app->gateway->apps, app);
+    free(app);
+}
+
 void link_leave(struct connection *c)
 {
     struct app *app = c->app;
@@ -141,26 +148,8 @@ void link_leave(struct connection *c)
     bool is_empty = list_is_empty(&app->links);
     if (!app->gateway->ended)
         app_count(app, is_empty ? PRESENCE_OFF : PRESENCE_ON, NULL, NULL);
-    app_tidy(app);
-}
-
-void app_tidy(struct app *app)
-{
-    bool waits = app->envelope_count > 0 && !app->gateway->ended;
-    if (waits || !list_is_empty(&app->links))
-        return;
-    envelopes_free(app);
-    HASH_DEL(app->gateway->apps, app);
-    free(app);
-}
-
-void links_end(struct gateway *gateway)
-{
-    struct app *app, *next;
-    HASH_ITER(hh, gateway->apps, app, next)
-    {
-        app_tidy(app);
-    }
+    if (is_empty)
+        app_free(app);
 }
 
 void link_disconnect(struct connection *c, const char *reason)
@@ -193,12 +182,15 @@ void link_tick(struct connection *c, int64_t now_ms)
 
 void links_refresh(struct gateway *gateway)
 {
-    int64_t every_ms = gateway->options.presence_ttl_s * 1000 / 3;
+    const struct gateway_options *options = &gateway->options;
+    int64_t shorter_s = options->presence_ttl_s < options->link_keep_s ? options->presence_ttl_s
+                                                                       : options->link_keep_s;
     int64_t now_ms = loop_now_ms(gateway->loop);
     for (struct app *app = gateway->apps; app; app = app->hh.next) {
-        if (list_is_empty(&app->links) || now_ms - app->counted_ms < every_ms)
+        if (now_ms - app->counted_ms < shorter_s * 1000 / 3)
             continue;
         app->counted_ms = now_ms;
         app_count(app, PRESENCE_ON, NULL, NULL);
+        kept_linked(app);
     }
 }

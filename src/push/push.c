@@ -113,7 +113,7 @@ static void look(struct push *push, int64_t now_ms)
     if (now_ms < push->clean_at_ms)
         return;
     push->clean_at_ms = now_ms + CLEAN_MS;
-    if (queue_clean(push->session, push->options.keep_s) < 0)
+    if (queue_clean(push->session, &push->options) < 0)
         log_write(LOG_WARN, "push", "app_events could not be cleaned up");
 }
 

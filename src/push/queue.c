@@ -11,7 +11,8 @@
 enum { LEASE_EXTRA_MS = 10000 };
 
 static const struct statement ADD = {
-    "app_events_add", "SELECT kept, dropped FROM app_events_add($1, $2, $3, $4, $5, $6, $7)"};
+    "app_events_add", "SELECT kept, dropped, links_dropped FROM app_events_add($1, $2, $3, $4, "
+                      "$5, $6, $7, $8, $9, $10)"};
 static const struct statement TAKE = {
     "app_events_take", "SELECT app, workspace, bot, url, secret, channel, seq, happened, frame, "
                        "tries, reason FROM app_events_take($1, $2, $3, $4)"};
@@ -19,7 +20,8 @@ static const struct statement SETTLE = {"app_events_settle",
                                         "SELECT app_events_settle($1, $2, $3, $4, $5, $6)"};
 static const struct statement WORKSPACES = {"app_workspaces",
                                             "SELECT workspace FROM app_workspaces()"};
-static const struct statement CLEAN = {"app_events_clean", "SELECT app_events_clean($1)"};
+static const struct statement CLEAN = {
+    "app_events_clean", "SELECT dropped, links_dropped FROM app_events_clean($1, $2)"};
 
 static void element_id(struct params *params, const char *id)
 {
@@ -53,10 +55,14 @@ int queue_add(struct session *session, struct event *const *events, size_t count
     params_close_array(&params);
     params_int(&params, options->queue_max);
     params_int(&params, options->total_max);
+    params_int(&params, options->link_max);
+    params_int(&params, options->link_keep_s);
+    params_int(&params, options->link_wait_ms);
     int r = session_call(session, &ADD, &params, &result);
     if (r < 0)
         return r;
     metric_add(METRIC_PUSH_FULL, result_int(result, 0, 1));
+    metric_add(METRIC_ENVELOPES_DROPPED, result_int(result, 0, 2));
     return (int)result_int(result, 0, 0);
 }
 
@@ -150,14 +156,16 @@ int queue_workspaces(struct session *session, struct buffer *ids)
     return r < 0 ? r : buffer_failed(ids) ? -ERROR_MEMORY : 0;
 }
 
-int queue_clean(struct session *session, int64_t keep_s)
+int queue_clean(struct session *session, const struct push_options *options)
 {
     CLEANUP_RESULT struct result *result = NULL;
     struct params params = {0};
-    params_int(&params, keep_s);
+    params_int(&params, options->keep_s);
+    params_int(&params, options->link_keep_s);
     int r = session_call(session, &CLEAN, &params, &result);
     if (r < 0)
         return r;
     metric_add(METRIC_PUSH_EXPIRED, result_int(result, 0, 0));
+    metric_add(METRIC_ENVELOPES_DROPPED, result_int(result, 0, 1));
     return 0;
 }

@@ -21,4 +21,4 @@ NODISCARD int queue_settle(struct session *session, const struct list *settled);
 // The workspaces whose events are wanted: sorted, each EVENT_ID_SIZE bytes; appended to `ids`.
 NODISCARD int queue_workspaces(struct session *session, struct buffer *ids);
 
-NODISCARD int queue_clean(struct session *session, int64_t keep_s);
+NODISCARD int queue_clean(struct session *session, const struct push_options *options);

@@ -2,11 +2,13 @@
 """Socket Mode: the connections of an app, and the envelopes that they get."""
 
 import re
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
 from tests.support.client import Client
+from tests.support.kept import kept, wait_kept
 from tests.support.sockets import Socket
 from tests.support.wait import wait_until
 
@@ -203,6 +205,69 @@ def test_what_nobody_acked_waits_for_the_next_link(extra_instance, app, links):
     app.ann.post(app.channel, "z")
     event(link, "z")
     assert texts(link) == ["z"]
+
+
+def known(environment, app, link, *posters):
+    """Sees to it that events are kept for the app."""
+    acked = set()
+
+    def ack_all():
+        for frame in link.matching(EVENT):
+            if frame["envelope_id"] not in acked:
+                acked.add(frame["envelope_id"])
+                ack(link, frame)
+
+    wait_kept(environment, app.id, [partial(poster.post, app.channel, "before") for poster in posters], ack_all)
+
+
+def test_events_of_a_gap_come_by_the_next_link(environment, app, links):
+    """By that of another instance too: those that were sent and not acked, and all of the time without a link."""
+    link = links()
+    known(environment, app, link, *(app.ann.at(url) for url in environment.urls))
+    app.ann.post(app.channel, "sent")
+    event(link, "sent")
+    link.close()
+    for i in range(5):
+        app.ann.at(environment.urls[i % 2]).post(app.channel, f"m{i}")
+    app.ann.ok("channels.setTopic", channel=app.channel, topic="in the gap")
+    link = links(environment.urls[1])
+    for text in ("sent", *(f"m{i}" for i in range(5))):
+        ack(link, event(link, text))
+    link.expect(lambda f: f.get("type") == "events_api" and f["payload"]["event"].get("subtype") == "channel_topic", timeout=10)
+    assert "before" not in texts(link) and len(link.matching(EVENT)) == 7, "each once"
+
+
+def test_no_more_is_kept_than_there_is_room_for(environment, app, links, extra_instance):
+    small = extra_instance(link_queue_max=3, link_ack_ms=300)
+    ann = app.ann.at(small.url)
+    link = links(small.url)
+    known(environment, app, link, ann)
+    link.close()
+    for i in range(6):
+        ann.post(app.channel, f"m{i}")
+    page = ann.page
+    wait_until(lambda: "tidings_envelopes_dropped_total 3" in page("/metrics").text, what="three events dropped")
+    link = links(small.url)
+    assert [event(link, f"m{i}") and i for i in range(3)] == [0, 1, 2]
+    assert texts(link)[:3] == ["m0", "m1", "m2"]
+
+
+def test_nothing_is_kept_for_an_app_that_is_away_for_long(environment, app, links):
+    """What waits too long is dropped, and what comes then is not kept."""
+    link = links()
+    known(environment, app, link, app.ann)
+    link.close()
+    app.ann.post(app.channel, "too old")
+    wait_until(lambda: kept(environment, app.id) == 1, what="an event that waits")
+    with environment.database() as database:
+        database.execute("UPDATE app_events SET queued_at = queued_at - interval '1 hour' WHERE app_id = %s", [app.id])
+        database.execute("UPDATE apps SET linked_at = linked_at - interval '1 hour' WHERE id = %s", [app.id])
+    wait_until(lambda: kept(environment, app.id) == 0, 20, what="the event dropped")
+    app.ann.post(app.channel, "not kept")
+    link = links()
+    app.ann.post(app.channel, "heard again")
+    event(link, "heard again")
+    assert "not kept" not in texts(link)
 
 
 def test_refresh(extra_instance, app, links):

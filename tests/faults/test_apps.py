@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Apps in Socket Mode while parts fail: what was not acked comes by another link."""
 import threading
+from functools import partial
 
 import pytest
 
 from tests.support.client import Client
+from tests.support.kept import wait_kept
 from tests.support.sockets import Socket
 from tests.support.wait import wait_until
 
@@ -20,6 +22,8 @@ class App:
         self.channel = self.workspace.channel(self.ann, bot)
         self.token = made["app_token"]
         self.links = [self.open(url) for url in parts.urls]
+        wait_kept(parts, made["app"]["id"], [partial(self.ann.at(url).post, self.channel) for url in parts.urls],
+                  lambda: any(self.ack_all(link) for link in self.links))
 
     def open(self, url):
         link = Socket(Client(url, self.token).ok("apps.connections.open")["url"])
@@ -51,6 +55,33 @@ def test_an_instance_dies_with_unacked_envelopes(parts, app):
     wait_until(lambda: app.texts(app.links[0]) | app.texts(app.links[1]) >= wanted)
     parts.instances[0].kill()
     wait_until(lambda: app.texts(app.links[1]) >= wanted, what="all envelopes on the other instance")
+
+
+def test_the_only_instance_with_a_link_dies(parts, app):
+    """What it had sent, and all until the app is back on another one, comes there."""
+    app.links[1].close()
+    unacked = {f"m{i}" for i in range(5)}
+    for text in sorted(unacked):
+        app.ann.at(parts.urls[1]).post(app.channel, text)
+    wait_until(lambda: app.texts(app.links[0]) >= unacked, 10)
+    parts.instances[0].kill()
+    later = {f"n{i}" for i in range(5)}
+    for text in sorted(later):
+        app.ann.at(parts.urls[1]).post(app.channel, text)
+    app.links[1] = app.open(parts.urls[1])
+    wait_until(lambda: app.texts(app.links[1]) >= unacked | later, 15, what="all envelopes on the other instance")
+
+
+def test_events_of_a_gap_in_which_redis_is_dead(parts, app):
+    for link in app.links:
+        link.close()
+    parts.redis.kill()
+    wanted = {f"m{i}" for i in range(5)}
+    for text in sorted(wanted):
+        app.ann.post(app.channel, text)
+    parts.redis.start()
+    app.links[0] = app.open(parts.urls[0])
+    wait_until(lambda: app.texts(app.links[0]) >= wanted, 20, what="all events of the gap")
 
 
 def test_without_redis_events_still_come(parts, app):

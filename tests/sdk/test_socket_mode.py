@@ -3,6 +3,8 @@
 
 import pytest
 
+from tests.support.kept import wait_kept
+
 CONNECTED = {"what": "state", "state": "connected"}
 
 
@@ -56,14 +58,20 @@ def test_it_connects_anew_when_told(app, listen, extra_instance):
     heard(client, text="on the second one")
 
 
-def test_an_instance_that_ends(app, listen, extra_instance):
+def test_an_instance_that_ends(environment, app, listen, extra_instance):
     instance = extra_instance(drain_ms=500)
     client = listen(instance.url, clientPingTimeout=1000)
+    wait_kept(environment, app.id, [lambda: app.ann.post(app.channel, "before it")])
     instance.stop()
+    gap = [f"while it was away {n}" for n in range(3)]
+    for text in gap:
+        app.ann.post(app.channel, text)
     instance.start()
     client.expect(CONNECTED, count=2)
     app.ann.post(app.channel, "after it")
-    heard(client, text="after it")
+    for text in (*gap, "after it"):
+        heard(client, text=text)
+    assert sorted(t for t in texts(client) if t != "before it") == sorted((*gap, "after it")), "each once"
 
 
 def test_an_app_that_is_no_more(app, listen, scripts, workspace):

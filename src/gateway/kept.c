@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is kept in Postgres of events for apps in Socket Mode (migrations/013_push.sql): the fan-out
+// workers put each event there, acks end it. What was not acked in time, or came while the app had
+// no link, is due some time and taken by a gateway that has a link.
+#include "envelope.h"
+
+#include "base/metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TAKE_MS = 500 };
+
+static const struct statement ACK = {"link_events_ack", "SELECT link_events_ack($1, $2, $3)"};
+static const struct statement RETURN = {"link_events_return",
+                                        "SELECT link_events_return($1, $2, $3, $4, $5)"};
+static const struct statement TAKE = {"link_events_take",
+                                      "SELECT app, channel, seq, happened, frame, tries FROM "
+                                      "link_events_take($1, $2, $3, $4)"};
+static const struct statement LINKED = {"link_events_linked",
+                                        "UPDATE apps SET linked_at = now() WHERE id = $1"};
+
+static bool is_any(const struct envelope *envelope)
+{
+    (void)envelope;
+    return true;
+}
+
+static bool is_returning(const struct envelope *envelope)
+{
+    return envelope->returns;
+}
+
+typedef bool choose_fn(const struct envelope *envelope);
+
+static void element(struct params *params, const char *text)
+{
+    params_element_text(params, text, strlen(text));
+}
+
+// Three arrays: app, channel, seq. How many each has.
+static int keys_params(struct params *params, const struct list *envelopes, choose_fn *choose)
+{
+    int count = 0;
+#define EACH_CHOSEN(add)                                                                           \
+    LIST_FOREACH(link, envelopes)                                                                  \
+    {                                                                                              \
+        const struct envelope *envelope = LIST_ITEM(link, struct envelope, link);                  \
+        if (choose(envelope))                                                                      \
+            add;                                                                                   \
+    }
+    params_open_text_array(params);
+    EACH_CHOSEN(element(params, envelope->app_id))
+    params_close_array(params);
+    params_open_text_array(params);
+    EACH_CHOSEN(element(params, envelope->channel_id))
+    params_close_array(params);
+    params_open_int_array(params);
+    EACH_CHOSEN((params_element_int(params, envelope->seq), count++))
+    params_close_array(params);
+    return count;
+}
+
+static void acks_send(struct gateway *gateway);
+
+static void acked_free(struct list *envelopes)
+{
+    LIST_FOREACH(link, envelopes)
+    {
+        list_remove(link);
+        free(LIST_ITEM(link, struct envelope, link));
+    }
+}
+
+static void on_acked(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = arg;
+    if (!gateway_answer(gateway))
+        return;
+    gateway->acks_asked = false;
+    if (outcome->r < 0) {
+        list_append_all(&gateway->acked, &gateway->acking);
+        return; // the next tick asks again
+    }
+    acked_free(&gateway->acking);
+    acks_send(gateway);
+}
+
+// What is acked while a statement is under way goes with the next one.
+static void acks_send(struct gateway *gateway)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    if (gateway->acks_asked || list_is_empty(&gateway->acked))
+        return;
+    list_append_all(&gateway->acking, &gateway->acked);
+    keys_params(&params, &gateway->acking, is_any);
+    gateway->acks_asked = true;
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_WRITE, &ACK, &params, on_acked, gateway);
+}
+
+void kept_ack(struct gateway *gateway, struct envelope *envelope)
+{
+    list_append(&gateway->acked, &envelope->link);
+    acks_send(gateway);
+}
+
+static void on_returned(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = arg;
+    if (gateway_answer(gateway) && outcome->r >= 0)
+        kept_take(gateway);
+}
+
+void kept_return(struct app *app)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    if (keys_params(&params, &app->envelopes, is_returning) == 0)
+        return;
+    params_open_int_array(&params);
+    LIST_FOREACH(link, &app->envelopes)
+    {
+        if (is_returning(LIST_ITEM(link, struct envelope, link)))
+            params_element_int(&params, LIST_ITEM(link, struct envelope, link)->happened_us);
+    }
+    params_close_array(&params);
+    params_open_text_array(&params);
+    LIST_FOREACH(link, &app->envelopes)
+    {
+        struct envelope *envelope = LIST_ITEM(link, struct envelope, link);
+        if (is_returning(envelope))
+            params_element_text(&params, envelope->frame, envelope->length);
+        envelope->returns = false;
+    }
+    params_close_array(&params);
+    gateway_ask(app->gateway);
+    store_call(app->gateway->store, STORE_WRITE, &RETURN, &params, on_returned, app->gateway);
+}
+
+static struct kept row_read(const struct result *result, int row)
+{
+    return (struct kept){
+        .app_id = result_text(result, row, 0),
+        .channel_id = result_text(result, row, 1),
+        .seq = result_int(result, row, 2),
+        .happened_us = result_int(result, row, 3),
+        .frame = result_is_null(result, row, 4) ? NULL : result_text(result, row, 4),
+        .length = result_length(result, row, 4),
+        .attempt = result_int(result, row, 5),
+    };
+}
+
+static void on_taken(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = arg;
+    if (!gateway_answer(gateway))
+        return;
+    gateway->take_asked = false;
+    for (int row = 0; outcome->r >= 0 && row < result_rows(outcome->result); row++) {
+        const struct kept kept = row_read(outcome->result, row);
+        envelope_take(gateway, &kept);
+    }
+    if (gateway->take_soon)
+        kept_take(gateway);
+}
+
+void kept_take(struct gateway *gateway)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    int count = 0;
+    gateway->take_soon = gateway->take_asked;
+    if (gateway->take_asked || gateway->draining)
+        return;
+    params_open_text_array(&params);
+    for (const struct app *app = gateway->apps; app; app = app->hh.next) {
+        if (envelopes_room(app) == 0)
+            continue;
+        element(&params, app->id);
+        count++;
+    }
+    params_close_array(&params);
+    params_open_int_array(&params);
+    for (const struct app *app = gateway->apps; app; app = app->hh.next)
+        if (envelopes_room(app) > 0)
+            params_element_int(&params, envelopes_room(app));
+    params_close_array(&params);
+    if (count == 0)
+        return;
+    params_int(&params, gateway->options.link_ack_ms);
+    params_int(&params, gateway->options.link_attempts_max);
+    gateway->taken_ms = loop_now_ms(gateway->loop);
+    gateway->take_asked = true;
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_WRITE, &TAKE, &params, on_taken, gateway);
+}
+
+void kept_tick(struct gateway *gateway)
+{
+    acks_send(gateway);
+    if (loop_now_ms(gateway->loop) - gateway->taken_ms >= TAKE_MS)
+        kept_take(gateway);
+}
+
+static void on_linked(void *arg, const struct store_outcome *outcome)
+{
+    (void)outcome; // told again soon
+    (void)gateway_answer(arg);
+}
+
+void kept_linked(const struct app *app)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    params_text(&params, app->id);
+    gateway_ask(app->gateway);
+    store_call(app->gateway->store, STORE_WRITE, &LINKED, &params, on_linked, app->gateway);
+}
+
+void kept_end(struct gateway *gateway)
+{
+    acked_free(&gateway->acked);
+    acked_free(&gateway->acking);
+}

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is kept of the events for an app in Socket Mode."""
+
+from tests.support.wait import wait_until
+
+
+def rows(environment, app_id, condition):
+    with environment.database() as database:
+        return database.execute(f"SELECT count(*) FROM app_events WHERE app_id = %s AND {condition}", [app_id]).fetchone()[0]
+
+
+def kept(environment, app_id):
+    """How many events wait for the app."""
+    return rows(environment, app_id, "frame IS NOT NULL")
+
+
+def wait_kept(environment, app_id, posts, ack=None):
+    """Sees to it that events are kept for the app: each instance begins up to 0.5 s after the app was made.
+
+    `posts`: for each instance one that posts there. Then calls `ack` until all is acked."""
+    for post in posts:
+        before = rows(environment, app_id, "happened > 0")
+        wait_until(lambda: post() and rows(environment, app_id, "happened > 0") > before, 10, interval=0.05, what="an event kept")
+    if ack:
+        wait_until(lambda: ack() or kept(environment, app_id) == 0, 20, what="all events acked")
