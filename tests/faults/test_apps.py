@@ -22,8 +22,9 @@ class App:
         self.channel = self.workspace.channel(self.ann, bot)
         self.token = made["app_token"]
         self.links = [self.open(url) for url in parts.urls]
+        acked = [[] for _ in self.links]
         wait_kept(parts, made["app"]["id"], [partial(self.ann.at(url).post, self.channel) for url in parts.urls],
-                  lambda: any(self.ack_all(link) for link in self.links))
+                  lambda: any(map(self.ack_all, self.links, acked)))
 
     def open(self, url):
         link = Socket(Client(url, self.token).ok("apps.connections.open")["url"])
