@@ -19,10 +19,14 @@ JAVA = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
         "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", f"{JARS}/*"]
 
 
+# Events may go to apps at local addresses. An app that is slow to take one, as on a busy machine, does not get it again.
+SETTINGS = {"TIDINGS_PUSH_PRIVATE": "true", "TIDINGS_PUSH_TIMEOUT_MS": "30000", "TIDINGS_LINK_ACK_MS": "30000"}
+
+
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory):
-    """Two instances that may send events to apps at local addresses."""
-    yield from running(Environment(tmp_path_factory.mktemp("sdk"), settings={"TIDINGS_PUSH_PRIVATE": "true"}))
+    """Two instances."""
+    yield from running(Environment(tmp_path_factory.mktemp("sdk"), settings=SETTINGS))
 
 
 @pytest.fixture(scope="session")
