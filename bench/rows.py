@@ -257,6 +257,8 @@ ROWS = [
         by_strategy.measure_zset_memory),
     Row("bitmap_memory", "memory of a member, of 100,000", "bits", 1.2,
         by_strategy.measure_bitmap_memory),
+    Row("members_shard", "a shard of a channel's members (5,000) read from Redis: p99", "ms", 5,
+        by_strategy.measure_shard),
     *[Row(f"info_{strategy}", f"{strategy}: channels.info at 5,000/s: p99", "ms", 3,
           by_strategy.info_of(strategy)) for strategy in ("zset", "counter", "bitmap")],
     Row("rebuild", "pairs/s of a rebuild of Redis, while serving", "1/s", 20000,

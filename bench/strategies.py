@@ -16,6 +16,7 @@ SIZES = (10, 100, 1000, 10000)
 POSTS = 50
 CHUNK = 1000
 CAP = 100
+SHARD = 5000
 TS = 1717200000000000
 
 
@@ -57,6 +58,15 @@ class Connection:
         if any(answer[:1] != b":" for answer in answers):
             raise RuntimeError(str(answers[:3]))
         return took
+
+    def seconds_of(self, words, length):
+        """Of one command, until the last byte of its answer, which is not looked at."""
+        out = packed([words])
+        began = time.monotonic()
+        self.socket.sendall(out)
+        if len(self.file.read(length)) < length:
+            raise RuntimeError("the connection was closed")
+        return time.monotonic() - began
 
     def answer(self):
         line = self.file.readline()[:-2]
@@ -200,6 +210,14 @@ def bitmap_bits(redis, members):
     for first in range(0, members, CHUNK):
         redis.calls([channel.member_call("bitmap_install", number) for number in range(first, min(first + CHUNK, members))])
     return 8 * channel.bytes_a_member()
+
+
+def shard_read_ms(redis, reads):
+    """How long each read of a whole shard of channel:members:{C} takes, of 5,000 members and its mark."""
+    redis.call("FLUSHALL")
+    members, key = ["!", *(f"U{number:010}" for number in range(SHARD))], "channel:members:{C}:shard:0"
+    redis.call("SADD", key, *members)
+    return [1000 * redis.seconds_of(["SMEMBERS", key], len(packed([members]))) for _ in range(reads)]
 
 
 @contextmanager

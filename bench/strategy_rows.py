@@ -64,6 +64,13 @@ def measure_bitmap_memory(bench):
     return Outcome(value, [value])
 
 
+def measure_shard(bench):
+    with strategies.private_redis() as redis:
+        times = sorted(strategies.shard_read_ms(redis, 1000 * bench.runs))
+    p50, p99 = (times[len(times) * part // 100] for part in (50, 99))
+    return Outcome(p99, [p99], extra={"p50_ms": p50, "p99_ms": p99})
+
+
 def info_of(strategy):
     """channels.info of the channels of `small`, moved to a strategy for as long."""
     def choose(bench, chosen):
