@@ -86,6 +86,8 @@ struct event {
 // A zeroed event with one reference, to be filled before it is shared. Takes over `frame` (heap).
 // NULL without memory (the frame is freed then).
 struct event *event_new(enum event_kind kind, char *frame, size_t frame_length);
+// The same with what was written to `frame`, which is empty afterwards. NULL when that failed, too.
+struct event *event_take_frame(enum event_kind kind, struct buffer *frame);
 struct event *event_ref(struct event *event);
 void event_unref(struct event *event); // takes NULL
 

@@ -431,14 +431,23 @@ local function members_change(keys, args)
     return 0
 end
 
+-- KEYS channel-walk:{C} channel:members:{C} unread:{U}:C; gen seq user number …
+-- Begins to keep a member's state of just `seq`, of which nothing is there then: the build, or nil where it may not be kept.
+local function member_open(keys, args)
+    local build = walk_open(keys, args[1], args[2])
+    if build then
+        members_add(keys[2], args[3], args[4])
+        redis.call('DEL', keys[3])
+    end
+    return build
+end
+
 -- KEYS channel-walk:{C} channel:members:{C} unread:{U}:C; gen seq user number n version epoch ts
 local function counter_install(keys, args)
-    local build = walk_open(keys, args[1], args[2])
+    local build = member_open(keys, args)
     if not build then
         return 0
     end
-    members_add(keys[2], args[3], args[4])
-    redis.call('DEL', keys[3])
     redis.call('HSET', keys[3], 'n', args[5], 'b', build, 'v', args[6], 'e', args[7], 'ts', args[8])
     return 1
 end
@@ -455,12 +464,10 @@ end
 
 -- KEYS as above; gen seq user number version floor [ts seq]…: all messages that are unread after ts `floor`.
 local function zset_install(keys, args)
-    local build = walk_open(keys, args[1], args[2])
+    local build = member_open(keys, args)
     if not build then
         return 0
     end
-    members_add(keys[2], args[3], args[4])
-    redis.call('DEL', keys[3])
     redis.call('ZADD', keys[3], zset_negative(build), 'b', zset_negative(args[5]), 'v', zset_negative(args[6]), 'f',
         unpack(args, 7))
     return 1

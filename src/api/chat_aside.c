@@ -142,9 +142,7 @@ static struct event *aside_event(const struct aside *aside, enum channel_type ty
 
     buffer_init(&frame, FRAME_MAX_BYTES);
     frame_write_ephemeral(&frame, &context, &message);
-    size_t length = frame.length;
-    char *text = buffer_take_text(&frame);
-    struct event *event = text == NULL ? NULL : event_new(EVENT_EPHEMERAL, text, length);
+    struct event *event = event_take_frame(EVENT_EPHEMERAL, &frame);
     if (event == NULL)
         return NULL;
     snprintf(event->workspace_id, sizeof event->workspace_id, "%s", actor->workspace_id);

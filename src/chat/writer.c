@@ -142,9 +142,7 @@ static struct event *event_of(const struct batch *batch, int index)
 
     buffer_init(&frame, 4 * 1024 * 1024);
     frame_write(&frame, EVENT_POST, &context, &message);
-    size_t length = frame.length;
-    char *text = buffer_take_text(&frame);
-    struct event *event = text == NULL ? NULL : event_new(EVENT_POST, text, length);
+    struct event *event = event_take_frame(EVENT_POST, &frame);
     if (event == NULL)
         return NULL;
     event->is_private = context.type != CHANNEL_PUBLIC;

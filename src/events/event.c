@@ -38,6 +38,14 @@ struct event *event_new(enum event_kind kind, char *frame, size_t frame_length)
     return event;
 }
 
+struct event *event_take_frame(enum event_kind kind, struct buffer *frame)
+{
+    size_t length = frame->length;
+    char *text = buffer_take_text(frame);
+
+    return text == NULL ? NULL : event_new(kind, text, length);
+}
+
 struct event *event_ref(struct event *event)
 {
     int before = __atomic_fetch_add(&event->references, 1, __ATOMIC_RELAXED);

@@ -103,9 +103,7 @@ static struct event *event_begin(enum event_kind kind, const struct result *resu
         created_write(&frame, result, row);
     else
         channel_frame_write(&frame, kind, result, row);
-    size_t length = frame.length;
-    char *text = buffer_take_text(&frame);
-    return text == NULL ? NULL : event_new(kind, text, length);
+    return event_take_frame(kind, &frame);
 }
 
 static void member_read(struct event_member *member, const struct result *result, int row)

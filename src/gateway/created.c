@@ -57,9 +57,7 @@ static struct event *created_event(const struct result *result, int row)
 
     buffer_init(&frame, FRAME_MAX_BYTES);
     created_write(result, row, &frame);
-    size_t length = frame.length;
-    char *text = buffer_take_text(&frame);
-    struct event *event = text == NULL ? NULL : event_new(EVENT_CREATED, text, length);
+    struct event *event = event_take_frame(EVENT_CREATED, &frame);
     if (event == NULL)
         return NULL;
     event->is_private = result_bool(result, row, 3);

@@ -141,9 +141,7 @@ struct event *unread_mark_event(const char *type, const struct unread_view *view
 
     buffer_init(&frame, FRAME_MAX_BYTES);
     unread_frame_write(&frame, type, view, event_ts);
-    size_t length = frame.length;
-    char *text = buffer_take_text(&frame);
-    struct event *event = text == NULL ? NULL : event_new(EVENT_MARK, text, length);
+    struct event *event = event_take_frame(EVENT_MARK, &frame);
     if (event == NULL)
         return NULL;
     COPY(event->workspace_id, view->workspace_id);
