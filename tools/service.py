@@ -56,7 +56,7 @@ class Service:
     name = "service"
     programs = ()  # what /proc/PID/exe may be called
     stop_signal = signal.SIGTERM
-    start_timeout = 30
+    start_timeout = 60
 
     def __init__(self, directory, port=None, log=None):
         self.directory = Path(directory).resolve()

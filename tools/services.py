@@ -249,7 +249,7 @@ class Kafka(Service):
 
     name = "kafka"
     programs = ("java",)
-    start_timeout = 60
+    start_timeout = 120
     JAVA = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     SETTINGS = {
         "process.roles": "broker,controller",
@@ -332,7 +332,6 @@ class Tidings(Service):
 
     name = "tidings"
     programs = ("tidings",)
-    start_timeout = 60
     SANITIZERS = {
         "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=1",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
