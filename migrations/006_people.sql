@@ -51,11 +51,15 @@ BEGIN
     RETURN QUERY SELECT NULL::text, '{"user":' || user_reply(u) || '}' FROM users u WHERE u.id = new_id;
 END $$;
 
-CREATE FUNCTION users_set_active(workspace text, user_id text, now_active boolean) RETURNS TABLE (error text, reply text)
+-- `changed` is what others are told of it.
+CREATE FUNCTION users_set_active(workspace text, user_id text, now_active boolean) RETURNS TABLE (error text, reply text, changed text)
 LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    object text;
 BEGIN
-    UPDATE users u SET active = now_active, updated = extract(epoch FROM now())::bigint WHERE u.id = user_id AND u.workspace_id = workspace;
-    RETURN QUERY SELECT CASE WHEN NOT FOUND THEN 'user_not_found' END, '{}'::text;
+    UPDATE users u SET active = now_active, updated = extract(epoch FROM now())::bigint WHERE u.id = user_id AND u.workspace_id = workspace
+    RETURNING user_reply(u) INTO object;
+    RETURN QUERY SELECT CASE WHEN object IS NULL THEN 'user_not_found' END, '{}'::text, '{"user":' || object || '}';
 END $$;
 
 -- `token_type` NULL: by the user. Of the two digests the one for the type that comes out is kept.

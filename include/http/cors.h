@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 // What every answer to such a page has, after the origin; and what answers its question beforehand.
-#define CORS_EXPOSED "Retry-After, X-Request-Id"
+#define CORS_EXPOSED "Retry-After, X-Request-Id, X-OAuth-Scopes, X-Accepted-OAuth-Scopes"
 #define CORS_MAX_AGE "600"
 
 // Whether `origin` is in the list "a,b", or the list is "*".

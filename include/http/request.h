@@ -32,6 +32,9 @@ const char *request_origin(const struct request *request);
 // counted as "other".
 void request_set_known(struct request *request, const char *name);
 
+// Names the scope that the method needs: static text, or NULL.
+void request_set_scope(struct request *request, const char *scope);
+
 // Arguments: the union of query, form and JSON body (body wins). `ret`-less getters answer NULL or
 // the default when absent. A JSON number or boolean reads as its text; null reads as absent; an
 // array or object reads as its compact JSON text.

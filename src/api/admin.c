@@ -2,14 +2,16 @@
 // admin.*: workspaces, users, tokens, apps. Secrets are made here, shown once, and kept as digests.
 #include "methods.h"
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/text.h"
+#include "unread/keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MAX_CODE_POINTS = 80, URL_MAX = 2000, SCOPES_MAX = 500 };
+enum { NAME_MAX_CODE_POINTS = 80, URL_MAX = 2000, SCOPES_MAX = 500, FRAME_MAX_BYTES = 65536 };
 #define EXPIRES_MAX (100LL * 365 * 86400)
 
 // A token that is being made, until it is known to be kept.
@@ -132,6 +134,43 @@ void admin_workspaces_create(struct invocation *invocation)
     invocation_query(invocation, STORE_WRITE, &WORKSPACE_CREATE, &params, workspace_answer);
 }
 
+// Tells all connections of the workspace of a user: `json` is {"user":{…}}. Like all that is kept
+// nowhere it goes by Redis alone.
+static void user_tell(const struct invocation *invocation, const char *type, const char *json,
+                      size_t length)
+{
+    CLEANUP(buffer_done) struct buffer out;
+    struct cache *cache = invocation->api->options.cache;
+    char topic[KEY_SIZE];
+
+    buffer_init(&out, FRAME_MAX_BYTES);
+    buffer_append_byte(&out, '!');
+    struct json_writer w = json_writer_to(&out);
+    json_open_object(&w);
+    json_key_string(&w, "type", type);
+    buffer_append_byte(&out, ',');
+    buffer_append(&out, json + 1, length - 2);
+    json_key_int(&w, "cache_ts", clock_wall_us() / 1000000);
+    json_key_ts(&w, "event_ts", clock_wall_us());
+    json_close_object(&w);
+    if (cache == NULL || buffer_failed(&out))
+        return;
+    key_workspace_topic(topic, invocation->actor->workspace_id);
+    const char *texts[] = {"SPUBLISH", topic, out.data};
+    const size_t lengths[] = {strlen(texts[0]), strlen(topic), out.length};
+    cache_call(cache, 3, texts, lengths, NULL, NULL);
+}
+
+static void user_created(struct invocation *invocation, const struct result *result)
+{
+    user_tell(invocation, "team_join", result_text(result, 0, 1), result_length(result, 0, 1));
+}
+
+static void user_changed(struct invocation *invocation, const struct result *result)
+{
+    user_tell(invocation, "user_change", result_text(result, 0, 2), result_length(result, 0, 2));
+}
+
 static const struct statement USER_CREATE = {
     "users_create", "SELECT error, reply FROM users_create($1, $2, $3, $4, $5, $6, $7)"};
 
@@ -161,11 +200,12 @@ void admin_users_create(struct invocation *invocation)
     params_text(&params, real_name);
     params_text(&params, email);
     params_bool(&params, is_admin);
+    invocation->done_fn = user_created;
     invocation_change(invocation, &USER_CREATE, &params, false);
 }
 
 static const struct statement SET_ACTIVE = {
-    "users_set_active", "SELECT error, reply FROM users_set_active($1, $2, $3)"};
+    "users_set_active", "SELECT error, reply, changed FROM users_set_active($1, $2, $3)"};
 
 void admin_users_set_active(struct invocation *invocation)
 {
@@ -180,6 +220,7 @@ void admin_users_set_active(struct invocation *invocation)
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, user_id);
     params_bool(&params, active);
+    invocation->done_fn = user_changed;
     invocation_change(invocation, &SET_ACTIVE, &params, false);
 }
 

@@ -173,6 +173,7 @@ void api_call(void *arg, struct request *request)
         return;
     }
     request_set_known(request, method->name);
+    request_set_scope(request, method->scope);
     invocation->api = api;
     invocation->request = request;
     invocation->actor = request_actor(request);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames that are worth something only at once, and are kept nowhere: who types, and what a user
-// chose to show. They travel on the topics of channels and users, behind a '!'.
+// Frames that are worth something only at once, and are kept nowhere: who types, what a user chose
+// to show, who is new in a workspace. They travel on the topics of channels, users and workspaces,
+// behind a '!'.
 #include "gateway_int.h"
 
 #include "base/buffer.h"
@@ -40,6 +41,22 @@ static void channel_hear(struct gateway *gateway, const char *id, const json_t *
             connection_send(stream->seats[i].connection, packets);
 }
 
+static void workspace_hear(struct gateway *gateway, const char *id, struct packets *packets)
+{
+    struct workspace *workspace;
+    HASH_FIND_STR(gateway->workspaces, id, workspace);
+    if (!workspace)
+        return;
+    LIST_FOREACH(link, &workspace->users)
+    {
+        const struct user *user = LIST_ITEM(link, struct user, workspace_link);
+        LIST_FOREACH(one, &user->connections)
+        {
+            connection_send(LIST_ITEM(one, struct connection, user_link), packets);
+        }
+    }
+}
+
 void ephemeral_hear(struct gateway *gateway, const char *topic, const char *data, size_t length)
 {
     char id[EVENT_ID_SIZE];
@@ -51,6 +68,8 @@ void ephemeral_hear(struct gateway *gateway, const char *topic, const char *data
         user_hear(gateway, id, frame, &packets);
     else if (topic_id(topic, "channel-events", id))
         channel_hear(gateway, id, frame, &packets);
+    else if (topic_id(topic, "workspace-events", id))
+        workspace_hear(gateway, id, &packets);
 }
 
 static bool sits_in(const struct connection *c, const struct stream *stream)

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPLY_HEADERS_MAX = 17, HEAD_MAX_BYTES = 32768, EXCHANGE_TIMEOUT_S = 3600 };
+enum { REPLY_HEADERS_MAX = 18, HEAD_MAX_BYTES = 32768, EXCHANGE_TIMEOUT_S = 3600 };
 
 struct reply_header {
     const char *name;
@@ -50,6 +50,15 @@ static int cors_headers(const struct exchange *exchange, struct reply_header *he
     return count;
 }
 
+// To whoever has a token with scopes.
+static int scope_headers(const struct request *request, struct reply_header *headers, int count)
+{
+    headers[count++] = (struct reply_header){"X-OAuth-Scopes", request->actor.scopes};
+    if (request->scope != NULL)
+        headers[count++] = (struct reply_header){"X-Accepted-OAuth-Scopes", request->scope};
+    return count;
+}
+
 // The headers that every reply has, and those that this one needs.
 static int reply_headers(const struct exchange *exchange, struct reply_header *ret_headers)
 {
@@ -66,8 +75,7 @@ static int reply_headers(const struct exchange *exchange, struct reply_header *r
     if (exchange->request.retry_after[0] != '\0')
         ret_headers[count++] = (struct reply_header){"Retry-After", exchange->request.retry_after};
     if (exchange->request.actor.scopes[0] != '\0')
-        ret_headers[count++] =
-            (struct reply_header){"X-OAuth-Scopes", exchange->request.actor.scopes};
+        count = scope_headers(&exchange->request, ret_headers, count);
     if (exchange->origin != NULL)
         count = cors_headers(exchange, ret_headers, count);
     if (exchange->allow != NULL)

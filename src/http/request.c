@@ -86,6 +86,11 @@ void request_set_known(struct request *request, const char *name)
     request->known = name;
 }
 
+void request_set_scope(struct request *request, const char *scope)
+{
+    request->scope = scope;
+}
+
 const char *request_arg(const struct request *request, const char *name)
 {
     const struct argument *argument = arguments_find(&request->arguments, name);

@@ -19,6 +19,7 @@ struct request {
     const char *idempotency_key;
     const char *host;
     const char *known; // static name for metrics
+    const char *scope; // that the method needs, or NULL
     char origin[24];   // the socket it came by
     struct actor actor;
     struct arena arena;

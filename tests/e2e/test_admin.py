@@ -90,6 +90,23 @@ def test_users_create(workspace):
     workspace.admin.fails("name_taken", "admin.users.create", name="ann")
 
 
+def test_who_is_new_or_changed_is_told(environment, workspace):
+    """On all instances: team_join, user_change; not in other workspaces."""
+    ann, stranger = workspace.user(), environment.workspace().user()
+    with ann.socket() as here, ann.at(environment.urls[1]).socket() as there, ann.stream() as stream, stranger.socket() as elsewhere:
+        bob = workspace.user("bob")
+        shown = ann.ok("users.info", user=bob.id)["user"]
+        for connection in (here, there, stream):
+            frame = connection.expect({"type": "team_join", "user": shown})
+            assert isinstance(frame["cache_ts"], int) and isinstance(frame["event_ts"], str)
+        workspace.admin.ok("admin.users.setActive", user_id=bob.id, active=False)
+        for connection in (here, there, stream):
+            connection.expect({"type": "user_change", "user": {"id": bob.id, "deleted": True}})
+        elsewhere.send({"id": 1, "type": "ping"})
+        elsewhere.expect({"type": "pong"})
+        assert not elsewhere.matching(lambda frame: "user" in frame)
+
+
 def test_users_create_of_a_bot(workspace):
     user = workspace.admin.ok("admin.users.create", name="robot", is_bot=True)["user"]
     assert user["is_bot"] is True and user["bot_id"].startswith("B")

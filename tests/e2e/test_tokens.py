@@ -153,5 +153,7 @@ def test_scopes_are_told_in_a_header(environment, workspace):
     token = workspace.admin.ok("admin.tokens.create", user_id=ann.id, scopes="users:read,chat:write")["token"]
     few = environment.client(token)
     assert few.ok("auth.test").headers["X-OAuth-Scopes"] == "users:read,chat:write"
-    assert few.fails("missing_scope", "channels.list").headers["X-OAuth-Scopes"] == "users:read,chat:write"
-    assert "X-OAuth-Scopes" not in ann.ok("auth.test").headers
+    refused = few.fails("missing_scope", "channels.list").headers
+    assert (refused["X-OAuth-Scopes"], refused["X-Accepted-OAuth-Scopes"]) == ("users:read,chat:write", "channels:read")
+    assert "X-Accepted-OAuth-Scopes" not in few.ok("auth.test").headers, "it needs none"
+    assert not {"X-OAuth-Scopes", "X-Accepted-OAuth-Scopes"} & set(ann.ok("users.list").headers)
