@@ -20,6 +20,6 @@ def wait_kept(environment, app_id, posts, ack=None):
     `posts`: for each instance one that posts there. Then calls `ack` until all is acked."""
     for post in posts:
         before = rows(environment, app_id, "happened > 0")
-        wait_until(lambda: post() and rows(environment, app_id, "happened > 0") > before, 10, interval=0.05, what="an event kept")
+        wait_until(lambda: post() and rows(environment, app_id, "happened > 0") > before, interval=0.05, what="an event kept")
     if ack:
-        wait_until(lambda: ack() or kept(environment, app_id) == 0, 20, what="all events acked")
+        wait_until(lambda: ack() or kept(environment, app_id) == 0, 40, what="all events acked")
