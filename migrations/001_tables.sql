@@ -318,6 +318,8 @@ BEGIN
     UPDATE channel_members m SET ord = e.ord, changed = pg_current_xact_id(),
         own = coalesce((SELECT o.posts FROM expired_own o WHERE o.channel_id = m.channel_id AND o.user_id = m.user_id), m.own)
     FROM expired e WHERE m.channel_id = e.channel_id AND m.ts < e.ts AND m.ord < e.ord;
+    UPDATE channels c SET latest_ts = 0, latest_user = '', latest_preview = ''
+    FROM expired e WHERE c.id = e.channel_id AND c.latest_ts <= e.ts;
     DELETE FROM read_messages r USING expired e WHERE r.channel_id = e.channel_id AND r.ts <= e.ts;
     EXECUTE format('DROP TABLE IF EXISTS %I', partition);
     DROP TABLE expired, expired_own;

@@ -36,6 +36,7 @@ struct api_options {
     int64_t rate_channel;    // posts a minute to a channel; 0: any number
     int64_t rate_settle_ms;  // how soon Redis is told of calls
     int rate_buckets_max;
+    int64_t objects_bytes; // in which channels are kept as they were shown
     // Told of each change's outbox row, after its commit.
     void (*told)(void *arg, const char *outbox_id);
     void *arg;

@@ -53,6 +53,8 @@
     INTEGER(queue_max, QUEUE_MAX, 20000, 16, 1000000, "posts, or marks, that may wait on a loop")  \
     INTEGER(sidebar_bytes, SIDEBAR_BYTES, 67108864, 0, 68719476736,                                \
             "bytes in which a loop keeps the channels of users in many, for unread.sync")          \
+    INTEGER(objects_bytes, OBJECTS_BYTES, 8388608, 0, 68719476736,                                 \
+            "bytes in which a loop keeps channels as channels.info shows them")                    \
     INTEGER(sidebar_min, SIDEBAR_MIN, 500, 0, 1000000,                                             \
             "channels from which on a user's are kept there")                                      \
     INTEGER(log_queue_max, LOG_QUEUE_MAX, 200000, 1000, 10000000,                                  \

@@ -9,6 +9,7 @@
 
 #include "limits.h"
 #include "methods.h"
+#include "objects.h"
 #include "older.h"
 #include "tokens.h"
 
@@ -28,6 +29,9 @@ static int api_make(struct api *api)
         return r;
     api->limits->channel = options->rate_channel;
     r = limiter_new(api->loop, options->cache, &limiter_options, &api->limiter);
+    if (r < 0)
+        return r;
+    r = objects_new(options->objects_bytes, &api->objects);
     if (r < 0)
         return r;
     return token_cache_new(options->store, options->token_cache_ms, &api->tokens);
@@ -56,6 +60,7 @@ void api_free(struct api *api)
         return;
     token_cache_free(api->tokens);
     limiter_free(api->limiter);
+    objects_free(api->objects);
     free(api->limits);
     free(api);
 }

@@ -51,6 +51,7 @@ struct api {
     struct token_cache *tokens;
     struct limiter *limiter;
     struct limits *limits;
+    struct objects *objects;
 };
 
 // Runs `statement` (takes over `params`). When it fails the error is answered; else `fn` gets the

@@ -4,13 +4,14 @@
 #include "methods.h"
 
 #include "chat/message.h"
+#include "objects.h"
 #include "unread/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGES_MAX = 100 };
+enum { MESSAGES_MAX = 100, OBJECT_MAX = 8 << 20 };
 
 struct marking {
     struct invocation *invocation;
@@ -89,28 +90,34 @@ void channels_mark_messages(struct invocation *invocation)
     marker_mark_messages(invocation->api->options.marker, &marking->mark);
 }
 
-// The channel as its viewer sees it, what they have read, and the latest message that stands.
+// What a viewer has read, and the version of the channel's row: each change of it, and each event
+// of the channel, makes another. IS TRUE: the workspace is checked, not looked up by.
+#define STATE                                                                                      \
+    "SELECT c.xmin::text || '.' || c.last_ts, c.seq, c.type, m.active, m.epoch, m.ts, m.posts,"    \
+    " m.muted, m.ord, m.own, c.ord, c.deleted_ord, CASE WHEN c.ord > m.ord THEN (SELECT o.ts"      \
+    " FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted AND NOT o.deleted"   \
+    " AND o.user_id <> $2 AND (m.singles = 0 OR NOT is_read_singly(c.id, $2, o.ts))"               \
+    " ORDER BY o.ts LIMIT 1) END, CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts"            \
+    " THEN mentions_after(c.id, $2, m.ts, m.singles > 0) ELSE 0 END, c.strategy_in_use,"           \
+    " c.generation, m.number, m.single_version, m.singles"
+#define OF_CHANNEL                                                                                 \
+    " FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = $2"
+#define WHERE_SEEN                                                                                 \
+    " WHERE c.id = $3 AND (c.workspace_id = $1) IS TRUE AND (NOT c.is_private OR m.active)"
+
+static const struct statement INFO_STATE = {"channels_info_state", STATE OF_CHANNEL WHERE_SEEN};
+
+// And the channel as its viewer sees it, with the latest message that stands. To make these ready
+// costs more than all the rest, whether they are needed or not: so they are a statement of their
+// own.
 static const struct statement INFO = {
     "channels_info",
-    "SELECT conversation_object(c, $2, m.active IS TRUE, m.closed_ord), c.seq, c.type, m.active, "
-    "m.epoch, m.ts, m.posts, "
-    "m.muted, m.ord, m.own, c.ord, c.deleted_ord, CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM"
-    " messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted AND NOT o.deleted AND "
-    "o.user_id <> $2 AND (m.singles = 0 OR NOT is_read_singly(c.id, $2, o.ts)) ORDER BY o.ts LIMIT "
-    "1) END,"
-    " CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts THEN mentions_after(c.id, $2, m.ts, "
-    "m.singles > 0) ELSE 0 END, c.strategy_in_use,"
-    " c.generation, m.number, m.single_version, m.singles,"
-    " " MESSAGE_SELECT(
-        "r") " FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = "
-             "$2"
-             " LEFT JOIN LATERAL (SELECT * FROM message_rows l WHERE l.channel_id = c.id AND l.ts "
-             "= "
-             "c.latest_ts LIMIT 1) r ON true"
-             " WHERE c.id = $3 AND c.workspace_id = $1 AND (NOT c.is_private OR m.active)",
+    STATE ", conversation_object(c, $2, m.active IS TRUE, m.closed_ord), " MESSAGE_SELECT("r")
+        OF_CHANNEL " LEFT JOIN LATERAL (SELECT * FROM message_rows l WHERE l.channel_id = c.id"
+                   " AND l.ts = c.latest_ts LIMIT 1) r ON true" WHERE_SEEN,
 };
 enum {
-    COLUMN_OBJECT,
+    COLUMN_VERSION,
     COLUMN_SEQ,
     COLUMN_TYPE,
     COLUMN_ACTIVE,
@@ -129,14 +136,18 @@ enum {
     COLUMN_NUMBER,
     COLUMN_SINGLE_VERSION,
     COLUMN_SINGLES,
+    COLUMN_OBJECT,
     COLUMN_MESSAGE
 };
 
-// channels.info between its two reads: the object as far as it is known.
+// channels.info on its way.
 struct info {
     struct invocation *invocation;
     struct unread_view view;
-    char object[]; // JSON without the closing brace
+    bool with_locale;
+    char version[OBJECT_VERSION_SIZE];
+    size_t length;
+    char object[]; // JSON with `latest`, without the closing brace
 };
 
 static void info_reply(struct info *info)
@@ -145,8 +156,10 @@ static void info_reply(struct info *info)
     struct json_writer *w = invocation_open(invocation);
 
     json_key(w, invocation_key(invocation, "channel"));
-    json_raw(w, info->object, strlen(info->object));
+    json_raw(w, info->object, info->length);
     w->comma = true;
+    if (info->with_locale)
+        json_key_string(w, "locale", "en-US"); // as Slack gives it where none was chosen
     unread_view_write_fields(w, &info->view);
     json_close_object(w);
     invocation_close(invocation);
@@ -162,19 +175,39 @@ static void info_read(void *arg, int r)
         info_reply(info);
 }
 
+static bool wants_locale(struct invocation *invocation)
+{
+    bool wanted = false;
+
+    return take_optional_bool(invocation, "include_locale", &wanted) && wanted;
+}
+
+// The invocation's state from here on.
+static struct info *info_new(struct invocation *invocation, const char *object, size_t length)
+{
+    struct info *info = calloc(1, sizeof *info + length);
+
+    if (info == NULL)
+        return NULL;
+    memcpy(info->object, object, length);
+    info->length = length;
+    info->invocation = invocation;
+    info->with_locale = wants_locale(invocation);
+    free(invocation->state);
+    invocation->state = info;
+    return info;
+}
+
 // Writes the object with `latest`, and without its closing brace.
-static void object_write(struct buffer *out, struct invocation *invocation,
+static void object_write(struct buffer *out, const struct invocation *invocation,
                          const struct result *result)
 {
     struct json_writer w = json_writer_to(out);
     struct message latest;
-    bool with_locale = false;
 
     buffer_append(out, result_text(result, 0, COLUMN_OBJECT),
                   result_length(result, 0, COLUMN_OBJECT) - 1);
     w.comma = true;
-    if (take_optional_bool(invocation, "include_locale", &with_locale) && with_locale)
-        json_key_string(&w, "locale", "en-US"); // as Slack gives it where none was chosen
     json_key(&w, "latest");
     if (result_is_null(result, 0, COLUMN_MESSAGE)) {
         json_none(&w);
@@ -184,18 +217,28 @@ static void object_write(struct buffer *out, struct invocation *invocation,
     }
 }
 
-static struct info *info_new(struct invocation *invocation, const struct result *result)
+// Direct conversations are shown to each of their members in another way, and are not kept.
+static bool is_for_all_members(const struct result *result)
+{
+    int64_t type = result_int(result, 0, COLUMN_TYPE);
+
+    return result_bool(result, 0, COLUMN_ACTIVE) &&
+           (type == CHANNEL_PUBLIC || type == CHANNEL_PRIVATE);
+}
+
+// With the object that the answer brought, which is kept.
+static struct info *info_make(struct invocation *invocation, const struct result *result)
 {
     CLEANUP(buffer_done) struct buffer object;
 
-    buffer_init(&object, 8 * 1024 * 1024);
+    buffer_init(&object, OBJECT_MAX);
     object_write(&object, invocation, result);
-    struct info *info = buffer_failed(&object) ? NULL : calloc(1, sizeof *info + object.length + 1);
-    if (info == NULL)
+    if (buffer_failed(&object))
         return NULL;
-    memcpy(info->object, object.data, object.length);
-    info->invocation = invocation;
-    return info;
+    if (is_for_all_members(result))
+        objects_keep(invocation->api->objects, request_arg(invocation->request, "channel"),
+                     result_text(result, 0, COLUMN_VERSION), object.data, object.length);
+    return info_new(invocation, object.data, object.length);
 }
 
 static void view_read(struct unread_view *view, const struct invocation *invocation,
@@ -223,39 +266,67 @@ static void view_read(struct unread_view *view, const struct invocation *invocat
     view->singles = result_int(result, 0, COLUMN_SINGLES);
 }
 
-static void info_answer(struct invocation *invocation, const struct result *result)
+static void info_count(struct info *info, const struct result *result)
 {
-    struct info *info = result_rows(result) == 0 ? NULL : info_new(invocation, result);
-
-    if (info == NULL) {
-        invocation_fail(invocation,
-                        result_rows(result) == 0 ? -ERROR_CHANNEL_NOT_FOUND : -ERROR_MEMORY);
-        return;
-    }
-    invocation->state = info;
     if (!result_bool(result, 0, COLUMN_ACTIVE)) {
         info_reply(info);
         return;
     }
-    view_read(&info->view, invocation, result);
+    view_read(&info->view, info->invocation, result);
     bool exact = result_int(result, 0, COLUMN_DELETED_ORD) <= info->view.member.ord &&
                  info->view.singles == 0; // the row says it all
     if (exact)
         info->view.unread = unread_view_count(&info->view, 0);
-    unread_read(invocation->api->options.reader, &info->view, exact, info_read, info);
+    unread_read(info->invocation->api->options.reader, &info->view, exact, info_read, info);
+}
+
+static void info_answer(struct invocation *invocation, const struct result *result)
+{
+    struct info *info = result_rows(result) == 0 ? NULL : info_make(invocation, result);
+
+    if (info != NULL)
+        info_count(info, result);
+    else
+        invocation_fail(invocation,
+                        result_rows(result) == 0 ? -ERROR_CHANNEL_NOT_FOUND : -ERROR_MEMORY);
+}
+
+static void info_ask(struct invocation *invocation, const struct statement *statement,
+                     invocation_rows_fn *fn)
+{
+    struct params params = {0};
+
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, invocation->actor->user_id);
+    params_text(&params, request_arg(invocation->request, "channel"));
+    invocation_query(invocation, STORE_READ, statement, &params, fn);
+}
+
+static void info_state_answer(struct invocation *invocation, const struct result *result)
+{
+    struct info *info = invocation->state;
+
+    if (result_rows(result) > 0 && result_bool(result, 0, COLUMN_ACTIVE) &&
+        strcmp(result_text(result, 0, COLUMN_VERSION), info->version) == 0)
+        info_count(info, result);
+    else
+        info_ask(invocation, &INFO, info_answer);
 }
 
 void channels_info(struct invocation *invocation)
 {
-    struct params params = {0};
-    const char *channel_id;
+    const char *channel_id, *object, *version;
     bool with_locale;
 
     if (!take_channel(invocation, &channel_id) ||
         !take_optional_bool(invocation, "include_locale", &with_locale))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
-    params_text(&params, channel_id);
-    invocation_query(invocation, STORE_READ, &INFO, &params, info_answer);
+    object = objects_find(invocation->api->objects, channel_id, &version);
+    struct info *info = object == NULL ? NULL : info_new(invocation, object, strlen(object));
+    if (info == NULL) {
+        info_ask(invocation, &INFO, info_answer);
+        return;
+    }
+    snprintf(info->version, sizeof info->version, "%s", version);
+    info_ask(invocation, &INFO_STATE, info_state_answer);
 }

@@ -144,6 +144,7 @@ static int service_make_api(struct service *service, const struct settings *sett
         .rate_channel = settings->rate_channel,
         .rate_settle_ms = settings->rate_settle_ms,
         .rate_buckets_max = (int)settings->rate_buckets_max,
+        .objects_bytes = settings->objects_bytes,
         .told = change_told,
         .arg = service,
     };
