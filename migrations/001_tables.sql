@@ -24,6 +24,7 @@ CREATE TABLE users (
     UNIQUE (workspace_id, name)
 );
 
+CREATE INDEX users_of_workspace ON users (workspace_id, id);
 CREATE INDEX users_bots ON users (workspace_id, id) WHERE bot_id IS NOT NULL;
 
 CREATE TABLE apps (
@@ -121,6 +122,7 @@ CREATE TABLE channels (
     UNIQUE (workspace_id, name)
 ) WITH (fillfactor = 50);                 -- each post updates the head in place (HOT)
 
+CREATE INDEX channels_listed ON channels (workspace_id, id) WHERE type = 0;
 CREATE INDEX channels_made ON channels (workspace_id, made);
 CREATE UNIQUE INDEX channels_of_people ON channels (workspace_id, people) WHERE people IS NOT NULL;
 

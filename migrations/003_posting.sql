@@ -116,7 +116,7 @@ BEGIN
     UPDATE channels c SET seq = c.seq + 1, ord = c.ord + 1, last_ts = greatest(now_us, c.last_ts) + 1, changed = pg_current_xact_id(),
         updated_ts = greatest(now_us, c.last_ts) + 1, latest_ts = greatest(now_us, c.last_ts) + 1, latest_user = author,
         latest_preview = message_preview
-    WHERE c.id = channel AND c.workspace_id = workspace AND NOT c.is_archived
+    WHERE c.id = channel AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived
     RETURNING c.seq, c.ord, c.last_ts AS ts, c.type + 4 * c.strategy_in_use + 16 * c.generation AS traits INTO head;
     UPDATE channel_members m SET posts = m.posts + 1 WHERE m.channel_id = channel AND m.user_id = author AND m.active
     RETURNING m.posts INTO own;
@@ -184,7 +184,7 @@ DECLARE
     c channels;
     member boolean;
 BEGIN
-    SELECT * INTO c FROM channels WHERE id = channel AND workspace_id = workspace FOR NO KEY UPDATE;
+    SELECT * INTO c FROM channels WHERE id = channel AND (workspace_id = workspace) IS TRUE FOR NO KEY UPDATE;
     SELECT m.active INTO member FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller;
     IF c.id IS NULL OR (c.is_private AND member IS NOT TRUE) THEN
         error := 'channel_not_found';

@@ -6,7 +6,7 @@ CREATE FUNCTION channel_refusal(workspace text, caller text, channel text) RETUR
     SELECT CASE WHEN c.id IS NULL OR (c.is_private AND m.active IS NOT TRUE) THEN 'channel_not_found'
                 WHEN m.active IS NOT TRUE THEN 'not_in_channel' END
     FROM (SELECT 1) one
-    LEFT JOIN channels c ON c.id = channel AND c.workspace_id = workspace
+    LEFT JOIN channels c ON c.id = channel AND (c.workspace_id = workspace) IS TRUE
     LEFT JOIN channel_members m ON m.channel_id = channel AND m.user_id = caller
 $$;
 

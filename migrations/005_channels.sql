@@ -53,7 +53,7 @@ END $$;
 CREATE FUNCTION channel_lock(workspace text, caller text, channel text, OUT error text, OUT c channels, OUT is_member boolean)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    SELECT * INTO c FROM channels ch WHERE ch.id = channel AND ch.workspace_id = workspace FOR NO KEY UPDATE;
+    SELECT * INTO c FROM channels ch WHERE ch.id = channel AND (ch.workspace_id = workspace) IS TRUE FOR NO KEY UPDATE;
     is_member := coalesce((SELECT m.active FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller), false);
     IF c.id IS NULL OR (c.is_private AND NOT is_member) THEN
         error := 'channel_not_found';
@@ -158,7 +158,7 @@ BEGIN
     FROM (SELECT i.id, i.n, CASE WHEN i.id = caller THEN 'cant_invite_self' WHEN u.id IS NULL THEN 'user_not_found'
                             WHEN m.active THEN 'already_in_channel' END AS error
           FROM unnest(invited) WITH ORDINALITY AS i (id, n)
-          LEFT JOIN users u ON u.id = i.id AND u.workspace_id = workspace AND u.active
+          LEFT JOIN users u ON u.id = i.id AND (u.workspace_id = workspace) IS TRUE AND u.active
           LEFT JOIN channel_members m ON m.channel_id = channel AND m.user_id = i.id) e;
     IF refused IS NOT NULL AND (NOT force OR good IS NULL) THEN
         RETURN QUERY SELECT first_error, json_build_object('errors', refused)::text, false;
@@ -181,7 +181,7 @@ BEGIN
             WHEN (found.c).is_archived THEN 'is_archived'
             WHEN kicked = caller THEN 'cant_kick_self'
             WHEN (found.c).name = 'general' THEN 'cant_kick_from_general'
-            WHEN NOT EXISTS (SELECT 1 FROM users u WHERE u.id = kicked AND u.workspace_id = workspace) THEN 'user_not_found'
+            WHEN NOT EXISTS (SELECT 1 FROM users u WHERE u.id = kicked AND (u.workspace_id = workspace) IS TRUE) THEN 'user_not_found'
             WHEN NOT is_admin AND (found.c).creator <> caller THEN 'restricted_action'
             WHEN NOT member_remove(outbox_id, channel, kicked) THEN 'not_in_channel' END;
     END IF;

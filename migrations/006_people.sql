@@ -57,7 +57,7 @@ LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     object text;
 BEGIN
-    UPDATE users u SET active = now_active, updated = extract(epoch FROM now())::bigint WHERE u.id = user_id AND u.workspace_id = workspace
+    UPDATE users u SET active = now_active, updated = extract(epoch FROM now())::bigint WHERE u.id = user_id AND (u.workspace_id = workspace) IS TRUE
     RETURNING user_reply(u) INTO object;
     RETURN QUERY SELECT CASE WHEN object IS NULL THEN 'user_not_found' END, '{}'::text, '{"user":' || object || '}';
 END $$;
@@ -70,7 +70,7 @@ DECLARE
     u users;
     kind text;
 BEGIN
-    SELECT * INTO u FROM users x WHERE x.id = owner AND x.workspace_id = workspace;
+    SELECT * INTO u FROM users x WHERE x.id = owner AND (x.workspace_id = workspace) IS TRUE;
     IF u.id IS NULL THEN
         RETURN QUERY SELECT 'user_not_found', NULL::text, NULL::bigint;
         RETURN;
@@ -97,13 +97,13 @@ CREATE FUNCTION tokens_list(workspace text, owner text) RETURNS TABLE (error tex
                SELECT json_agg(json_strip_nulls(json_build_object('token_id', t.id, 'type', t.type, 'scopes', t.scopes, 'created', t.created,
                                                                   'expires_at', t.expires_at, 'last_used', t.last_used)) ORDER BY t.created, t.id)
                FROM tokens t WHERE t.user_id = owner AND t.workspace_id = workspace AND t.revoked_at IS NULL), '[]'::json))::text END
-    FROM (SELECT 1) one LEFT JOIN users u ON u.id = owner AND u.workspace_id = workspace
+    FROM (SELECT 1) one LEFT JOIN users u ON u.id = owner AND (u.workspace_id = workspace) IS TRUE
 $$;
 
 CREATE FUNCTION apps_create(workspace text, new_id text, app_name text, bot text, secret text, url text, token_id text, token_digest text)
 RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    IF NOT EXISTS (SELECT 1 FROM users u WHERE u.id = bot AND u.workspace_id = workspace AND u.bot_id IS NOT NULL) THEN
+    IF NOT EXISTS (SELECT 1 FROM users u WHERE u.id = bot AND (u.workspace_id = workspace) IS TRUE AND u.bot_id IS NOT NULL) THEN
         RETURN QUERY SELECT 'user_not_found', NULL::text;
         RETURN;
     END IF;
@@ -114,6 +114,6 @@ END $$;
 
 CREATE FUNCTION apps_delete(workspace text, app_id text) RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    DELETE FROM apps a WHERE a.id = app_id AND a.workspace_id = workspace;
+    DELETE FROM apps a WHERE a.id = app_id AND (a.workspace_id = workspace) IS TRUE;
     RETURN QUERY SELECT CASE WHEN NOT FOUND THEN 'app_not_found' END, '{}'::text;
 END $$;

@@ -241,7 +241,7 @@ END $$;
 CREATE FUNCTION thread_totals(workspace text, caller text, OUT unread_count bigint, OUT mention_count bigint) LANGUAGE sql STABLE AS $$
     SELECT coalesce(sum(r.unread), 0)::bigint, coalesce(sum(r.mentions), 0)::bigint
     FROM thread_rows r
-    JOIN channels c ON c.id = r.channel_id AND c.workspace_id = workspace AND NOT c.is_archived
+    JOIN channels c ON c.id = r.channel_id AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived
     WHERE r.user_id = caller AND r.following AND r.latest_reply > r.ts
 $$;
 
@@ -256,7 +256,7 @@ BEGIN
         UPDATE thread_members m SET ts = t.last_ts, changed = pg_current_xact_id()
         FROM threads t, channels c
         WHERE m.user_id = caller AND m.following AND t.channel_id = m.channel_id AND t.ts = m.thread_ts AND t.last_ts > m.ts
-          AND c.id = m.channel_id AND c.workspace_id = workspace AND NOT c.is_archived
+          AND c.id = m.channel_id AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived
         RETURNING m.channel_id, m.thread_ts
     ), told AS (
         INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
@@ -286,7 +286,7 @@ LANGUAGE sql STABLE AS $$
                CASE WHEN r.last_ts <= a.until THEN greatest(r.last_ts, r.thread_ts)
                     ELSE coalesce((SELECT x.ts FROM messages x WHERE x.channel_id = r.channel_id AND x.thread_ts = r.thread_ts
                                    AND x.ts <= a.until ORDER BY x.ts DESC LIMIT 1), r.thread_ts) END AS activity
-        FROM asked a, thread_rows r JOIN channels c ON c.id = r.channel_id AND c.workspace_id = workspace AND NOT c.is_archived
+        FROM asked a, thread_rows r JOIN channels c ON c.id = r.channel_id AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived
         WHERE r.user_id = caller AND r.following AND r.thread_ts <= a.until
     ), page AS (
         SELECT f.* FROM followed f

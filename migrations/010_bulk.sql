@@ -29,7 +29,7 @@ BEGIN
     WITH behind AS (
         SELECT m.channel_id, t.ts, t.seq, t.ord, m.posts
         FROM channel_members m
-        JOIN channels c ON c.id = m.channel_id AND c.workspace_id = workspace AND c.last_ts > m.ts AND NOT c.is_archived
+        JOIN channels c ON c.id = m.channel_id AND (c.workspace_id = workspace) IS TRUE AND c.last_ts > m.ts AND NOT c.is_archived
                            AND types >> c.type & 1 = 1
         CROSS JOIN LATERAL (SELECT r.ts, r.seq, r.ord FROM messages r WHERE r.channel_id = m.channel_id AND r.ts > m.ts
                             ORDER BY r.ts DESC LIMIT 1) t

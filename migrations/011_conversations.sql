@@ -45,7 +45,7 @@ END $$;
 CREATE FUNCTION direct_refusal(workspace text, everyone text[]) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN cardinality(everyone) > 9 THEN 'too_many_users' WHEN bool_or(u.id IS NULL) THEN 'user_not_found'
                 WHEN bool_or(NOT u.active) THEN 'user_disabled' END
-    FROM unnest(everyone) AS e (id) LEFT JOIN users u ON u.id = e.id AND u.workspace_id = workspace
+    FROM unnest(everyone) AS e (id) LEFT JOIN users u ON u.id = e.id AND (u.workspace_id = workspace) IS TRUE
 $$;
 
 -- Opens the caller's view of a direct conversation that they are in.
@@ -193,7 +193,7 @@ CREATE FUNCTION users_conversations(workspace text, caller text, member text, ty
                                     exclude_muted boolean, after text, count integer)
 RETURNS TABLE (error text, id text, object text) LANGUAGE sql STABLE AS $$
     SELECT refused.error, listed.id, listed.object
-    FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM users u WHERE u.id = member AND u.workspace_id = workspace)
+    FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM users u WHERE u.id = member AND (u.workspace_id = workspace) IS TRUE)
                       THEN 'user_not_found' END AS error) refused
     LEFT JOIN LATERAL (
         SELECT c.id, conversation_object(c, member, NULL, m.closed_ord) AS object FROM channel_members m

@@ -10,13 +10,13 @@
 
 static const struct statement INFO = {
     "users_info",
-    "SELECT user_reply(u, $3) FROM users u WHERE u.id = $2 AND u.workspace_id = $1",
+    "SELECT user_reply(u, $3) FROM users u WHERE u.id = $2 AND (u.workspace_id = $1) IS TRUE",
 };
 static const struct statement INFO_OF_MANY = {
     "users_info_of_many",
     "SELECT CASE WHEN u.id IS NOT NULL THEN user_reply(u, $3) END FROM unnest($2) WITH ORDINALITY "
     "AS a (id, n)"
-    " LEFT JOIN users u ON u.id = a.id AND u.workspace_id = $1 ORDER BY a.n",
+    " LEFT JOIN users u ON u.id = a.id AND (u.workspace_id = $1) IS TRUE ORDER BY a.n",
 };
 static const struct statement LIST = {
     "users_list",

@@ -13,7 +13,7 @@ static const struct statement PRESENCE = {
     "users_presence",
     "SELECT u.manual_away, u.active, coalesce((SELECT max(t.last_used) FROM tokens t WHERE "
     "t.user_id = u.id), 0)"
-    " FROM users u WHERE u.id = $2 AND u.workspace_id = $1",
+    " FROM users u WHERE u.id = $2 AND (u.workspace_id = $1) IS TRUE",
 };
 static const struct statement SET_PRESENCE = {
     "users_set_presence",

@@ -32,7 +32,8 @@ struct watch {
 
 // Those who may be watched: users of one's own workspace.
 static const struct statement members = {
-    "gateway_watch", "SELECT u.id FROM users u WHERE u.workspace_id = $1 AND u.id = ANY ($2)"};
+    "gateway_watch",
+    "SELECT u.id FROM users u WHERE (u.workspace_id = $1) IS TRUE AND u.id = ANY ($2)"};
 
 struct found {
     struct watch_ask *ask;
