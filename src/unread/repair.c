@@ -40,7 +40,7 @@ static const struct statement PAGE_OF_ALL = {
 static const struct statement PAGE_OF_WORKSPACE = {
     "repair_page_workspace",
     PAGE_SELECT("(m.channel_id, m.user_id) > ($1, $2) AND EXISTS (SELECT 1 FROM channels w WHERE "
-                "w.id = m.channel_id AND w.workspace_id = $3)")};
+                "w.id = m.channel_id AND (w.workspace_id = $3) IS TRUE)")};
 static const struct statement PAGE_OF_CHANNEL = {
     "repair_page_channel",
     PAGE_SELECT("m.channel_id = $3 AND m.channel_id >= $1 AND m.user_id > $2")};
