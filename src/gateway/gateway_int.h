@@ -354,6 +354,7 @@ void stream_free(struct stream *stream);
 // Seats a connection that does not sit there yet; it gets what comes after `from_seq`.
 // -ERROR_MEMORY.
 NODISCARD int stream_seat(struct stream *stream, struct connection *c, int64_t from_seq);
+// All connections of a user; those hear of the channel as a whole when one of them was not there.
 void stream_seat_user(struct stream *stream, struct user *user, int64_t from_seq);
 void stream_unseat_user(struct stream *stream, const struct user *user);
 void stream_unseat_all(struct connection *c); // gives up all seats of a connection

@@ -31,10 +31,13 @@ static void member_apply(struct stream *stream, const struct result *result, int
     int64_t from_seq = result_int(result, row, 2) - 1;
     if (from_seq < stream->sent_seq)
         from_seq = stream->sent_seq;
-    if (user && result_bool(result, row, 1))
-        stream_seat_user(stream, user, from_seq);
-    else if (user)
+    if (user == NULL)
+        return;
+    if (!result_bool(result, row, 1)) {
         stream_unseat_user(stream, user);
+        return;
+    }
+    stream_seat_user(stream, user, from_seq);
 }
 
 static void on_members(void *arg, const struct store_outcome *outcome)

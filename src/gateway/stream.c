@@ -137,12 +137,18 @@ int stream_seat(struct stream *stream, struct connection *c, int64_t from_seq)
 
 void stream_seat_user(struct stream *stream, struct user *user, int64_t from_seq)
 {
+    bool any = false;
     LIST_FOREACH(link, &user->connections)
     {
         struct connection *c = LIST_ITEM(link, struct connection, user_link);
-        if (!stream_has(stream, c) && stream_seat(stream, c, from_seq) < 0)
+        if (stream_has(stream, c))
+            continue;
+        any = true;
+        if (stream_seat(stream, c, from_seq) < 0)
             connection_doom(c, CLOSE_POLICY, "no memory");
     }
+    if (any)
+        joined_tell(stream, user);
 }
 
 // The last seat and the last follow move into the places that become free.
@@ -246,7 +252,6 @@ static void membership_note(struct stream *stream, const struct stream_item *ite
         stream->membership_seq = item->seq;
     if (user && kind == EVENT_JOIN) {
         stream_seat_user(stream, user, item->seq - 1);
-        joined_tell(stream, user);
     } else if (user) {
         stream_unseat_user(stream, user);
         left_tell(stream, user, item->ts);

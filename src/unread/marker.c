@@ -17,7 +17,7 @@
 static const struct statement MARK_BATCH = {
     "mark_batch",
     "SELECT b.item, b.error, b.changed, " UNREAD_VIEW_SELECT(
-        "(b.state)") " FROM mark_batch($1, $2, $3, $4, $5, $6, $7) b",
+        "b") " FROM mark_batch($1, $2, $3, $4, $5, $6, $7) b",
 };
 static const struct statement MARK_UNREAD = {
     "mark_unread",
@@ -31,8 +31,18 @@ static const struct statement MARK_MESSAGES = {
         "(m.state)") " FROM mark_messages($1, $2, $3, $4, $5, $6) m",
 };
 
-enum { RETRY_MAX_MS = 5000, EVENT_MAX_BYTES = 16384 };
+// While Postgres runs one batch, another is on its way to it. In which order marks come is all the
+// same.
+enum { BATCHES_IN_WORK = 2, RETRY_MAX_MS = 5000, EVENT_MAX_BYTES = 16384 };
 enum { COLUMN_ITEM, COLUMN_ERROR, COLUMN_CHANGED, COLUMN_VIEW };
+
+// A batch in work; free for the next one while its count is 0.
+struct batch {
+    struct marker *marker;
+    char outbox_id[OUTBOX_ID_SIZE];
+    struct mark **marks;
+    int count;
+};
 
 struct marker {
     struct store *store;
@@ -43,9 +53,7 @@ struct marker {
     int singles_max;
     char name[ID_SIZE];
     uint64_t batch_number;
-    char batch_id[OUTBOX_ID_SIZE];
-    struct mark **batch;
-    int count;
+    struct batch batches[BATCHES_IN_WORK];
 };
 
 // One outbox row while its marks are brought to Redis.
@@ -193,14 +201,14 @@ static bool any_changed(const struct result *result)
     return false;
 }
 
-static void batch_answer(struct marker *marker, const struct result *result)
+static void batch_answer(struct batch *batch, const struct result *result)
 {
-    struct settling *settling = settling_new(marker, marker->batch_id);
+    struct settling *settling = settling_new(batch->marker, batch->outbox_id);
 
     for (int row = 0; row < result_rows(result); row++) {
         int index = (int)result_int(result, row, COLUMN_ITEM);
-        assert(index >= 0 && index < marker->count && marker->batch[index] != NULL);
-        struct mark *mark = TAKE(marker->batch[index]);
+        assert(index >= 0 && index < batch->count && batch->marks[index] != NULL);
+        struct mark *mark = TAKE(batch->marks[index]);
         if (settling == NULL)
             mark->fn(mark->arg, -ERROR_MEMORY, NULL);
         else
@@ -213,35 +221,36 @@ static void batch_answer(struct marker *marker, const struct result *result)
 }
 
 // What was not answered: once more while there is time (a mark may be repeated), else `r`.
-static void batch_give_up(struct marker *marker, int r, bool repeat)
+static void batch_give_up(struct batch *batch, int r, bool repeat)
 {
+    struct group *group = batch->marker->group;
     int64_t now_ms = clock_monotonic_ms();
 
-    for (int i = marker->count - 1; i >= 0; i--) {
-        struct mark *mark = TAKE(marker->batch[i]);
+    for (int i = batch->count - 1; i >= 0; i--) {
+        struct mark *mark = TAKE(batch->marks[i]);
         if (mark == NULL)
             continue;
         if (!repeat || mark->deadline_ms < now_ms)
             mark->fn(mark->arg, r, NULL);
         else if (r == -ERROR_UNAVAILABLE)
-            group_retry(marker->group, &mark->item);
+            group_retry(group, &mark->item);
         else
-            group_retry_alone(marker->group, &mark->item);
+            group_retry_alone(group, &mark->item);
     }
 }
 
 static void batch_committed(void *arg, const struct store_outcome *outcome)
 {
-    struct marker *marker = arg;
+    struct batch *batch = arg;
 
     if (outcome->r == 0)
-        batch_answer(marker, outcome->result);
+        batch_answer(batch, outcome->result);
     else if (outcome->r == -ERROR_UNAVAILABLE)
-        batch_give_up(marker, outcome->r, outcome->unknown);
+        batch_give_up(batch, outcome->r, outcome->unknown);
     else
-        batch_give_up(marker, outcome->r, marker->count > 1);
-    group_done(marker->group, marker->count);
-    marker->count = 0;
+        batch_give_up(batch, outcome->r, batch->count > 1);
+    group_done(batch->marker->group, batch->count);
+    batch->count = 0;
 }
 
 static void texts_add(struct params *params, const char *text)
@@ -249,32 +258,32 @@ static void texts_add(struct params *params, const char *text)
     params_element_text(params, text, strlen(text));
 }
 
-static void batch_params(struct params *params, const struct marker *marker)
+static void batch_params(struct params *params, const struct batch *batch)
 {
-    params_text(params, marker->batch_id);
+    params_text(params, batch->outbox_id);
     params_open_int_array(params);
-    for (int i = 0; i < marker->count; i++)
+    for (int i = 0; i < batch->count; i++)
         params_element_int(params, i);
     params_close_array(params);
     params_open_text_array(params);
-    for (int i = 0; i < marker->count; i++)
-        texts_add(params, marker->batch[i]->actor->workspace_id);
+    for (int i = 0; i < batch->count; i++)
+        texts_add(params, batch->marks[i]->actor->workspace_id);
     params_close_array(params);
     params_open_text_array(params);
-    for (int i = 0; i < marker->count; i++)
-        texts_add(params, marker->batch[i]->actor->user_id);
+    for (int i = 0; i < batch->count; i++)
+        texts_add(params, batch->marks[i]->actor->user_id);
     params_close_array(params);
     params_open_text_array(params);
-    for (int i = 0; i < marker->count; i++)
-        texts_add(params, marker->batch[i]->channel_id);
+    for (int i = 0; i < batch->count; i++)
+        texts_add(params, batch->marks[i]->channel_id);
     params_close_array(params);
     params_open_int_array(params);
-    for (int i = 0; i < marker->count; i++)
-        params_element_int(params, marker->batch[i]->ts);
+    for (int i = 0; i < batch->count; i++)
+        params_element_int(params, batch->marks[i]->ts);
     params_close_array(params);
     params_open_int_array(params);
-    for (int i = 0; i < marker->count; i++)
-        params_element_int(params, marker->batch[i]->epoch);
+    for (int i = 0; i < batch->count; i++)
+        params_element_int(params, batch->marks[i]->epoch);
     params_close_array(params);
 }
 
@@ -284,18 +293,42 @@ static void outbox_id_next(struct marker *marker, char *ret_id)
     snprintf(ret_id, OUTBOX_ID_SIZE, "%s-%" PRIx64, marker->name, marker->batch_number);
 }
 
+static struct batch *batch_free_one(struct marker *marker)
+{
+    struct batch *batch = marker->batches;
+
+    while (batch->count > 0)
+        batch++;
+    return batch;
+}
+
 static int batch_send(void *arg, struct group_item *const *items, int count)
 {
     struct marker *marker = arg;
+    struct batch *batch = batch_free_one(marker);
     struct params params = {0};
 
-    marker->count = count;
+    batch->count = count;
     for (int i = 0; i < count; i++)
-        marker->batch[i] = (struct mark *)(void *)items[i];
-    outbox_id_next(marker, marker->batch_id);
-    batch_params(&params, marker);
-    store_call(marker->store, STORE_MARK, &MARK_BATCH, &params, batch_committed, marker);
+        batch->marks[i] = (struct mark *)(void *)items[i];
+    outbox_id_next(marker, batch->outbox_id);
+    batch_params(&params, batch);
+    store_call(marker->store, STORE_MARK, &MARK_BATCH, &params, batch_committed, batch);
     return count;
+}
+
+static int batches_make(struct marker *marker, int batch_max)
+{
+    int r = 0;
+
+    for (int i = 0; i < BATCHES_IN_WORK; i++) {
+        struct batch *batch = &marker->batches[i];
+        batch->marker = marker;
+        batch->marks = calloc((size_t)batch_max, sizeof(struct mark *));
+        if (batch->marks == NULL)
+            r = -ERROR_MEMORY;
+    }
+    return r;
 }
 
 int marker_new(struct loop *loop, struct store *store, struct cache *cache, int batch_max,
@@ -312,10 +345,10 @@ int marker_new(struct loop *loop, struct store *store, struct cache *cache, int 
     marker->singles_max = singles_max;
     marker->arg = arg;
     id_make('M', marker->name);
-    marker->batch = calloc((size_t)batch_max, sizeof(struct mark *));
-    int r = marker->batch == NULL
-                ? -ERROR_MEMORY
-                : group_new(loop, 1, batch_max, queue_max, batch_send, marker, &marker->group);
+    int r = batches_make(marker, batch_max);
+    if (r == 0)
+        r = group_new(loop, BATCHES_IN_WORK, batch_max, queue_max, batch_send, marker,
+                      &marker->group);
     if (r < 0) {
         marker_free(marker);
         return r;
@@ -329,7 +362,8 @@ void marker_free(struct marker *marker)
     if (marker == NULL)
         return;
     group_free(marker->group);
-    free(marker->batch);
+    for (int i = 0; i < BATCHES_IN_WORK; i++)
+        free(marker->batches[i].marks);
     free(marker);
 }
 

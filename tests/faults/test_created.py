@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sockets hear of every new channel once, also when their instance could not hear of it when it was made."""
+import contextlib
+
 import pytest
 
 from tests.support.wait import wait_until
@@ -69,3 +71,20 @@ def test_channels_made_while_pubsub_connections_die(parts, lobby):
     last = lobby.make(private=True)
     expect(lobby.own, [*made, last])
     expect(lobby.others, made)
+
+
+def test_conversations_begun_while_redis_is_dead(parts):
+    """Both of each two hear of it, whoever's joining is found first."""
+    workspace = Workspace(parts.urls, parts.operator_token)
+    ann, *others = workspace.users(9)
+    with contextlib.ExitStack() as stack:
+        sockets = {member.id: stack.enter_context(member.socket()) for member in (ann, *others)}
+        parts.redis.kill()
+        begun = {other.id: ann.ok("conversations.open", users=other.id)["channel"]["id"] for other in others}
+        parts.redis.start()
+        for other, channel in begun.items():
+            sockets[other].expect({"type": "im_created", "user": ann.id, "channel": {"id": channel}})
+            sockets[ann.id].expect({"type": "im_created", "user": other, "channel": {"id": channel}})
+        for socket in sockets.values():
+            told = [frame["channel"]["id"] for frame in socket.matching({"type": "im_created"})]
+            assert len(told) == len(set(told)), told
