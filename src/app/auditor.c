@@ -130,36 +130,40 @@ static int rebuild_run(struct auditor *auditor)
     return pipeline_run(auditor->pipeline, NULL, NULL);
 }
 
-// Answers: whether it is built, and whether this one has the lock now.
-struct look {
-    int answers;
-    bool built;
-    bool locked;
+static void on_built(void *arg, int r, const struct cache_value *value)
+{
+    bool *built = arg;
+
+    *built = r == 0 && !cache_value_is_null(value);
+}
+
+// Whoever had the lock; one's own is left from a rebuild that failed.
+struct lock_look {
+    const char *name;
+    bool is_ours;
 };
 
-static void on_look(void *arg, int r, const struct cache_value *value)
+static void on_lock(void *arg, int r, const struct cache_value *value)
 {
-    struct look *look = arg;
-    bool is_null = r < 0 || cache_value_is_null(value);
+    struct lock_look *look = arg;
 
-    if (look->answers++ == 0)
-        look->built = !is_null;
-    else
-        look->locked = !is_null;
+    look->is_ours =
+        r == 0 && (cache_value_is_null(value) || strcmp(cache_value_text(value), look->name) == 0);
 }
 
 static int rebuild_if_lost(struct auditor *auditor)
 {
-    struct look look = {0};
+    struct lock_look look = {.name = auditor->name};
+    bool built = false;
 
     pipeline_add(auditor->pipeline, 2, (const char *[]){"GET", BUILT_KEY}, NULL);
-    int r = pipeline_run(auditor->pipeline, on_look, &look);
-    if (r < 0 || look.built)
+    int r = pipeline_run(auditor->pipeline, on_built, &built);
+    if (r < 0 || built)
         return r;
-    pipeline_add(auditor->pipeline, 6,
-                 (const char *[]){"SET", LOCK_KEY, auditor->name, "NX", "EX", LOCK_S}, NULL);
-    r = pipeline_run(auditor->pipeline, on_look, &look);
-    return r < 0 || !look.locked ? r : rebuild_run(auditor);
+    pipeline_add(auditor->pipeline, 7,
+                 (const char *[]){"SET", LOCK_KEY, auditor->name, "NX", "GET", "EX", LOCK_S}, NULL);
+    r = pipeline_run(auditor->pipeline, on_lock, &look);
+    return r < 0 || !look.is_ours ? r : rebuild_run(auditor);
 }
 
 static int audit_if_due(struct auditor *auditor)

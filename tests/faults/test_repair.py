@@ -164,3 +164,15 @@ def test_flushall_under_reads(parts, rooms):
             reader.join()
     assert not wrong
     assert max(sessions) <= before + 2, (before, max(sessions))
+
+
+def test_a_rebuild_that_failed_goes_on(parts, rooms):
+    """Who began it and could not end it tries again, and does not wait for its own lock to run out."""
+    parts.redis.cli("ACL", "SETUSER", "default", "-fcall")
+    try:
+        parts.redis.cli("FLUSHALL")
+        wait_until(lambda: parts.redis.cli("EXISTS", "unread-building").strip() == "1", what="a rebuild")
+    finally:
+        parts.redis.cli("ACL", "SETUSER", "default", "+fcall")
+    wait_until(lambda: parts.redis.cli("EXISTS", "unread-built").strip() == "1", what="Redis built again")
+    assert rooms.verify()[1]["wrong"] == 0
