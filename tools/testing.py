@@ -123,8 +123,9 @@ def left_behind(scratch):
 
 
 # What a loop does alone: arguments, errors, shapes. There are no two threads in it for TSan to watch.
-LOOP_ALONE = ("admin", "bad_input", "basics", "channels", "chat_more", "conversations", "history",
-              "isolation", "nginx", "settings", "vectors")
+LOOP_ALONE = ("admin", "bad_input", "basics", "channels", "chat_more", "conversations", "cors", "dms",
+              "error_statuses", "history", "info_kept", "isolation", "nginx", "older_names", "plans",
+              "settings", "vectors")
 
 
 def sanitizers():

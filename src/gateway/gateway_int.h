@@ -421,6 +421,11 @@ void members_sweep(struct gateway *gateway, bool young_only,
 void members_young(struct gateway *gateway); // something new is to be looked at once more, soon
 void members_on_timer(void *gateway);
 
+// Of a row of unread_rows: a cursor that moved since the join, or back, or messages read one by
+// one.
+#define MEMBER_IS_MARKED(m)                                                                        \
+    "(" m ".seq <> " m ".member_seq OR " m ".epoch > 0 OR " m ".single_version > 0)"
+
 // marks.c. What has no seq was heard when it is older than this, and the outbox was seen since to
 // hold nothing late.
 enum { HEARD_LAG_S = 5 };

@@ -22,9 +22,9 @@
 static const struct statement NOTE = {
     "gateway_note", "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, " HEARD_LATE};
 
-// The first column is whether the cursor was ever marked: a join alone is no mark.
+// The first column is whether anything was ever marked: a join alone is no mark.
 static const struct statement SWEEP = {
-    "gateway_marks", "SELECT m.seq <> m.member_seq OR m.epoch > 0, " UNREAD_VIEW_SELECT(
+    "gateway_marks", "SELECT " MEMBER_IS_MARKED("m") ", " UNREAD_VIEW_SELECT(
                          "m") " FROM unread_rows m WHERE m.user_id = ANY ($1) AND m.active"
                               " AND m.member_changed >= $2::xid8"};
 enum { COLUMN_MARKED, COLUMN_VIEW };

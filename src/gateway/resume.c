@@ -44,10 +44,12 @@ enum {
 // of which a delete was told.
 static const struct statement views = {
     "gateway_resume_views",
-    "SELECT r.marked, " UNREAD_VIEW_SELECT(
-        "r") " FROM (SELECT u.*, u.member_changed >= $2::xid8 AND (u.seq <> u.member_seq OR"
-             " u.epoch > 0) AS marked FROM unread_rows u WHERE u.user_id = $1 AND u.active) r"
-             " WHERE r.marked OR r.channel_id = ANY ($3)"};
+    "SELECT r.marked, " UNREAD_VIEW_SELECT("r") " FROM (SELECT u.*, u.member_changed >= $2::xid8 "
+                                                "AND " MEMBER_IS_MARKED(
+                                                    "u") " AS marked FROM unread_rows u WHERE "
+                                                         "u.user_id = $1 AND u.active) r"
+                                                         " WHERE r.marked OR r.channel_id = ANY "
+                                                         "($3)"};
 
 // What is no event of a channel that one is in: followed or marked threads, as frames, and channels
 // that were made.

@@ -181,6 +181,18 @@ def test_a_mark_right_after_the_first_hello_while_redis_is_dead(parts):
     assert not trouble
 
 
+def test_messages_read_one_by_one_while_redis_is_dead(parts, desk, database):
+    """By who has never marked anything else."""
+    desk.open()
+    ts = desk.author.post(desk.channel)
+    desk.author.post(desk.channel)
+    parts.redis.kill()
+    reply = desk.sides[0].ok("channels.markMessages", channel=desk.channel, ts=[ts])
+    database.execute("DELETE FROM outbox")  # published while nobody listened
+    parts.redis.start()
+    desk.expect({"type": "channel_marked", "channel": desk.channel, "last_read": reply["last_read"], "unread_count": 1})
+
+
 def test_marks_of_threads_while_redis_is_dead(parts, desk):
     desk.open()
     root = desk.author.post(desk.channel)
