@@ -314,14 +314,15 @@ BEGIN
     EXECUTE format('CREATE TEMP TABLE expired_own ON COMMIT DROP AS SELECT channel_id, user_id, max(author_posts) AS posts FROM %I
                     WHERE counted GROUP BY 1, 2', partition);
     -- What zset and counter keep has what goes, and a cursor's ts, which stays, does not tell. Channels are locked first, as by all.
-    UPDATE channels c SET generation = c.generation + 1
-    FROM (SELECT l.id FROM channels l JOIN expired e ON e.channel_id = l.id WHERE l.strategy_in_use IN (1, 2)
-          ORDER BY l.id FOR NO KEY UPDATE OF l) k WHERE c.id = k.id;
+    UPDATE channels c SET generation = c.generation + (c.strategy_in_use IN (1, 2))::integer,
+        latest_ts = CASE WHEN c.latest_ts > k.ts THEN c.latest_ts ELSE 0 END,
+        latest_user = CASE WHEN c.latest_ts > k.ts THEN c.latest_user ELSE '' END,
+        latest_preview = CASE WHEN c.latest_ts > k.ts THEN c.latest_preview ELSE '' END
+    FROM (SELECT l.id, e.ts FROM channels l JOIN expired e ON e.channel_id = l.id ORDER BY l.id FOR NO KEY UPDATE OF l) k
+    WHERE c.id = k.id;
     UPDATE channel_members m SET ord = e.ord, changed = pg_current_xact_id(),
         own = coalesce((SELECT o.posts FROM expired_own o WHERE o.channel_id = m.channel_id AND o.user_id = m.user_id), m.own)
     FROM expired e WHERE m.channel_id = e.channel_id AND m.ts < e.ts AND m.ord < e.ord;
-    UPDATE channels c SET latest_ts = 0, latest_user = '', latest_preview = ''
-    FROM expired e WHERE c.id = e.channel_id AND c.latest_ts <= e.ts;
     DELETE FROM read_messages r USING expired e WHERE r.channel_id = e.channel_id AND r.ts <= e.ts;
     EXECUTE format('DROP TABLE IF EXISTS %I', partition);
     DROP TABLE expired, expired_own;

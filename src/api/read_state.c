@@ -144,11 +144,17 @@ enum {
 struct info {
     struct invocation *invocation;
     struct unread_view view;
-    bool with_locale;
     char version[OBJECT_VERSION_SIZE];
     size_t length;
     char object[]; // JSON with `latest`, without the closing brace
 };
+
+static bool wants_locale(struct invocation *invocation)
+{
+    bool wanted = false;
+
+    return take_optional_bool(invocation, "include_locale", &wanted) && wanted;
+}
 
 static void info_reply(struct info *info)
 {
@@ -158,7 +164,7 @@ static void info_reply(struct info *info)
     json_key(w, invocation_key(invocation, "channel"));
     json_raw(w, info->object, info->length);
     w->comma = true;
-    if (info->with_locale)
+    if (wants_locale(invocation))
         json_key_string(w, "locale", "en-US"); // as Slack gives it where none was chosen
     unread_view_write_fields(w, &info->view);
     json_close_object(w);
@@ -175,13 +181,6 @@ static void info_read(void *arg, int r)
         info_reply(info);
 }
 
-static bool wants_locale(struct invocation *invocation)
-{
-    bool wanted = false;
-
-    return take_optional_bool(invocation, "include_locale", &wanted) && wanted;
-}
-
 // The invocation's state from here on.
 static struct info *info_new(struct invocation *invocation, const char *object, size_t length)
 {
@@ -192,7 +191,6 @@ static struct info *info_new(struct invocation *invocation, const char *object, 
     memcpy(info->object, object, length);
     info->length = length;
     info->invocation = invocation;
-    info->with_locale = wants_locale(invocation);
     free(invocation->state);
     invocation->state = info;
     return info;
