@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TICKET_MADE                                                                                \
+    "WITH ticket AS (INSERT INTO tickets (digest, token_id, native, expires_at) VALUES ($1, $2,"   \
+    " $3, now() + make_interval(secs => $5::bigint / 1000.0))) SELECT u.name, w.name, w.domain"
+
 static const struct statement TICKET = {
     "ticket",
-    "WITH ticket AS (INSERT INTO tickets (digest, token_id, native, expires_at) VALUES ($1, $2, "
-    "$3, now() + make_interval(secs => $5::bigint / 1000.0)))"
-    " SELECT u.name, w.name, w.domain FROM users u JOIN workspaces w ON w.id = u.workspace_id "
-    "WHERE u.id = $4",
+    TICKET_MADE " FROM users u JOIN workspaces w ON w.id = u.workspace_id WHERE u.id = $4",
 };
 
 // The same for an app, unless its events go to its events_url: from now on they are kept for it.
@@ -34,9 +35,7 @@ enum { COLUMN_USER_NAME, COLUMN_TEAM_NAME, COLUMN_DOMAIN, COLUMN_BY_SOCKET };
 // The same with all that rtm.start lists, a row each.
 static const struct statement START = {
     "start",
-    "WITH ticket AS (INSERT INTO tickets (digest, token_id, native, expires_at) VALUES ($1, $2, "
-    "$3, now() + make_interval(secs => $5::bigint / 1000.0)))"
-    " SELECT u.name, w.name, w.domain, l.list, l.object, " UNREAD_VIEW_SELECT(
+    TICKET_MADE ", l.list, l.object, " UNREAD_VIEW_SELECT(
         "r") " FROM users u JOIN workspaces w ON w.id = u.workspace_id"
              " CROSS JOIN LATERAL rtm_lists(u.workspace_id, u.id, $6) l"
              " LEFT JOIN unread_rows r ON r.channel_id = l.channel AND r.user_id = u.id"
