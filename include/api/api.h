@@ -37,6 +37,7 @@ struct api_options {
     int64_t rate_settle_ms;  // how soon Redis is told of calls
     int rate_buckets_max;
     int64_t objects_bytes; // in which channels are kept as they were shown
+    int queue_max;         // calls of channels.info that may wait
     // Told of each change's outbox row, after its commit.
     void (*told)(void *arg, const char *outbox_id);
     void *arg;

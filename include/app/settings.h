@@ -50,7 +50,8 @@
     INTEGER(redis_timeout_ms, REDIS_TIMEOUT_MS, 500, 10, 60000,                                    \
             "time for Redis to answer; then it counts as away")                                    \
     INTEGER(batch_max, BATCH_MAX, 1000, 1, 1000, "posts or marks of one group commit")             \
-    INTEGER(queue_max, QUEUE_MAX, 20000, 16, 1000000, "posts, or marks, that may wait on a loop")  \
+    INTEGER(queue_max, QUEUE_MAX, 20000, 16, 1000000,                                              \
+            "posts, marks, or calls of channels.info, that may wait on a loop")                    \
     INTEGER(sidebar_bytes, SIDEBAR_BYTES, 67108864, 0, 68719476736,                                \
             "bytes in which a loop keeps the channels of users in many, for unread.sync")          \
     INTEGER(objects_bytes, OBJECTS_BYTES, 8388608, 0, 68719476736,                                 \

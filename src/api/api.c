@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "channel_state.h"
 #include "limits.h"
 #include "methods.h"
 #include "objects.h"
@@ -32,6 +33,9 @@ static int api_make(struct api *api)
     if (r < 0)
         return r;
     r = objects_new(options->objects_bytes, &api->objects);
+    if (r < 0)
+        return r;
+    r = channel_states_new(api->loop, options->store, options->queue_max, &api->channel_states);
     if (r < 0)
         return r;
     return token_cache_new(options->store, options->token_cache_ms, &api->tokens);
@@ -61,6 +65,7 @@ void api_free(struct api *api)
     token_cache_free(api->tokens);
     limiter_free(api->limiter);
     objects_free(api->objects);
+    channel_states_free(api->channel_states);
     free(api->limits);
     free(api);
 }

@@ -52,6 +52,7 @@ struct api {
     struct limiter *limiter;
     struct limits *limits;
     struct objects *objects;
+    struct channel_states *channel_states;
 };
 
 // Runs `statement` (takes over `params`). When it fails the error is answered; else `fn` gets the

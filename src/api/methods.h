@@ -13,15 +13,16 @@ method_fn chat_post_message, chat_me_message, chat_update, chat_delete;
 // chat_aside.c
 method_fn chat_get_permalink, chat_post_ephemeral;
 // channels.c
-method_fn channels_create, channels_list, channels_info, channels_members, channels_join,
-    channels_leave, channels_invite, channels_kick, channels_archive, channels_unarchive,
-    channels_set_strategy;
+method_fn channels_create, channels_list, channels_members, channels_join, channels_leave,
+    channels_invite, channels_kick, channels_archive, channels_unarchive, channels_set_strategy;
 // channel_settings.c
 method_fn channels_set_topic, channels_set_purpose, channels_rename;
 // direct.c
 method_fn channels_open, channels_close;
 // history.c
 method_fn channels_history, channels_replies, channels_events;
+// channel_info.c
+method_fn channels_info;
 // read_state.c
 method_fn channels_mark, channels_mark_unread, channels_mark_all, channels_mark_messages;
 // notifications.c

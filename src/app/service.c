@@ -145,6 +145,7 @@ static int service_make_api(struct service *service, const struct settings *sett
         .rate_settle_ms = settings->rate_settle_ms,
         .rate_buckets_max = (int)settings->rate_buckets_max,
         .objects_bytes = settings->objects_bytes,
+        .queue_max = (int)settings->queue_max,
         .told = change_told,
         .arg = service,
     };

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """channels.info keeps what it showed in memory. It must not show: after every change all instances answer as one that keeps nothing."""
+import json
+import signal
+from contextlib import ExitStack, contextmanager
+
 import pytest
 
 from tests.support.environment import end_of
+from tests.support.raw import RawConnection
 
 
 @pytest.fixture
@@ -74,3 +79,39 @@ def test_locale_is_told_to_who_asks(workspace):
     for asked in (False, True, False):
         shown = workspace.admin.ok("channels.info", channel=channel, include_locale=asked)["channel"]
         assert ("locale" in shown) is asked
+
+
+@contextmanager
+def standing_still(instance):
+    """What is sent to it meanwhile it finds all at once."""
+    instance.kill(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        instance.kill(signal.SIGCONT)
+
+
+def request_of(who, channel):
+    body = json.dumps({"channel": channel})
+    return (f"POST /api/channels.info HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {who.token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}")
+
+
+def test_many_at_once_are_answered_each_for_itself(environment, workspace):
+    """Calls that come together are read by one statement: of several users, channels and workspaces, some of which may not see them."""
+    ann, bob, cid = workspace.users(3)
+    stranger = environment.workspace().admin
+    channels = [workspace.channel(ann, bob), workspace.channel(ann, bob, cid, private=True), workspace.channel(ann, private=True)]
+    for number, channel in enumerate(channels):
+        for _ in range(number + 1):
+            ann.post(channel, "x")
+    calls = 3 * [(who, channel) for who in (ann, bob, cid, stranger) for channel in channels]
+    instance = environment.instance(loops=1)
+    with ExitStack() as stack:
+        stack.callback(lambda: end_of(instance))
+        alone = [dict(who.at(instance.url).call("channels.info", channel=channel)) for who, channel in calls]
+        connections = [stack.enter_context(RawConnection(instance.url)) for _ in calls]
+        with standing_still(instance):
+            for connection, call in zip(connections, calls):
+                connection.send(request_of(*call))
+        assert [connection.reply().json for connection in connections] == alone

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// channels.info: a channel as its viewer sees it, and what is left to read in it.
+#include "methods.h"
+
+#include "channel_state.h"
+#include "chat/message.h"
+#include "objects.h"
+#include "unread/reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OBJECT_MAX = 8 << 20 };
+
+// The state, the channel as its viewer sees it, and the latest message that stands. To make these
+// two ready costs more than all the rest, whether they are needed or not: so the state alone has a
+// statement of its own.
+static const struct statement INFO = {
+    "channels_info",
+    "SELECT " CHANNEL_STATE_SELECT("0", "$2") ", conversation_object(c, $2, m.active IS TRUE, "
+                                              "m.closed_ord), " MESSAGE_SELECT(
+                                                  "r") " FROM channels "
+                                                       "c" CHANNEL_STATE_MEMBER(
+                                                           "$2") " LEFT "
+                                                                 "JOIN "
+                                                                 "LATERA"
+                                                                 "L "
+                                                                 "(SELEC"
+                                                                 "T * "
+                                                                 "FROM "
+                                                                 "messag"
+                                                                 "e_"
+                                                                 "rows "
+                                                                 "l "
+                                                                 "WHERE "
+                                                                 "l."
+                                                                 "channe"
+                                                                 "l_id "
+                                                                 "= c.id"
+                                                                 " AND "
+                                                                 "l.ts "
+                                                                 "= "
+                                                                 "c."
+                                                                 "latest"
+                                                                 "_ts "
+                                                                 "LIMIT "
+                                                                 "1) r "
+                                                                 "ON "
+                                                                 "true "
+                                                                 "WHERE "
+                                                                 "c.id "
+                                                                 "= $3"
+                                                                 " AND"
+                                                                 " " CHANNEL_STATE_SEEN("$"
+                                                                                        "1"),
+};
+enum { COLUMN_OBJECT = STATE_COLUMNS, COLUMN_MESSAGE };
+
+// channels.info on its way.
+struct info {
+    struct channel_state_call call;
+    struct invocation *invocation;
+    struct unread_view view;
+    char version[OBJECT_VERSION_SIZE];
+    size_t length;
+    char object[]; // JSON with `latest`, without the closing brace
+};
+
+static bool wants_locale(struct invocation *invocation)
+{
+    bool wanted = false;
+
+    return take_optional_bool(invocation, "include_locale", &wanted) && wanted;
+}
+
+static void info_reply(struct info *info)
+{
+    struct invocation *invocation = info->invocation;
+    struct json_writer *w = invocation_open(invocation);
+
+    json_key(w, invocation_key(invocation, "channel"));
+    json_raw(w, info->object, info->length);
+    w->comma = true;
+    if (wants_locale(invocation))
+        json_key_string(w, "locale", "en-US"); // as Slack gives it where none was chosen
+    unread_view_write_fields(w, &info->view);
+    json_close_object(w);
+    invocation_close(invocation);
+}
+
+static void info_read(void *arg, int r)
+{
+    struct info *info = arg;
+
+    if (r < 0)
+        invocation_fail(info->invocation, r);
+    else
+        info_reply(info);
+}
+
+// The invocation's state from here on.
+static struct info *info_new(struct invocation *invocation, const char *object, size_t length)
+{
+    struct info *info = calloc(1, sizeof *info + length);
+
+    if (info == NULL)
+        return NULL;
+    memcpy(info->object, object, length);
+    info->length = length;
+    info->invocation = invocation;
+    free(invocation->state);
+    invocation->state = info;
+    return info;
+}
+
+// Writes the object with `latest`, and without its closing brace.
+static void object_write(struct buffer *out, const struct invocation *invocation,
+                         const struct result *result)
+{
+    struct json_writer w = json_writer_to(out);
+    struct message latest;
+
+    buffer_append(out, result_text(result, 0, COLUMN_OBJECT),
+                  result_length(result, 0, COLUMN_OBJECT) - 1);
+    w.comma = true;
+    json_key(&w, "latest");
+    if (result_is_null(result, 0, COLUMN_MESSAGE)) {
+        json_none(&w);
+    } else {
+        message_read(result, 0, COLUMN_MESSAGE, &latest);
+        message_write(&w, &latest, invocation->actor->workspace_id);
+    }
+}
+
+// Direct conversations are shown to each of their members in another way, and are not kept.
+static bool is_for_all_members(const struct result *result)
+{
+    int64_t type = result_int(result, 0, STATE_TYPE);
+
+    return result_bool(result, 0, STATE_ACTIVE) &&
+           (type == CHANNEL_PUBLIC || type == CHANNEL_PRIVATE);
+}
+
+// With the object that the answer brought, which is kept.
+static struct info *info_make(struct invocation *invocation, const struct result *result)
+{
+    CLEANUP(buffer_done) struct buffer object;
+
+    buffer_init(&object, OBJECT_MAX);
+    object_write(&object, invocation, result);
+    if (buffer_failed(&object))
+        return NULL;
+    if (is_for_all_members(result))
+        objects_keep(invocation->api->objects, request_arg(invocation->request, "channel"),
+                     result_text(result, 0, STATE_VERSION), object.data, object.length);
+    return info_new(invocation, object.data, object.length);
+}
+
+static void view_read(struct unread_view *view, const struct invocation *invocation,
+                      const struct result *result, int row)
+{
+    snprintf(view->channel_id, sizeof view->channel_id, "%s",
+             request_arg(invocation->request, "channel"));
+    snprintf(view->user_id, sizeof view->user_id, "%s", invocation->actor->user_id);
+    view->type = (enum channel_type)result_int(result, row, STATE_TYPE);
+    view->muted = result_bool(result, row, STATE_MUTED);
+    view->oldest_ts = result_int(result, row, STATE_OLDEST);
+    view->mentions = result_int(result, row, STATE_MENTIONS);
+    view->head.seq = result_int(result, row, STATE_SEQ);
+    view->head.ord = result_int(result, row, STATE_HEAD_ORD);
+    view->member.active = true;
+    view->member.epoch = result_int(result, row, STATE_EPOCH);
+    view->member.ts = result_int(result, row, STATE_TS);
+    view->member.ord = result_int(result, row, STATE_ORD);
+    view->member.own = result_int(result, row, STATE_OWN);
+    view->member.posts = result_int(result, row, STATE_POSTS);
+    view->head.strategy = result_int(result, row, STATE_STRATEGY);
+    view->head.generation = result_int(result, row, STATE_GENERATION);
+    view->member.number = result_int(result, row, STATE_NUMBER);
+    view->member.single_version = result_int(result, row, STATE_SINGLE_VERSION);
+    view->singles = result_int(result, row, STATE_SINGLES);
+}
+
+static void info_count(struct info *info, const struct result *result, int row)
+{
+    if (!result_bool(result, row, STATE_ACTIVE)) {
+        info_reply(info);
+        return;
+    }
+    view_read(&info->view, info->invocation, result, row);
+    bool exact = result_int(result, row, STATE_DELETED_ORD) <= info->view.member.ord &&
+                 info->view.singles == 0; // the row says it all
+    if (exact)
+        info->view.unread = unread_view_count(&info->view, 0);
+    unread_read(info->invocation->api->options.reader, &info->view, exact, info_read, info);
+}
+
+static void info_answer(struct invocation *invocation, const struct result *result)
+{
+    struct info *info = result_rows(result) == 0 ? NULL : info_make(invocation, result);
+
+    if (info != NULL)
+        info_count(info, result, 0);
+    else
+        invocation_fail(invocation,
+                        result_rows(result) == 0 ? -ERROR_CHANNEL_NOT_FOUND : -ERROR_MEMORY);
+}
+
+static void info_ask(struct invocation *invocation)
+{
+    struct params params = {0};
+
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, invocation->actor->user_id);
+    params_text(&params, request_arg(invocation->request, "channel"));
+    invocation_query(invocation, STORE_READ, &INFO, &params, info_answer);
+}
+
+static void info_state_answer(void *arg, int r, const struct result *result, int row)
+{
+    struct info *info = arg;
+
+    if (r < 0)
+        invocation_fail(info->invocation, r);
+    else if (row >= 0 && result_bool(result, row, STATE_ACTIVE) &&
+             strcmp(result_text(result, row, STATE_VERSION), info->version) == 0)
+        info_count(info, result, row);
+    else
+        info_ask(info->invocation);
+}
+
+void channels_info(struct invocation *invocation)
+{
+    const char *channel_id, *object, *version;
+    bool with_locale;
+
+    if (!take_channel(invocation, &channel_id) ||
+        !take_optional_bool(invocation, "include_locale", &with_locale))
+        return;
+    object = objects_find(invocation->api->objects, channel_id, &version);
+    struct info *info = object == NULL ? NULL : info_new(invocation, object, strlen(object));
+    if (info == NULL) {
+        info_ask(invocation);
+        return;
+    }
+    snprintf(info->version, sizeof info->version, "%s", version);
+    info->call = (struct channel_state_call){
+        .viewer = invocation->actor,
+        .channel_id = channel_id,
+        .fn = info_state_answer,
+        .arg = info,
+    };
+    int r = channel_state_read(invocation->api->channel_states, &info->call);
+    if (r < 0)
+        invocation_fail(invocation, r);
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "channel_state.h"
+
+#include "base/error.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCHES_IN_WORK = 2, BATCH_MAX = 64 };
+
+// A statement of one row is made ready in less time than that of many.
+static const struct statement ONE = {
+    "channel_state",
+    "SELECT " CHANNEL_STATE_SELECT("0", "$2") " FROM channels c" CHANNEL_STATE_MEMBER(
+        "$2") " WHERE c.id = $3 AND " CHANNEL_STATE_SEEN("$1"),
+};
+static const struct statement MANY = {
+    "channel_states",
+    "SELECT " CHANNEL_STATE_SELECT(
+        "a.item - 1", "a.viewer") " FROM unnest($1, $2, $3) WITH ORDINALITY AS a (workspace, "
+                                  "viewer, channel, item)"
+                                  " JOIN channels c ON c.id = a.channel" CHANNEL_STATE_MEMBER(
+                                      "a.viewer") " WHERE " CHANNEL_STATE_SEEN("a.workspace"),
+};
+
+struct channel_states {
+    struct store *store;
+    struct group *group;
+};
+
+// Calls in work; NULL: answered.
+struct batch {
+    struct channel_states *states;
+    int count;
+    struct channel_state_call *calls[BATCH_MAX];
+};
+
+static void call_answer(struct channel_state_call *call, int r, const struct result *result,
+                        int row)
+{
+    call->fn(call->arg, r, result, row);
+}
+
+static void rows_answer(struct batch *batch, const struct result *result)
+{
+    for (int row = 0; row < result_rows(result); row++) {
+        int64_t item = result_int(result, row, STATE_ITEM);
+        assert(item >= 0 && item < batch->count && batch->calls[item] != NULL);
+        call_answer(TAKE(batch->calls[item]), 0, result, row);
+    }
+}
+
+static void batch_answer(void *arg, const struct store_outcome *outcome)
+{
+    struct batch *batch = arg;
+
+    if (outcome->r == 0)
+        rows_answer(batch, outcome->result);
+    for (int i = 0; i < batch->count; i++)
+        if (batch->calls[i] != NULL)
+            call_answer(batch->calls[i], outcome->r, outcome->result, -1);
+    group_done(batch->states->group, batch->count);
+    free(batch);
+}
+
+static void element(struct params *params, const char *text)
+{
+    params_element_text(params, text, strlen(text));
+}
+
+static void one_params(struct params *params, const struct channel_state_call *call)
+{
+    params_text(params, call->viewer->workspace_id);
+    params_text(params, call->viewer->user_id);
+    params_text(params, call->channel_id);
+}
+
+static void many_params(struct params *params, const struct batch *batch)
+{
+    params_open_text_array(params);
+    for (int i = 0; i < batch->count; i++)
+        element(params, batch->calls[i]->viewer->workspace_id);
+    params_close_array(params);
+    params_open_text_array(params);
+    for (int i = 0; i < batch->count; i++)
+        element(params, batch->calls[i]->viewer->user_id);
+    params_close_array(params);
+    params_open_text_array(params);
+    for (int i = 0; i < batch->count; i++)
+        element(params, batch->calls[i]->channel_id);
+    params_close_array(params);
+}
+
+static int batch_send(void *arg, struct group_item *const *items, int count)
+{
+    struct channel_states *states = arg;
+    struct batch *batch = malloc(sizeof *batch);
+    struct params params = {0};
+
+    for (int i = 0; i < count; i++) {
+        struct channel_state_call *call = (struct channel_state_call *)(void *)items[i];
+        if (batch == NULL)
+            call_answer(call, -ERROR_MEMORY, NULL, -1);
+        else
+            batch->calls[i] = call;
+    }
+    if (batch == NULL)
+        return 0;
+    batch->states = states;
+    batch->count = count;
+    if (count == 1)
+        one_params(&params, batch->calls[0]);
+    else
+        many_params(&params, batch);
+    store_call(states->store, STORE_READ, count == 1 ? &ONE : &MANY, &params, batch_answer, batch);
+    return count;
+}
+
+int channel_states_new(struct loop *loop, struct store *store, int queue_max,
+                       struct channel_states **ret_states)
+{
+    struct channel_states *states = calloc(1, sizeof *states);
+
+    if (states == NULL)
+        return -ERROR_MEMORY;
+    states->store = store;
+    int r =
+        group_new(loop, BATCHES_IN_WORK, BATCH_MAX, queue_max, batch_send, states, &states->group);
+    if (r < 0) {
+        free(states);
+        return r;
+    }
+    *ret_states = states;
+    return 0;
+}
+
+void channel_states_free(struct channel_states *states)
+{
+    if (states == NULL)
+        return;
+    group_free(states->group);
+    free(states);
+}
+
+int channel_state_read(struct channel_states *states, struct channel_state_call *call)
+{
+    return group_add(states->group, &call->item);
+}

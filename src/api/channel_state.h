@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What channels.info reads at each call: the version of a channel's row, its head, and what one
+// member has read of it. Calls that come while a statement is in work go together in the next one:
+// of two rows each costs Postgres half of what one costs, of eight a quarter. One a loop.
+#pragma once
+
+#include "base/actor.h"
+#include "base/loop.h"
+#include "store/group.h"
+#include "store/store.h"
+
+// The columns, with `item` before them; `viewer` is an SQL expression. Each change of the channel's
+// row, and each event of the channel, makes another version.
+#define CHANNEL_STATE_SELECT(item, viewer)                                                         \
+    item ", c.xmin::text || '.' || c.last_ts, c.seq, c.type, m.active, m.epoch, m.ts, m.posts,"    \
+         " m.muted, m.ord, m.own, c.ord, c.deleted_ord, CASE WHEN c.ord > m.ord THEN"              \
+         " (SELECT o.ts FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted"   \
+         " AND NOT o.deleted AND o.user_id <> " viewer " AND (m.singles = 0 OR NOT"                \
+         " is_read_singly(c.id, " viewer ", o.ts)) ORDER BY o.ts LIMIT 1) END,"                    \
+         " CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts"                                   \
+         " THEN mentions_after(c.id, " viewer ", m.ts, m.singles > 0) ELSE 0 END,"                 \
+         " c.strategy_in_use, c.generation, m.number, m.single_version, m.singles"
+// Where they come from: a channel `id` of `workspace` that `viewer` may see. IS TRUE: the workspace
+// is checked, not looked up by.
+#define CHANNEL_STATE_MEMBER(viewer)                                                               \
+    " LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = " viewer
+#define CHANNEL_STATE_SEEN(workspace)                                                              \
+    "(c.workspace_id = " workspace ") IS TRUE AND (NOT c.is_private OR m.active)"
+
+enum channel_state_column {
+    STATE_ITEM,
+    STATE_VERSION,
+    STATE_SEQ,
+    STATE_TYPE,
+    STATE_ACTIVE,
+    STATE_EPOCH,
+    STATE_TS,
+    STATE_POSTS,
+    STATE_MUTED,
+    STATE_ORD,
+    STATE_OWN,
+    STATE_HEAD_ORD,
+    STATE_DELETED_ORD,
+    STATE_OLDEST,
+    STATE_MENTIONS,
+    STATE_STRATEGY,
+    STATE_GENERATION,
+    STATE_NUMBER,
+    STATE_SINGLE_VERSION,
+    STATE_SINGLES,
+    STATE_COLUMNS
+};
+
+struct channel_states;
+
+// r < 0: the statement failed. Else `row` of `result`; `row` < 0: there is no such channel that the
+// viewer may see.
+typedef void channel_state_fn(void *arg, int r, const struct result *result, int row);
+
+// One call; all of it belongs to the caller, and stays until `fn` was called.
+struct channel_state_call {
+    struct group_item item;
+    const struct actor *viewer;
+    const char *channel_id;
+    channel_state_fn *fn;
+    void *arg;
+};
+
+// At most `queue_max` calls wait.
+NODISCARD int channel_states_new(struct loop *loop, struct store *store, int queue_max,
+                                 struct channel_states **ret_states);
+void channel_states_free(struct channel_states *states); // NULL does nothing
+
+// Calls call->fn once, never from inside; or -ERROR_BUSY: too many wait.
+NODISCARD int channel_state_read(struct channel_states *states, struct channel_state_call *call);
