@@ -68,8 +68,8 @@ def unit(preset="release"):
     directory = build(preset)
     report = fresh_report(f"unit-{preset}")
     status = run_bounded(
-        [*sanitizer_prefix(directory), "ctest", "--test-dir", directory, "--output-on-failure",
-         "--no-tests=error", "--output-junit", report],
+        [*sanitizer_prefix(directory), "ctest", "--test-dir", directory, "--parallel", "4",
+         "--output-on-failure", "--no-tests=error", "--output-junit", report],
         {**Tidings.SANITIZERS, **os.environ})
     return Result.of_report(report, status)
 
@@ -143,7 +143,7 @@ def checks():
 GROUPS = {
     "lint": checks,
     "unit": unit,
-    "e2e": lambda: pytest("e2e", "release", *side_by_side(3)),
+    "e2e": lambda: pytest("e2e", "release", *side_by_side(4)),
     "contract": lambda: pytest("contract"),
     "openapi": lambda: pytest("openapi", "release", *side_by_side(2)),
     "model": lambda: Result(*model.run()),
