@@ -14,6 +14,15 @@ class Outcome:
     fine: bool = True
     extra: dict = field(default_factory=dict)
 
+    @property
+    def ratio(self):
+        """To the floor: the middle one of the pairs that ran one after the other, where there are such."""
+        if not self.floor:
+            return None
+        if len(self.runs) != len(self.floor_runs):
+            return self.value / self.floor
+        return statistics.median(run / floor for run, floor in zip(self.runs, self.floor_runs))
+
 
 def middle(results, key):
     return statistics.median(result[key] for result in results)
@@ -25,7 +34,7 @@ def latencies(results, prefix=""):
 
 def alternate(bench, floor, ours):
     """Both in turn, so that what else the machine does meets both; the floor first."""
-    pairs = [(floor(), ours()) for _ in range(bench.runs)]
+    pairs = [(floor(), ours()) for _ in range(bench.pairs)]
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 

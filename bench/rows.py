@@ -32,6 +32,7 @@ class Bench:
         self.data = data
         self.runs = 1 if quick else 3
         self.seconds = 2 if quick else 4
+        self.pairs = 1 if quick else 7  # of a turn each, short and many: the machine is not the same from one second to the next
 
     def add_group(self, name, channels):
         self.data["groups"][name] = channels
@@ -40,14 +41,18 @@ class Bench:
     def load(self, command, **arguments):
         return self.rig.load(command, **{"seconds": self.seconds, **arguments})
 
+    def turn(self, command, **arguments):
+        """One run of a pair."""
+        return self.load(command, **{"seconds": 2, **arguments})
+
 
 def posts_of(clients, key):
     def measure(bench):
         rig = bench.rig
         rig.start_post_floor()
         floors, ours = alternate(
-            bench, lambda: bench.load("posts", data=rig.floor_data, clients=clients),
-            lambda: bench.load("posts", clients=clients))
+            bench, lambda: bench.turn("posts", data=rig.floor_data, clients=clients),
+            lambda: bench.turn("posts", clients=clients))
         rig.stop_floor()
         return against(floors, ours, key)
     return measure
@@ -57,7 +62,7 @@ def posts_with_kafka(clients):
     """Against Tidings without Kafka, with the broker idle beside it."""
     def run(bench, kafka):
         bench.rig.restart_tidings(kafka=kafka)
-        return bench.load("posts", clients=clients, warm_ms=1000)
+        return bench.turn("posts", clients=clients, warm_ms=1000)
 
     def measure(bench):
         bench.rig.start_kafka()
@@ -139,8 +144,8 @@ def measure_frames(bench):
     frame_bytes = round(bench.load("frames", seconds=1)["frame_bytes"])
     port = rig.start_floor("sockets", "--frame-bytes", frame_bytes)
     floors, ours = alternate(
-        bench, lambda: rig.load("listen", url=f"ws://127.0.0.1:{port}", seconds=bench.seconds),
-        lambda: bench.load("frames"))
+        bench, lambda: rig.load("listen", url=f"ws://127.0.0.1:{port}", seconds=2),
+        lambda: bench.turn("frames"))
     rig.stop_floor()
     return Outcome(middle(ours, "rate"), [run["rate"] for run in ours], middle(floors, "rate"),
                    [run["rate"] for run in floors],

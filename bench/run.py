@@ -62,11 +62,10 @@ def describe_target(row):
 def run_row(row, bench):
     """The row of the JSON: figures, and whether the target holds."""
     outcome = row.measure(bench)
-    ratio = outcome.value / outcome.floor if outcome.floor else None
-    judged = ratio if row.of == "ratio" else outcome.value
+    judged = outcome.ratio if row.of == "ratio" else outcome.value
     reached = judged >= row.target if row.more_is_better else judged <= row.target
     return {"name": row.name, "what": row.what, "unit": row.unit, "value": outcome.value,
-            "floor": outcome.floor, "ratio": ratio, "target": row.target, "target_of": row.of,
+            "floor": outcome.floor, "ratio": outcome.ratio, "target": row.target, "target_of": row.of,
             "holds": bool(reached and outcome.fine), "runs": outcome.runs,
             "floor_runs": outcome.floor_runs, **outcome.extra}
 
@@ -130,6 +129,14 @@ def warn_when_busy():
         say(f"the machine is busy (load {load:.1f}): distrust every figure, and rates most")
 
 
+def look_at_machine(rig, pauses):
+    """Adds how long the machine took its cores away just now, with nothing of ours at work."""
+    seen = rig.load("pauses")
+    say(f"pauses of this machine in {seen['seconds']} s on {seen['cores']} cores: {seen['over_1_ms']} of more than 1 ms, "
+        f"{seen['over_3_ms']} of more than 3 ms, the longest {seen['longest_ms']} ms, {seen['lost_percent']} % of the time")
+    pauses.append(seen)
+
+
 def hold(rig):
     print(f"data {rig.data}\ntidings {rig.tidings.url} pid {rig.tidings.pid}\n"
           f"postgres {rig.postgres.url}\nredis {rig.redis.url}\nCtrl-C ends it.", flush=True)
@@ -151,7 +158,7 @@ def run_rows(options, bench):
     return results
 
 
-def measure(options):
+def measure(options, pauses):
     rig = Rig(options.programs, options.home.resolve())
     try:
         warn_when_busy()
@@ -160,7 +167,10 @@ def measure(options):
         data = bench_data.make(rig)
         if options.hold:
             hold(rig)
-        return run_rows(options, Bench(rig, data, options.quick))
+        look_at_machine(rig, pauses)
+        results = run_rows(options, Bench(rig, data, options.quick))
+        look_at_machine(rig, pauses)
+        return results
     finally:
         rig.stop()
 
@@ -171,8 +181,9 @@ def main(argv):
         plots.run(ROOT / "docs")
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    pauses = []
     try:
-        results = measure(options)
+        results = measure(options, pauses)
     except KeyboardInterrupt:
         return 130
     except (LoadError, ServiceError, SetUpError) as error:
@@ -180,7 +191,7 @@ def main(argv):
         return 1
     print_table(results)
     if options.json:
-        document = {"machine": machine(), "commit": commit(), "quick": options.quick,
+        document = {"machine": {**machine(), "pauses": pauses}, "commit": commit(), "quick": options.quick,
                     "rows": results}
         Path(options.json).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return 0 if all(result["holds"] for result in results) else 1

@@ -22,8 +22,8 @@ UNION ALL SELECT 'CMOST00001', unnest(ARRAY[{ten}]), 0 ON CONFLICT DO NOTHING;
 
 def compare_posts(bench, group):
     """Time a post at 16 clients, of a channel of ten and of another."""
-    small, big = alternate(bench, lambda: bench.load("posts", group="ten", clients=16),
-                           lambda: bench.load("posts", group=group, clients=16))
+    small, big = alternate(bench, lambda: bench.turn("posts", group="ten", clients=16),
+                           lambda: bench.turn("posts", group=group, clients=16))
     for run in small + big:
         run["us"] = 1e6 / run["rate"]
     return against(small, big, "us")
@@ -114,7 +114,7 @@ def measure_rebuild(bench):
 
 def measure_events(bench):
     """Time a frame at event streams, against WebSockets."""
-    floors, ours = alternate(bench, lambda: bench.load("frames"), lambda: bench.load("frames", events=1))
+    floors, ours = alternate(bench, lambda: bench.turn("frames"), lambda: bench.turn("frames", events=1))
     for run in floors + ours:
         run["us"] = 1e6 / run["rate"]
     runs, floor_runs = ([run["us"] for run in side] for side in (ours, floors))
@@ -128,7 +128,7 @@ def measure_limits(bench):
         bench.rig.restart_tidings(settings=settings)
         bench.load("posts", seconds=1)
         before = bench.rig.cpu_s()
-        posts = bench.load("posts", warm_ms=0)
+        posts = bench.turn("posts", warm_ms=0)
         return {"us": 1e6 * (bench.rig.cpu_s() - before) / posts["sent"]}
 
     off = {"TIDINGS_RATE_LIMIT": "0", "TIDINGS_RATE_CHANNEL": "0"}

@@ -15,5 +15,6 @@ void command_delivery(const struct tool_args *args);
 void command_frames(const struct tool_args *args);
 void command_listen(const struct tool_args *args);
 void command_idle(const struct tool_args *args);
+void command_pauses(const struct tool_args *args);
 
 #endif

@@ -28,6 +28,7 @@ static const struct command commands[] = {
      "frames/s of the floor's bare sockets"},
     {"idle", command_idle, "data group sockets pid settle-ms",
      "memory of a process by idle sockets"},
+    {"pauses", command_pauses, "seconds", "how long the machine takes its cores away"},
 };
 
 static void print_usage(void)
