@@ -344,6 +344,7 @@ BEGIN
     LOOP
         PERFORM messages_expire(partition);
         kept_from := extract(epoch FROM (to_date(right(partition, 7), 'YYYY_MM') + interval '1 month') AT TIME ZONE 'UTC') * 1000000;
+        DELETE FROM changes h WHERE h.event_ts < kept_from;
         DELETE FROM mentions m WHERE m.ts < kept_from;
         DELETE FROM thread_members m WHERE m.thread_ts < kept_from;
         DELETE FROM threads t WHERE t.ts < kept_from;

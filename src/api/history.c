@@ -235,26 +235,26 @@ void channels_replies(struct invocation *invocation)
     invocation_query(invocation, STORE_READ, &REPLIES, &params, replies_answer);
 }
 
+// The least seq of which there is an event.
+#define OLDEST_SEQ                                                                                 \
+    "(SELECT min(seq) FROM ((SELECT m.seq FROM messages m WHERE m.channel_id = $3 ORDER BY m.ts "  \
+    "LIMIT 1) UNION ALL SELECT min(seq) FROM changes WHERE channel_id = $3) s)"
+#define EVENTS_FROM                                                                                \
+    " FROM (SELECT channel_refusal($1, $2, $3) AS error) a"                                        \
+    " LEFT JOIN channels c ON c.id = $3 AND a.error IS NULL"                                       \
+    " LEFT JOIN LATERAL channel_events(c.id, $4, $5::integer) e ON true"                           \
+    " LEFT JOIN message_rows r ON r.channel_id = c.id AND r.ts = e.message_ts ORDER BY e.seq"
 static const struct statement EVENTS = {
     "events",
-    "SELECT a.error, " MESSAGE_SELECT(
-        "r") ", e.seq, e.kind, e.event_ts, e.actor, c.type, c.created, c.seq,"
-             " (SELECT min(seq) FROM ((SELECT m.seq FROM messages m WHERE m.channel_id = $3 ORDER "
-             "BY m.ts "
-             "LIMIT 1)"
-             "  UNION ALL SELECT min(seq) FROM changes WHERE channel_id = $3) s)"
-             " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN channels c ON c.id = "
-             "$3 AND "
-             "a.error IS NULL"
-             " LEFT JOIN LATERAL channel_events(c.id, $4, $5::integer) e ON true"
-             " LEFT JOIN message_rows r ON r.channel_id = c.id AND r.ts = e.message_ts ORDER BY "
-             "e.seq",
+    "SELECT a.error, " MESSAGE_SELECT("r") ", e.seq, e.kind, e.event_ts, e.actor, e.message_ts, "
+                                           "c.type, c.created, c.seq, " OLDEST_SEQ EVENTS_FROM,
 };
 enum {
     COLUMN_SEQ = COLUMN_MESSAGE + MESSAGE_COLUMNS,
     COLUMN_KIND,
     COLUMN_EVENT_TS,
     COLUMN_ACTOR,
+    COLUMN_MESSAGE_TS,
     COLUMN_TYPE,
     COLUMN_CREATED,
     COLUMN_HEAD_SEQ,
@@ -279,6 +279,10 @@ static void event_write(struct json_writer *w, const struct invocation *invocati
     if (event_kind_parse(result_text(result, row, COLUMN_KIND), &kind) < 0)
         return;
     message_read(result, row, COLUMN_MESSAGE, &message);
+    if (result_is_null(result, row, COLUMN_MESSAGE)) { // retention dropped it
+        kind = EVENT_DELETE;
+        message.ts = result_int(result, row, COLUMN_MESSAGE_TS);
+    }
     if (w->comma)
         buffer_append_byte(w->out, ',');
     frame_write(w->out, kind, &context, &message);

@@ -5,18 +5,21 @@
 
 #include "chat/frame.h"
 
+#define PAGE_FROM                                                                                  \
+    " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = $1"                     \
+    " LEFT JOIN message_rows r ON r.channel_id = $1 AND r.ts = e.message_ts ORDER BY e.seq"
 static const struct statement page = {
     "gateway_events",
-    "SELECT e.seq, e.kind, e.event_ts, e.actor, c.type, c.created,"
-    " " MESSAGE_SELECT(
-        "r") " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = $1"
-             " JOIN message_rows r ON r.channel_id = $1 AND r.ts = e.message_ts ORDER BY e.seq"};
+    "SELECT e.seq, e.kind, e.event_ts, e.actor, e.message_ts, c.type, c.created, " MESSAGE_SELECT(
+        "r") PAGE_FROM,
+};
 
 enum {
     COLUMN_SEQ,
     COLUMN_KIND,
     COLUMN_EVENT_TS,
     COLUMN_ACTOR,
+    COLUMN_MESSAGE_TS,
     COLUMN_TYPE,
     COLUMN_CREATED,
     COLUMN_MESSAGE
@@ -38,6 +41,8 @@ int page_row_read(const struct result *result, int row, struct page_row *ret_row
     int r = event_kind_parse(result_text(result, row, COLUMN_KIND), &kind);
     if (r < 0)
         return r;
+    if (result_is_null(result, row, COLUMN_MESSAGE))
+        kind = EVENT_DELETE; // retention dropped it
     *ret_row = (struct page_row){.seq = result_int(result, row, COLUMN_SEQ),
                                  .event_ts = result_int(result, row, COLUMN_EVENT_TS),
                                  .kind = kind,
@@ -61,5 +66,6 @@ void page_frame_write(const struct page_row *row, const char *workspace_id, cons
         .created = result_int(row->result, row->row, COLUMN_CREATED),
     };
     message_read(row->result, row->row, COLUMN_MESSAGE, &message);
+    message.ts = result_int(row->result, row->row, COLUMN_MESSAGE_TS);
     frame_write(out, row->kind, &context, &message);
 }

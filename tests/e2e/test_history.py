@@ -270,3 +270,20 @@ def test_events_that_retention_dropped(environment, posts, sockets):
     socket = sockets(ann)
     seq = ann.ok("chat.postMessage", channel=channel, text="next")["seq"]
     assert socket.expect({"type": "message", "channel": channel})["seq"] == seq == 13
+
+
+def test_changes_of_what_retention_dropped(environment, posts):
+    """They go when they are as old as what is dropped. A later one tells that the message is gone."""
+    ann, channel, ts = posts
+    ann.ok("chat.update", channel=channel, ts=ts[0], text="edited when it was young")
+    last_dropped = ann.ok("chat.postMessage", channel=channel, text="as old")["seq"]
+    late = ann.ok("chat.update", channel=channel, ts=ts[1], text="edited when it was old")
+    kept = ann.ok("chat.postMessage", channel=channel, text="kept")
+    drop_by_retention(environment, channel, last_dropped)
+    got = ann.ok("channels.events", channel=channel, after_seq=last_dropped - 1)
+    assert got["truncated"] is True
+    assert [event["seq"] for event in got["events"]] == [late["seq"], kept["seq"]]
+    gone = got["events"][0]
+    assert gone["subtype"] == "message_deleted" and float(gone["deleted_ts"]) < float(ts[1]) and "message" not in gone
+    with environment.database() as database:
+        assert database.execute("SELECT array_agg(seq) FROM changes WHERE channel_id = %s", [channel]).fetchone()[0] == [late["seq"]]
