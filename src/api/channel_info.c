@@ -16,44 +16,15 @@ enum { OBJECT_MAX = 8 << 20 };
 // The state, the channel as its viewer sees it, and the latest message that stands. To make these
 // two ready costs more than all the rest, whether they are needed or not: so the state alone has a
 // statement of its own.
+#define OBJECT ", conversation_object(c, $2, m.active IS TRUE, m.closed_ord), "
+#define LATEST                                                                                     \
+    " LEFT JOIN LATERAL (SELECT * FROM message_rows l WHERE l.channel_id = c.id AND l.ts = "       \
+    "c.latest_ts LIMIT 1) r ON true"
+#define INFO_FROM " FROM channels c" CHANNEL_STATE_MEMBER("$2") LATEST
+#define INFO_WHERE " WHERE c.id = $3 AND " CHANNEL_STATE_SEEN("$1")
 static const struct statement INFO = {
     "channels_info",
-    "SELECT " CHANNEL_STATE_SELECT("0", "$2") ", conversation_object(c, $2, m.active IS TRUE, "
-                                              "m.closed_ord), " MESSAGE_SELECT(
-                                                  "r") " FROM channels "
-                                                       "c" CHANNEL_STATE_MEMBER(
-                                                           "$2") " LEFT "
-                                                                 "JOIN "
-                                                                 "LATERA"
-                                                                 "L "
-                                                                 "(SELEC"
-                                                                 "T * "
-                                                                 "FROM "
-                                                                 "messag"
-                                                                 "e_"
-                                                                 "rows "
-                                                                 "l "
-                                                                 "WHERE "
-                                                                 "l."
-                                                                 "channe"
-                                                                 "l_id "
-                                                                 "= c.id"
-                                                                 " AND "
-                                                                 "l.ts "
-                                                                 "= "
-                                                                 "c."
-                                                                 "latest"
-                                                                 "_ts "
-                                                                 "LIMIT "
-                                                                 "1) r "
-                                                                 "ON "
-                                                                 "true "
-                                                                 "WHERE "
-                                                                 "c.id "
-                                                                 "= $3"
-                                                                 " AND"
-                                                                 " " CHANNEL_STATE_SEEN("$"
-                                                                                        "1"),
+    "SELECT " CHANNEL_STATE_SELECT("0", "$2") OBJECT MESSAGE_SELECT("r") INFO_FROM INFO_WHERE,
 };
 enum { COLUMN_OBJECT = STATE_COLUMNS, COLUMN_MESSAGE };
 
