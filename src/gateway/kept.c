@@ -33,32 +33,57 @@ static bool is_returning(const struct envelope *envelope)
 
 typedef bool choose_fn(const struct envelope *envelope);
 
-static void element(struct params *params, const char *text)
+static void app_id_add(struct params *params, const struct envelope *envelope)
 {
-    params_element_text(params, text, strlen(text));
+    params_element_text(params, envelope->app_id, strlen(envelope->app_id));
+}
+
+static void channel_id_add(struct params *params, const struct envelope *envelope)
+{
+    params_element_text(params, envelope->channel_id, strlen(envelope->channel_id));
+}
+
+static void seq_add(struct params *params, const struct envelope *envelope)
+{
+    params_element_int(params, envelope->seq);
+}
+
+static void happened_add(struct params *params, const struct envelope *envelope)
+{
+    params_element_int(params, envelope->happened_us);
+}
+
+static void frame_add(struct params *params, const struct envelope *envelope)
+{
+    params_element_text(params, envelope->frame, envelope->length);
+}
+
+// One array, of what `add` adds of each that is chosen. How many these are.
+static int column_params(struct params *params, const struct list *envelopes, choose_fn *choose,
+                         void (*open)(struct params *params),
+                         void (*add)(struct params *params, const struct envelope *envelope))
+{
+    int count = 0;
+
+    open(params);
+    LIST_FOREACH(link, envelopes)
+    {
+        const struct envelope *envelope = LIST_ITEM(link, struct envelope, link);
+        if (!choose(envelope))
+            continue;
+        add(params, envelope);
+        count++;
+    }
+    params_close_array(params);
+    return count;
 }
 
 // Three arrays: app, channel, seq. How many each has.
 static int keys_params(struct params *params, const struct list *envelopes, choose_fn *choose)
 {
-    int count = 0;
-#define EACH_CHOSEN(add)                                                                           \
-    LIST_FOREACH(link, envelopes)                                                                  \
-    {                                                                                              \
-        const struct envelope *envelope = LIST_ITEM(link, struct envelope, link);                  \
-        if (choose(envelope))                                                                      \
-            add;                                                                                   \
-    }
-    params_open_text_array(params);
-    EACH_CHOSEN(element(params, envelope->app_id))
-    params_close_array(params);
-    params_open_text_array(params);
-    EACH_CHOSEN(element(params, envelope->channel_id))
-    params_close_array(params);
-    params_open_int_array(params);
-    EACH_CHOSEN((params_element_int(params, envelope->seq), count++))
-    params_close_array(params);
-    return count;
+    column_params(params, envelopes, choose, params_open_text_array, app_id_add);
+    column_params(params, envelopes, choose, params_open_text_array, channel_id_add);
+    return column_params(params, envelopes, choose, params_open_int_array, seq_add);
 }
 
 static void acks_send(struct gateway *gateway);
@@ -117,22 +142,12 @@ void kept_return(struct app *app)
     CLEANUP_PARAMS struct params params = {0};
     if (keys_params(&params, &app->envelopes, is_returning) == 0)
         return;
-    params_open_int_array(&params);
+    column_params(&params, &app->envelopes, is_returning, params_open_int_array, happened_add);
+    column_params(&params, &app->envelopes, is_returning, params_open_text_array, frame_add);
     LIST_FOREACH(link, &app->envelopes)
     {
-        if (is_returning(LIST_ITEM(link, struct envelope, link)))
-            params_element_int(&params, LIST_ITEM(link, struct envelope, link)->happened_us);
+        LIST_ITEM(link, struct envelope, link)->returns = false;
     }
-    params_close_array(&params);
-    params_open_text_array(&params);
-    LIST_FOREACH(link, &app->envelopes)
-    {
-        struct envelope *envelope = LIST_ITEM(link, struct envelope, link);
-        if (is_returning(envelope))
-            params_element_text(&params, envelope->frame, envelope->length);
-        envelope->returns = false;
-    }
-    params_close_array(&params);
     gateway_ask(app->gateway);
     store_call(app->gateway->store, STORE_WRITE, &RETURN, &params, on_returned, app->gateway);
 }
@@ -175,7 +190,7 @@ void kept_take(struct gateway *gateway)
     for (const struct app *app = gateway->apps; app; app = app->hh.next) {
         if (envelopes_room(app) == 0)
             continue;
-        element(&params, app->id);
+        params_element_text(&params, app->id, strlen(app->id));
         count++;
     }
     params_close_array(&params);
