@@ -135,7 +135,6 @@ CREATE TABLE channel_members (
     member_seq bigint NOT NULL,           -- seq of the last join or leave
     number integer NOT NULL DEFAULT -1,   -- dense in the channel; that of one who left is given to the next who joins
     joined_at timestamptz NOT NULL DEFAULT now(),
-    role text NOT NULL DEFAULT 'member',
     muted boolean NOT NULL DEFAULT false,
     notify text NOT NULL DEFAULT 'all',
     closed_ord bigint,                    -- of a direct conversation that its member closed: the channel's ord then; a later post opens it

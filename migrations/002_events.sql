@@ -93,7 +93,6 @@ CREATE FUNCTION kind_of_subtype(subtype text) RETURNS text LANGUAGE sql IMMUTABL
                         WHEN 'channel_name' THEN 'rename' ELSE 'post' END
 $$;
 
-
 -- The events after `after_seq` of a channel, in order, at most `count`.
 CREATE FUNCTION channel_events(channel text, after_seq bigint, count integer)
 RETURNS TABLE (seq bigint, kind text, event_ts bigint, actor text, message_ts bigint) LANGUAGE sql STABLE AS $$

@@ -3,6 +3,13 @@
 
 #include <stdio.h>
 
+static void reply_check(void *owner, size_t n, const char *body, size_t len)
+{
+    (void)owner;
+    (void)n;
+    http_reply_check(body, len);
+}
+
 void setting_init(struct setting *setting, const struct tool_args *args, const char *group,
                   unsigned clients)
 {
@@ -17,7 +24,7 @@ void setting_init(struct setting *setting, const struct tool_args *args, const c
         .clients = tool_args_number(args, "clients", clients, 1, 4096),
         .warm_ns = tool_args_number(args, "warm-ms", 300, 0, 60000) * TOOL_NS_PER_MS,
         .run_ns = tool_args_number(args, "seconds", 3, 1, 600) * TOOL_NS_PER_S,
-        .reply = setting_reply_ok,
+        .reply = reply_check,
     };
 }
 
@@ -44,13 +51,6 @@ size_t setting_request(const struct setting *setting, char *ret_request, size_t 
                        const char *method, const char *token, const char *json)
 {
     return http_request_write(ret_request, room, method, token, setting->input.host, json);
-}
-
-void setting_reply_ok(void *owner, size_t n, const char *body, size_t len)
-{
-    (void)owner;
-    (void)n;
-    http_reply_check(body, len);
 }
 
 void setting_print_load(struct load *load)

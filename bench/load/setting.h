@@ -32,9 +32,6 @@ struct setting_turn setting_turn(const struct setting *setting, size_t n);
 size_t setting_request(const struct setting *setting, char *ret_request, size_t room,
                        const char *method, const char *token, const char *json);
 
-// A reply for load_plan.reply that must be ok.
-void setting_reply_ok(void *owner, size_t n, const char *body, size_t len);
-
 // Prints the results of a load without the braces.
 void setting_print_load(struct load *load);
 

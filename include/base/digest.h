@@ -8,8 +8,6 @@
 
 enum { DIGEST_LENGTH = 32, DIGEST_HEX_SIZE = 2 * DIGEST_LENGTH + 1 };
 
-void digest_sha256(const void *data, size_t length, uint8_t *ret_digest);
-
 // The digest in lower-case hex, NUL-terminated. `ret_hex` has DIGEST_HEX_SIZE bytes.
 void digest_sha256_hex(const void *data, size_t length, char *ret_hex);
 

@@ -51,10 +51,6 @@ void cache_call(struct cache *cache, int count, const char *const *texts, const 
 // Whether commands can be sent now: connected, library loaded.
 bool cache_is_up(const struct cache *cache);
 
-// The run id of the server in use ("" while down): it changes whenever Redis restarts, and with it
-// everything that was ever written there counts as unknown.
-const char *cache_run_id(const struct cache *cache);
-
 // Pub/sub. Each topic has one subscription however often it is asked for here; it is made again
 // after a reconnect. One cache_unsubscribe() ends it. `fn` gets each message; `topic` and `data`
 // are valid only inside the call.

@@ -24,6 +24,3 @@ void pipeline_push(struct pipeline *pipeline);
 // all may have been done) or -ERROR_INTERNAL (some answered with an error). Empty afterwards in any
 // case: callers repeat the whole, since every command they send may be repeated.
 NODISCARD int pipeline_run(struct pipeline *pipeline, cache_fn *fn, void *arg);
-
-// The run id of the server, "" while there is none.
-const char *pipeline_run_id(const struct pipeline *pipeline);

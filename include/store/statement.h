@@ -36,7 +36,6 @@ void params_text(struct params *params, const char *text); // NULL text is SQL N
 void params_text_n(struct params *params, const char *text, size_t length);
 void params_int(struct params *params, int64_t number); // bigint
 void params_bool(struct params *params, bool value);    // boolean
-void params_null(struct params *params);                // NULL of type text
 
 // Arrays are opened, filled, closed; elements are bigint, text or boolean.
 void params_open_text_array(struct params *params);
@@ -53,7 +52,6 @@ void params_close_array(struct params *params);
 // "".
 struct result;
 int result_rows(const struct result *result);
-int result_columns(const struct result *result);
 bool result_is_null(const struct result *result, int row, int column);
 const char *result_text(const struct result *result, int row, int column); // NUL-terminated
 size_t result_length(const struct result *result, int row, int column);

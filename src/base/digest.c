@@ -17,7 +17,7 @@ static void digest_fetch(void)
     assert(sha256);
 }
 
-void digest_sha256(const void *data, size_t length, uint8_t *ret_digest)
+static void digest_sha256(const void *data, size_t length, uint8_t *ret_digest)
 {
     // Fetched once: a look-up by name costs more than hashing a token.
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -287,11 +287,6 @@ bool cache_is_up(const struct cache *cache)
     return cache->up;
 }
 
-const char *cache_run_id(const struct cache *cache)
-{
-    return cache->run_id;
-}
-
 void cache_on_message(struct cache *cache, cache_message_fn *fn, void *arg)
 {
     subscriber_on_message(cache->subscriber, fn, arg);

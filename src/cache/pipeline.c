@@ -28,7 +28,6 @@ struct pipeline {
     size_t sent;            // of their bytes, before they are run
     int fd;                 // -1 while there is no connection
     unsigned tries;
-    char run_id[RUN_ID_SIZE];
     bool quiet; // the loss was logged already
 };
 
@@ -39,7 +38,6 @@ static void pipeline_close(struct pipeline *p)
     p->fd = -1;
     if (p->reader)
         redisReaderFree(TAKE(p->reader));
-    p->run_id[0] = '\0';
     p->sent = 0;
 }
 
@@ -209,13 +207,6 @@ static int greet_login(struct pipeline *p)
     return r;
 }
 
-static void on_info(void *arg, int r, const struct cache_value *value)
-{
-    struct pipeline *p = arg;
-    if (r == 0)
-        reply_run_id(value, p->run_id);
-}
-
 struct listed {
     const struct cache_options *options;
     bool found;
@@ -243,8 +234,6 @@ static int pipeline_connect(struct pipeline *p)
     int r = socket_connect(p, clock_monotonic_ms() + p->options.timeout_ms);
     if (r >= 0)
         r = greet_login(p);
-    if (r >= 0)
-        r = greet_call(p, 2, (const char *[]){"INFO", "server"}, on_info, p);
     if (r >= 0)
         r = greet_library(p);
     if (r < 0)
@@ -330,9 +319,4 @@ int pipeline_run(struct pipeline *p, cache_fn *fn, void *arg)
     p->count = 0;
     p->sent = 0;
     return r;
-}
-
-const char *pipeline_run_id(const struct pipeline *p)
-{
-    return p->run_id;
 }

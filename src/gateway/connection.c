@@ -84,8 +84,8 @@ void connection_doom(struct connection *c, enum close_code code, const char *rea
     connection_mark_dirty(c);
 }
 
-void connection_control(struct connection *c, enum packet_opcode opcode, const void *payload,
-                        size_t length)
+static void connection_control(struct connection *c, enum packet_opcode opcode, const void *payload,
+                               size_t length)
 {
     if (outlet_control(&c->outlet, opcode, payload, length) < 0)
         connection_doom(c, CLOSE_POLICY, "slow");

@@ -303,8 +303,6 @@ bool gateway_answer(struct gateway *gateway); // false: the gateway is gone, do 
 void connection_accept(struct gateway *gateway, int fd, const char *head, size_t length);
 void connection_send(struct connection *c, struct packets *packets); // while OPEN; else nothing
 void connection_send_text(struct connection *c, const char *text, size_t length);
-void connection_control(struct connection *c, enum packet_opcode opcode, const void *payload,
-                        size_t length);
 // Sends Close and ends it, at the end of this turn. `reason` is static text. Safe anywhere.
 void connection_doom(struct connection *c, enum close_code code, const char *reason);
 // Answers the handshake with an HTTP status and ends.

@@ -96,11 +96,6 @@ void params_bool(struct params *params, bool value)
     buffer_append_byte(&params->bytes, value);
 }
 
-void params_null(struct params *params)
-{
-    value_open(params, TYPE_TEXT, length_null);
-}
-
 static void array_open(struct params *params, enum type type, enum type element)
 {
     value_open(params, type, length_open);

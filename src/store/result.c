@@ -27,15 +27,11 @@ int result_rows(const struct result *result)
     return PQntuples(result_pg(result));
 }
 
-int result_columns(const struct result *result)
-{
-    return PQnfields(result_pg(result));
-}
-
 // libpq prints a warning about each reading outside of the result.
 static bool result_has(const struct result *result, int row, int column)
 {
-    return row >= 0 && column >= 0 && row < result_rows(result) && column < result_columns(result);
+    return row >= 0 && column >= 0 && row < result_rows(result) &&
+           column < PQnfields(result_pg(result));
 }
 
 bool result_is_null(const struct result *result, int row, int column)

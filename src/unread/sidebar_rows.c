@@ -82,9 +82,9 @@ static uint64_t hash_of(const char *text, size_t length)
     return hash;
 }
 
-// Unread first, then newest activity, then by id.
-int entry_compare(const struct sidebar_rows *rows, const struct sidebar_entry *a,
-                  const struct sidebar_entry *b)
+// Unread first, then newest activity, then by id. Below 0 when `a` comes before `b`.
+static int entry_compare(const struct sidebar_rows *rows, const struct sidebar_entry *a,
+                         const struct sidebar_entry *b)
 {
     size_t length = a->id_length < b->id_length ? a->id_length : b->id_length;
 

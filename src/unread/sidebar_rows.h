@@ -43,7 +43,4 @@ void sidebar_rows_sort(struct sidebar_rows *rows);
 // are NULL there are none).
 void sidebar_rows_apply(struct sidebar_rows *rows, const struct result *result, int column);
 
-// -1 when `a` comes before `b`.
-int entry_compare(const struct sidebar_rows *rows, const struct sidebar_entry *a,
-                  const struct sidebar_entry *b);
 size_t sidebar_rows_size(const struct sidebar_rows *rows);

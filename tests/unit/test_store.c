@@ -200,7 +200,7 @@ static void parameters_of_all_types_arrive_as_they_are(void **state)
     params_int(&ask.params, INT64_MIN);
     params_bool(&ask.params, true);
     params_text(&ask.params, NULL);
-    params_null(&ask.params);
+    params_text(&ask.params, NULL);
     params_text_n(&ask.params, "", 0);
     params_open_text_array(&ask.params);
     params_element_text(&ask.params, "a,b", 3);
