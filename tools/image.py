@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """./dev image: the Dockerfile built without a Docker engine, by buildah in chroots, from a base
 image that debootstrap makes with this machine's own apt settings. ./dev test image: that the image
-serves, as it would be run. Both need root (./dev takes it through sudo)."""
+serves, as it would be run. Both need root, which ./dev takes through sudo where nothing else is
+asked for, and write below build/image alone."""
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ import urllib.request
 from pathlib import Path
 
 from tools import reference
-from tools.project import BUILD, ROOT, RUN, Failure, call
+from tools.project import BUILD, ROOT, Failure, call
 from tools.services import Postgres, Redis, Tidings, wait_until
 
 STORE = BUILD / "image"
@@ -70,7 +71,7 @@ def make_base():
 
 def main(_=None):
     if os.geteuid() != 0:
-        raise Failure("an image is built by root")
+        raise Failure("an image is built by root; ./dev test image, alone, takes it through sudo")
     STORE.mkdir(parents=True, exist_ok=True)
     if not has_image(BASE):
         make_base()
@@ -122,7 +123,7 @@ def program_below(pid):
 def test():
     """Runs the image as a deployment would; returns how many checks passed and failed."""
     main()
-    directory = RUN / "tests" / "image"
+    directory = STORE / "test"
     shutil.rmtree(directory, ignore_errors=True)
     with Postgres(directory / "postgres") as postgres, Redis(directory / "redis") as redis:
         # Only its port and its question for readiness are used: the process is the container's.
