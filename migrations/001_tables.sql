@@ -41,6 +41,7 @@ CREATE TABLE apps (
     linked_since bigint NOT NULL DEFAULT 0, -- events from then on are kept for it (microseconds since 1970)
     created bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint
 );
+CREATE INDEX apps_of_workspace ON apps (workspace_id);
 CREATE INDEX apps_with_url ON apps (workspace_id) WHERE events_url IS NOT NULL;
 
 -- What goes to the events_url of apps, or is kept for their links. A row stays for some time after its end (frame is NULL then), so

@@ -1,45 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inside of the gateway, and who does what:
 //
-//   gateway.c     making, draining, freeing; what happens every second; what the idle callback
-//   flushes
-//
-//   connection.c  one connection from takeover to close; its queue
-//
+//   gateway.c     making, draining, freeing; what happens every second, and at the end of a turn
+//   connection.c  one connection from takeover to close; outlet.c its queue, packet.c what is in it
 //   handshake.c   the request head of a socket, parsed and answered (pure)
-//
 //   ticket.c      from a ticket or token to an actor, its channels, and hello
-//
 //   receive.c     bytes of the client to messages (wslay)
-//
-//   inbound.c     messages of the client: posts, pings
-//
+//   inbound.c     messages of the client: posts, pings; focus.c what it has before its eyes
 //   people.c      users and workspaces with sockets here, and their topics
-//
 //   stream.c      a channel's events in order, and who gets them
-//
 //   hole.c        events that did not come by themselves; page.c reads them
-//
 //   heads.c       what ought to have come
-//
 //   members.c     who is in a channel, when events did not tell
-//
 //   marks.c       marks that were not heard; created.c new channels
-//
+//   changed.c     what is unread after a delete, an edit or a preference
+//   joined.c      what only the user hears who came into a channel or left it
 //   tokens.c      tokens that are no good any more
-//
 //   sse.c         event streams: their opening; sse_head.c their request (pure)
-//
-//   presence.c    tells Redis who is connected here; watch.c sockets that want to hear of others
-//
-//   ephemeral.c   frames that are kept nowhere: who types
-//
-//   link.c        connections of apps (Socket Mode); envelope.c what they get, kept.c what is kept
-//   of it
-//
-//   resume.c      event streams that go on where an earlier one ended; position.c where that is
-//
+//   resume.c      those that go on where an earlier one ended; position.c where that is
 //   watermark.c   how far all event streams here have got
+//   presence.c    tells Redis who is connected here; watch.c sockets that want to hear of others
+//   ephemeral.c   frames that are kept nowhere: who types
+//   link.c        connections of apps (Socket Mode)
+//   envelope.c    what they get; kept.c what of it is kept
 #pragma once
 
 #include "base/list.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inside of a server. Everything runs on its loop's thread.
 //
-//   door.c        accepts, peeks at the first head, then hands the descriptor to libmicrohttpd or
-//   to
-//                 on_takeover
+//   door.c        accepts, peeks at the first head, then hands the descriptor to libmicrohttpd
+//                 or to on_takeover
 //   connection.c  follows each connection's state and ends those that are late
 //   exchange.c    one request of a connection inside libmicrohttpd: gate, body, call, reply
 //   linger.c      says a last word on a connection and reads on for a while, so that the peer gets
