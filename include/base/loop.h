@@ -34,11 +34,11 @@ NODISCARD int loop_post(struct loop *loop, loop_fn *fn, void *arg);
 NODISCARD int loop_watch_new(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn,
                              void *arg, struct loop_watch **ret_watch);
 void loop_watch_set(struct loop_watch *watch, uint32_t events);
-void loop_watch_free(
-    struct loop_watch *watch); // before the fd is closed; safe inside callbacks; takes NULL
+// Before the fd is closed. Safe inside callbacks; NULL does nothing.
+void loop_watch_free(struct loop_watch *watch);
 
-// Calls `fn` once, `delay_ms` from now. timer_set() on a running or finished timer starts it anew;
-// it is freed by loop_timer_free() only. Cost: O(log timers).
+// Calls `fn` once, `delay_ms` from now. loop_timer_set() on a running or finished timer starts it
+// anew; it is freed by loop_timer_free() only. Cost: O(log timers).
 NODISCARD int loop_timer_new(struct loop *loop, loop_fn *fn, void *arg,
                              struct loop_timer **ret_timer);
 void loop_timer_set(struct loop_timer *timer, int64_t delay_ms);

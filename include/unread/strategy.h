@@ -39,9 +39,9 @@ struct strategy_ops {
     bool (*on_read)(struct call *call, const struct unread_view *view, const int64_t *tss,
                     int count);
 
-    // What Redis says is unread; `count` fills in the call, count_take() reads its answer:
-    // STRATEGY_UNKNOWN, or the number (more than the cap of zset: the cap + 1). NULL: Redis is not
-    // asked.
+    // What Redis says is unread; `count` fills in the call, strategy_count_take() reads its
+    // answer: STRATEGY_UNKNOWN, or the number (more than the cap of zset: the cap + 1). NULL: Redis
+    // is not asked.
     void (*count)(struct call *call, const struct unread_view *view);
 
     // Makes Redis know `view`, just read from Postgres, and for zset the newest unread messages, at
