@@ -69,6 +69,13 @@ def workspace(environment):
 
 
 @pytest.fixture
+def room(workspace):
+    """(ann, bob, channel): two members of a channel, whose joins are events 1 and 2."""
+    ann, bob = workspace.users(2)
+    return ann, bob, workspace.channel(ann, bob)
+
+
+@pytest.fixture
 def extra_instance(environment):
     """Starts instances with settings of their own on the services of `environment`; ends them after the test."""
     started = []

@@ -9,13 +9,6 @@ FAMILIES = pytest.mark.parametrize("family", ["channels", "conversations"])
 
 
 @pytest.fixture
-def room(workspace):
-    """(ann, bob, channel): two members of a channel, whose joins are events 1 and 2."""
-    ann, bob = workspace.users(2)
-    return ann, bob, workspace.channel(ann, bob)
-
-
-@pytest.fixture
 def posts(room):
     """(ann, channel, [ts of 10 posts])."""
     ann, _, channel = room

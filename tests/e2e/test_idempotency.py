@@ -6,13 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 
-@pytest.fixture
-def room(workspace):
-    """(ann, bob, channel): two members of a channel."""
-    ann, bob = workspace.users(2)
-    return ann, bob, workspace.channel(ann, bob)
-
-
 def by_argument(key):
     return {"client_msg_id": key}
 

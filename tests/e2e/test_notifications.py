@@ -11,13 +11,6 @@ from tests.support.wait import wait_until
 FAMILIES = pytest.mark.parametrize("family", ["channels", "conversations"])
 
 
-@pytest.fixture
-def room(workspace):
-    """(ann, bob, channel): two members of a channel."""
-    ann, bob = workspace.users(2)
-    return ann, bob, workspace.channel(ann, bob)
-
-
 def entry_of(sync, channel):
     return next(entry for entry in sync["channels"] if entry["id"] == channel)
 

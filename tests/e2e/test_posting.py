@@ -12,13 +12,6 @@ ATTACHMENTS = [{"fallback": "f", "text": "a", "color": "#36a64f", "fields": [{"t
 METADATA = {"event_type": "task", "event_payload": {"id": 11, "deep": {"list": [1, 2.5, None, True]}}}
 
 
-@pytest.fixture
-def room(workspace):
-    """(ann, bob, channel): two members of a channel."""
-    ann, bob = workspace.users(2)
-    return ann, bob, workspace.channel(ann, bob)
-
-
 def test_reply_of_a_post(room, workspace):
     ann, _, channel = room
     reply = ann.ok("chat.postMessage", channel=channel, text="hi", client_msg_id="m-1")

@@ -12,13 +12,6 @@ TOLD_EVERY_S = 0.2  # what changes within this time comes in one frame
 TYPING_EVERY_S = 0.5
 
 
-@pytest.fixture
-def room(workspace):
-    """(ann, bob, channel): two members of a channel."""
-    ann, bob = workspace.users(2)
-    return ann, bob, workspace.channel(ann, bob)
-
-
 def presence(member, of=None):
     return member.ok("users.getPresence", **({"user": of.id} if of else {}))["presence"]
 

@@ -7,18 +7,9 @@ import json
 import pytest
 
 from tests.support.raw import TEXT, RawWebSocket
+from tests.support.reading import READ_STATE
 from tests.support.sockets import Socket
 from tests.support.wait import wait_until
-
-R = ("channel", "last_read", "read_epoch", "has_unreads", "unread_count", "unread_count_display", "unread_capped",
-     "mention_count", "is_muted")
-
-
-@pytest.fixture
-def room(workspace):
-    """(ann, bob, channel): two members of a channel."""
-    ann, bob = workspace.users(2)
-    return ann, bob, workspace.channel(ann, bob)
 
 
 def through(socket, poster, channel):
@@ -248,7 +239,7 @@ def test_channel_marked_on_all_devices(environment, room, sockets):
     reply = bob.ok("channels.mark", channel=channel, ts=ts[1])
     for device in devices:
         frame = device.expect({"type": "channel_marked"})
-        for name in R:
+        for name in READ_STATE:
             assert frame[name] == reply[name], name
         assert frame["ts"] == ts[1]
         assert frame["num_mentions"] == frame["num_mentions_display"] == frame["mention_count_display"] == 0
@@ -285,7 +276,7 @@ def test_unread_changed_for_native_sockets_only(room, sockets):
     wait_until(lambda: bob.unread(channel) == 2)
     ann.ok("chat.delete", channel=channel, ts=gone)
     frame = native.expect({"type": "unread_changed", "channel": channel, "unread_count": 1})
-    for name in R:
+    for name in READ_STATE:
         assert name in frame, name
     through(slack, ann, channel)
     assert not slack.matching({"type": "unread_changed"})

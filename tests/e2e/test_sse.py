@@ -8,19 +8,9 @@ import pytest
 import requests
 
 from tests.support.raw import RawConnection, request
-from tests.support.reading import same_event
+from tests.support.reading import READ_STATE, same_event
 from tests.support.streams import Stream
 from tests.support.wait import wait_until
-
-R = ("channel", "last_read", "read_epoch", "has_unreads", "unread_count", "unread_count_display", "unread_capped",
-     "mention_count", "is_muted")
-
-
-@pytest.fixture
-def room(workspace):
-    """(ann, bob, channel): two members of a channel."""
-    ann, bob = workspace.users(2)
-    return ann, bob, workspace.channel(ann, bob)
 
 
 def settled(stream, poster, channel):
@@ -145,7 +135,7 @@ def test_the_same_frames_as_a_native_socket(environment, room, sockets, streams,
     assert len(told) == len(heard) == 5
     for one, other in zip(told, heard):
         assert same_event(one, other), (one, other)
-    for name in R:
+    for name in READ_STATE:
         assert name in stream.expect({"type": "unread_changed"}), name
     for kind, event_id, data in stream.events:
         assert kind == data["type"] and event_id

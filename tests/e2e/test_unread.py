@@ -5,25 +5,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.support.reading import READ_STATE
 from tests.support.wait import wait_until
 
 FAMILIES = pytest.mark.parametrize("family", ["channels", "conversations"])
-R = ("channel", "last_read", "read_epoch", "has_unreads", "unread_count", "unread_count_display", "unread_capped",
-     "mention_count", "is_muted")
 LONG_AGO = "1000000000.000000"
 FAR_AHEAD = "9999999999.999999"
 
 
-@pytest.fixture
-def room(workspace):
-    """(ann, bob, channel): two members of a channel."""
-    ann, bob = workspace.users(2)
-    return ann, bob, workspace.channel(ann, bob)
-
-
 def read_state(client, channel):
     info = client.ok("channels.info", channel=channel)["channel"]
-    return {**{name: info[name] for name in R if name != "channel"}, "channel": channel,
+    return {**{name: info[name] for name in READ_STATE if name != "channel"}, "channel": channel,
             **({"oldest_unread_ts": info["oldest_unread_ts"]} if "oldest_unread_ts" in info else {})}
 
 
@@ -92,7 +84,7 @@ def test_mark(room, family):
     ann, bob, channel = room
     ts = [ann.post(channel) for _ in range(5)]
     reply = bob.ok(f"{family}.mark", channel=channel, ts=ts[2])
-    for name in R:
+    for name in READ_STATE:
         assert name in reply, name
     assert reply["channel"] == channel and reply["last_read"] == ts[2]
     assert reply["unread_count"] == 2 and reply["oldest_unread_ts"] == ts[3] and reply["has_unreads"] is True

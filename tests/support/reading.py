@@ -2,6 +2,9 @@
 """All pages of what is read page by page, what a frame is, and when two are the same."""
 
 EVENT_TYPES = ("message", "member_joined_channel", "member_left_channel")
+# Members of whatever tells one's read state of a channel: replies, frames.
+READ_STATE = ("channel", "last_read", "read_epoch", "has_unreads", "unread_count", "unread_count_display", "unread_capped",
+              "mention_count", "is_muted")
 JOINS_AND_LEAVES = ("channel_join", "channel_leave")
 
 
