@@ -249,6 +249,7 @@ static int exchange_route(struct exchange *exchange)
     bool is_call = strncmp(path, "/api/", 5) == 0;
     exchange->page = is_call ? NULL : page_find(exchange->server, path);
     const char *method = is_call ? path + 4 + strspn(path + 4, "/") : "";
+    exchange->request.method = is_plain(method, METHOD_LENGTH_MAX) ? method : "";
     if (exchange->page == NULL && !is_call) {
         exchange_plain_error(exchange, 404, "not_found", NULL);
     } else if (exchange->origin != NULL && strcmp(exchange->line.verb, "OPTIONS") == 0) {
@@ -261,7 +262,6 @@ static int exchange_route(struct exchange *exchange)
     } else if (is_call) {
         exchange->is_call = true;
         exchange->request.verb = verb;
-        exchange->request.method = is_plain(method, METHOD_LENGTH_MAX) ? method : "";
     }
     return 0;
 }

@@ -86,6 +86,27 @@ static void problem_members(struct json_writer *writer, const struct request *re
     json_key_string(writer, "code", code);
 }
 
+// Messages about an argument are "name: what is wrong" or "missing required field: name".
+static void problem_errors(struct json_writer *writer, const char *message)
+{
+    static const char missing[] = "missing required field: ";
+    bool is_missing = strncmp(message, missing, sizeof missing - 1) == 0;
+    const char *name = is_missing ? message + sizeof missing - 1 : message;
+    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    char parameter[64];
+
+    if (length == 0 || length >= sizeof parameter || (!is_missing && name[length] != ':'))
+        return;
+    snprintf(parameter, sizeof parameter, "%.*s", (int)length, name);
+    json_key(writer, "errors");
+    json_open_array(writer);
+    json_open_object(writer);
+    json_key_string(writer, "parameter", parameter);
+    json_key_string(writer, "detail", message);
+    json_close_object(writer);
+    json_close_array(writer);
+}
+
 struct json_writer *request_reply_open_failed(struct request *request, const char *code)
 {
     assert(!request->replied);
@@ -136,6 +157,8 @@ static void error_write(struct request *request, int status, const char *code, c
     json_open_object(&writer);
     if (request->http_errors)
         problem_members(&writer, request, status, code, message);
+    if (request->http_errors && message != NULL)
+        problem_errors(&writer, message);
     json_key_bool(&writer, "ok", false);
     json_key_string(&writer, "error", code);
     if (members != NULL) {

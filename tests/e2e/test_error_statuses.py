@@ -169,6 +169,7 @@ def test_other_verbs(stage, verb):
         connection.send(request(verb, "/api/auth.test", stage.ann.token, headers=["X-Tidings-Errors: http"]))
         reply = connection.reply()
     assert reply.status == 405 and reply.headers["allow"] == "GET, POST, HEAD" and reply.json["error"] == "method_not_allowed"
+    assert reply.json["instance"] == "/api/auth.test"
 
 
 # Brought about elsewhere: with clocks, faults, or thousands of messages.
@@ -177,6 +178,19 @@ ELSEWHERE = {"internal_error", "service_unavailable", "token_revoked", "token_ex
 
 def test_no_code_is_left_out():
     assert {row[0] for row in CALLS} | {row[0] for row in BODIES} | ELSEWHERE == set(CODES) | {"my_error"}
+
+
+@pytest.mark.parametrize("method, args, parameter", [
+    ("channels.mark", {"channel": lambda s: s.room, "ts": "x"}, "ts"), (POST, {"text": "x"}, "channel"),
+    ("channels.list", {"limit": 0}, "limit"), ("channels.history", {"channel": lambda s: s.room, "oldest": "x"}, "oldest"),
+    ("conversations.open", {}, "users"), (POST, {"channel": lambda s: s.room, "client_msg_id": "x" * 129}, "client_msg_id"),
+])
+def test_the_argument_that_is_wrong(stage, method, args, parameter):
+    args = {name: value(stage) if callable(value) else value for name, value in args.items()}
+    reply = stage.ann.call(method, headers=HTTP, **args)
+    assert reply["errors"] == [{"parameter": parameter, "detail": reply["detail"]}] and parameter in reply["detail"]
+    assert "errors" not in stage.ann.call(method, **args)
+    assert "errors" not in stage.ann.fails("channel_not_found", POST, channel="C0000000000", text="x", headers=HTTP)
 
 
 def test_errors_that_have_more_to_say(stage):
