@@ -373,7 +373,8 @@ void connection_tick(struct connection *c, int64_t now_ms)
             now_ms - c->heard_ms >= options->ping_interval_ms + options->pong_timeout_ms) {
             metric_add(METRIC_SOCKETS_SILENT, 1);
             connection_doom(c, CLOSE_POLICY, "silent");
-        } else if (now_ms - c->pinged_ms >= options->ping_interval_ms) {
+        } else if (now_ms - c->pinged_ms >= options->ping_interval_ms - CONNECTION_TICK_MS) {
+            // The next tick would be too late: clients count on a ping within the interval.
             connection_ping(c, now_ms);
         }
         break;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TICK_MS = 1000, SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10 };
+enum { SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10 };
 
 static const char goodbye[] = "{\"type\":\"goodbye\"}";
 
@@ -104,7 +104,7 @@ static void on_tick(void *arg)
     presence_refresh(gateway);
     watch_refresh(gateway);
     links_refresh(gateway);
-    loop_timer_set(gateway->tick_timer, TICK_MS);
+    loop_timer_set(gateway->tick_timer, CONNECTION_TICK_MS);
 }
 
 static void on_idle(void *arg)
@@ -155,7 +155,7 @@ static int gateway_start(struct gateway *gateway)
         return r;
     cache_on_message(gateway->cache, on_message, gateway);
     cache_on_resubscribed(gateway->cache, on_resubscribed, gateway);
-    loop_timer_set(gateway->tick_timer, TICK_MS);
+    loop_timer_set(gateway->tick_timer, CONNECTION_TICK_MS);
     loop_timer_set(gateway->head_timer, gateway->options.head_check_ms);
     loop_timer_set(gateway->token_timer, gateway->options.token_check_ms);
     return 0;

@@ -297,8 +297,9 @@ void connection_begin(struct connection *c); // OPEN, without a word yet
 void connection_expire(struct connection *c, const char *reply, const char *text);
 void connection_closed(struct connection *c); // Close is queued already: only ends now
 void connection_flush(struct connection *c);  // at the end of the turn
-void connection_tick(struct connection *c, int64_t now_ms);
-void connection_abort(struct connection *c); // ends it without a word
+enum { CONNECTION_TICK_MS = 1000 };
+void connection_tick(struct connection *c, int64_t now_ms); // every CONNECTION_TICK_MS
+void connection_abort(struct connection *c);                // ends it without a word
 void connection_mark_dirty(struct connection *c);
 
 // ticket.c

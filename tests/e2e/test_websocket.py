@@ -2,6 +2,7 @@
 """The WebSocket protocol itself: handshakes of real clients, broken frames, PINGs."""
 
 import json
+import time
 
 import pytest
 
@@ -215,6 +216,21 @@ def test_half_open_connections_do_not_keep_others(ann, workspace):
 def greeted(raw):
     assert json.loads(raw.read_until(TEXT)) == {"type": "hello"}
     return raw
+
+
+@pytest.mark.parametrize("method", ["rtm.connect", "apps.connections.open"])
+def test_pings_come_within_their_interval(ann, workspace, extra_instance, method):
+    here = ann.at(extra_instance(ping_interval_ms=2000).url)
+    if method == "apps.connections.open":
+        made = workspace.admin.ok("admin.apps.create", name="app", bot_user_id=workspace.bot().id)
+        here.token = made["app_token"]
+    with RawWebSocket(here.ok(method)["url"]) as raw:
+        assert json.loads(raw.read_until(TEXT))["type"] == "hello"
+        for _ in range(2):
+            before = time.monotonic()
+            payload = raw.read_until(PING)
+            assert payload and time.monotonic() - before <= 2.0
+            raw.send_frame(PONG, payload)
 
 
 def test_a_socket_that_answers_no_ping_is_closed(ann, extra_instance):
