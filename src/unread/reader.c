@@ -271,6 +271,14 @@ static void member_answer(void *arg, int r, const struct cache_value *value)
     reading_end(reading, 0);
 }
 
+// Beyond its cap zset says that there are more, not how many: as many as there are mentions in a
+// direct conversation.
+static bool is_too_short(const struct reading *reading, int64_t count)
+{
+    return channel_type_is_direct(reading->view->type) &&
+           reading->view->head.strategy == STRATEGY_ZSET && count > unread_cap();
+}
+
 // What the strategy's own count came to. It was believed as being of the very state that is known
 // from Postgres: where that tells the count as well, they must agree.
 static void strategy_answer(void *arg, int r, const struct cache_value *value)
@@ -282,7 +290,7 @@ static void strategy_answer(void *arg, int r, const struct cache_value *value)
 
     if (count == STRATEGY_UNKNOWN && reading->exact) {
         view_rebuild(reading->reader, view);
-    } else if (count == STRATEGY_UNKNOWN) {
+    } else if (count == STRATEGY_UNKNOWN || (!reading->exact && is_too_short(reading, count))) {
         truth_ask(reading);
         return;
     } else if (reading->exact && unread_differs(strategy, count, view->unread)) {
@@ -290,7 +298,8 @@ static void strategy_answer(void *arg, int r, const struct cache_value *value)
         view_rebuild(reading->reader, view);
     } else {
         metric_add(METRIC_COUNTS_FROM_REDIS, 1);
-        view->unread = count;
+        if (!reading->exact)
+            view->unread = count;
     }
     reading_end(reading, 0);
 }

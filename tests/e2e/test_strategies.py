@@ -206,6 +206,31 @@ def test_zset_is_capped_and_filled_again(room):
     room.is_kept(79)
 
 
+def test_mentions_of_a_direct_conversation_are_not_capped(environment, workspace):
+    """Each of its messages is one, also where zset has cut them off in Redis."""
+    ann, bob = workspace.users(2)
+    channel = ann.ok("conversations.open", users=bob.id)["channel"]["id"]
+    with environment.database() as database:
+        database.execute("UPDATE channels SET strategy = 'zset', strategy_in_use = 1, generation = generation + 1 WHERE id = %s", [channel])
+
+    def are(count):
+        info = bob.ok("channels.info", channel=channel)["channel"]
+        entry = next(e for e in bob.ok("unread.sync")["ims"] if e["id"] == channel)
+        for shown in info, entry:
+            assert (shown["unread_count"], shown["unread_capped"], shown["mention_count"]) == (CAP, True, count), shown
+        return info["strategy_in_use"] == "zset"
+
+    def are_also_when_redis_tells(count):
+        before = told_by_redis(environment)
+        wait_until(lambda: are(count) and told_by_redis(environment) > before, what="a count of Redis")
+
+    ts = [ann.post(channel) for _ in range(CAP + 30)]
+    are_also_when_redis_tells(CAP + 30)
+    ann.ok("chat.delete", channel=channel, ts=ts[5])  # the rows alone do not tell any more
+    for _ in range(20):
+        are(CAP + 29)
+
+
 @pytest.mark.parametrize("strategy", ["bitmap"])
 def test_bitmap(room):
     room.is_kept(0)
