@@ -323,7 +323,12 @@ BEGIN
     UPDATE channel_members m SET ord = e.ord, changed = pg_current_xact_id(),
         own = coalesce((SELECT o.posts FROM expired_own o WHERE o.channel_id = m.channel_id AND o.user_id = m.user_id), m.own)
     FROM expired e WHERE m.channel_id = e.channel_id AND m.ts < e.ts AND m.ord < e.ord;
-    DELETE FROM read_messages r USING expired e WHERE r.channel_id = e.channel_id AND r.ts <= e.ts;
+    WITH gone AS (
+        DELETE FROM read_messages r USING expired e WHERE r.channel_id = e.channel_id AND r.ts <= e.ts RETURNING r.channel_id, r.user_id
+    )
+    UPDATE channel_members m SET singles = m.singles - g.count
+    FROM (SELECT channel_id, user_id, count(*) FROM gone GROUP BY 1, 2) g
+    WHERE m.channel_id = g.channel_id AND m.user_id = g.user_id;
     EXECUTE format('DROP TABLE IF EXISTS %I', partition);
     DROP TABLE expired, expired_own;
 END $$;

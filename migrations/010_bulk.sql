@@ -24,6 +24,8 @@ END $$;
 -- 500 channels: `outbox_id`, then `outbox_id`.1 and so on. `types`: bits, 1 << channels.type. Cursors only move forward; locks are taken in the order of marks.
 CREATE FUNCTION mark_all(outbox_id text, workspace text, caller text, types bigint, with_threads boolean,
                          OUT changed bigint, OUT told bigint) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    with_singles text[]; -- where something was read one by one
 BEGIN
     PERFORM 1 FROM channel_members m WHERE m.user_id = caller AND m.active ORDER BY m.channel_id, m.user_id FOR NO KEY UPDATE;
     WITH behind AS (
@@ -37,7 +39,7 @@ BEGIN
     ), moved AS (
         UPDATE channel_members m SET ts = b.ts, seq = b.seq, ord = b.ord, own = b.posts, changed = pg_current_xact_id()
         FROM behind b WHERE m.channel_id = b.channel_id AND m.user_id = caller
-        RETURNING m.channel_id, m.seq, m.ts
+        RETURNING m.channel_id, m.seq, m.ts, m.singles
     ), rows_told AS (
         INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
         SELECT outbox_id || CASE WHEN k.part > 0 THEN '.' || k.part ELSE '' END, array_agg(k.channel_id), array_agg(k.seq),
@@ -45,7 +47,11 @@ BEGIN
         FROM (SELECT v.*, (row_number() OVER (ORDER BY v.channel_id) - 1) / 500 AS part FROM moved v) k
         GROUP BY k.part RETURNING 1
     )
-    SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM rows_told) INTO changed, told;
+    SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM rows_told),
+           (SELECT array_agg(v.channel_id) FROM moved v WHERE v.singles > 0) INTO changed, told, with_singles;
+    IF with_singles IS NOT NULL THEN
+        PERFORM singles_pass(with_singles, ARRAY[caller]);
+    END IF;
     IF with_threads AND threads_mark_all(outbox_id, workspace, caller) > 0 THEN
         told := greatest(told, 1);
     END IF;

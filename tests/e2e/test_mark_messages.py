@@ -4,6 +4,7 @@
 import pytest
 
 from tests.e2e.test_unread import agrees, read_state
+from tests.support.retention import drop_by_retention
 from tests.support.wait import wait_until
 
 FAMILIES = pytest.mark.parametrize("family", ["channels", "conversations"])
@@ -69,6 +70,29 @@ def test_gone_when_the_cursor_passes_them(room, environment):
         singles = "SELECT singles FROM channel_members WHERE channel_id = %s AND user_id = %s"
         assert database.execute(singles, (channel, bob.id)).fetchone() == (0,)
     agrees(bob, channel, 0)
+
+
+def test_gone_when_everything_is_read(room, extra_instance):
+    """They are no part of how many there may be, either."""
+    ann, bob, channel, ts = room
+    there = bob.at(extra_instance(singles_max=2).url)
+    there.ok("channels.markMessages", channel=channel, ts=ts[:2])
+    there.ok("channels.markAll")
+    more = [ann.post(channel) for _ in range(3)]
+    assert there.ok("channels.markMessages", channel=channel, ts=more[:2])["unread_count"] == 1
+    agrees(bob, channel, 1)
+
+
+def test_gone_with_what_retention_drops(room, environment, extra_instance):
+    _, bob, channel, ts = room
+    there = bob.at(extra_instance(singles_max=2).url)
+    there.ok("channels.markMessages", channel=channel, ts=ts[:2])
+    with environment.database() as database:  # he has read nothing since before what is dropped
+        database.execute("UPDATE channel_members SET ts = 0 WHERE channel_id = %s AND user_id = %s", [channel, bob.id])
+    drop_by_retention(environment, channel, next(m["seq"] for m in bob.history(channel) if m["ts"] == ts[1]))
+    agrees(bob, channel, 3)
+    assert there.ok("channels.markMessages", channel=channel, ts=ts[2:4])["unread_count"] == 1
+    agrees(bob, channel, 1)
 
 
 @pytest.mark.parametrize("back_to", [0, 2])

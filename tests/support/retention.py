@@ -13,6 +13,8 @@ def drop_by_retention(environment, channel, seq):
         database.execute("SELECT message_partition_make(now() - make_interval(months => %s))", [MONTHS])
         database.execute("UPDATE changes e SET message_ts = e.message_ts - %s FROM messages m WHERE m.channel_id = e.channel_id"
                          " AND m.ts = e.message_ts AND e.channel_id = %s AND m.seq <= %s", [age, channel, seq])
+        database.execute("UPDATE read_messages r SET ts = r.ts - %s FROM messages m WHERE m.channel_id = r.channel_id AND m.ts = r.ts"
+                         " AND r.channel_id = %s AND m.seq <= %s", [age, channel, seq])
         for table, column in (("changes", "event_ts"), ("messages", "ts")):
             database.execute(f"UPDATE {table} SET {column} = {column} - %s WHERE channel_id = %s AND seq <= %s", [age, channel, seq])
         database.execute("SELECT housekeeping(90, 7)")
