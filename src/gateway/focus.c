@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channels that a client has before its eyes: what arrives in them is marked read, at most once a
 // second for each socket and channel, the last arrival always. What was there before stays as it is
-// until something arrives.
+// until something arrives; so does, after a markUnread, what had arrived and was not marked yet.
 #include "gateway_int.h"
 
 #include "base/error.h"
@@ -22,6 +22,7 @@ struct focus {
     struct focus_call *call; // the mark in work
     int64_t ts;              // arrived and not marked; 0: nothing
     int64_t marked_ms;       // when the last mark was asked for
+    int64_t epoch;           // the highest heard of; -1: none
 };
 
 // One mark in work.
@@ -124,6 +125,24 @@ void focus_arrived(struct stream *stream, const struct stream_item *item)
     }
 }
 
+void focus_cursor_moved(struct gateway *gateway, const struct event *event)
+{
+    struct stream *stream = stream_find(gateway, event->channel_id);
+
+    if (stream == NULL)
+        return;
+    LIST_FOREACH(link, &stream->focuses)
+    {
+        struct focus *focus = LIST_ITEM(link, struct focus, link);
+        if (event->member.epoch <= focus->epoch ||
+            strcmp(event->user_id, focus->connection->actor.user_id) != 0)
+            continue;
+        if (focus->epoch >= 0 && focus->ts <= event->event_ts)
+            focus->ts = 0;
+        focus->epoch = event->member.epoch;
+    }
+}
+
 static struct focus *focus_find(struct stream *stream, const struct connection *c)
 {
     LIST_FOREACH(link, &stream->focuses)
@@ -166,6 +185,7 @@ int focus_begin(struct stream *stream, struct connection *c)
         return -ERROR_MEMORY;
     focus->stream = stream;
     focus->connection = c;
+    focus->epoch = -1;
     focus->marked_ms = loop_now_ms(c->gateway->loop) - MARK_EVERY_MS;
     list_init(&focus->due_link);
     list_append(&stream->focuses, &focus->link);

@@ -377,6 +377,7 @@ void changed_send(struct gateway *gateway, const struct result *views); // to na
 NODISCARD int focus_begin(struct stream *stream, struct connection *c);
 void focus_end(struct stream *stream, struct connection *c); // also when there is none
 void focus_arrived(struct stream *stream, const struct stream_item *item);
+void focus_cursor_moved(struct gateway *gateway, const struct event *event); // after EVENT_MARK
 void focus_on_timer(void *gateway);
 
 // hole.c

@@ -177,6 +177,8 @@ static void user_on_event(struct gateway *gateway, const char *id, struct event 
         return;
     if (event->kind == EVENT_MARK && frame_is(event, "{\"type\":\"unread_changed\""))
         return changed_hear(gateway, event->channel_id, id);
+    if (event->kind == EVENT_MARK)
+        focus_cursor_moved(gateway, event);
     if (event->kind == EVENT_CREATED && !created_take(gateway, event->channel_id))
         return;
     CLEANUP(packets_done) struct packets packets = packets_of(event->frame, event->frame_length);

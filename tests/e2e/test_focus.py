@@ -54,6 +54,25 @@ def test_many_arrivals_are_a_few_marks_and_the_last_one_is_among_them(room):
     assert bob.unread(channel) == 0
 
 
+def test_who_marks_unread_what_just_arrived_has_it_unread(environment, room, workspace):
+    """Though the mark of its arrival is still to come. What arrives later is read again."""
+    ann, bob, channel = room
+    clock = workspace.channel(ann, bob)
+    with bob.socket() as socket:
+        for where in channel, clock:
+            focus(socket, where)
+            first = ann.post(where)
+            socket.expect({"type": "channel_marked", "channel": where, "last_read": first})
+        unread, last = ann.post(channel), ann.post(clock)
+        socket.expect({"type": "message", "channel": channel, "ts": unread})
+        there = bob.at(environment.urls[1])
+        assert there.ok("channels.markUnread", channel=channel, ts=unread)["unread_count"] == 1
+        socket.expect({"type": "channel_marked", "channel": clock, "last_read": last})  # the second is over
+        assert bob.unread(channel) == 1
+        later = ann.post(channel)
+        socket.expect({"type": "channel_marked", "channel": channel, "last_read": later, "unread_count": 0})
+
+
 def test_only_the_one_who_looks_and_only_there(room, workspace):
     ann, bob, channel = room
     cid, elsewhere = workspace.user(), workspace.channel(ann, bob)
