@@ -133,6 +133,19 @@ bool connection_is_half_closed(const struct connection *connection)
     return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
+static bool connection_has_unread(const struct connection *connection)
+{
+    char byte;
+    return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+// libmicrohttpd sees a hang-up and cleans up after itself.
+static void connection_hang_up(struct connection *connection)
+{
+    shutdown(connection->fd, SHUT_RDWR);
+    connection_move(connection, CONNECTION_CLOSING);
+}
+
 static void connection_expire(struct connection *connection)
 {
     switch (connection->state) {
@@ -154,9 +167,7 @@ static void connection_expire(struct connection *connection)
     struct linger none = {.l_onoff = 1};
     if (connection->state == CONNECTION_REPLY)
         (void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-    // libmicrohttpd sees a hang-up and cleans up after itself.
-    shutdown(connection->fd, SHUT_RDWR);
-    connection_move(connection, CONNECTION_CLOSING);
+    connection_hang_up(connection);
 }
 
 void connections_expire(struct server *server)
@@ -172,5 +183,24 @@ void connections_expire(struct server *server)
                 break;
             connection_expire(connection);
         }
+    }
+}
+
+// A line between two chunks that does not fit into libmicrohttpd's buffer is neither refused nor
+// read on by it, while it asks to be run again and again until the deadline.
+void connections_end_stuck(struct server *server)
+{
+    if (!server->ran_on)
+        return;
+    server->ran_on = false;
+    LIST_FOREACH(link, &server->connections[CONNECTION_BODY])
+    {
+        struct connection *connection = LIST_ITEM(link, struct connection, link);
+        bool was_unread = connection->is_unread;
+        connection->is_unread = connection_has_unread(connection);
+        if (!was_unread || !connection->is_unread)
+            continue;
+        metric_add(METRIC_HTTP_BAD_REQUESTS, 1);
+        connection_hang_up(connection);
     }
 }

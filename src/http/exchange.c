@@ -304,6 +304,7 @@ static enum MHD_Result exchange_begin(struct exchange *exchange)
     if (exchange_body_is_too_large(exchange))
         return exchange_too_large(exchange);
     exchange->state = EXCHANGE_BODY;
+    exchange->connection->is_unread = false;
     connection_move(exchange->connection, CONNECTION_BODY);
     return MHD_YES;
 }
@@ -361,6 +362,7 @@ enum MHD_Result exchange_step(void *arg, struct MHD_Connection *mhd, const char 
         if (exchange_body_add(exchange, data, *size) < 0)
             return exchange_too_large(exchange);
         *size = 0;
+        exchange->connection->is_unread = false;
         return MHD_YES;
     case EXCHANGE_SUSPENDED:
         return exchange_queue(exchange);

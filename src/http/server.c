@@ -26,8 +26,10 @@ static void server_run(struct server *server)
     MHD_UNSIGNED_LONG_LONG timeout;
     MHD_run(server->daemon);
     // It serves a connection one request, or one buffer, at a time; what is left needs no event.
-    if (MHD_get_timeout(server->daemon, &timeout) == MHD_YES && timeout == 0)
+    if (MHD_get_timeout(server->daemon, &timeout) == MHD_YES && timeout == 0) {
+        server->ran_on = true;
         server_run_soon(server);
+    }
 }
 
 static void server_ready(void *arg, uint32_t events)
@@ -51,6 +53,7 @@ static void server_tick(void *arg)
 {
     struct server *server = arg;
     connections_expire(server);
+    connections_end_stuck(server);
     door_resume(server);
     loop_timer_set(server->tick, SERVER_TICK_MS);
 }

@@ -59,6 +59,7 @@ struct connection {
     const char *memory; // libmicrohttpd's for this connection, from the first target on
     int fd;             // libmicrohttpd's once `mhd` is set
     enum connection_state state;
+    bool is_unread; // at the last look libmicrohttpd had left bytes of the body in the socket
 };
 
 struct server {
@@ -83,6 +84,7 @@ struct server {
     int calls_count;
     bool quiescing;
     bool run_due; // libmicrohttpd has something to do at the end of the turn
+    bool ran_on;  // it said so since the last tick
     bool accept_paused;
     char head[SERVER_HEAD_MAX_BYTES]; // what the door is looking at
 };
@@ -108,6 +110,8 @@ NODISCARD int connection_detach(struct connection *connection, int *ret_fd);
 // Whether the peer has said that nothing more will come.
 bool connection_is_half_closed(const struct connection *connection);
 void connections_expire(struct server *server);
+// Ends those of whose body libmicrohttpd reads no more. To be called at each tick.
+void connections_end_stuck(struct server *server);
 void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
                        enum MHD_ConnectionNotificationCode code);
 struct connection *connection_of(struct MHD_Connection *mhd);

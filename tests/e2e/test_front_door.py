@@ -200,6 +200,14 @@ def test_endless_body(ann, door, chunked):
     still_serves(ann)
 
 
+@pytest.mark.parametrize("size", [20_000, 100_000])
+def test_a_line_between_chunks_that_does_not_end(ann, door, size):
+    """libmicrohttpd would not say a word, and keep its loop busy until the deadline."""
+    door.send(f"{POST}Content-Type: {FORM}\r\nTransfer-Encoding: chunked\r\n\r\n3;" + "x" * size)
+    assert door.rest(timeout=IN_TIME_S) == b""
+    still_serves(ann)
+
+
 def test_slow_headers_are_cut_off(ann, extra_instance):
     """A byte now and then does not count: the time is for all of the headers."""
     instance = extra_instance(header_timeout_ms=500)
