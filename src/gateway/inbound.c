@@ -53,6 +53,17 @@ static void error_send(struct connection *c, const char *reply_to, int code, con
         connection_send_text(c, out.data, out.length);
 }
 
+// What response_metadata.messages says first: which argument is bad, and why.
+static const char *first_message(const json_t *reply)
+{
+    static const char mark[] = "[ERROR] ";
+    const json_t *messages =
+        json_object_get(json_object_get(reply, "response_metadata"), "messages");
+    const char *message = json_string_value(json_array_get(messages, 0));
+    bool is_marked = message && strncmp(message, mark, sizeof mark - 1) == 0;
+    return is_marked ? message + sizeof mark - 1 : message;
+}
+
 static void refusal_send(struct connection *c, const char *reply_to, const char *error)
 {
     if (strcmp(error, error_code(ERROR_NO_TEXT)) == 0)
@@ -102,6 +113,10 @@ static void on_reply(void *arg, const char *text, size_t length)
                         call->origin);
     if (c) {
         const char *error = json_string_value(json_object_get(reply, "error"));
+        const char *message = first_message(reply);
+        // This code alone names no argument.
+        if (error && message && strcmp(error, error_code(ERROR_INVALID_ARGUMENTS)) == 0)
+            error = message;
         list_remove(&call->link);
         c->call_count--;
         if (posted)
@@ -196,6 +211,8 @@ static void focus_change(struct connection *c, const json_t *message, bool begin
 
 static void message_handle(struct connection *c, json_t *message, const char *text, size_t length)
 {
+    static const char no_id[] = "{\"type\":\"error\",\"error\":{\"code\":2,\"msg\":\"id: must be a "
+                                "whole number, or a string of at most 64 bytes\"}}";
     char reply_to[REPLY_TO_SIZE];
     const char *type = json_string_value(json_object_get(message, "type"));
     reply_to_read(message, reply_to);
@@ -213,6 +230,8 @@ static void message_handle(struct connection *c, json_t *message, const char *te
         focus_change(c, message, true, reply_to);
     else if (type && strcmp(type, "channel_blur") == 0)
         focus_change(c, message, false, reply_to);
+    else if (type && strcmp(type, "message") == 0)
+        connection_send_text(c, no_id, sizeof no_id - 1);
     else if (reply_to[0])
         error_send(c, reply_to, CODE_INVALID, type ? "unknown type" : "type is missing");
 }

@@ -321,6 +321,26 @@ def test_post_of_a_reply_over_the_socket(room, sockets):
     assert bob.unread(channel) == 2
 
 
+@pytest.mark.parametrize("change, name", [
+    ({"channel": None}, "channel"), ({"channel": 5}, "channel"), ({"text": ["x"]}, "text"), ({"thread_ts": "x"}, "timestamp"),
+    ({"client_msg_id": "x" * 129}, "client_msg_id"), ({"reply_broadcast": "x"}, "reply_broadcast"),
+])
+def test_a_bad_post_over_the_socket_is_told_what_is_bad(room, sockets, change, name):
+    ann, _, channel = room
+    ack = sockets(ann).request({"id": 3, "type": "message", "channel": channel, "text": "x", **change})
+    assert ack["ok"] is False and name in ack["error"]["msg"]
+
+
+@pytest.mark.parametrize("number", [1.5, None, ["x"], "x" * 100])
+def test_a_post_without_an_id_to_answer_to(room, sockets, number):
+    """It is not posted, and not passed over in silence either."""
+    ann, _, channel = room
+    socket = sockets(ann)
+    socket.send({"id": number, "type": "message", "channel": channel, "text": "x"})
+    assert socket.expect({"type": "error"})["error"]["msg"].startswith("id: ")
+    assert ann.history(channel) == []
+
+
 @pytest.mark.parametrize("change", [
     {"text": " "}, {"text": "x" * 40_001}, {"channel": "C0000000000"}, {"channel": 5}, {"text": ["x"]},
     {"thread_ts": "x"}, {"client_msg_id": "x" * 129}, {"channel": None},
