@@ -7,6 +7,7 @@
 #include "base/loop.h"
 #include "parts.h"
 #include "store/migrate.h"
+#include "store/session.h"
 
 #include <netdb.h>
 #include <stdio.h>
@@ -41,7 +42,10 @@ static int check_connect(const char *listen_address)
     const char *colon = strrchr(listen_address, ':');
     int fd = -1;
 
-    snprintf(host, sizeof host, "%.*s", (int)(colon - listen_address), listen_address);
+    // An IPv6 address is in brackets.
+    bool is_v6 = listen_address[0] == '[' && colon[-1] == ']';
+    snprintf(host, sizeof host, "%.*s", (int)(colon - listen_address) - 2 * is_v6,
+             listen_address + is_v6);
     const char *address = host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1" : host;
     if (getaddrinfo(address, colon + 1, &hints, &found) != 0)
         return -1;
@@ -86,6 +90,7 @@ int command_check(const struct settings *settings)
 
 // One admin call on a loop of its own, without a server.
 struct administration {
+    const struct settings *settings;
     struct loop *loop;
     struct store *store;
     struct api *api;
@@ -103,24 +108,52 @@ static void admin_replied(void *arg, const char *reply, size_t length)
     loop_stop(administration->loop);
 }
 
+// -ERROR_INVALID_ARGUMENTS when there is no such workspace.
+static int workspace_find(const struct settings *settings, const char *id)
+{
+    static const struct statement find = {"admin_workspace",
+                                          "SELECT 1 FROM workspaces WHERE id = $1"};
+    CLEANUP_RESULT struct result *result = NULL;
+    struct session *session;
+    struct params params = {0};
+
+    int r = session_new(settings->database_url, settings->statement_timeout_ms, &session);
+    if (r < 0)
+        return r;
+    params_text(&params, id);
+    r = session_call(session, &find, &params, &result);
+    if (r >= 0 && result_rows(result) == 0)
+        r = -ERROR_INVALID_ARGUMENTS;
+    session_free(session);
+    return r;
+}
+
 static void admin_call(void *arg)
 {
     struct administration *administration = arg;
+    const struct actor *actor = request_actor(administration->request);
 
-    api_call(administration->api, administration->request);
+    int r = actor->type == 'o' ? 0 : workspace_find(administration->settings, actor->workspace_id);
+    if (r == -ERROR_INVALID_ARGUMENTS)
+        request_reply_error_message(administration->request, r,
+                                    "workspace: must be the id of a workspace");
+    else if (r < 0)
+        request_reply_error(administration->request, r);
+    else
+        api_call(administration->api, administration->request);
 }
 
-// name=value … as a JSON object's text (heap); NULL when one has no '='.
+// name=value … as a JSON object's text (heap); NULL when one has no '=', or is not UTF-8.
 static char *arguments_json(int count, char *const *arguments)
 {
     CLEANUP_JSON json_t *object = json_object();
 
     for (int i = 0; i < count; i++) {
         char *equals = strchr(arguments[i], '=');
-        if (equals == NULL)
+        if (equals == NULL ||
+            json_object_setn_new(object, arguments[i], (size_t)(equals - arguments[i]),
+                                 json_string(equals + 1)) < 0)
             return NULL;
-        json_object_setn_new(object, arguments[i], (size_t)(equals - arguments[i]),
-                             json_string(equals + 1));
     }
     return json_dumps(object, JSON_COMPACT);
 }
@@ -179,12 +212,12 @@ static int admin_prepare(struct administration *administration, int count, char 
 
 int command_admin(const struct settings *settings, int count, char *const *arguments)
 {
-    struct administration administration = {.exit_code = EXIT_FAILURE};
+    struct administration administration = {.settings = settings, .exit_code = EXIT_FAILURE};
 
     int r = count < 1 ? -ERROR_INVALID_ARGUMENTS : admin_prepare(&administration, count, arguments);
     if (r < 0) {
         fprintf(stderr, "usage: tidings admin METHOD [workspace=T…] [name=value …]\n");
-        return EXIT_FAILURE;
+        return 2;
     }
     r = admin_run(&administration, settings);
     if (r < 0)

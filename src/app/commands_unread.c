@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/text.h"
 #include "parts.h"
 #include "unread/repair.h"
@@ -54,14 +55,15 @@ static bool scope_take(struct repair_scope *scope, int count, char *const *argum
     *scope = (struct repair_scope){"", "", ""};
     if (count == 0)
         return true;
-    if (count != 2 || arguments[1][0] == '\0')
+    if (count != 2)
         return false;
     const char **ids[] = {&scope->workspace_id, &scope->channel_id, &scope->user_id};
     static const char *const names[] = {"--workspace", "--channel", "--user"};
+    static const char *const prefixes[] = {"T", "CGD", "UW"};
     for (size_t i = 0; i < 3; i++)
         if (strcmp(arguments[0], names[i]) == 0) {
             *ids[i] = arguments[1];
-            return true;
+            return id_is_valid(arguments[1], prefixes[i]);
         }
     return false;
 }
