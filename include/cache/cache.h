@@ -15,6 +15,9 @@
 
 struct cache;
 
+// Whether the text has the form of `redis_url` below.
+bool cache_url_is_valid(const char *redis_url);
+
 struct cache_options {
     const char *redis_url; // redis://[user:password@]host:port[/db] or unix:///path
     const char

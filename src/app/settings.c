@@ -4,8 +4,10 @@
 #include "api/api.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "cache/cache.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,48 +50,142 @@ static int text_read(const char *name, const char **text)
     return 0;
 }
 
-// What a text must look like, where not every text will do.
-static int text_check(const char *name, const char *value, const char *const *prefixes,
-                      const char *range, struct buffer *complaint)
+static int text_refuse(const char *name, const char *value, const char *range,
+                       struct buffer *complaint)
 {
-    for (; *prefixes != NULL; prefixes++)
-        if (strncmp(value, *prefixes, strlen(*prefixes)) == 0)
-            return 0;
     buffer_append_format(complaint, "%s=%s: must be %s\n", name, value, range);
     return -ERROR_INVALID_ARGUMENTS;
 }
 
+// Shows neither login nor query, which may hold a password, nor anything of what is no URL.
+static int url_refuse(const char *name, const char *url, const char *range,
+                      struct buffer *complaint)
+{
+    const char *scheme_end = strstr(url, "://");
+    char shown[256] = "…";
+
+    if (scheme_end != NULL) {
+        const char *rest = scheme_end + 3;
+        const char *at = strrchr(rest, '@');
+        const char *host = at == NULL ? rest : at;
+        snprintf(shown, sizeof shown, "%.*s%s%.*s", (int)(rest - url), url, at == NULL ? "" : "…",
+                 (int)strcspn(host, "?"), host);
+    }
+    return text_refuse(name, shown, range, complaint);
+}
+
+static int listen_check(const char *listen, struct buffer *complaint)
+{
+    const char *port = strrchr(listen, ':');
+    int64_t number;
+
+    if (port != NULL && integer_parse(port + 1, strlen(port + 1), 0, 65535, &number) >= 0)
+        return 0;
+    return text_refuse(PREFIX "LISTEN", listen, "address:port, the port from 0 to 65535",
+                       complaint);
+}
+
+static int log_level_check(const char *level, struct buffer *complaint)
+{
+    static const char *const levels[] = {"debug", "info", "warn", "error"};
+
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+        if (strcmp(level, levels[i]) == 0)
+            return 0;
+    return text_refuse(PREFIX "LOG_LEVEL", level, "debug, info, warn or error", complaint);
+}
+
+static int database_url_check(const char *url, struct buffer *complaint)
+{
+    if (strncmp(url, "postgres://", 11) == 0 || strncmp(url, "postgresql://", 13) == 0)
+        return 0;
+    return url_refuse(PREFIX "DATABASE_URL", url, "a postgres:// URL", complaint);
+}
+
+static int redis_url_check(const char *url, struct buffer *complaint)
+{
+    if (cache_url_is_valid(url))
+        return 0;
+    return url_refuse(PREFIX "REDIS_URL", url,
+                      "redis://[user:password@]host:port[/db] or unix:///path", complaint);
+}
+
+// Kafka's own rule for names; <topic>.dead must be one, too.
+static int kafka_topic_check(const char *topic, struct buffer *complaint)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    enum { TOPIC_MAX = 244 };
+
+    size_t length = strlen(topic);
+    if (length <= TOPIC_MAX && strspn(topic, letters) == length)
+        return 0;
+    return text_refuse(PREFIX "KAFKA_TOPIC", topic, "at most 244 of A-Z, a-z, 0-9, '.', '_', '-'",
+                       complaint);
+}
+
+// Whether `text` begins with http:// or https:// and a host of visible ASCII; *ret_rest is what
+// comes after that.
+static bool origin_skip(const char *text, const char **ret_rest)
+{
+    const char *host = strncmp(text, "https://", 8) == 0  ? text + 8
+                       : strncmp(text, "http://", 7) == 0 ? text + 7
+                                                          : NULL;
+
+    if (host == NULL)
+        return false;
+    const char *rest = host;
+    while (*rest > ' ' && *rest < 0x7f && strchr("/,?#\"<>\\", *rest) == NULL)
+        rest++;
+    *ret_rest = rest;
+    return rest > host;
+}
+
+static int public_url_check(const char *url, struct buffer *complaint)
+{
+    const char *rest;
+
+    if (url[0] == '\0' || (origin_skip(url, &rest) && (*rest == '\0' || *rest == '/') &&
+                           strcspn(rest, "?#\" ") == strlen(rest)))
+        return 0;
+    return text_refuse(PREFIX "PUBLIC_URL", url, "an http:// or https:// URL", complaint);
+}
+
+static int cors_origins_check(const char *origins, struct buffer *complaint)
+{
+    const char *rest = origins;
+
+    if (strcmp(origins, "*") == 0)
+        return 0;
+    while (*rest != '\0') {
+        if (!origin_skip(rest, &rest) || (*rest == ',' ? rest[1] == '\0' : *rest != '\0'))
+            return text_refuse(PREFIX "CORS_ORIGINS", origins,
+                               "origins such as https://a.example,https://b.example, or *",
+                               complaint);
+        rest += *rest == ',';
+    }
+    return 0;
+}
+
+static int rate_limits_check(const char *limits, struct buffer *complaint)
+{
+    if (api_limits_check(limits) >= 0)
+        return 0;
+    return text_refuse(PREFIX "RATE_LIMITS", limits,
+                       "method=number,…, the number from 0 to 1000000000", complaint);
+}
+
 static int texts_check(const struct settings *settings, struct buffer *complaint)
 {
-    const char *port = strrchr(settings->listen, ':');
-    int64_t number;
-    int r = 0;
+    int r = listen_check(settings->listen, complaint);
 
-    if (port == NULL || integer_parse(port + 1, strlen(port + 1), 0, 65535, &number) < 0) {
-        buffer_append_format(complaint,
-                             PREFIX "LISTEN=%s: must be address:port, the port from 0 to 65535\n",
-                             settings->listen);
-        r = -ERROR_INVALID_ARGUMENTS;
-    }
-    if (text_check(PREFIX "LOG_LEVEL", settings->log_level,
-                   (const char *const[]){"debug", "info", "warn", "error", NULL},
-                   "debug, info, warn or error", complaint) < 0)
-        r = -ERROR_INVALID_ARGUMENTS;
-    if (text_check(PREFIX "DATABASE_URL", settings->database_url,
-                   (const char *const[]){"postgres://", "postgresql://", NULL}, "a postgres:// URL",
-                   complaint) < 0)
-        r = -ERROR_INVALID_ARGUMENTS;
-    if (text_check(PREFIX "REDIS_URL", settings->redis_url,
-                   (const char *const[]){"redis://", "unix://", NULL}, "a redis:// or unix:// URL",
-                   complaint) < 0)
-        r = -ERROR_INVALID_ARGUMENTS;
-    if (api_limits_check(settings->rate_limits) < 0) {
-        buffer_append_format(
-            complaint,
-            PREFIX "RATE_LIMITS=%s: must be method=number,…, the number from 0 to 1000000000\n",
-            settings->rate_limits);
-        r = -ERROR_INVALID_ARGUMENTS;
-    }
+    r |= log_level_check(settings->log_level, complaint);
+    r |= database_url_check(settings->database_url, complaint);
+    r |= redis_url_check(settings->redis_url, complaint);
+    r |= kafka_topic_check(settings->kafka_topic, complaint);
+    r |= public_url_check(settings->public_url, complaint);
+    r |= cors_origins_check(settings->cors_origins, complaint);
+    r |= rate_limits_check(settings->rate_limits, complaint);
     return r;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/id.h"
+#include "cache/cache.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -102,6 +103,12 @@ static int tcp_parse(const char *text, struct url *url)
     if (r < 0 || *end == '\0' || end[1] == '\0')
         return r;
     return integer_parse(end + 1, strlen(end + 1), 0, 1000000, &url->database);
+}
+
+bool cache_url_is_valid(const char *redis_url)
+{
+    struct url url;
+    return url_parse(redis_url, &url) >= 0;
 }
 
 int url_parse(const char *text, struct url *ret_url)

@@ -35,7 +35,12 @@ def run(*arguments, **settings):
     ("LISTEN", "127.0.0.1:99999"), ("LOG_LEVEL", "loud"), ("ACCESS_LOG", "perhaps"),
     ("RATE_LIMITS", "chat.postMessage"), ("RATE_LIMITS", "chat.post=1"), ("RATE_LIMITS", "auth.test=-1"),
     ("RATE_LIMITS", "auth.test=1,,users.info=1"),
-    ("REDIS_URL", "http://127.0.0.1"), ("DATABASE_URL", "mysql://x"),
+    ("REDIS_URL", "http://127.0.0.1"), ("DATABASE_URL", "mysql://x"), ("LOG_LEVEL", "information"),
+    ("REDIS_URL", "redis://127.0.0.1:99999"), ("REDIS_URL", "redis://127.0.0.1:1/x"), ("REDIS_URL", "unix://here"),
+    ("KAFKA_TOPIC", "two words"), ("KAFKA_TOPIC", "t" * 245), ("PUBLIC_URL", "chat.example.com"),
+    ("PUBLIC_URL", "ws://chat.example.com"), ("PUBLIC_URL", "https://"), ("PUBLIC_URL", "https://a/?b"),
+    ("CORS_ORIGINS", "a.example"), ("CORS_ORIGINS", "https://a.example/"), ("CORS_ORIGINS", "*,https://a.example"),
+    ("CORS_ORIGINS", "https://a.example,"),
 ])
 def test_bad_settings_are_refused_by_name(environment, name, value):
     settings = {"DATABASE_URL": environment.postgres.url, "REDIS_URL": environment.redis.url,
@@ -43,6 +48,18 @@ def test_bad_settings_are_refused_by_name(environment, name, value):
     done = run("serve", **settings)
     assert done.returncode == 2, done.stderr
     assert f"TIDINGS_{name}" in done.stderr and value in done.stderr
+
+
+@pytest.mark.parametrize("name, value", [
+    ("DATABASE_URL", "postgre://u:hush@db.example/x"), ("DATABASE_URL", "mysql://db.example/x?password=hush"),
+    ("DATABASE_URL", "host=db.example password=hush"), ("REDIS_URL", "rediss://u:hush@db.example"),
+    ("REDIS_URL", "redis://u:hu@sh@db.example:99999"), ("REDIS_URL", "hush"),
+])
+def test_a_refused_url_is_told_without_its_password(name, value):
+    done = run("serve", **{name: value})
+    assert done.returncode == 2 and f"TIDINGS_{name}=" in done.stderr
+    assert "hush" not in done.stderr and "hu@sh" not in done.stderr
+    assert "db.example" in done.stderr or "://" not in value
 
 
 @pytest.mark.parametrize("name, value", [("BODY_MAX_BYTES", "1"), ("LOOPS", "100000"), ("HEADER_TIMEOUT_MS", "0")])
@@ -77,6 +94,35 @@ def test_a_port_that_is_taken(environment):
     done = run("serve", DATABASE_URL=environment.postgres.url, REDIS_URL=environment.redis.url,
                LISTEN=f"127.0.0.1:{environment.redis.port}")
     assert done.returncode not in (0, -6, -11) and str(environment.redis.port) in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [
+    ["admin"], ["admin", "users.create", "name"], ["admin", "users.create", b"name=\xff"],
+    ["unread"], ["unread", "verify", "--workspace"], ["unread", "verify", "--workspace", ""],
+    ["unread", "verify", "--workspace", "C0000000000"], ["unread", "verify", "--channel", "general"],
+    ["unread", "rebuild", "--user", "u0000000000"],
+])
+def test_wrong_usage(environment, arguments):
+    done = run(*arguments, DATABASE_URL=environment.postgres.url, REDIS_URL=environment.redis.url)
+    assert done.returncode == 2 and f"usage: tidings {arguments[0]}" in done.stderr
+
+
+@pytest.mark.parametrize("workspace", [[], ["workspace=T0000000000"], ["workspace=';--"]])
+def test_admin_of_no_workspace(environment, workspace):
+    done = run("admin", "users.create", "name=x", *workspace, DATABASE_URL=environment.postgres.url)
+    assert done.returncode == 1 and "workspace: must be the id of a workspace" in done.stdout and not done.stderr
+
+
+def test_check_of_an_instance_at_an_ipv6_address(environment):
+    instance = environment.instance(start=False)
+    instance.environment["TIDINGS_LISTEN"] = f"[::1]:{instance.port}"
+    instance.start(wait=False)
+    try:
+        settings = {"DATABASE_URL": environment.postgres.url, "REDIS_URL": environment.redis.url,
+                    "LISTEN": f"[::1]:{instance.port}"}
+        wait_until(lambda: run("check", **settings).returncode == 0, what="an answer at [::1]")
+    finally:
+        instance.stop()
 
 
 def test_check_of_nothing(environment):
