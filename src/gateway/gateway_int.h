@@ -341,7 +341,10 @@ void stream_seat_user(struct stream *stream, struct user *user, int64_t from_seq
 void stream_unseat_user(struct stream *stream, const struct user *user);
 void stream_unseat_all(struct connection *c); // gives up all seats of a connection
 bool stream_has(const struct stream *stream, const struct connection *c);
-bool stream_has_user(const struct stream *stream, const struct user *user);
+bool stream_has_user(const struct stream *stream, const struct user *user); // each connection
+// Goes back to `seq`, for who is seated next: what came since is read anew. Those who sit there do
+// not get it again, and what it says of members is known.
+void stream_rewind(struct stream *stream, int64_t seq);
 void stream_offer(struct stream *stream,
                   struct event *event); // an event of its topic, in any order
 

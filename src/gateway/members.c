@@ -29,14 +29,16 @@ static void member_apply(struct stream *stream, const struct result *result, int
 {
     struct user *user = user_find(stream->gateway, result_text(result, row, 0));
     int64_t from_seq = result_int(result, row, 2) - 1;
-    if (from_seq < stream->sent_seq)
-        from_seq = stream->sent_seq;
     if (user == NULL)
         return;
     if (!result_bool(result, row, 1)) {
         stream_unseat_user(stream, user);
         return;
     }
+    if (stream_has_user(stream, user))
+        return;
+    if (from_seq < stream->sent_seq)
+        stream_rewind(stream, from_seq);
     stream_seat_user(stream, user, from_seq);
 }
 

@@ -92,10 +92,12 @@ bool stream_has(const struct stream *stream, const struct connection *c)
 
 bool stream_has_user(const struct stream *stream, const struct user *user)
 {
-    for (uint32_t i = 0; i < stream->seat_count; i++)
-        if (stream->seats[i].connection->user == user)
-            return true;
-    return false;
+    LIST_FOREACH(link, &user->connections)
+    {
+        if (!stream_has(stream, LIST_ITEM(link, struct connection, user_link)))
+            return false;
+    }
+    return true;
 }
 
 static int seats_grow(struct stream *stream)
@@ -247,9 +249,10 @@ static void seats_send(struct stream *stream, const struct stream_item *item)
 static void membership_note(struct stream *stream, const struct stream_item *item,
                             enum event_kind kind)
 {
-    struct user *user = item->kind == kind ? user_find(stream->gateway, item->user_id) : NULL;
-    if (item->kind == kind)
-        stream->membership_seq = item->seq;
+    if (item->kind != kind || item->seq <= stream->membership_seq)
+        return;
+    struct user *user = user_find(stream->gateway, item->user_id);
+    stream->membership_seq = item->seq;
     if (user && kind == EVENT_JOIN) {
         stream_seat_user(stream, user, item->seq - 1);
     } else if (user) {
@@ -267,6 +270,18 @@ static void sent_note(struct stream *stream, int64_t seq)
     own_posts_trim(stream);
     if (stream->watermark_seq > 0 && stream->watermark_seq <= seq)
         watermark_passed(stream);
+}
+
+void stream_rewind(struct stream *stream, int64_t seq)
+{
+    for (uint32_t i = 0; i < stream->seat_count; i++)
+        if (stream->seats[i].from_seq < stream->sent_seq)
+            stream->seats[i].from_seq = stream->sent_seq;
+    if (stream->membership_seq < stream->sent_seq)
+        stream->membership_seq = stream->sent_seq;
+    stream->sent_seq = seq;
+    hole_heard(stream, stream->known_seq);
+    watermark_want(stream->gateway); // the one on its way took it for sent
 }
 
 void stream_send(struct stream *stream, const struct stream_item *item)

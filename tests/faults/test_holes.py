@@ -20,10 +20,10 @@ class Room:
     """A reader with a native and another socket on `instance`; the author is on another one."""
 
     def __init__(self, parts, instance):
-        workspace = Workspace(parts.urls, parts.operator_token)
+        self.workspace = Workspace(parts.urls, parts.operator_token)
         self.instance = instance
-        self.author, self.reader = workspace.users(2)
-        self.channel = workspace.channel(self.author, self.reader)
+        self.author, self.reader = self.workspace.users(2)
+        self.channel = self.workspace.channel(self.author, self.reader)
         there = self.reader.at(instance.url)
         self.native, self.other = there.socket(native=True), there.socket()
 
@@ -180,3 +180,28 @@ def library_that_moves_no_head():
         assert moves in text
         text = text.replace(moves, f"redis.register_function('{name}', function() return 0 end)")
     return text
+
+
+def test_a_join_that_is_heard_of_after_later_ones(room):
+    """As when instances tell of joins in another order: who is found to be a member late gets all since the join, and
+    the others nothing again."""
+    second = room.workspace.user()
+    there = second.at(room.instance.url)
+    with there.socket(native=True) as early:
+        room.proxy.lose(f"user-events:{{{room.reader.id}}}")
+        channel = room.workspace.channel(room.author, room.reader)
+        room.author.ok("channels.invite", channel=room.channel, users=[second.id])
+        early.expect({"type": "member_joined_channel", "channel": room.channel})
+        first = room.author.ok("chat.postMessage", channel=channel, text="x")["seq"]
+        room.author.ok("channels.invite", channel=channel, users=[second.id])
+        last = room.author.ok("chat.postMessage", channel=channel, text="x")["seq"]
+        early.expect({"type": "message", "channel": channel, "seq": last})
+        assert not room.native.matching({"channel": channel})
+        room.proxy.lose(None)
+        with room.reader.at(room.instance.url).socket():
+            after = room.author.ok("chat.postMessage", channel=channel, text="x")["seq"]
+            for socket in (room.native, room.other, early):
+                socket.expect({"type": "message", "channel": channel, "seq": after})
+        for socket, joined in ((room.native, first - 1), (room.other, first - 1), (early, last - 1)):
+            seqs = [f["seq"] for f in socket.matching({"channel": channel}) if "seq" in f]
+            assert seqs == list(range(joined, after + 1))
