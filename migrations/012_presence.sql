@@ -17,20 +17,24 @@ CREATE FUNCTION channel_seq_below(channel text, bound xid8) RETURNS bigint LANGU
 $$;
 
 -- The event after which a member's stream goes on in a channel, when everything below `sent` was sent and everything about
--- membership below `heard` was heard. Nothing of before the last join since.
-CREATE FUNCTION resume_seq(channel text, caller text, member_seq bigint, is_in boolean, sent xid8, heard xid8)
+-- membership below `heard` was heard: from there, if they were a member then and left later, else from their first join since.
+CREATE FUNCTION resume_seq(channel text, caller text, member_seq bigint, sent xid8, heard xid8)
 RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 DECLARE
     after_seq bigint := channel_seq_below(channel, sent);
+    heard_seq bigint := channel_seq_below(channel, heard);
+    joined bigint;
+    left_at bigint;
 BEGIN
-    IF member_seq <= channel_seq_below(channel, heard) THEN
+    IF member_seq <= heard_seq THEN
         RETURN after_seq;
     END IF;
-    IF is_in THEN
-        RETURN member_seq - 1;
+    SELECT min(m.seq) FILTER (WHERE m.subtype <> 'channel_leave'), min(m.seq) FILTER (WHERE m.subtype = 'channel_leave')
+    INTO joined, left_at FROM messages m
+    WHERE m.channel_id = channel AND m.ts > message_ts_at_seq(channel, heard_seq) AND m.user_id = caller
+      AND m.subtype IN ('channel_join', 'channel_open', 'channel_leave');
+    IF left_at > after_seq AND left_at < coalesce(joined, left_at + 1) THEN
+        RETURN after_seq;
     END IF;
-    RETURN greatest(after_seq, (
-        SELECT j.seq - 1 FROM messages j
-        WHERE j.channel_id = channel AND j.ts > message_ts_at_seq(channel, after_seq) AND j.user_id = caller
-          AND j.subtype = 'channel_join' ORDER BY j.ts DESC LIMIT 1));
+    RETURN coalesce(joined - 1, member_seq - 1, after_seq);
 END $$;

@@ -25,7 +25,7 @@ const struct statement resume_statement = {
     " pg_snapshot_xmax(s)::text AS xmax, extract(epoch FROM clock_timestamp())::bigint AS seconds"
     " FROM pg_current_snapshot() s) t LEFT JOIN (SELECT c.id, c.seq, m.active, m.member_seq,"
     " CASE WHEN c.changed >= $2::xid8 OR m.changed >= $3::xid8"
-    " THEN resume_seq(c.id, m.user_id, m.member_seq, m.active, $2::xid8, $3::xid8)"
+    " THEN resume_seq(c.id, m.user_id, m.member_seq, $2::xid8, $3::xid8)"
     " ELSE c.seq END FROM channel_members m JOIN channels c ON c.id = m.channel_id"
     " WHERE m.user_id = $1 AND (m.active OR m.changed >= $3::xid8)) r ON true"};
 
@@ -69,6 +69,7 @@ struct behind {
     char channel_id[EVENT_ID_SIZE];
     int64_t at_seq; // all up to it was sent
     int64_t to_seq; // of the leave, when the user is no member any more; else INT64_MAX
+    bool is_away;   // read up to a leave of the user's, and not yet to the next join
     bool has_delete;
 };
 
@@ -212,7 +213,19 @@ static void row_tell(struct connection *c, struct behind *behind, const struct p
     behind->has_delete = behind->has_delete || row->kind == EVENT_DELETE;
 }
 
-// What comes behind one's own leave is not for this connection, unless it still, or again, sits
+// Whether the user was in the channel when it happened; joins and leaves of one's own are told.
+static bool row_is_for(struct behind *behind, const struct page_row *row, const char *user_id)
+{
+    bool own = strcmp(row->actor, user_id) == 0;
+    if (own && row->kind == EVENT_JOIN)
+        behind->is_away = false;
+    bool is_for = !behind->is_away;
+    if (own && row->kind == EVENT_LEAVE)
+        behind->is_away = true;
+    return is_for;
+}
+
+// What comes behind the last leave is not for this connection, unless it still, or again, sits
 // there. False when rows were left for want of room.
 static bool rows_tell(struct connection *c, struct behind *behind, const struct seat *seat,
                       const struct result *result)
@@ -223,9 +236,10 @@ static bool rows_tell(struct connection *c, struct behind *behind, const struct 
             continue;
         if (!has_room(c))
             return false;
-        row_tell(c, behind, &row);
-        bool left = row.kind == EVENT_LEAVE && strcmp(row.actor, c->actor.user_id) == 0;
-        if (left && !seat)
+        if (row_is_for(behind, &row, c->actor.user_id))
+            row_tell(c, behind, &row);
+        behind->at_seq = row.seq;
+        if (behind->is_away && !seat && behind->to_seq == INT64_MAX)
             behind->to_seq = row.seq;
     }
     return true;

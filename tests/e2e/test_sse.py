@@ -232,6 +232,31 @@ def test_joined_and_left_in_between(room, streams, workspace):
     assert not again.matching({"text": "before"}) and not again.matching({"text": "not for bob"})
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_left_and_came_back_in_between(room, streams, workspace, late):
+    """What happened before the leave is told too, and nothing of while one was away. `late`: with an id by which the
+    first join is long past."""
+    ann, bob, channel = room
+    secret = workspace.channel(ann, bob, private=True)
+    stream = streams(bob)
+    settled(stream, ann, channel)
+    joined = int(stream.last_id.split(".")[1])
+    if late:
+        wait_until(lambda: ann.post(channel, "tick") and int(stream.last_id.split(".")[2]) > joined, timeout=20,
+                   interval=0.2, what="an id by which the join is long past")
+    last_id = stream.close()
+    told = ann.ok("chat.postMessage", channel=secret, text="still there")["seq"]
+    ann.ok("channels.kick", channel=secret, user=bob.id)
+    ann.post(secret, "not for bob")
+    ann.ok("channels.invite", channel=secret, users=[bob.id])
+    again = streams(bob, last_id)
+    back = ann.ok("chat.postMessage", channel=secret, text="back again")["seq"]
+    again.expect({"type": "message", "channel": secret, "seq": back})
+    seqs = [f["seq"] for f in again.matching({"channel": secret}) if "seq" in f]
+    assert seqs[-4:] == [told, told + 1, back - 1, back], "the post, the leave, the join, the post"
+    assert not again.matching({"text": "not for bob"}) and not again.matching({"type": "gap"})
+
+
 def test_channels_and_threads_of_in_between(room, streams, workspace):
     """What has no seq is told of, too: channels that were made, threads that were followed or read elsewhere."""
     ann, bob, channel = room
