@@ -48,7 +48,8 @@ bool take_channel_name(struct invocation *invocation, const char **ret_name)
     int r = name_refusal(name);
     if (r < 0) {
         invocation_complain(invocation, r,
-                            "name: must be at most %d lower-case letters, digits, '-' and '_'",
+                            "name: must be at most %d lower-case letters, digits, '-' and '_', "
+                            "with a letter or digit among them",
                             NAME_MAX_CODE_POINTS);
         return false;
     }

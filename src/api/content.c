@@ -97,7 +97,10 @@ static bool take_part(struct invocation *invocation, const struct part *part, js
         return false;
     }
     if (part_size(part, value, length) > part->items_max) {
-        invocation_complain(invocation, part->too_many, "%s: too many", part->name);
+        bool is_array = part->items_max > 0;
+        invocation_complain(invocation, part->too_many, "%s: must have at most %zu %s", part->name,
+                            is_array ? part->items_max : METADATA_BYTES_MAX,
+                            is_array ? "members" : "bytes");
         return false;
     }
     if (part->malformed == -ERROR_INVALID_ATTACHMENTS)

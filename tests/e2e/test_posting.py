@@ -147,6 +147,15 @@ def test_bad_arguments_store_nothing(room, args, error):
     assert ann.ok("channels.info", channel=channel)["channel"].get("latest") == before
 
 
+@pytest.mark.parametrize("args, words", [
+    ({"blocks": [{"type": "divider"}] * 51}, "blocks: must have at most 50 members"),
+    ({"attachments": [{"text": "x"}] * 101}, "attachments: must have at most 100 members"),
+    ({"metadata": {"event_type": "e", "event_payload": {"k": "x" * 16_384}}}, "metadata: must have at most 16384 bytes"),
+])
+def test_what_is_too_much_is_told_how_much_may_be(room, args, words):
+    assert room[0].call("chat.postMessage", channel=room[2], text="x", **args).messages == f"[ERROR] {words}"
+
+
 @pytest.mark.parametrize("count", [50])
 def test_as_many_blocks_as_allowed(room, count):
     message = room[0].ok("chat.postMessage", channel=room[2], blocks=[{"type": "divider"}] * count)["message"]
