@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
+#include "base/id.h"
 #include "base/text.h"
 #include "unread/keys.h"
 
@@ -359,19 +360,53 @@ static void app_answer(struct invocation *invocation, const struct result *resul
     invocation_close(invocation);
 }
 
-static bool url_has_host(const char *url, const char *scheme)
+static const char *scheme_skip(const char *url)
 {
-    size_t length = strlen(scheme);
+    static const char *const schemes[] = {"http://", "https://"};
 
-    return strncmp(url, scheme, length) == 0 && url[length] != '\0' && url[length] != '/';
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+        if (strncmp(url, schemes[i], strlen(schemes[i])) == 0)
+            return url + strlen(schemes[i]);
+    return NULL;
+}
+
+// Whether the `length` characters are host or host:port, the host perhaps an IPv6 address in
+// brackets.
+static bool is_host_and_port(const char *text, size_t length)
+{
+    const char *end = text + length;
+    const char *bracket = length > 0 && text[0] == '[' ? memchr(text, ']', length) : NULL;
+    const char *colon = memchr(bracket == NULL ? text : bracket, ':',
+                               (size_t)(end - (bracket == NULL ? text : bracket)));
+    const char *host_end = colon == NULL ? end : colon;
+    int64_t port;
+
+    if (host_end == text || (text[0] == '[' && (bracket == NULL || bracket + 1 != host_end)))
+        return false;
+    return colon == NULL ||
+           integer_parse(colon + 1, (size_t)(end - colon - 1), 1, UINT16_MAX, &port) >= 0;
+}
+
+static bool events_url_is_good(const char *url)
+{
+    const char *authority = scheme_skip(url);
+
+    if (authority == NULL || strlen(url) > URL_MAX)
+        return false;
+    for (const char *at = url; *at != '\0'; at++)
+        if (*at <= ' ' || *at > '~')
+            return false;
+    size_t length = strcspn(authority, "/?#");
+    const char *login_end = memrchr(authority, '@', length);
+    const char *host = login_end == NULL ? authority : login_end + 1;
+    return is_host_and_port(host, length - (size_t)(host - authority));
 }
 
 static bool take_events_url(struct invocation *invocation, const char **ret_url)
 {
     if (!take_optional_text(invocation, "events_url", ret_url))
         return false;
-    if (*ret_url == NULL || (strlen(*ret_url) <= URL_MAX && (url_has_host(*ret_url, "http://") ||
-                                                             url_has_host(*ret_url, "https://"))))
+    if (*ret_url == NULL || events_url_is_good(*ret_url))
         return true;
     invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
                         "events_url: must be an http:// or https:// URL of at most %d characters",

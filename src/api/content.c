@@ -256,7 +256,7 @@ bool take_content(struct invocation *invocation, struct content *content)
     if (text_is_blank(content->text, content->text_length)) {
         if (content->shows)
             return true;
-        invocation_complain(invocation, -ERROR_NO_TEXT, "text: must be more than white space");
+        invocation_complain(invocation, -ERROR_NO_TEXT, "%s: must be more than white space", name);
         return false;
     }
     if (text_code_points(content->text, content->text_length) > (size_t)text_max) {

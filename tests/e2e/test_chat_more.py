@@ -126,6 +126,7 @@ def test_markdown_text(room):
     for other in ({"text": "x"}, {"blocks": [{"type": "divider"}]}):
         reply = ann.fails("markdown_text_conflict", "chat.postMessage", channel=channel, markdown_text="x", **other)
         assert "markdown_text" in reply.messages
+    assert "markdown_text" in ann.fails("no_text", "chat.postMessage", channel=channel, markdown_text=" ").messages
     ann.fails("msg_too_long", "chat.postMessage", channel=channel, markdown_text="x" * 12_001)
     assert len(bob.history(channel)) == 1
 

@@ -320,7 +320,11 @@ def test_no_socket_mode_beside_it(app, environment):
     environment.client(app.token).fails("not_allowed_token_type", "apps.connections.open")
 
 
-@pytest.mark.parametrize("url", ["ftp://example.com/", "file:///etc/passwd", "example.com", "http:/x", "https://"])
+@pytest.mark.parametrize("url", [
+    "ftp://example.com/", "file:///etc/passwd", "example.com", "http:/x", "https://", "http://a b/", "http://a/\r\nX: y",
+    "http://:80/", "http://a:0/", "http://a:99999/", "http://a:/", "http://[::1/", "http://[::1]x/", "http://me@/",
+    "http://?x", "http://h\u00e9.example/", "http://a/" + "x" * 2000,
+])
 def test_bad_urls(workspace, url):
     bot = workspace.bot()
     reply = workspace.admin.fails("invalid_arguments", "admin.apps.create", name="x", bot_user_id=bot.id, events_url=url)
