@@ -69,25 +69,6 @@ static void reading_end(struct reading *reading, int r)
     free(reading);
 }
 
-// Posts of others after `ord` that were deleted: from "ord:user ord:user …".
-static int64_t deleted_after(const char *deleted, int64_t ord, const char *user_id)
-{
-    int64_t count = 0;
-
-    while (*deleted != '\0') {
-        char *colon;
-        int64_t deleted_ord = strtoll(deleted, &colon, 10);
-        size_t length = *colon == ':' ? strcspn(colon + 1, " ") : 0;
-        bool own = length == strlen(user_id) && strncmp(colon + 1, user_id, length) == 0;
-        count += deleted_ord > ord && !own;
-        deleted = colon + (*colon == ':') + length;
-        deleted += *deleted == ' ';
-        if (length == 0)
-            break;
-    }
-    return count;
-}
-
 static void channel_install(struct reading *reading, int64_t deleted_ord)
 {
     const struct event_head *head = &reading->view->head;
@@ -266,8 +247,8 @@ static void member_answer(void *arg, int r, const struct cache_value *value)
         truth_ask(reading);
         return;
     }
-    view->unread =
-        unread_view_count(view, deleted_after(reading->deleted, view->member.ord, view->user_id));
+    view->unread = unread_view_count(
+        view, sequence_deleted_after(reading->deleted, view->member.ord, view->user_id));
     reading_end(reading, 0);
 }
 

@@ -15,16 +15,18 @@
 #include <string.h>
 
 enum { PAGE = 500, MESSAGES_MAX = 128 };
-enum { COLUMN_DELETED_ORD = UNREAD_VIEW_COLUMNS, COLUMN_TSS, COLUMN_SEQS };
+enum { COLUMN_DELETED_ORD = UNREAD_VIEW_COLUMNS, COLUMN_TSS, COLUMN_SEQS, COLUMN_SINGLES };
 
 // One statement for each way into the table, so that each finds its rows by an index. OFFSET 0
 // keeps each member's row a look-up of its own: joined at large, a channel's members would all be
 // read for each of them. The newest unread messages come along for zset, of the same snapshot.
 #define PAGE_SELECT(where)                                                                         \
-    "WITH page AS MATERIALIZED (SELECT m.channel_id, m.user_id FROM channel_members m WHERE "      \
+    "WITH page AS MATERIALIZED (SELECT m.channel_id, m.user_id, m.singles FROM channel_members m " \
+    "WHERE "                                                                                       \
     "m.active AND " where " ORDER BY m.channel_id, m.user_id LIMIT $4)"                            \
     " SELECT " UNREAD_VIEW_SELECT(                                                                 \
-        "r") ", r.deleted_ord, x.tss, x.seqs FROM page p CROSS JOIN LATERAL (SELECT u.*, "         \
+        "r") ", r.deleted_ord, x.tss, x.seqs, p.singles FROM page p CROSS JOIN LATERAL (SELECT "   \
+             "u.*, "                                                                               \
              "c.deleted_ord FROM unread_rows u JOIN channels c ON c.id = u.channel_id WHERE "      \
              "u.channel_id = p.channel_id AND u.user_id = p.user_id OFFSET 0) r"                   \
              " LEFT JOIN LATERAL (SELECT array_agg(o.ts) AS tss, array_agg(o.seq) AS seqs FROM ("  \
@@ -59,6 +61,7 @@ struct repair {
     int count;
     struct unread_view views[PAGE];
     int64_t counts[PAGE]; // what Redis would have told
+    int next;             // of them
     struct call call;
 };
 
@@ -96,6 +99,45 @@ static int page_read(struct repair *repair, const char *channel_id, const char *
     for (int i = 0; i < repair->count; i++)
         unread_view_read(repair->page, i, 0, &repair->views[i]);
     return 0;
+}
+
+// Whether readers take what was deleted after the cursor from Redis.
+static bool is_by_deletes(const struct repair *repair, int i)
+{
+    const struct unread_view *view = &repair->views[i];
+
+    return view->head.strategy == STRATEGY_SEQUENCE &&
+           result_int(repair->page, i, COLUMN_DELETED_ORD) > view->member.ord &&
+           result_int(repair->page, i, COLUMN_SINGLES) == 0;
+}
+
+static int deletes_next(const struct repair *repair, int i)
+{
+    while (i < repair->count && !is_by_deletes(repair, i))
+        i++;
+    return i;
+}
+
+static void on_deletes(void *arg, int r, const struct cache_value *value)
+{
+    struct repair *repair = arg;
+    int i = repair->next;
+
+    repair->counts[i] = sequence_count_take(&repair->views[i], r, value);
+    repair->next = deletes_next(repair, i + 1);
+}
+
+static int deletes_count(struct repair *repair)
+{
+    char key[KEY_SIZE];
+
+    repair->next = deletes_next(repair, 0);
+    for (int i = repair->next; i < repair->count; i = deletes_next(repair, i + 1)) {
+        key_channel(key, repair->views[i].channel_id);
+        pipeline_add(repair->options->pipeline, 5,
+                     (const char *[]){"HMGET", key, "seq", "deleted_floor", "deleted"}, NULL);
+    }
+    return pipeline_run(repair->options->pipeline, on_deletes, repair);
 }
 
 static bool is_drifted(const struct repair *repair, int i)
@@ -163,11 +205,13 @@ static void pair_mend(struct repair *repair, int i)
 {
     bool rebuilds = repair->options->mode == REPAIR_REBUILD;
     bool drifted = is_drifted(repair, i);
+    bool is_first =
+        i == 0 || strcmp(repair->views[i].channel_id, repair->views[i - 1].channel_id) != 0;
+    bool is_sequence = repair->views[i].head.strategy == STRATEGY_SEQUENCE;
 
-    if (rebuilds &&
-        (i == 0 || strcmp(repair->views[i].channel_id, repair->views[i - 1].channel_id) != 0))
+    if ((rebuilds && is_first) || (drifted && is_sequence))
         head_install(repair, i);
-    if (drifted)
+    if (drifted && !is_sequence)
         member_forget(repair, &repair->views[i]);
     if (drifted || (rebuilds && repair->counts[i] == STRATEGY_UNKNOWN))
         member_install(repair, i);
@@ -178,6 +222,8 @@ static int page_mend(struct repair *repair)
     int r = strategy_count_many(repair->options->pipeline, repair->views, (size_t)repair->count,
                                 repair->counts);
 
+    if (r >= 0)
+        r = deletes_count(repair);
     for (int i = 0; i < repair->count && r >= 0; i++) {
         bool drifted = is_drifted(repair, i);
         repair->totals->pairs++;

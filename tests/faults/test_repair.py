@@ -93,6 +93,30 @@ def test_what_is_wrong_is_found_and_mended(rooms, strategy):
     rooms.shows(strategy)
 
 
+@pytest.mark.parametrize("by_audit", (False, True))
+def test_deletes_that_are_wrong_are_found_and_mended(parts, rooms, by_audit):
+    """What `sequence` has in Redis."""
+    channel = rooms.ann.ok("channels.create", name=fresh_name("room"), strategy="sequence")["channel"]["id"]
+    rooms.ann.ok("channels.invite", channel=channel, users=[rooms.bob.id])
+    ts = [rooms.ann.post(channel) for _ in range(3)]
+    rooms.rebuild()  # so that Redis has the head, and adds to it
+    rooms.ann.ok("chat.delete", channel=channel, ts=ts[1])
+    key = f"channel-latest:{{{channel}}}"
+    wait_until(lambda: parts.redis.cli("HGET", key, "deleted").strip() == f"2:{rooms.ann.id}", what="the delete")
+    wait_until(lambda: rooms.verify("--channel", channel)[1]["known"] == 2, what="counts known to Redis")
+    parts.redis.cli("HSET", key, "deleted", "")
+    code, told, _ = rooms.verify("--channel", channel)
+    assert (code, told["wrong"]) == (1, 1)
+    if by_audit:
+        auditing = parts.instance(audit_interval_s=1, audit_pairs=1000)
+        wait_until(lambda: rooms.verify("--channel", channel)[0] == 0, what="no drift")
+        assert auditing.stop() == 0
+    else:
+        assert rooms.rebuild()["wrong"] == 1
+    assert rooms.verify("--channel", channel)[0] == 0
+    assert rooms.bob.unread(channel) == 2
+
+
 def test_what_is_missing_is_unknown_and_comes_back(rooms):
     channel = rooms.channels["counter"]
     rooms.parts.redis.cli("DEL", f"unread:{{{rooms.bob.id}}}:{channel}")
