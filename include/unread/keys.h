@@ -29,3 +29,7 @@ struct member_call {
 };
 void member_call_make(struct member_call *call, const char *user_id, const char *channel_id,
                       const struct event_member *member);
+
+// The same for several members, at least one, in one FCALL members_apply: the texts of `calls`.
+// Freed with free(); NULL: no memory.
+const char **members_call_new(const struct member_call *calls, int count, int *ret_texts);

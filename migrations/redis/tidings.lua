@@ -138,14 +138,12 @@ local function member_merge(old, new)
     return old
 end
 
--- KEYS read_cursor:{U}; C epoch ts seq ord own member_seq active [0]
--- The whole state of a member, just read from Postgres: what was unknown is known after it. With the 0 it comes with an
--- event, which may be old: it is merged into what is known; of what is unknown it is kept as a lower bound, so that
--- whoever installs a state read before that event does not undo it. Returns the merged member.
-local function member_apply(keys, args)
-    local packed = redis.call('HGET', keys[1], args[1])
-    local member = {unpack(args, 2, 8)}
-    local known = args[9] ~= '0'
+-- Merges a member (args[first…]: C epoch ts seq ord own member_seq active) into the key, and returns it. Not `known`: what was unknown
+-- stays so, with this as a lower bound.
+local function member_put(key, args, first, known)
+    local channel = args[first]
+    local packed = redis.call('HGET', key, channel)
+    local member = {unpack(args, first + 1, first + ACTIVE)}
     if packed then
         local old = member_unpack(packed)
         local active = string.gsub(old[ACTIVE], '^?', '')
@@ -157,8 +155,25 @@ local function member_apply(keys, args)
         member[ACTIVE] = '?' .. member[ACTIVE]
     end
     packed = table.concat(member, ' ')
-    redis.call('HSET', keys[1], args[1], packed)
+    redis.call('HSET', key, channel, packed)
     return packed
+end
+
+-- KEYS read_cursor:{U}; C epoch ts seq ord own member_seq active [0]
+-- The whole state of a member, just read from Postgres: what was unknown is known after it. With the 0 it comes with an
+-- event, which may be old: it is merged into what is known; of what is unknown it is kept as a lower bound, so that
+-- whoever installs a state read before that event does not undo it. Returns the merged member.
+local function member_apply(keys, args)
+    return member_put(keys[1], args, 1, args[9] ~= '0')
+end
+
+-- KEYS read_cursor:{U}…; C epoch ts seq ord own member_seq active, of each
+-- member_apply of whole states.
+local function members_apply(keys, args)
+    for i, key in ipairs(keys) do
+        member_put(key, args, 8 * i - 7, true)
+    end
+    return #keys
 end
 
 -- KEYS thread-read:{U}:C:ts; ts seconds
@@ -558,6 +573,7 @@ redis.register_function('heads_apply', heads_apply)
 redis.register_function('channel_apply', channel_apply)
 redis.register_function('channel_install', channel_install)
 redis.register_function('member_apply', member_apply)
+redis.register_function('members_apply', members_apply)
 redis.register_function('thread_apply', thread_apply)
 redis.register_function('walk_begin', walk_begin)
 redis.register_function('walk_forget', walk_forget)

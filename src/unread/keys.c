@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void key_make(char *ret_key, const char *start, const char *id)
@@ -95,4 +96,27 @@ void member_call_make(struct member_call *call, const char *user_id, const char 
         call->texts[count++] = call->numbers[i];
     }
     call->texts[count] = member->active ? "1" : "0";
+}
+
+const char **members_call_new(const struct member_call *calls, int count, int *ret_texts)
+{
+    enum { HEAD = 3, KEY_PLACE = HEAD, FIRST_VALUE };
+    size_t texts_max = HEAD + (size_t)count * (MEMBER_CALL_ARGUMENTS - HEAD);
+    const char **texts = malloc(texts_max * sizeof *texts + KEY_NUMBER_SIZE);
+    int used = 0;
+
+    if (texts == NULL)
+        return NULL;
+    char *count_text = (char *)(texts + texts_max);
+    snprintf(count_text, KEY_NUMBER_SIZE, "%d", count);
+    texts[used++] = "FCALL";
+    texts[used++] = "members_apply";
+    texts[used++] = count_text;
+    for (int i = 0; i < count; i++)
+        texts[used++] = calls[i].texts[KEY_PLACE];
+    for (int i = 0; i < count; i++)
+        for (int place = FIRST_VALUE; place < MEMBER_CALL_ARGUMENTS; place++)
+            texts[used++] = calls[i].texts[place];
+    *ret_texts = used;
+    return texts;
 }

@@ -56,19 +56,20 @@ struct marker {
     struct batch batches[BATCHES_IN_WORK];
 };
 
+// A committed mark that changed something, on its way to Redis and to its author.
+struct settled {
+    struct mark *mark;
+    struct unread_view view;
+};
+
 // One outbox row while its marks are brought to Redis.
 struct settling {
     struct marker *marker;
     char outbox_id[OUTBOX_ID_SIZE];
-    int pending;
+    int pending; // calls of Redis
     bool failed;
-};
-
-// One committed mark on its way to Redis and to its author.
-struct settled {
-    struct settling *settling;
-    struct mark *mark;
-    struct unread_view view;
+    int count;
+    struct settled marks[];
 };
 
 static void settling_done(struct settling *settling)
@@ -113,19 +114,20 @@ static void mark_publish(struct settling *settling, const struct unread_view *vi
                (const size_t[]){8, strlen(topic), wire.length}, mark_told, settling);
 }
 
-static void mark_settled(void *arg, int r, const struct cache_value *value)
+// Redis has the marks, or is found to be away: now their authors are answered.
+static void marks_settled(void *arg, int r, const struct cache_value *value)
 {
-    struct settled *settled = arg;
-    struct mark *mark = settled->mark;
+    struct settling *settling = arg;
 
     (void)value;
-    if (r == 0)
-        mark_publish(settled->settling, &settled->view);
-    else
-        settled->settling->failed = true;
-    settling_done(settled->settling);
-    mark->fn(mark->arg, 0, &settled->view);
-    free(settled);
+    settling->failed = settling->failed || r < 0;
+    for (int i = 0; i < settling->count; i++) {
+        struct settled *settled = &settling->marks[i];
+        if (r == 0)
+            mark_publish(settling, &settled->view);
+        settled->mark->fn(settled->mark->arg, 0, &settled->view);
+    }
+    settling_done(settling);
 }
 
 // What the channel's strategy keeps of it. Nobody waits: until it is there nothing is believed.
@@ -142,25 +144,37 @@ static void mark_keep(struct marker *marker, const struct mark *mark,
     cache_call(marker->cache, call.count, call.texts, NULL, NULL, NULL);
 }
 
-// Brings one changed mark to Redis; its author is answered when Redis has it, or is found to be
-// away.
-static void mark_settle(struct settling *settling, struct mark *mark,
-                        const struct unread_view *view)
+// False: there is no memory for it.
+static bool settling_call(struct settling *settling)
 {
-    struct settled *settled = malloc(sizeof *settled);
-    struct member_call call;
+    struct member_call *calls = malloc((size_t)settling->count * sizeof *calls);
+    const char **texts = NULL;
+    int count;
 
-    if (settled == NULL) {
-        settling->failed = true;
-        mark->fn(mark->arg, 0, view);
+    for (int i = 0; calls != NULL && i < settling->count; i++) {
+        const struct unread_view *view = &settling->marks[i].view;
+        member_call_make(&calls[i], view->user_id, view->channel_id, &view->member);
+    }
+    if (calls != NULL)
+        texts = members_call_new(calls, settling->count, &count);
+    if (texts != NULL)
+        cache_call(settling->marker->cache, count, texts, NULL, marks_settled, settling);
+    bool called = texts != NULL;
+    free(texts);
+    free(calls);
+    return called;
+}
+
+// Brings what changed to Redis, in one call.
+static void settling_send(struct settling *settling)
+{
+    if (settling->count == 0) { // then there is no row
+        free(settling);
         return;
     }
-    *settled = (struct settled){settling, mark, *view};
-    settling->pending++;
-    mark_keep(settling->marker, mark, view);
-    member_call_make(&call, view->user_id, view->channel_id, &view->member);
-    cache_call(settling->marker->cache, MEMBER_CALL_ARGUMENTS, call.texts, NULL, mark_settled,
-               settled);
+    settling->pending = 1;
+    if (!settling_call(settling))
+        marks_settled(settling, -ERROR_MEMORY, NULL);
 }
 
 static void mark_answer(struct settling *settling, struct mark *mark, const struct result *result,
@@ -175,35 +189,29 @@ static void mark_answer(struct settling *settling, struct mark *mark, const stru
     }
     metric_add(METRIC_MARKS, 1);
     unread_view_read(result, row, COLUMN_VIEW, &view);
-    if (result_bool(result, row, COLUMN_CHANGED))
-        mark_settle(settling, mark, &view);
-    else
+    if (!result_bool(result, row, COLUMN_CHANGED)) {
         mark->fn(mark->arg, 0, &view);
+        return;
+    }
+    mark_keep(settling->marker, mark, &view);
+    settling->marks[settling->count++] = (struct settled){mark, view};
 }
 
-static struct settling *settling_new(struct marker *marker, const char *outbox_id)
+// For the marks of so many rows.
+static struct settling *settling_new(struct marker *marker, const char *outbox_id, int rows)
 {
-    struct settling *settling = calloc(1, sizeof *settling);
+    struct settling *settling = malloc(sizeof *settling + (size_t)rows * sizeof settling->marks[0]);
 
     if (settling == NULL)
         return NULL;
-    settling->marker = marker;
-    settling->pending = 1; // until all marks of the row were looked at
+    *settling = (struct settling){.marker = marker};
     snprintf(settling->outbox_id, sizeof settling->outbox_id, "%s", outbox_id);
     return settling;
 }
 
-static bool any_changed(const struct result *result)
-{
-    for (int row = 0; row < result_rows(result); row++)
-        if (result_bool(result, row, COLUMN_CHANGED))
-            return true;
-    return false;
-}
-
 static void batch_answer(struct batch *batch, const struct result *result)
 {
-    struct settling *settling = settling_new(batch->marker, batch->outbox_id);
+    struct settling *settling = settling_new(batch->marker, batch->outbox_id, result_rows(result));
 
     for (int row = 0; row < result_rows(result); row++) {
         int index = (int)result_int(result, row, COLUMN_ITEM);
@@ -214,10 +222,8 @@ static void batch_answer(struct batch *batch, const struct result *result)
         else
             mark_answer(settling, mark, result, row);
     }
-    if (settling != NULL) {
-        settling->failed = settling->failed || !any_changed(result); // then there is no row
-        settling_done(settling);
-    }
+    if (settling != NULL)
+        settling_send(settling);
 }
 
 // What was not answered: once more while there is time (a mark may be repeated), else `r`.
@@ -387,13 +393,12 @@ static void single_committed(void *arg, const struct store_outcome *outcome)
     struct settling *settling = NULL;
 
     if (outcome->r == 0)
-        settling = settling_new(single->marker, single->outbox_id);
+        settling = settling_new(single->marker, single->outbox_id, 1);
     if (settling == NULL) {
         mark->fn(mark->arg, outcome->r == 0 ? -ERROR_MEMORY : outcome->r, NULL);
     } else {
-        settling->failed = !any_changed(outcome->result);
         mark_answer(settling, mark, outcome->result, 0);
-        settling_done(settling);
+        settling_send(settling);
     }
     free(single);
 }

@@ -169,6 +169,28 @@ static void an_event_alone_makes_no_member_known(void **state)
     assert_string_equal(member("0 60 6 5 1 4 1", true), "0 70 7 6 1 6 1");
 }
 
+static void several_members_are_merged_in_one_call(void **state)
+{
+    const struct event_member states[] = {
+        {.active = true, .ts = 50, .seq = 5, .ord = 4, .member_seq = 3},
+        {.active = true, .ts = 70, .seq = 7, .ord = 6, .own = 1, .member_seq = 3},
+    };
+    struct member_call calls[2];
+    int count;
+
+    (void)state;
+    (void)member("0 100 10 9 2 3 1", true);
+    member_call_make(&calls[0], user, channel, &states[0]);
+    member_call_make(&calls[1], "U0000000002", channel, &states[1]);
+    const char **texts = members_call_new(calls, 2, &count);
+    assert_non_null(texts);
+    assert_int_equal(run(count, texts), 0);
+    free(texts);
+    assert_string_equal(answer, "2");
+    assert_string_equal(ASK("HGET", cursor_key_text, channel), "0 100 10 9 2 3 1");
+    assert_string_equal(ASK("HGET", "read_cursor:{U0000000002}", channel), "0 70 7 6 1 3 1");
+}
+
 // The truth of one channel after each of its events, with posts, edits and deletes in a random
 // order.
 struct truth {
@@ -448,6 +470,7 @@ int main(void)
         cmocka_unit_test_setup(a_broken_key_is_an_error_and_can_be_forgotten, wipe),
         cmocka_unit_test_setup(each_part_of_a_member_is_merged_by_what_orders_it, wipe),
         cmocka_unit_test_setup(an_event_alone_makes_no_member_known, wipe),
+        cmocka_unit_test_setup(several_members_are_merged_in_one_call, wipe),
         cmocka_unit_test_setup(a_known_head_is_always_the_truth, wipe),
         cmocka_unit_test_setup(a_known_member_is_the_truth_once_all_is_told, wipe),
         cmocka_unit_test_setup(a_cursor_in_a_thread_never_goes_back_and_does_not_stay_for_ever,
