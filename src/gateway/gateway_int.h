@@ -96,6 +96,7 @@ struct stream {
     bool is_young;         // its topic may not have been subscribed when its first events came
     bool members_asked;
     bool members_due;       // to be asked once more, soon
+    bool members_unknown;   // a gap may hide who left: until Postgres has told, nothing is sent
     int64_t empty_since_ms; // 0 while somebody sits here
 };
 
@@ -362,8 +363,10 @@ void stream_send(struct stream *stream, const struct stream_item *item);
 void stream_release(struct stream *stream); // held events whose turn has come
 void stream_own_post(struct gateway *gateway, const char *channel_id, int64_t seq,
                      const char *origin);
-void stream_skip(struct stream *stream,
-                 int64_t to_seq); // a gap that could not be filled: tells of it
+// A gap that could not be filled: tells of it. What comes after it waits until Postgres has told
+// who is still a member, when stream_go_on() sends it.
+void stream_skip(struct stream *stream, int64_t to_seq);
+void stream_go_on(struct stream *stream);
 void stream_gap_write(const char *channel_id, int64_t from_seq, int64_t to_seq, struct buffer *out);
 
 // changed.c

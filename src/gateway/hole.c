@@ -97,6 +97,8 @@ static void rows_send(struct stream *stream, const struct result *result)
             continue;
         if (row.seq > stream->sent_seq + 1)
             stream_skip(stream, row.seq - 1);
+        if (stream->members_unknown)
+            return; // what is left is read again
         row_send(stream, &row);
     }
     stream_release(stream);
@@ -138,7 +140,8 @@ static void page_take(struct stream *stream, int64_t known_seq, const struct sto
     else if (result_rows(outcome->result) == 0 && stream->known_seq == known_seq &&
              list_is_empty(&stream->held))
         stream->known_seq = stream->sent_seq; // Redis told of what Postgres does not have
-    if (hole_missing(stream) > 0 && stream->sent_seq > before && hole_is_small(stream))
+    if (hole_missing(stream) > 0 && stream->sent_seq > before && hole_is_small(stream) &&
+        !stream->members_unknown)
         hole_ask(stream);
 }
 
@@ -159,6 +162,8 @@ static void hole_tend(struct stream *stream, int64_t now_ms)
 {
     const struct gateway_options *options = &stream->gateway->options;
     int64_t waited_ms = now_ms - stream->waiting_ms;
+    if (stream->members_unknown)
+        return;
     if (hole_missing(stream) <= 0)
         stream->hole_reads = 0;
     else if (waited_ms >= options->hole_timeout_ms ||

@@ -32,7 +32,8 @@ static void member_apply(struct stream *stream, const struct result *result, int
     if (user == NULL)
         return;
     if (!result_bool(result, row, 1)) {
-        stream_unseat_user(stream, user);
+        if (from_seq < stream->sent_seq) // else the leave is still to come
+            stream_unseat_user(stream, user);
         return;
     }
     if (stream_has_user(stream, user))
@@ -60,15 +61,20 @@ static void on_members(void *arg, const struct store_outcome *outcome)
     }
     for (int row = 0; row < result_rows(outcome->result); row++)
         member_apply(stream, outcome->result, row);
+    stream_go_on(stream);
 }
 
 void members_check(struct stream *stream)
 {
     CLEANUP_PARAMS struct params params = {0};
     struct gateway *gateway = stream->gateway;
-    struct members_ask *ask = stream->members_asked ? NULL : calloc(1, sizeof *ask);
-    if (!ask)
+    if (stream->members_asked)
         return;
+    struct members_ask *ask = calloc(1, sizeof *ask);
+    if (!ask) {
+        stream->members_due = true;
+        return members_young(gateway);
+    }
     ask->gateway = gateway;
     ask->membership_seq = stream->membership_seq;
     memcpy(ask->channel_id, stream->channel_id, sizeof ask->channel_id);

@@ -331,6 +331,8 @@ static void event_hold(struct stream *stream, struct event *event)
 
 void stream_release(struct stream *stream)
 {
+    if (stream->members_unknown)
+        return;
     LIST_FOREACH(link, &stream->held)
     {
         struct event *event = LIST_ITEM(link, struct held, link)->event;
@@ -342,11 +344,21 @@ void stream_release(struct stream *stream)
     }
 }
 
+void stream_go_on(struct stream *stream)
+{
+    if (!stream->members_unknown)
+        return;
+    stream->members_unknown = false;
+    stream->waiting_ms = loop_now_ms(stream->gateway->loop);
+    stream_release(stream);
+    hole_heard(stream, stream->known_seq);
+}
+
 void stream_offer(struct stream *stream, struct event *event)
 {
     if (event->seq <= stream->sent_seq) {
         metric_add(METRIC_FRAMES_DOUBLE, 1);
-    } else if (event->seq == stream->sent_seq + 1) {
+    } else if (event->seq == stream->sent_seq + 1 && !stream->members_unknown) {
         event_send(stream, event);
         stream_release(stream);
     } else {
@@ -388,5 +400,8 @@ void stream_skip(struct stream *stream, int64_t to_seq)
             gap_tell(stream->seats[i].connection, &packets);
     metric_add(METRIC_GAPS_TOLD, 1);
     sent_note(stream, to_seq);
+    stream->members_unknown = true;
+    if (stream->membership_seq < to_seq)
+        stream->membership_seq = to_seq; // what was asked before is no answer
     members_check(stream);
 }
