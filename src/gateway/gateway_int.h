@@ -230,6 +230,7 @@ struct gateway {
     struct list dirty;
     int connection_count;
     int sse_count; // event streams that are open
+    int openings;  // connections whose channels are being read
     struct watermark watermark;
     char device[EVENT_ID_SIZE]; // by which Redis knows this gateway
     struct list gone;           // users whose last connection went, for a while
@@ -491,6 +492,8 @@ void resume_free(struct connection *c);
 // watermark.c
 void watermark_want(struct gateway *gateway); // an event stream is there that the last has not seen
 void watermark_passed(struct stream *stream); // what it waited for was sent
+void watermark_forget(
+    struct gateway *gateway); // no event stream is left: what was heard is noted anew
 void watermark_on_timer(void *gateway);
 
 // The users here, and the note since which they are to be told.

@@ -79,8 +79,11 @@ void marks_note(struct gateway *gateway)
     store_call(gateway->store, STORE_SYNC, &NOTE, NULL, on_note, gateway);
 }
 
+// While nobody was here nothing was noted, and nobody missed anything: the notes begin anew.
 void marks_note_first(struct gateway *gateway)
 {
+    if (gateway->users == NULL && gateway->openings == 0)
+        notes_set(gateway, 0);
     if (gateway->mark_notes[0] == 0)
         marks_note(gateway);
 }

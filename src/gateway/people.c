@@ -88,6 +88,8 @@ static void count_open(const struct connection *c, int change)
 {
     if (c->sse)
         c->gateway->sse_count += change;
+    if (c->gateway->sse_count == 0)
+        watermark_forget(c->gateway);
     metric_add(c->sse ? METRIC_STREAMS_OPEN : METRIC_SOCKETS_OPEN, change);
 }
 

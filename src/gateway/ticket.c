@@ -36,6 +36,7 @@ static const struct statement channels = {
     " WHERE m.user_id = $1 AND m.active"};
 
 struct ticket {
+    struct gateway *gateway;
     struct connection *connection; // NULL once it is gone
     char reply[HANDSHAKE_REPLY_SIZE];
 };
@@ -49,6 +50,15 @@ void ticket_forget(struct connection *c)
         return;
     c->ticket->connection = NULL;
     c->ticket = NULL;
+}
+
+// The channels are read. False: the gateway is gone, and the connection with it.
+static bool opening_end(struct ticket *ticket)
+{
+    if (!gateway_answer(ticket->gateway))
+        return false;
+    ticket->gateway->openings--;
+    return true;
 }
 
 // Takes the connection out of the finished ticket.
@@ -101,7 +111,7 @@ static int channels_enter(struct connection *c, const struct result *result)
 static void on_channels(void *arg, const struct store_outcome *outcome)
 {
     struct ticket *ticket = arg;
-    struct connection *c = ticket_end(ticket);
+    struct connection *c = opening_end(ticket) ? ticket_end(ticket) : NULL;
     if (c) {
         if (outcome->r < 0 || c->gateway->draining || channels_enter(c, outcome->result) < 0)
             connection_refuse(c, handshake_unavailable);
@@ -114,7 +124,7 @@ static void on_channels(void *arg, const struct store_outcome *outcome)
 static void on_resume(void *arg, const struct store_outcome *outcome)
 {
     struct ticket *ticket = arg;
-    struct connection *c = ticket_end(ticket);
+    struct connection *c = opening_end(ticket) ? ticket_end(ticket) : NULL;
     if (c)
         sse_open(c, outcome);
     free(ticket);
@@ -128,6 +138,8 @@ static void channels_ask(struct connection *c, struct ticket *ticket)
     if (c->sse)
         resume_params(c, &params);
     marks_note_first(c->gateway);
+    c->gateway->openings++;
+    gateway_ask(c->gateway);
     store_call(c->gateway->store, STORE_SYNC, c->sse ? &resume_statement : &channels, &params,
                c->sse ? on_resume : on_channels, ticket);
 }
@@ -162,6 +174,7 @@ static void credential_use(struct connection *c, enum store_lane lane,
     struct ticket *ticket = calloc(1, sizeof *ticket);
     if (!ticket)
         return connection_refuse(c, handshake_unavailable);
+    ticket->gateway = c->gateway;
     ticket->connection = c;
     c->ticket = ticket;
     (void)snprintf(ticket->reply, sizeof ticket->reply, "%s", reply);

@@ -133,6 +133,11 @@ void watermark_on_timer(void *arg)
         loop_timer_set(gateway->watermark_timer, PAUSE_MS);
 }
 
+void watermark_forget(struct gateway *gateway)
+{
+    gateway->watermark.notes[0].xid = 0;
+}
+
 void watermark_want(struct gateway *gateway)
 {
     gateway->watermark.is_whole = false;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Event streams: GET /events."""
 
+import re
 import subprocess
 import threading
 
@@ -172,6 +173,25 @@ def test_resumed_without_a_hole(environment, room, streams, other, late):
         assert set(seqs) <= set(got)
         assert min(got) >= (seen - 200 if where == channel else 2)
     assert not again.matching({"type": "gap"})
+
+
+def test_what_was_before_the_stream_is_not_resumed(extra_instance, room, streams, workspace):
+    """Although the instance had streams before, and none when it happened."""
+    ann, bob, channel = room
+    there = bob.at(extra_instance().url)
+    earlier = streams(there)
+    settled(earlier, ann, channel)
+    earlier.close()
+    wait_until(lambda: re.search(r'^tidings_ws_connections{kind="sse"} 0$', there.page("/metrics").text, re.MULTILINE), what="no stream")
+    old = workspace.channel(ann, bob)
+    ann.post(old, "of before")
+    stream = streams(there)
+    stream.expect({"type": "hello"})
+    settled(stream, ann, channel)
+    again = streams(there, stream.close())
+    ann.post(old, "after")
+    again.expect({"text": "after"})
+    assert [frame.get("text") for frame in again.matching({"channel": old})] == ["after"]
 
 
 def test_what_is_resumed_is_told_as_it_was(room, streams, workspace):
