@@ -280,6 +280,7 @@ void stream_rewind(struct stream *stream, int64_t seq)
     if (stream->membership_seq < stream->sent_seq)
         stream->membership_seq = stream->sent_seq;
     stream->sent_seq = seq;
+    stream->hole_asked = false; // a page that is on its way begins too late
     hole_heard(stream, stream->known_seq);
     watermark_want(stream->gateway); // the one on its way took it for sent
 }

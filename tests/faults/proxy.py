@@ -13,7 +13,7 @@ Traps watch for one string from the client, fire once, and then are gone:
   trap(needle, "cut")         the connection is closed before the bytes reach the server
   trap(needle, "late")        the same, but for the server, which gets the bytes with deliver_late()
 
-lose(needle): what comes from the server at once with that string is thrown away, until lose(None).
+lose(needle): what comes from the server at once with that string is thrown away, and kept in `lost`, until lose(None).
 """
 import select
 import socket
@@ -106,7 +106,8 @@ class Proxy:
         self.sprung = 0
         self.late = []
         self._traps = {}
-        self._lost = None
+        self._needle = None
+        self.lost = b""
         self._links = set()
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
@@ -140,11 +141,15 @@ class Proxy:
             self._traps[needle.encode()] = action
 
     def lose(self, needle):
-        self._lost = needle.encode() if needle else None
+        self.lost = b""
+        self._needle = needle.encode() if needle else None
 
     def loses(self, data):
-        lost = self._lost
-        return lost is not None and lost in data
+        needle = self._needle
+        if needle is None or needle not in data:
+            return False
+        self.lost += data
+        return True
 
     def spring(self, data):
         """The action of a trap that this data sets off, or None."""
