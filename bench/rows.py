@@ -10,6 +10,8 @@ from bench.data import Api, HUGE_CHANNELS
 from bench.outcome import Outcome, against, alternate, latencies, middle
 from bench.rig import LoadError
 
+TURN_S = 2  # a run of a pair
+
 
 @dataclass
 class Row:
@@ -43,7 +45,7 @@ class Bench:
 
     def turn(self, command, **arguments):
         """One run of a pair."""
-        return self.load(command, **{"seconds": 2, **arguments})
+        return self.load(command, **{"seconds": TURN_S, **arguments})
 
 
 def posts_of(clients, key):
@@ -144,7 +146,7 @@ def measure_frames(bench):
     frame_bytes = round(bench.load("frames", seconds=1)["frame_bytes"])
     port = rig.start_floor("sockets", "--frame-bytes", frame_bytes)
     floors, ours = alternate(
-        bench, lambda: rig.load("listen", url=f"ws://127.0.0.1:{port}", seconds=2),
+        bench, lambda: rig.load("listen", url=f"ws://127.0.0.1:{port}", seconds=TURN_S),
         lambda: bench.turn("frames"))
     rig.stop_floor()
     return Outcome(middle(ours, "rate"), [run["rate"] for run in ours], middle(floors, "rate"),

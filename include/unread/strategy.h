@@ -70,10 +70,7 @@ void strategy_call_begin(struct call *call, const char *function, const struct u
 extern const struct strategy_ops strategy_sequence, strategy_zset, strategy_counter,
     strategy_bitmap;
 
-// Of sequence, Redis knows which posts were deleted: "ord:user ord:user …". How many of others
-// after `ord`.
-int64_t sequence_deleted_after(const char *deleted, int64_t ord, const char *user_id);
-
-// The count by HMGET channel-latest:{C} seq deleted_floor deleted, where nothing was read one by
-// one. STRATEGY_UNKNOWN: that is not of the view's seq, or does not go back to its cursor.
+// The count of sequence by HMGET channel-latest:{C} seq deleted_floor deleted, where nothing was
+// read one by one. STRATEGY_UNKNOWN: that is not of the view's seq, or does not go back to its
+// cursor.
 int64_t sequence_count_take(const struct unread_view *view, int r, const struct cache_value *value);

@@ -127,16 +127,16 @@ int connection_detach(struct connection *connection, int *ret_fd)
     return 0;
 }
 
-bool connection_is_half_closed(const struct connection *connection)
+// As recv(): 1 when there is something to read, 0 when the peer has ended.
+static ssize_t connection_peek(const struct connection *connection)
 {
     char byte;
-    return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 }
 
-static bool connection_has_unread(const struct connection *connection)
+bool connection_is_half_closed(const struct connection *connection)
 {
-    char byte;
-    return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    return connection_peek(connection) == 0;
 }
 
 // libmicrohttpd sees a hang-up and cleans up after itself.
@@ -197,7 +197,7 @@ void connections_end_stuck(struct server *server)
     {
         struct connection *connection = LIST_ITEM(link, struct connection, link);
         bool was_unread = connection->is_unread;
-        connection->is_unread = connection_has_unread(connection);
+        connection->is_unread = connection_peek(connection) > 0;
         if (!was_unread || !connection->is_unread)
             continue;
         metric_add(METRIC_HTTP_BAD_REQUESTS, 1);

@@ -56,16 +56,12 @@ struct reading {
     bool exact;
     unread_read_fn *fn;
     void *arg;
-    // what Redis knows of the channel
-    bool channel_known;
-    int64_t deleted_floor;
-    char *deleted; // "ord:user ord:user", heap
+    int64_t count; // by what Redis knows of the channel
 };
 
 static void reading_end(struct reading *reading, int r)
 {
     reading->fn(reading->arg, r);
-    free(reading->deleted);
     free(reading);
 }
 
@@ -210,12 +206,7 @@ static void channel_answer(void *arg, int r, const struct cache_value *value)
 {
     struct reading *reading = arg;
 
-    if (r < 0 || cache_value_count(value) != 3 || cache_value_is_null(cache_value_at(value, 0)) ||
-        cache_value_int(cache_value_at(value, 0)) != reading->view->head.seq)
-        return;
-    reading->deleted_floor = cache_value_int(cache_value_at(value, 1));
-    reading->deleted = strdup(cache_value_text(cache_value_at(value, 2)));
-    reading->channel_known = reading->deleted != NULL;
+    reading->count = sequence_count_take(reading->view, r, value);
 }
 
 // HGET read_cursor:{U} C: "epoch ts seq ord own member_seq active"; `active` with a ? tells of
@@ -240,15 +231,13 @@ static bool member_matches(const struct reading *reading, const char *packed)
 static void member_answer(void *arg, int r, const struct cache_value *value)
 {
     struct reading *reading = arg;
-    struct unread_view *view = reading->view;
 
-    if (r < 0 || !reading->channel_known || !member_matches(reading, cache_value_text(value)) ||
-        view->member.ord < reading->deleted_floor) {
+    if (r < 0 || reading->count == STRATEGY_UNKNOWN ||
+        !member_matches(reading, cache_value_text(value))) {
         truth_ask(reading);
         return;
     }
-    view->unread = unread_view_count(
-        view, sequence_deleted_after(reading->deleted, view->member.ord, view->user_id));
+    reading->view->unread = reading->count;
     reading_end(reading, 0);
 }
 

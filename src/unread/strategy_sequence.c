@@ -8,7 +8,8 @@
 
 const struct strategy_ops strategy_sequence = {.name = "sequence"};
 
-int64_t sequence_deleted_after(const char *deleted, int64_t ord, const char *user_id)
+// Posts of others after `ord` that were deleted: from "ord:user ord:user …".
+static int64_t deleted_after(const char *deleted, int64_t ord, const char *user_id)
 {
     int64_t count = 0;
 
@@ -33,6 +34,5 @@ int64_t sequence_count_take(const struct unread_view *view, int r, const struct 
         view->member.ord < cache_value_int(cache_value_at(value, 1)))
         return STRATEGY_UNKNOWN;
     const char *deleted = cache_value_text(cache_value_at(value, 2));
-    return unread_view_count(view,
-                             sequence_deleted_after(deleted, view->member.ord, view->user_id));
+    return unread_view_count(view, deleted_after(deleted, view->member.ord, view->user_id));
 }
