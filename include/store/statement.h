@@ -41,8 +41,8 @@ void params_bool(struct params *params, bool value);    // boolean
 void params_open_text_array(struct params *params);
 void params_open_int_array(struct params *params);
 void params_open_bool_array(struct params *params);
-void params_element_text(struct params *params, const char *text,
-                         size_t length); // NULL text is a NULL element
+void params_element_text(struct params *params, const char *text); // NULL text is a NULL element
+void params_element_text_n(struct params *params, const char *text, size_t length);
 void params_element_int(struct params *params, int64_t number);
 void params_element_bool(struct params *params, bool value);
 void params_close_array(struct params *params);

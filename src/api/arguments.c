@@ -152,7 +152,7 @@ static int array_add(const char *text, const char *prefixes, struct params *para
     {
         if (!json_is_string(item) || !id_is_valid(json_string_value(item), prefixes))
             return -ERROR_INVALID_ARGUMENTS;
-        params_element_text(params, json_string_value(item), json_string_length(item));
+        params_element_text_n(params, json_string_value(item), json_string_length(item));
     }
     return (int)json_array_size(array);
 }
@@ -167,7 +167,7 @@ static int list_add(const char *text, const char *prefixes, struct params *param
         snprintf(id, sizeof id, "%.*s", (int)(length < sizeof id ? length : sizeof id), text);
         if (length >= sizeof id || !id_is_valid(id, prefixes))
             return -ERROR_INVALID_ARGUMENTS;
-        params_element_text(params, text, length);
+        params_element_text_n(params, text, length);
         count++;
         text += length + (text[length] == ',');
     }

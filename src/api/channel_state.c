@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BATCHES_IN_WORK = 2, BATCH_MAX = 64 };
 
@@ -64,11 +63,6 @@ static void batch_answer(void *arg, const struct store_outcome *outcome)
     free(batch);
 }
 
-static void element(struct params *params, const char *text)
-{
-    params_element_text(params, text, strlen(text));
-}
-
 static void one_params(struct params *params, const struct channel_state_call *call)
 {
     params_text(params, call->viewer->workspace_id);
@@ -80,15 +74,15 @@ static void many_params(struct params *params, const struct batch *batch)
 {
     params_open_text_array(params);
     for (int i = 0; i < batch->count; i++)
-        element(params, batch->calls[i]->viewer->workspace_id);
+        params_element_text(params, batch->calls[i]->viewer->workspace_id);
     params_close_array(params);
     params_open_text_array(params);
     for (int i = 0; i < batch->count; i++)
-        element(params, batch->calls[i]->viewer->user_id);
+        params_element_text(params, batch->calls[i]->viewer->user_id);
     params_close_array(params);
     params_open_text_array(params);
     for (int i = 0; i < batch->count; i++)
-        element(params, batch->calls[i]->channel_id);
+        params_element_text(params, batch->calls[i]->channel_id);
     params_close_array(params);
 }
 

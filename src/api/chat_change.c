@@ -6,7 +6,6 @@
 #include "content.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const struct statement MESSAGE_UPDATE = {
     "message_update",
@@ -59,7 +58,7 @@ static void mentions_params(struct params *params, const struct mentions *mentio
 {
     params_open_text_array(params);
     for (int i = 0; i < mentions->count; i++)
-        params_element_text(params, mentions->items[i].user_id, strlen(mentions->items[i].user_id));
+        params_element_text(params, mentions->items[i].user_id);
     params_close_array(params);
     params_open_int_array(params);
     for (int i = 0; i < mentions->count; i++)

@@ -95,7 +95,7 @@ static bool names_params(struct params *params, const struct content *content)
     while ((name = names_next(content->text, content->text_length, &offset, &length)) != NULL) {
         any = true;
         if (length <= NAME_BYTES_MAX)
-            params_element_text(params, name, length);
+            params_element_text_n(params, name, length);
     }
     params_close_array(params);
     return any;

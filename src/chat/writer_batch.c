@@ -157,21 +157,16 @@ static int share_read(const struct plan *plan, int start, struct channel_share *
     return end;
 }
 
-static void text_add(struct params *params, const char *text)
-{
-    params_element_text(params, text, text == NULL ? 0 : strlen(text));
-}
-
 typedef void share_add_fn(struct params *params, const struct channel_share *share);
 
 static void share_id(struct params *params, const struct channel_share *share)
 {
-    text_add(params, share->first->post->channel_id);
+    params_element_text(params, share->first->post->channel_id);
 }
 
 static void share_workspace(struct params *params, const struct channel_share *share)
 {
-    text_add(params, share->first->post->actor->workspace_id);
+    params_element_text(params, share->first->post->actor->workspace_id);
 }
 
 static void share_events(struct params *params, const struct channel_share *share)
@@ -191,7 +186,8 @@ static void share_last(struct params *params, const struct channel_share *share)
 
 static void share_author(struct params *params, const struct channel_share *share)
 {
-    text_add(params, share->last_counted == NULL ? "" : share->last_counted->post->actor->user_id);
+    params_element_text(
+        params, share->last_counted == NULL ? "" : share->last_counted->post->actor->user_id);
 }
 
 static void share_preview(struct params *params, const struct channel_share *share)
@@ -201,7 +197,7 @@ static void share_preview(struct params *params, const struct channel_share *sha
     if (share->last_counted != NULL)
         preview_write(preview, share->last_counted->post->text,
                       share->last_counted->post->text_length);
-    text_add(params, preview);
+    params_element_text(params, preview);
 }
 
 static void shares_add(struct params *params, const struct plan *plan, bool texts, share_add_fn *fn)
@@ -235,12 +231,12 @@ static void authors_add(struct params *params, const struct plan *plan)
     params_open_text_array(params);
     for (int i = 0; i < plan->count; i++)
         if (plan->by_author[i]->begins_author)
-            text_add(params, plan->by_author[i]->post->channel_id);
+            params_element_text(params, plan->by_author[i]->post->channel_id);
     params_close_array(params);
     params_open_text_array(params);
     for (int i = 0; i < plan->count; i++)
         if (plan->by_author[i]->begins_author)
-            text_add(params, plan->by_author[i]->post->actor->user_id);
+            params_element_text(params, plan->by_author[i]->post->actor->user_id);
     params_close_array(params);
     params_open_int_array(params);
     for (int i = 0; i < plan->count; i++)
@@ -299,7 +295,7 @@ static void texts_add(struct params *params, struct post *const *posts, int coun
 {
     params_open_text_array(params);
     for (int i = 0; i < count; i++)
-        text_add(params, fn(posts[i]));
+        params_element_text(params, fn(posts[i]));
     params_close_array(params);
 }
 
@@ -307,7 +303,7 @@ static void bodies_add(struct params *params, struct post *const *posts, int cou
 {
     params_open_text_array(params);
     for (int i = 0; i < count; i++)
-        params_element_text(params, posts[i]->text, posts[i]->text_length);
+        params_element_text_n(params, posts[i]->text, posts[i]->text_length);
     params_close_array(params);
 }
 
@@ -337,7 +333,7 @@ static void mentions_add(struct params *params, struct post *const *posts, int c
     params_open_text_array(params);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < posts[i]->mentions.count; k++)
-            text_add(params, posts[i]->mentions.items[k].user_id);
+            params_element_text(params, posts[i]->mentions.items[k].user_id);
     params_close_array(params);
     params_open_int_array(params);
     for (int i = 0; i < count; i++)

@@ -178,8 +178,8 @@ static int member_column_add(struct params *params, const struct result *outbox,
     for (int row = 0; row < result_rows(outbox); row++) {
         if (member_frame_type(outbox, row) == NULL)
             continue;
-        params_element_text(params, result_text(outbox, row, column),
-                            result_length(outbox, row, column));
+        params_element_text_n(params, result_text(outbox, row, column),
+                              result_length(outbox, row, column));
         count++;
     }
     params_close_array(params);

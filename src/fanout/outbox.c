@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "outbox.h"
 
-#include <string.h>
-
 static const struct statement delete_statement = {
     "outbox_delete",
     "SELECT outbox_delete($1)",
@@ -24,7 +22,7 @@ void outbox_batch_add(struct outbox_batch *batch, const char *outbox_id, bool po
     int *count = polled ? &batch->polled_count : &batch->own_count;
     if ((*count)++ == 0)
         params_open_text_array(params);
-    params_element_text(params, outbox_id, strlen(outbox_id));
+    params_element_text(params, outbox_id);
 }
 
 static int ids_call(struct session *session, const struct statement *statement,

@@ -9,7 +9,6 @@
 #include "unread/view.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 // Of the given users, those for whom the message that event $3 changed was or is unread, and
 // differs now; with what is left.
@@ -91,10 +90,10 @@ void changed_hear(struct gateway *gateway, const char *channel_id, const char *u
     CLEANUP_PARAMS struct params params = {0};
 
     params_open_text_array(&params);
-    params_element_text(&params, channel_id, strlen(channel_id));
+    params_element_text(&params, channel_id);
     params_close_array(&params);
     params_open_text_array(&params);
-    params_element_text(&params, user_id, strlen(user_id));
+    params_element_text(&params, user_id);
     params_close_array(&params);
     changed_read(gateway, &params, on_heard);
 }
@@ -109,7 +108,7 @@ void changed_tell(struct stream *stream, int64_t seq)
     for (uint32_t i = 0; i < stream->seat_count; i++) {
         const struct connection *c = stream->seats[i].connection;
         if (c->native)
-            params_element_text(&params, c->actor.user_id, strlen(c->actor.user_id));
+            params_element_text(&params, c->actor.user_id);
         any = any || c->native;
     }
     params_close_array(&params);
@@ -136,13 +135,13 @@ void changed_tell_all(struct stream *stream, const struct event *event)
     params_open_text_array(&params);
     for (uint32_t i = 0; i < stream->seat_count; i++)
         if (stream->seats[i].connection->native)
-            params_element_text(&params, stream->channel_id, strlen(stream->channel_id));
+            params_element_text(&params, stream->channel_id);
     params_close_array(&params);
     params_open_text_array(&params);
     for (uint32_t i = 0; i < stream->seat_count; i++) {
         c = stream->seats[i].connection;
         if (c->native)
-            params_element_text(&params, c->actor.user_id, strlen(c->actor.user_id));
+            params_element_text(&params, c->actor.user_id);
     }
     params_close_array(&params);
     changed_read(stream->gateway, &params, on_heard);

@@ -97,7 +97,7 @@ void created_sweep(struct gateway *gateway)
     gateway->sweep_note = 0;
     params_open_text_array(&params);
     for (const struct workspace *w = gateway->workspaces; w != NULL; w = w->hh.next)
-        params_element_text(&params, w->id, strlen(w->id));
+        params_element_text(&params, w->id);
     params_close_array(&params);
     sweep_params(&params, gateway);
     gateway_ask(gateway);

@@ -52,7 +52,7 @@ static void slice_finish(struct slice *slice)
     if (slice->unknown_count > 0) {
         params_open_text_array(&params);
         for (int i = 0; i < slice->unknown_count; i++)
-            params_element_text(&params, slice->unknown[i], strlen(slice->unknown[i]));
+            params_element_text(&params, slice->unknown[i]);
         metric_add(METRIC_CACHE_FALLBACKS, slice->unknown_count);
         store_ask(slice->gateway, &params);
     }
@@ -110,7 +110,7 @@ static void slice_by_store(struct gateway *gateway)
     struct stream *stream = gateway->head_cursor;
     params_open_text_array(&params);
     for (int i = 0; stream && i < SLICE; i++, stream = stream->hh.next)
-        params_element_text(&params, stream->channel_id, strlen(stream->channel_id));
+        params_element_text(&params, stream->channel_id);
     gateway->head_cursor = stream;
     store_ask(gateway, &params);
 }
@@ -155,7 +155,7 @@ void heads_young(struct gateway *gateway)
         if (!stream->is_young)
             continue;
         stream->is_young = false;
-        params_element_text(&params, stream->channel_id, strlen(stream->channel_id));
+        params_element_text(&params, stream->channel_id);
         count++;
     }
     if (count > 0)

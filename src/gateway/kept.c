@@ -7,7 +7,6 @@
 #include "base/metrics.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { TAKE_MS = 500 };
 
@@ -35,12 +34,12 @@ typedef bool choose_fn(const struct envelope *envelope);
 
 static void app_id_add(struct params *params, const struct envelope *envelope)
 {
-    params_element_text(params, envelope->app_id, strlen(envelope->app_id));
+    params_element_text(params, envelope->app_id);
 }
 
 static void channel_id_add(struct params *params, const struct envelope *envelope)
 {
-    params_element_text(params, envelope->channel_id, strlen(envelope->channel_id));
+    params_element_text(params, envelope->channel_id);
 }
 
 static void seq_add(struct params *params, const struct envelope *envelope)
@@ -55,7 +54,7 @@ static void happened_add(struct params *params, const struct envelope *envelope)
 
 static void frame_add(struct params *params, const struct envelope *envelope)
 {
-    params_element_text(params, envelope->frame, envelope->length);
+    params_element_text_n(params, envelope->frame, envelope->length);
 }
 
 // One array, of what `add` adds of each that is chosen. How many these are.
@@ -190,7 +189,7 @@ void kept_take(struct gateway *gateway)
     for (const struct app *app = gateway->apps; app; app = app->hh.next) {
         if (envelopes_room(app) == 0)
             continue;
-        params_element_text(&params, app->id, strlen(app->id));
+        params_element_text(&params, app->id);
         count++;
     }
     params_close_array(&params);

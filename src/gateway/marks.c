@@ -17,7 +17,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const struct statement NOTE = {
     "gateway_note", "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, " HEARD_LATE};
@@ -134,7 +133,7 @@ void sweep_params(struct params *params, const struct gateway *gateway)
 
     params_open_text_array(params);
     for (const struct user *user = gateway->users; user != NULL; user = user->hh.next)
-        params_element_text(params, user->id, strlen(user->id));
+        params_element_text(params, user->id);
     params_close_array(params);
     snprintf(note, sizeof note, "%" PRId64, gateway->mark_notes[0]);
     params_text(params, note);
@@ -166,8 +165,8 @@ static void column_params(struct params *params, const struct result *result, in
 {
     params_open_text_array(params);
     for (int row = 0; row < result_rows(result); row++)
-        params_element_text(params, result_text(result, row, column),
-                            result_length(result, row, column));
+        params_element_text_n(params, result_text(result, row, column),
+                              result_length(result, row, column));
     params_close_array(params);
 }
 

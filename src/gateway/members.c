@@ -83,7 +83,7 @@ void members_check(struct stream *stream)
     params_open_text_array(&params);
     for (struct user *user = gateway->users; user; user = user->hh.next)
         if (strcmp(user->workspace->id, stream->workspace_id) == 0)
-            params_element_text(&params, user->id, strlen(user->id));
+            params_element_text(&params, user->id);
     params_close_array(&params);
     gateway_ask(gateway);
     store_call(gateway->store, STORE_READ, &check, &params, on_members, ask);
@@ -139,7 +139,7 @@ void members_sweep(struct gateway *gateway, bool young_only, int64_t since_s)
         user->is_young = false;
         if (count++ == 0)
             params_open_text_array(&params);
-        params_element_text(&params, user->id, strlen(user->id));
+        params_element_text(&params, user->id);
         if (count == SLICE) {
             joins_ask(gateway, &params, since_s);
             count = 0;

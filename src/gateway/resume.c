@@ -359,8 +359,7 @@ static void views_ask(struct resume *resume)
     params_open_text_array(&params);
     for (int i = 0; i < resume->count; i++)
         if (resume->behind[i].has_delete)
-            params_element_text(&params, resume->behind[i].channel_id,
-                                strlen(resume->behind[i].channel_id));
+            params_element_text(&params, resume->behind[i].channel_id);
     params_close_array(&params);
     gateway_ask(resume->gateway);
     resume->is_asked = true;

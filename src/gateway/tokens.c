@@ -92,7 +92,7 @@ void tokens_on_timer(void *arg)
     params_open_text_array(&params);
     for (size_t i = 0; i < count; i++)
         if (i == 0 || strcmp(ids[i], ids[i - 1]) != 0)
-            params_element_text(&params, ids[i], strlen(ids[i]));
+            params_element_text(&params, ids[i]);
     params_close_array(&params);
     gateway_ask(gateway);
     store_call(gateway->store, STORE_READ, &bad, &params, on_bad, gateway);

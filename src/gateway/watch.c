@@ -358,7 +358,7 @@ static bool ids_take(const json_t *ids, size_t max, struct params *params)
     {
         if (!json_is_string(id) || !id_is_valid(json_string_value(id), "UW"))
             return false;
-        params_element_text(params, json_string_value(id), json_string_length(id));
+        params_element_text_n(params, json_string_value(id), json_string_length(id));
     }
     params_close_array(params);
     return true;

@@ -11,7 +11,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 // Asked for again at the soonest after the pause, and after COST_FACTOR times what the last answer
 // took: this costs Postgres a few hundredths of a core at most, however many channels there are.
@@ -111,7 +110,7 @@ static void watermark_ask(struct gateway *gateway)
     params_open_text_array(&params);
     for (const struct stream *stream = gateway->streams; stream; stream = stream->hh.next)
         if (stream->sse_count > 0)
-            params_element_text(&params, stream->channel_id, strlen(stream->channel_id));
+            params_element_text(&params, stream->channel_id);
     params_close_array(&params);
     (void)snprintf(since, sizeof since, "%" PRId64, w->is_whole ? w->position.xid : 0);
     params_text(&params, since);

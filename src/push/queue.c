@@ -5,7 +5,6 @@
 #include "base/metrics.h"
 
 #include <stdio.h>
-#include <string.h>
 
 // Beyond the time of a request: until the event counts as lost with its instance.
 enum { LEASE_EXTRA_MS = 10000 };
@@ -23,11 +22,6 @@ static const struct statement WORKSPACES = {"app_workspaces",
 static const struct statement CLEAN = {
     "app_events_clean", "SELECT dropped, links_dropped FROM app_events_clean($1, $2)"};
 
-static void element_id(struct params *params, const char *id)
-{
-    params_element_text(params, id, strlen(id));
-}
-
 int queue_add(struct session *session, struct event *const *events, size_t count,
               const struct push_options *options)
 {
@@ -35,11 +29,11 @@ int queue_add(struct session *session, struct event *const *events, size_t count
     struct params params = {0};
     params_open_text_array(&params);
     for (size_t i = 0; i < count; i++)
-        element_id(&params, events[i]->workspace_id);
+        params_element_text(&params, events[i]->workspace_id);
     params_close_array(&params);
     params_open_text_array(&params);
     for (size_t i = 0; i < count; i++)
-        element_id(&params, events[i]->channel_id);
+        params_element_text(&params, events[i]->channel_id);
     params_close_array(&params);
     params_open_int_array(&params);
     for (size_t i = 0; i < count; i++)
@@ -51,7 +45,7 @@ int queue_add(struct session *session, struct event *const *events, size_t count
     params_close_array(&params);
     params_open_text_array(&params);
     for (size_t i = 0; i < count; i++)
-        params_element_text(&params, events[i]->frame, events[i]->frame_length);
+        params_element_text_n(&params, events[i]->frame, events[i]->frame_length);
     params_close_array(&params);
     params_int(&params, options->queue_max);
     params_int(&params, options->total_max);
@@ -72,7 +66,7 @@ static void busy_params(struct params *params, const struct list *under_way)
     params_open_text_array(params);
     LIST_FOREACH(link, under_way)
     {
-        element_id(params, LIST_ITEM(link, struct delivery, link)->app_id);
+        params_element_text(params, LIST_ITEM(link, struct delivery, link)->app_id);
     }
     params_close_array(params);
 }
@@ -125,7 +119,7 @@ int queue_settle(struct session *session, const struct list *settled)
     params_open_text_array(&params);                                                               \
     LIST_FOREACH(link, settled)                                                                    \
     {                                                                                              \
-        element_id(&params, LIST_ITEM(link, struct delivery, link)->value);                        \
+        params_element_text(&params, LIST_ITEM(link, struct delivery, link)->value);               \
     }                                                                                              \
     params_close_array(&params)
 #define INTEGERS(value)                                                                            \

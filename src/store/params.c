@@ -136,7 +136,12 @@ static void element_open(struct params *params, uint32_t type, int length)
     put_int32(params, (uint32_t)length);
 }
 
-void params_element_text(struct params *params, const char *text, size_t length)
+void params_element_text(struct params *params, const char *text)
+{
+    params_element_text_n(params, text, text ? strlen(text) : 0);
+}
+
+void params_element_text_n(struct params *params, const char *text, size_t length)
 {
     element_open(params, TYPE_TEXT_ARRAY, text ? (int)length : length_null);
     if (text)

@@ -259,11 +259,6 @@ static void batch_committed(void *arg, const struct store_outcome *outcome)
     batch->count = 0;
 }
 
-static void texts_add(struct params *params, const char *text)
-{
-    params_element_text(params, text, strlen(text));
-}
-
 static void batch_params(struct params *params, const struct batch *batch)
 {
     params_text(params, batch->outbox_id);
@@ -273,15 +268,15 @@ static void batch_params(struct params *params, const struct batch *batch)
     params_close_array(params);
     params_open_text_array(params);
     for (int i = 0; i < batch->count; i++)
-        texts_add(params, batch->marks[i]->actor->workspace_id);
+        params_element_text(params, batch->marks[i]->actor->workspace_id);
     params_close_array(params);
     params_open_text_array(params);
     for (int i = 0; i < batch->count; i++)
-        texts_add(params, batch->marks[i]->actor->user_id);
+        params_element_text(params, batch->marks[i]->actor->user_id);
     params_close_array(params);
     params_open_text_array(params);
     for (int i = 0; i < batch->count; i++)
-        texts_add(params, batch->marks[i]->channel_id);
+        params_element_text(params, batch->marks[i]->channel_id);
     params_close_array(params);
     params_open_int_array(params);
     for (int i = 0; i < batch->count; i++)

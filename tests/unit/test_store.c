@@ -203,9 +203,9 @@ static void parameters_of_all_types_arrive_as_they_are(void **state)
     params_text(&ask.params, NULL);
     params_text_n(&ask.params, "", 0);
     params_open_text_array(&ask.params);
-    params_element_text(&ask.params, "a,b", 3);
-    params_element_text(&ask.params, NULL, 0);
-    params_element_text(&ask.params, "", 0);
+    params_element_text_n(&ask.params, "a,b", 3);
+    params_element_text_n(&ask.params, NULL, 0);
+    params_element_text_n(&ask.params, "", 0);
     params_close_array(&ask.params);
     params_open_int_array(&ask.params);
     params_element_int(&ask.params, -1);
