@@ -129,7 +129,7 @@ class Rig:
     def load(self, command, **arguments):
         """Runs one measurement of tidings-bench and returns what it prints."""
         arguments = {"data": self.data, **arguments}
-        if command in ("listen", "pauses"):
+        if command in ("listen", "pauses", "disk"):
             del arguments["data"]
         argv = [self.programs / "tidings-bench", command]
         for name, value in arguments.items():

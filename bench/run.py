@@ -129,12 +129,13 @@ def warn_when_busy():
         say(f"the machine is busy (load {load:.1f}): distrust every figure, and rates most")
 
 
-def look_at_machine(rig, pauses):
-    """Adds how long the machine took its cores away just now, with nothing of ours at work."""
-    seen = rig.load("pauses")
-    say(f"pauses of this machine in {seen['seconds']} s on {seen['cores']} cores: {seen['over_1_ms']} of more than 1 ms, "
-        f"{seen['over_3_ms']} of more than 3 ms, the longest {seen['longest_ms']} ms, {seen['lost_percent']} % of the time")
-    pauses.append(seen)
+def look_at_machine(rig, looks):
+    """Adds how long the machine takes its cores away and its disk to keep a page just now, with nothing of ours at work."""
+    pauses, disk = rig.load("pauses"), rig.load("disk", file=rig.home / "disk")
+    say(f"pauses of this machine in {pauses['seconds']} s on {pauses['cores']} cores: {pauses['over_1_ms']} of more than 1 ms, "
+        f"{pauses['over_3_ms']} of more than 3 ms, the longest {pauses['longest_ms']} ms, {pauses['lost_percent']} % of the time")
+    say(f"its disk keeps a page, 100 times a second, in {disk['p50_ms']} ms (p50), {disk['p99_ms']} ms (p99), {disk['max_ms']} ms at most")
+    looks.append({"pauses": pauses, "disk": disk})
 
 
 def hold(rig):
@@ -158,7 +159,7 @@ def run_rows(options, bench):
     return results
 
 
-def measure(options, pauses):
+def measure(options, looks):
     rig = Rig(options.programs, options.home.resolve())
     try:
         warn_when_busy()
@@ -167,9 +168,9 @@ def measure(options, pauses):
         data = bench_data.make(rig)
         if options.hold:
             hold(rig)
-        look_at_machine(rig, pauses)
+        look_at_machine(rig, looks)
         results = run_rows(options, Bench(rig, data, options.quick))
-        look_at_machine(rig, pauses)
+        look_at_machine(rig, looks)
         return results
     finally:
         rig.stop()
@@ -181,9 +182,9 @@ def main(argv):
         plots.run(ROOT / "docs")
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    pauses = []
+    looks = []
     try:
-        results = measure(options, pauses)
+        results = measure(options, looks)
     except KeyboardInterrupt:
         return 130
     except (LoadError, ServiceError, SetUpError) as error:
@@ -191,7 +192,7 @@ def main(argv):
         return 1
     print_table(results)
     if options.json:
-        document = {"machine": {**machine(), "pauses": pauses}, "commit": commit(), "quick": options.quick,
+        document = {"machine": {**machine(), "looks": looks}, "commit": commit(), "quick": options.quick,
                     "rows": results}
         Path(options.json).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return 0 if all(result["holds"] for result in results) else 1

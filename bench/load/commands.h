@@ -16,5 +16,6 @@ void command_frames(const struct tool_args *args);
 void command_listen(const struct tool_args *args);
 void command_idle(const struct tool_args *args);
 void command_pauses(const struct tool_args *args);
+void command_disk(const struct tool_args *args);
 
 #endif

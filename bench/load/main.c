@@ -29,6 +29,7 @@ static const struct command commands[] = {
     {"idle", command_idle, "data group sockets pid settle-ms",
      "memory of a process by idle sockets"},
     {"pauses", command_pauses, "seconds", "how long the machine takes its cores away"},
+    {"disk", command_disk, "file seconds rate", "how long the disk takes to keep a page of 8 KB"},
 };
 
 static void print_usage(void)
