@@ -203,6 +203,7 @@ static void test_a_gap_is_told(void **state)
     struct fixture *f = *state;
     f->members_told = true;
     post(f, 1);
+    post(f, 1); // what is there already does not hide the hole behind it
     post(f, 5);
     post(f, 6);
     run_until(f, "{\"seq\":6}", "gap");
@@ -240,6 +241,7 @@ static void test_a_hole_beyond_the_bound_is_told_at_once(void **state)
     // What comes after it waits until it is known who is still a member.
     assert_true(f->stream->members_unknown);
     assert_int_equal(f->stream->sent_seq, 13);
+    assert_int_equal(f->stream->membership_seq, 13); // what was asked before the gap is no answer
 }
 
 static void test_a_hole_at_the_bound_is_waited_for(void **state)
@@ -260,6 +262,37 @@ static void test_a_hole_at_the_bound_is_waited_for(void **state)
     }
 }
 
+static void test_no_other_gap_before_it_is_known_who_is_a_member(void **state)
+{
+    struct fixture *f = *state;
+    bounds_set(f);
+    hole_heard(f->stream, 13);
+    run_until(f, "gap", "gap");
+    f->gateway->options.hole_timeout_ms = 0;
+    hole_heard(f->stream, 14);
+    hole_on_timer(f->gateway);
+    assert_int_equal(f->stream->sent_seq, 13);
+    stream_go_on(f->stream);
+    hole_on_timer(f->gateway);
+    assert_int_equal(f->stream->sent_seq, 14);
+}
+
+static void test_a_gap_is_not_told_to_who_came_behind_it(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const frames[] = {
+        "{\"type\":\"gap\",\"channel\":\"C0000000001\",\"from_seq\":1,\"to_seq\":13}",
+        "{\"seq\":14}",
+    };
+    bounds_set(f);
+    f->members_told = true;
+    f->stream->seats[1].from_seq = 13;
+    post(f, 14);
+    run_until(f, frames[1], frames[1]);
+    expect_frames(f, 1, &frames[1], 1);
+    assert_non_null(memmem(f->data[0], f->length[0], frames[0], strlen(frames[0])));
+}
+
 static void test_leave_and_join(void **state)
 {
     struct fixture *f = *state;
@@ -277,6 +310,25 @@ static void test_leave_and_join(void **state)
     expect_frames(f, 1, comes_back, 4);
 }
 
+static void test_going_back_sends_nothing_again(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const frames[] = {"{\"seq\":5}"};
+    f->stream->sent_seq = f->stream->known_seq = 4; // as of one that was followed from there on
+    f->stream->hole_asked = f->gateway->watermark.is_whole = true;
+    stream_rewind(f->stream, 0);
+    // What is on its way was asked for by one who was further.
+    assert_false(f->stream->hole_asked);
+    assert_false(f->gateway->watermark.is_whole);
+    offer(f, EVENT_LEAVE, "U0000000001", 1);
+    offer(f, EVENT_JOIN, "U0000000001", 2);
+    for (int seq = 3; seq <= 5; seq++)
+        post(f, seq);
+    run_until(f, frames[0], frames[0]);
+    expect_frames(f, 0, frames, 1);
+    expect_frames(f, 1, frames, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,7 +337,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_hole_beyond_the_bound_is_told_at_once, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_a_hole_at_the_bound_is_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_gap_is_not_told_to_who_came_behind_it, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_no_other_gap_before_it_is_known_who_is_a_member, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_leave_and_join, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_going_back_sends_nothing_again, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,6 +170,15 @@ static void who_left_is_counted_no_longer_whatever_comes_late(void **state)
     assert_string_equal(counter_read("0", "6"), UNKNOWN);
 }
 
+static void a_list_that_is_not_there_stays_so(void **state)
+{
+    (void)state;
+    (void)counter_install("0", "5", "3");
+    assert_string_equal(ASK("EXISTS", MEMBERS), "0");
+    (void)ASK("FCALL", "members_change", "2", MEMBERS, UNREAD, USER, "1");
+    assert_string_equal(ASK("EXISTS", MEMBERS), "0"); // it would look as if they were all
+}
+
 static void another_cursor_or_version_is_unknown(void **state)
 {
     (void)state;
@@ -259,7 +268,9 @@ static void a_bit_holds_until_something_is_unread(void **state)
     assert_string_equal(bitmap("bitmap_read", "0", "7"), UNKNOWN);
     assert_string_equal(bitmap("bitmap_install", "0", "6"), "0");
     assert_string_equal(bitmap("bitmap_install", "0", "7"), "1");
-    assert_string_equal(bitmap("bitmap_install", "1", "7"), "1"); // a markUnread of another
+    (void)ASK("FCALL", "bitmap_install", "3", WALK, MEMBERS, READ, "0", "7", "U0000000002", "8");
+    assert_string_equal(ASK("BITCOUNT", READ), "2");
+    assert_string_equal(bitmap("bitmap_install", "1", "7"), "1"); // a markUnread of that other
     assert_string_equal(bitmap("bitmap_read", "0", "7"), UNKNOWN);
     assert_string_equal(ASK("BITCOUNT", READ), "1");
 }
@@ -402,6 +413,7 @@ int main(void)
         cmocka_unit_test_setup(another_generation_is_another_channel, wipe),
         cmocka_unit_test_setup(a_row_read_before_a_delete_is_not_installed_after_it, wipe),
         cmocka_unit_test_setup(who_left_is_counted_no_longer_whatever_comes_late, wipe),
+        cmocka_unit_test_setup(a_list_that_is_not_there_stays_so, wipe),
         cmocka_unit_test_setup(another_cursor_or_version_is_unknown, wipe),
         cmocka_unit_test_setup(markers_of_a_zset_are_no_messages, wipe),
         cmocka_unit_test_setup(a_walk_of_a_zset_adds_deletes_and_trims, wipe),
