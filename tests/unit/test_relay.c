@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/embedded.h"
 #include "base/error.h"
+#include "base/metrics.h"
 #include "fanout/relay.h"
 #include "fanout/worker.h"
 #include "store/migrate.h"
@@ -23,7 +24,7 @@
 #include "private_postgres.h"
 #include "private_redis.h"
 
-enum { WAIT_MS = 20000, QUEUE_MAX = 100 };
+enum { WAIT_MS = 20000, QUEUE_MAX = 100, ROWS_MAX = 1000 };
 
 static const char channel[] = "C0000000001";
 
@@ -135,7 +136,7 @@ static int open_relay(void **state)
                                           .statement_timeout_ms = 2000,
                                           .leftover_age_ms = 3000,
                                           .leftover_poll_ms = 50,
-                                          .queue_max = 1000};
+                                          .queue_max = ROWS_MAX};
     struct log_options log_options = {.workers = 2, .queue_max = QUEUE_MAX};
     const struct workers_options workers_options = {.cache = cache_options(),
                                                     .database_url = postgres.url,
@@ -265,6 +266,25 @@ static void while_postgres_is_away_done_rows_wait_to_be_deleted(void **state)
     WAIT_FOR(outbox_state("seq-2") != 1);
 }
 
+static void no_more_rows_are_in_memory_than_may_be(void **state)
+{
+    (void)state;
+    char id[32];
+    int64_t refused = metric_value(METRIC_OUTBOX_QUEUE_FULL);
+    assert_int_equal(postgres_do("kill"), 0); // what is done stays until it is deleted there
+    for (int i = 1; i < ROWS_MAX; i++) {
+        (void)snprintf(id, sizeof id, "mark-%d", i);
+        relay_forget(relay, id);
+    }
+    submit("seq-1", 1);
+    assert_int_equal(metric_value(METRIC_OUTBOX_QUEUE_FULL), refused);
+    submit("seq-2", 2);
+    assert_int_equal(metric_value(METRIC_OUTBOX_QUEUE_FULL), refused + 1);
+    assert_int_equal(postgres_do("start"), 0);
+    WAIT_FOR(session_script(session, "SELECT 1") == 0);
+    WAIT_FOR(head_seq() == 1);
+}
+
 static int start(void **state)
 {
     (void)state;
@@ -297,6 +317,7 @@ int main(void)
         TEST(what_is_refused_again_and_again_is_given_up),
         TEST(while_redis_is_away_rows_stay_and_then_go_on),
         TEST(while_postgres_is_away_done_rows_wait_to_be_deleted),
+        TEST(no_more_rows_are_in_memory_than_may_be),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
