@@ -14,7 +14,7 @@ export class ApiError extends Error {
 
   // Whether no answer came that another try would repeat.
   get isPassing() {
-    return this.code === "service_unavailable" || this.code === "ratelimited" || this.code === "no_connection";
+    return ["service_unavailable", "ratelimited", "no_connection", "internal_error"].includes(this.code);
   }
 
   // Whether the token is no good (any more).

@@ -4,6 +4,8 @@
 // message is counted twice.
 
 const HEARD_MAX = 200;
+const KEPT_MAX = 400; // messages of a channel, but for who reads above
+const KEPT_LEAST = 200;
 const NEVER = "0000000000.000000";
 
 export class Channel {
@@ -14,6 +16,7 @@ export class Channel {
     this.kind = "channel"; // or "im", "mpim"
     this.isPrivate = false;
     this.isMuted = false;
+    this.isKept = false; // it was marked unread, and stays so until it is opened again
     this.topic = "";
     this.members = 0;
     this.seq = 0; // of the last event seen
@@ -56,9 +59,15 @@ export class Channel {
   marked(read) {
     const isOld = read.read_epoch < this.epoch || (read.read_epoch === this.epoch && read.last_read < this.lastRead);
     if (isOld) return false;
+    if (read.read_epoch > this.epoch) this.#keep(read.last_read);
     this.#takeRead(read);
     this.#say(read, read.has_unreads ? this.seq : this.said.seq);
     return read.has_unreads;
+  }
+
+  #keep(lastRead) {
+    this.isKept = true;
+    if (this.timeline) this.timeline.dividerTs = lastRead;
   }
 
   #takeRead(read) {
@@ -90,6 +99,7 @@ export class Timeline {
     this.hasMore = false;
     this.isLoading = false;
     this.isLoaded = false;
+    this.hasFailed = false;
     this.dividerTs = null; // what is after it was unread when this was opened
   }
 
@@ -100,6 +110,13 @@ export class Timeline {
   add(messages) {
     for (const message of messages) this.byTs.set(message.ts, message);
     this.#sort();
+  }
+
+  // Forgets old messages when there are many; they are read again when they are wanted.
+  trim() {
+    if (this.sorted.length <= KEPT_MAX) return;
+    for (const message of this.sorted.splice(0, this.sorted.length - KEPT_LEAST)) this.byTs.delete(message.ts);
+    this.hasMore = true;
   }
 
   change(ts, changes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One device: its calls, its socket, its state. Views read the state and are told of changes; they never
 // write it but by the methods here.
-import { Api } from "./api.js";
+import { Api, backoff, pause } from "./api.js";
 import { Channel, Timeline } from "./channel.js";
 import { applyFrame } from "./frames.js";
 import { Outbox } from "./outbox.js";
@@ -20,7 +20,7 @@ export class Client {
   constructor(token, onChange, onNews, onRefused) {
     this.api = new Api(token);
     this.onChange = onChange; // something is to be drawn anew
-    this.onNews = onNews; // (channel, message): somebody else wrote, where one is looking
+    this.onNews = onNews; // (message): somebody else wrote, where one is looking
     this.onRefused = onRefused;
     this.me = { id: "", name: "", team: "" };
     this.state = "connecting"; // "online", "offline"
@@ -35,6 +35,8 @@ export class Client {
     this.syncToken = undefined;
     this.waiting = []; // frames that came before the first sync was answered
     this.isSynced = false;
+    this.isStopped = false;
+    this.firstSync = new Promise((done) => (this.onFirstSync = done));
     this.syncTimer = null;
     this.syncing = null;
     this.markTimer = null;
@@ -47,16 +49,30 @@ export class Client {
     });
   }
 
-  // Throws when the token is no good.
+  // Until the channels are known. Throws when the token is no good.
   async start() {
-    const self = await this.api.call("auth.test");
+    const self = await this.#whoAmI();
     this.me = { id: self.user_id, name: self.user, team: self.team };
     this.people.know(self.user_id, self.user);
     this.people.load();
     await this.socket.open();
+    await this.firstSync;
+  }
+
+  async #whoAmI() {
+    for (let tries = 0; ; tries++) {
+      try {
+        return await this.api.call("auth.test");
+      } catch (error) {
+        if (!error.isPassing || this.isStopped) throw error;
+      }
+      this.#down();
+      await pause(backoff(tries));
+    }
   }
 
   stop() {
+    this.isStopped = true;
     this.socket.stop();
     clearTimeout(this.syncTimer);
     clearTimeout(this.markTimer);
@@ -74,7 +90,13 @@ export class Client {
 
   channelName(channel) {
     if (channel.kind === "im") return this.people.name(channel.user);
+    if (channel.kind === "mpim") return groupName(channel.name, this.me.name);
     return channel.name;
+  }
+
+  // The same, as it stands at the head of something.
+  channelTitle(channel) {
+    return (channel.kind === "channel" ? "#" : "") + this.channelName(channel);
   }
 
   // The socket and what it says.
@@ -118,8 +140,8 @@ export class Client {
       return this.syncing;
     }
     this.syncing = this.#sync().catch((error) => {
-      if (error.isAuth) this.onRefused(error);
-      else this.syncSoon(SYNC_RETRY_MS);
+      if (error.isPassing) this.syncSoon(SYNC_RETRY_MS);
+      else this.onRefused(error);
     });
     await this.syncing;
     this.syncing = null;
@@ -141,6 +163,7 @@ export class Client {
     this.syncToken = reply.sync_token;
     this.isSynced = true;
     for (const frame of this.waiting.splice(0)) applyFrame(this, frame);
+    this.onFirstSync();
     this.onChange();
   }
 
@@ -185,6 +208,7 @@ export class Client {
 
   async openChannel(channel) {
     this.open = channel;
+    channel.isKept = false;
     this.threads = null;
     channel.timeline ??= new Timeline();
     channel.timeline.dividerTs = channel.hasUnread ? channel.lastRead : null;
@@ -220,11 +244,12 @@ export class Client {
   async loadOlder(channel) {
     const timeline = channel.timeline;
     if (!timeline?.hasMore || timeline.isLoading) return;
-    await this.#load(channel, timeline, { latest: timeline.sorted[0].ts });
+    await this.#load(channel, timeline, { latest: timeline.sorted[0]?.ts });
   }
 
   async #load(channel, timeline, args) {
     timeline.isLoading = true;
+    timeline.hasFailed = false;
     this.onChange();
     try {
       const seq = channel.seq;
@@ -234,6 +259,7 @@ export class Client {
       timeline.throughSeq ??= seq;
     } catch (error) {
       timeline.hasMore = error.isPassing;
+      timeline.hasFailed = true;
     }
     timeline.isLoading = false;
     this.onChange();
@@ -252,7 +278,7 @@ export class Client {
 
   // Reading.
 
-  // Marks what is shown as read, soon. The views say when its end is in sight.
+  // Marks what is shown as read, soon. The views say whether its end is in sight.
   markSoon() {
     this.markTimer ??= setTimeout(() => {
       this.markTimer = null;
@@ -261,18 +287,31 @@ export class Client {
   }
 
   async #mark() {
-    if (document.visibilityState !== "visible" || !this.isAtEnd?.()) return;
-    const channel = this.open;
-    const newest = channel?.timeline?.newest;
+    if (document.visibilityState !== "visible") return;
     try {
-      if (newest && channel.hasUnread && newest.ts > channel.lastRead) {
-        const args = { channel: channel.id, ts: newest.ts, read_epoch: channel.epoch };
-        if (channel.marked(await this.api.call("channels.mark", args))) this.syncSoon();
-      }
-      await this.#markThread();
+      if (this.views?.room.isSeen) await this.#markChannel();
+      if (this.views?.pane.isSeen) await this.#markThread();
     } catch {
       this.syncSoon();
     }
+    this.onChange();
+  }
+
+  async #markChannel() {
+    const channel = this.open;
+    const newest = channel?.timeline?.newest;
+    if (!newest || channel.isKept || !channel.hasUnread || newest.ts <= channel.lastRead) return;
+    const args = { channel: channel.id, ts: newest.ts, read_epoch: channel.epoch };
+    if (channel.marked(await this.api.call("channels.mark", args))) this.syncSoon();
+  }
+
+  async markUnread(channel, ts) {
+    try {
+      channel.marked(await this.api.call("channels.markUnread", { channel: channel.id, ts }));
+    } catch {
+      // It stays as it was.
+    }
+    this.syncSoon();
     this.onChange();
   }
 
@@ -381,4 +420,10 @@ export class Client {
     const users = [...(this.typing.get(channel.id) ?? [])];
     return users.filter(([, until]) => until > Date.now()).map(([user]) => this.people.name(user));
   }
+}
+
+// A group's name is made of those in it: "mpdm-ann--bob--cid-1".
+function groupName(name, me) {
+  const others = name.replace(/^mpdm-|-\d+$/g, "").split("--").filter((one) => one !== me);
+  return others.join(", ");
 }

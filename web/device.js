@@ -1,40 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one device shows: sidebar, room and pane, drawn anew at most once a frame.
 import { Client } from "./client.js";
-import { el, set, setText } from "./dom.js";
+import { el, set } from "./dom.js";
 import { Pane } from "./pane.js";
 import { Room } from "./room.js";
 import { Sidebar } from "./sidebar.js";
-import { plainText } from "./text.js";
+import { authorOf, messageText, plainText } from "./text.js";
 
 export class Device {
+  // onRefused(error): the token is no good; said once, and not after stop().
   constructor(token, index, count, onDrawn, onRefused) {
+    this.label = count > 1 ? `Device ${index + 1}` : "";
     this.key = `tidings.open.${index}`;
     this.onDrawn = onDrawn;
+    this.onRefused = onRefused;
     this.isDue = false;
-    this.client = new Client(token, () => this.#drawSoon(), (...news) => this.#tell(...news), onRefused);
-    this.names = {
-      me: "",
-      user: (id) => this.client.people.name(id),
-      channel: (id) => this.client.channels.get(id)?.name,
-    };
+    this.client = new Client(token, () => this.#drawSoon(), (message) => this.#tell(message), (error) => this.#refused(error));
+    this.names = namesOf(this.client);
     this.sidebar = new Sidebar(this);
     this.room = new Room(this);
     this.pane = new Pane(this);
     this.live = el("p", { class: "unseen", "aria-live": "polite" });
-    this.element = el("section", { class: "device", "aria-label": count > 1 ? `Device ${index + 1}` : "Chat" },
+    this.element = el("section", { class: "device", "aria-label": this.label || "Chat" },
       el("div", { class: "layout" }, this.sidebar.element, this.room.element, this.pane.element), this.live);
-    this.client.isAtEnd = () => this.room.isAtEnd;
+    this.client.views = { room: this.room.messages, pane: this.pane.messages };
     this.onVisible = () => this.client.markSoon();
     document.addEventListener("visibilitychange", this.onVisible);
     this.#draw();
   }
 
+  // Names of parts are told apart where there are two devices.
+  nameOf(part) {
+    return this.label ? `${part}, ${this.label.toLowerCase()}` : part;
+  }
+
   async start() {
-    await this.client.start();
-    this.names.me = this.client.me.id;
+    try {
+      await this.client.start();
+    } catch (error) {
+      return this.#refused(error);
+    }
     const channel = this.client.channels.get(sessionStorage.getItem(this.key));
-    if (channel) await this.client.openChannel(channel);
+    if (channel && this.client.open === null) await this.client.openChannel(channel);
   }
 
   stop() {
@@ -79,6 +86,7 @@ export class Device {
     if (this.client.thread) this.client.closeThread();
     else this.client.hideThreads();
     this.#draw();
+    this.client.markSoon(); // the room may be seen again
     if (this.client.threads) return this.pane.focus();
     if (this.opener?.isConnected) this.opener.focus();
     else this.room.focus();
@@ -103,8 +111,23 @@ export class Device {
     this.onDrawn();
   }
 
-  #tell(channel, message) {
-    const text = plainText(message.text ?? "", this.names);
-    setText(this.live, `${this.client.people.name(message.user)}: ${text}`);
+  // Anew also when it is the same text again, so that it is heard again.
+  #tell(message) {
+    this.live.replaceChildren(`${authorOf(message, this.names)}: ${plainText(messageText(message), this.names)}`);
   }
+
+  #refused(error) {
+    if (!this.client.isStopped) this.onRefused(error);
+  }
+}
+
+// What is needed to show a text.
+function namesOf(client) {
+  return {
+    get me() {
+      return client.me.id;
+    },
+    user: (id) => client.people.name(id),
+    channel: (id) => client.channels.get(id)?.name,
+  };
 }

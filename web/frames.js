@@ -58,10 +58,11 @@ function posted(client, channel, frame) {
   client.stoppedTyping(channel.id, frame.user);
   if (!isReply(frame) || frame.subtype === "thread_broadcast") {
     if (channel.timeline?.isLoaded) channel.timeline.add([frame]);
+    if (channel !== client.open || client.views.room.isAtEnd) channel.timeline?.trim();
   }
   if (isReply(frame)) replied(client, channel, frame);
   const isSeen = isNew && channel === client.open && !isReply(frame);
-  if (isSeen && frame.user !== client.me.id) client.onNews(channel, frame);
+  if (isSeen && frame.user !== client.me.id) client.onNews(frame);
   if (channel === client.open) client.markSoon();
 }
 
@@ -87,7 +88,7 @@ function replied(client, channel, frame) {
   if (thread?.channel === channel && thread.ts === frame.thread_ts) {
     thread.timeline.change(frame.thread_ts, adopt);
     thread.timeline.add([frame]);
-    if (frame.user !== client.me.id) client.onNews(channel, frame);
+    if (frame.user !== client.me.id) client.onNews(frame);
     client.markSoon();
   }
   client.threadsChanged();

@@ -28,15 +28,15 @@ const COMPLAINTS = {
   token_revoked: "This token has been revoked.",
   token_expired: "This token has expired.",
   account_inactive: "This account is inactive.",
-  no_connection: "The service cannot be reached. Try again.",
+  invalid_auth: "This token is not known here.",
 };
 
 function refused(error) {
-  if (error.isAuth) sessionStorage.removeItem(TOKEN_KEY);
-  showLogin(COMPLAINTS[error.code] ?? "This token is not known here.");
+  sessionStorage.removeItem(TOKEN_KEY);
+  showLogin(COMPLAINTS[error.code] ?? `This page needs a token of a user: ${error.code.replaceAll("_", " ")}.`);
 }
 
-async function open() {
+function open() {
   const token = sessionStorage.getItem(TOKEN_KEY);
   if (token === null) return showLogin("");
   byId("login").hidden = true;
@@ -44,11 +44,7 @@ async function open() {
   devices = Array.from({ length: count }, (_, index) => new Device(token, index, count, updateTitle, refused));
   main.classList.toggle("pair", count === 2);
   main.append(...devices.map((device) => device.element));
-  try {
-    await Promise.all(devices.map((device) => device.start()));
-  } catch (error) {
-    refused(error);
-  }
+  for (const device of devices) device.start();
 }
 
 function updateTitle() {

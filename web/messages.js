@@ -1,38 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list of messages, of a channel or of a thread: rows by day and author, those on their way at the end.
 import { el, icon, reconcile, set, setText } from "./dom.js";
-import { plainText, textNodes } from "./text.js";
+import { authorOf, messageText, plainText, repliesText, textNodes } from "./text.js";
 
 const GROUP_MS = 5 * 60 * 1000;
 const TINTS = 8;
 const NEAR_PX = 40;
+const KEEP = "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16zM12 10.5a1.5 1.5 0 1 0 0 3 1.5 1.5 0 0 0 0-3z";
 const REPLY = "M10 8V4l-7 7 7 7v-4c5 0 8 1.5 10 5 0-6-3-10-10-11z";
 const CLOCK = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
 const DAY = new Intl.DateTimeFormat([], { weekday: "long", day: "numeric", month: "long" });
 
 export class Messages {
-  // `options`: onThread(message), undefined where there are none; onOlder().
+  // `options`: onThread(message), onUnread(message), undefined where there are none; onOlder().
   constructor(device, label, options) {
     this.device = device;
     this.options = options;
     this.list = el("ol");
+    this.none = el("p", { class: "empty" });
+    this.newest = el("button", { class: "plain newest", type: "button", onclick: () => this.#toNewest() });
     this.older = el("button", { class: "plain older", type: "button", onclick: options.onOlder }, "Earlier messages");
     this.element = el("div", { class: "scroller", tabindex: "0", role: "group", "aria-label": label, onscroll: () => this.#scrolled() },
-      el("div", { class: "spring" }), this.older, this.list);
+      el("div", { class: "spring" }), this.none, this.older, this.list, this.newest);
     this.isAtEnd = true;
     this.shown = null;
     new ResizeObserver(() => this.#stick()).observe(this.element);
   }
 
-  // `posts`: those on their way.
-  draw(timeline, posts) {
+  // Whether the newest message is in sight.
+  get isSeen() {
+    return this.isAtEnd && this.element.checkVisibility({ visibilityProperty: true });
+  }
+
+  // `posts`: those on their way. `unread`: how many of the messages are.
+  draw(timeline, posts, unread) {
     const isOther = this.shown !== timeline;
     const first = this.shown?.sorted.length ? this.first : undefined;
     const height = this.element.scrollHeight;
     this.shown = timeline;
     this.older.hidden = !timeline.hasMore;
     this.older.disabled = timeline.isLoading;
-    reconcile(this.list, this.#rows(timeline, posts), {
+    setText(this.older, timeline.hasFailed ? "Try again to read earlier messages" : "Earlier messages");
+    const rows = this.#rows(timeline, posts);
+    this.none.hidden = rows.length > 0 || !timeline.isLoaded;
+    setText(this.none, timeline.hasFailed ? "The messages could not be read." : "No messages yet.");
+    reconcile(this.list, rows, {
       key: (row) => row.key,
       make: (row) => this.#make(row),
       update: (element, row) => this.#update(element, row),
@@ -43,15 +55,19 @@ export class Messages {
     const grewAbove = !isOther && first !== undefined && first !== this.first;
     if (grewAbove && !this.isAtEnd) this.element.scrollTop += this.element.scrollHeight - height;
     this.#stick();
-  }
-
-  focus() {
-    this.element.focus();
+    this.newest.hidden = this.isAtEnd;
+    setText(this.newest, unread > 0 ? `${unread} new, below` : "To the newest");
   }
 
   toEnd() {
     this.isAtEnd = true;
     this.#stick();
+    this.device.client.markSoon();
+  }
+
+  #toNewest() {
+    this.toEnd();
+    this.element.focus();
   }
 
   #stick() {
@@ -62,6 +78,7 @@ export class Messages {
     const { scrollTop, scrollHeight, clientHeight } = this.element;
     const wasAtEnd = this.isAtEnd;
     this.isAtEnd = scrollTop + clientHeight >= scrollHeight - NEAR_PX;
+    this.newest.hidden = this.isAtEnd;
     if (this.isAtEnd && !wasAtEnd) this.device.client.markSoon();
     if (scrollTop < NEAR_PX && scrollHeight > clientHeight) this.options.onOlder?.();
   }
@@ -69,7 +86,7 @@ export class Messages {
   #rows(timeline, posts) {
     const { client } = this.device;
     const rows = [];
-    let last = { day: "", user: "", at: 0 };
+    let last = { day: "", user: "", name: "", at: 0 };
     let isDivided = timeline.dividerTs === null;
     const add = (message, post) => {
       const at = post ? Date.now() : Number(message.ts) * 1000;
@@ -78,11 +95,12 @@ export class Messages {
       const isNew = !isDivided && !isSystem(message) && message.ts > timeline.dividerTs && message.user !== client.me.id;
       if (isNew) rows.push({ key: "new", kind: "new", text: "New", stamp: "" });
       isDivided ||= isNew;
-      const isGrouped = !isNew && day === last.day && message.user === last.user && at - last.at < GROUP_MS;
-      const name = client.people.name(message.user);
+      const name = authorOf(message, this.device.names);
+      const isSame = message.user === last.user && name === last.name;
+      const isGrouped = !isNew && isSame && day === last.day && at - last.at < GROUP_MS;
       const key = message.user === client.me.id && message.client_msg_id ? message.client_msg_id : message.ts;
       rows.push({ key, kind: "message", message, post, at, isGrouped, name, stamp: `${isGrouped} ${name} ${client.people.version}` });
-      last = { day, user: isSystem(message) ? "" : message.user, at };
+      last = { day, user: isSystem(message) ? "" : message.user, name, at };
     };
     for (const message of timeline.sorted) add(message);
     for (const post of posts) add({ ...post, user: client.me.id }, post);
@@ -94,10 +112,12 @@ export class Messages {
     return el("li", { class: "message" },
       el("span", { class: "avatar", "aria-hidden": "true" }),
       el("div", { class: "body" },
-        el("p", { class: "who" }, el("span", { class: "name", dir: "auto" }), el("time")),
+        el("p", { class: "who" }, el("span", { class: "name", dir: "auto" }), el("span", { class: "app", hidden: true }, "app"), el("time")),
         el("div", { class: "text", dir: "auto" }),
         el("p", { class: "meta" })),
-      this.options.onThread ? el("button", { class: "reply", type: "button", title: "Reply in thread" }, icon(REPLY)) : null);
+      this.options.onThread ? el("div", { class: "actions" },
+        el("button", { class: "keep", type: "button", title: "Mark unread from here" }, icon(KEEP)),
+        el("button", { class: "reply", type: "button", title: "Reply in thread" }, icon(REPLY))) : null);
   }
 
   #update(element, row) {
@@ -110,24 +130,30 @@ export class Messages {
     setText(avatar, row.isGrouped ? "" : [...row.name][0].toUpperCase());
     set(avatar, "data-tint", tint(message.user));
     setText(element.querySelector(".name"), row.name);
+    element.querySelector(".app").hidden = !message.bot_id;
     const time = element.querySelector("time");
     setText(time, CLOCK.format(row.at));
     set(time, "datetime", new Date(row.at).toISOString());
     element.querySelector(".text").replaceChildren(...this.#text(message));
     element.querySelector(".meta").replaceChildren(...this.#meta(row));
-    const reply = element.querySelector(".reply");
-    if (reply) {
-      set(reply, "aria-label", `Reply in thread to ${row.name}`);
-      reply.hidden = post !== undefined || isSystem(message);
-      reply.onclick = () => this.options.onThread(message);
-    }
+    if (this.options.onThread) this.#updateActions(element.querySelector(".actions"), row);
+  }
+
+  #updateActions(actions, { message, post, name }) {
+    const [keep, reply] = actions.children;
+    set(reply, "aria-label", `Reply in thread to ${name}`);
+    reply.onclick = () => this.options.onThread(message);
+    keep.hidden = message.user === this.device.client.me.id;
+    keep.onclick = () => this.options.onUnread(message);
+    actions.hidden = post !== undefined || isSystem(message);
   }
 
   #text(message) {
     const { names } = this.device;
     if (message.subtype === "tombstone") return [el("span", { class: "quiet" }, "This message was deleted.")];
     if (isSystem(message)) return [plainText(message.text ?? "", names).replace(/^@/, "")];
-    return textNodes(message.text ?? "", names);
+    const nodes = textNodes(messageText(message), names);
+    return message.subtype === "me_message" ? [el("em", {}, nodes)] : nodes;
   }
 
   // What stands below a message: edited, its thread, its failure.
@@ -141,8 +167,7 @@ export class Messages {
     const nodes = [];
     if (message.edited) nodes.push(el("span", { class: "quiet" }, "edited"));
     if (message.reply_count > 0 && this.options.onThread) {
-      const label = `${message.reply_count} ${message.reply_count === 1 ? "reply" : "replies"}`;
-      nodes.push(el("button", { class: "thread", type: "button", onclick: () => this.options.onThread(message) }, label));
+      nodes.push(el("button", { class: "thread", type: "button", onclick: () => this.options.onThread(message) }, repliesText(message)));
     }
     return nodes;
   }

@@ -3,7 +3,7 @@
 import { Composer } from "./composer.js";
 import { el, icon, reconcile, set, setText } from "./dom.js";
 import { Messages } from "./messages.js";
-import { composeText, plainText } from "./text.js";
+import { authorOf, composeText, messageText, plainText, repliesText } from "./text.js";
 
 const CLOSE = "M6 6l12 12M18 6L6 18";
 
@@ -17,7 +17,7 @@ export class Pane {
     this.list = el("ul", { class: "threads" });
     this.none = el("p", { class: "empty" }, "Threads you follow come here.");
     this.thread = el("div", { class: "column" }, this.messages.element, this.composer.element);
-    this.element = el("aside", { class: "pane", onkeydown: (event) => this.#key(event) },
+    this.element = el("section", { class: "pane", onkeydown: (event) => this.#key(event) },
       el("header", { class: "head" }, el("div", { class: "titles" }, this.title, this.about),
         el("button", { class: "plain", type: "button", "aria-label": "Close", onclick: () => device.closePane() }, icon(CLOSE))),
       this.list, this.none, this.thread);
@@ -36,15 +36,15 @@ export class Pane {
     this.list.hidden = thread !== null || threads === null;
     this.none.hidden = this.list.hidden || threads.length > 0;
     setText(this.title, thread ? "Thread" : "Threads");
-    set(this.element, "aria-label", thread ? "Thread" : "Threads");
-    setText(this.about, thread ? "#" + client.channelName(thread.channel) : "");
+    set(this.element, "aria-label", this.device.nameOf(thread ? "Thread" : "Threads"));
+    setText(this.about, thread ? client.channelTitle(thread.channel) : "");
     if (thread) this.#drawThread(thread);
     else if (threads) this.#drawList(threads);
   }
 
   #drawThread(thread) {
     const { client } = this.device;
-    this.messages.draw(thread.timeline, client.outbox.of(thread.channel, thread.ts));
+    this.messages.draw(thread.timeline, client.outbox.of(thread.channel, thread.ts), 0);
     this.composer.draw(`${thread.channel.id} ${thread.ts}`, "Reply…");
   }
 
@@ -57,9 +57,9 @@ export class Pane {
         onclick: () => this.device.openThread(client.channel(thread.channel), thread.thread_ts),
       }, el("span", { class: "where", dir: "auto" }), el("span", { class: "preview", dir: "auto" }), el("span", { class: "count" }))),
       update: (element, { channel, root, unread_count: unread }) => {
-        setText(element.querySelector(".where"), `#${client.channelName(client.channel(channel))} · ${names.user(root.user)}`);
-        setText(element.querySelector(".preview"), plainText(root.text ?? "This message was deleted.", names));
-        setText(element.querySelector(".count"), unread > 0 ? `${unread} new` : `${root.reply_count ?? 0} replies`);
+        setText(element.querySelector(".where"), `${client.channelTitle(client.channel(channel))} · ${authorOf(root, names)}`);
+        setText(element.querySelector(".preview"), plainText(messageText(root) || "This message was deleted.", names));
+        setText(element.querySelector(".count"), unread > 0 ? `${unread} new` : repliesText(root));
         element.firstChild.classList.toggle("unread", unread > 0);
       },
     });

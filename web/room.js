@@ -6,6 +6,7 @@ import { Messages } from "./messages.js";
 import { composeText } from "./text.js";
 
 const BACK = "M15 5l-7 7 7 7";
+const AWAY = "Reconnecting… What you write is sent when the service is back.";
 
 export class Room {
   constructor(device) {
@@ -13,6 +14,7 @@ export class Room {
     const { client } = device;
     this.messages = new Messages(device, "Messages", {
       onThread: (message) => device.openThread(client.open, message.thread_ts ?? message.ts),
+      onUnread: (message) => client.markUnread(client.open, message.ts),
       onOlder: () => client.loadOlder(client.open),
     });
     this.composer = new Composer((text) => this.#send(text), () => client.typed(client.open));
@@ -31,10 +33,6 @@ export class Room {
     this.element = el("section", { class: "room", "aria-label": "Channel" }, this.empty, this.content);
   }
 
-  get isAtEnd() {
-    return this.device.client.open === null || this.messages.isAtEnd;
-  }
-
   focus() {
     this.composer.focus();
   }
@@ -45,14 +43,15 @@ export class Room {
     this.empty.hidden = channel !== null;
     this.content.hidden = channel === null;
     if (channel === null) return;
-    const name = (channel.kind === "channel" ? "#" : "") + client.channelName(channel);
-    set(this.element, "aria-label", name);
+    const name = client.channelTitle(channel);
+    set(this.element, "aria-label", this.device.nameOf(name));
     setText(this.title, name);
     setText(this.about, about(channel));
     set(this.mute, "aria-pressed", channel.isMuted);
-    this.messages.draw(channel.timeline, client.outbox.of(channel, undefined));
+    this.messages.draw(channel.timeline, client.outbox.of(channel, undefined), channel.unread);
     this.composer.draw(channel.id, `Message ${name}`);
-    setText(this.typing, typingText(client.whoTypes(channel)));
+    setText(this.typing, client.state === "offline" ? AWAY : typingText(client.whoTypes(channel)));
+    set(this.typing, "data-state", client.state);
   }
 
   #send(text) {

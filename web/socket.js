@@ -29,8 +29,8 @@ export class Socket {
       const reply = await this.#api.call("rtm.connect", { native: true }, 1);
       if (!this.#stopped) this.#attach(new WebSocket(socketUrl(reply.url)));
     } catch (error) {
-      if (error.isAuth) this.#handlers.onRefused(error);
-      else this.#again();
+      if (error.isPassing) this.#again();
+      else this.#handlers.onRefused(error);
     }
   }
 

@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Message text as it travels (Slack's form: & < > escaped, <@U…> a mention, <https://…|label> a link,
-// `code`) to nodes and back.
+// `code`, *bold*, _italic_, ~struck~, > quoted) to nodes and back.
 import { el } from "./dom.js";
 
 const ENTITIES = { "&amp;": "&", "&lt;": "<", "&gt;": ">" };
-const PIECE = /```([^]+?)```|`([^`\n]+)`|<([^<>\n]+)>|\bhttps?:\/\/[^\s<>`"']+/g;
+// The pieces of a text that are not plain; a line after a block of code or a quote begins by itself.
+const PIECE = new RegExp(
+  [
+    "```(?<block>[^]+?)```\\n?",
+    "`(?<code>[^`\\n]+)`",
+    "<(?<inner>[^<>\\n]+)>",
+    "\\b(?<url>https?://[^\\s<>`\"']*[^\\s<>`\"'.,;:!?)*_~])",
+    "(?<quote>(?:^(?:&gt;|>).*(?:\\n|$))+)",
+    "(?<![\\p{L}\\p{N}*_~])(?<mark>[*_~])(?!\\s)(?<marked>(?:(?!\\k<mark>)[^\\n])+)(?<!\\s)\\k<mark>(?![\\p{L}\\p{N}*_~])",
+  ].join("|"),
+  "gmu",
+);
+const MARKS = { "*": "strong", _: "em", "~": "s" };
 const GROUPS = new Set(["channel", "here", "everyone"]);
 
 export function unescapeText(text) {
@@ -31,14 +43,39 @@ export function textNodes(text, names) {
 // The same as plain text: for the live region and previews.
 export function plainText(text, names) {
   return textNodes(text, names)
-    .map((node) => (typeof node === "string" ? node : node.textContent))
+    .map((node) => (typeof node === "string" ? node : node.className === "block" ? `${node.textContent}\n` : node.textContent))
     .join("");
 }
 
-function piece([whole, block, code, inner], names) {
+// What a message says: its text, or when it has none that of its blocks and attachments.
+export function messageText({ text, blocks, attachments }) {
+  return text || textsOf([blocks, attachments].flat()).join("\n");
+}
+
+function textsOf(part) {
+  if (Array.isArray(part)) return part.flatMap(textsOf);
+  if (part === null || typeof part !== "object") return [];
+  const own = [part.pretext, part.title, part.text ?? part.fallback ?? part.alt_text];
+  return [...own.filter((text) => typeof text === "string"), ...[part.text, part.fields, part.elements].flatMap(textsOf)];
+}
+
+// Bots may choose a name for a message.
+export function authorOf(message, names) {
+  return message.username || names.user(message.user);
+}
+
+export function repliesText({ reply_count: count = 0 }) {
+  return `${count} ${count === 1 ? "reply" : "replies"}`;
+}
+
+function piece({ 0: whole, groups: { block, code, inner, url, quote, mark, marked } }, names) {
   if (block !== undefined) return el("code", { class: "block" }, unescapeText(block.replace(/^\n|\n$/g, "")));
   if (code !== undefined) return el("code", {}, unescapeText(code));
-  if (inner === undefined) return link(whole, whole);
+  if (url !== undefined) return link(url, url);
+  if (quote !== undefined) {
+    return el("blockquote", { class: "block" }, textNodes(quote.replace(/^(?:(?:&gt;|>) ?)+/gm, "").replace(/\n$/, ""), names));
+  }
+  if (mark !== undefined) return el(MARKS[mark], {}, textNodes(marked, names));
   return reference(inner, names) ?? unescapeText(whole);
 }
 
@@ -52,6 +89,7 @@ function reference(inner, names) {
   if (target.startsWith("!") && GROUPS.has(target.slice(1))) return mention("@" + target.slice(1), true);
   if (/^#[CG][A-Z0-9]+$/.test(target)) return mention("#" + (names.channel(target.slice(1)) ?? label ?? "channel"), false);
   if (/^(https?:\/\/|mailto:)/.test(target)) return link(target, label || target);
+  if (target.startsWith("!date^") && label) return el("span", {}, unescapeText(label));
   return undefined;
 }
 
@@ -59,8 +97,10 @@ function mention(text, isMe) {
   return el("span", { class: isMe ? "mention me" : "mention", dir: "auto" }, text);
 }
 
+// A label may say anything, so where it leads is told too.
 function link(target, label) {
-  return el("a", { href: unescapeText(target), target: "_blank", rel: "noopener noreferrer" }, unescapeText(label));
+  const href = unescapeText(target);
+  return el("a", { href, title: label !== target && href, target: "_blank", rel: "noopener noreferrer" }, unescapeText(label));
 }
 
 // What a person typed, as it travels: @name and @here become mentions.

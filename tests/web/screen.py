@@ -25,7 +25,7 @@ class Device:
         self.root = root
         self.sidebar = root.get_by_role("navigation", name="Channels")
         self.box = root.get_by_role("textbox", name=re.compile("^Message "))
-        self.pane = root.get_by_role("complementary")
+        self.pane = root.get_by_role("region", name=re.compile("^Threads?(,|$)"))
 
     def expect_connected(self):
         expect(self.sidebar.get_by_role("status")).to_have_text("Connected")

@@ -50,3 +50,18 @@ def test_each_guard_is_needed(environment, browser, guard):
     page.goto(f"{environment.urls[0]}/app")
     assert page.evaluate(ALL_ORDERS) != []
     page.close()
+
+
+def test_long_timelines_are_trimmed(workspace, screens):
+    """At 400 nothing is forgotten; at one more the newest 200 stay, and what is gone can be read again."""
+    kept = screens(workspace.user()).page.evaluate("""async () => {
+      const { Timeline } = await import("/app/channel.js");
+      const timeline = new Timeline();
+      const trimmed = (count) => {
+        timeline.add(Array.from({ length: count }, (_, at) => ({ ts: String(1000 + at) })));
+        timeline.trim();
+        return [timeline.sorted.length, timeline.byTs.size, timeline.newest.ts, timeline.hasMore];
+      };
+      return [trimmed(400), trimmed(401)];
+    }""")
+    assert kept == [[400, 400, "1399", False], [200, 200, "1400", True]]
