@@ -117,6 +117,8 @@ curl -sw '\\n' {api}/unread.sync {as_bob}
 # where bob's client would open its WebSocket (good once, within 30 s)
 curl -sw '\\n' -X POST {api}/rtm.connect {as_bob}
 
-# bob in a browser, on two devices at once
+# bob in a browser, on two devices at once; ann, who writes to him from another tab; and every method
 {demo['url']}/app?devices=2#token={bob['token']}
+{demo['url']}/app#token={ann['token']}
+{demo['url']}/docs
 """
