@@ -12,7 +12,8 @@ const CLOCK = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" }
 const DAY = new Intl.DateTimeFormat([], { weekday: "long", day: "numeric", month: "long" });
 
 export class Messages {
-  // `options`: onThread(message), onUnread(message), undefined where there are none; onOlder().
+  // `options`: onThread(message), onUnread(message), undefined where there are none; onOlder(); onSettled(),
+  // when a person has decided on a message that failed.
   constructor(device, label, options) {
     this.device = device;
     this.options = options;
@@ -161,8 +162,8 @@ export class Messages {
     const { outbox } = this.device.client;
     if (post?.isFailed) {
       return [el("span", { class: "error", role: "alert" }, post.isFailed === "passing" ? "Not sent." : `Not sent: ${post.isFailed.replaceAll("_", " ")}.`),
-        el("button", { class: "plain", type: "button", onclick: () => outbox.retry([post]) }, "Try again"),
-        el("button", { class: "plain", type: "button", onclick: () => outbox.discard(post) }, "Discard")];
+        el("button", { class: "plain", type: "button", onclick: () => this.#settle(() => outbox.retry([post])) }, "Try again"),
+        el("button", { class: "plain", type: "button", onclick: () => this.#settle(() => outbox.discard(post)) }, "Discard")];
     }
     const nodes = [];
     if (message.edited) nodes.push(el("span", { class: "quiet" }, "edited"));
@@ -170,6 +171,12 @@ export class Messages {
       nodes.push(el("button", { class: "thread", type: "button", onclick: () => this.options.onThread(message) }, repliesText(message)));
     }
     return nodes;
+  }
+
+  // The button that was pressed goes away; the focus is not to go with it.
+  #settle(decide) {
+    this.options.onSettled();
+    decide();
   }
 }
 

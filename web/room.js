@@ -16,6 +16,7 @@ export class Room {
       onThread: (message) => device.openThread(client.open, message.thread_ts ?? message.ts),
       onUnread: (message) => client.markUnread(client.open, message.ts),
       onOlder: () => client.loadOlder(client.open),
+      onSettled: () => this.focus(),
     });
     this.composer = new Composer((text) => this.#send(text), () => client.typed(client.open));
     this.title = el("h2", { dir: "auto" });

@@ -161,6 +161,27 @@ def test_history_that_cannot_be_read(workspace, screens):
     expect(device.root.get_by_text("The messages could not be read.")).to_be_hidden()
 
 
+def test_a_message_that_is_refused(workspace, screens):
+    """It says why, can be sent again or discarded, and one writes on."""
+    ann = workspace.user("ann")
+    name = fresh_name("room")
+    channel = workspace.channel(ann, name=name)
+    screen = screens(ann)
+    page, device = screen.page, screen.devices[0]
+    device.open(name)
+    page.route("**/api/chat.postMessage", lambda route: route.fulfill(json={"ok": False, "error": "restricted_action"}))
+    for text in ("sent later", "sent never"):
+        device.send(text)
+        expect(device.messages(text).get_by_role("alert")).to_have_text("Not sent: restricted action.")
+    device.messages("sent never").get_by_role("button", name="Discard").click()
+    expect(device.messages("sent never")).to_have_count(0)
+    expect(device.box).to_be_focused()
+    page.unroute("**/api/chat.postMessage")
+    device.messages("sent later").get_by_role("button", name="Try again").click()
+    expect(device.box).to_be_focused()
+    wait_until(lambda: [message["text"] for message in ann.history(channel)] == ["sent later"])
+
+
 def test_a_busy_service_is_waited_for(workspace, environment, browser):
     """No answer to who one is, or too many calls: that says nothing of the token."""
     ann = workspace.user("ann")
