@@ -14,7 +14,7 @@ enum store_lane {
     STORE_MARK,      // group commits of marks
     STORE_WRITE,     // other changes
     STORE_READ,      // short reads, and notes that may be lost
-    STORE_READ_TOO,  // their other connection: store_call() chooses
+    STORE_READ_TOO,  // their other connection; store_call() chooses, unless this one is named
     STORE_SYNC,      // long reads
     STORE_BULK,      // reads of many rows that lie side by side: joins are by merging
     STORE_BULK_BACK, // the same, for a second reader beside the first

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells native sockets when something other than a mark changed what they have unread: a delete, an
-// edit of who is mentioned, what the user wants to hear of. All is read in one lane, which answers
-// in the order asked: what is sent last is newest, however the news of it came.
+// edit of who is mentioned, what the user wants to hear of. All is read over one connection, which
+// answers in the order asked: what is sent last is newest, however the news of it came. What could
+// not be read is read again a second later.
 #include "gateway_int.h"
 
 #include "base/buffer.h"
@@ -9,6 +10,7 @@
 #include "unread/view.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // Of the given users, those for whom the message that event $3 changed was or is unread, and
 // differs now; with what is left.
@@ -29,7 +31,15 @@ static const struct statement STATE = {
                                      "r ON r.channel_id = a.channel"
                                      " AND r.user_id = a.member AND r.active"};
 
-enum { FRAME_MAX_BYTES = 4096 };
+enum { FRAME_MAX_BYTES = 4096, MARK_LATE_MS = 5000 };
+
+static const enum store_lane LANE = STORE_READ_TOO;
+
+// About all of a channel's users here.
+struct changed_ask {
+    struct gateway *gateway;
+    char channel_id[EVENT_ID_SIZE];
+};
 
 static void view_send(struct gateway *gateway, const struct unread_view *view)
 {
@@ -59,14 +69,6 @@ void changed_send(struct gateway *gateway, const struct result *views)
     }
 }
 
-static void on_changed(void *arg, const struct store_outcome *outcome)
-{
-    struct gateway *gateway = arg;
-
-    if (gateway_answer(gateway) && outcome->r == 0)
-        changed_send(gateway, outcome->result);
-}
-
 static void on_heard(void *arg, const struct store_outcome *outcome)
 {
     struct gateway *gateway = arg;
@@ -82,7 +84,7 @@ static void on_heard(void *arg, const struct store_outcome *outcome)
 void changed_read(struct gateway *gateway, struct params *params, store_fn *fn)
 {
     gateway_ask(gateway);
-    store_call(gateway->store, STORE_READ, &STATE, params, fn, gateway);
+    store_call(gateway->store, LANE, &STATE, params, fn, gateway);
 }
 
 void changed_hear(struct gateway *gateway, const char *channel_id, const char *user_id)
@@ -98,25 +100,101 @@ void changed_hear(struct gateway *gateway, const char *channel_id, const char *u
     changed_read(gateway, &params, on_heard);
 }
 
+void changed_marked(struct gateway *gateway, const char *channel_id, const char *user_id)
+{
+    const struct stream *stream = stream_find(gateway, channel_id);
+
+    if (stream != NULL && stream->changed_ms > 0 &&
+        loop_now_ms(gateway->loop) - stream->changed_ms < MARK_LATE_MS)
+        changed_hear(gateway, channel_id, user_id);
+}
+
+static void stream_miss(struct stream *stream)
+{
+    stream->changed_missed = stream->gateway->changes_missed = true;
+}
+
+static void on_changed(void *arg, const struct store_outcome *outcome)
+{
+    struct changed_ask *ask = arg;
+    struct gateway *gateway = ask->gateway;
+    bool alive = gateway_answer(gateway);
+    struct stream *stream = alive ? stream_find(gateway, ask->channel_id) : NULL;
+
+    free(ask);
+    if (alive && outcome->r == 0)
+        changed_send(gateway, outcome->result);
+    else if (stream != NULL)
+        stream_miss(stream);
+}
+
+// What a statement shows of a channel goes to its users here, or is missed.
+static void stream_ask(struct stream *stream, const struct statement *statement,
+                       struct params *params)
+{
+    struct changed_ask *ask = calloc(1, sizeof *ask);
+
+    if (ask == NULL)
+        return stream_miss(stream);
+    ask->gateway = stream->gateway;
+    memcpy(ask->channel_id, stream->channel_id, sizeof ask->channel_id);
+    gateway_ask(stream->gateway);
+    store_call(stream->gateway->store, LANE, statement, params, on_changed, ask);
+}
+
+// The users of native sockets that sit there; how many.
+static int users_params(const struct stream *stream, struct params *params)
+{
+    int count = 0;
+
+    params_open_text_array(params);
+    for (uint32_t i = 0; i < stream->seat_count; i++) {
+        const struct connection *c = stream->seats[i].connection;
+        if (!c->native)
+            continue;
+        params_element_text(params, c->actor.user_id);
+        count++;
+    }
+    params_close_array(params);
+    return count;
+}
+
 void changed_tell(struct stream *stream, int64_t seq)
 {
     CLEANUP_PARAMS struct params params = {0};
-    bool any = false;
 
+    stream->changed_ms = loop_now_ms(stream->gateway->loop);
     params_text(&params, stream->channel_id);
-    params_open_text_array(&params);
-    for (uint32_t i = 0; i < stream->seat_count; i++) {
-        const struct connection *c = stream->seats[i].connection;
-        if (c->native)
-            params_element_text(&params, c->actor.user_id);
-        any = any || c->native;
-    }
-    params_close_array(&params);
+    int count = users_params(stream, &params);
     params_int(&params, seq);
-    if (!any)
+    if (count > 0)
+        stream_ask(stream, &CHANGED, &params);
+}
+
+static void stream_tell(struct stream *stream)
+{
+    CLEANUP_PARAMS struct params params = {0};
+
+    params_open_text_array(&params);
+    for (uint32_t i = 0; i < stream->seat_count; i++)
+        if (stream->seats[i].connection->native)
+            params_element_text(&params, stream->channel_id);
+    params_close_array(&params);
+    if (users_params(stream, &params) > 0)
+        stream_ask(stream, &STATE, &params);
+}
+
+void changed_tend(struct gateway *gateway)
+{
+    if (!gateway->changes_missed)
         return;
-    gateway_ask(stream->gateway);
-    store_call(stream->gateway->store, STORE_READ, &CHANGED, &params, on_changed, stream->gateway);
+    gateway->changes_missed = false;
+    for (struct stream *stream = gateway->streams; stream; stream = stream->hh.next) {
+        if (!stream->changed_missed)
+            continue;
+        stream->changed_missed = false;
+        stream_tell(stream);
+    }
 }
 
 // What zset caps and bitmap does not count at all, others count.
@@ -127,22 +205,16 @@ static bool shows_otherwise(int64_t strategy)
 
 void changed_tell_all(struct stream *stream, const struct event *event)
 {
-    CLEANUP_PARAMS struct params params = {0};
-    const struct connection *c;
+    if (stream->generation < event->head.generation)
+        stream->generation = event->head.generation;
+    if (shows_otherwise(event->ts) || shows_otherwise(event->head.strategy))
+        stream_tell(stream);
+}
 
-    if (!shows_otherwise(event->ts) && !shows_otherwise(event->head.strategy))
-        return;
-    params_open_text_array(&params);
-    for (uint32_t i = 0; i < stream->seat_count; i++)
-        if (stream->seats[i].connection->native)
-            params_element_text(&params, stream->channel_id);
-    params_close_array(&params);
-    params_open_text_array(&params);
-    for (uint32_t i = 0; i < stream->seat_count; i++) {
-        c = stream->seats[i].connection;
-        if (c->native)
-            params_element_text(&params, c->actor.user_id);
-    }
-    params_close_array(&params);
-    changed_read(stream->gateway, &params, on_heard);
+void changed_generation(struct stream *stream, int64_t generation)
+{
+    if (stream->generation >= 0 && stream->generation < generation)
+        stream_tell(stream);
+    if (stream->generation < generation)
+        stream->generation = generation;
 }

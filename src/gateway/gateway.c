@@ -100,6 +100,7 @@ static void on_tick(void *arg)
     }
     streams_trim(gateway, now_ms);
     gateway_poll(gateway, now_ms);
+    changed_tend(gateway);
     presence_tend(gateway);
     presence_refresh(gateway);
     watch_refresh(gateway);

@@ -96,7 +96,10 @@ struct stream {
     bool is_young;         // its topic may not have been subscribed when its first events came
     bool members_asked;
     bool members_due;       // to be asked once more, soon
-    bool members_unknown;   // a gap may hide who left: until Postgres has told, nothing is sent
+    bool members_unknown;   // somebody here may have left: until Postgres has told, nothing is sent
+    int64_t changed_ms;     // when the last delete or edit was sent
+    bool changed_missed;    // what users have unread is to be told to them anew
+    int64_t generation;     // of the channel's strategy, as was told; -1: not known yet
     int64_t empty_since_ms; // 0 while somebody sits here
 };
 
@@ -263,8 +266,9 @@ struct gateway {
     char created[CREATED_KNOWN][EVENT_ID_SIZE]; // channels told of last, a ring
     unsigned created_next;
     bool marks_asked;
-    bool marks_missed;  // a sweep is due
-    int64_t sweep_note; // of the sweep in work; 0: none, or its first part has failed
+    bool marks_missed;   // a sweep is due
+    bool changes_missed; // of some stream
+    int64_t sweep_note;  // of the sweep in work; 0: none, or its first part has failed
     struct loop_timer *tick_timer;
     struct loop_timer *head_timer;
     struct loop_timer *hole_timer;
@@ -338,6 +342,9 @@ void stream_free(struct stream *stream);
 // Seats a connection that does not sit there yet; it gets what comes after `from_seq`.
 // -ERROR_MEMORY.
 NODISCARD int stream_seat(struct stream *stream, struct connection *c, int64_t from_seq);
+// The same by a list of channels that is of the time when the head was `seq`.
+NODISCARD int stream_enter(struct stream *stream, struct connection *c, int64_t seq,
+                           int64_t from_seq);
 // All connections of a user; those hear of the channel as a whole when one of them was not there.
 void stream_seat_user(struct stream *stream, struct user *user, int64_t from_seq);
 void stream_unseat_user(struct stream *stream, const struct user *user);
@@ -373,8 +380,13 @@ void stream_gap_write(const char *channel_id, int64_t from_seq, int64_t to_seq, 
 // changed.c
 void changed_tell(struct stream *stream, int64_t seq); // after the delete or edit `seq`
 void changed_tell_all(struct stream *stream, const struct event *event); // after EVENT_STRATEGY
+// The channel's row has it: when it has risen, EVENT_STRATEGY may not have been heard.
+void changed_generation(struct stream *stream, int64_t generation);
+void changed_tend(struct gateway *gateway); // every CONNECTION_TICK_MS: what could not be read
 void changed_hear(struct gateway *gateway, const char *channel_id,
                   const char *user_id); // what the user has unread there is to be told anew
+// After a mark, which has the count of its commit: a delete after that may have been told already.
+void changed_marked(struct gateway *gateway, const char *channel_id, const char *user_id);
 void changed_read(struct gateway *gateway, struct params *params,
                   store_fn *fn); // arrays of channels and users; `fn` gets gateway and views
 void changed_send(struct gateway *gateway, const struct result *views); // to native sockets
@@ -404,6 +416,7 @@ void left_tell(const struct stream *stream, struct user *user, int64_t ts);
 
 // members.c
 void members_check(struct stream *stream); // who of the users here is in the channel
+void members_doubt(struct stream *stream); // the same; until it is known nothing is sent
 void members_joined(struct gateway *gateway, struct user *user, const char *channel_id, int64_t seq,
                     struct event *event);
 void members_sweep(struct gateway *gateway, bool young_only,

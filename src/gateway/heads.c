@@ -13,8 +13,8 @@
 
 enum { SLICE = 500, SLICE_PAUSE_MS = 5, STORE_ROUNDS = 8 };
 
-static const struct statement heads = {"gateway_heads",
-                                       "SELECT id, seq FROM channels WHERE id = ANY($1)"};
+static const struct statement heads = {
+    "gateway_heads", "SELECT id, seq, generation FROM channels WHERE id = ANY($1)"};
 
 // The heads that were asked of Redis together; answers come in the order of asking.
 struct slice {
@@ -33,8 +33,10 @@ static void on_store(void *arg, const struct store_outcome *outcome)
         return;
     for (int row = 0; row < result_rows(outcome->result); row++) {
         struct stream *stream = stream_find(gateway, result_text(outcome->result, row, 0));
-        if (stream)
-            hole_heard(stream, result_int(outcome->result, row, 1));
+        if (!stream)
+            continue;
+        hole_heard(stream, result_int(outcome->result, row, 1));
+        changed_generation(stream, result_int(outcome->result, row, 2));
     }
 }
 

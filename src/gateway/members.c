@@ -43,6 +43,12 @@ static void member_apply(struct stream *stream, const struct result *result, int
     stream_seat_user(stream, user, from_seq);
 }
 
+static void check_soon(struct stream *stream)
+{
+    stream->members_due = true;
+    members_young(stream->gateway);
+}
+
 static void on_members(void *arg, const struct store_outcome *outcome)
 {
     struct members_ask *ask = arg;
@@ -53,15 +59,14 @@ static void on_members(void *arg, const struct store_outcome *outcome)
     if (!stream || !stream->members_asked)
         return;
     stream->members_asked = false;
-    if (outcome->r < 0 || stream->membership_seq != membership_seq) {
-        // A join or leave that was sent meanwhile is newer than the answer. Without an answer, who
-        // perhaps left may not stay for long.
-        stream->members_due = true;
-        return members_young(stream->gateway);
-    }
+    // A join or leave that was sent meanwhile is newer than the answer. Without an answer, who
+    // perhaps left may not stay for long.
+    if (outcome->r < 0 || stream->membership_seq != membership_seq)
+        return check_soon(stream);
     for (int row = 0; row < result_rows(outcome->result); row++)
         member_apply(stream, outcome->result, row);
-    stream_go_on(stream);
+    if (!stream->members_due) // else somebody came since, of whom it does not tell
+        stream_go_on(stream);
 }
 
 void members_check(struct stream *stream)
@@ -69,12 +74,10 @@ void members_check(struct stream *stream)
     CLEANUP_PARAMS struct params params = {0};
     struct gateway *gateway = stream->gateway;
     if (stream->members_asked)
-        return;
+        return check_soon(stream);
     struct members_ask *ask = calloc(1, sizeof *ask);
-    if (!ask) {
-        stream->members_due = true;
-        return members_young(gateway);
-    }
+    if (!ask)
+        return check_soon(stream);
     ask->gateway = gateway;
     ask->membership_seq = stream->membership_seq;
     memcpy(ask->channel_id, stream->channel_id, sizeof ask->channel_id);
@@ -87,6 +90,12 @@ void members_check(struct stream *stream)
     params_close_array(&params);
     gateway_ask(gateway);
     store_call(gateway->store, STORE_READ, &check, &params, on_members, ask);
+}
+
+void members_doubt(struct stream *stream)
+{
+    stream->members_unknown = true;
+    members_check(stream);
 }
 
 void members_joined(struct gateway *gateway, struct user *user, const char *channel_id, int64_t seq,

@@ -40,16 +40,13 @@ enum {
     COLUMN_FROM,
 };
 
-// What the member's state became meanwhile: the cursors that moved, and the counts of the channels
-// of which a delete was told.
+// What the member's state became meanwhile: where the cursor or a preference changed, and the
+// counts of the channels of which a delete or an edit was told.
 static const struct statement views = {
     "gateway_resume_views",
-    "SELECT r.marked, " UNREAD_VIEW_SELECT("r") " FROM (SELECT u.*, u.member_changed >= $2::xid8 "
-                                                "AND " MEMBER_IS_MARKED(
-                                                    "u") " AS marked FROM unread_rows u WHERE "
-                                                         "u.user_id = $1 AND u.active) r"
-                                                         " WHERE r.marked OR r.channel_id = ANY "
-                                                         "($3)"};
+    "SELECT u.member_changed >= $2::xid8 AND " MEMBER_IS_MARKED("u") ", " UNREAD_VIEW_SELECT(
+        "u") " FROM unread_rows u WHERE u.user_id = $1 AND u.active"
+             " AND (u.member_changed >= $2::xid8 OR u.channel_id = ANY ($3))"};
 
 // What is no event of a channel that one is in: followed or marked threads, as frames, and channels
 // that were made.
@@ -67,10 +64,10 @@ static const struct statement others = {
 // A channel of which events are to be read.
 struct behind {
     char channel_id[EVENT_ID_SIZE];
-    int64_t at_seq; // all up to it was sent
-    int64_t to_seq; // of the leave, when the user is no member any more; else INT64_MAX
-    bool is_away;   // read up to a leave of the user's, and not yet to the next join
-    bool has_delete;
+    int64_t at_seq;  // all up to it was sent
+    int64_t to_seq;  // of the leave, when the user is no member any more; else INT64_MAX
+    bool is_away;    // read up to a leave of the user's, and not yet to the next join
+    bool has_change; // a delete or an edit was told
 };
 
 struct resume {
@@ -143,10 +140,9 @@ static int channel_enter(struct connection *c, const struct result *result, int 
     if (!stream)
         return -ERROR_MEMORY;
     bool is_behind = resumes && from_seq < stream->sent_seq;
-    int r = stream_seat(stream, c, is_behind ? INT64_MAX : from_seq);
+    int r = stream_enter(stream, c, seq, is_behind ? INT64_MAX : from_seq);
     if (r >= 0 && is_behind)
         behind_add(c->sse->resume, id, from_seq, INT64_MAX);
-    hole_heard(stream, seq);
     return r;
 }
 
@@ -210,7 +206,8 @@ static void row_tell(struct connection *c, struct behind *behind, const struct p
     connection_send_text(c, frame.data, frame.length);
     metric_add(METRIC_EVENTS_RESUMED, 1);
     behind->at_seq = row->seq;
-    behind->has_delete = behind->has_delete || row->kind == EVENT_DELETE;
+    if (row->kind == EVENT_DELETE || row->kind == EVENT_EDIT)
+        behind->has_change = true;
 }
 
 // Whether the user was in the channel when it happened; joins and leaves of one's own are told.
@@ -358,7 +355,7 @@ static void views_ask(struct resume *resume)
     seq_print(&params, c->sse->since.heard_xid);
     params_open_text_array(&params);
     for (int i = 0; i < resume->count; i++)
-        if (resume->behind[i].has_delete)
+        if (resume->behind[i].has_change)
             params_element_text(&params, resume->behind[i].channel_id);
     params_close_array(&params);
     gateway_ask(resume->gateway);

@@ -40,6 +40,7 @@ struct stream *stream_follow(struct gateway *gateway, const char *workspace_id,
     stream->gateway = gateway;
     stream->sent_seq = stream->known_seq = seq;
     stream->is_young = true;
+    stream->generation = -1;
     stream->empty_since_ms = loop_now_ms(gateway->loop);
     (void)snprintf(stream->channel_id, sizeof stream->channel_id, "%s", channel_id);
     (void)snprintf(stream->workspace_id, sizeof stream->workspace_id, "%s", workspace_id);
@@ -135,6 +136,16 @@ int stream_seat(struct stream *stream, struct connection *c, int64_t from_seq)
     stream->seats[stream->seat_count] = (struct seat){c, c->follow_count, from_seq};
     c->follows[c->follow_count++] = (struct follow){stream, stream->seat_count++};
     return 0;
+}
+
+int stream_enter(struct stream *stream, struct connection *c, int64_t seq, int64_t from_seq)
+{
+    int r = stream_seat(stream, c, from_seq);
+    // The leave that was sent may have been this user's, who did not sit here yet.
+    if (r >= 0 && stream->membership_seq > seq)
+        members_doubt(stream);
+    hole_heard(stream, seq);
+    return r;
 }
 
 void stream_seat_user(struct stream *stream, struct user *user, int64_t from_seq)
@@ -401,8 +412,7 @@ void stream_skip(struct stream *stream, int64_t to_seq)
             gap_tell(stream->seats[i].connection, &packets);
     metric_add(METRIC_GAPS_TOLD, 1);
     sent_note(stream, to_seq);
-    stream->members_unknown = true;
     if (stream->membership_seq < to_seq)
-        stream->membership_seq = to_seq; // what was asked before is no answer
-    members_check(stream);
+        stream->membership_seq = to_seq;
+    members_doubt(stream);
 }

@@ -102,8 +102,7 @@ static int channels_enter(struct connection *c, const struct result *result)
             stream_follow(c->gateway, c->actor.workspace_id, result_text(result, row, 0), seq);
         if (!stream)
             return -ERROR_MEMORY;
-        r = stream_seat(stream, c, seq);
-        hole_heard(stream, seq);
+        r = stream_enter(stream, c, seq, seq);
     }
     return r;
 }

@@ -230,6 +230,20 @@ def test_a_delete_in_between_changes_the_count(room, streams):
     assert again.expect({"type": "unread_changed", "channel": channel})["unread_count"] == count - 1 == bob.unread(channel)
 
 
+def test_a_mute_and_a_mention_in_between(room, streams, workspace):
+    ann, bob, channel = room
+    quiet = workspace.channel(ann, bob)
+    ts = ann.post(channel, "to nobody")
+    stream = streams(bob)
+    settled(stream, ann, channel)
+    last_id = stream.close()
+    ann.ok("chat.update", channel=channel, ts=ts, text=f"to <@{bob.id}>")
+    bob.ok("channels.setNotifications", channel=quiet, muted=True)
+    again = streams(bob, last_id)
+    assert again.expect({"type": "unread_changed", "channel": channel})["mention_count"] == 1
+    assert again.expect({"type": "unread_changed", "channel": quiet})["is_muted"] is True
+
+
 def test_joined_and_left_in_between(room, streams, workspace):
     ann, bob, channel = room
     new, left = workspace.channel(ann), workspace.channel(ann, bob)

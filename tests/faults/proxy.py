@@ -12,15 +12,18 @@ Traps watch for one string from the client, fire once, and then are gone:
                               server has answered, the connection is closed: a lost COMMIT reply
   trap(needle, "cut")         the connection is closed before the bytes reach the server
   trap(needle, "late")        the same, but for the server, which gets the bytes with deliver_late()
+  trap(needle, "hold")        the bytes go to the server; its answers on this connection wait for let_go()
 
 lose(needle): what comes from the server at once with that string is thrown away, and kept in `lost`, until lose(None).
 """
 import select
 import socket
 import threading
+import time
 
 CHUNK = 65536
 POLL_S = 0.1
+HOLD_POLL_S = 0.002
 SEND_TIMEOUT_S = 10
 
 
@@ -34,6 +37,8 @@ class _Link:
         self.swallow_then_close = False
         self.open = True
         self.tail = b""
+        self.held = False
+        self.has_answer = False  # that is held
         self.downstream = None
 
     def start(self):
@@ -89,10 +94,17 @@ class _Link:
             return
         if action == "drop-reply":
             self.swallow_then_close = True
+        self.held = self.held or action == "hold"
         if self.proxy.mode != "blackhole":
             self.server.sendall(data)
 
+    def let_go(self):
+        self.held = self.has_answer = False
+
     def _from_server(self, data):
+        while self.held and self.open:
+            self.has_answer = True
+            time.sleep(HOLD_POLL_S)
         if self.swallow_then_close:
             self.close()
         elif self.proxy.mode == "pass" and not self.proxy.loses(data):
@@ -136,7 +148,7 @@ class Proxy:
             self._close_links()
 
     def trap(self, needle, action):
-        assert action in ("drop-reply", "cut", "late"), action
+        assert action in ("drop-reply", "cut", "late", "hold"), action
         with self._lock:
             self._traps[needle.encode()] = action
 
@@ -160,6 +172,17 @@ class Proxy:
                     self.sprung += 1
                     return action
         return None
+
+    def holds(self):
+        """Whether an answer has come that is held."""
+        with self._lock:
+            return any(link.has_answer for link in self._links)
+
+    def let_go(self):
+        with self._lock:
+            links = list(self._links)
+        for link in links:
+            link.let_go()
 
     def deliver_late(self):
         """Gives servers the bytes that were kept back, and waits until each has answered."""

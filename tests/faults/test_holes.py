@@ -108,6 +108,16 @@ def test_an_edit_that_is_read_back(deaf):
         assert socket.expect({"type": "message", "seq": seq}) == event
 
 
+def test_a_strategy_that_was_not_heard_of(deaf):
+    """It has no seq that would show a hole."""
+    proxy, room = deaf
+    for number, strategy in enumerate(("bitmap", "sequence"), 1):
+        room.author.ok("channels.setStrategy", channel=room.channel, strategy=strategy)
+        wait_until(lambda n=number: len(room.native.matching({"type": "unread_changed"})) == n, what=f"{strategy} told")
+        proxy.set_mode("blackhole")
+    assert ["unread_count" in frame for frame in room.native.matching({"type": "unread_changed"})] == [False, True]
+
+
 @pytest.fixture
 def room(parts):
     """With an instance that compares heads often, behind a proxy."""

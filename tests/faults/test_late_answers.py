@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of Postgres that an instance gets late: what happened meanwhile is newer than they are."""
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.faults.proxy import Proxy
+from tests.support.wait import wait_until
+from tests.support.workspace import Workspace
+
+
+@pytest.fixture
+def slow(parts):
+    """(proxy, instance): the way of the instance to Postgres is the proxy."""
+    with Proxy("127.0.0.1", parts.postgres.port) as proxy:
+        url = parts.postgres.tcp_url.replace(f":{parts.postgres.port}/", f":{proxy.port}/")
+        instance = parts.instance(database_url=url)
+        try:
+            yield proxy, instance
+        finally:
+            proxy.let_go()
+            assert instance.stop() == 0
+
+
+@pytest.mark.parametrize("kind", ["socket", "stream"])
+def test_a_kick_while_a_connection_is_opened(parts, slow, kind):
+    """Its list of channels is of before the kick: nothing of after the kick comes by it."""
+    proxy, instance = slow
+    workspace = Workspace(parts.urls, parts.operator_token)
+    author, staying, kicked = workspace.users(3)
+    channel, other = (workspace.channel(author, staying, kicked) for _ in range(2))
+    there = kicked.at(instance.url)
+    statement = {"socket": "gateway_channels", "stream": "gateway_resume"}[kind]
+    with staying.at(instance.url).socket() as heard, ThreadPoolExecutor(1) as pool:
+        proxy.trap(statement, "hold")
+        opening = pool.submit(there.socket if kind == "socket" else there.stream)
+        wait_until(proxy.holds, what="the channels read")
+        author.ok("channels.kick", channel=channel, user=kicked.id)
+        heard.expect({"type": "member_left_channel", "channel": channel})
+        proxy.let_go()
+        with opening.result() as late:
+            for place in (channel, other):
+                ts = author.post(place, "after the kick")
+                heard.expect({"type": "message", "channel": place, "ts": ts})
+            late.expect({"type": "message", "channel": other})
+            assert not late.matching({"channel": channel})
+
+
+@pytest.fixture
+def room(parts, slow):
+    """(author, member, channel, native socket of the member on the instance, which has three messages unread there)."""
+    _, instance = slow
+    workspace = Workspace(parts.urls, parts.operator_token)
+    author, member = workspace.users(2)
+    channel = workspace.channel(author, member)
+    with member.at(instance.url).socket(native=True) as socket:
+        stamps = [author.post(channel, f"message {number}") for number in range(3)]
+        socket.expect({"type": "message", "ts": stamps[-1]})
+        yield author, member, channel, socket, stamps
+
+
+def told(socket, channel):
+    """The last count that a device was told."""
+    return [frame["unread_count"] for frame in socket.matching({"type": "unread_changed", "channel": channel})][-1:]
+
+
+def test_two_deletes_of_which_the_first_is_read_later(slow, room):
+    """What a device is told last is what is so."""
+    proxy, _ = slow
+    author, member, channel, socket, stamps = room
+    proxy.trap("gateway_unread_changed", "hold")
+    author.ok("chat.delete", channel=channel, ts=stamps[0])
+    wait_until(proxy.holds, what="the count after the first delete read")
+    with member.socket(native=True) as elsewhere:
+        author.ok("chat.delete", channel=channel, ts=stamps[1])
+        elsewhere.expect({"type": "unread_changed", "channel": channel, "unread_count": 1})
+    socket.expect({"type": "message", "subtype": "message_deleted", "deleted_ts": stamps[1]})
+    assert socket.request({"id": 1, "type": "ping"})["type"] == "pong"
+    proxy.let_go()
+    wait_until(lambda: len(socket.matching({"type": "unread_changed"})) == 2, what="both counts told")
+    assert told(socket, channel) == [1]
+
+
+@pytest.mark.parametrize("change", ["delete", "strategy"])
+def test_a_count_that_could_not_be_read(slow, room, change):
+    """It is read again when Postgres is back, and the device is told."""
+    proxy, _ = slow
+    author, _, channel, socket, stamps = room
+    proxy.trap({"delete": "gateway_unread_changed", "strategy": "gateway_unread_state"}[change], "cut")
+    if change == "delete":
+        author.ok("chat.delete", channel=channel, ts=stamps[0])
+    else:
+        author.ok("channels.setStrategy", channel=channel, strategy="zset")
+    frame = socket.expect({"type": "unread_changed", "channel": channel})
+    assert proxy.sprung == 1 and frame["unread_count"] == (2 if change == "delete" else 3)
+
+
+def test_a_mark_that_is_told_after_a_later_delete(parts):
+    """Its frame has the count of its commit; the device ends with that of now."""
+    workspace = Workspace(parts.urls, parts.operator_token)
+    author, member = workspace.users(2)
+    channel = workspace.channel(author, member)
+    stamps = [author.post(channel, f"message {number}") for number in range(4)]
+    with Proxy("127.0.0.1", parts.redis.port) as proxy:
+        instance = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}", redis_timeout_ms=60_000)
+        with member.socket(native=True) as device, ThreadPoolExecutor(1) as pool:
+            there = member.at(instance.url)
+            there.ok("channels.info", channel=channel)
+            proxy.trap("members_apply", "hold")
+            marking = pool.submit(there.ok, "channels.mark", channel=channel, ts=stamps[0])
+            wait_until(proxy.holds, what="the mark committed")
+            author.ok("chat.delete", channel=channel, ts=stamps[1])
+            device.expect({"type": "unread_changed", "channel": channel, "unread_count": 2})
+            proxy.let_go()
+            assert marking.result()["unread_count"] == 3
+            marked = device.expect({"type": "channel_marked", "channel": channel})
+            wait_until(lambda: states(device)[-1]["type"] == "unread_changed" and marked in states(device), what="the count of now")
+            assert states(device)[-1]["unread_count"] == 2 and states(device)[-1]["last_read"] == stamps[0]
+        assert instance.stop() == 0
+
+
+def states(device):
+    """The frames with a read state, in their order."""
+    return device.matching(lambda frame: frame["type"] in ("channel_marked", "unread_changed"))
