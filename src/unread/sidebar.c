@@ -199,16 +199,18 @@ static void slot_serve(struct slot *slot)
     slot_next(slot);
 }
 
-// Notes an answer. False when another is still to come, or the last one told that something failed,
-// which is then answered.
+// Notes an answer. False when something failed: that is answered when all have come, and then the
+// slot is gone, or serves the next reading.
 static bool slot_take(struct slot *slot, const struct store_outcome *outcome)
 {
     slot->asked--;
     if (outcome->r < 0)
         slot->r = outcome->r;
-    if (slot->r < 0 && slot->asked == 0)
+    if (slot->r == 0)
+        return true;
+    if (slot->asked == 0)
         slot_serve(slot);
-    return slot->r == 0;
+    return false;
 }
 
 static void token_take(struct slot *slot, const struct result *result)

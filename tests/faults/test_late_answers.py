@@ -2,6 +2,7 @@
 """Answers of Postgres that an instance gets late: what happened meanwhile is newer than they are."""
 from concurrent.futures import ThreadPoolExecutor
 
+import psycopg
 import pytest
 
 from tests.faults.proxy import Proxy
@@ -122,3 +123,26 @@ def test_a_mark_that_is_told_after_a_later_delete(parts):
 def states(device):
     """The frames with a read state, in their order."""
     return device.matching(lambda frame: frame["type"] in ("channel_marked", "unread_changed"))
+
+
+WAITS = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%unread_rows%'"
+
+
+def test_syncs_at_once_of_which_the_first_fails(parts):
+    """The others have all channels, whatever became of the first."""
+    workspace = Workspace(parts.urls, parts.operator_token)
+    user = workspace.user()
+    channels = {workspace.channel(user) for _ in range(3)}
+    with psycopg.connect(parts.postgres.url) as keeper, parts.database() as database, ThreadPoolExecutor(4) as pool:
+        keeper.execute("LOCK TABLE channel_members IN ACCESS EXCLUSIVE MODE")
+        calls = [pool.submit(user.at(user.url).call, "unread.sync") for _ in range(4)]
+        pid = wait_until(lambda: database.execute(WAITS).fetchone(), what="the first one, which waits")[0]
+        for _ in range(10):
+            user.ok("auth.test")  # by then the others are there, too
+        database.execute("SELECT pg_cancel_backend(%s)", [pid])
+        wait_until(lambda: any(call.done() for call in calls), what="the first one's end")
+        keeper.rollback()
+        replies = [call.result() for call in calls]
+    assert [reply.get("error") for reply in replies if not reply["ok"]] == ["service_unavailable"]
+    for reply in filter(lambda reply: reply["ok"], replies):
+        assert {entry["id"] for entry in reply["channels"]} == channels
