@@ -286,6 +286,17 @@ def test_what_waits_is_bounded(workspace, server, environment):
     wait_until(lambda: len(server.events) == QUEUE_MAX, 40, what="what was kept")
 
 
+def test_what_waits_for_all_apps_is_bounded(tmp_path_factory, recorder, server):
+    server.answer = lambda request: (404, {}, "")
+    for environment in make(tmp_path_factory, recorder, TIDINGS_PUSH_TOTAL_MAX="10"):
+        workspace = environment.workspace()
+        apps = [challenged(workspace, server) for _ in range(2)]
+        for app in apps * 8:
+            app.ann.post(app.channel)
+        wait_until(lambda: counters(environment, 'tidings_push_dropped_total{reason="full"}') >= 6, what="events dropped")
+        assert rows(environment, "SELECT FROM app_events WHERE frame IS NOT NULL") == 10
+
+
 def test_private_addresses_are_refused(careful_environment, server):
     workspace = careful_environment.workspace()
     for host in ("127.0.0.1", "localhost", "[::1]", "0x7f.1", "[::ffff:127.0.0.1]"):
@@ -293,6 +304,13 @@ def test_private_addresses_are_refused(careful_environment, server):
     wait_until(lambda: counters(careful_environment, "tidings_push_unverified_total") >= 5, 30)
     assert counters(careful_environment, "tidings_push_addresses_refused_total") >= 4
     assert not server.requests
+
+
+def test_a_proxy_of_the_environment_is_not_used(tmp_path_factory, recorder, server, monkeypatch):
+    """It would connect to addresses that nobody has looked at."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    for environment in make(tmp_path_factory, recorder):
+        listening(environment, environment.workspace(), server)
 
 
 def test_kept_over_a_crash(tmp_path_factory, recorder, server):

@@ -140,6 +140,18 @@ def test_a_retry_of_a_deleted_message(room):
     assert ann.history(channel) == [] and bob.unread(channel) == 0
 
 
+def test_keys_are_kept_for_some_days(environment, room):
+    ann, _, channel = room
+    old, young = [ann.post(channel, "once", client_msg_id=key) for key in ("old", "young")]
+    with environment.database() as database:
+        for ts, days in ((old, 8), (young, 6)):
+            database.execute("UPDATE message_keys SET created = now() - make_interval(days => %s) WHERE channel_id = %s AND ts_text(ts) = %s",
+                             [days, channel, ts])
+        database.execute("SELECT housekeeping(90, 7)")
+    assert ann.post(channel, "once", client_msg_id="young") == young
+    assert ann.post(channel, "once", client_msg_id="old") > young
+
+
 def test_client_msg_id_of_128_characters(room):
     ann, _, channel = room
     for letter in ("x", "\u00e9"):

@@ -299,6 +299,19 @@ def test_delete_errors(room, workspace):
     assert [m["ts"] for m in ann.history(channel)] == [ts]
 
 
+def test_notices_of_the_channel_stay_as_they_are(room, workspace):
+    """Also for those whom they tell of, and for admins."""
+    ann, _, channel = room
+    ann.ok("channels.invite", channel=channel, users=[workspace.admin.id])
+    before = ann.ok("channels.history", channel=channel)["messages"]
+    assert {notice["subtype"] for notice in before} == {"channel_join"}
+    for notice in before:
+        for who in (ann, workspace.admin):
+            who.fails("cant_update_message", "chat.update", channel=channel, ts=notice["ts"], text="x")
+            who.fails("cant_delete_message", "chat.delete", channel=channel, ts=notice["ts"])
+    assert ann.ok("channels.history", channel=channel)["messages"] == before
+
+
 def test_edit_and_delete_of_a_reply(room):
     ann, _, channel = room
     root = ann.post(channel)

@@ -69,6 +69,21 @@ def test_ticket_ends_after_its_time(environment, extra_instance, workspace):
         socket.expect({"type": "hello"})
 
 
+@pytest.mark.parametrize("end", ["revoked", "inactive", "expired"])
+def test_a_ticket_is_no_better_than_its_token(environment, workspace, end):
+    ann = workspace.user()
+    made = workspace.admin.ok("admin.tokens.create", user_id=ann.id, **({"expires_in": 2} if end == "expired" else {}))
+    client = environment.client(made["token"])
+    url = client.ok("rtm.connect")["url"]
+    if end == "revoked":
+        workspace.admin.ok("admin.tokens.revoke", revoke_token=made["token"])
+    elif end == "inactive":
+        workspace.admin.ok("admin.users.setActive", user_id=ann.id, active=False)
+    else:
+        wait_until(lambda: client.call("auth.test").get("error") == "token_expired", what="the end of the token")
+    refused(url)
+
+
 def test_ticket_is_good_on_the_other_instance(environment, workspace):
     url = workspace.user().ok("rtm.connect")["url"]
     path = url.split("/rtm/")[1]
@@ -307,6 +322,25 @@ def test_post_over_the_socket_is_idempotent(room, sockets):
     other = socket.request({"id": 3, **frame, "text": "y"})
     assert other["ok"] is False and other["error"]["msg"]
     assert bob.unread(channel) == 1
+
+
+def test_posts_with_one_key_at_once_are_one(room, sockets):
+    ann, bob, channel = room
+    socket = sockets(ann)
+    frame = {"type": "message", "channel": channel, "text": "x", "client_msg_id": "k"}
+    socket.send_at_once({"id": 1, **frame}, {"id": 2, **frame}, {"id": 3, **frame, "text": "y"}, {"id": 4, **frame})
+    first, second, other, last = [socket.expect({"reply_to": number}) for number in (1, 2, 3, 4)]
+    assert first["ok"] and first["ts"] == second["ts"] == last["ts"] and other["ok"] is False
+    assert bob.unread(channel) == 1
+
+
+def test_more_posts_at_once_than_a_socket_may_have_in_work(room, sockets):
+    ann, _, channel = room
+    socket = sockets(ann)
+    socket.send_at_once(*({"id": number, "type": "message", "channel": channel, "text": str(number)} for number in range(1, 18)))
+    acks = [socket.expect({"reply_to": number}) for number in range(1, 18)]
+    assert [ack["ok"] for ack in acks] == [True] * 16 + [False]
+    assert acks[16]["error"]["msg"].startswith("slow down")
 
 
 def test_post_of_a_reply_over_the_socket(room, sockets):

@@ -240,6 +240,24 @@ def test_a_socket_that_answers_no_ping_is_closed(ann, extra_instance):
         assert silent.close_code() == 1008
 
 
+def test_more_sockets_than_a_loop_may_have(extra_instance, workspace):
+    ann = workspace.user().at(extra_instance(sockets_max=2, loops=1).url)
+    held = [ann.socket() for _ in range(2)]
+    url = ann.ok("rtm.connect")["url"]
+    with RawWebSocket(url) as raw:
+        assert raw.handshake.status == 503
+    assert "tidings_sockets_refused_total 1\n" in ann.page("/metrics").text
+    assert all(socket.is_open for socket in held)
+    held[0].close()
+    wait_until(lambda: opens(url), what="room for one more")  # its ticket was not used up
+    held[1].close()
+
+
+def opens(url):
+    with RawWebSocket(url) as raw:
+        return raw.handshake.status == 101
+
+
 def test_more_frames_than_a_socket_may_send(ann, extra_instance):
     """At the bound it still works; beyond, it is closed."""
     instance = extra_instance(socket_frames_burst=10, socket_frames_per_s=1)

@@ -9,6 +9,7 @@ import pytest
 from tests.faults.load import Load
 from tests.faults.proxy import Proxy
 from tests.support.wait import wait_until
+from tests.support.workspace import Workspace
 
 REQUEST_LIMIT_S = 10  # each request is answered or closed by then
 STALL_S = 5  # a loop that waited for Postgres would wait for longer
@@ -38,6 +39,24 @@ def test_postgres_stays_away_for_a_while(parts, load):
     wait_until(lambda: all(instance.ready() for instance in parts.instances), what="ready again")
     load.finish()
     assert load.slowest() < REQUEST_LIMIT_S
+
+
+def test_a_database_that_was_brought_back(parts):
+    """As from a backup: what it has now is not what was kept, and nothing in it tells of a change."""
+    instance = parts.instance(sidebar_min=0)
+    try:
+        workspace = Workspace([instance.url], parts.operator_token)
+        ann, bob = workspace.users(2)
+        channel = workspace.channel(ann)
+        assert ann.ok("unread.sync")["channels"][0]["id"] == channel
+        parts.postgres.kill()
+        parts.postgres.start()
+        with parts.database() as database:
+            database.execute("UPDATE channels SET name = 'as-it-was' WHERE id = %s", [channel])
+        wait_until(lambda: bob.call("unread.sync")["ok"], what="Postgres back")
+        assert ann.ok("unread.sync")["channels"][0]["name"] == "as-it-was"
+    finally:
+        assert instance.stop() == 0
 
 
 def test_terminated_sessions(parts, load):
