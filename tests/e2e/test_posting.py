@@ -2,6 +2,7 @@
 """chat.postMessage: what it takes, keeps and refuses."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -31,6 +32,26 @@ def test_ts_and_seq_rise(room):
     assert ts == sorted(set(ts))
     first = replies[0]["seq"]
     assert [reply["seq"] for reply in replies] == list(range(first, first + 20))
+
+
+def test_ts_rises_although_a_clock_went_back(environment, room):
+    """As after a failover to a server whose clock is an hour behind: whatever is told of comes after all there is."""
+    ann, bob, channel = room
+    first = ann.post(channel)
+    with environment.database() as database:
+        database.execute("UPDATE channels SET last_ts = last_ts + 3600000000 WHERE id = %s", [channel])
+    root = ann.post(channel)
+    assert float(root) - float(first) > 3590
+    replies = [bob.post(channel, thread_ts=root) for _ in range(2)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: ann.at(ann.url).post(channel), range(8)))
+    ann.ok("chat.update", channel=channel, ts=root, text="x")
+    bob.ok("channels.leave", channel=channel)
+    bob.ok("channels.join", channel=channel)
+    last = ann.post(channel)
+    events = ann.ok("channels.events", channel=channel, after_seq=0)["events"]
+    told = [event.get("event_ts") or event["ts"] for event in events]
+    assert told == sorted(set(told)) and told[2:6] == [first, root, *replies] and told[-1] == last
 
 
 @pytest.mark.parametrize("name", ["plain", "hash"])
@@ -310,6 +331,16 @@ def test_notices_of_the_channel_stay_as_they_are(room, workspace):
             who.fails("cant_update_message", "chat.update", channel=channel, ts=notice["ts"], text="x")
             who.fails("cant_delete_message", "chat.delete", channel=channel, ts=notice["ts"])
     assert ann.ok("channels.history", channel=channel)["messages"] == before
+
+
+@pytest.mark.parametrize("end, error", [("archive", "is_archived"), ("leave", "not_in_channel")])
+def test_what_one_wrote_stays_when_the_channel_is_over(room, end, error):
+    ann, bob, channel = room
+    ts = ann.post(channel, "mine")
+    ann.ok(f"channels.{end}", channel=channel)
+    ann.fails(error, "chat.update", channel=channel, ts=ts, text="x")
+    ann.fails(error, "chat.delete", channel=channel, ts=ts)
+    assert [m["text"] for m in bob.history(channel) if "subtype" not in m] == ["mine"]
 
 
 def test_edit_and_delete_of_a_reply(room):
