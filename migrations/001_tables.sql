@@ -49,7 +49,7 @@ CREATE INDEX apps_with_url ON apps (workspace_id) WHERE events_url IS NOT NULL;
 CREATE TABLE app_events (
     app_id text COLLATE "C" NOT NULL REFERENCES apps ON DELETE CASCADE,
     channel_id text COLLATE "C" NOT NULL,
-    seq bigint NOT NULL,
+    seq bigint NOT NULL,                  -- negative: of the app_mention beside the message with that seq
     happened bigint NOT NULL,             -- microseconds since 1970
     frame text,
     tries bigint NOT NULL DEFAULT 0,      -- begun

@@ -210,25 +210,35 @@ CREATE FUNCTION extra_merge(was text, now text) RETURNS text LANGUAGE sql IMMUTA
               WHERE a.value::text NOT IN ('[]', '{}')) e) END
 $$;
 
--- Replaces what is given (NULL keeps), with the mentions in it. Authors only.
+-- The extra of a reply that its channel shows: that has a subtype of its own.
+CREATE FUNCTION extra_shown(extra text, is_shown boolean) RETURNS text LANGUAGE sql IMMUTABLE AS
+$$ SELECT CASE WHEN is_shown THEN extra_merge(extra, '{"subtype":{}}') ELSE extra END $$;
+
+-- Replaces what is given (NULL keeps), with the mentions in it; or shows a reply to the channel, where it does not count. Authors only.
 CREATE FUNCTION message_update(outbox_id text, workspace text, caller text, channel text, message_ts bigint, new_body text,
-                               new_extra text, mention_users text[], mention_sources bigint[], has_blocks boolean)
+                               new_extra text, mention_users text[], mention_sources bigint[], has_blocks boolean, is_shown boolean)
 RETURNS TABLE (error text, seq bigint, event_ts bigint) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     found record;
     told record;
+    is_edit boolean := new_body IS NOT NULL OR new_extra IS NOT NULL;
 BEGIN
     SELECT * INTO found FROM message_lock(workspace, caller, channel, message_ts);
     IF found.error IS NULL AND ((found.message).user_id <> caller OR (found.message).subtype LIKE 'channel\_%') THEN
         found.error := 'cant_update_message';
+    ELSIF found.error IS NULL AND is_shown AND (found.message).thread_ts IS NULL THEN
+        found.error := 'cant_broadcast_message';
+    ELSIF found.error IS NULL AND is_shown AND is_edit AND NOT (found.message).broadcast THEN
+        found.error := 'no_dual_broadcast_content_update';
     END IF;
     IF found.error IS NOT NULL THEN
         RETURN QUERY SELECT found.error, NULL::bigint, NULL::bigint;
         RETURN;
     END IF;
     SELECT * INTO told FROM channel_advance(channel);
-    UPDATE messages m SET body = coalesce(new_body, m.body), extra = extra_merge(m.extra, new_extra),
-        edited_ts = told.ts, edited_by = caller
+    UPDATE messages m SET body = coalesce(new_body, m.body), extra = extra_shown(extra_merge(m.extra, new_extra), is_shown),
+        edited_ts = CASE WHEN is_edit THEN told.ts ELSE m.edited_ts END, edited_by = CASE WHEN is_edit THEN caller ELSE m.edited_by END,
+        broadcast = m.broadcast OR is_shown, subtype = CASE WHEN is_shown THEN 'thread_broadcast' ELSE m.subtype END
     WHERE m.channel_id = channel AND m.ts = message_ts;
     UPDATE channels c SET latest_preview = preview(coalesce(new_body, (found.message).body))
     WHERE c.id = channel AND c.latest_ts = message_ts;

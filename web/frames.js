@@ -103,6 +103,13 @@ function changed(client, channel, frame) {
   for (const timeline of timelinesOf(client, channel)) {
     timeline.change(frame.message.ts, () => frame.message);
   }
+  if (frame.message.subtype === "thread_broadcast") shown(channel.timeline, frame.message);
+}
+
+// A reply that its channel shows from now on; one of before what is loaded comes with that.
+function shown(timeline, message) {
+  const oldest = timeline?.sorted[0]?.ts ?? "";
+  if (timeline?.isLoaded && (!timeline.hasMore || message.ts > oldest)) timeline.add([message]);
 }
 
 function deleted(client, channel, frame) {

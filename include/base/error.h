@@ -41,6 +41,8 @@
     X(NOT_IN_CHANNEL, 403, "not_in_channel")                                                       \
     X(CANT_UPDATE_MESSAGE, 403, "cant_update_message")                                             \
     X(CANT_DELETE_MESSAGE, 403, "cant_delete_message")                                             \
+    X(CANT_BROADCAST_MESSAGE, 403, "cant_broadcast_message")                                       \
+    X(NO_DUAL_BROADCAST, 400, "no_dual_broadcast_content_update")                                  \
     X(CANT_KICK_SELF, 403, "cant_kick_self")                                                       \
     X(CANT_INVITE_SELF, 403, "cant_invite_self")                                                   \
     X(IS_ARCHIVED, 409, "is_archived")                                                             \

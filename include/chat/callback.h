@@ -13,7 +13,7 @@ struct callback {
     const char *workspace_id;
     const char *bot_user_id;
     const char *channel_id;
-    int64_t seq;
+    int64_t seq; // negative: of an app_mention (app_mention.h)
     int64_t happened_us;
     const char *frame; // JSON text
     size_t frame_length;

@@ -9,15 +9,15 @@
 
 static const struct statement MESSAGE_UPDATE = {
     "message_update",
-    "SELECT u.error, u.seq, u.event_ts, r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, "
-    "coalesce($6, r.body),"
-    " extra_merge(r.extra, $7), r.thread_ts, r.parent_user, "
-    "r.broadcast, r.client_msg_id,"
-    " u.event_ts, $3, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, "
-    "r.root_body, r.reply_users_count"
-    " FROM message_update($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) u LEFT JOIN message_rows r ON "
-    "r.channel_id = "
-    "$4 AND r.ts = $5",
+    "SELECT u.error, u.seq, u.event_ts, r.ts, r.seq, r.ord, r.user_id, r.bot_id, "
+    "CASE WHEN $11 THEN 'thread_broadcast' ELSE r.subtype END, coalesce($6, r.body),"
+    " extra_shown(extra_merge(r.extra, $7), $11), r.thread_ts, r.parent_user, "
+    "r.broadcast OR $11, r.client_msg_id, CASE WHEN $12 THEN u.event_ts ELSE r.edited_ts END,"
+    " CASE WHEN $12 THEN $3 ELSE r.edited_by END, r.deleted, r.counted, r.reply_count, "
+    "r.latest_reply, r.reply_users, "
+    "CASE WHEN $11 THEN message_body($4, r.thread_ts) ELSE r.root_body END, r.reply_users_count"
+    " FROM message_update($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) u LEFT JOIN message_rows r "
+    "ON r.channel_id = $4 AND r.ts = $5",
 };
 static const struct statement MESSAGE_DELETE = {
     "message_delete",
@@ -71,8 +71,14 @@ struct updating {
     struct invocation *invocation;
     const char *channel_id;
     int64_t ts;
+    bool is_shown; // to the channel: reply_broadcast
     struct content content;
 };
+
+static bool is_edit(const struct content *content)
+{
+    return content->text != NULL || content->extra != NULL;
+}
 
 static void updating_end(struct updating *updating)
 {
@@ -94,6 +100,8 @@ static void update_linked(void *arg, bool good)
         params_text(&params, content->extra);
         mentions_params(&params, &content->mentions);
         params_bool(&params, content->has_blocks);
+        params_bool(&params, updating->is_shown);
+        params_bool(&params, is_edit(content));
         invocation_query(updating->invocation, STORE_WRITE, &MESSAGE_UPDATE, &params,
                          update_answer);
     }
@@ -106,9 +114,10 @@ static bool take_update(struct updating *updating)
 
     if (!take_channel(invocation, &updating->channel_id) ||
         !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &updating->ts) ||
+        !take_optional_bool(invocation, "reply_broadcast", &updating->is_shown) ||
         !take_content(invocation, &updating->content))
         return false;
-    if (updating->content.text != NULL || updating->content.extra != NULL)
+    if (is_edit(&updating->content) || updating->is_shown)
         return true;
     invocation_complain(invocation, -ERROR_NO_TEXT,
                         "text: must be given, or blocks, attachments or metadata");

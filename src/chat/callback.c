@@ -24,7 +24,8 @@ static void authorizations_write(struct json_writer *w, const struct callback *c
 void callback_write(struct json_writer *w, const struct callback *callback)
 {
     char event_id[EVENT_ID_MAX];
-    (void)snprintf(event_id, sizeof event_id, "Ev%sS%" PRId64, callback->channel_id, callback->seq);
+    (void)snprintf(event_id, sizeof event_id, "Ev%s%c%" PRId64, callback->channel_id,
+                   callback->seq < 0 ? 'M' : 'S', imaxabs(callback->seq));
     json_open_object(w);
     json_key_string(w, "token", "");
     json_key_string(w, "team_id", callback->workspace_id);

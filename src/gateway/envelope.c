@@ -11,6 +11,7 @@
 #include "base/digest.h"
 #include "base/json_writer.h"
 #include "base/metrics.h"
+#include "chat/app_mention.h"
 #include "chat/callback.h"
 
 #include <inttypes.h>
@@ -198,6 +199,28 @@ static bool claim_ask(const struct app *app, const struct envelope *envelope)
 }
 
 // For what there is no room is kept in Postgres, as all is.
+static void event_offer(struct app *app, const struct kept *event)
+{
+    struct envelope *envelope = envelope_new(app, event);
+    if (envelope && !claim_ask(app, envelope))
+        envelope_free(app, envelope);
+}
+
+// The frame is only looked into when the bot's id stands in it.
+static void mention_offer(struct app *app, const char *bot_user_id, const struct kept *event)
+{
+    CLEANUP_APP_MENTION struct app_mention mention = {0};
+    if (!memmem(event->frame, event->length, bot_user_id, strlen(bot_user_id)) ||
+        app_mention_read(event->frame, event->length, &mention) <= 0 ||
+        !app_mention_names(&mention, bot_user_id))
+        return;
+    struct kept named = *event;
+    named.seq = -event->seq;
+    named.frame = mention.frame;
+    named.length = mention.frame_length;
+    event_offer(app, &named);
+}
+
 void envelope_offer(struct connection *c, const struct stream *stream,
                     const struct stream_item *item)
 {
@@ -211,9 +234,9 @@ void envelope_offer(struct connection *c, const struct stream *stream,
                                .happened_us = clock_wall_us(),
                                .frame = item->frame,
                                .length = item->frame_length};
-    struct envelope *envelope = envelope_new(app, &event);
-    if (envelope && !claim_ask(app, envelope))
-        envelope_free(app, envelope);
+    event_offer(app, &event);
+    if (item->kind == EVENT_POST)
+        mention_offer(app, c->actor.user_id, &event);
 }
 
 int64_t envelopes_room(const struct app *app)

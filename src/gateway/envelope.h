@@ -18,7 +18,7 @@ struct envelope {
     char app_id[EVENT_ID_SIZE];
     char id[UUID_SIZE];
     char channel_id[EVENT_ID_SIZE];
-    int64_t seq;
+    int64_t seq; // negative: of an app_mention (chat/app_mention.h)
     int64_t happened_us;
     int64_t due_ms; // the end of its state
     int64_t attempt;

@@ -20,7 +20,7 @@ struct delivery_source {
         const char *app_id, *workspace_id, *bot_user_id, *channel_id;
         const char *url, *secret;
     } to;
-    int64_t seq; // 0: a challenge
+    int64_t seq; // 0: a challenge; negative: an app_mention (chat/app_mention.h)
     int64_t happened_us;
     const char *frame;
     size_t frame_length;

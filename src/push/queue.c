@@ -3,15 +3,17 @@
 
 #include "base/error.h"
 #include "base/metrics.h"
+#include "chat/app_mention.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 // Beyond the time of a request: until the event counts as lost with its instance.
 enum { LEASE_EXTRA_MS = 10000 };
 
 static const struct statement ADD = {
     "app_events_add", "SELECT kept, dropped, links_dropped FROM app_events_add($1, $2, $3, $4, "
-                      "$5, $6, $7, $8, $9, $10)"};
+                      "$5, $6, $7, $8, $9, $10, $11)"};
 static const struct statement TAKE = {
     "app_events_take", "SELECT app, workspace, bot, url, secret, channel, seq, happened, frame, "
                        "tries, reason FROM app_events_take($1, $2, $3, $4)"};
@@ -22,42 +24,75 @@ static const struct statement WORKSPACES = {"app_workspaces",
 static const struct statement CLEAN = {
     "app_events_clean", "SELECT dropped, links_dropped FROM app_events_clean($1, $2)"};
 
-int queue_add(struct session *session, struct event *const *events, size_t count,
-              const struct push_options *options)
+// A row that apps may get: an event, or the mention in it.
+struct entry {
+    const struct event *event;
+    int64_t seq;
+    const char *frame;
+    size_t frame_length;
+    const char *users; // whom a mention names
+};
+
+static void entry_params(struct params *params, const struct entry *entries, size_t count,
+                         const struct push_options *options)
+{
+#define COLUMN(open, add)                                                                          \
+    open(params);                                                                                  \
+    for (const struct entry *entry = entries; entry < entries + count; entry++)                    \
+        add;                                                                                       \
+    params_close_array(params)
+    COLUMN(params_open_text_array, params_element_text(params, entry->event->workspace_id));
+    COLUMN(params_open_text_array, params_element_text(params, entry->event->channel_id));
+    COLUMN(params_open_int_array, params_element_int(params, entry->seq));
+    COLUMN(params_open_int_array, params_element_int(params, entry->event->event_ts));
+    COLUMN(params_open_text_array,
+           params_element_text_n(params, entry->frame, entry->frame_length));
+    COLUMN(params_open_text_array, params_element_text(params, entry->users));
+    params_int(params, options->queue_max);
+    params_int(params, options->total_max);
+    params_int(params, options->link_max);
+    params_int(params, options->link_keep_s);
+    params_int(params, options->link_wait_ms);
+}
+
+static int entries_keep(struct session *session, const struct entry *entries, size_t count,
+                        const struct push_options *options)
 {
     CLEANUP_RESULT struct result *result = NULL;
     struct params params = {0};
-    params_open_text_array(&params);
-    for (size_t i = 0; i < count; i++)
-        params_element_text(&params, events[i]->workspace_id);
-    params_close_array(&params);
-    params_open_text_array(&params);
-    for (size_t i = 0; i < count; i++)
-        params_element_text(&params, events[i]->channel_id);
-    params_close_array(&params);
-    params_open_int_array(&params);
-    for (size_t i = 0; i < count; i++)
-        params_element_int(&params, events[i]->seq);
-    params_close_array(&params);
-    params_open_int_array(&params);
-    for (size_t i = 0; i < count; i++)
-        params_element_int(&params, events[i]->event_ts);
-    params_close_array(&params);
-    params_open_text_array(&params);
-    for (size_t i = 0; i < count; i++)
-        params_element_text_n(&params, events[i]->frame, events[i]->frame_length);
-    params_close_array(&params);
-    params_int(&params, options->queue_max);
-    params_int(&params, options->total_max);
-    params_int(&params, options->link_max);
-    params_int(&params, options->link_keep_s);
-    params_int(&params, options->link_wait_ms);
+    entry_params(&params, entries, count, options);
     int r = session_call(session, &ADD, &params, &result);
     if (r < 0)
         return r;
     metric_add(METRIC_PUSH_FULL, result_int(result, 0, 1));
     metric_add(METRIC_ENVELOPES_DROPPED, result_int(result, 0, 2));
     return (int)result_int(result, 0, 0);
+}
+
+int queue_add(struct session *session, struct event *const *events, size_t count,
+              const struct push_options *options)
+{
+    CLEANUP_FREE struct entry *entries = calloc(2 * count, sizeof *entries);
+    CLEANUP_FREE struct app_mention *mentions = calloc(count, sizeof *mentions);
+    size_t mentioned = 0;
+    int r = entries && mentions ? 0 : -ERROR_MEMORY;
+    for (size_t i = 0; r >= 0 && i < count; i++) {
+        const struct event *event = events[i];
+        struct app_mention *mention = &mentions[mentioned];
+        entries[i] = (struct entry){event, event->seq, event->frame, event->frame_length, ""};
+        if (event->kind != EVENT_POST)
+            continue;
+        r = app_mention_read(event->frame, event->frame_length, mention);
+        if (r <= 0)
+            continue;
+        entries[count + mentioned++] = (struct entry){event, -event->seq, mention->frame,
+                                                      mention->frame_length, mention->users};
+    }
+    if (r >= 0)
+        r = entries_keep(session, entries, count + mentioned, options);
+    while (mentioned > 0)
+        app_mention_done(&mentions[--mentioned]);
+    return r;
 }
 
 // The app of each request under way.

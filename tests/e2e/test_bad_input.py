@@ -43,7 +43,7 @@ METHODS = {
     "chat.postMessage": POST,
     "chat.update": {"channel": CHANNEL, "ts": ("ts", "MESSAGE"), "text": ("text", "x"),
                     "blocks": ("json-blocks", None), "attachments": ("json-attachments", None),
-                    "metadata": ("metadata", None)},
+                    "metadata": ("metadata", None), "reply_broadcast": ("boolean", None)},
     "chat.delete": {"channel": CHANNEL, "ts": ("ts", "MESSAGE")},
     "channels.create": {"name": ("name", "fine-name"), "is_private": ("boolean", None), "strategy": ("strategy", None)},
     "channels.list": {"types": ("types", None), "exclude_archived": ("boolean", None), "limit": ("limit", None),

@@ -217,3 +217,55 @@ def test_permalink_errors(workspace, room):
     bob.fails("invalid_timestamp", "chat.getPermalink", channel=channel, message_ts="x")
     ann.ok("chat.delete", channel=channel, ts=ts)
     bob.fails("message_not_found", "chat.getPermalink", channel=channel, message_ts=ts)
+
+
+def test_a_reply_is_shown_to_the_channel_later(workspace, room):
+    """chat.update with reply_broadcast, as posted with it; but unread for nobody, and no edit."""
+    ann, bob, _, channel = room
+    root = bob.post(channel, "root")
+    ts = ann.post(channel, "reply", thread_ts=root)
+    later = ann.post(channel, "later")
+    unread = bob.unread(channel)
+    with bob.socket() as socket:
+        reply = ann.ok("chat.update", channel=channel, ts=ts, reply_broadcast=True)
+        frame = socket.expect({"subtype": "message_changed"})
+    message = reply["message"]
+    assert (message["subtype"], message["text"], message["root"]["text"]) == ("thread_broadcast", "reply", "root")
+    assert (reply["text"], message["thread_ts"], "edited" in message) == ("reply", root, False)
+    assert frame["message"]["subtype"] == "thread_broadcast" and frame["message"]["root"]["ts"] == root
+    assert bob.history(channel)[1] == message and [m["ts"] for m in bob.history(channel)] == [later, ts, root]
+    assert [m["text"] for m in bob.ok("channels.replies", channel=channel, ts=root)["messages"]] == ["root", "reply"]
+    assert bob.unread(channel) == unread
+    # From now on it may be edited with it, or without.
+    again = ann.ok("chat.update", channel=channel, ts=ts, text="other", reply_broadcast=True)["message"]
+    assert (again["subtype"], again["text"], again["edited"]["user"]) == ("thread_broadcast", "other", ann.id)
+    assert ann.ok("chat.update", channel=channel, ts=ts, text="third")["message"]["subtype"] == "thread_broadcast"
+    ann.ok("chat.delete", channel=channel, ts=ts)
+    assert [m["ts"] for m in bob.history(channel)] == [later, root] and bob.unread(channel) == unread
+
+
+def test_a_bots_reply_shown_later_has_one_subtype(workspace, room):
+    ann, bot, channel = room[0], workspace.bot(), room[3]
+    ann.ok("channels.invite", channel=channel, users=bot.id)
+    root = ann.post(channel, "root")
+    for args in ({"username": "Robo", "blocks": [{"type": "divider"}]}, {"username": "Robo"}, {}):
+        ts = bot.post(channel, "reply", thread_ts=root, **args)
+        reply = bot.ok("chat.update", channel=channel, ts=ts, reply_broadcast=True)
+        assert reply.body.count(b'"subtype"') == 1 and reply["message"]["subtype"] == "thread_broadcast"
+        assert reply["message"].get("username") == args.get("username") and ann.history(channel)[0] == reply["message"]
+
+
+def test_what_cannot_be_shown_to_the_channel(room):
+    ann, bob, _, channel = room
+    root = ann.post(channel, "root")
+    ts = ann.post(channel, "reply", thread_ts=root)
+    ann.fails("cant_broadcast_message", "chat.update", channel=channel, ts=root, reply_broadcast=True)
+    ann.fails("cant_broadcast_message", "chat.update", channel=channel, ts=root, text="x", reply_broadcast=True)
+    ann.fails("no_dual_broadcast_content_update", "chat.update", channel=channel, ts=ts, text="x", reply_broadcast=True)
+    ann.fails("no_dual_broadcast_content_update", "chat.update", channel=channel, ts=ts, blocks=[{"type": "divider"}],
+              reply_broadcast=True)
+    bob.fails("cant_update_message", "chat.update", channel=channel, ts=ts, reply_broadcast=True)
+    ann.fails("no_text", "chat.update", channel=channel, ts=ts, reply_broadcast=False)
+    assert "reply_broadcast" in ann.fails("invalid_arguments", "chat.update", channel=channel, ts=ts, reply_broadcast="x").messages
+    assert [m["text"] for m in bob.history(channel)] == ["root"]
+    assert ann.ok("chat.update", channel=channel, ts=ts, text="x", reply_broadcast=False)["text"] == "x"

@@ -59,6 +59,7 @@ class Stage:
         self.direct = self.ann.ok("conversations.open", users=self.bob.id)["channel"]["id"]
         self.ann.ok("channels.archive", channel=self.old)
         self.ts = self.ann.post(self.room, client_msg_id="k")
+        self.reply = self.ann.post(self.room, thread_ts=self.ts)
         self.bits_ts = self.ann.post(self.bits)
 
 
@@ -98,6 +99,9 @@ CALLS = [
     ("cant_invite_self", "ann", "channels.invite", {"channel": lambda s: s.room, "users": lambda s: s.ann.id}),
     ("already_in_channel", "ann", "channels.invite", {"channel": lambda s: s.room, "users": lambda s: s.bob.id}),
     ("cant_update_message", "bob", "chat.update", {"channel": lambda s: s.room, "ts": lambda s: s.ts, "text": "x"}),
+    ("cant_broadcast_message", "ann", "chat.update", {"channel": lambda s: s.room, "ts": lambda s: s.ts, "reply_broadcast": True}),
+    ("no_dual_broadcast_content_update", "ann", "chat.update",
+     {"channel": lambda s: s.room, "ts": lambda s: s.reply, "text": "x", "reply_broadcast": True}),
     ("cant_delete_message", "bob", "chat.delete", {"channel": lambda s: s.room, "ts": lambda s: s.ts}),
     ("is_archived", "ann", POST, {"channel": lambda s: s.old, "text": "x"}),
     ("already_archived", "ann", "channels.archive", {"channel": lambda s: s.old}),

@@ -51,6 +51,8 @@ def test_it_answers(bolt, workspace):
         return [m["text"] for m in bolt.ann.ok("conversations.replies", channel=bolt.channel, ts=ts)["messages"]]
 
     wait_until(lambda: thread() == ["in a thread, please", "here"], 30, what="a reply")
+    ts = bolt.ann.post(bolt.channel, f"<@{bolt.bot.id}>, are you there?")
+    wait_until(lambda: thread()[1:] == [f"At your service, <@{bolt.ann.id}>"], 30, what="an answer to a mention")
     newcomer = workspace.user()
     newcomer.ok("channels.join", channel=bolt.channel)
     said(bolt, f"Welcome, <@{newcomer.id}>")

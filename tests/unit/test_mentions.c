@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "chat/app_mention.h"
 #include "chat/mentions.h"
 #include "chat/names.h"
 
@@ -224,12 +225,51 @@ static void test_any_bytes(void **state)
     }
 }
 
+// A frame, whom its app_mention names, and that event; NULL: there is none.
+static void test_app_mention(void **state)
+{
+    static const char *const cases[][3] = {
+        {"{\"type\":\"message\",\"user\":\"U1A\",\"text\":\"a <@U2AB> \\u00e9 "
+         "<@U3A|x>\",\"channel_type\":\"channel\",\"seq\":7}",
+         "U2AB U3A ",
+         "{\"type\":\"app_mention\",\"user\":\"U1A\",\"text\":\"a <@U2AB> é <@U3A|x>\",\"seq\":7}"},
+        {"{\"type\":\"message\",\"blocks\":[{\"type\":\"user\",\"user_id\":\"U2A\"}],\"user\":"
+         "\"U1A\",\"text\":\"\"}",
+         "U2A ",
+         "{\"type\":\"app_mention\",\"blocks\":[{\"type\":\"user\",\"user_id\":\"U2A\"}],\"user\":"
+         "\"U1A\",\"text\":\"\"}"},
+        {"{\"type\":\"message\",\"user\":\"U1A\",\"text\":\"<@U1A> <!here>\"}", NULL, NULL},
+        {"{\"type\":\"message\",\"user\":\"U1A\",\"text\":\"nobody\"}", NULL, NULL},
+        {"{\"type\":\"message\",\"subtype\":\"channel_topic\",\"user\":\"U1A\",\"text\":\"<@U2A>"
+         "\"}",
+         NULL, NULL},
+        {"{\"type\":\"message\",\"channel_type\":\"im\",\"user\":\"U1A\",\"text\":\"<@U2A>\"}",
+         NULL, NULL},
+        {"{\"type\":\"hello\",\"user\":\"U1A\",\"text\":\"<@U2A>\"}", NULL, NULL},
+        {"no JSON <@U2A>", NULL, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CLEANUP_APP_MENTION struct app_mention mention = {0};
+        int r = app_mention_read(cases[i][0], strlen(cases[i][0]), &mention);
+        assert_int_equal(r, cases[i][1] != NULL);
+        if (r == 0)
+            continue;
+        assert_string_equal(mention.users, cases[i][1]);
+        assert_string_equal(mention.frame, cases[i][2]);
+        assert_int_equal(mention.frame_length, strlen(mention.frame));
+        assert_true(app_mention_names(&mention, "U2A") == (cases[i][1][3] == ' '));
+        assert_false(app_mention_names(&mention, "U1A"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),      cmocka_unit_test(test_no_more_than_the_most),
         cmocka_unit_test(test_blocks),    cmocka_unit_test(test_names),
-        cmocka_unit_test(test_any_bytes),
+        cmocka_unit_test(test_any_bytes), cmocka_unit_test(test_app_mention),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

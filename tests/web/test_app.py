@@ -88,6 +88,18 @@ def test_edits_and_deletes(room, screens):
     expect(device.messages("a typo")).to_have_count(0)
 
 
+def test_a_reply_that_is_shown_to_the_channel_later(room, screens):
+    ann, bob, channel, name = room
+    root = ann.post(channel, "a question")
+    ts = ann.post(channel, "in the thread at first", thread_ts=root)
+    device = screens(bob).devices[0]
+    device.open(name)
+    expect(device.messages("a question")).to_have_count(1)
+    expect(device.messages("in the thread at first")).to_have_count(0)
+    ann.ok("chat.update", channel=channel, ts=ts, reply_broadcast=True)
+    expect(device.messages("in the thread at first")).to_have_count(1)
+
+
 def test_threads(room, screens):
     ann, bob, channel, name = room
     ann.post(channel, "a question")

@@ -19,6 +19,9 @@ app.message("in a thread", async ({ message, say }) => {
 app.event("member_joined_channel", async ({ event, client }) => {
     await client.chat.postMessage({ channel: event.channel, text: `Welcome, <@${event.user}>` });
 });
+app.event("app_mention", async ({ event, say }) => {
+    await say({ text: `At your service, <@${event.user}>`, thread_ts: event.ts });
+});
 app.message(async ({ message, context }) => {
     tell("message", { message, botId: context.botId, retry: context.retryNum });
 });
