@@ -29,6 +29,10 @@ void random_fill(void *data, size_t length);
 // anything else.
 NODISCARD int ts_parse(const char *text, size_t length, int64_t *ret_ts_us);
 
+// Parses a moment that need be no message's: seconds since 1970 with any number of decimals, of
+// which those beyond the sixth are dropped. Likewise.
+NODISCARD int ts_parse_moment(const char *text, size_t length, int64_t *ret_ts_us);
+
 // Prints microseconds as "1717200000.123456"; 0 as "0000000000.000000". `ret_text` has TS_SIZE
 // bytes.
 void ts_print(int64_t ts_us, char *ret_text);

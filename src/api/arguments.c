@@ -98,11 +98,26 @@ bool take_optional_ts(struct invocation *invocation, const char *name, int error
         return false;
     if (!present || text[0] == '\0')
         return true;
-    if (strcmp(text, "0") == 0) { // Slack's default for oldest
+    if (strcmp(text, "0") == 0) { // none, as some clients say it
         *value = 0;
         return true;
     }
     return ts_take(invocation, name, error, text, value);
+}
+
+bool take_optional_moment(struct invocation *invocation, const char *name, int error,
+                          int64_t *value)
+{
+    const char *text = NULL;
+    bool present;
+
+    if (!text_present(invocation, name, error, &text, &present))
+        return false;
+    if (!present || text[0] == '\0' || ts_parse_moment(text, strlen(text), value) >= 0)
+        return true;
+    invocation_complain(invocation, error, "%s: must be a Unix time such as 1717200000.123456",
+                        name);
+    return false;
 }
 
 bool take_optional_bool(struct invocation *invocation, const char *name, bool *value)

@@ -70,8 +70,8 @@ static bool take_bounds(struct invocation *invocation, struct span *span)
     int64_t latest = -1;
     bool inclusive = false;
 
-    if (!take_optional_ts(invocation, "oldest", -ERROR_INVALID_TS_OLDEST, &oldest) ||
-        !take_optional_ts(invocation, "latest", -ERROR_INVALID_TS_LATEST, &latest) ||
+    if (!take_optional_moment(invocation, "oldest", -ERROR_INVALID_TS_OLDEST, &oldest) ||
+        !take_optional_moment(invocation, "latest", -ERROR_INVALID_TS_LATEST, &latest) ||
         !take_optional_bool(invocation, "inclusive", &inclusive))
         return false;
     // Slack's latest=0 and oldest=0 are their defaults.

@@ -98,6 +98,8 @@ NODISCARD bool take_optional_text(struct invocation *invocation, const char *nam
                                   const char **value);
 NODISCARD bool take_optional_ts(struct invocation *invocation, const char *name, int error,
                                 int64_t *value);
+NODISCARD bool take_optional_moment(struct invocation *invocation, const char *name, int error,
+                                    int64_t *value);
 NODISCARD bool take_optional_bool(struct invocation *invocation, const char *name, bool *value);
 NODISCARD bool take_optional_int(struct invocation *invocation, const char *name, int error,
                                  int64_t min, int64_t max, int64_t *value);

@@ -124,6 +124,23 @@ int ts_parse(const char *text, size_t length, int64_t *ret_ts_us)
     return 0;
 }
 
+int ts_parse_moment(const char *text, size_t length, int64_t *ret_ts_us)
+{
+    size_t seconds = 0;
+    int64_t ts_us = 0;
+    while (seconds < length && seconds < TS_SECONDS_DIGITS && is_digit(text[seconds]))
+        ts_us = ts_us * 10 + (text[seconds++] - '0');
+    if (seconds == 0 || seconds + 1 == length || (seconds < length && text[seconds] != '.'))
+        return -ERROR_INVALID_TIMESTAMP;
+    for (size_t i = seconds + 1; i < length; i++)
+        if (!is_digit(text[i]))
+            return -ERROR_INVALID_TIMESTAMP;
+    for (size_t i = seconds + 1; i < seconds + TS_LENGTH - TS_SECONDS_DIGITS; i++)
+        ts_us = ts_us * 10 + (i < length ? text[i] - '0' : 0);
+    *ret_ts_us = ts_us;
+    return 0;
+}
+
 void ts_print(int64_t ts_us, char *ret_text)
 {
     if (ts_us < 0)

@@ -3,6 +3,7 @@
 
 import pytest
 
+from tests.support.client import Client
 from tests.support.retention import drop_by_retention
 
 FAMILIES = pytest.mark.parametrize("family", ["channels", "conversations"])
@@ -72,6 +73,29 @@ def test_oldest_alone_and_latest_alone(posts):
     assert ann.history(channel, oldest=ts[9], latest=ts[0]) == []
 
 
+@pytest.mark.parametrize("encoding", ["json", "form"])
+def test_bounds_are_moments(room, encoding):
+    """As programs have them: whole seconds, or as many decimals as a float is printed with; also as JSON numbers, which
+    are not documented, and so not recorded."""
+    ann, _, channel = room
+    client = Client(ann.url, ann.token)
+    ts = ann.post(channel)
+    second = int(ts.split(".")[0])
+
+    def found(**bounds):
+        messages = client.ok("channels.history", encoding=encoding, channel=channel, **bounds)["messages"]
+        return [m["ts"] for m in messages if "subtype" not in m]
+
+    for before in (second, str(second), second - 0.5, str(second - 0.25), f"{second - 1}.1234567", 1, "1.0"):
+        assert found(oldest=before) == [ts] and found(latest=before) == []
+    for after in (second + 1, str(second + 1), second + 1.5, f"{second + 1}.12345678901234567890", "9999999999"):
+        assert found(latest=after) == [ts] and found(oldest=after) == []
+    assert found(oldest=f"{ts}9", inclusive=True) == [ts] and found(oldest=f"{ts}000") == []
+    reply = client.ok("channels.replies", encoding=encoding, channel=channel, ts=ann.post(channel, "root"), oldest=second)
+    assert [m["text"] for m in reply["messages"]] == ["root"]
+    client.close()
+
+
 def test_one_message(posts):
     ann, channel, ts = posts
     found = ann.history(channel, latest=ts[4], inclusive=True, limit=1)
@@ -92,7 +116,7 @@ def test_bad_history_limits(room, limit):
     assert "limit" in room[0].fails("invalid_limit", "channels.history", channel=room[2], limit=limit).messages
 
 
-@pytest.mark.parametrize("value", ["abc", "1.2.3", "-1", "1700000000.12345678", "\u0661", [1]])
+@pytest.mark.parametrize("value", ["abc", "1.2.3", "-1", "17000000000", "1700000000.", ".5", "1e9", "\u0661", [1]])
 @pytest.mark.parametrize("name", ["oldest", "latest"])
 @pytest.mark.parametrize("method", ["channels.history", "channels.replies"])
 def test_bad_bounds(room, method, name, value):

@@ -87,6 +87,38 @@ static void other_forms_of_ts_are_refused(void **state)
     }
 }
 
+static void moments_have_any_number_of_decimals(void **state)
+{
+    (void)state;
+    const struct {
+        const char *text;
+        int64_t ts_us; // -1: refused
+    } cases[] = {{"1717200000.123456", 1717200000123456},
+                 {"1717200000", 1717200000000000},
+                 {"0", 0},
+                 {"5.5", 5500000},
+                 {"1717200000.1234567", 1717200000123456},
+                 {"9999999999.99999999999999999999999", 9999999999999999},
+                 {"00.0", 0},
+                 {"", -1},
+                 {".5", -1},
+                 {"5.", -1},
+                 {"17172000000", -1},
+                 {"1717200000,5", -1},
+                 {"1717200000.5x", -1},
+                 {"1717200000.5.5", -1},
+                 {"1717200000.1234567x", -1},
+                 {"-5", -1},
+                 {" 5", -1},
+                 {"1e9", -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t ts_us = -1;
+        int r = ts_parse_moment(cases[i].text, strlen(cases[i].text), &ts_us);
+        assert_int_equal(r, cases[i].ts_us < 0 ? -ERROR_INVALID_TIMESTAMP : 0);
+        assert_int_equal(ts_us, cases[i].ts_us);
+    }
+}
+
 static void ts_out_of_range_are_printed_as_the_nearest(void **state)
 {
     (void)state;
@@ -212,6 +244,7 @@ int main(void)
         cmocka_unit_test(tokens_hold_256_bits_and_differ),
         cmocka_unit_test(ts_survive_a_round_trip),
         cmocka_unit_test(other_forms_of_ts_are_refused),
+        cmocka_unit_test(moments_have_any_number_of_decimals),
         cmocka_unit_test(ts_out_of_range_are_printed_as_the_nearest),
         cmocka_unit_test(integers_are_parsed_strictly_within_their_range),
         cmocka_unit_test(only_valid_utf8_without_nul_is_text),
