@@ -34,6 +34,7 @@ CREATE TABLE apps (
     bot_user_id text COLLATE "C" NOT NULL REFERENCES users,
     signing_secret text NOT NULL,
     events_url text,                      -- NULL: Socket Mode
+    events text NOT NULL DEFAULT '',      -- it gets: 'app_mention,message.channels'; '' = all
     url_verified boolean NOT NULL DEFAULT false, -- it answered a challenge: events may go there
     verify_at timestamptz NOT NULL DEFAULT now() + interval '1 second', -- of the next challenge
     verify_tries integer NOT NULL DEFAULT 0,

@@ -4,15 +4,16 @@
 -- Keeps events for the apps whose bot is in the channel since before the event, each once, as long as there is room: for those with a
 -- URL, and for those that had a link within `link_keep_s`, due when the links that are there had `link_wait_ms` to bring it. The event
 -- app_mention has the seq of its message, negated, and goes to apps whose bot is `named` ("U1 U2 ").
-CREATE FUNCTION app_events_add(workspaces text[], channels text[], seqs bigint[], tss bigint[], frames text[], named text[], url_max bigint,
-                               total_max bigint, link_max bigint, link_keep_s bigint, link_wait_ms bigint)
+CREATE FUNCTION app_events_add(workspaces text[], channels text[], seqs bigint[], tss bigint[], frames text[], names text[], named text[],
+                               url_max bigint, total_max bigint, link_max bigint, link_keep_s bigint, link_wait_ms bigint)
 RETURNS TABLE (kept bigint, dropped bigint, links_dropped bigint) LANGUAGE sql VOLATILE AS $$
     WITH wanted AS (
         SELECT a.id AS app, e.channel, e.seq, e.ts, e.frame, a.events_url IS NULL AS by_link,
                CASE WHEN a.events_url IS NULL THEN link_max ELSE url_max END AS app_max,
                row_number() OVER (PARTITION BY a.id ORDER BY e.ts, e.seq) AS app_rank, row_number() OVER (ORDER BY e.ts, e.seq) AS rank
-        FROM unnest(workspaces, channels, seqs, tss, frames, named) AS e (workspace, channel, seq, ts, frame, named)
+        FROM unnest(workspaces, channels, seqs, tss, frames, names, named) AS e (workspace, channel, seq, ts, frame, name, named)
         JOIN apps a ON a.workspace_id = e.workspace AND (e.seq > 0 OR a.bot_user_id = ANY (string_to_array(e.named, ' ')))
+            AND (a.events = '' OR e.name = ANY (string_to_array(a.events, ',')))
             AND (a.events_url IS NOT NULL OR (a.linked_since <= e.ts AND a.linked_at > now() - link_keep_s * interval '1 second'))
         JOIN users u ON u.id = a.bot_user_id AND u.active
         JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = a.bot_user_id AND m.active AND m.member_seq <= abs(e.seq)

@@ -5,6 +5,7 @@
 
 #include "base/json_writer.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,13 @@ struct callback {
     const char *frame; // JSON text
     size_t frame_length;
 };
+
+enum { CALLBACK_NAME_SIZE = 32 };
+
+// What apps call an event that they ask for, by its frame: "message.channels", "channel_rename" …
+void callback_name(const char *frame, size_t length, char *ret_name);
+// Whether `length` bytes are the name of one.
+bool callback_name_is_known(const char *name, size_t length);
 
 // Its event_id is made of channel and seq: the same whoever sends the event, and however often.
 void callback_write(struct json_writer *w, const struct callback *callback);

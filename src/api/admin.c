@@ -6,13 +6,20 @@
 #include "base/digest.h"
 #include "base/id.h"
 #include "base/text.h"
+#include "chat/callback.h"
 #include "unread/keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MAX_CODE_POINTS = 80, URL_MAX = 2000, SCOPES_MAX = 500, FRAME_MAX_BYTES = 65536 };
+enum {
+    NAME_MAX_CODE_POINTS = 80,
+    URL_MAX = 2000,
+    SCOPES_MAX = 500,
+    EVENTS_SIZE = 512, // what an actor has room for
+    FRAME_MAX_BYTES = 65536
+};
 #define EXPIRES_MAX (100LL * 365 * 86400)
 
 // A token that is being made, until it is known to be kept.
@@ -346,7 +353,7 @@ void admin_tokens_list(struct invocation *invocation)
 }
 
 static const struct statement APP_CREATE = {
-    "apps_create", "SELECT error, reply FROM apps_create($1, $2, $3, $4, $5, $6, $7, $8)"};
+    "apps_create", "SELECT error, reply FROM apps_create($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 
 static void app_answer(struct invocation *invocation, const struct result *result)
 {
@@ -414,9 +421,28 @@ static bool take_events_url(struct invocation *invocation, const char **ret_url)
     return false;
 }
 
+// "a,b" of the events that the app wants; "" for all.
+static bool take_events(struct invocation *invocation, char *ret_events)
+{
+    if (!take_list(invocation, "events", "", ret_events, EVENTS_SIZE))
+        return false;
+    for (const char *name = ret_events; *name != '\0';) {
+        size_t length = strcspn(name, ",");
+        if (!callback_name_is_known(name, length)) {
+            invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                                "events: must be a list of events such as app_mention, "
+                                "message.channels");
+            return false;
+        }
+        name += length + (name[length] == ',');
+    }
+    return true;
+}
+
 void admin_apps_create(struct invocation *invocation)
 {
     struct params params = {0};
+    char events[EVENTS_SIZE];
     char digest[DIGEST_HEX_SIZE];
     char app_id[ID_SIZE];
     char secret[TOKEN_SIZE];
@@ -426,7 +452,7 @@ void admin_apps_create(struct invocation *invocation)
 
     if (!take_label(invocation, "name", &name) ||
         !take_user(invocation, "bot_user_id", &bot_user_id) ||
-        !take_events_url(invocation, &events_url))
+        !take_events_url(invocation, &events_url) || !take_events(invocation, events))
         return;
     struct new_token *token = token_prepare(invocation, "xapp", digest);
     if (token == NULL)
@@ -441,6 +467,7 @@ void admin_apps_create(struct invocation *invocation)
     params_text(&params, events_url);
     params_text(&params, token->id);
     params_text(&params, digest);
+    params_text(&params, events);
     invocation_query(invocation, STORE_WRITE, &APP_CREATE, &params, app_answer);
 }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "chat/callback.h"
 
+#include "base/json.h"
+
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { EVENT_ID_MAX = 64 };
 
@@ -19,6 +23,49 @@ static void authorizations_write(struct json_writer *w, const struct callback *c
     json_key_bool(w, "is_enterprise_install", false);
     json_close_object(w);
     json_close_array(w);
+}
+
+// Those that are messages, by the channel_type of their frames.
+static const struct {
+    const char *channel_type;
+    const char *name;
+} messages[] = {{"channel", "message.channels"},
+                {"group", "message.groups"},
+                {"mpim", "message.mpim"},
+                {"im", "message.im"}};
+static const char *const others[] = {
+    "app_mention",       "channel_archive",       "channel_rename",
+    "channel_unarchive", "group_archive",         "group_rename",
+    "group_unarchive",   "member_joined_channel", "member_left_channel"};
+
+static const char *message_name(const json_t *frame)
+{
+    const char *type = json_string_value(json_object_get(frame, "channel_type"));
+    for (size_t i = 0; type && i < sizeof messages / sizeof messages[0]; i++)
+        if (strcmp(messages[i].channel_type, type) == 0)
+            return messages[i].name;
+    return "";
+}
+
+void callback_name(const char *frame, size_t length, char *ret_name)
+{
+    CLEANUP_JSON json_t *value = NULL;
+    bool is_read = json_read(frame, length, INT_MAX, &value) >= 0;
+    const char *type = is_read ? json_string_value(json_object_get(value, "type")) : NULL;
+    if (type && strcmp(type, "message") == 0)
+        type = message_name(value);
+    (void)snprintf(ret_name, CALLBACK_NAME_SIZE, "%s", type ? type : "");
+}
+
+bool callback_name_is_known(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++)
+        if (strlen(messages[i].name) == length && memcmp(messages[i].name, name, length) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strlen(others[i]) == length && memcmp(others[i], name, length) == 0)
+            return true;
+    return false;
 }
 
 void callback_write(struct json_writer *w, const struct callback *callback)

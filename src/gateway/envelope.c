@@ -206,6 +206,16 @@ static void event_offer(struct app *app, const struct kept *event)
         envelope_free(app, envelope);
 }
 
+// Whether it is among the events that its app asked for (ticket.c).
+static bool is_wanted(const struct actor *actor, const struct kept *event)
+{
+    char name[CALLBACK_NAME_SIZE];
+    if (actor->scopes[0] == '\0')
+        return true;
+    callback_name(event->frame, event->length, name);
+    return actor_has_scope(actor, name);
+}
+
 // The frame is only looked into when the bot's id stands in it.
 static void mention_offer(struct app *app, const char *bot_user_id, const struct kept *event)
 {
@@ -234,8 +244,9 @@ void envelope_offer(struct connection *c, const struct stream *stream,
                                .happened_us = clock_wall_us(),
                                .frame = item->frame,
                                .length = item->frame_length};
-    event_offer(app, &event);
-    if (item->kind == EVENT_POST)
+    if (is_wanted(&c->actor, &event))
+        event_offer(app, &event);
+    if (item->kind == EVENT_POST && actor_has_scope(&c->actor, "app_mention"))
         mention_offer(app, c->actor.user_id, &event);
 }
 

@@ -10,14 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A ticket is used up by whoever comes first, good or not.
+// A ticket is used up by whoever comes first, good or not. The scopes of a link are the events that
+// its app wants.
 static const struct statement use = {
     "gateway_ticket_use",
     "WITH ticket AS (DELETE FROM tickets WHERE digest = $1 RETURNING token_id, native, expires_at) "
     "SELECT t.workspace_id, t.user_id, t.id, coalesce(u.bot_id, ''), coalesce(t.app_id, ''), "
     "t.type,"
-    " u.is_admin, t.scopes, k.native, u.manual_away, coalesce(t.rate_limit, 0)"
+    " u.is_admin, coalesce(a.events, t.scopes), k.native, u.manual_away, coalesce(t.rate_limit, 0)"
     " FROM ticket k JOIN tokens t ON t.id = k.token_id JOIN users u ON u.id = t.user_id"
+    " LEFT JOIN apps a ON a.id = t.app_id"
     " WHERE k.expires_at > now() AND t.revoked_at IS NULL AND u.active"
     " AND (t.expires_at IS NULL OR t.expires_at > extract(epoch FROM now()))"};
 

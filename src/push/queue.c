@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/metrics.h"
 #include "chat/app_mention.h"
+#include "chat/callback.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ enum { LEASE_EXTRA_MS = 10000 };
 
 static const struct statement ADD = {
     "app_events_add", "SELECT kept, dropped, links_dropped FROM app_events_add($1, $2, $3, $4, "
-                      "$5, $6, $7, $8, $9, $10, $11)"};
+                      "$5, $6, $7, $8, $9, $10, $11, $12)"};
 static const struct statement TAKE = {
     "app_events_take", "SELECT app, workspace, bot, url, secret, channel, seq, happened, frame, "
                        "tries, reason FROM app_events_take($1, $2, $3, $4)"};
@@ -31,6 +32,7 @@ struct entry {
     const char *frame;
     size_t frame_length;
     const char *users; // whom a mention names
+    char name[CALLBACK_NAME_SIZE];
 };
 
 static void entry_params(struct params *params, const struct entry *entries, size_t count,
@@ -47,6 +49,7 @@ static void entry_params(struct params *params, const struct entry *entries, siz
     COLUMN(params_open_int_array, params_element_int(params, entry->event->event_ts));
     COLUMN(params_open_text_array,
            params_element_text_n(params, entry->frame, entry->frame_length));
+    COLUMN(params_open_text_array, params_element_text(params, entry->name));
     COLUMN(params_open_text_array, params_element_text(params, entry->users));
     params_int(params, options->queue_max);
     params_int(params, options->total_max);
@@ -79,14 +82,16 @@ int queue_add(struct session *session, struct event *const *events, size_t count
     for (size_t i = 0; r >= 0 && i < count; i++) {
         const struct event *event = events[i];
         struct app_mention *mention = &mentions[mentioned];
-        entries[i] = (struct entry){event, event->seq, event->frame, event->frame_length, ""};
+        entries[i] = (struct entry){event, event->seq, event->frame, event->frame_length, "", ""};
+        callback_name(event->frame, event->frame_length, entries[i].name);
         if (event->kind != EVENT_POST)
             continue;
         r = app_mention_read(event->frame, event->frame_length, mention);
         if (r <= 0)
             continue;
-        entries[count + mentioned++] = (struct entry){event, -event->seq, mention->frame,
-                                                      mention->frame_length, mention->users};
+        entries[count + mentioned++] =
+            (struct entry){event,          -event->seq,  mention->frame, mention->frame_length,
+                           mention->users, "app_mention"};
     }
     if (r >= 0)
         r = entries_keep(session, entries, count + mentioned, options);
