@@ -23,7 +23,9 @@ struct callback {
 enum { CALLBACK_NAME_SIZE = 32 };
 
 // What apps call an event that they ask for, by its frame: "message.channels", "channel_rename" …
-void callback_name(const char *frame, size_t length, char *ret_name);
+// False: they never get it, since with Slack there is none: that of who comes into a direct
+// conversation of two.
+bool callback_name(const char *frame, size_t length, char *ret_name);
 // Whether `length` bytes are the name of one.
 bool callback_name_is_known(const char *name, size_t length);
 

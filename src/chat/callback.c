@@ -47,7 +47,13 @@ static const char *message_name(const json_t *frame)
     return "";
 }
 
-void callback_name(const char *frame, size_t length, char *ret_name)
+static bool is_direct_join(const json_t *frame, const char *type)
+{
+    const char *letter = json_string_value(json_object_get(frame, "channel_type"));
+    return strcmp(type, "member_joined_channel") == 0 && letter && strcmp(letter, "D") == 0;
+}
+
+bool callback_name(const char *frame, size_t length, char *ret_name)
 {
     CLEANUP_JSON json_t *value = NULL;
     bool is_read = json_read(frame, length, INT_MAX, &value) >= 0;
@@ -55,6 +61,7 @@ void callback_name(const char *frame, size_t length, char *ret_name)
     if (type && strcmp(type, "message") == 0)
         type = message_name(value);
     (void)snprintf(ret_name, CALLBACK_NAME_SIZE, "%s", type ? type : "");
+    return !type || !is_direct_join(value, type);
 }
 
 bool callback_name_is_known(const char *name, size_t length)

@@ -206,14 +206,14 @@ static void event_offer(struct app *app, const struct kept *event)
         envelope_free(app, envelope);
 }
 
-// Whether it is among the events that its app asked for (ticket.c).
-static bool is_wanted(const struct actor *actor, const struct kept *event)
+// Whether it is among the events that its app asked for (ticket.c). Who wants all gets all but some
+// joins.
+static bool is_wanted(const struct actor *actor, const struct kept *event, enum event_kind kind)
 {
     char name[CALLBACK_NAME_SIZE];
-    if (actor->scopes[0] == '\0')
+    if (actor->scopes[0] == '\0' && kind != EVENT_JOIN)
         return true;
-    callback_name(event->frame, event->length, name);
-    return actor_has_scope(actor, name);
+    return callback_name(event->frame, event->length, name) && actor_has_scope(actor, name);
 }
 
 // The frame is only looked into when the bot's id stands in it.
@@ -244,7 +244,7 @@ void envelope_offer(struct connection *c, const struct stream *stream,
                                .happened_us = clock_wall_us(),
                                .frame = item->frame,
                                .length = item->frame_length};
-    if (is_wanted(&c->actor, &event))
+    if (is_wanted(&c->actor, &event, item->kind))
         event_offer(app, &event);
     if (item->kind == EVENT_POST && actor_has_scope(&c->actor, "app_mention"))
         mention_offer(app, c->actor.user_id, &event);

@@ -72,31 +72,39 @@ static int entries_keep(struct session *session, const struct entry *entries, si
     return (int)result_int(result, 0, 0);
 }
 
+// Adds what apps may get of an event: itself, and the mention in it, which `mention` is for. How
+// many entries these are. -ERROR_MEMORY.
+static int entries_add(struct entry *entries, const struct event *event,
+                       struct app_mention *mention)
+{
+    int count = 0;
+    struct entry *entry = &entries[count];
+    *entry = (struct entry){event, event->seq, event->frame, event->frame_length, "", ""};
+    count += callback_name(event->frame, event->frame_length, entry->name);
+    int r = event->kind == EVENT_POST ? app_mention_read(event->frame, event->frame_length, mention)
+                                      : 0;
+    if (r > 0)
+        entries[count++] =
+            (struct entry){event,          -event->seq,  mention->frame, mention->frame_length,
+                           mention->users, "app_mention"};
+    return r < 0 ? r : count;
+}
+
 int queue_add(struct session *session, struct event *const *events, size_t count,
               const struct push_options *options)
 {
     CLEANUP_FREE struct entry *entries = calloc(2 * count, sizeof *entries);
     CLEANUP_FREE struct app_mention *mentions = calloc(count, sizeof *mentions);
-    size_t mentioned = 0;
+    size_t total = 0;
     int r = entries && mentions ? 0 : -ERROR_MEMORY;
     for (size_t i = 0; r >= 0 && i < count; i++) {
-        const struct event *event = events[i];
-        struct app_mention *mention = &mentions[mentioned];
-        entries[i] = (struct entry){event, event->seq, event->frame, event->frame_length, "", ""};
-        callback_name(event->frame, event->frame_length, entries[i].name);
-        if (event->kind != EVENT_POST)
-            continue;
-        r = app_mention_read(event->frame, event->frame_length, mention);
-        if (r <= 0)
-            continue;
-        entries[count + mentioned++] =
-            (struct entry){event,          -event->seq,  mention->frame, mention->frame_length,
-                           mention->users, "app_mention"};
+        r = entries_add(entries + total, events[i], &mentions[i]);
+        total += r < 0 ? 0 : (size_t)r;
     }
-    if (r >= 0)
-        r = entries_keep(session, entries, count + mentioned, options);
-    while (mentioned > 0)
-        app_mention_done(&mentions[--mentioned]);
+    if (r >= 0 && total > 0)
+        r = entries_keep(session, entries, total, options);
+    for (size_t i = 0; mentions && i < count; i++)
+        app_mention_done(&mentions[i]);
     return r;
 }
 

@@ -70,6 +70,9 @@ def test_those_that_were_asked_for(listen, workspace, events):
     live(app, workspace)
     wanted = set(events or NAMES)
     wait_until(lambda: names(app) == wanted, 30, what=f"{wanted}, {names(app)}")
+    # The conversation of the bot and ann was new. With Slack nobody joins such a one.
+    joins = [p["event"]["channel"] for p in app.payloads() if p["event"]["type"] == "member_joined_channel"]
+    assert not [channel for channel in joins if channel.startswith("D")]
 
 
 def test_messages_without_mentions(environment, workspace):  # noqa: F811
