@@ -288,6 +288,7 @@ void envelope_ack(struct connection *c, const char *id)
     struct envelope *envelope = app ? envelope_find(app, id) : NULL;
     if (!envelope)
         return;
+    receive_free_of_cost(c);
     list_remove(&envelope->link);
     app->envelope_count--;
     kept_ack(c->gateway, envelope);

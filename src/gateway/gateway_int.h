@@ -318,6 +318,8 @@ void ticket_forget(struct connection *c); // its connection is gone
 // Close, or a breach of the protocol.
 NODISCARD int receive(struct connection *c, const void *data, size_t length);
 void receiver_free(struct receiver *receiver); // takes NULL
+// The frame that came last answers one of ours: it does not count as flood.
+void receive_free_of_cost(struct connection *c);
 
 // inbound.c
 void inbound_message(struct connection *c, const char *text, size_t length);

@@ -58,10 +58,20 @@ static ssize_t on_send(wslay_event_context_ptr context, const uint8_t *data, siz
     return (ssize_t)len;
 }
 
+static int64_t frame_cost_us(const struct connection *c)
+{
+    return 1000000 / c->gateway->options.frames_per_s;
+}
+
+void receive_free_of_cost(struct connection *c)
+{
+    c->frames_due_us -= frame_cost_us(c);
+}
+
 static bool frames_are_too_many(struct connection *c)
 {
     const struct gateway_options *options = &c->gateway->options;
-    int64_t cost_us = 1000000 / options->frames_per_s;
+    int64_t cost_us = frame_cost_us(c);
     int64_t now_us = 1000 * loop_now_ms(c->gateway->loop);
     if (c->frames_due_us < now_us)
         c->frames_due_us = now_us;

@@ -2,6 +2,7 @@
 """Socket Mode: the connections of an app, and the envelopes that they get."""
 
 import re
+from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
 
@@ -136,6 +137,22 @@ def test_acked_ones_do_not_come_again(extra_instance, app, links):
     app.ann.post(app.channel, "never acked")
     event(link, "never acked", retry_attempt=1)
     assert sorted(t for t in texts(link) if t != "never acked") == [f"m{i}" for i in range(5)]
+
+
+def test_acks_are_no_flood(extra_instance, app, links):
+    """However many come at once; what acks nothing counts."""
+    slow = extra_instance(socket_frames_burst=10, socket_frames_per_s=1)
+    link = links(slow.url)
+    for i in range(40):
+        app.ann.post(app.channel, f"m{i}")
+    for i in range(40):
+        ack(link, event(link, f"m{i}"))
+    app.ann.post(app.channel, "still there")
+    ack(link, event(link, "still there"))
+    with suppress(OSError):  # closed before all was sent
+        for _ in range(20):
+            link.send({"envelope_id": "of nothing"})
+    assert link.wait_closed()[0] == 1008
 
 
 def test_what_is_not_acked_comes_again_and_then_no_more(extra_instance, app, links):
