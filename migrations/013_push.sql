@@ -23,19 +23,21 @@ RETURNS TABLE (kept bigint, dropped bigint, links_dropped bigint) LANGUAGE sql V
         FROM (SELECT DISTINCT app, app_max FROM wanted) w
     ), waiting_in_all AS (
         SELECT count(*) AS n FROM (SELECT 1 FROM app_events e WHERE e.frame IS NOT NULL AND EXISTS (SELECT 1 FROM wanted) LIMIT total_max) l
+    ), sorted AS (
+        SELECT w.*, w.app_rank + waiting.n <= w.app_max AND w.rank + a.n <= total_max AS has_room
+        FROM wanted w JOIN waiting ON waiting.app = w.app CROSS JOIN waiting_in_all a
     ), added AS (
         INSERT INTO app_events (app_id, channel_id, seq, happened, frame, due_at)
-        SELECT w.app, w.channel, w.seq, w.ts, w.frame,
-               clock_timestamp() + CASE WHEN w.by_link THEN link_wait_ms ELSE 0 END * interval '1 millisecond'
-        FROM wanted w JOIN waiting ON waiting.app = w.app CROSS JOIN waiting_in_all a
-        WHERE w.app_rank + waiting.n <= w.app_max AND w.rank + a.n <= total_max
-        ORDER BY w.app, w.channel, w.seq -- as those who ack lock them
-        ON CONFLICT DO NOTHING
-        RETURNING app_id, channel_id, seq
+        SELECT s.app, s.channel, s.seq, s.ts, s.frame,
+               clock_timestamp() + CASE WHEN s.by_link THEN link_wait_ms ELSE 0 END * interval '1 millisecond'
+        FROM sorted s WHERE s.has_room
+        ORDER BY s.app, s.channel, s.seq -- as those who ack lock them
+        ON CONFLICT DO NOTHING -- acked meanwhile
+        RETURNING app_id
     )
-    SELECT count(a.app_id), count(*) FILTER (WHERE a.app_id IS NULL AND NOT w.by_link),
-           count(*) FILTER (WHERE a.app_id IS NULL AND w.by_link)
-    FROM wanted w LEFT JOIN added a ON a.app_id = w.app AND a.channel_id = w.channel AND a.seq = w.seq
+    SELECT (SELECT count(*) FROM added), count(*) FILTER (WHERE NOT s.has_room AND NOT s.by_link),
+           count(*) FILTER (WHERE NOT s.has_room AND s.by_link)
+    FROM sorted s
 $$;
 
 -- Gives at most `most` events that are due, of each app at most `app_parallel` less those the caller has under way (`busy`: the app of

@@ -149,6 +149,7 @@ def test_acks_are_no_flood(extra_instance, app, links):
         ack(link, event(link, f"m{i}"))
     app.ann.post(app.channel, "still there")
     ack(link, event(link, "still there"))
+    assert "tidings_envelopes_dropped_total 0\n" in app.ann.at(slow.url).page("/metrics").text, "what is acked was not dropped"
     with suppress(OSError):  # closed before all was sent
         for _ in range(20):
             link.send({"envelope_id": "of nothing"})
