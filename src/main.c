@@ -4,11 +4,13 @@
 #include "base/log.h"
 #include "base/version.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static const char usage[] =
+static const char commands[] =
     "usage: tidings COMMAND\n"
     "\n"
     "  serve                        serve until SIGTERM\n"
@@ -19,16 +21,15 @@ static const char usage[] =
     "  unread verify|rebuild [--workspace ID|--channel ID|--user ID]\n"
     "                               compare what Redis has for members with Postgres (exit 1: "
     "some is wrong), or write it\n"
-    "  --help, --version\n"
-    "\n"
-    "Settings, from the environment [default; range]:\n";
+    "  COMMAND --help, --help, --version\n";
 
 static int help_print(void)
 {
     struct buffer out;
 
     buffer_init(&out, 65536);
-    buffer_append_text(&out, usage);
+    buffer_append_text(&out, commands);
+    buffer_append_text(&out, "\nSettings, from the environment [default; range]:\n");
     settings_print(&out);
     fwrite(out.data, 1, out.length, stdout);
     buffer_done(&out);
@@ -37,8 +38,35 @@ static int help_print(void)
 
 static int usage_fail(void)
 {
-    fputs(usage, stderr);
+    fputs(commands, stderr);
     return 2;
+}
+
+// Whether the words are "COMMAND --help", answered without settings.
+static bool command_help(int count, char **arguments)
+{
+    if (count < 3 || strcmp(arguments[2], "--help") != 0)
+        return false;
+    if (strcmp(arguments[1], "admin") == 0)
+        command_admin_usage(stdout);
+    else if (strcmp(arguments[1], "unread") == 0)
+        command_unread_usage(stdout);
+    else
+        help_print();
+    return true;
+}
+
+// A descriptor of 0 to 2 that the caller closed would be given to a connection, which would then
+// get the log.
+static void standard_descriptors_fill(void)
+{
+    while (true) {
+        int fd = open("/dev/null", O_RDWR);
+        if (fd > STDERR_FILENO)
+            close(fd);
+        if (fd < 0 || fd > STDERR_FILENO)
+            return;
+    }
 }
 
 static enum log_level level_of(const char *name)
@@ -84,10 +112,13 @@ int main(int argc, char **argv)
 {
     struct settings settings;
 
+    standard_descriptors_fill();
     if (argc < 2)
         return usage_fail();
     if (strcmp(argv[1], "--help") == 0)
         return help_print();
+    if (command_help(argc, argv))
+        return EXIT_SUCCESS;
     if (strcmp(argv[1], "--version") == 0) {
         printf("tidings %s\n", TIDINGS_VERSION);
         return EXIT_SUCCESS;
@@ -97,5 +128,6 @@ int main(int argc, char **argv)
     log_init(level_of(settings.log_level),
              settings.instance[0] != '\0' ? settings.instance : settings.listen);
     log_access_enable(settings.access_log);
+    settings_log_unknown();
     return command_run(&settings, argc, argv);
 }

@@ -191,5 +191,10 @@ struct settings {
 // appended to `complaint`. Texts point into the environment or are static.
 NODISCARD int settings_read(struct settings *ret_settings, struct buffer *complaint);
 
+// Warns in the log of each name in the environment that begins like a setting's and is none: a
+// typo, mostly. No more than that: Kubernetes, too, makes such names, of a service that is called
+// tidings.
+void settings_log_unknown(void);
+
 // The table for people: one line a setting.
 void settings_print(struct buffer *out);

@@ -18,6 +18,10 @@ void log_init(enum log_level level, const char *instance);
 void log_write(enum log_level level, const char *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+// Whether something that lasts is to be told now: at first, then once a minute. `told_ms` is the
+// caller's; 0 once it is over, and at first.
+bool log_is_due(int64_t *told_ms);
+
 struct log_access {
     const char *request_id;
     const char *verb;   // GET, POST

@@ -9,8 +9,11 @@
 // X(NAME, type, metric name, label text or "", help)
 #define METRICS_TABLE(X)                                                                           \
     X(HTTP_CONNECTIONS, gauge, "tidings_http_connections", "", "Open HTTP connections")            \
-    X(HTTP_CONNECTIONS_REFUSED, counter, "tidings_http_connections_refused_total", "",             \
-      "Connections refused because TIDINGS_CONNECTIONS_MAX was reached")                           \
+    X(HTTP_CONNECTIONS_REFUSED, counter, "tidings_http_connections_refused_total",                 \
+      "reason=\"full\"",                                                                           \
+      "Connections refused for TIDINGS_CONNECTIONS_MAX or the open files' limit")                  \
+    X(HTTP_DESCRIPTORS_SHORT, counter, "tidings_http_connections_refused_total",                   \
+      "reason=\"open_files\"", "")                                                                 \
     X(HTTP_DEADLINE_HEADERS, counter, "tidings_http_deadline_total", "part=\"headers\"",           \
       "Connections closed because a request came too slowly")                                      \
     X(HTTP_DEADLINE_BODY, counter, "tidings_http_deadline_total", "part=\"body\"", "")             \
@@ -66,6 +69,8 @@
       "Lists of members built from Postgres")                                                      \
     X(MEMBERS_REPAIRED, counter, "tidings_members_repaired_total", "",                             \
       "Members that a list in Redis had or lacked by mistake")                                     \
+    X(HOUSEKEEPING_FAILED, counter, "tidings_housekeeping_failed_total", "",                       \
+      "Chores of housekeeping that failed and are tried again")                                    \
     X(OUTBOX_RELAYED, counter, "tidings_outbox_relayed_total", "", "Outbox rows done")             \
     X(OUTBOX_LEFTOVERS, counter, "tidings_outbox_leftovers_total", "",                             \
       "Outbox rows picked up by polling")                                                          \
@@ -73,6 +78,8 @@
       "Outbox rows left to polling because the queue in memory was full")                          \
     X(EVENTS_PRODUCED, counter, "tidings_events_produced_total", "", "Events given to the log")    \
     X(EVENTS_FANNED_OUT, counter, "tidings_events_fanned_out_total", "", "Events fanned out")      \
+    X(EVENTS_REFUSED, counter, "tidings_events_refused_total", "",                                 \
+      "Events whose effects Redis refused, so that what they change was forgotten")                \
     X(EVENTS_POISON, counter, "tidings_events_poison_total", "", "Events put aside after 3 tries") \
     X(KAFKA_ERRORS, counter, "tidings_kafka_errors_total", "", "Errors reported by Kafka")         \
     X(SOCKETS_OPEN, gauge, "tidings_ws_connections", "kind=\"rtm\"", "Open sockets")               \

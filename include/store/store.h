@@ -23,6 +23,9 @@ enum store_lane {
 
 struct store;
 
+// Whether libpq understands the URL; nothing is connected to.
+bool store_url_is_valid(const char *database_url);
+
 struct store_options {
     const char *database_url;
     int64_t connect_timeout_ms;

@@ -19,14 +19,18 @@
 
 int command_migrate(const struct settings *settings)
 {
-    int applied;
+    int applied, version;
     int r = migrate_run(settings->database_url, &applied);
 
+    if (r >= 0)
+        r = migrate_current(settings->database_url, &version);
     if (r < 0) {
         fprintf(stderr, "migrate: %s\n", error_code(r));
         return EXIT_FAILURE;
     }
-    printf("database is at version %d, %d applied\n", migrate_version(), applied);
+    printf("database is at version %d, %d applied\n", version, applied);
+    if (version > migrate_version())
+        printf("it is of a newer version than this program, which knows %d\n", migrate_version());
     return EXIT_SUCCESS;
 }
 
@@ -210,13 +214,32 @@ static int admin_prepare(struct administration *administration, int count, char 
     return r;
 }
 
+void command_admin_usage(FILE *out)
+{
+    fputs(
+        "usage: tidings admin METHOD [workspace=T…] [name=value …]\n"
+        "\n"
+        "  workspaces.create  name= domain=\n"
+        "  users.create       workspace= name= [real_name= email= is_admin= is_bot=]\n"
+        "  users.setActive    workspace= user_id= active=\n"
+        "  tokens.create      workspace= user_id= [type= scopes= expires_in= rate_limit=]\n"
+        "  tokens.list        workspace= user_id=\n"
+        "  tokens.revoke      workspace= token_id= or revoke_token=\n"
+        "  apps.create        workspace= name= bot_user_id= [events_url= events=]\n"
+        "  apps.delete        workspace= app_id=\n"
+        "\n"
+        "Prints the reply; exits with 0 when it is ok, else with 1. /docs of a running server says "
+        "what each means.\n",
+        out);
+}
+
 int command_admin(const struct settings *settings, int count, char *const *arguments)
 {
     struct administration administration = {.settings = settings, .exit_code = EXIT_FAILURE};
 
     int r = count < 1 ? -ERROR_INVALID_ARGUMENTS : admin_prepare(&administration, count, arguments);
     if (r < 0) {
-        fprintf(stderr, "usage: tidings admin METHOD [workspace=T…] [name=value …]\n");
+        command_admin_usage(stderr);
         return 2;
     }
     r = admin_run(&administration, settings);

@@ -91,6 +91,19 @@ static int repair_tell(const struct repair_options *options, struct repairing *r
     return options->mode == REPAIR_VERIFY && totals.drifted > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+void command_unread_usage(FILE *out)
+{
+    fputs(
+        "usage: tidings unread verify|rebuild [--workspace ID|--channel ID|--user ID]\n"
+        "\n"
+        "  verify   compares what Redis has for members with Postgres; exits with 1 when some is "
+        "wrong\n"
+        "  rebuild  writes what Postgres says to Redis\n"
+        "\n"
+        "Of all members, or of one workspace, channel or user. Exits with 2 when a part is away.\n",
+        out);
+}
+
 int command_unread(const struct settings *settings, int count, char *const *arguments)
 {
     struct repairing repairing = {.bar = isatty(STDERR_FILENO)};
@@ -100,8 +113,7 @@ int command_unread(const struct settings *settings, int count, char *const *argu
 
     if ((!verifies && (count == 0 || strcmp(arguments[0], "rebuild") != 0)) ||
         !scope_take(&options.scope, count - 1, arguments + 1)) {
-        fputs("usage: tidings unread verify|rebuild [--workspace ID|--channel ID|--user ID]\n",
-              stderr);
+        command_unread_usage(stderr);
         return 2;
     }
     options.mode = verifies ? REPAIR_VERIFY : REPAIR_REBUILD;

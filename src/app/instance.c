@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -130,12 +131,17 @@ static int services_make(struct instance *instance)
 }
 
 // An instance whose database is away starts all the same, and serves when it is back; with an older
-// one it would fail in every call.
+// one, or one that it may not read, it would fail in every call.
 static int database_check(const struct settings *settings)
 {
     int version;
+    int r = migrate_current(settings->database_url, &version);
 
-    if (migrate_current(settings->database_url, &version) < 0 || version >= migrate_version())
+    if (r == -ERROR_INTERNAL) {
+        log_write(LOG_ERROR, "app", "the database may not be used: its role must own the tables");
+        return r;
+    }
+    if (r < 0 || version >= migrate_version())
         return 0;
     log_write(LOG_ERROR, "app",
               "the database is at version %d, this program needs %d: run tidings migrate", version,
@@ -223,6 +229,18 @@ static void signals_block(sigset_t *ret_signals)
     signal(SIGPIPE, SIG_IGN);
 }
 
+// Each client takes a descriptor, and nothing here minds high ones: as many as may be asked for.
+static long long descriptors_allow(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 0;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : (long long)limit.rlim_cur;
+}
+
 int instance_run(const struct settings *settings)
 {
     struct instance instance = {.settings = settings};
@@ -230,10 +248,12 @@ int instance_run(const struct settings *settings)
     int number = 0;
 
     signals_block(&signals);
+    long long descriptors = descriptors_allow();
     unread_cap_set(settings->unread_max);
     int r = instance_start(&instance);
     if (r >= 0) {
-        log_write(LOG_INFO, "app", "serving on %s with %d loops", settings->listen, instance.count);
+        log_write(LOG_INFO, "app", "serving on %s with %d loops and at most %lld open files",
+                  settings->listen, instance.count, descriptors);
         log_flush();
         sigwait(&signals, &number);
         log_write(LOG_INFO, "app", "stopping on signal %d", number);

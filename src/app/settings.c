@@ -4,12 +4,15 @@
 #include "api/api.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/log.h"
 #include "cache/cache.h"
+#include "store/store.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PREFIX "TIDINGS_"
 
@@ -95,11 +98,26 @@ static int log_level_check(const char *level, struct buffer *complaint)
     return text_refuse(PREFIX "LOG_LEVEL", level, "debug, info, warn or error", complaint);
 }
 
+// Whether '@' and '/' stand in the URL only where they part it: libpq takes a password that has
+// them for a host and a database, and shows these in messages.
+static bool login_is_plain(const char *url)
+{
+    const char *rest = strstr(url, "://") + 3;
+    size_t length = strcspn(rest, "?");
+    const char *at = memchr(rest, '@', length);
+
+    return at == NULL ||
+           (memrchr(rest, '@', length) == at && memchr(rest, '/', (size_t)(at - rest)) == NULL);
+}
+
 static int database_url_check(const char *url, struct buffer *complaint)
 {
-    if (strncmp(url, "postgres://", 11) == 0 || strncmp(url, "postgresql://", 13) == 0)
+    bool is_url = strncmp(url, "postgres://", 11) == 0 || strncmp(url, "postgresql://", 13) == 0;
+
+    if (is_url && login_is_plain(url) && store_url_is_valid(url))
         return 0;
-    return url_refuse(PREFIX "DATABASE_URL", url, "a postgres:// URL", complaint);
+    return url_refuse(PREFIX "DATABASE_URL", url,
+                      "a postgres:// URL, with %XX for odd characters of a password", complaint);
 }
 
 static int redis_url_check(const char *url, struct buffer *complaint)
@@ -107,7 +125,9 @@ static int redis_url_check(const char *url, struct buffer *complaint)
     if (cache_url_is_valid(url))
         return 0;
     return url_refuse(PREFIX "REDIS_URL", url,
-                      "redis://[user:password@]host:port[/db] or unix:///path", complaint);
+                      "redis://[user:password@]host:port[/db] or unix:///path, with %XX for odd "
+                      "characters of a password",
+                      complaint);
 }
 
 // Kafka's own rule for names; <topic>.dead must be one, too.
@@ -208,6 +228,28 @@ int settings_read(struct settings *ret_settings, struct buffer *complaint)
         return -ERROR_INVALID_ARGUMENTS;
     *ret_settings = s;
     return 0;
+}
+
+static bool is_setting(const char *name, size_t length)
+{
+#define NAME_ROW(field, name, ...) PREFIX #name,
+    static const char *const names[] = {SETTINGS_TABLE(NAME_ROW, NAME_ROW, NAME_ROW)};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
+            return true;
+    return false;
+}
+
+void settings_log_unknown(void)
+{
+    for (char *const *entry = environ; *entry != NULL; entry++) {
+        size_t length = strcspn(*entry, "=");
+        bool is_set = (*entry)[length] != '\0' && (*entry)[length + 1] != '\0';
+        if (is_set && strncmp(*entry, PREFIX, strlen(PREFIX)) == 0 && !is_setting(*entry, length))
+            log_write(LOG_WARN, "app", "%.*s is no setting: see tidings --help", (int)length,
+                      *entry);
+    }
 }
 
 void settings_print(struct buffer *out)

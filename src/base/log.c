@@ -24,7 +24,8 @@ enum {
     PIECE_MAX_BYTES = 4096, // PIPE_BUF: a pipe that is writable takes as much without blocking
     MESSAGE_MAX_BYTES = 1800,
     LINE_MAX_BYTES = 6 * MESSAGE_MAX_BYTES + 1024, // every byte of the message escaped as \u00XX
-    GATHERED_MAX_BYTES = 64 * 1024
+    GATHERED_MAX_BYTES = 64 * 1024,
+    AGAIN_MS = 60 * 1000
 };
 
 static struct {
@@ -189,6 +190,15 @@ void log_write(enum log_level level, const char *where, const char *format, ...)
     append_field(&line, ",\"message\":\"", message);
     line_end(&line);
     log_flush();
+}
+
+bool log_is_due(int64_t *told_ms)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (*told_ms > 0 && now_ms - *told_ms < AGAIN_MS)
+        return false;
+    *told_ms = now_ms;
+    return true;
 }
 
 static void append_number(struct buffer *line, const char *key, int64_t number)

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/version.h"
@@ -66,12 +67,20 @@ static int64_t resident_bytes(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
+static long long descriptors_max(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : (long long)limit.rlim_cur;
+}
+
 static void print_process(struct buffer *out)
 {
     print_head(out, "tidings_build_info", "gauge", "The version that runs");
     buffer_append_text(out, "tidings_build_info{version=\"" TIDINGS_VERSION "\"} 1\n");
     print_head(out, "process_resident_memory_bytes", "gauge", "Resident memory");
     buffer_append_format(out, "process_resident_memory_bytes %lld\n", (long long)resident_bytes());
+    print_head(out, "process_max_fds", "gauge", "Files that may be open at a time");
+    buffer_append_format(out, "process_max_fds %lld\n", descriptors_max());
 }
 
 void metrics_print(struct buffer *out)

@@ -28,7 +28,7 @@ struct pipeline {
     size_t sent;            // of their bytes, before they are run
     int fd;                 // -1 while there is no connection
     unsigned tries;
-    bool quiet; // the loss was logged already
+    int64_t told_ms; // when the log was last told that it is away
 };
 
 static void pipeline_close(struct pipeline *p)
@@ -43,9 +43,8 @@ static void pipeline_close(struct pipeline *p)
 
 static int pipeline_fail(struct pipeline *p, const char *reason)
 {
-    if (!p->quiet)
+    if (log_is_due(&p->told_ms))
         log_write(LOG_WARN, "cache", "Redis (worker) is away: %s", reason);
-    p->quiet = true;
     metric_add(METRIC_CACHE_LOST, 1);
     pipeline_close(p);
     return -ERROR_UNAVAILABLE;
@@ -239,7 +238,7 @@ static int pipeline_connect(struct pipeline *p)
     if (r < 0)
         return pipeline_fail(p, "cannot connect");
     metric_add(METRIC_CACHE_CONNECTS, 1);
-    p->quiet = false;
+    p->told_ms = 0;
     return 0;
 }
 

@@ -41,7 +41,7 @@ struct wire {
     int64_t pause_ms;
     int64_t connect_timeout_ms;
     int64_t heard_ms;
-    bool quiet; // the loss was logged already
+    int64_t told_ms; // when the log was last told that it is away
 };
 
 static void wire_close(struct wire *wire)
@@ -76,9 +76,8 @@ void wire_drop(struct wire *wire, const char *reason)
     wire_close(wire);
     wire->state = WIRE_PAUSED;
     loop_timer_set(wire->timer, pause_next(wire));
-    if (!wire->quiet)
+    if (log_is_due(&wire->told_ms))
         log_write(LOG_WARN, "cache", "Redis (%s) is away: %s", wire->handlers->name, reason);
-    wire->quiet = true;
     if (!was_open)
         return;
     metric_add(METRIC_CACHE_LOST, 1);
@@ -256,7 +255,7 @@ void wire_command(struct wire *wire, int count, const char *const *texts)
 void wire_settle(struct wire *wire)
 {
     wire->pause_ms = PAUSE_FIRST_MS;
-    wire->quiet = false;
+    wire->told_ms = 0;
     metric_add(METRIC_CACHE_CONNECTS, 1);
 }
 

@@ -146,9 +146,14 @@ static void door_refuse_one(struct server *server)
     int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC);
     if (fd >= 0) {
         close(fd);
-        metric_add(METRIC_HTTP_CONNECTIONS_REFUSED, 1);
+        metric_add(METRIC_HTTP_DESCRIPTORS_SHORT, 1);
     }
     server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int64_t now_ms = loop_now_ms(server->loop);
+    if (fd < 0 || (server->short_told_ms > 0 && now_ms - server->short_told_ms < SERVER_SHORT_MS))
+        return;
+    server->short_told_ms = now_ms;
+    log_write(LOG_ERROR, "http", "connections are refused: the limit of open files is reached");
 }
 
 static void door_pause(struct server *server)
@@ -183,6 +188,12 @@ static void door_accept(void *arg, uint32_t events)
             return;
         }
     }
+}
+
+void door_accept_waiting(struct server *server)
+{
+    if (server->listen_fd >= 0)
+        door_accept(server, 0);
 }
 
 int door_open(struct server *server)

@@ -21,6 +21,7 @@
 enum {
     SERVER_TICK_MS = 100,
     SERVER_LINGER_MS = 2000,
+    SERVER_SHORT_MS = 10000, // between words in the log of too few descriptors
     // Half of it is the first read buffer. libmicrohttpd clears all of it after every request, and
     // answers 431 to a head that does not fit only while this is below 32 KiB.
     SERVER_MEMORY_BYTES = 16384,
@@ -76,7 +77,8 @@ struct server {
     int spares_count;
     struct connection *adding; // what is being handed to libmicrohttpd
     int64_t timeout_ms[CONNECTION_STATES];
-    uint64_t id_base; // request ids: a random start and a count
+    int64_t short_told_ms; // when the log was last told of too few descriptors; 0: never
+    uint64_t id_base;      // request ids: a random start and a count
     uint64_t id_count;
     int listen_fd;
     int spare_fd; // given up to accept and refuse when there are no descriptors
@@ -121,6 +123,8 @@ struct connection *connection_of(struct MHD_Connection *mhd);
 // Opens the door; the error is logged.
 NODISCARD int door_open(struct server *server);
 void door_close(struct server *server); // idempotent
+// Lets in who has come already.
+void door_accept_waiting(struct server *server);
 // Tries again after a pause.
 void door_resume(struct server *server);
 // Whether the path of a request line's target belongs to on_takeover.

@@ -35,6 +35,7 @@ struct lane {
     struct list sent;
     int count; // in both lists
     int64_t backoff_ms;
+    int64_t told_ms;       // when the log was last told that it is away
     int64_t head_since_ms; // since when the oldest sent call is the oldest
     bool watching_head;    // the timer runs for it
     bool patient;          // calls may wait for the first connection
@@ -291,6 +292,7 @@ static void lane_come_up(struct lane *lane)
     lane->state = LANE_UP;
     lane->patient = false;
     lane->backoff_ms = BACKOFF_MIN_MS;
+    lane->told_ms = 0;
     loop_timer_clear(lane->timer);
     metric_add(METRIC_STORE_CONNECTS, 1);
     for (size_t i = 0; i < lane->on_up_count; i++)
@@ -311,9 +313,11 @@ static void lane_watch_socket(struct lane *lane, uint32_t events)
         lane_lose(lane, error_code(r));
 }
 
+// The time is for each step: the last may have been to turn to the URL's next host.
 static void lane_connect_step(struct lane *lane)
 {
     loop_watch_free(TAKE(lane->watch));
+    loop_timer_set(lane->timer, lane->options.settings->connect_timeout_ms);
     switch (PQconnectPoll(lane->conn)) {
     case PGRES_POLLING_READING:
         lane_watch_socket(lane, EPOLLIN);
@@ -367,10 +371,10 @@ static void lane_connect(struct lane *lane)
         lane_lose(lane, error_code(r));
 }
 
-static void lane_log_loss(const struct lane *lane, const char *why)
+static void lane_log_loss(struct lane *lane, const char *why)
 {
-    // Told once, not again with each try to get it back.
-    bool news = lane->state == LANE_UP || lane->backoff_ms == BACKOFF_MIN_MS;
+    // Not with each try to get it back.
+    bool news = log_is_due(&lane->told_ms);
     log_write(news ? LOG_WARN : LOG_DEBUG, "store", "%s: %s: %.*s", lane->options.name, why,
               POSTGRES_WHY(lane->conn));
 }

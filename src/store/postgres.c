@@ -57,6 +57,8 @@ int postgres_keywords_init(const struct postgres_settings *settings,
     snprintf(ret_keywords->connect_timeout, sizeof ret_keywords->connect_timeout, "%lld",
              (long long)(settings->connect_timeout_ms + 999) / 1000);
     const char *const pairs[POSTGRES_KEYWORDS_MAX][2] = {
+        // Before the URL, which may say something else. A standby tells old counts for true ones.
+        {"target_session_attrs", "read-write"},
         {"dbname", settings->database_url},
         {"connect_timeout", ret_keywords->connect_timeout},
         {"tcp_user_timeout", "5000"},

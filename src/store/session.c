@@ -23,7 +23,7 @@ struct session {
     PGconn *conn; // NULL while not connected
     struct prepared prepared;
     bool relaxed;
-    bool unreachable; // as the log knows already
+    int64_t told_ms; // when the log was last told that it is unreachable
 };
 
 int session_new(const char *database_url, int64_t statement_timeout_ms,
@@ -68,9 +68,8 @@ static int session_lose(struct session *session, const char *why)
 
 static int session_fail_to_connect(struct session *session)
 {
-    if (!session->unreachable)
+    if (log_is_due(&session->told_ms))
         log_write(LOG_WARN, "store", "session: cannot connect: %.*s", POSTGRES_WHY(session->conn));
-    session->unreachable = true;
     session_drop(session);
     return -ERROR_UNAVAILABLE;
 }
@@ -92,7 +91,7 @@ static int session_connect(struct session *session)
     session->conn = PQconnectdbParams(keywords.keys, keywords.values, 1);
     if (PQstatus(session->conn) != CONNECTION_OK || PQsetnonblocking(session->conn, 1) != 0)
         return session_fail_to_connect(session);
-    session->unreachable = false;
+    session->told_ms = 0;
     postgres_log_notices(session->conn);
     metric_add(METRIC_STORE_CONNECTS, 1);
     return 0;

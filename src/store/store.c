@@ -27,6 +27,13 @@ static const char *const lane_names[STORE_LANE_MAX] = {
     [STORE_BULK] = "bulk", [STORE_BULK_BACK] = "bulk_back",
 };
 
+bool store_url_is_valid(const char *database_url)
+{
+    PQconninfoOption *parsed = PQconninfoParse(database_url, NULL);
+    PQconninfoFree(parsed);
+    return parsed != NULL;
+}
+
 static struct call *store_new_call(struct store *store)
 {
     if (list_is_empty(&store->spare))

@@ -52,7 +52,9 @@ def test_bad_settings_are_refused_by_name(environment, name, value):
 
 @pytest.mark.parametrize("name, value", [
     ("DATABASE_URL", "postgre://u:hush@db.example/x"), ("DATABASE_URL", "mysql://db.example/x?password=hush"),
-    ("DATABASE_URL", "host=db.example password=hush"), ("REDIS_URL", "rediss://u:hush@db.example"),
+    ("DATABASE_URL", "host=db.example password=hush"), ("DATABASE_URL", "postgres://u:hush%zz@db.example/x"),
+    ("DATABASE_URL", "postgres://u:hush@db.example/x?sslmod=require"),
+    ("DATABASE_URL", "postgres://u:hu@sh@db.example/x"), ("DATABASE_URL", "postgres://u:hush/hush@db.example/x"), ("REDIS_URL", "rediss://u:hush@db.example"),
     ("REDIS_URL", "redis://u:hu@sh@db.example:99999"), ("REDIS_URL", "hush"),
 ])
 def test_a_refused_url_is_told_without_its_password(name, value):

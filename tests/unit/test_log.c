@@ -177,6 +177,20 @@ static void a_reader_that_stops_costs_lines_not_time(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void what_lasts_is_told_at_first_and_once_a_minute(void **state)
+{
+    int64_t told_ms = 0;
+
+    (void)state;
+    assert_true(log_is_due(&told_ms));
+    assert_false(log_is_due(&told_ms));
+    told_ms -= 59000;
+    assert_false(log_is_due(&told_ms));
+    told_ms -= 1000;
+    assert_true(log_is_due(&told_ms));
+    assert_false(log_is_due(&told_ms));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +202,7 @@ int main(void)
         TEST(access_lines_wait_for_the_flush),
         TEST(the_access_log_can_be_off),
         TEST(a_reader_that_stops_costs_lines_not_time),
+        TEST(what_lasts_is_told_at_first_and_once_a_minute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

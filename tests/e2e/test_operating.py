@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What whoever runs it meets: typos, too few descriptors, no stderr, a standby, a silent first host, newer tables."""
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+import requests
+import yaml
+
+from tests.support.environment import BINARY, log_trouble
+from tests.support.wait import wait_until
+from tools.services import sanitizer_prefix
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments, **settings):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TIDINGS_")}
+    environment.update({f"TIDINGS_{name}": value for name, value in settings.items()})
+    return subprocess.run([*sanitizer_prefix(BINARY), BINARY, *arguments], env=environment, capture_output=True,
+                          text=True, timeout=20, stdin=subprocess.DEVNULL, check=False)
+
+
+@pytest.fixture
+def by_shell(environment):
+    """Starts an instance by a shell that runs a line first; ends it after the test."""
+    started = []
+
+    def start(line, wait=True, **settings):
+        instance = environment.instance(start=False, **settings)
+        argv, full = instance.command()
+        instance.command = lambda: (["sh", "-c", line, "sh", *argv], full)
+        started.append(instance)
+        instance.start(wait=wait)
+        return instance
+
+    yield start
+    for instance in started:
+        assert instance.stop() == 0 and not log_trouble(instance)
+
+
+def readiness(instance):
+    """The status of /readyz and what it says of Postgres; None while nobody listens."""
+    try:
+        page = requests.get(f"{instance.url}/readyz", timeout=10)
+    except requests.ConnectionError:
+        return None
+    return page.status_code, page.json()["postgres"]
+
+
+def values(instance, metric):
+    """The samples of a metric by their labels."""
+    lines = requests.get(f"{instance.url}/metrics", timeout=10).text.splitlines()
+    found = [line.rpartition(" ") for line in lines if line.startswith((metric + " ", metric + "{"))]
+    return {name.removeprefix(metric): float(value) for name, _, value in found}
+
+
+def test_a_setting_that_there_is_not_is_told(environment, extra_instance):
+    instance = extra_instance(listn="hush:1", redis_timeout="hush", empty="")
+    log = instance.log.read_text()
+    for name in ("TIDINGS_LISTN", "TIDINGS_REDIS_TIMEOUT"):
+        assert f'"level":"warn","instance":"{instance.environment["TIDINGS_INSTANCE"]}"' in log and f"{name} is no setting" in log
+    assert log.count("is no setting") == 2 and "hush" not in log
+    for command in ("check", "migrate"):
+        done = run(command, LISTEN=f"127.0.0.1:{instance.port}", DATABASE_URL=environment.postgres.url, LISTN="hush")
+        assert done.returncode == 0 and "TIDINGS_LISTN is no setting" in done.stderr
+        assert "is no setting" not in done.stdout and "hush" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["serve", "migrate", "check"])
+def test_help_of_a_command_is_the_help(command):
+    done = run(command, "--help", LOOPS="many")
+    assert done.returncode == 0 and done.stdout == run("--help").stdout and not done.stderr
+
+
+def test_help_of_unread():
+    done = run("unread", "--help", DATABASE_URL="none")
+    assert done.returncode == 0 and not done.stderr
+    for word in ("verify", "rebuild", "--workspace", "--channel", "--user"):
+        assert word in done.stdout
+
+
+def test_help_of_admin_has_each_method_with_its_arguments():
+    done = run("admin", "--help", DATABASE_URL="none")
+    assert done.returncode == 0 and not done.stderr
+    lines = {line.split()[0]: line for line in done.stdout.splitlines() if line.startswith("  ")}
+    document = yaml.safe_load((ROOT / "openapi" / "tidings.yaml").read_text(encoding="utf-8"))
+    methods = {path.removeprefix("/admin."): path for path in document["paths"] if path.startswith("/admin.")}
+    assert lines.keys() == methods.keys()
+    for name, path in methods.items():
+        body = document["paths"][path]["post"]["requestBody"]
+        if "$ref" in body:
+            body = document["components"]["requestBodies"][body["$ref"].rpartition("/")[2]]
+        schema = body["content"]["application/json"]["schema"]
+        if "$ref" in schema:
+            schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        required = lines[name].partition("[")[0]
+        for argument in schema["properties"]:
+            assert f" {argument}=" in lines[name].replace("[", " "), (name, argument)
+        for argument in schema.get("required", ()):
+            assert f" {argument}=" in required, (name, argument)
+
+
+def test_wrong_usage_shows_the_commands_and_no_empty_list():
+    done = run("dance")
+    assert done.returncode == 2 and "usage:" in done.stderr and not done.stderr.rstrip().endswith(":")
+
+
+def test_the_log_goes_nowhere_when_stderr_is_closed(by_shell, workspace):
+    """Not to whatever gets its number: a connection to Postgres, say."""
+    instance = by_shell('exec "$@" 0<&- 1>&- 2>&-', log_level="debug")
+    for number in (0, 1, 2):
+        assert os.readlink(f"/proc/{instance.pid}/fd/{number}") == "/dev/null"
+    ann = workspace.user().at(instance.url)
+    assert ann.post(workspace.channel(ann), "heard")
+
+
+def test_the_soft_limit_of_open_files_is_no_limit(by_shell, workspace):
+    instance = by_shell('ulimit -Sn 40; ulimit -Hn 1000; exec "$@"')
+    assert values(instance, "process_max_fds") == {"": 1000}
+    assert "at most 1000 open files" in instance.log.read_text()
+    ann = workspace.user().at(instance.url)
+    sockets = [ann.socket() for _ in range(60)]
+    for client in sockets:
+        client.close()
+
+
+def test_too_few_descriptors_are_told(by_shell):
+    instance = by_shell('ulimit -n 120; exec "$@"')
+    links = [socket.create_connection(("127.0.0.1", instance.port)) for _ in range(150)]
+    wait_until(lambda: "limit of open files" in instance.log.read_text(), what="a word in the log")
+    for link in links:
+        link.close()
+    wait_until(instance.ready, what="room for a connection")
+    found = values(instance, "tidings_http_connections_refused_total")
+    assert found['{reason="open_files"}'] > 0 and found['{reason="full"}'] == 0
+    assert instance.log.read_text().count("limit of open files") == 1
+
+
+def test_a_postgres_that_takes_no_writes_is_not_ready(environment, extra_instance):
+    url = environment.postgres.create_database("standby")
+    assert run("migrate", DATABASE_URL=url).returncode == 0
+    environment.postgres.sql("ALTER DATABASE standby SET default_transaction_read_only = on")
+    instance = environment.instance(start=False, database_url=url)
+    instance.start(wait=False)
+    try:
+        wait_until(lambda: "read-only" in instance.log_tail(100), what="the reason in the log")
+        wait_until(lambda: readiness(instance) is not None, what="an answer")
+        assert readiness(instance) == (503, "missing")
+        environment.postgres.sql("ALTER DATABASE standby SET default_transaction_read_only = off")
+        instance.wait_ready()
+    finally:
+        assert instance.stop() == 0
+
+
+def test_the_second_host_of_the_url_is_found_when_the_first_is_silent(environment, workspace):
+    """As after a failover: the first takes no connection, and does not refuse it either."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(0)
+        full = [socket.socket() for _ in range(3)]
+        for link in full:
+            link.setblocking(False)
+            link.connect_ex(silent.getsockname())
+        hosts = f"127.0.0.1:{silent.getsockname()[1]},127.0.0.1:{environment.postgres.port}"
+        url = f"postgres://tidings:{environment.postgres.password}@{hosts}/tidings"
+        instance = environment.instance(start=False, database_url=url)
+        try:
+            instance.start(timeout=60)
+            ann = workspace.user().at(instance.url)
+            assert ann.post(workspace.channel(ann), "through")
+        finally:
+            instance.stop()
+            for link in full:
+                link.close()
+
+
+def test_migrate_of_tables_newer_than_the_program(environment):
+    url = environment.postgres.create_database("newer")
+    assert run("migrate", DATABASE_URL=url).returncode == 0
+    environment.postgres.sql("INSERT INTO schema_migrations (version, name) VALUES (900, '900_later.sql')", "newer")
+    done = run("migrate", DATABASE_URL=url)
+    assert done.returncode == 0 and "version 900, 0 applied" in done.stdout and "newer" in done.stdout
+
+
+def test_a_role_that_may_not_use_the_tables_is_told_at_start(environment):
+    environment.postgres.sql("CREATE ROLE poor LOGIN PASSWORD 'poor'")
+    url = f"postgres://poor:poor@127.0.0.1:{environment.postgres.port}/tidings"
+    done = run("serve", DATABASE_URL=url, REDIS_URL=environment.redis.url, LISTEN="127.0.0.1:0")
+    assert done.returncode == 1 and "permission denied" in done.stderr and "must own the tables" in done.stderr
