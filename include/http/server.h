@@ -62,10 +62,13 @@ struct server_file {
 NODISCARD int server_file_add(struct server *server, const char *path,
                               const struct server_file *file);
 
-// Stops accepting; calls in work go on, and their connections close after the reply.
+// Stops accepting; calls in work go on, also those that come over connections that are there, which
+// close after the reply.
 void server_quiesce(struct server *server);
 // How many calls are in work.
 int server_calls(const struct server *server);
+// How many connections there are.
+int server_connections(const struct server *server);
 // Closes what is left. Only after loop_run() has returned. A handler that has not replied yet still
 // owes its reply.
 void server_free(struct server *server);

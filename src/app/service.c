@@ -16,7 +16,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BUSY_LOOK_MS = 50 };
+enum {
+    BUSY_LOOK_MS = 50,
+    // What a proxy uses often is used, and closed with the reply, within it: the rest is closed
+    // while hardly anything can be on its way.
+    IDLE_WAIT_MS = 500
+};
 
 struct service {
     struct loop *loop;
@@ -33,6 +38,7 @@ struct service {
     struct pages *pages;
     int sockets_max;
     struct loop_timer *look; // keeps `busy` current while draining
+    int64_t idle_until_ms;   // until when idle connections are waited for
     pthread_t thread;
     bool started;
     atomic_bool busy;
@@ -273,8 +279,11 @@ int service_start(struct service *service)
 static void busy_look(void *arg)
 {
     struct service *service = arg;
-    bool busy = server_calls(service->server) > 0 || gateway_sockets(service->gateway) > 0 ||
-                writer_waiting(service->writer) > 0 || marker_waiting(service->marker) > 0;
+    bool waits = server_connections(service->server) > 0 &&
+                 loop_now_ms(service->loop) < service->idle_until_ms;
+    bool busy = waits || server_calls(service->server) > 0 ||
+                gateway_sockets(service->gateway) > 0 || writer_waiting(service->writer) > 0 ||
+                marker_waiting(service->marker) > 0;
 
     atomic_store(&service->busy, busy);
     loop_timer_set(service->look, BUSY_LOOK_MS);
@@ -287,6 +296,7 @@ static void drain_begin(void *arg)
     pages_drain(service->pages);
     server_quiesce(service->server);
     gateway_drain(service->gateway);
+    service->idle_until_ms = loop_now_ms(service->loop) + IDLE_WAIT_MS;
     if (loop_timer_new(service->loop, busy_look, service, &service->look) == 0)
         busy_look(service);
     else

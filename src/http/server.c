@@ -190,6 +190,11 @@ int server_calls(const struct server *server)
     return server->calls_count;
 }
 
+int server_connections(const struct server *server)
+{
+    return server->connections_count;
+}
+
 static void connections_close(struct server *server, enum connection_state state)
 {
     LIST_FOREACH(link, &server->connections[state])
@@ -202,11 +207,13 @@ static void connections_close(struct server *server, enum connection_state state
     }
 }
 
+// Idle connections are not closed: a proxy may have sent the next request over one already. Who has
+// come and was not accepted yet would be hung up on.
 void server_quiesce(struct server *server)
 {
     server->quiescing = true;
+    door_accept_waiting(server);
     door_close(server);
-    connections_close(server, CONNECTION_IDLE);
 }
 
 void server_free(struct server *server)

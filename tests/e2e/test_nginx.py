@@ -2,6 +2,7 @@
 """Two instances behind nginx, by the configuration of compose.yaml: REST, and sockets on connections used for REST."""
 
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -102,3 +103,35 @@ def test_an_instance_that_is_down_is_passed_by(environment, nginx, room):
 
 def test_metrics_are_not_for_the_world(nginx):
     assert requests.get(f"{nginx.url}/metrics", timeout=5).status_code == 404
+
+
+def test_instances_restart_one_after_the_other_and_every_call_is_answered(environment, workspace, extra_instance):
+    """Also over connections that nginx keeps, and without a pause between the two."""
+    instances = [extra_instance(), extra_instance()]
+    nginx = Nginx(environment.directory / "nginx-rolling", instances)
+    nginx.start()
+    members = [member.at(nginx.url) for member in workspace.users(4)]
+    channel = workspace.channel(*members)
+    stop = threading.Event()
+
+    def post(member):
+        acked = []
+        while not stop.is_set():
+            acked.append(member.post(channel, "on and on"))
+        return acked
+
+    try:
+        with ThreadPoolExecutor(len(members)) as pool:
+            posting = [pool.submit(post, member) for member in members]
+            try:
+                for instance in 2 * instances:
+                    assert instance.stop() == 0
+                    instance.start()
+            finally:
+                stop.set()
+            acked = [ts for done in posting for ts in done.result(60)]
+    finally:
+        assert nginx.stop() == 0, nginx.log_tail()
+    with environment.database() as database:
+        posted = database.execute("SELECT count(*) FROM messages WHERE channel_id = %s AND subtype IS NULL", [channel]).fetchone()
+    assert len(set(acked)) == len(acked) == posted[0]

@@ -46,6 +46,7 @@ static struct {
     int port;
     struct late *late; // the last call of that method
     atomic_int calls_begun;
+    atomic_bool quiesced;
 } fixture;
 
 static void reply_plainly(struct request *request)
@@ -165,6 +166,7 @@ static int fixture_start(void **state)
         .on_takeover = on_takeover,
     };
     fixture.calls_begun = 0;
+    fixture.quiesced = false;
     assert_int_equal(loop_new(&fixture.loop), 0);
     assert_int_equal(server_new(fixture.loop, &options, &fixture.server), 0);
     assert_int_equal(server_page_add(fixture.server, "/healthz", health_page, NULL), 0);
@@ -187,6 +189,7 @@ static void fixture_quiesce(void *arg)
 {
     (void)arg;
     server_quiesce(fixture.server);
+    fixture.quiesced = true;
     assert_int_equal(loop_timer_new(fixture.loop, stop_when_idle, NULL, &fixture.stop_timer), 0);
     stop_when_idle(NULL);
 }
