@@ -307,6 +307,16 @@ BEGIN
     END IF;
 END $$;
 
+-- Fails when somebody holds messages for long, as pg_dump does. Who waits for the lock under which partitions come and go makes
+-- everybody wait who comes after, so it is not waited for long, and tried before any work: this takes it and gives it back.
+CREATE FUNCTION messages_lock_try() RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    LOCK TABLE messages IN ACCESS EXCLUSIVE MODE;
+    RAISE EXCEPTION USING ERRCODE = 'TD002';
+EXCEPTION WHEN SQLSTATE 'TD002' THEN
+    NULL; -- what this block locked is free again
+END $$;
+
 -- Drops a partition of messages. Who has not read what goes with it has read it now, as far as counts are concerned: the cursor
 -- keeps its ts, and takes the ord and the own posts of the channel's last message that goes.
 CREATE FUNCTION messages_expire(partition text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -335,7 +345,7 @@ BEGIN
 END $$;
 
 -- What housekeeping calls: partitions for this and the next two months, none older than `keep_days`; old keys and rows go.
-CREATE FUNCTION housekeeping(keep_days integer, key_days integer) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION housekeeping(keep_days integer, key_days integer) RETURNS void LANGUAGE plpgsql SET lock_timeout = '500ms' AS $$
 DECLARE
     partition text;
     kept_from bigint;
@@ -348,6 +358,7 @@ BEGIN
         WHERE i.inhparent = 'messages'::regclass
           AND to_date(right(c.relname, 7), 'YYYY_MM') + interval '1 month' < now() - make_interval(days => keep_days)
     LOOP
+        PERFORM messages_lock_try();
         PERFORM messages_expire(partition);
         kept_from := extract(epoch FROM (to_date(right(partition, 7), 'YYYY_MM') + interval '1 month') AT TIME ZONE 'UTC') * 1000000;
         DELETE FROM changes h WHERE h.event_ts < kept_from;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "base/wait.h"
 #include "parts.h"
 #include "store/session.h"
@@ -14,7 +15,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { INTERVAL_S = 3600, RETRY_S = 10, STATEMENT_TIMEOUT_MS = 600 * 1000, MOVES_MAX = 1000 };
+enum {
+    INTERVAL_S = 3600,
+    RETRY_S = 10,
+    BUSY_S = 60,
+    STATEMENT_TIMEOUT_MS = 600 * 1000,
+    MOVES_MAX = 1000
+};
 
 static const struct statement HOUSEKEEPING = {"housekeeping",
                                               "SELECT housekeeping($1::integer, $2::integer)"};
@@ -88,10 +95,12 @@ static int64_t chores_run(struct housekeeping *housekeeping, struct chore *chore
         struct chore *chore = &chores[i];
         if (clock_monotonic_ms() >= chore->due_ms) {
             int r = chore->run(housekeeping);
+            int retry_s = r == -ERROR_BUSY ? BUSY_S : RETRY_S;
+            metric_add(METRIC_HOUSEKEEPING_FAILED, r < 0);
             if (r < 0)
                 log_write(LOG_WARN, "app", "%s failed (%s), next try in %d s", chore->name,
-                          error_code(r), RETRY_S);
-            chore->due_ms = clock_monotonic_ms() + 1000 * (r < 0 ? RETRY_S : chore->interval_s);
+                          error_code(r), retry_s);
+            chore->due_ms = clock_monotonic_ms() + 1000 * (r < 0 ? retry_s : chore->interval_s);
         }
         next_ms = chore->due_ms < next_ms ? chore->due_ms : next_ms;
     }

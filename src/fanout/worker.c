@@ -71,6 +71,7 @@ static bool round_finish(struct worker *worker, struct round *round)
         pause_ms = pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause_ms * 2;
     }
     round_add_forget(round, worker->pipeline);
+    metric_add(METRIC_EVENTS_REFUSED, (int64_t)round->count);
     log_write(LOG_ERROR, "fanout", "Redis refused the effects of %zu events%s", round->count,
               pipeline_run(worker->pipeline, NULL, NULL) < 0 ? ", and to forget what they change"
                                                              : "");

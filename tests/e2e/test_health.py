@@ -96,6 +96,24 @@ def test_without_postgres_calls_say_so_and_lose_nothing(fragile):
     assert bob.unread(channel) == 2
 
 
+def test_a_redis_that_is_full_is_counted_and_numbers_stay_right(fragile):
+    workspace = fragile.workspace()
+    ann, bob = workspace.users(2)
+    channel = workspace.channel(ann, bob)
+    ann.post(channel)
+    before = metric(fragile.client().page("/metrics").text, "tidings_events_refused_total")
+    fragile.redis.cli("CONFIG", "SET", "maxmemory", "1")
+    try:
+        ann.post(channel)
+        wait_until(lambda: metric(fragile.client().page("/metrics").text, "tidings_events_refused_total") > before)
+        assert bob.unread(channel) == 2
+    finally:
+        fragile.redis.cli("CONFIG", "SET", "maxmemory", "0")
+    ann.post(channel)
+    assert bob.unread(channel) == 3
+    wait_until(lambda: bob.ok("unread.sync")["totals"]["unread_count"] == 3)
+
+
 def metric(text, name, labels=""):
     """The sum over the samples of `name` whose labels contain `labels`."""
     values = re.findall(rf"^{name}(?:{{([^}}]*)}})? ([0-9.e+-]+|NaN)$", text, re.M)

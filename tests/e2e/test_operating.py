@@ -4,8 +4,10 @@
 import os
 import socket
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psycopg
 import pytest
 import requests
 import yaml
@@ -184,6 +186,38 @@ def test_migrate_of_tables_newer_than_the_program(environment):
     environment.postgres.sql("INSERT INTO schema_migrations (version, name) VALUES (900, '900_later.sql')", "newer")
     done = run("migrate", DATABASE_URL=url)
     assert done.returncode == 0 and "version 900, 0 applied" in done.stdout and "newer" in done.stdout
+
+
+def test_housekeeping_does_not_wait_behind_a_backup_and_nobody_behind_housekeeping(environment, room):
+    """pg_dump holds every table for as long as it takes; dropping a partition wants messages for itself."""
+    ann, _, channel = room
+    with environment.database() as database, ThreadPoolExecutor(1) as pool:
+        database.execute("SELECT message_partition_make(now() - interval '7 months')")
+        old = "SELECT count(*) FROM pg_inherits i WHERE i.inhparent = 'messages'::regclass"
+        before = database.execute(old).fetchone()[0]
+
+        def keep():
+            with environment.database() as other:
+                other.execute("SELECT housekeeping(90, 7)")
+
+        with environment.database() as dump, dump.transaction():
+            dump.execute("SELECT count(*) FROM messages")
+            keeping = pool.submit(keep)
+            while not keeping.done():
+                ann.post(channel, "meanwhile")
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                keeping.result(60)
+        keep()
+        assert database.execute(old).fetchone()[0] == before - 1
+
+
+def test_housekeeping_that_fails_is_counted(environment, extra_instance):
+    url = environment.postgres.create_database("unkept")
+    assert run("migrate", DATABASE_URL=url).returncode == 0
+    environment.postgres.sql("DROP FUNCTION housekeeping", "unkept")
+    instance = extra_instance(database_url=url)
+    wait_until(lambda: values(instance, "tidings_housekeeping_failed_total")[""] > 0, what="a count of what failed")
+    assert "housekeeping failed" in instance.log.read_text()
 
 
 def test_a_role_that_may_not_use_the_tables_is_told_at_start(environment):
