@@ -71,7 +71,7 @@ enum { WALK_UP, WALK_DOWN, WALK_COUNT };
 // A user whose channels are read, in use, or kept. One reading at a time.
 struct slot {
     UT_hash_handle hh;
-    struct list idle_link; // in sidebar->idle, the longest unused first
+    struct list idle_link; // in sidebar->idle while kept, the longest unused first
     struct sidebar *sidebar;
     char user_id[EVENT_ID_SIZE];
     char workspace_id[EVENT_ID_SIZE];
@@ -407,7 +407,7 @@ int sidebar_read(struct sidebar *sidebar, const struct actor *actor, sidebar_fn 
         free(reading);
         return -ERROR_MEMORY;
     }
-    if (slot->kept_bytes > 0)
+    if (!list_is_empty(&slot->idle_link))
         slot_unkeep(slot);
     bool is_first = list_is_empty(&slot->readings);
     *reading = (struct reading){.fn = fn, .arg = arg};

@@ -380,10 +380,8 @@ static void entries_put(struct sidebar_rows *rows, const struct sidebar_entry *f
     rows->state.entries = rows->entries;
 }
 
-void sidebar_rows_apply(struct sidebar_rows *rows, const struct result *result, int column)
+static void rows_change(struct sidebar_rows *rows, const struct result *result, int column)
 {
-    if (!rows_reserve(rows, result_rows(result)))
-        return;
     int count = entries_append(rows, result, column);
     if (count == 0 || rows->failed)
         return;
@@ -397,6 +395,12 @@ void sidebar_rows_apply(struct sidebar_rows *rows, const struct result *result, 
     }
     free(fresh);
     free(hashes);
+}
+
+void sidebar_rows_apply(struct sidebar_rows *rows, const struct result *result, int column)
+{
+    if (rows_reserve(rows, result_rows(result)))
+        rows_change(rows, result, column);
     free(TAKE(rows->spare));
 }
 

@@ -2,6 +2,7 @@
 """unread.sync: the sidebar in one call, and what changed since."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -283,6 +284,40 @@ def test_a_mark_is_told_by_itself(environment, people, workspace):
     settled(bob, channel, 1)
     bob.ok("channels.mark", channel=channel, ts=ts)
     settled(bob, channel, 0)
+
+
+def test_what_is_kept_of_somebody_without_channels(extra_instance, workspace, people):
+    """It takes no room, and is used again; others' makes room for one another."""
+    small = extra_instance(sidebar_min=0, sidebar_bytes=1000)
+    nobody = workspace.user().at(small.url)
+    for _ in range(3):
+        assert sync(nobody)["channels"] == []
+    for client in people * 2:
+        channel = workspace.channel(client)
+        assert channel in [e["id"] for e in sync(client.at(small.url))["channels"]]
+    assert sync(nobody)["channels"] == []
+
+
+def test_who_waits_for_a_reading_that_fails_is_read_for(environment, extra_instance, people, workspace):
+    """Both are of one user; the first comes to nothing, as its statement waited too long for a lock."""
+    quick = extra_instance(statement_timeout_ms=4000)
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    bob.at(quick.url).ok("auth.test")
+    with ThreadPoolExecutor(2) as pool, environment.database() as database:
+        with database.transaction():
+            database.execute("LOCK TABLE channel_members IN ACCESS EXCLUSIVE MODE")
+            first = pool.submit(bob.at(quick.url).call, "unread.sync")
+            wait_until(lambda: readings_that_wait(environment) == 1, what="the first to wait")
+            second = pool.submit(bob.at(quick.url).call, "unread.sync")
+            assert first.result()["error"] == "service_unavailable"
+        assert [e["id"] for e in second.result()["channels"]] == [channel]
+
+
+def readings_that_wait(environment):
+    with environment.database() as database:
+        return database.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+                                " AND query LIKE '%unread_rows%'").fetchone()[0]
 
 
 def test_a_closed_direct_conversation_is_removed_until_it_opens(people):
