@@ -123,9 +123,9 @@ static bool take_key(struct invocation *invocation, struct posting *posting)
         client_msg_id = NULL;
     const char *key = client_msg_id != NULL ? client_msg_id : header;
     size_t length = strlen(key);
-    if (text_code_points(key, length) > CLIENT_MSG_ID_MAX) {
+    if (!text_is_utf8(key, length) || text_code_points(key, length) > CLIENT_MSG_ID_MAX) {
         invocation_complain(
-            invocation, -ERROR_INVALID_ARGUMENTS, "%s: must have at most %d characters",
+            invocation, -ERROR_INVALID_ARGUMENTS, "%s: must have at most %d characters of UTF-8",
             client_msg_id != NULL ? "client_msg_id" : "Idempotency-Key", CLIENT_MSG_ID_MAX);
         return false;
     }

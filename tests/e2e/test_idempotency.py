@@ -152,6 +152,14 @@ def test_keys_are_kept_for_some_days(environment, room):
     assert ann.post(channel, "once", client_msg_id="old") > young
 
 
+@pytest.mark.parametrize("key", [b"\xff", b"k" + b"\x80" * 1000, b"\xed\xa0\x80", b"x" * 129])
+def test_bad_header_keys(room, key):
+    ann, _, channel = room
+    reply = ann.fails("invalid_arguments", "chat.postMessage", channel=channel, text="x", **by_header(key))
+    assert "Idempotency-Key" in reply.messages
+    assert ann.history(channel) == []
+
+
 def test_client_msg_id_of_128_characters(room):
     ann, _, channel = room
     for letter in ("x", "\u00e9"):
