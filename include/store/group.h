@@ -9,11 +9,14 @@
 #include "base/list.h"
 #include "base/loop.h"
 
+#include <stdint.h>
+
 struct group;
 
-// The first member of whatever is committed in groups.
+// The first member of whatever is committed in groups; the group's alone.
 struct group_item {
     struct list link;
+    int64_t number; // in the order added
 };
 
 // Sends `count` items as one batch, but for those that it gives back, and returns how many it sent;
@@ -28,8 +31,8 @@ void group_free(struct group *group); // nothing may be queued or in work
 // Queues an item. -ERROR_BUSY when queue_max wait already.
 NODISCARD int group_add(struct group *group, struct group_item *item);
 
-// An item of a batch in work goes back to the front of the queue / is tried alone next time.
-// Before group_done().
+// An item of a batch in work goes back to its place in the queue / is tried alone, before all that
+// is queued. Either keeps the order in which items were added. Before group_done().
 void group_retry(struct group *group, struct group_item *item);
 void group_retry_alone(struct group *group, struct group_item *item);
 

@@ -19,6 +19,7 @@ struct group {
     int batches; // in work
     int working; // items of them
     int newest;  // items of the one sent last
+    int64_t added;
     struct group_item *batch[];
 };
 
@@ -98,21 +99,31 @@ int group_add(struct group *group, struct group_item *item)
 {
     if (group->queued >= group->queue_max)
         return -ERROR_BUSY;
+    item->number = group->added++;
     list_append(&group->queue, &item->link);
     group->queued++;
     return 0;
 }
 
+// Before the first of those that came later.
+static void item_return(struct group *group, struct list *to, struct group_item *item)
+{
+    struct list *later = to->next;
+
+    while (later != to && LIST_ITEM(later, struct group_item, link)->number < item->number)
+        later = later->next;
+    list_append(later, &item->link);
+    group->queued++;
+}
+
 void group_retry(struct group *group, struct group_item *item)
 {
-    list_append(group->queue.next, &item->link); // before the first
-    group->queued++;
+    item_return(group, &group->queue, item);
 }
 
 void group_retry_alone(struct group *group, struct group_item *item)
 {
-    list_append(&group->alone, &item->link);
-    group->queued++;
+    item_return(group, &group->alone, item);
 }
 
 void group_done(struct group *group, int count)

@@ -206,6 +206,52 @@ static void nothing_overtakes_an_item_that_goes_alone(void **state)
     assert_int_equal(fixture->sizes[1], 1);
 }
 
+// Two batches in work are given back one after the other, each from its last item to its first.
+static void two_batches_are_given_back(struct fixture *fixture,
+                                       void (*give_item)(struct group *, struct group_item *))
+{
+    fixture->holds = true;
+    group_is_flushed_with(fixture, 0, 2);
+    group_is_flushed_with(fixture, 2, 2);
+    assert_int_equal(fixture->sent, 2);
+    for (int first = 0; first < 4; first += 2) {
+        give_item(fixture->group, &fixture->items[first + 1]);
+        give_item(fixture->group, &fixture->items[first]);
+        group_done(fixture->group, 2);
+    }
+}
+
+static void items_given_back_alone_keep_their_order(void **state)
+{
+    struct fixture *fixture = *state;
+
+    two_batches_are_given_back(fixture, group_retry_alone);
+    for (int i = 0; i < 4; i++) {
+        group_flush(fixture->group);
+        assert_int_equal(fixture->sizes[2 + i], 1);
+        assert_int_equal(fixture->first[2 + i], i);
+        group_done(fixture->group, 1);
+    }
+    assert_int_equal(group_waiting(fixture->group), 0);
+}
+
+static void items_given_back_keep_their_order(void **state)
+{
+    struct fixture *fixture = *state;
+
+    two_batches_are_given_back(fixture, group_retry);
+    for (int i = 4; i < 6; i++)
+        assert_int_equal(group_add(fixture->group, &fixture->items[i]), 0);
+    group_flush(fixture->group);
+    assert_int_equal(fixture->sizes[2], BATCH_MAX);
+    assert_int_equal(fixture->first[2], 0);
+    group_done(fixture->group, BATCH_MAX);
+    group_flush(fixture->group);
+    assert_int_equal(fixture->sizes[3], 2);
+    assert_int_equal(fixture->first[3], 4);
+    group_done(fixture->group, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +265,9 @@ int main(void)
                                         setup_two, teardown),
         cmocka_unit_test_setup_teardown(nothing_overtakes_an_item_that_goes_alone, setup_two,
                                         teardown),
+        cmocka_unit_test_setup_teardown(items_given_back_alone_keep_their_order, setup_two,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(items_given_back_keep_their_order, setup_two, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
