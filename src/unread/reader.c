@@ -50,12 +50,13 @@ struct rebuild {
 
 struct reading {
     struct reader *reader;
-    struct cache *cache;
-    struct store *store;
     struct unread_view *view;
     bool exact;
     unread_read_fn *fn;
     void *arg;
+    // Of `sequence`:
+    int asked;     // answers of Redis still to come, in any order: one may be refused
+    bool matches;  // what Redis knows of the member is what is known here
     int64_t count; // by what Redis knows of the channel
 };
 
@@ -79,20 +80,21 @@ static void channel_install(struct reading *reading, int64_t deleted_ord)
     key_channel(key, reading->view->channel_id);
     const char *const arguments[] = {"FCALL",  "channel_install", "1",      key,
                                      texts[0], texts[1],          texts[2], ""};
-    cache_call(reading->cache, sizeof arguments / sizeof arguments[0], arguments, NULL, NULL, NULL);
+    cache_call(reading->reader->cache, sizeof arguments / sizeof arguments[0], arguments, NULL,
+               NULL, NULL);
 }
 
 static void copy_mend(struct reading *reading, int64_t deleted_ord)
 {
     struct member_call call;
 
-    if (!cache_is_up(reading->cache))
+    if (!cache_is_up(reading->reader->cache))
         return;
     metric_add(METRIC_CACHE_REBUILDS, 1);
     channel_install(reading, deleted_ord);
     member_call_make(&call, reading->view->user_id, reading->view->channel_id,
                      &reading->view->member);
-    cache_call(reading->cache, MEMBER_CALL_ARGUMENTS, call.texts, NULL, NULL, NULL);
+    cache_call(reading->reader->cache, MEMBER_CALL_ARGUMENTS, call.texts, NULL, NULL, NULL);
 }
 
 static void view_install(struct reader *reader, const struct unread_view *view, const int64_t *tss,
@@ -197,7 +199,19 @@ static void truth_ask(struct reading *reading)
     metric_add(METRIC_CACHE_FALLBACKS, 1);
     params_text(&params, reading->view->channel_id);
     params_text(&params, reading->view->user_id);
-    store_call(reading->store, STORE_READ, &UNREAD, &params, truth_answer, reading);
+    store_call(reading->reader->store, STORE_READ, &UNREAD, &params, truth_answer, reading);
+}
+
+static void sequence_take(struct reading *reading)
+{
+    if (--reading->asked > 0)
+        return;
+    if (reading->count == STRATEGY_UNKNOWN || !reading->matches) {
+        truth_ask(reading);
+        return;
+    }
+    reading->view->unread = reading->count;
+    reading_end(reading, 0);
 }
 
 // HMGET channel-latest:{C} seq deleted_floor deleted. Not ord: events that were read back bring
@@ -207,6 +221,7 @@ static void channel_answer(void *arg, int r, const struct cache_value *value)
     struct reading *reading = arg;
 
     reading->count = sequence_count_take(reading->view, r, value);
+    sequence_take(reading);
 }
 
 // HGET read_cursor:{U} C: "epoch ts seq ord own member_seq active"; `active` with a ? tells of
@@ -232,13 +247,8 @@ static void member_answer(void *arg, int r, const struct cache_value *value)
 {
     struct reading *reading = arg;
 
-    if (r < 0 || reading->count == STRATEGY_UNKNOWN ||
-        !member_matches(reading, cache_value_text(value))) {
-        truth_ask(reading);
-        return;
-    }
-    reading->view->unread = reading->count;
-    reading_end(reading, 0);
+    reading->matches = r == 0 && member_matches(reading, cache_value_text(value));
+    sequence_take(reading);
 }
 
 // Beyond its cap zset says that there are more, not how many: as many as there are mentions in a
@@ -280,7 +290,7 @@ static void strategy_ask(struct reading *reading, const struct strategy_ops *ops
 
     ops->count(&call, reading->view);
     call_end(&call);
-    cache_call(reading->cache, call.count, call.texts, NULL, strategy_answer, reading);
+    cache_call(reading->reader->cache, call.count, call.texts, NULL, strategy_answer, reading);
 }
 
 static void sequence_ask(struct reading *reading)
@@ -290,10 +300,11 @@ static void sequence_ask(struct reading *reading)
 
     key_channel(channel_key, reading->view->channel_id);
     key_cursor(cursor_key, reading->view->user_id);
-    cache_call(reading->cache, 5,
+    reading->asked = 2;
+    cache_call(reading->reader->cache, 5,
                (const char *const[]){"HMGET", channel_key, "seq", "deleted_floor", "deleted"}, NULL,
                channel_answer, reading);
-    cache_call(reading->cache, 3,
+    cache_call(reading->reader->cache, 3,
                (const char *const[]){"HGET", cursor_key, reading->view->channel_id}, NULL,
                member_answer, reading);
 }
@@ -313,13 +324,8 @@ void unread_read(struct reader *reader, struct unread_view *view, bool exact, un
         fn(arg, -ERROR_MEMORY);
         return;
     }
-    *reading = (struct reading){.reader = reader,
-                                .cache = reader->cache,
-                                .store = reader->store,
-                                .view = view,
-                                .exact = exact,
-                                .fn = fn,
-                                .arg = arg};
+    *reading =
+        (struct reading){.reader = reader, .view = view, .exact = exact, .fn = fn, .arg = arg};
     if (asks)
         strategy_ask(reading, ops);
     else if (!cache_is_up(reader->cache) || view->singles > 0 ||
