@@ -49,6 +49,7 @@ NODISCARD int repair_size(const struct repair_options *options, int64_t *ret_pai
 // -ERROR_UNAVAILABLE, …
 NODISCARD int repair_run(const struct repair_options *options, struct repair_totals *ret_totals);
 
-// At most `count` pairs from a random place on.
+// At most `count` pairs from a random place on: of any kind of channel, and of any part of a large
+// one.
 NODISCARD int repair_sample(const struct repair_options *options, int64_t count,
                             struct repair_totals *ret_totals);

@@ -30,6 +30,7 @@ struct auditor {
     char name[ID_SIZE];
     int64_t rebuilt_since_ms; // when the rebuild began
     int64_t rebuilt_before;   // pairs of it that are done
+    bool is_cut_short;        // the run of it that ended last was
     int64_t audit_at_ms;
     pthread_t thread;
     pthread_mutex_t lock; // of stopping
@@ -85,10 +86,11 @@ static bool rebuild_goes_on(void *arg, const struct repair_totals *totals)
 
     pipeline_add(auditor->pipeline, 5,
                  (const char *[]){"SET", LOCK_KEY, auditor->name, "EX", LOCK_S}, NULL);
-    if (pipeline_run(auditor->pipeline, NULL, NULL) < 0)
-        return false;
-    return pause_until(auditor, auditor->rebuilt_since_ms +
-                                    1000 * done / auditor->settings->rebuild_pairs_per_s);
+    bool goes_on = pipeline_run(auditor->pipeline, NULL, NULL) >= 0 &&
+                   pause_until(auditor, auditor->rebuilt_since_ms +
+                                            1000 * done / auditor->settings->rebuild_pairs_per_s);
+    auditor->is_cut_short = !goes_on;
+    return goes_on;
 }
 
 // Of one user, or, with "", of all.
@@ -102,8 +104,19 @@ static int rebuild_of(struct auditor *auditor, const char *user_id)
                                            .arg = auditor};
     struct repair_totals totals;
 
+    auditor->is_cut_short = false;
     int r = repair_run(&options, &totals);
     auditor->rebuilt_before += totals.pairs;
+    return r >= 0 && auditor->is_cut_short ? -ERROR_UNAVAILABLE : r;
+}
+
+// Who failed tries again, and who stops lets others go on at once.
+static int rebuild_leave(struct auditor *auditor, int r)
+{
+    if (pause_until(auditor, 0))
+        return r;
+    pipeline_add(auditor->pipeline, 2, (const char *[]){"DEL", LOCK_KEY}, NULL);
+    (void)!pipeline_run(auditor->pipeline, NULL, NULL); // else it runs out
     return r;
 }
 
@@ -121,7 +134,7 @@ static int rebuild_run(struct auditor *auditor)
     if (r >= 0)
         r = rebuild_of(auditor, "");
     if (r < 0)
-        return r;
+        return rebuild_leave(auditor, r);
     log_write(LOG_INFO, "app",
               "Redis was empty: %" PRId64 " unread states brought back in %" PRId64 " ms",
               auditor->rebuilt_before, clock_monotonic_ms() - auditor->rebuilt_since_ms);

@@ -264,39 +264,55 @@ static int pages_run(struct repair *repair, const char *channel_id, const char *
     return r;
 }
 
-static int repair_from(const struct repair_options *options, const char *channel_id, int64_t count,
-                       struct repair_totals *ret_totals)
+static struct repair *repair_new(const struct repair_options *options,
+                                 struct repair_totals *ret_totals)
 {
     struct repair *repair = memory_must_new(sizeof *repair);
 
     *ret_totals = (struct repair_totals){0};
     repair->options = options;
     repair->totals = ret_totals;
-    int r = pages_run(repair, channel_id, "", count);
-    free(repair);
-    return r;
+    return repair;
 }
 
 int repair_run(const struct repair_options *options, struct repair_totals *ret_totals)
 {
-    return repair_from(options, "", INT64_MAX, ret_totals);
+    struct repair *repair = repair_new(options, ret_totals);
+    int r = pages_run(repair, "", "", INT64_MAX);
+
+    free(repair);
+    return r;
+}
+
+// Begins with any of the members of a channel, which may be many: with that after any id of any
+// kind.
+static int sample_run(struct repair *repair, int64_t count)
+{
+    char channel_id[EVENT_ID_SIZE], user_id[ID_SIZE];
+    unsigned char kind;
+
+    random_fill(&kind, sizeof kind);
+    id_make(kind % 2 == 0 ? 'C' : 'D', channel_id);
+    id_make('U', user_id);
+    int r = page_read(repair, channel_id, "", 1);
+    if (r < 0)
+        return r;
+    if (repair->count > 0)
+        snprintf(channel_id, sizeof channel_id, "%s", repair->views[0].channel_id);
+    result_free(TAKE(repair->page));
+    r = pages_run(repair, channel_id, user_id, count);
+    if (r < 0 || repair->totals->pairs == count)
+        return r;
+    return pages_run(repair, "", "", count - repair->totals->pairs);
 }
 
 int repair_sample(const struct repair_options *options, int64_t count,
                   struct repair_totals *ret_totals)
 {
-    struct repair_totals rest;
-    char start[ID_SIZE];
+    struct repair *repair = repair_new(options, ret_totals);
+    int r = sample_run(repair, count);
 
-    id_make('C', start);
-    int r = repair_from(options, start, count, ret_totals);
-    if (r < 0 || ret_totals->pairs == count)
-        return r;
-    r = repair_from(options, "", count - ret_totals->pairs, &rest);
-    ret_totals->pairs += rest.pairs;
-    ret_totals->known += rest.known;
-    ret_totals->drifted += rest.drifted;
-    ret_totals->mended += rest.mended;
+    free(repair);
     return r;
 }
 

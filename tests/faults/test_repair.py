@@ -162,6 +162,25 @@ def test_the_audit_mends_and_counts(parts, rooms, strategy):
         assert auditing.stop() == 0
 
 
+def test_the_audit_comes_to_direct_conversations(parts, rooms):
+    """And to others than the first of the members, with one pair at a time."""
+    ann, *others = sorted(rooms.workspace.users(5), key=lambda client: client.id)
+    channel = ann.ok("conversations.open", users=",".join(user.id for user in others))["channel"]["id"]
+    ts = ann.post(channel)
+    rooms.rebuild()
+    ann.ok("chat.delete", channel=channel, ts=ts)
+    key = f"channel-latest:{{{channel}}}"
+    wait_until(lambda: parts.redis.cli("HGET", key, "deleted").strip(), what="the delete")
+    wait_until(lambda: rooms.verify("--channel", channel)[1]["known"] == 5, what="counts known to Redis")
+    parts.redis.cli("HSET", key, "deleted", "")
+    assert rooms.verify("--channel", channel)[1]["wrong"] == 4
+    auditing = parts.instance(audit_interval_s=1, audit_pairs=1)
+    try:
+        wait_until(lambda: rooms.verify("--channel", channel)[0] == 0, timeout=120, what="no drift")
+    finally:
+        assert auditing.stop() == 0
+
+
 def test_flushall_under_reads(parts, rooms):
     """Right answers throughout, few sessions at Postgres, and all of it is there again by itself."""
     stop, wrong, sessions = threading.Event(), [], []
@@ -206,3 +225,21 @@ def test_a_rebuild_that_failed_goes_on(parts, rooms):
         parts.redis.cli("ACL", "SETUSER", "default", "+fcall")
     wait_until(lambda: is_built(parts), what="Redis built again")
     assert rooms.verify()[1]["wrong"] == 0
+
+
+def test_a_rebuild_that_is_cut_short_is_not_done(parts, rooms):
+    """The instance that was at it stops between two pages; who comes next begins anew."""
+    with parts.database() as database:
+        database.execute("INSERT INTO channel_members (channel_id, user_id, member_seq) SELECT %s, 'U' || n + 1000000, 0"
+                         " FROM generate_series(1, 600) n", (rooms.channels["zset"],))
+    for instance in parts.instances:
+        assert instance.stop() == 0
+    slow = parts.instance(rebuild_pairs_per_s=1)
+    parts.redis.cli("FLUSHALL")
+    wait_until(lambda: parts.redis.cli("EXISTS", "unread-building").strip() == "1", what="a rebuild")
+    assert slow.stop() == 0
+    assert not is_built(parts)
+    for instance in parts.instances:
+        instance.start()
+    wait_until(lambda: is_built(parts), what="Redis built again")
+    assert rooms.verify()[1]["known"] >= 2 * len(COUNTED) - 1
