@@ -88,12 +88,6 @@ static void on_takeover(void *arg, int fd, const char *head, size_t length)
     close(fd);
 }
 
-static void turn_end(void *arg)
-{
-    (void)arg;
-    log_flush();
-}
-
 // Postgres, Redis, and what speaks to them alone.
 static int service_make_stores(struct service *service, const struct settings *settings)
 {
@@ -234,10 +228,7 @@ static int service_make(struct service *service, const struct settings *settings
     r = service_make_gateway(service, settings);
     if (r < 0)
         return r;
-    r = service_make_server(service, settings);
-    if (r < 0)
-        return r;
-    return loop_idle_add(service->loop, turn_end, NULL);
+    return service_make_server(service, settings);
 }
 
 int service_new(const struct settings *settings, struct relay *relay, int index,
@@ -264,7 +255,6 @@ static void *service_run(void *arg)
     struct service *service = arg;
 
     loop_run(service->loop);
-    log_flush();
     return NULL;
 }
 
@@ -322,15 +312,16 @@ void service_stop(struct service *service)
     service->started = false;
 }
 
-// Stores go first: their last answers end what api, writer and marker still have in work.
+// Redis and Postgres go first: their last answers end what api, writer and marker still have in
+// work. Redis before Postgres, which is asked for what Redis did not tell.
 void service_free(struct service *service)
 {
     if (service == NULL)
         return;
     gateway_free(service->gateway);
+    cache_free(service->cache);
     store_free(service->store);
     writer_finish(service->writer);
-    cache_free(service->cache);
     server_free(service->server);
     pages_free(service->pages);
     api_free(service->api);

@@ -10,6 +10,7 @@ import pytest
 import requests
 
 from tests.support.environment import log_trouble
+from tests.support.raw import RawConnection, request
 from tests.support.wait import wait_until
 from tools.services import Redis
 
@@ -88,6 +89,29 @@ def test_it_ends_in_time_without_redis(environment, workspace, tmp_path):
         assert instance.stop() == 0
         assert time.monotonic() - start < 2 + 5
     finally:
+        redis.stop()
+        redis.wipe()
+
+
+def test_it_ends_while_redis_is_asked(environment, workspace, tmp_path):
+    """Whoever asked for a count then needs Postgres, to which no way is left."""
+    redis = Redis(tmp_path / "redis")
+    redis.start()
+    try:
+        instance = environment.instance(redis_url=redis.url, redis_timeout_ms=5000, drain_ms=0, loops=1)
+        ann, bob = workspace.users(2)
+        channel = workspace.channel(ann, bob)
+        ann.ok("chat.delete", channel=channel, ts=ann.post(channel))
+        assert bob.at(instance.url).unread(channel) == 0
+        redis.kill(signal.SIGSTOP)
+        with RawConnection(instance.url) as raw:
+            raw.send(request("GET", f"/api/channels.info?channel={channel}", token=bob.token))
+            for _ in range(3):  # what is asked later is answered: that has come so far
+                bob.at(instance.url).ok("channels.members", channel=channel)
+            assert instance.stop() == 0
+        assert not log_trouble(instance)
+    finally:
+        redis.kill(signal.SIGCONT)
         redis.stop()
         redis.wipe()
 
