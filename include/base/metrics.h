@@ -93,6 +93,7 @@
       "Sockets refused because TIDINGS_SOCKETS_MAX was reached")                                   \
     X(SOCKETS_SLOW, counter, "tidings_sockets_closed_total", "reason=\"slow\"",                    \
       "Sockets closed by the server")                                                              \
+    X(SOCKETS_FRAMES, counter, "tidings_sockets_closed_total", "reason=\"frames\"", "")            \
     X(SOCKETS_REVOKED, counter, "tidings_sockets_closed_total", "reason=\"revoked\"", "")          \
     X(SOCKETS_PROTOCOL, counter, "tidings_sockets_closed_total", "reason=\"protocol\"", "")        \
     X(SOCKETS_GAP, counter, "tidings_sockets_closed_total", "reason=\"gap\"", "")                  \

@@ -84,11 +84,18 @@ void connection_doom(struct connection *c, enum close_code code, const char *rea
     connection_mark_dirty(c);
 }
 
+void connection_slow(struct connection *c)
+{
+    if (c->state == CONNECTION_OPEN)
+        metric_add(METRIC_SOCKETS_SLOW, 1);
+    connection_doom(c, CLOSE_POLICY, "slow");
+}
+
 static void connection_control(struct connection *c, enum packet_opcode opcode, const void *payload,
                                size_t length)
 {
     if (outlet_control(&c->outlet, opcode, payload, length) < 0)
-        connection_doom(c, CLOSE_POLICY, "slow");
+        connection_slow(c);
     connection_mark_dirty(c);
 }
 
@@ -97,10 +104,8 @@ static void packet_send(struct connection *c, struct packet *packet)
     if (!packet)
         return connection_doom(c, CLOSE_POLICY, "no memory");
     bool full = c->outlet.bytes + packet->length > (size_t)c->gateway->options.queue_max_bytes;
-    if (full || outlet_push(&c->outlet, packet) < 0) {
-        metric_add(METRIC_SOCKETS_SLOW, 1);
-        return connection_doom(c, CLOSE_POLICY, "slow");
-    }
+    if (full || outlet_push(&c->outlet, packet) < 0)
+        return connection_slow(c);
     connection_mark_dirty(c);
 }
 

@@ -294,6 +294,7 @@ void connection_send(struct connection *c, struct packets *packets); // while OP
 void connection_send_text(struct connection *c, const char *text, size_t length);
 // Sends Close and ends it, at the end of this turn. `reason` is static text. Safe anywhere.
 void connection_doom(struct connection *c, enum close_code code, const char *reason);
+void connection_slow(struct connection *c); // the same, of one that does not read; counted
 // Answers the handshake with an HTTP status and ends.
 void connection_refuse(struct connection *c, const char *reply);
 void connection_open(struct connection *c,

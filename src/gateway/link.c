@@ -161,7 +161,7 @@ void link_disconnect(struct connection *c, const char *reason)
                  reason, c->gateway->device);
     struct packet *packet = c->state == CONNECTION_OPEN ? packet_new(text, (size_t)length) : NULL;
     if (packet && outlet_raw(&c->outlet, packet->data, packet->length) < 0)
-        connection_doom(c, CLOSE_POLICY, "slow");
+        connection_slow(c);
     packet_unref(packet);
     connection_mark_dirty(c);
 }

@@ -84,6 +84,15 @@ static uint64_t header_length(uint64_t payload_length)
     return 2 + MASK_LENGTH + (payload_length < 126 ? 0 : payload_length <= UINT16_MAX ? 2 : 8);
 }
 
+// Counted once: what comes behind a frame that ends the connection may be wrong as well.
+static void breach(struct connection *c, enum metric metric, enum close_code code,
+                   const char *reason)
+{
+    if (c->state == CONNECTION_OPEN)
+        metric_add(metric, 1);
+    connection_doom(c, code, reason);
+}
+
 static void on_frame_start(wslay_event_context_ptr context,
                            const struct wslay_event_on_frame_recv_start_arg *frame, void *arg)
 {
@@ -94,7 +103,7 @@ static void on_frame_start(wslay_event_context_ptr context,
     if (frame->opcode == WSLAY_CONNECTION_CLOSE && frame->payload_length == 1)
         receiver->is_wrong = true;
     if (frames_are_too_many(receiver->connection)) {
-        connection_doom(receiver->connection, CLOSE_POLICY, "too many frames");
+        breach(receiver->connection, METRIC_SOCKETS_FRAMES, CLOSE_POLICY, "too many frames");
         wslay_event_shutdown_read(context);
     }
 }
@@ -114,7 +123,7 @@ static void on_message(wslay_event_context_ptr context,
     if (message->opcode == WSLAY_TEXT_FRAME)
         inbound_message(receiver->connection, (const char *)message->msg, message->msg_length);
     else if (message->opcode == WSLAY_BINARY_FRAME)
-        connection_doom(receiver->connection, CLOSE_UNSUPPORTED, "text only");
+        breach(receiver->connection, METRIC_SOCKETS_PROTOCOL, CLOSE_UNSUPPORTED, "text only");
 }
 
 static struct receiver *receiver_new(struct connection *c)
@@ -143,19 +152,12 @@ void receiver_free(struct receiver *receiver)
     free(receiver);
 }
 
-static int protocol_breach(struct connection *c)
-{
-    metric_add(METRIC_SOCKETS_PROTOCOL, 1);
-    connection_doom(c, CLOSE_PROTOCOL, "protocol error");
-    return -ERROR_INVALID_ARGUMENTS;
-}
-
 // Queues what wslay has to say. Negative when that ends the connection.
 static int receiver_answer(struct receiver *receiver)
 {
     struct connection *c = receiver->connection;
     if (wslay_event_send(receiver->context) != 0) {
-        connection_doom(c, CLOSE_POLICY, "slow");
+        connection_slow(c);
         return -ERROR_INVALID_ARGUMENTS;
     }
     if (!wslay_event_get_close_sent(receiver->context))
@@ -179,8 +181,10 @@ int receive(struct connection *c, const void *data, size_t length)
     receiver->data = data;
     receiver->length = length;
     int r = wslay_event_recv(receiver->context);
-    if (r != 0 || receiver->is_wrong)
-        return protocol_breach(c);
+    if (r != 0 || receiver->is_wrong) {
+        breach(c, METRIC_SOCKETS_PROTOCOL, CLOSE_PROTOCOL, "protocol error");
+        return -ERROR_INVALID_ARGUMENTS;
+    }
     r = receiver_answer(receiver);
     if (r < 0)
         return r;

@@ -152,7 +152,7 @@ void sse_beat(struct connection *c)
 {
     static const char comment[] = ":\n\n";
     if (outlet_raw(&c->outlet, comment, sizeof comment - 1) < 0)
-        return connection_doom(c, CLOSE_POLICY, "slow");
+        return connection_slow(c);
     connection_mark_dirty(c);
 }
 

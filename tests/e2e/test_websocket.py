@@ -268,3 +268,4 @@ def test_more_frames_than_a_socket_may_send(ann, extra_instance):
         raw.send_frame(PING, b"one more")
         raw.send_frame(PING, b"and more")
         assert raw.close_code() == 1008
+    assert 'tidings_sockets_closed_total{reason="frames"} 1' in ann.at(instance.url).page("/metrics").text
