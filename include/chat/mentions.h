@@ -16,7 +16,7 @@ struct mention {
     int sources;
 };
 
-// Each once, in the order found. All-zero is none.
+// Each once, by id. All-zero is none.
 struct mentions {
     struct mention *items; // heap
     int count;

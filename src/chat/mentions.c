@@ -15,12 +15,19 @@ void mentions_done(struct mentions *mentions)
     *mentions = (struct mentions){0};
 }
 
-static struct mention *mention_find(const struct mentions *mentions, const char *user_id)
+// Where the user is, or would be.
+static int mention_place(const struct mentions *mentions, const char *user_id)
 {
-    for (int i = 0; i < mentions->count; i++)
-        if (strcmp(mentions->items[i].user_id, user_id) == 0)
-            return &mentions->items[i];
-    return NULL;
+    int low = 0, high = mentions->count;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (strcmp(mentions->items[middle].user_id, user_id) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 // Room for one more. It doubles: the count says when it is full.
@@ -41,10 +48,10 @@ static int mentions_grow(struct mentions *mentions)
 static int mention_add(struct mentions *mentions, const char *user_id, enum mention_source source,
                        int users_max)
 {
-    struct mention *known = mention_find(mentions, user_id);
+    int place = mention_place(mentions, user_id);
 
-    if (known != NULL) {
-        known->sources |= (int)source;
+    if (place < mentions->count && strcmp(mentions->items[place].user_id, user_id) == 0) {
+        mentions->items[place].sources |= (int)source;
         return 0;
     }
     if (user_id[0] != '\0' && mentions->users == users_max)
@@ -52,7 +59,8 @@ static int mention_add(struct mentions *mentions, const char *user_id, enum ment
     int r = mentions_grow(mentions);
     if (r < 0)
         return r;
-    struct mention *mention = &mentions->items[mentions->count++];
+    struct mention *mention = &mentions->items[place];
+    memmove(mention + 1, mention, (size_t)(mentions->count++ - place) * sizeof *mention);
     *mention = (struct mention){.sources = (int)source};
     snprintf(mention->user_id, sizeof mention->user_id, "%s", user_id);
     mentions->users += user_id[0] != '\0';
