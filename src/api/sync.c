@@ -310,9 +310,10 @@ static void reply_go_on(void *arg)
 {
     struct invocation *invocation = arg;
 
-    if (lists_write(invocation->state) ||
-        loop_post(invocation->api->loop, reply_go_on, invocation) < 0)
-        reply_end(invocation);
+    while (!lists_write(invocation->state))
+        if (loop_post(invocation->api->loop, reply_go_on, invocation) == 0)
+            return;
+    reply_end(invocation);
 }
 
 static void sync_answer(void *arg, int r, const struct sidebar_state *state)

@@ -293,8 +293,10 @@ void pipeline_push(struct pipeline *p)
 
 static int pipeline_attempt(struct pipeline *p, struct answers *answers)
 {
-    if (buffer_failed(&p->commands))
+    if (buffer_failed(&p->commands)) {
+        pipeline_close(p); // some of the commands may be on their way, and would be answered
         return -ERROR_UNAVAILABLE;
+    }
     int r = p->fd >= 0 ? 0 : pipeline_connect(p);
     if (r < 0)
         return r;

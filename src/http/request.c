@@ -13,6 +13,7 @@ void request_init(struct request *request, int64_t reply_max_bytes, request_send
     request->method = "";
     request->id = "";
     request->token = "";
+    request->scope = NULL;
     request->idempotency_key = "";
     request->host = "";
     request->origin[0] = '\0';
