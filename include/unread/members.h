@@ -18,7 +18,6 @@ struct member_ids {
     size_t room;
 };
 void member_ids_done(struct member_ids *ids);
-NODISCARD int member_ids_add(struct member_ids *ids, const char *id);
 
 // One set, as SMEMBERS answered it.
 struct member_list {

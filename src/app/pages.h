@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// /healthz, /readyz, /metrics, /app of web.h, and what reference.h names. On the loop's thread.
+// /healthz, /readyz, /metrics, and the files of web.h. On the loop's thread.
 #pragma once
 
 #include "cache/cache.h"

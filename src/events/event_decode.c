@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/id.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "event_fields.h"
 
@@ -135,11 +136,6 @@ static bool frame_is_object(const char *text, size_t length)
     return false;
 }
 
-static void json_unref(json_t **json)
-{
-    json_decref(*json);
-}
-
 static void event_unrefp(struct event **event)
 {
     event_unref(*event);
@@ -155,7 +151,7 @@ int event_decode(const char *data, size_t length, struct event **ret_event)
     if (frame_length-- == 0 || !frame_is_object(frame, frame_length))
         return -ERROR_INVALID_ARGUMENTS;
 
-    CLEANUP(json_unref) json_t *header = NULL;
+    CLEANUP_JSON json_t *header = NULL;
     int r = header_load(data, (size_t)(mark - data), &header);
     if (r < 0)
         return r;

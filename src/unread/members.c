@@ -28,7 +28,7 @@ void member_ids_done(struct member_ids *ids)
     *ids = (struct member_ids){0};
 }
 
-int member_ids_add(struct member_ids *ids, const char *id)
+static int member_ids_add(struct member_ids *ids, const char *id)
 {
     if (ids->count == ids->room) {
         size_t room = ids->room == 0 ? 128 : 2 * ids->room;
