@@ -31,7 +31,7 @@ static const struct statement STATE = {
                                      "r ON r.channel_id = a.channel"
                                      " AND r.user_id = a.member AND r.active"};
 
-enum { FRAME_MAX_BYTES = 4096, MARK_LATE_MS = 5000 };
+enum { FRAME_MAX_BYTES = 4096, CHANGED_LATELY_MS = 5000, MARK_LATE_US = 1000000 };
 
 static const enum store_lane LANE = STORE_READ_TOO;
 
@@ -100,13 +100,21 @@ void changed_hear(struct gateway *gateway, const char *channel_id, const char *u
     changed_read(gateway, &params, on_heard);
 }
 
-void changed_marked(struct gateway *gateway, const char *channel_id, const char *user_id)
+// Clocks of instances may be apart: that costs a reading, no more.
+static bool is_late(const struct event *event)
 {
-    const struct stream *stream = stream_find(gateway, channel_id);
+    int64_t age_us = clock_wall_us() - event->event_ts;
 
-    if (stream != NULL && stream->changed_ms > 0 &&
-        loop_now_ms(gateway->loop) - stream->changed_ms < MARK_LATE_MS)
-        changed_hear(gateway, channel_id, user_id);
+    return age_us > MARK_LATE_US || age_us < -MARK_LATE_US;
+}
+
+void changed_marked(struct gateway *gateway, const struct event *event, const char *user_id)
+{
+    const struct stream *stream = stream_find(gateway, event->channel_id);
+
+    if (is_late(event) || (stream != NULL && stream->changed_ms > 0 &&
+                           loop_now_ms(gateway->loop) - stream->changed_ms < CHANGED_LATELY_MS))
+        changed_hear(gateway, event->channel_id, user_id);
 }
 
 static void stream_miss(struct stream *stream)

@@ -388,8 +388,8 @@ void changed_generation(struct stream *stream, int64_t generation);
 void changed_tend(struct gateway *gateway); // every CONNECTION_TICK_MS: what could not be read
 void changed_hear(struct gateway *gateway, const char *channel_id,
                   const char *user_id); // what the user has unread there is to be told anew
-// After a mark, which has the count of its commit: a delete after that may have been told already.
-void changed_marked(struct gateway *gateway, const char *channel_id, const char *user_id);
+// After a mark, which has the count of its commit: what came after that may have been told already.
+void changed_marked(struct gateway *gateway, const struct event *event, const char *user_id);
 void changed_read(struct gateway *gateway, struct params *params,
                   store_fn *fn); // arrays of channels and users; `fn` gets gateway and views
 void changed_send(struct gateway *gateway, const struct result *views); // to native sockets

@@ -186,7 +186,7 @@ static void user_on_event(struct gateway *gateway, const char *id, struct event 
     CLEANUP(packets_done) struct packets packets = packets_of(event->frame, event->frame_length);
     user_send(user, event, &packets);
     if (event->kind == EVENT_MARK)
-        changed_marked(gateway, event->channel_id, id);
+        changed_marked(gateway, event, id);
 }
 
 static void workspace_on_event(struct gateway *gateway, const char *id, const struct event *event)

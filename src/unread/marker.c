@@ -66,7 +66,8 @@ struct settled {
 struct settling {
     struct marker *marker;
     char outbox_id[OUTBOX_ID_SIZE];
-    int pending; // calls of Redis
+    int64_t at_us; // when it was answered
+    int pending;   // calls of Redis
     bool failed;
     int count;
     struct settled marks[];
@@ -93,7 +94,7 @@ static void mark_told(void *arg, int r, const struct cache_value *value)
 
 static void mark_publish(struct settling *settling, const struct unread_view *view)
 {
-    struct event *event = unread_mark_event("channel_marked", view, clock_wall_us());
+    struct event *event = unread_mark_event("channel_marked", view, settling->at_us);
     CLEANUP(buffer_done) struct buffer wire;
     char topic[KEY_SIZE];
 
@@ -204,7 +205,7 @@ static struct settling *settling_new(struct marker *marker, const char *outbox_i
 
     if (settling == NULL)
         return NULL;
-    *settling = (struct settling){.marker = marker};
+    *settling = (struct settling){.marker = marker, .at_us = clock_wall_us()};
     snprintf(settling->outbox_id, sizeof settling->outbox_id, "%s", outbox_id);
     return settling;
 }

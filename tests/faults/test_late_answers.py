@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers of Postgres that an instance gets late: what happened meanwhile is newer than they are."""
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
@@ -8,6 +9,8 @@ import pytest
 from tests.faults.proxy import Proxy
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
+
+LATE_S = 1.2
 
 
 @pytest.fixture
@@ -117,6 +120,29 @@ def test_a_mark_that_is_told_after_a_later_delete(parts):
             marked = device.expect({"type": "channel_marked", "channel": channel})
             wait_until(lambda: states(device)[-1]["type"] == "unread_changed" and marked in states(device), what="the count of now")
             assert states(device)[-1]["unread_count"] == 2 and states(device)[-1]["last_read"] == stamps[0]
+        assert instance.stop() == 0
+
+
+def test_a_mark_that_is_told_late(parts):
+    """What was posted since is not in its frame; the device ends with the count of now."""
+    workspace = Workspace(parts.urls, parts.operator_token)
+    author, member = workspace.users(2)
+    channel = workspace.channel(author, member)
+    first = author.post(channel, "first")
+    with Proxy("127.0.0.1", parts.redis.port) as proxy:
+        instance = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}", redis_timeout_ms=60_000)
+        with member.socket(native=True) as device, ThreadPoolExecutor(1) as pool:
+            proxy.trap("members_apply", "hold")
+            marking = pool.submit(member.at(instance.url).ok, "channels.mark", channel=channel, ts=first)
+            wait_until(proxy.holds, what="the mark committed")
+            late = time.monotonic() + LATE_S
+            last = author.post(channel, "last")
+            device.expect({"type": "message", "ts": last})
+            wait_until(lambda: time.monotonic() > late, what="a mark that is late")
+            proxy.let_go()
+            assert marking.result()["unread_count"] == 0
+            device.expect({"type": "unread_changed", "channel": channel, "unread_count": 1, "last_read": first})
+            assert [frame["unread_count"] for frame in states(device)] == [0, 1]
         assert instance.stop() == 0
 
 
