@@ -111,11 +111,12 @@ class Rig:
             raise ServiceError(f"tidings-floor does not serve, see {self.home / 'floor.log'}")
         return port
 
-    def start_post_floor(self):
-        """The floor of posts, and its own copy of the data with its address."""
+    def start_post_floor(self, bare):
+        """The floor of posts, with heads and a count in Redis unless it is `bare`; and its own copy of the data with its address."""
         if not self.postgres.sql("SELECT 1 FROM pg_database WHERE datname = 'floor'"):
             self.postgres.create_database("floor")
-        port = self.start_floor("posts", "--database", self.postgres.database_url("floor"))
+        redis = [] if bare else ["--redis", self.redis.port]
+        port = self.start_floor("posts", "--database", self.postgres.database_url("floor"), *redis)
         data = {**json.loads(self.data.read_text()), "url": f"http://127.0.0.1:{port}"}
         self.floor_data.write_text(json.dumps(data))
 

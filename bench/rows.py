@@ -48,10 +48,10 @@ class Bench:
         return self.load(command, **{"seconds": TURN_S, **arguments})
 
 
-def posts_of(clients, key):
+def posts_of(clients, key, bare=False):
     def measure(bench):
         rig = bench.rig
-        rig.start_post_floor()
+        rig.start_post_floor(bare)
         floors, ours = alternate(
             bench, lambda: bench.turn("posts", data=rig.floor_data, clients=clients),
             lambda: bench.turn("posts", clients=clients))
@@ -231,6 +231,8 @@ ROWS = [
     Row("post_256", "durable posts/s, 256 clients", "1/s", 0.6, posts_of(256, "rate"),
         of="ratio", more_is_better=True),
     Row("post_1", "post with one client: p50", "ms", 1.6, posts_of(1, "p50_ms"), of="ratio"),
+    Row("post_64_bare", "the same as post_64, against a floor that inserts only", "1/s", 0.6, posts_of(64, "rate", bare=True),
+        of="ratio", more_is_better=True),
     Row("delivery_100", "post to 1,000 sockets' frames, 100 posts/s: p99", "ms", 4,
         delivery_of(100, p50_max=1.5)),
     Row("delivery_500", "the same at 500 posts/s: p99", "ms", 10, delivery_of(500)),

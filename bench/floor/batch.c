@@ -11,18 +11,32 @@
 // Of a text and of a bigint, in Postgres' catalogue.
 #define OID_BIGINT 20
 #define OID_TEXT 25
-#define PARAM_COUNT 5
+#define MESSAGE_PARAMS 5
+#define PARAM_COUNT 8
 
 static const char table_sql[] =
     "DROP TABLE IF EXISTS floor_messages;"
     "CREATE TABLE floor_messages (channel_id text COLLATE \"C\" NOT NULL, ts bigint NOT NULL,"
     " seq bigint NOT NULL, user_id text COLLATE \"C\" NOT NULL, body text NOT NULL,"
     " PRIMARY KEY (channel_id, ts));"
+    "DROP TABLE IF EXISTS floor_channels;"
+    "CREATE TABLE floor_channels (id text COLLATE \"C\" PRIMARY KEY, ts bigint NOT NULL, seq "
+    "bigint NOT NULL)"
+    " WITH (fillfactor = 50);"
     "SET plan_cache_mode = force_generic_plan; SET jit = off";
 
 static const char insert_sql[] =
     "INSERT INTO floor_messages (channel_id, ts, seq, user_id, body)"
     " SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[])";
+
+// The same, and the heads of its channels.
+static const char whole_sql[] =
+    "WITH moved AS (UPDATE floor_channels c SET ts = h.ts, seq = h.seq"
+    " FROM unnest($6::text[], $7::bigint[], $8::bigint[]) AS h (id, ts, seq) WHERE c.id = h.id) "
+    "INSERT INTO floor_messages (channel_id, ts, seq, user_id, body)"
+    " SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[])";
+
+static const char channel_sql[] = "INSERT INTO floor_channels VALUES ($1, 0, 0)";
 
 // A parameter in Postgres' binary form of an array.
 struct array {
@@ -32,6 +46,7 @@ struct array {
 
 struct batch_writer {
     PGconn *pg;
+    PGconn *channels_pg; // for new channels, waited for; NULL: no heads are kept
     bool busy;
     bool unsent;
     struct array arrays[PARAM_COUNT];
@@ -88,15 +103,25 @@ static void expect(PGconn *pg, PGresult *result, ExecStatusType wanted)
     PQclear(result);
 }
 
-struct batch_writer *batch_writer_new(const char *database_url)
+static PGconn *connect_to(const char *database_url)
+{
+    PGconn *pg = PQconnectdb(database_url);
+
+    if (PQstatus(pg) != CONNECTION_OK)
+        tool_die("postgres: %s", PQerrorMessage(pg));
+    return pg;
+}
+
+struct batch_writer *batch_writer_new(const char *database_url, bool keeps_heads)
 {
     struct batch_writer *writer = tool_alloc(1, sizeof(*writer));
+    const char *sql = keeps_heads ? whole_sql : insert_sql;
 
-    writer->pg = PQconnectdb(database_url);
-    if (PQstatus(writer->pg) != CONNECTION_OK)
-        tool_die("postgres: %s", PQerrorMessage(writer->pg));
+    writer->pg = connect_to(database_url);
+    if (keeps_heads)
+        writer->channels_pg = connect_to(database_url);
     expect(writer->pg, PQexec(writer->pg, table_sql), PGRES_COMMAND_OK);
-    expect(writer->pg, PQprepare(writer->pg, "insert", insert_sql, 0, NULL), PGRES_COMMAND_OK);
+    expect(writer->pg, PQprepare(writer->pg, "insert", sql, 0, NULL), PGRES_COMMAND_OK);
     if (PQsetnonblocking(writer->pg, 1) != 0)
         tool_die("postgres: %s", PQerrorMessage(writer->pg));
     return writer;
@@ -105,9 +130,18 @@ struct batch_writer *batch_writer_new(const char *database_url)
 void batch_writer_free(struct batch_writer *writer)
 {
     PQfinish(writer->pg);
+    PQfinish(writer->channels_pg);
     for (size_t i = 0; i < PARAM_COUNT; i++)
         free(writer->arrays[i].bytes);
     free(writer);
+}
+
+void batch_writer_add_channel(struct batch_writer *writer, const char *channel)
+{
+    if (writer->channels_pg != NULL)
+        expect(writer->channels_pg,
+               PQexecParams(writer->channels_pg, channel_sql, 1, NULL, &channel, NULL, NULL, 0),
+               PGRES_COMMAND_OK);
 }
 
 int batch_writer_socket(const struct batch_writer *writer, bool *ret_writes)
@@ -130,12 +164,12 @@ static void flush(struct batch_writer *writer)
     writer->unsent = r > 0;
 }
 
-static void fill_arrays(struct array arrays[PARAM_COUNT], const struct batch_row *rows,
-                        size_t count)
+static void fill_arrays(struct array *arrays, const struct batch_row *rows, size_t count)
 {
-    static const size_t types[PARAM_COUNT] = {OID_TEXT, OID_BIGINT, OID_BIGINT, OID_TEXT, OID_TEXT};
+    static const size_t types[MESSAGE_PARAMS] = {OID_TEXT, OID_BIGINT, OID_BIGINT, OID_TEXT,
+                                                 OID_TEXT};
 
-    for (size_t i = 0; i < PARAM_COUNT; i++)
+    for (size_t i = 0; i < MESSAGE_PARAMS; i++)
         array_start(&arrays[i], types[i], count);
     for (size_t i = 0; i < count; i++) {
         array_put_text(&arrays[0], rows[i].channel);
@@ -146,18 +180,39 @@ static void fill_arrays(struct array arrays[PARAM_COUNT], const struct batch_row
     }
 }
 
+static void fill_heads(struct array *arrays, const struct batch_row *rows, size_t count)
+{
+    size_t heads = 0;
+
+    for (size_t i = 0; i < count; i++)
+        heads += rows[i].is_head;
+    array_start(&arrays[0], OID_TEXT, heads);
+    array_start(&arrays[1], OID_BIGINT, heads);
+    array_start(&arrays[2], OID_BIGINT, heads);
+    for (size_t i = 0; i < count; i++) {
+        if (!rows[i].is_head)
+            continue;
+        array_put_text(&arrays[0], rows[i].channel);
+        array_put_bigint(&arrays[1], rows[i].ts);
+        array_put_bigint(&arrays[2], rows[i].seq);
+    }
+}
+
 void batch_writer_send(struct batch_writer *writer, const struct batch_row *rows, size_t count)
 {
     const char *values[PARAM_COUNT];
     int lens[PARAM_COUNT], formats[PARAM_COUNT];
+    int param_count = writer->channels_pg != NULL ? PARAM_COUNT : MESSAGE_PARAMS;
 
     fill_arrays(writer->arrays, rows, count);
-    for (size_t i = 0; i < PARAM_COUNT; i++) {
+    if (writer->channels_pg != NULL)
+        fill_heads(writer->arrays + MESSAGE_PARAMS, rows, count);
+    for (int i = 0; i < param_count; i++) {
         values[i] = writer->arrays[i].bytes;
         lens[i] = (int)writer->arrays[i].len;
         formats[i] = 1;
     }
-    if (!PQsendQueryPrepared(writer->pg, "insert", PARAM_COUNT, values, lens, formats, 0))
+    if (!PQsendQueryPrepared(writer->pg, "insert", param_count, values, lens, formats, 0))
         tool_die("postgres: %s", PQerrorMessage(writer->pg));
     writer->busy = true;
     flush(writer);

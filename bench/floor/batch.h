@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group commit at its barest: what gathered while the last batch was under way goes as one prepared
-// insert of arrays.
+// insert of arrays; with heads, the same statement moves the heads of its channels.
 #ifndef TIDINGS_FLOOR_BATCH_H
 #define TIDINGS_FLOOR_BATCH_H
 
@@ -16,11 +16,15 @@ struct batch_row {
     const char *body;
     int64_t ts;
     int64_t seq;
+    bool is_head; // the last of its channel: one a channel and batch
 };
 
-// Connects, makes the table anew and prepares the insert; dies on failure. Never NULL.
-struct batch_writer *batch_writer_new(const char *database_url);
+// Connects, makes the tables anew and prepares the insert; dies on failure. Never NULL.
+struct batch_writer *batch_writer_new(const char *database_url, bool keeps_heads);
 void batch_writer_free(struct batch_writer *writer);
+
+// Makes the head of a new channel, before the first row of it is sent; nothing where none are kept.
+void batch_writer_add_channel(struct batch_writer *writer, const char *channel);
 
 // The socket to watch; *ret_writes tells whether for writing too.
 int batch_writer_socket(const struct batch_writer *writer, bool *ret_writes);

@@ -13,7 +13,8 @@ extern volatile sig_atomic_t floor_stopped;
 // Prints "ready".
 void floor_say_ready(void);
 
-// HTTP posts, stored: libmicrohttpd, jansson and libpq on one thread, and nothing else.
+// HTTP posts, stored: libmicrohttpd, jansson and libpq on one thread, and nothing else; with
+// --redis also heads of channels, and a count of each post in Redis.
 void floor_posts(const struct tool_args *args);
 
 // A send loop of ready-made WebSocket frames to all that connect.

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
     if (argc >= 2 && strcmp(argv[1], "posts") == 0) {
-        tool_args_check(&args, "port database");
+        tool_args_check(&args, "port database redis");
         floor_posts(&args);
         return 0;
     }
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
         floor_sockets(&args);
         return 0;
     }
-    puts("usage: tidings-floor posts --port P --database URL\n"
+    puts("usage: tidings-floor posts --port P --database URL [--redis PORT]\n"
          "       tidings-floor sockets --port P [--sockets N] [--frame-bytes N]");
     return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : 2;
 }

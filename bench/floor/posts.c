@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a durable post costs at the least with Tidings' libraries: one thread that parses the body
-// with jansson, gathers, inserts in one statement a round, and answers by hand. No token, no check,
-// no head, no fan-out.
+// with jansson, gathers, inserts in one statement a round, and answers by hand. No token, no check.
+// With --redis the statement moves the channels' heads as well, and a second thread counts each
+// post in Redis: a post's whole way, at its barest.
 #include "batch.h"
+#include "counter.h"
 #include "floor.h"
 
 #include <arpa/inet.h>
@@ -33,6 +35,7 @@ struct channel {
 struct request {
     struct MHD_Connection *connection;
     struct request *next; // in the queue of what waits for a batch, or of what is spare
+    struct channel *channel;
     json_t *json;
     struct batch_row row;
     size_t body_len;
@@ -50,6 +53,7 @@ struct queue {
 struct floor_server {
     struct MHD_Daemon *daemon;
     struct batch_writer *writer;
+    struct counter *counter; // NULL: nothing counts
     struct channel *channels;
     struct queue waiting;
     struct request
@@ -96,7 +100,7 @@ static int64_t next_ts(struct floor_server *server)
     return server->last_ts;
 }
 
-static int64_t next_seq(struct floor_server *server, const char *id)
+static struct channel *channel_get(struct floor_server *server, const char *id)
 {
     struct channel *channel;
 
@@ -105,8 +109,9 @@ static int64_t next_seq(struct floor_server *server, const char *id)
         channel = tool_alloc(1, sizeof(*channel));
         channel->id = strdup(id);
         HASH_ADD_KEYPTR(hh, server->channels, channel->id, strlen(channel->id), channel);
+        batch_writer_add_channel(server->writer, id);
     }
-    return ++channel->seq;
+    return channel;
 }
 
 static enum MHD_Result answer(struct request *request)
@@ -130,7 +135,8 @@ static void parse(struct floor_server *server, struct request *request)
         tool_die("no post: %.*s", (int)request->body_len, request->body);
     request->row.user = "U0000000000";
     request->row.ts = next_ts(server);
-    request->row.seq = next_seq(server, request->row.channel);
+    request->channel = channel_get(server, request->row.channel);
+    request->row.seq = ++request->channel->seq;
 }
 
 static struct request *request_take(struct floor_server *server, struct MHD_Connection *connection)
@@ -200,6 +206,7 @@ static void send_batch(struct floor_server *server)
     while (server->waiting.count > 0 && count < BATCH_MAX) {
         struct request *request = queue_pop(&server->waiting);
 
+        request->row.is_head = request->row.seq == request->channel->seq;
         rows[count] = request->row;
         server->under_way[count++] = request;
     }
@@ -246,6 +253,8 @@ static void write_reply(struct request *request)
 static void answer_batch(struct floor_server *server)
 {
     for (size_t i = 0; i < server->under_way_count; i++) {
+        if (server->counter != NULL)
+            counter_tell(server->counter, server->under_way[i]->channel->id);
         write_reply(server->under_way[i]);
         MHD_resume_connection(server->under_way[i]->connection);
     }
@@ -299,11 +308,14 @@ static void run_once(struct floor_server *server)
 static void start(struct floor_server *server, const struct tool_args *args)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    unsigned redis_port = tool_args_number(args, "redis", 0, 0, UINT16_MAX);
     bool writes;
 
     address.sin_port = htons((uint16_t)tool_args_number(args, "port", 9000, 1, UINT16_MAX));
     queue_init(&server->waiting);
-    server->writer = batch_writer_new(tool_args_text(args, "database", ""));
+    server->writer = batch_writer_new(tool_args_text(args, "database", ""), redis_port != 0);
+    if (redis_port != 0)
+        server->counter = counter_new(redis_port);
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
         server, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, 2000u,
@@ -347,6 +359,8 @@ void floor_posts(const struct tool_args *args)
         MHD_resume_connection(queue_pop(&server->waiting)->connection);
     MHD_stop_daemon(server->daemon);
     batch_writer_free(server->writer);
+    if (server->counter != NULL)
+        counter_free(server->counter);
     free_memory(server);
     close(server->epoll);
     free(server);
