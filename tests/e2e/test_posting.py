@@ -340,6 +340,7 @@ def test_what_one_wrote_stays_when_the_channel_is_over(room, end, error):
     ann.ok(f"channels.{end}", channel=channel)
     ann.fails(error, "chat.update", channel=channel, ts=ts, text="x")
     ann.fails(error, "chat.delete", channel=channel, ts=ts)
+    ann.fails(error, "chat.postMessage", channel=channel, text="x", thread_ts=ts)
     assert [m["text"] for m in bob.history(channel) if "subtype" not in m] == ["mine"]
 
 

@@ -49,6 +49,7 @@ def refused(url):
     """A ticket that is no good: a plain HTTP error, or an error frame and close 1008."""
     with RawWebSocket(url) as raw:
         if raw.handshake.status == 101:
+            assert json.loads(raw.read_until(TEXT))["type"] == "error", "and no hello"
             assert raw.close_code() == 1008
         else:
             assert raw.handshake.status in (401, 403, 404)
