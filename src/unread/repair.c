@@ -48,6 +48,10 @@ static const struct statement PAGE_OF_CHANNEL = {
     PAGE_SELECT("m.channel_id = $3 AND m.channel_id >= $1 AND m.user_id > $2")};
 static const struct statement PAGE_OF_USER = {
     "repair_page_user", PAGE_SELECT("m.user_id = $3 AND m.channel_id > $1 AND m.user_id >= $2")};
+// What became of a pair since its page was read.
+static const struct statement PAIR = {
+    "repair_pair",
+    "SELECT unread, head_seq FROM unread_rows WHERE channel_id = $1 AND user_id = $2 AND active"};
 static const struct statement SIZE = {
     "repair_size",
     "SELECT CASE WHEN $3 <> '' THEN (SELECT count(*) FROM channel_members m WHERE m.user_id = $3 "
@@ -147,6 +151,34 @@ static bool is_drifted(const struct repair *repair, int i)
                           repair->views[i].unread);
 }
 
+// A bit does not say of which cursor it is: it may be that of a mark which came after the page.
+static int bit_confirm(struct repair *repair, int i)
+{
+    const struct unread_view *view = &repair->views[i];
+    CLEANUP_RESULT struct result *result = NULL;
+    struct params params = {0};
+
+    params_text(&params, view->channel_id);
+    params_text(&params, view->user_id);
+    int r = session_call(repair->options->session, &PAIR, &params, &result);
+    if (r < 0)
+        return r;
+    if (result_rows(result) == 0 || result_int(result, 0, 1) != view->head.seq ||
+        !unread_differs(STRATEGY_BITMAP, repair->counts[i], result_int(result, 0, 0)))
+        repair->counts[i] = STRATEGY_UNKNOWN;
+    return 0;
+}
+
+static int bits_confirm(struct repair *repair)
+{
+    int r = 0;
+
+    for (int i = 0; i < repair->count && r >= 0; i++)
+        if (repair->views[i].head.strategy == STRATEGY_BITMAP && is_drifted(repair, i))
+            r = bit_confirm(repair, i);
+    return r;
+}
+
 static void command_add(struct repair *repair, int count, const char *const *texts)
 {
     pipeline_add(repair->options->pipeline, count, texts, NULL);
@@ -224,6 +256,8 @@ static int page_mend(struct repair *repair)
 
     if (r >= 0)
         r = deletes_count(repair);
+    if (r >= 0)
+        r = bits_confirm(repair);
     for (int i = 0; i < repair->count && r >= 0; i++) {
         bool drifted = is_drifted(repair, i);
         repair->totals->pairs++;

@@ -5,9 +5,11 @@ import pty
 import re
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.faults.proxy import Proxy
 from tests.support.environment import BINARY
 from tests.support.wait import wait_until
 from tests.support.workspace import fresh_name
@@ -38,10 +40,12 @@ class Rooms:
         wait_until(lambda: is_built(parts), what="Redis built")
         wait_until(self.is_known, what="counts known to Redis")
 
-    def tool(self, *arguments, instance=0):
+    def tool(self, *arguments, database_url=None):
         """tidings unread …: its exit code and the numbers that it prints."""
-        done = subprocess.run([BINARY, "unread", *arguments], env=self.parts.instances[instance].full_environment(),
-                              capture_output=True, text=True, timeout=60, check=False)
+        environment = self.parts.instances[0].full_environment()
+        if database_url:
+            environment["TIDINGS_DATABASE_URL"] = database_url
+        done = subprocess.run([BINARY, "unread", *arguments], env=environment, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode in (0, 1), done.stderr
         numbers = [int(number) for number in re.findall(r"\d+", done.stdout)]
         return done.returncode, dict(zip(("pairs", "known", "wrong", "written"), numbers)), done.stderr
@@ -121,6 +125,27 @@ def test_deletes_that_are_wrong_are_found_and_mended(parts, rooms, by_audit):
         assert rooms.rebuild()["wrong"] == 1
     assert rooms.verify("--channel", channel)[0] == 0
     assert rooms.bob.unread(channel) == 2
+
+
+def test_a_mark_while_bits_are_compared_is_no_drift(parts, rooms):
+    """Postgres was read before the mark, Redis after it."""
+    channel = rooms.channels["bitmap"]
+    ts = rooms.ann.post(channel)
+    bits = f"channel:{{{channel}}}:read"
+    wait_until(lambda: parts.redis.cli("EXISTS", bits).strip() == "0", what="bits deleted")
+    with Proxy("127.0.0.1", parts.postgres.port) as proxy, ThreadPoolExecutor(1) as pool:
+        url = parts.postgres.tcp_url.replace(f":{parts.postgres.port}/", f":{proxy.port}/")
+        proxy.trap("repair_page_channel", "hold")
+        verifying = pool.submit(rooms.tool, "verify", "--channel", channel, database_url=url)
+        wait_until(proxy.holds, what="the statement prepared")
+        proxy.trap("repair_page_channel", "hold")
+        proxy.let_go()
+        wait_until(proxy.holds, what="the page read")
+        rooms.bob.ok("channels.mark", channel=channel, ts=ts)
+        wait_until(lambda: parts.redis.cli("EXISTS", bits).strip() == "1", what="bob's bit")
+        proxy.let_go()
+        code, told, _ = verifying.result()
+    assert (code, told["wrong"]) == (0, 0)
 
 
 def test_what_is_missing_is_unknown_and_comes_back(rooms):
