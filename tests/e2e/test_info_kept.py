@@ -105,7 +105,7 @@ def test_many_at_once_are_answered_each_for_itself(environment, workspace):
     for number, channel in enumerate(channels):
         for _ in range(number + 1):
             ann.post(channel, "x")
-    calls = 3 * [(who, channel) for who in (ann, bob, cid, stranger) for channel in channels]
+    calls = 3 * [(who, channel) for channel in channels for who in (ann, bob, cid, stranger)]
     instance = environment.instance(loops=1)
     with ExitStack() as stack:
         stack.callback(lambda: end_of(instance))
