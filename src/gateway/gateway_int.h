@@ -350,7 +350,8 @@ NODISCARD int stream_enter(struct stream *stream, struct connection *c, int64_t 
                            int64_t from_seq);
 // All connections of a user; those hear of the channel as a whole when one of them was not there.
 void stream_seat_user(struct stream *stream, struct user *user, int64_t from_seq);
-void stream_unseat_user(struct stream *stream, const struct user *user);
+// All but those that came by a list of channels which knows of the leave at `seq`.
+void stream_unseat_user(struct stream *stream, const struct user *user, int64_t seq);
 void stream_unseat_all(struct connection *c); // gives up all seats of a connection
 bool stream_has(const struct stream *stream, const struct connection *c);
 bool stream_has_user(const struct stream *stream, const struct user *user); // each connection

@@ -33,7 +33,7 @@ static void member_apply(struct stream *stream, const struct result *result, int
         return;
     if (!result_bool(result, row, 1)) {
         if (from_seq < stream->sent_seq) // else the leave is still to come
-            stream_unseat_user(stream, user);
+            stream_unseat_user(stream, user, INT64_MAX);
         return;
     }
     if (stream_has_user(stream, user))

@@ -169,6 +169,18 @@ int resume_begin(struct connection *c, const struct result *result)
     return r;
 }
 
+bool resume_joined(struct connection *c, const struct stream *stream)
+{
+    struct resume *resume = c->sse ? c->sse->resume : NULL;
+    for (int i = resume ? resume->next : 0; resume && i < resume->count; i++) {
+        if (strcmp(resume->behind[i].channel_id, stream->channel_id) != 0)
+            continue;
+        resume->behind[i].to_seq = INT64_MAX;
+        return true;
+    }
+    return false;
+}
+
 // Frames of the present need some, too.
 static bool has_room(const struct connection *c)
 {
@@ -248,8 +260,6 @@ static bool behind_take(struct connection *c, struct behind *behind, const struc
     struct stream *stream = stream_find(c->gateway, behind->channel_id);
     struct seat *seat = stream ? seat_find(c, stream) : NULL;
     int64_t asked_sent_seq = c->sse->resume->asked_sent_seq;
-    if (seat && seat->from_seq != INT64_MAX)
-        seat = NULL; // left and joined anew meanwhile: it is told of from there
     if (!rows_tell(c, behind, seat, result))
         return false;
     bool last_page = result_rows(result) < PAGE_EVENTS;

@@ -19,3 +19,7 @@ bool resume_is_too_old(const struct connection *c, const struct result *result);
 
 // Reads on, when there is something left to read and room to send it.
 void resume_go_on(struct connection *c);
+
+// The user came (back) into the channel of `stream`. True while the connection is still being told
+// what was before: then of the join in its turn, too, and its seat waits for that.
+bool resume_joined(struct connection *c, const struct stream *stream);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One channel's events on this gateway: sent in the order of seq, each once, to all who sit here.
 #include "gateway_int.h"
+#include "resume.h"
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -157,7 +158,7 @@ void stream_seat_user(struct stream *stream, struct user *user, int64_t from_seq
         if (stream_has(stream, c))
             continue;
         any = true;
-        if (stream_seat(stream, c, from_seq) < 0)
+        if (stream_seat(stream, c, resume_joined(c, stream) ? INT64_MAX : from_seq) < 0)
             connection_doom(c, CLOSE_POLICY, "no memory");
     }
     if (any)
@@ -185,11 +186,13 @@ static void seat_remove(struct stream *stream, uint32_t index)
         stream->empty_since_ms = loop_now_ms(stream->gateway->loop);
 }
 
-void stream_unseat_user(struct stream *stream, const struct user *user)
+void stream_unseat_user(struct stream *stream, const struct user *user, int64_t seq)
 {
-    for (uint32_t i = stream->seat_count; i > 0; i--)
-        if (stream->seats[i - 1].connection->user == user)
+    for (uint32_t i = stream->seat_count; i > 0; i--) {
+        const struct seat *seat = &stream->seats[i - 1];
+        if (seat->connection->user == user && (seat->from_seq < seq || seat->from_seq == INT64_MAX))
             seat_remove(stream, i - 1);
+    }
 }
 
 void stream_unseat_all(struct connection *c)
@@ -267,8 +270,9 @@ static void membership_note(struct stream *stream, const struct stream_item *ite
     if (user && kind == EVENT_JOIN) {
         stream_seat_user(stream, user, item->seq - 1);
     } else if (user) {
-        stream_unseat_user(stream, user);
-        left_tell(stream, user, item->ts);
+        stream_unseat_user(stream, user, item->seq);
+        if (!stream_has_user(stream, user)) // else all came after it
+            left_tell(stream, user, item->ts);
     }
 }
 
