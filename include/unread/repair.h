@@ -30,7 +30,7 @@ struct repair_totals {
     int64_t mended;  // states written to Redis
 };
 
-// Told after each page; false stops the run.
+// Told after each page that is not the last; false stops the run.
 typedef bool repair_progress_fn(void *arg, const struct repair_totals *totals);
 
 struct repair_options {
@@ -46,7 +46,7 @@ struct repair_options {
 NODISCARD int repair_size(const struct repair_options *options, int64_t *ret_pairs);
 
 // All pairs of the scope. `*ret_totals` also tells how far it came when it fails:
-// -ERROR_UNAVAILABLE, …
+// -ERROR_UNAVAILABLE, also where `progress` stopped it, …
 NODISCARD int repair_run(const struct repair_options *options, struct repair_totals *ret_totals);
 
 // At most `count` pairs from a random place on: of any kind of channel, and of any part of a large

@@ -30,7 +30,6 @@ struct auditor {
     char name[ID_SIZE];
     int64_t rebuilt_since_ms; // when the rebuild began
     int64_t rebuilt_before;   // pairs of it that are done
-    bool is_cut_short;        // the run of it that ended last was
     int64_t audit_at_ms;
     pthread_t thread;
     pthread_mutex_t lock; // of stopping
@@ -86,11 +85,10 @@ static bool rebuild_goes_on(void *arg, const struct repair_totals *totals)
 
     pipeline_add(auditor->pipeline, 5,
                  (const char *[]){"SET", LOCK_KEY, auditor->name, "EX", LOCK_S}, NULL);
-    bool goes_on = pipeline_run(auditor->pipeline, NULL, NULL) >= 0 &&
-                   pause_until(auditor, auditor->rebuilt_since_ms +
-                                            1000 * done / auditor->settings->rebuild_pairs_per_s);
-    auditor->is_cut_short = !goes_on;
-    return goes_on;
+    if (pipeline_run(auditor->pipeline, NULL, NULL) < 0)
+        return false;
+    return pause_until(auditor, auditor->rebuilt_since_ms +
+                                    1000 * done / auditor->settings->rebuild_pairs_per_s);
 }
 
 // Of one user, or, with "", of all.
@@ -104,10 +102,9 @@ static int rebuild_of(struct auditor *auditor, const char *user_id)
                                            .arg = auditor};
     struct repair_totals totals;
 
-    auditor->is_cut_short = false;
     int r = repair_run(&options, &totals);
     auditor->rebuilt_before += totals.pairs;
-    return r >= 0 && auditor->is_cut_short ? -ERROR_UNAVAILABLE : r;
+    return r;
 }
 
 // Who failed tries again, and who stops lets others go on at once.

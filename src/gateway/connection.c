@@ -84,11 +84,17 @@ void connection_doom(struct connection *c, enum close_code code, const char *rea
     connection_mark_dirty(c);
 }
 
-void connection_slow(struct connection *c)
+void connection_doom_counted(struct connection *c, enum metric metric, enum close_code code,
+                             const char *reason)
 {
     if (c->state == CONNECTION_OPEN)
-        metric_add(METRIC_SOCKETS_SLOW, 1);
-    connection_doom(c, CLOSE_POLICY, "slow");
+        metric_add(metric, 1);
+    connection_doom(c, code, reason);
+}
+
+void connection_slow(struct connection *c)
+{
+    connection_doom_counted(c, METRIC_SOCKETS_SLOW, CLOSE_POLICY, "slow");
 }
 
 static void connection_control(struct connection *c, enum packet_opcode opcode, const void *payload,
@@ -376,8 +382,7 @@ void connection_tick(struct connection *c, int64_t now_ms)
             link_tick(c, now_ms);
         if (!c->sse &&
             now_ms - c->heard_ms >= options->ping_interval_ms + options->pong_timeout_ms) {
-            metric_add(METRIC_SOCKETS_SILENT, 1);
-            connection_doom(c, CLOSE_POLICY, "silent");
+            connection_doom_counted(c, METRIC_SOCKETS_SILENT, CLOSE_POLICY, "silent");
         } else if (now_ms - c->pinged_ms >= options->ping_interval_ms - CONNECTION_TICK_MS) {
             // The next tick would be too late: clients count on a ping within the interval.
             connection_ping(c, now_ms);

@@ -26,6 +26,7 @@
 #pragma once
 
 #include "base/list.h"
+#include "base/metrics.h"
 #include "events/event.h"
 #include "gateway/gateway.h"
 #include "outlet.h"
@@ -294,7 +295,10 @@ void connection_send(struct connection *c, struct packets *packets); // while OP
 void connection_send_text(struct connection *c, const char *text, size_t length);
 // Sends Close and ends it, at the end of this turn. `reason` is static text. Safe anywhere.
 void connection_doom(struct connection *c, enum close_code code, const char *reason);
-void connection_slow(struct connection *c); // the same, of one that does not read; counted
+// The same, counted, but once: what comes behind what ends a connection may end it as well.
+void connection_doom_counted(struct connection *c, enum metric metric, enum close_code code,
+                             const char *reason);
+void connection_slow(struct connection *c); // the same, of one that does not read
 // Answers the handshake with an HTTP status and ends.
 void connection_refuse(struct connection *c, const char *reply);
 void connection_open(struct connection *c,

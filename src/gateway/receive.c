@@ -84,15 +84,6 @@ static uint64_t header_length(uint64_t payload_length)
     return 2 + MASK_LENGTH + (payload_length < 126 ? 0 : payload_length <= UINT16_MAX ? 2 : 8);
 }
 
-// Counted once: what comes behind a frame that ends the connection may be wrong as well.
-static void breach(struct connection *c, enum metric metric, enum close_code code,
-                   const char *reason)
-{
-    if (c->state == CONNECTION_OPEN)
-        metric_add(metric, 1);
-    connection_doom(c, code, reason);
-}
-
 static void on_frame_start(wslay_event_context_ptr context,
                            const struct wslay_event_on_frame_recv_start_arg *frame, void *arg)
 {
@@ -103,7 +94,8 @@ static void on_frame_start(wslay_event_context_ptr context,
     if (frame->opcode == WSLAY_CONNECTION_CLOSE && frame->payload_length == 1)
         receiver->is_wrong = true;
     if (frames_are_too_many(receiver->connection)) {
-        breach(receiver->connection, METRIC_SOCKETS_FRAMES, CLOSE_POLICY, "too many frames");
+        connection_doom_counted(receiver->connection, METRIC_SOCKETS_FRAMES, CLOSE_POLICY,
+                                "too many frames");
         wslay_event_shutdown_read(context);
     }
 }
@@ -123,7 +115,8 @@ static void on_message(wslay_event_context_ptr context,
     if (message->opcode == WSLAY_TEXT_FRAME)
         inbound_message(receiver->connection, (const char *)message->msg, message->msg_length);
     else if (message->opcode == WSLAY_BINARY_FRAME)
-        breach(receiver->connection, METRIC_SOCKETS_PROTOCOL, CLOSE_UNSUPPORTED, "text only");
+        connection_doom_counted(receiver->connection, METRIC_SOCKETS_PROTOCOL, CLOSE_UNSUPPORTED,
+                                "text only");
 }
 
 static struct receiver *receiver_new(struct connection *c)
@@ -182,7 +175,7 @@ int receive(struct connection *c, const void *data, size_t length)
     receiver->length = length;
     int r = wslay_event_recv(receiver->context);
     if (r != 0 || receiver->is_wrong) {
-        breach(c, METRIC_SOCKETS_PROTOCOL, CLOSE_PROTOCOL, "protocol error");
+        connection_doom_counted(c, METRIC_SOCKETS_PROTOCOL, CLOSE_PROTOCOL, "protocol error");
         return -ERROR_INVALID_ARGUMENTS;
     }
     r = receiver_answer(receiver);

@@ -399,10 +399,8 @@ static void gap_tell(struct connection *c, struct packets *packets)
 {
     if (c->native)
         return connection_send(c, packets);
-    if (c->state != CONNECTION_OPEN || c->is_link)
-        return;
-    metric_add(METRIC_SOCKETS_GAP, 1);
-    connection_doom(c, CLOSE_RESTART, "gap");
+    if (!c->is_link)
+        connection_doom_counted(c, METRIC_SOCKETS_GAP, CLOSE_RESTART, "gap");
 }
 
 void stream_skip(struct stream *stream, int64_t to_seq)

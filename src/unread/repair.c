@@ -270,6 +270,13 @@ static int page_mend(struct repair *repair)
     return r < 0 ? r : pipeline_run(repair->options->pipeline, NULL, NULL);
 }
 
+static bool goes_on(const struct repair *repair)
+{
+    const struct repair_options *options = repair->options;
+
+    return options->progress == NULL || options->progress(options->arg, repair->totals);
+}
+
 // At most `left` pairs after the pair given.
 static int pages_run(struct repair *repair, const char *channel_id, const char *user_id,
                      int64_t left)
@@ -292,9 +299,9 @@ static int pages_run(struct repair *repair, const char *channel_id, const char *
         }
         result_free(TAKE(repair->page));
         left = repair->count < wanted ? 0 : left - repair->count;
-    } while (r >= 0 && left > 0 &&
-             (repair->options->progress == NULL ||
-              repair->options->progress(repair->options->arg, repair->totals)));
+        if (r >= 0 && left > 0 && !goes_on(repair))
+            r = -ERROR_UNAVAILABLE;
+    } while (r >= 0 && left > 0);
     return r;
 }
 
