@@ -18,9 +18,19 @@ struct counter {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t told;
-    struct list next; // under the lock
-    bool ends;        // under the lock
+    struct list round; // being told
+    struct list next;  // under the lock
+    bool ends;         // under the lock
 };
+
+static void list_add(struct list *list, const char *channel)
+{
+    if (list->count == list->room) {
+        list->room = list->room * 2 + 64;
+        list->channels = tool_grow(list->channels, list->room * sizeof(*list->channels));
+    }
+    list->channels[list->count++] = channel;
+}
 
 static void channel_count(redisContext *redis, const char *channel)
 {
@@ -93,20 +103,22 @@ void counter_free(struct counter *counter)
     pthread_mutex_unlock(&counter->lock);
     pthread_join(counter->thread, NULL);
     redisFree(counter->redis);
+    free(counter->round.channels);
     free(counter->next.channels);
     free(counter);
 }
 
 void counter_tell(struct counter *counter, const char *channel)
 {
-    struct list *next = &counter->next;
+    list_add(&counter->round, channel);
+}
 
+void counter_send(struct counter *counter)
+{
     pthread_mutex_lock(&counter->lock);
-    if (next->count == next->room) {
-        next->room = next->room * 2 + 64;
-        next->channels = tool_grow(next->channels, next->room * sizeof(*next->channels));
-    }
-    next->channels[next->count++] = channel;
+    for (size_t i = 0; i < counter->round.count; i++)
+        list_add(&counter->next, counter->round.channels[i]);
     pthread_cond_signal(&counter->told);
     pthread_mutex_unlock(&counter->lock);
+    counter->round.count = 0;
 }

@@ -11,10 +11,14 @@ struct counter;
 // Connects to Redis at 127.0.0.1 and starts the thread; dies on failure. Never NULL.
 struct counter *counter_new(unsigned redis_port);
 
-// Counts what has been told, ends the thread and frees.
+// Counts what has been sent, ends the thread and frees.
 void counter_free(struct counter *counter);
 
-// Tells of one post. The thread borrows `channel` until counter_free().
+// Tells of one post, for the next counter_send(). The thread borrows `channel` until
+// counter_free().
 void counter_tell(struct counter *counter, const char *channel);
+
+// Hands over what was told, once a round: the thread is woken once for all of it.
+void counter_send(struct counter *counter);
 
 #endif

@@ -258,6 +258,8 @@ static void answer_batch(struct floor_server *server)
         write_reply(server->under_way[i]);
         MHD_resume_connection(server->under_way[i]->connection);
     }
+    if (server->counter != NULL)
+        counter_send(server->counter);
     server->under_way_count = 0;
 }
 
