@@ -135,6 +135,10 @@ class Proxy:
     def __exit__(self, *unused):
         self.stop()
 
+    def of(self, url):
+        """The URL of the same server by way of the proxy."""
+        return url.replace(f":{self.target[1]}/", f":{self.port}/")
+
     def stop(self):
         self._running = False
         self._thread.join()

@@ -222,8 +222,8 @@ def test_a_join_that_is_heard_of_after_later_ones(room):
 def cut_off(parts):
     """A room on an instance whose ways to Redis and to Postgres are proxies of their own."""
     with Proxy("127.0.0.1", parts.redis.port) as redis, Proxy("127.0.0.1", parts.postgres.port) as postgres:
-        url = parts.postgres.tcp_url.replace(f":{parts.postgres.port}/", f":{postgres.port}/")
-        instance = parts.instance(redis_url=f"redis://127.0.0.1:{redis.port}", database_url=url, head_check_ms=NEVER_MS,
+        instance = parts.instance(redis_url=f"redis://127.0.0.1:{redis.port}",
+                                  database_url=postgres.of(parts.postgres.tcp_url), head_check_ms=NEVER_MS,
                                   hole_timeout_ms=300)
         room = Room(parts, instance)
         try:

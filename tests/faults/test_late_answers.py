@@ -17,8 +17,7 @@ LATE_S = 1.2
 def slow(parts):
     """(proxy, instance): the way of the instance to Postgres is the proxy."""
     with Proxy("127.0.0.1", parts.postgres.port) as proxy:
-        url = parts.postgres.tcp_url.replace(f":{parts.postgres.port}/", f":{proxy.port}/")
-        instance = parts.instance(database_url=url)
+        instance = parts.instance(database_url=proxy.of(parts.postgres.tcp_url))
         try:
             yield proxy, instance
         finally:

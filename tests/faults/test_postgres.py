@@ -94,8 +94,7 @@ def test_postgres_stands_still(parts, load):
 def proxied(parts):
     """A third instance that reaches Postgres through a proxy, and a load on it and the first one."""
     with Proxy("127.0.0.1", parts.postgres.port) as proxy:
-        url = parts.postgres.tcp_url.replace(f":{parts.postgres.port}/", f":{proxy.port}/")
-        instance = parts.instance(database_url=url)
+        instance = parts.instance(database_url=proxy.of(parts.postgres.tcp_url))
         try:
             with Load(parts, urls=[instance.url, parts.urls[0]]) as load:
                 load.wait_acked(50)

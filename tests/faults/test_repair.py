@@ -134,9 +134,8 @@ def test_a_mark_while_bits_are_compared_is_no_drift(parts, rooms):
     bits = f"channel:{{{channel}}}:read"
     wait_until(lambda: parts.redis.cli("EXISTS", bits).strip() == "0", what="bits deleted")
     with Proxy("127.0.0.1", parts.postgres.port) as proxy, ThreadPoolExecutor(1) as pool:
-        url = parts.postgres.tcp_url.replace(f":{parts.postgres.port}/", f":{proxy.port}/")
         proxy.trap("repair_page_channel", "hold")
-        verifying = pool.submit(rooms.tool, "verify", "--channel", channel, database_url=url)
+        verifying = pool.submit(rooms.tool, "verify", "--channel", channel, database_url=proxy.of(parts.postgres.tcp_url))
         wait_until(proxy.holds, what="the statement prepared")
         proxy.trap("repair_page_channel", "hold")
         proxy.let_go()

@@ -42,20 +42,10 @@ static struct {
     int lanes_up;
 } world = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-static void on_up(void *arg)
+static void on_up(void *count)
 {
-    (void)arg;
     pthread_mutex_lock(&world.lock);
-    world.ups++;
-    pthread_cond_broadcast(&world.changed);
-    pthread_mutex_unlock(&world.lock);
-}
-
-static void on_lane_up(void *arg)
-{
-    (void)arg;
-    pthread_mutex_lock(&world.lock);
-    world.lanes_up++;
+    (*(int *)count)++;
     pthread_cond_broadcast(&world.changed);
     pthread_mutex_unlock(&world.lock);
 }
@@ -84,10 +74,10 @@ static void open_store(const char *url)
     world.lanes_up = 0;
     assert_int_equal(loop_new(&world.loop), 0);
     assert_int_equal(store_new(world.loop, &options, &world.store), 0);
-    store_on_up(world.store, STORE_WRITE, on_up, NULL);
+    store_on_up(world.store, STORE_WRITE, on_up, &world.ups);
     for (int i = 0; i < STORE_LANE_MAX; i++)
         if (i != STORE_WRITE)
-            store_on_up(world.store, (enum store_lane)i, on_lane_up, NULL);
+            store_on_up(world.store, (enum store_lane)i, on_up, &world.lanes_up);
     assert_int_equal(pthread_create(&world.thread, NULL, run_loop, NULL), 0);
 }
 
