@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Postgres as a thread of its own sees it: one blocking connection. Not thread safe: one thread per
-// session.
+// Postgres as a thread of its own sees it: one blocking connection. Not thread safe, but for
+// session_stop(): one thread per session.
 #pragma once
 
 #include "store/statement.h"
@@ -11,6 +11,10 @@ struct session;
 NODISCARD int session_new(const char *database_url, int64_t statement_timeout_ms,
                           struct session **ret_session);
 void session_free(struct session *session);
+
+// From any thread: a call under way, and all that come after it, fail with -ERROR_UNAVAILABLE.
+// (What the server is doing it does to its end.)
+void session_stop(struct session *session);
 
 // Runs `statement` and waits for its rows. Takes over `params` (may be NULL). The result is freed
 // by result_free(). -ERROR_UNAVAILABLE: no connection, or lost on the way (the outcome is unknown);

@@ -248,6 +248,7 @@ void auditor_stop(struct auditor *auditor)
     auditor->stopping = true;
     pthread_cond_signal(&auditor->stop);
     pthread_mutex_unlock(&auditor->lock);
+    session_stop(auditor->session); // its statements may take long
     pthread_join(auditor->thread, NULL);
     auditor_free(auditor);
 }

@@ -86,6 +86,27 @@ struct chore {
     int64_t due_ms;
 };
 
+static bool is_stopping(struct housekeeping *housekeeping)
+{
+    pthread_mutex_lock(&housekeeping->lock);
+    bool stopping = housekeeping->stopping;
+    pthread_mutex_unlock(&housekeeping->lock);
+    return stopping;
+}
+
+static void chore_run(struct housekeeping *housekeeping, struct chore *chore)
+{
+    int r = chore->run(housekeeping);
+    int retry_s = r == -ERROR_BUSY ? BUSY_S : RETRY_S;
+
+    chore->due_ms = clock_monotonic_ms() + 1000 * (r < 0 ? retry_s : chore->interval_s);
+    if (r >= 0 || is_stopping(housekeeping))
+        return;
+    metric_add(METRIC_HOUSEKEEPING_FAILED, 1);
+    log_write(LOG_WARN, "app", "%s failed (%s), next try in %d s", chore->name, error_code(r),
+              retry_s);
+}
+
 // Runs what is due; returns when the next is.
 static int64_t chores_run(struct housekeeping *housekeeping, struct chore *chores, size_t count)
 {
@@ -93,15 +114,8 @@ static int64_t chores_run(struct housekeeping *housekeeping, struct chore *chore
 
     for (size_t i = 0; i < count; i++) {
         struct chore *chore = &chores[i];
-        if (clock_monotonic_ms() >= chore->due_ms) {
-            int r = chore->run(housekeeping);
-            int retry_s = r == -ERROR_BUSY ? BUSY_S : RETRY_S;
-            metric_add(METRIC_HOUSEKEEPING_FAILED, r < 0);
-            if (r < 0)
-                log_write(LOG_WARN, "app", "%s failed (%s), next try in %d s", chore->name,
-                          error_code(r), retry_s);
-            chore->due_ms = clock_monotonic_ms() + 1000 * (r < 0 ? retry_s : chore->interval_s);
-        }
+        if (clock_monotonic_ms() >= chore->due_ms)
+            chore_run(housekeeping, chore);
         next_ms = chore->due_ms < next_ms ? chore->due_ms : next_ms;
     }
     return next_ms;
@@ -171,6 +185,7 @@ void housekeeping_stop(struct housekeeping *housekeeping)
     housekeeping->stopping = true;
     pthread_cond_signal(&housekeeping->stop);
     pthread_mutex_unlock(&housekeeping->lock);
+    session_stop(housekeeping->session); // its statements may take long
     pthread_join(housekeeping->thread, NULL);
     session_free(housekeeping->session);
     pipeline_free(housekeeping->pipeline);

@@ -3,10 +3,12 @@
 // deadline, since a server that is stopped neither answers nor closes.
 #include "store/session.h"
 
-#include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -23,6 +25,8 @@ struct session {
     PGconn *conn; // NULL while not connected
     struct prepared prepared;
     bool relaxed;
+    atomic_bool stopped;
+    int stop_fd;     // is readable from then on
     int64_t told_ms; // when the log was last told that it is unreachable
 };
 
@@ -31,12 +35,16 @@ int session_new(const char *database_url, int64_t statement_timeout_ms,
 {
     struct session *session = calloc(1, sizeof *session);
     char *url = strdup(database_url);
-    if (!session || !url) {
+    int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (!session || !url || stop_fd < 0) {
         free(session);
         free(url);
+        if (stop_fd >= 0)
+            close(stop_fd);
         return -ERROR_MEMORY;
     }
     session->database_url = url;
+    session->stop_fd = stop_fd;
     session->statement_timeout_ms = statement_timeout_ms;
     *ret_session = session;
     return 0;
@@ -53,8 +61,15 @@ void session_free(struct session *session)
     if (!session)
         return;
     session_drop(session);
+    close(session->stop_fd);
     free(session->database_url);
     free(session);
+}
+
+void session_stop(struct session *session)
+{
+    atomic_store(&session->stopped, true);
+    (void)eventfd_write(session->stop_fd, 1);
 }
 
 // Gives the connection up; -ERROR_UNAVAILABLE.
@@ -76,6 +91,8 @@ static int session_fail_to_connect(struct session *session)
 
 static int session_connect(struct session *session)
 {
+    if (atomic_load(&session->stopped))
+        return -ERROR_UNAVAILABLE;
     if (session->conn)
         return 0;
     struct postgres_keywords keywords;
@@ -97,17 +114,21 @@ static int session_connect(struct session *session)
     return 0;
 }
 
-// Waits until the socket can be read, or written to when something is `left` to write. False at the
-// deadline.
-static bool session_poll(const struct session *session, bool left, int64_t deadline_ms)
+// Waits until the socket can be read, or written to when something is `left` to write. At the
+// deadline, or when the session is stopped, -ERROR_UNAVAILABLE, and the connection is given up.
+static int session_poll(struct session *session, bool left, int64_t deadline_ms)
 {
-    struct pollfd ready = {.fd = PQsocket(session->conn), .events = POLLIN};
+    struct pollfd ready[] = {{.fd = PQsocket(session->conn), .events = POLLIN},
+                             {.fd = session->stop_fd, .events = POLLIN}};
     if (left)
-        ready.events |= POLLOUT;
+        ready[0].events |= POLLOUT;
     int64_t wait_ms = deadline_ms - clock_monotonic_ms();
-    if (wait_ms <= 0)
-        return false;
-    return poll(&ready, 1, wait_ms < INT32_MAX ? (int)wait_ms : INT32_MAX) != 0;
+    if (wait_ms <= 0 || poll(ready, 2, wait_ms < INT32_MAX ? (int)wait_ms : INT32_MAX) == 0)
+        return session_lose(session, "no answer in time");
+    if (!atomic_load(&session->stopped))
+        return 0;
+    session_drop(session);
+    return -ERROR_UNAVAILABLE;
 }
 
 // Waits for the next result, NULL after a statement's last.
@@ -119,8 +140,9 @@ static int session_next(struct session *session, int64_t deadline_ms, PGresult *
             return session_lose(session, "cannot send");
         if (left == 0 && !PQisBusy(session->conn))
             break;
-        if (!session_poll(session, left > 0, deadline_ms))
-            return session_lose(session, "no answer in time");
+        int r = session_poll(session, left > 0, deadline_ms);
+        if (r < 0)
+            return r;
         if (!PQconsumeInput(session->conn))
             return session_lose(session, "connection lost");
     }

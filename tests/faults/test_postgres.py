@@ -90,6 +90,15 @@ def test_postgres_stands_still(parts, load):
     assert load.slowest() < REQUEST_LIMIT_S
 
 
+def test_it_ends_while_an_audit_waits_for_its_answer(parts):
+    """Which may take a minute."""
+    with Proxy("127.0.0.1", parts.postgres.port) as proxy:
+        proxy.trap("repair_", "hold")
+        instance = parts.instance(database_url=proxy.of(parts.postgres.tcp_url), audit_pairs=1, audit_interval_s=1)
+        wait_until(proxy.holds, what="an audit under way")
+        assert instance.stop() == 0
+
+
 @pytest.fixture
 def proxied(parts):
     """A third instance that reaches Postgres through a proxy, and a load on it and the first one."""

@@ -15,7 +15,7 @@
 #include "store/migrate.h"
 #include "store/session.h"
 
-enum { STATEMENT_TIMEOUT_MS = 1000 };
+enum { STATEMENT_TIMEOUT_MS = 1000, NEVER_MS = 600000 };
 
 static int setup(void **state)
 {
@@ -146,6 +146,32 @@ static void a_frozen_server_holds_no_thread_for_ever(void **state)
     assert_answer(*state, "SELECT 1", "1");
 }
 
+static void *ask_frozen(void *arg)
+{
+    struct result *result = NULL;
+    int r = session_call(arg, &one, NULL, &result);
+    return (void *)(intptr_t)r;
+}
+
+static void a_session_that_is_stopped_waits_no_more(void **state)
+{
+    struct session *session = NULL;
+    struct result *result = NULL;
+    pthread_t thread;
+    void *r;
+    (void)state;
+    assert_int_equal(session_new(postgres.url, NEVER_MS, &session), 0);
+    assert_answer(session, "SELECT 1", "1");
+    assert_int_equal(postgres_do("freeze"), 0);
+    assert_int_equal(pthread_create(&thread, NULL, ask_frozen, session), 0);
+    session_stop(session);
+    assert_int_equal(pthread_join(thread, &r), 0);
+    assert_int_equal((intptr_t)r, -ERROR_UNAVAILABLE);
+    assert_int_equal(session_call(session, &one, NULL, &result), -ERROR_UNAVAILABLE);
+    assert_int_equal(postgres_do("thaw"), 0);
+    session_free(session);
+}
+
 static void *migrate(void *arg)
 {
     int *applied = arg;
@@ -184,6 +210,7 @@ int main(void)
         TEST(a_script_is_done_as_a_whole_or_not_at_all),
         TEST(a_session_comes_back_with_its_server),
         TEST(a_frozen_server_holds_no_thread_for_ever),
+        cmocka_unit_test(a_session_that_is_stopped_waits_no_more),
         TEST(migrations_that_run_at_once_apply_each_file_once),
     };
     return cmocka_run_group_tests(tests, begin_group, end_group);
