@@ -24,6 +24,7 @@ struct api_options {
     const char *public_url;     // "": from the Host header
     const char *operator_token; // "": none
     int64_t token_cache_ms;
+    int64_t tokens_max;
     int64_t ticket_ms;
     int64_t start_max;   // entries of a list of rtm.start
     int64_t link_keep_s; // events for an app without a link

@@ -134,6 +134,7 @@
             "channels that one socket may focus at once")                                          \
     INTEGER(token_cache_ms, TOKEN_CACHE_MS, 4000, 0, 5000,                                         \
             "how long a token is believed without asking Postgres")                                \
+    INTEGER(tokens_max, TOKENS_MAX, 100000, 1, 10000000, "tokens that a loop keeps")               \
     INTEGER(                                                                                       \
         unread_max, UNREAD_MAX, 100, 1, 100,                                                       \
         "unread messages that a channel of strategy zset shows; beyond, it says there are more")   \

@@ -29,6 +29,8 @@
     X(RATELIMITED_CHANNEL, counter, "tidings_ratelimited_total", "kind=\"channel\"", "")           \
     X(RATE_BUCKETS_DROPPED, counter, "tidings_rate_buckets_dropped_total", "",                     \
       "Counts of calls dropped because of TIDINGS_RATE_BUCKETS_MAX")                               \
+    X(TOKENS_DROPPED, counter, "tidings_tokens_dropped_total", "",                                 \
+      "Tokens that are asked for anew because of TIDINGS_TOKENS_MAX")                              \
     X(MESSAGES_POSTED, counter, "tidings_messages_posted_total", "", "Messages committed")         \
     X(MESSAGES_DUPLICATE, counter, "tidings_messages_duplicate_total", "",                         \
       "Posts recognised as retries of one committed before")                                       \

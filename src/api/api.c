@@ -38,7 +38,8 @@ static int api_make(struct api *api)
     r = channel_states_new(api->loop, options->store, options->queue_max, &api->channel_states);
     if (r < 0)
         return r;
-    return token_cache_new(options->store, options->token_cache_ms, &api->tokens);
+    return token_cache_new(options->store, options->token_cache_ms, options->tokens_max,
+                           &api->tokens);
 }
 
 int api_new(struct loop *loop, const struct api_options *options, struct api **ret_api)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/list.h"
+#include "base/metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ enum {
     COLUMN_RATE_LIMIT
 };
 
-enum { TOKENS_MAX = 100000, TOKEN_LENGTH_MAX = 256 };
+enum { TOKEN_LENGTH_MAX = 256 };
 
 struct token_entry {
     char digest[DIGEST_HEX_SIZE];
@@ -61,9 +62,11 @@ struct token_cache {
     struct store *store;
     struct token_entry *entries;
     int64_t believe_ms;
+    int64_t entries_max;
 };
 
-int token_cache_new(struct store *store, int64_t believe_ms, struct token_cache **ret_cache)
+int token_cache_new(struct store *store, int64_t believe_ms, int64_t entries_max,
+                    struct token_cache **ret_cache)
 {
     struct token_cache *cache = calloc(1, sizeof *cache);
 
@@ -71,29 +74,41 @@ int token_cache_new(struct store *store, int64_t believe_ms, struct token_cache 
         return -ERROR_MEMORY;
     cache->store = store;
     cache->believe_ms = believe_ms;
+    cache->entries_max = entries_max;
     *ret_cache = cache;
     return 0;
 }
 
-// Drops what nobody waits for.
-static void entries_drop(struct token_cache *cache)
+// Drops what nobody waits for; only what is no good, unless `good_too`.
+static void entries_drop(struct token_cache *cache, bool good_too)
 {
     struct token_entry *entry, *next;
 
     HASH_ITER(hh, cache->entries, entry, next)
     {
-        if (entry->asking)
+        if (entry->asking || (entry->r == 0 && !good_too))
             continue;
         HASH_DEL(cache->entries, entry);
         free(entry);
     }
 }
 
+// Half of the room at least, so that it is not looked for again at each token.
+static void entries_make_room(struct token_cache *cache)
+{
+    int64_t before = HASH_COUNT(cache->entries);
+
+    entries_drop(cache, false);
+    if (HASH_COUNT(cache->entries) > cache->entries_max / 2)
+        entries_drop(cache, true);
+    metric_add(METRIC_TOKENS_DROPPED, before - HASH_COUNT(cache->entries));
+}
+
 void token_cache_free(struct token_cache *cache)
 {
     if (cache == NULL)
         return;
-    entries_drop(cache);
+    entries_drop(cache, true);
     free(cache);
 }
 
@@ -175,8 +190,8 @@ static void entry_answer(void *arg, const struct store_outcome *outcome)
 
 static struct token_entry *entry_new(struct token_cache *cache, const char *digest)
 {
-    if (HASH_COUNT(cache->entries) >= TOKENS_MAX)
-        entries_drop(cache);
+    if (HASH_COUNT(cache->entries) >= cache->entries_max)
+        entries_make_room(cache);
     struct token_entry *entry = calloc(1, sizeof *entry);
     if (entry == NULL)
         return NULL;

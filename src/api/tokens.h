@@ -7,7 +7,8 @@
 
 struct token_cache;
 
-NODISCARD int token_cache_new(struct store *store, int64_t believe_ms,
+// Of at most `entries_max` tokens; when there are more, those that are no good go first.
+NODISCARD int token_cache_new(struct store *store, int64_t believe_ms, int64_t entries_max,
                               struct token_cache **ret_cache);
 void token_cache_free(struct token_cache *cache);
 

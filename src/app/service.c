@@ -131,6 +131,7 @@ static int service_make_api(struct service *service, const struct settings *sett
         .public_url = settings->public_url,
         .operator_token = settings->operator_token,
         .token_cache_ms = settings->token_cache_ms,
+        .tokens_max = settings->tokens_max,
         .ticket_ms = settings->ticket_ms,
         .start_max = settings->start_max,
         .link_keep_s = settings->link_keep_s,

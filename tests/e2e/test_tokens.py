@@ -157,3 +157,27 @@ def test_scopes_are_told_in_a_header(environment, workspace):
     assert (refused["X-OAuth-Scopes"], refused["X-Accepted-OAuth-Scopes"]) == ("users:read,chat:write", "channels:read")
     assert "X-Accepted-OAuth-Scopes" not in few.ok("auth.test").headers, "it needs none"
     assert not {"X-OAuth-Scopes", "X-Accepted-OAuth-Scopes"} & set(ann.ok("users.list").headers)
+
+
+def test_tokens_that_are_kept(environment, workspace):
+    """At most so many; those that are no good go first."""
+    instance = environment.instance(tokens_max=3, loops=1)
+    ann = workspace.user().at(instance.url)
+
+    def dropped():
+        lines = ann.page("/metrics").text.splitlines()
+        return next(int(line.split()[-1]) for line in lines if line.startswith("tidings_tokens_dropped_total "))
+
+    ann.ok("auth.test")
+    for number, gone in enumerate([0, 0, 2, 2, 4]):
+        environment.client(f"xoxp-{number}", url=instance.url).fails("invalid_auth", "auth.test")
+        assert dropped() == gone
+    ann.ok("auth.test")
+    assert dropped() == 4
+    others = [user.at(instance.url) for user in workspace.users(3)]
+    for other in others:
+        other.ok("auth.test")
+    assert dropped() == 7, "one that is no good, then ann's and another, for want of room"
+    for other in (ann, *others):
+        other.ok("auth.test")
+    assert instance.stop() == 0
