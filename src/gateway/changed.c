@@ -3,7 +3,7 @@
 // edit of who is mentioned, what the user wants to hear of. All is read over one connection, which
 // answers in the order asked: what is sent last is newest, however the news of it came. What could
 // not be read is read again a second later.
-#include "gateway_int.h"
+#include "gateway_internal.h"
 
 #include "base/buffer.h"
 #include "base/clock.h"

@@ -3,7 +3,7 @@
 // (kept.c).
 #pragma once
 
-#include "gateway_int.h"
+#include "gateway_internal.h"
 
 enum { UUID_SIZE = 37 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events that did not come by themselves: read back from Postgres a page at a time, or told of as a
 // gap.
-#include "gateway_int.h"
+#include "gateway_internal.h"
 #include "page.h"
 
 #include "base/buffer.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Socket Mode: the connections of an app ("links"). They get envelopes (envelope.c) and nothing
 // else.
-#include "gateway_int.h"
+#include "gateway_internal.h"
 
 #include "base/buffer.h"
 #include "base/clock.h"

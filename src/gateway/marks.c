@@ -8,7 +8,7 @@
 // transaction that still runs is asked for, and noted when the last note is some seconds old and
 // the outbox holds nothing that is late. What committed below the note before the last one has left
 // the outbox while topics were heard.
-#include "gateway_int.h"
+#include "gateway_internal.h"
 
 #include "base/buffer.h"
 #include "base/clock.h"

@@ -2,7 +2,7 @@
 // Who is in a channel. Joins and leaves are events of the channel like any other; this is for when
 // they could not tell: a channel not followed here until now, a gap, or topics that were not heard
 // for some time.
-#include "gateway_int.h"
+#include "gateway_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "page.h"
 
-#include "gateway_int.h"
+#include "gateway_internal.h"
 
 #include "chat/frame.h"
 

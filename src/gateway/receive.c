@@ -2,7 +2,7 @@
 // The client's bytes, read by wslay. Its context has 8 KB of buffers, so there is one only while a
 // message is partly here: when all bytes given to it belong to whole frames, and no fragment is
 // awaited, it goes.
-#include "gateway_int.h"
+#include "gateway_internal.h"
 
 #include "base/error.h"
 #include "base/metrics.h"

@@ -4,7 +4,7 @@
 // Postgres, too, until it is its turn.
 #pragma once
 
-#include "gateway_int.h"
+#include "gateway_internal.h"
 
 extern const struct statement resume_statement;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event streams (GET /events): the connection's way from its request to its first event.
-#include "gateway_int.h"
+#include "gateway_internal.h"
 #include "resume.h"
 #include "sse_head.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One channel's events on this gateway: sent in the order of seq, each once, to all who sit here.
-#include "gateway_int.h"
+#include "gateway_internal.h"
 #include "resume.h"
 
 #include "base/buffer.h"

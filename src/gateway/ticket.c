@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gateway_int.h"
+#include "gateway_internal.h"
 #include "handshake.h"
 #include "resume.h"
 

@@ -7,7 +7,7 @@
 // is read like any other hole) everything below that transaction has been. Marks, joins and leaves
 // have no seq to be sure by: for them the position is older by some seconds, and stands still while
 // the outbox holds old rows.
-#include "gateway_int.h"
+#include "gateway_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

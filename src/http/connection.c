@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connections and their deadlines. A connection is on the list of its state; all deadlines of a
 // state are equally long, so each list is in order and looking for late ones costs what is late.
-#include "server_int.h"
+#include "server_internal.h"
 
 #include "base/error.h"
 #include "base/metrics.h"

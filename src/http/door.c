@@ -2,7 +2,7 @@
 // The front door. A connection's first head is looked at while it still lies in the socket, so that
 // libmicrohttpd can have the connection as if nobody had touched it.
 #include "head.h"
-#include "server_int.h"
+#include "server_internal.h"
 
 #include "base/log.h"
 #include "base/metrics.h"

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "gate.h"
-#include "request_int.h"
-#include "server_int.h"
+#include "request_internal.h"
+#include "server_internal.h"
 
 enum exchange_state {
     EXCHANGE_LINE, // the request line is read, headers are coming

@@ -2,7 +2,7 @@
 // A peer that is still sending does not read a reply before it is done, and loses it when the
 // connection is closed under what it sends. So after the last word the rest is read and thrown away
 // for a while.
-#include "server_int.h"
+#include "server_internal.h"
 
 #include <errno.h>
 #include <sys/epoll.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server_int.h"
+#include "server_internal.h"
 
 #include "base/error.h"
 #include "base/log.h"

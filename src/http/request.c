@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was asked.
-#include "request_int.h"
+#include "request_internal.h"
 
 #include "base/clock.h"
 

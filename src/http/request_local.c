@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that do not come by HTTP.
-#include "request_int.h"
+#include "request_internal.h"
 
 #include "base/error.h"
 
