@@ -43,23 +43,29 @@ static const char *type_of(const char *name)
     return "application/octet-stream";
 }
 
-static int file_add(struct server *server, const char *directory,
-                    const struct embedded_file *embedded, const char *policy)
+static int path_add(struct server *server, const char *path, const struct embedded_file *embedded,
+                    const char *policy)
 {
-    struct server_file file = {
+    const struct server_file file = {
         .type = type_of(embedded->name),
         .policy = policy,
         .data = embedded->data,
         .length = embedded->length,
     };
+    return server_file_add(server, path, &file);
+}
+
+static int file_add(struct server *server, const char *directory,
+                    const struct embedded_file *embedded, const char *policy)
+{
     char path[PATH_SIZE];
     if (strcmp(embedded->name, "index.html") != 0) {
         snprintf(path, sizeof path, "%s/%s", directory, embedded->name);
-        return server_file_add(server, path, &file);
+        return path_add(server, path, embedded, policy);
     }
-    int r = server_file_add(server, directory, &file);
+    int r = path_add(server, directory, embedded, policy);
     snprintf(path, sizeof path, "%s/", directory);
-    return r < 0 ? r : server_file_add(server, path, &file);
+    return r < 0 ? r : path_add(server, path, embedded, policy);
 }
 
 // `files` ends with an entry of NULLs.
@@ -72,9 +78,20 @@ static int files_add(struct server *server, const char *directory,
     return r;
 }
 
+// Who types in no path gets the chat client.
+static int root_add(struct server *server)
+{
+    const struct embedded_file *page = embedded_web;
+    while (strcmp(page->name, "index.html") != 0)
+        page++;
+    return path_add(server, "/", page, CHAT_POLICY);
+}
+
 int web_add(struct server *server)
 {
     int r = files_add(server, "/app", embedded_web, CHAT_POLICY);
+    if (r >= 0)
+        r = root_add(server);
     if (r >= 0)
         r = files_add(server, "/docs", embedded_reference, REFERENCE_POLICY);
     return r < 0 ? r : files_add(server, "", embedded_openapi, NULL);

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-FILES = {"/app": "text/html", "/app/": "text/html", "/app/style.css": "text/css", "/app/main.js": "text/javascript",
+FILES = {"/": "text/html", "/app": "text/html", "/app/": "text/html", "/app/style.css": "text/css", "/app/main.js": "text/javascript",
          "/app/icon.svg": "image/svg+xml"}
 
 
