@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.support.retention import housekeep
+
 
 def by_argument(key):
     return {"client_msg_id": key}
@@ -147,7 +149,7 @@ def test_keys_are_kept_for_some_days(environment, room):
         for ts, days in ((old, 8), (young, 6)):
             database.execute("UPDATE message_keys SET created = now() - make_interval(days => %s) WHERE channel_id = %s AND ts_text(ts) = %s",
                              [days, channel, ts])
-        database.execute("SELECT housekeeping(90, 7)")
+        housekeep(database)
     assert ann.post(channel, "once", client_msg_id="young") == young
     assert ann.post(channel, "once", client_msg_id="old") > young
 

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.support.retention import housekeep
 from tests.support.wait import wait_until
 
 FAR_AHEAD = "9999999999.999999"
@@ -336,7 +337,7 @@ def test_mentions_go_with_the_messages_that_retention_drops(room, environment):
             database.execute(f"UPDATE {table} SET ts = ts - {shift} WHERE channel_id = %s AND ts = %s", [channel, micros])
         database.execute("UPDATE channel_members SET ts = 0 WHERE channel_id = %s AND user_id = %s", [channel, bob.id])
         assert mentions(bob, channel) == 2
-        database.execute("SELECT housekeeping(90, 7)")
+        housekeep(database)
         assert mentions(bob, channel) == 1
         left = database.execute("SELECT count(*) FROM mentions WHERE channel_id = %s", [channel]).fetchone()[0]
     assert left == 1, "the rows of what was dropped are gone"

@@ -13,6 +13,7 @@ import requests
 import yaml
 
 from tests.support.environment import BINARY, log_trouble
+from tests.support.retention import housekeep
 from tests.support.wait import wait_until
 from tools.services import sanitizer_prefix
 
@@ -23,7 +24,7 @@ def run(*arguments, **settings):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TIDINGS_")}
     environment.update({f"TIDINGS_{name}": value for name, value in settings.items()})
     return subprocess.run([*sanitizer_prefix(BINARY), BINARY, *arguments], env=environment, capture_output=True,
-                          text=True, timeout=20, stdin=subprocess.DEVNULL, check=False)
+                          text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def by_shell(environment):
 def readiness(instance):
     """The status of /readyz and what it says of Postgres; None while nobody listens."""
     try:
-        page = requests.get(f"{instance.url}/readyz", timeout=10)
+        page = requests.get(f"{instance.url}/readyz", timeout=30)
     except requests.ConnectionError:
         return None
     return page.status_code, page.json()["postgres"]
@@ -55,7 +56,7 @@ def readiness(instance):
 
 def values(instance, metric):
     """The samples of a metric by their labels."""
-    lines = requests.get(f"{instance.url}/metrics", timeout=10).text.splitlines()
+    lines = requests.get(f"{instance.url}/metrics", timeout=30).text.splitlines()
     found = [line.rpartition(" ") for line in lines if line.startswith((metric + " ", metric + "{"))]
     return {name.removeprefix(metric): float(value) for name, _, value in found}
 
@@ -207,7 +208,7 @@ def test_housekeeping_does_not_wait_behind_a_backup_and_nobody_behind_housekeepi
                 ann.post(channel, "meanwhile")
             with pytest.raises(psycopg.errors.LockNotAvailable):
                 keeping.result(60)
-        keep()
+        housekeep(database)
         assert database.execute(old).fetchone()[0] == before - 1
 
 

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.support.retention import housekeep
 from tests.support.wait import wait_until
 
 NEVER = "0000000000.000000"
@@ -537,7 +538,7 @@ def test_what_retention_drops_leaves_no_thread(environment, room):
         database.execute("INSERT INTO thread_members (channel_id, thread_ts, user_id, following)"
                          " VALUES (%s, %s, %s, true)", (channel, old, ann.id))
         assert totals(ann)["unread_count"] == 2 and len(threads(ann)) == 2
-        database.execute("SELECT housekeeping(90, 7)")
+        housekeep(database)
     assert totals(ann)["unread_count"] == 1
     assert [t["thread_ts"] for t in threads(ann)] == [root]
 

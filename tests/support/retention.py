@@ -1,8 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages that get older than is kept."""
 
+from psycopg.errors import LockNotAvailable
+
+from tests.support.wait import wait_until
 
 MONTHS = 5
+
+
+def housekeep(database):
+    """What housekeeping does: once more, as it does, when somebody (autovacuum, perhaps) held messages for too long."""
+    def is_done():
+        try:
+            database.execute("SELECT housekeeping(90, 7)")
+        except LockNotAvailable:
+            return False
+        return True
+
+    wait_until(is_done, what="housekeeping")
 
 
 def drop_by_retention(environment, channel, seq):
@@ -17,6 +32,6 @@ def drop_by_retention(environment, channel, seq):
                          " AND r.channel_id = %s AND m.seq <= %s", [age, channel, seq])
         for table, column in (("changes", "event_ts"), ("messages", "ts")):
             database.execute(f"UPDATE {table} SET {column} = {column} - %s WHERE channel_id = %s AND seq <= %s", [age, channel, seq])
-        database.execute("SELECT housekeeping(90, 7)")
+        housekeep(database)
         kept = database.execute("SELECT min(seq) FROM messages WHERE channel_id = %s", [channel]).fetchone()[0]
     assert kept > seq, "the old partition is gone"
