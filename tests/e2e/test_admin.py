@@ -104,7 +104,7 @@ def test_who_is_new_or_changed_is_told(environment, workspace):
             connection.expect({"type": "user_change", "user": {"id": bob.id, "deleted": True}})
         elsewhere.send({"id": 1, "type": "ping"})
         elsewhere.expect({"type": "pong"})
-        assert not elsewhere.matching(lambda frame: "user" in frame)
+        assert not elsewhere.matching(lambda frame: bob.id in str(frame))
 
 
 def test_users_create_of_a_bot(workspace):

@@ -79,7 +79,8 @@ def test_messages_without_mentions(environment, workspace):  # noqa: F811
     """What is kept is no more than what is sent."""
     app = make_app(workspace, events=["message.channels"])
     link = Link(app)
-    wait_kept(environment, app.id, [lambda url=url: app.ann.at(url).post(app.channel, "before") for url in environment.urls],
+    wait_kept(environment, app.id, app.channel,
+              [lambda url=url: app.ann.at(url).post(app.channel, "before") for url in environment.urls],
               lambda: link.payloads() and None)
     link.close()
     app.ann.post(app.channel, f"<@{app.bot.id}> in the gap")

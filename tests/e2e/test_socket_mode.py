@@ -112,8 +112,9 @@ def test_only_channels_of_its_bot_and_only_events(app, links, workspace):
     ts = app.ann.post(app.channel, "for the app")
     app.bot.ok("channels.mark", channel=app.channel, ts=ts)
     app.ann.ok("chat.update", channel=app.channel, ts=ts, text="edited")
-    workspace.user().ok("channels.join", channel=app.channel)
-    link.expect(lambda f: f.get("type") == "events_api" and f["payload"]["event"]["type"] == "member_joined_channel")
+    cid = workspace.user()
+    cid.ok("channels.join", channel=app.channel)
+    link.expect({"type": "events_api", "payload": {"event": {"type": "member_joined_channel", "user": cid.id}}})
     types = {(f["payload"]["event"]["type"], f["payload"]["event"].get("subtype")) for f in link.matching(EVENT)}
     assert types == {("message", None), ("message", "message_changed"), ("member_joined_channel", None)}
     assert "not for the app" not in texts(link)
@@ -129,7 +130,7 @@ def test_a_rename(app, links):
 
 
 def test_acked_ones_do_not_come_again(extra_instance, app, links):
-    quick = extra_instance(link_ack_ms=2000)
+    quick = extra_instance(link_ack_ms=4000)
     link = links(quick.url)
     for i in range(5):
         app.ann.post(app.channel, f"m{i}")
@@ -184,7 +185,8 @@ def test_each_to_one_of_several(environment, app, links):
         app.ann.at(environment.urls[i % 2]).post(app.channel, f"m{i}")
         all_there()
     wait_until(all_there, what="30 envelopes")
-    got = [t for link in several for t in texts(link)]
+    # On a busy machine one may be acked so late that it comes again.
+    got = [f["payload"]["event"].get("text") for link in several for f in link.matching({**EVENT, "retry_attempt": 0})]
     assert sorted(got) == sorted(f"m{i}" for i in range(30)), "each once"
     assert all(texts(link) for link in several[:2]), "links of an instance take turns"
 
@@ -235,7 +237,7 @@ def known(environment, app, link, *posters):
                 acked.add(frame["envelope_id"])
                 ack(link, frame)
 
-    wait_kept(environment, app.id, [partial(poster.post, app.channel, "before") for poster in posters], ack_all)
+    wait_kept(environment, app.id, app.channel, [partial(poster.post, app.channel, "before") for poster in posters], ack_all)
 
 
 def test_events_of_a_gap_come_by_the_next_link(environment, app, links):
@@ -255,16 +257,20 @@ def test_events_of_a_gap_come_by_the_next_link(environment, app, links):
     assert "before" not in texts(link) and len({frame["envelope_id"] for frame in link.matching(EVENT)}) == 7
 
 
+def dropped(client):
+    return int(re.search(r"^tidings_envelopes_dropped_total (\d+)$", client.page("/metrics").text, re.MULTILINE).group(1))
+
+
 def test_no_more_is_kept_than_there_is_room_for(environment, app, links, extra_instance):
     small = extra_instance(link_queue_max=3, link_ack_ms=300)
     ann = app.ann.at(small.url)
     link = links(small.url)
     known(environment, app, link, ann)
     link.close()
+    before = dropped(ann)
     for i in range(6):
         ann.post(app.channel, f"m{i}")
-    page = ann.page
-    wait_until(lambda: "tidings_envelopes_dropped_total 3" in page("/metrics").text, what="three events dropped")
+    wait_until(lambda: dropped(ann) == before + 3, what="three events dropped")
     link = links(small.url)
     assert [event(link, f"m{i}") and i for i in range(3)] == [0, 1, 2]
     assert texts(link)[:3] == ["m0", "m1", "m2"]
@@ -325,8 +331,8 @@ def test_a_stopping_instance(environment, app, links):
     instance = environment.instance()
     link = links(instance.url)
     assert instance.stop() == 0
-    assert link.matching({"type": "disconnect", "reason": "refresh_requested"})
     assert link.wait_closed()[0] == 1001
+    assert link.matching({"type": "disconnect", "reason": "refresh_requested"})
 
 
 @pytest.mark.parametrize("frame", [{}, {"envelope_id": "x"}, {"envelope_id": 5}, {"type": "message", "id": 1}])

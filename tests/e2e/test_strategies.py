@@ -46,9 +46,7 @@ class Room:
     def is_counted(self):
         """Waits until the fan-out has brought all that happened to the counts in Redis. One that a reader put there first is
         known as of its reading; the next event may be brought together with those before it, and then nothing is known."""
-        with self.environment.database() as database:
-            wait_until(lambda: database.execute("SELECT count(*) FROM outbox WHERE NOT done AND %s = ANY (channels)",
-                                                [self.channel]).fetchone()[0] == 0, what="the end of the fan-out")
+        self.environment.wait_fanned_out(self.channel)
 
     def lists(self, *members):
         """Waits until Redis lists just these members."""

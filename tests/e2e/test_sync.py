@@ -260,8 +260,8 @@ def test_what_is_kept_is_told_by_the_log_or_read_anew(environment, people, works
     channel = workspace.channel(ann, bob)
     sync(bob)
     ann.post(channel)
+    environment.wait_fanned_out(channel)  # to the log of changes
     with environment.database() as database:
-        left_the_outbox(database, channel)
         database.execute("UPDATE change_log_start SET xid = pg_current_xact_id()")
         database.execute("DELETE FROM change_log")
     assert entry(sync(bob), channel)["unread_count"] == 1
@@ -269,18 +269,12 @@ def test_what_is_kept_is_told_by_the_log_or_read_anew(environment, people, works
     settled(bob, channel, 2)
 
 
-def left_the_outbox(database, channel):
-    wait_until(lambda: database.execute("SELECT count(*) FROM outbox WHERE NOT done AND %s = ANY (channels)",
-                                        [channel]).fetchone()[0] == 0, what="the log of changes to have it")
-
-
 def test_a_mark_is_told_by_itself(environment, people, workspace):
     """Nothing else in the channel is newer than what is kept."""
     ann, bob = people
     channel = workspace.channel(ann, bob)
     ts = ann.post(channel)
-    with environment.database() as database:
-        left_the_outbox(database, channel)
+    environment.wait_fanned_out(channel)
     settled(bob, channel, 1)
     bob.ok("channels.mark", channel=channel, ts=ts)
     settled(bob, channel, 0)

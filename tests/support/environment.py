@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg
 
 from tests.support.client import Client
+from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
 from tools.services import Kafka, Postgres, Redis, Tidings
 
@@ -88,6 +89,12 @@ class Environment:
     def database(self):
         """A connection to Postgres in autocommit mode; the caller closes it."""
         return psycopg.connect(self.postgres.url, autocommit=True)
+
+    def wait_fanned_out(self, channel):
+        """Waits until the fan-out has brought on all that happened in the channel."""
+        with self.database() as database:
+            wait_until(lambda: database.execute("SELECT count(*) FROM outbox WHERE NOT done AND %s = ANY (channels)",
+                                                [channel]).fetchone()[0] == 0, what="the end of the fan-out")
 
     def stop(self):
         """Stops everything and deletes the data (logs of Tidings stay); returns what went wrong."""

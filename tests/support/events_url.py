@@ -40,8 +40,8 @@ class EventsUrl:
     def handle(self, handler):
         body = handler.rfile.read(int(handler.headers["Content-Length"])).decode()
         request = SimpleNamespace(path=handler.path, headers=dict(handler.headers), body=body, json=json.loads(body))
-        self.requests.append(request)
         answer = self.answer(request)
+        self.requests.append(request)  # last: who sees it may change the answer of those to come
         if answer is None:
             self._closing.wait()
             handler.close_connection = True

@@ -14,12 +14,14 @@ def kept(environment, app_id):
     return rows(environment, app_id, "frame IS NOT NULL")
 
 
-def wait_kept(environment, app_id, posts, ack=None):
+def wait_kept(environment, app_id, channel, posts, ack=None):
     """Sees to it that events are kept for the app: each instance begins up to 0.5 s after the app was made.
 
-    `posts`: for each instance one that posts there. Then calls `ack` until all is acked."""
+    `posts`: for each instance one that posts to the channel there. Then calls `ack` until all is acked, and none is on
+    its way."""
     for post in posts:
         before = rows(environment, app_id, "happened > 0")
         wait_until(lambda: post() and rows(environment, app_id, "happened > 0") > before, interval=0.05, what="an event kept")
+    environment.wait_fanned_out(channel)
     if ack:
         wait_until(lambda: ack() or kept(environment, app_id) == 0, 40, what="all events acked")
