@@ -29,7 +29,7 @@ def room(nginx, workspace):
 
 def connections(instance):
     """How many HTTP connections an instance has."""
-    for line in requests.get(f"{instance.url}/metrics", timeout=5).text.splitlines():
+    for line in requests.get(f"{instance.url}/metrics", timeout=30).text.splitlines():
         if line.startswith("tidings_http_connections "):
             return int(float(line.split()[-1]))
     raise AssertionError("no such metric")
@@ -102,7 +102,7 @@ def test_an_instance_that_is_down_is_passed_by(environment, nginx, room):
 
 
 def test_metrics_are_not_for_the_world(nginx):
-    assert requests.get(f"{nginx.url}/metrics", timeout=5).status_code == 404
+    assert requests.get(f"{nginx.url}/metrics", timeout=30).status_code == 404
 
 
 def test_instances_restart_one_after_the_other_and_every_call_is_answered(environment, workspace, extra_instance):

@@ -24,7 +24,7 @@ def run(*arguments, **settings):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TIDINGS_")}
     environment.update({f"TIDINGS_{name}": value for name, value in settings.items()})
     return subprocess.run([*sanitizer_prefix(BINARY), BINARY, *arguments], env=environment, capture_output=True,
-                          text=True, timeout=10, stdin=subprocess.DEVNULL, check=False)
+                          text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
 
 
 @pytest.mark.parametrize("name, value", [
@@ -154,7 +154,7 @@ def says_to_migrate(instance):
     if instance.pid is None:
         return instance.exit_code != 0 and "migrat" in instance.log_tail()
     try:
-        response = requests.get(f"{instance.url}/readyz", timeout=5)
+        response = requests.get(f"{instance.url}/readyz", timeout=30)
     except requests.ConnectionError:
         return False
     return response.status_code == 503 and "migrat" in response.text
