@@ -139,8 +139,8 @@ static void door_admit(struct server *server, int fd)
 }
 
 // Without descriptors a waiting connection could neither be accepted nor refused, and the listening
-// socket would stay ready for ever: give up the spare one for a moment.
-static void door_refuse_one(struct server *server)
+// socket would stay ready for ever: give up the spare one for a moment. False when nobody waited.
+static bool door_refuse_one(struct server *server)
 {
     close(server->spare_fd);
     int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC);
@@ -151,9 +151,10 @@ static void door_refuse_one(struct server *server)
     server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int64_t now_ms = loop_now_ms(server->loop);
     if (fd < 0 || (server->short_told_ms > 0 && now_ms - server->short_told_ms < SERVER_SHORT_MS))
-        return;
+        return fd >= 0;
     server->short_told_ms = now_ms;
     log_write(LOG_ERROR, "http", "connections are refused: the limit of open files is reached");
+    return true;
 }
 
 static void door_pause(struct server *server)
@@ -179,7 +180,8 @@ static void door_accept(void *arg, uint32_t events)
         if (fd >= 0) {
             door_admit(server, fd);
         } else if ((errno == EMFILE || errno == ENFILE) && server->spare_fd >= 0) {
-            door_refuse_one(server);
+            if (!door_refuse_one(server))
+                return;
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             log_write(LOG_WARN, "http", "cannot accept: %s", strerror(errno));
             door_pause(server);

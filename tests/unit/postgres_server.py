@@ -2,7 +2,8 @@
 """A private Postgres for one unit test program, which starts this and talks to it by pipes.
 
 Prints the server's URL, then obeys one command a line and answers each with "ok": kill (SIGKILL),
-freeze (SIGSTOP), thaw (SIGCONT), start. When its input ends, it stops and deletes the server."""
+freeze (SIGSTOP), thaw (SIGCONT), start. When its input ends, it stops and deletes the server. Processes are killed here,
+never the machine: what the server wrote is safe with the kernel, and a slow disk slows no test."""
 import signal
 import sys
 import tempfile
@@ -15,7 +16,8 @@ from tools.services import Postgres  # noqa: E402 (after the path that finds it)
 
 def main():
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C ends the test program, and so the input
-    postgres = Postgres(tempfile.mkdtemp(prefix="tidings-unit-", dir="/var/tmp"))
+    directory = tempfile.mkdtemp(prefix="tidings-unit-", dir="/var/tmp")
+    postgres = Postgres(directory, settings={"fsync": "off"})
     actions = {
         "kill": postgres.kill,
         "freeze": lambda: postgres.kill(signal.SIGSTOP),

@@ -164,6 +164,15 @@ static void what_is_no_http_is_told_so_at_once(void **state)
         assert_one_json_refusal(ask(openings[i]));
 }
 
+static void client_read_twice(int fd, const char *wanted, char *text, size_t size)
+{
+    client_read_until(fd, wanted, text, size);
+    if (count_of(text, wanted) < 2) {
+        size_t length = strlen(text);
+        client_read_until(fd, wanted, text + length, size - length);
+    }
+}
+
 static void requests_before_a_half_close_are_answered(void **state)
 {
     (void)state;
@@ -184,9 +193,8 @@ static void requests_before_a_half_close_are_answered(void **state)
         client_say(fd, requests[i]);
         client_say(fd, requests[i]);
         shutdown(fd, SHUT_WR);
-        assert_true(client_read_all(fd, answer, sizeof answer) > 0);
+        client_read_twice(fd, "\"ok\":true", answer, sizeof answer);
         assert_int_equal(count_of(answer, "HTTP/1.1 200 OK\r\n"), 2);
-        assert_int_equal(count_of(answer, "\"ok\":true"), 2);
         close(fd);
         close(idle);
     }
@@ -318,11 +326,11 @@ static void slow_senders_are_cut_off(void **state)
     (void)state;
     int64_t headers = metric_value(METRIC_HTTP_DEADLINE_HEADERS);
     int64_t body = metric_value(METRIC_HTTP_DEADLINE_BODY);
-    assert_in_range(drip("GET /api/now?"), FIXTURE_DEADLINE_MS - 50, 5000);
-    assert_in_range(drip(GET "X: "), FIXTURE_DEADLINE_MS - 50, 5000);
-    assert_in_range(drip("GET /rtm/"), FIXTURE_DEADLINE_MS - 50, 5000);
+    assert_in_range(drip("GET /api/now?"), FIXTURE_SOON_MS - 50, 5000);
+    assert_in_range(drip(GET "X: "), FIXTURE_SOON_MS - 50, 5000);
+    assert_in_range(drip("GET /rtm/"), FIXTURE_SOON_MS - 50, 5000);
     assert_int_equal(metric_value(METRIC_HTTP_DEADLINE_HEADERS), headers + 3);
-    assert_in_range(drip(POST "Content-Length: 90000\r\n\r\n"), FIXTURE_DEADLINE_MS - 50, 5000);
+    assert_in_range(drip(POST "Content-Length: 90000\r\n\r\n"), FIXTURE_SOON_MS - 50, 5000);
     assert_int_equal(metric_value(METRIC_HTTP_DEADLINE_BODY), body + 1);
 }
 
@@ -334,7 +342,7 @@ static void silence_is_ended_but_not_work(void **state)
     assert_int_equal(client_read_all(fd, answer, sizeof answer), 0);
     close(fd);
     // Three times the deadline: that of the server's own work is not the connection's.
-    const char *reply = ask("GET /api/late?ms=900 HTTP/1.1\r\n" HOST "\r\n");
+    const char *reply = ask("GET /api/late?ms=2400 HTTP/1.1\r\n" HOST "\r\n");
     assert_has(reply, "\"ok\":true");
     // A second request's head is under the same clock.
     reply = ask(GET "\r\nGET /api/now HTTP/1.1\r\nX: ");
@@ -458,7 +466,11 @@ static void without_descriptors_connections_are_refused(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     close(other);
     close(fd);
-    assert_has(ask(GET "Connection: close\r\n\r\n"), "\"ok\":true");
+    // A server that is just at it may refuse who comes next, too.
+    const char *answer = ask(GET "Connection: close\r\n\r\n");
+    for (int i = 0; i < 100 && answer[0] == '\0'; i++)
+        answer = ask(GET "Connection: close\r\n\r\n");
+    assert_has(answer, "\"ok\":true");
 }
 
 static void clients_that_go_away_leave_nothing(void **state)
@@ -531,7 +543,15 @@ static void a_call_may_outlive_the_server(void **state)
     close(fd);
 }
 
+static int fixture_start_hasty(void **state)
+{
+    (void)state;
+    return fixture_start_with(FIXTURE_SOON_MS);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_stop)
+#define TEST_OF_DEADLINES(name)                                                                    \
+    cmocka_unit_test_setup_teardown(name, fixture_start_hasty, fixture_stop)
 
 int main(void)
 {
@@ -547,15 +567,15 @@ int main(void)
         TEST(pipelined_requests_are_all_answered),
         TEST(a_client_can_read_that_its_body_is_too_large),
         TEST(the_largest_body_is_taken),
-        TEST(slow_senders_are_cut_off),
-        TEST(silence_is_ended_but_not_work),
-        TEST(who_does_not_read_is_cut_off),
+        TEST_OF_DEADLINES(slow_senders_are_cut_off),
+        TEST_OF_DEADLINES(silence_is_ended_but_not_work),
+        TEST_OF_DEADLINES(who_does_not_read_is_cut_off),
         TEST(sockets_are_handed_over),
         TEST(a_line_in_pieces_finds_its_way),
         TEST(a_used_connection_is_handed_over),
         TEST(too_many_connections_are_refused),
         TEST(without_descriptors_connections_are_refused),
-        TEST(clients_that_go_away_leave_nothing),
+        TEST_OF_DEADLINES(clients_that_go_away_leave_nothing),
         cmocka_unit_test(a_call_in_work_is_answered_before_the_end),
         cmocka_unit_test(a_call_may_outlive_the_server),
     };
