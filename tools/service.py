@@ -10,6 +10,10 @@ import time
 from pathlib import Path
 
 
+PORT_SHARES = 16
+_given = set()
+
+
 class ServiceError(Exception):
     """A service that did not start, or an action it cannot do as it is."""
 
@@ -29,11 +33,15 @@ def free_port():
     """A free port below the range that outgoing connections take theirs from.
 
     A port of that range could be gone, or even be connected to itself by a client that retries,
-    while the service that owns it is down."""
+    while the service that owns it is down. No port is given twice, for the same reason, and
+    processes that were started one after the other, as those of a test run, take theirs from
+    different ones."""
     with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as limits:
         end = max(int(limits.read().split()[0]), 12000)
-    for port in random.sample(range(10000, end), 200):
-        if port_is_free(port):
+    own = range(10000 + os.getpid() % PORT_SHARES, end, PORT_SHARES)
+    for port in random.sample(own, len(own)):
+        if port not in _given and port_is_free(port):
+            _given.add(port)
             return port
     raise ServiceError("no free port found")
 

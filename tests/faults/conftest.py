@@ -4,8 +4,10 @@ import signal
 
 import pytest
 
+from tests.faults.followers import Follower
 from tests.faults.load import Load
 from tests.support.environment import Environment, log_trouble, running
+from tests.support.wait import wait_until
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +37,17 @@ def load(parts):
     with Load(parts) as running:
         running.wait_acked(50)
         yield running
+
+
+@pytest.fixture
+def followers(load, parts):
+    """Four clients of two users who only read, half of them beginning on each instance."""
+    readers = [pair[0] for pair in load.people[-2:]]
+    made = [Follower(reader, urls) for reader in readers for urls in (parts.urls, parts.urls[::-1])]
+    wait_until(lambda: all(f.frames for f in made), what="all streams")
+    yield made
+    for follower in made:
+        follower.stop()
 
 
 def heal(environment):

@@ -3,12 +3,9 @@
 import random
 import signal
 
-import pytest
-
 from tests.support.wait import wait_until
 
 KILLS = 8
-QUIET_S = 60  # a consumer that lost its broker may need half of it to go on
 
 
 def test_many_kills_between_commit_and_reply(parts, load):
@@ -75,37 +72,3 @@ def test_an_instance_stands_still_and_goes_on(parts, load):
     victim.kill(signal.SIGCONT)
     load.wait_acked(50)
     load.finish()
-
-
-@pytest.mark.kafka
-def test_many_kills_with_kafka(parts, load):
-    chance = random.Random(8)
-    for number in range(4):
-        victim = parts.instances[number % 2]
-        load.wait_acked(chance.randrange(5, 40))
-        victim.kill()
-        load.wait_acked(20)
-        victim.start()
-    load.finish(QUIET_S)
-
-
-@pytest.mark.kafka
-def test_killed_with_work_that_kafka_was_not_told_of(parts, load):
-    load.stop()
-    parts.kafka.kill(signal.SIGSTOP)
-    for channel in load.channels:
-        load.post(load.people[0][0], channel, f"untold in {channel}")
-    parts.instances[0].kill()
-    parts.kafka.kill(signal.SIGCONT)
-    parts.instances[0].start()
-    load.settle(QUIET_S, last_posts=False)
-    load.judge(QUIET_S)
-
-
-@pytest.mark.kafka
-def test_sigterm_under_load_with_kafka(parts, load):
-    for instance in parts.instances:
-        assert instance.stop() == 0
-        instance.start()
-        load.wait_acked(20)
-    load.finish(QUIET_S)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka that dies, stays away or stands still under load. No post ever fails of it."""
+"""Kafka that dies, stays away or stands still under load: no post ever fails of it. And instances that die or end with it."""
+import random
 import signal
 
 import pytest
+
+from tests.faults.followers import all_came, heads
 
 pytestmark = pytest.mark.kafka
 QUIET_S = 60  # a consumer that lost its broker may need half of it to go on
@@ -43,3 +46,47 @@ def test_instance_and_kafka_die_together(parts, load):
     parts.kafka.start()
     parts.instances[0].start()
     load.finish(QUIET_S)
+
+
+def test_many_kills_with_kafka(parts, load):
+    chance = random.Random(8)
+    for number in range(4):
+        victim = parts.instances[number % 2]
+        load.wait_acked(chance.randrange(5, 40))
+        victim.kill()
+        load.wait_acked(20)
+        victim.start()
+    load.finish(QUIET_S)
+
+
+def test_killed_with_work_that_kafka_was_not_told_of(parts, load):
+    load.stop()
+    parts.kafka.kill(signal.SIGSTOP)
+    for channel in load.channels:
+        load.post(load.people[0][0], channel, f"untold in {channel}")
+    parts.instances[0].kill()
+    parts.kafka.kill(signal.SIGCONT)
+    parts.instances[0].start()
+    load.settle(QUIET_S, last_posts=False)
+    load.judge(QUIET_S)
+
+
+def test_sigterm_under_load_with_kafka(parts, load):
+    for instance in parts.instances:
+        assert instance.stop() == 0
+        instance.start()
+        load.wait_acked(20)
+    load.finish(QUIET_S)
+
+
+def test_kills_under_load_with_kafka(parts, load, followers):
+    since = heads(load)
+    for number in range(4):
+        victim = parts.instances[number % 2]
+        load.wait_acked(30)
+        victim.kill()
+        load.wait_acked(20)
+        victim.start()
+    all_came(load, followers, since, 60)
+    load.settle(60)
+    load.judge(60)

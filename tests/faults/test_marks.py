@@ -40,7 +40,7 @@ class Desk:
 
     def expect(self, mark):
         for socket in self.sockets:
-            socket.expect(mark, timeout=10)
+            socket.expect(mark)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_marks_right_after_redis_is_back(parts, desk):
 def test_marks_while_pubsub_connections_die(parts, desk):
     desk.open()
     for number in range(ROUNDS):
-        wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), 10, what="a subscriber")
+        wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), what="a subscriber")
         desk.expect(desk.mark(number % 2))
 
 
@@ -92,7 +92,7 @@ def test_marks_by_an_instance_that_is_killed_at_once(parts, desk):
     for _ in range(3):
         mark = desk.mark(0)
         parts.instances[0].kill()
-        desk.sockets[1].expect(mark, timeout=10)
+        desk.sockets[1].expect(mark)
         parts.instances[0].start()
 
 
@@ -141,7 +141,7 @@ def test_a_mark_that_left_the_outbox_late(parts, desk, database):
     with no_relay(database):
         parts.redis.cli("ACL", "SETUSER", "default", "-spublish")
         mark = desk.mark_of(post)
-        wait_until(lambda: age_of_the_outbox(database) > 4, 10, what="a late row")
+        wait_until(lambda: age_of_the_outbox(database) > 4, what="a late row")
         parts.redis.kill()
         database.execute("DELETE FROM outbox")
         parts.redis.start()
@@ -203,7 +203,7 @@ def test_marks_of_threads_while_redis_is_dead(parts, desk):
     ts = desk.author.post(desk.channel, thread_ts=root)
     assert desk.sides[1].ok("threads.mark", ts=ts, **thread)["unread_count"] == 0
     parts.redis.start()
-    desk.sockets[0].expect({"type": "thread_marked", **thread, "last_read": ts, "unread_count": 0}, timeout=10)
+    desk.sockets[0].expect({"type": "thread_marked", **thread, "last_read": ts, "unread_count": 0})
 
 
 def test_marks_of_threads_while_pubsub_connections_die(parts, desk):
@@ -213,9 +213,9 @@ def test_marks_of_threads_while_pubsub_connections_die(parts, desk):
     thread = {"channel": desk.channel, "thread_ts": root}
     for number in range(ROUNDS):
         ts = desk.author.post(desk.channel, thread_ts=root)
-        wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), 10, what="a subscriber")
+        wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), what="a subscriber")
         desk.sides[number % 2].ok("threads.mark", ts=ts, **thread)
-        desk.sockets[0].expect({"type": "thread_marked", **thread, "last_read": ts}, timeout=10)
+        desk.sockets[0].expect({"type": "thread_marked", **thread, "last_read": ts})
 
 
 def test_a_device_that_connects_while_redis_is_dead(parts, desk):

@@ -1,102 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Event streams that go on, by Last-Event-ID, on another instance than the one they began on."""
-import itertools
 import random
 import signal
-import threading
-import time
 
 import pytest
 
+from tests.faults.followers import all_came, heads
 from tests.faults.proxy import Proxy
-from tests.support.reading import is_event, whole_log
+from tests.support.reading import is_event
 from tests.support.streams import Stream
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
 
 KILLS = 6
 NEVER_MS = 600_000
-
-
-class Follower(threading.Thread):
-    """A client that keeps one event stream, on whichever instance takes it, and all that came."""
-
-    def __init__(self, member, urls):
-        super().__init__(daemon=True)
-        self.member = member
-        self.urls = urls
-        self.stream = None
-        self.stopping = threading.Event()
-        self.opened = 0
-        self.earlier = []
-        self.start()
-
-    def run(self):
-        last_id = None
-        for number in itertools.count():
-            if self.stopping.is_set():
-                return
-            try:
-                self.stream = Stream(self.urls[number % len(self.urls)], self.member.token, last_id)
-            except OSError:
-                time.sleep(0.02)
-                continue
-            self.opened += self.stream.status == 200
-            if self.stream.status == 200:
-                self.stream.wait_ended(300)
-                last_id = self.stream.last_id
-            self.earlier += self.stream.frames
-            self.stream.close()
-            self.stream = None
-
-    @property
-    def frames(self):
-        stream = self.stream
-        return self.earlier + (stream.frames if stream else [])
-
-    def cut(self):
-        """Loses its connection."""
-        stream = self.stream
-        if stream:
-            stream.close()
-
-    def seqs(self, channel):
-        return [f["seq"] for f in self.frames if is_event(f) and f["channel"] == channel]
-
-    def stop(self):
-        self.stopping.set()
-        while self.is_alive():
-            self.cut()
-            self.join(0.1)
-
-
-@pytest.fixture
-def followers(load, parts):
-    """Four clients of two users who only read, half of them beginning on each instance."""
-    readers = [pair[0] for pair in load.people[-2:]]
-    made = [Follower(reader, urls) for reader in readers for urls in (parts.urls, parts.urls[::-1])]
-    wait_until(lambda: all(f.frames for f in made), what="all streams")
-    yield made
-    for follower in made:
-        follower.stop()
-
-
-def all_came(load, followers, since, timeout=30):
-    """Stops the load and waits until each follower has every event after `since`; in order but for repeats."""
-    load.stop()
-    for channel in load.channels:
-        head = max(event["seq"] for event in whole_log(load.people[0][0], channel))
-        for follower in followers:
-            wanted = set(range(since[channel] + 1, head + 1))
-            wait_until(lambda f=follower, c=channel, w=wanted: w <= set(f.seqs(c)), timeout,
-                       what=f"events {since[channel] + 1} to {head} of {channel}")
-    for follower in followers:
-        assert not [frame for frame in follower.frames if frame["type"] == "gap"]
-
-
-def heads(load):
-    return {channel: max(event["seq"] for event in whole_log(load.people[0][0], channel))
-            for channel in load.channels}
 
 
 def test_kills_under_load_leave_no_hole(parts, load, followers):
@@ -142,20 +59,6 @@ def test_what_was_untold_when_its_instance_died(parts, load, followers):
     parts.redis.kill(signal.SIGCONT)
     parts.instances[0].start()
     all_came(load, followers, since)
-
-
-@pytest.mark.kafka
-def test_kills_under_load_with_kafka(parts, load, followers):
-    since = heads(load)
-    for number in range(4):
-        victim = parts.instances[number % 2]
-        load.wait_acked(30)
-        victim.kill()
-        load.wait_acked(20)
-        victim.start()
-    all_came(load, followers, since, 60)
-    load.settle(60)
-    load.judge(60)
 
 
 class Comings:

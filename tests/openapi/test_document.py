@@ -45,5 +45,5 @@ def test_kept_by_who_has_it(environment, path):
     etag = client.page(path).headers["ETag"]
     again = client.page(path, headers={"If-None-Match": etag})
     assert (again.status_code, again.content) == (304, b"")
-    head = requests.head(f"{client.url}{path}", timeout=10)
+    head = requests.head(f"{client.url}{path}", timeout=30)
     assert (head.content, head.headers["Content-Length"]) == (b"", str(len(client.page(path).content)))

@@ -117,7 +117,7 @@ class History:
                     assert shown["oldest_unread_ts"] == unread[0].ts, (name, user, shown)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS, ids=[*map(str, SEEDS[:-1]), "random"])
 def test_one_history_in_all_strategies(services, seed):
     history = History(services, seed)
     try:

@@ -41,7 +41,7 @@ def test_events_come_once(app, listen, workspace):
 
 
 def test_what_is_not_acked_comes_again(app, listen, extra_instance):
-    client = listen(extra_instance(link_ack_ms=1500).url, attempts=2)
+    client = listen(extra_instance(link_ack_ms=3000).url, attempts=2)
     app.ann.post(app.channel, "hold this")
     app.ann.post(app.channel, "not this")
     again = [client.expect({"what": "event", "event": {"text": "hold this"}, "retry_num": n}) for n in range(3)]

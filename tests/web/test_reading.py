@@ -80,6 +80,7 @@ def test_what_is_covered_is_not_read(workspace, screens):
     device = screens(bob, width=390, height=700).devices[0]
     device.open(name)
     device.root.get_by_role("button", name="1 reply").click()
+    expect(device.pane.get_by_text("reply", exact=True)).to_be_visible()
     ann.post(channel, "behind it")
     ann.post(channel, "in front", thread_ts=root)
     expect(device.pane.get_by_text("in front", exact=True)).to_be_visible()

@@ -12,6 +12,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 
 import com.google.gson.Gson;
 import com.google.gson.JsonObject;
@@ -77,11 +78,20 @@ public class Tour {
     }
 
     static <T> T next(BlockingQueue<T> queue) throws InterruptedException {
-        var next = queue.poll(15, TimeUnit.SECONDS);
-        if (next == null) {
-            throw new IllegalStateException("nothing came");
+        return next(queue, any -> true);
+    }
+
+    /** The first that is wanted: what was posted before may still be on its way. */
+    static <T> T next(BlockingQueue<T> queue, Predicate<T> isWanted) throws InterruptedException {
+        while (true) {
+            var next = queue.poll(30, TimeUnit.SECONDS);
+            if (next == null) {
+                throw new IllegalStateException("nothing came");
+            }
+            if (isWanted.test(next)) {
+                return next;
+            }
         }
-        return next;
     }
 
     /** Its part of the Events API: an address that takes the challenge, and only what is signed. */
@@ -107,8 +117,7 @@ public class Tour {
             exchange.close();
         });
         server.start();
-        while (!next(heard).get("type").getAsString().equals("url_verification")) {
-        }
+        next(heard, event -> event.get("type").getAsString().equals("url_verification"));
         JsonObject event = null;
         while (event == null) { // until its answer to the challenge is known, an address gets nothing
             ok(ann.chatPostMessage(r -> r.channel(CHANNEL).text("for an address")));
@@ -217,9 +226,9 @@ public class Tour {
             tell("rtm hello", "type", next(frames).get("type").getAsString(), "me", client.getConnectedBotUser().getId());
             client.sendMessage(com.slack.api.rtm.message.Message.builder().id(1L).channel(CHANNEL).text("by RTM").build()
                     .toJSONString());
-            tell("rtm ack", "frame", next(frames));
+            tell("rtm ack", "frame", next(frames, frame -> frame.has("reply_to")));
             ok(bob.chatPostMessage(r -> r.channel(CHANNEL).text("for RTM")));
-            tell("rtm message", "text", next(messages).getText());
+            tell("rtm message", "text", next(messages, event -> event.getText().equals("for RTM")).getText());
         }
     }
 
@@ -234,10 +243,10 @@ public class Tour {
                 texts.add(event.get("text").getAsString());
             });
             client.connect();
-            while (!next(frames).get("type").getAsString().equals("hello")) { // connect() does not wait for it
-            }
-            ok(ann.chatPostMessage(r -> r.channel(CHANNEL).text("for " + backend)));
-            tell("socket mode", "backend", backend.name(), "text", next(texts), "alive", client.verifyConnection());
+            next(frames, frame -> frame.get("type").getAsString().equals("hello")); // connect() does not wait for it
+            var wanted = "for " + backend;
+            ok(ann.chatPostMessage(r -> r.channel(CHANNEL).text(wanted)));
+            tell("socket mode", "backend", backend.name(), "text", next(texts, wanted::equals), "alive", client.verifyConnection());
         }
     }
 }
