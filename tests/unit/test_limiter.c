@@ -3,6 +3,7 @@
 #include "../../src/api/limiter.h"
 #include "../../src/api/limits.h"
 
+#include "base/clock.h"
 #include "base/embedded.h"
 #include "base/metrics.h"
 
@@ -162,11 +163,12 @@ static void a_bucket_fills_up(void **state)
     (void)state;
     int turns = 0;
 
-    assert_int_equal(ask(&alone, "T4", 60, 5000).admitted, 60); // one each second
-    assert_int_equal(ask(&alone, "T4", 60, 1).admitted, 0);
+    struct question question = ask(&alone, "T4", 60, 5000); // one each second
+    assert_int_equal(question.admitted, 60);
+    assert_int_equal(question.wait_s, 1);
     while (ask(&alone, "T4", 60, 1).admitted == 0 && turns++ < WAIT_TURNS)
         pause_ms(5);
-    assert_in_range(turns, 1, WAIT_TURNS - 1);
+    assert_in_range(turns, 0, WAIT_TURNS - 1);
 }
 
 // Only what was not used for longest is forgotten.
@@ -199,16 +201,31 @@ static int take_all(struct side *side, const char *subject, long every_ms)
     return 0;
 }
 
-// What another let through was heard of after a few calls.
+// `held` calls are let through, and what the time since then has brought. Returns when that was.
+static int64_t assert_takes_all(struct side *side, const char *subject, int held, int64_t since_ms)
+{
+    int count = take_all(side, subject, 0);
+    int64_t now_ms = clock_monotonic_ms();
+
+    assert_in_range(count, held, held + 2 + (now_ms - since_ms) * LIMIT / 60000);
+    return now_ms;
+}
+
+static int64_t assert_takes_whole(struct side *side, const char *subject)
+{
+    return assert_takes_all(side, subject, LIMIT, clock_monotonic_ms());
+}
+
+// What another let through was heard of before as much was let through again.
 static void assert_is_known(struct side *side, const char *subject)
 {
-    assert_in_range(take_all(side, subject, 10 * SETTLE_MS), 1, LIMIT / 4);
+    assert_in_range(take_all(side, subject, 10 * SETTLE_MS), 1, LIMIT / 2);
 }
 
 static void two_loops_share(void **state)
 {
     (void)state;
-    assert_in_range(take_all(&here, "T7", 0), LIMIT, LIMIT + 2);
+    (void)assert_takes_whole(&here, "T7");
     assert_is_known(&there, "T7");
 }
 
@@ -217,7 +234,7 @@ static void what_is_forgotten_here_is_known_there(void **state)
     (void)state;
     char subject[24];
 
-    assert_in_range(take_all(&here, "T8", 0), LIMIT, LIMIT + 2);
+    (void)assert_takes_whole(&here, "T8");
     for (int i = 0; i < BUCKETS_MAX; i++) {
         (void)snprintf(subject, sizeof subject, "Y%d", i);
         (void)ask(&here, subject, LIMIT, 2); // the last of it is told when it goes
@@ -228,20 +245,20 @@ static void what_is_forgotten_here_is_known_there(void **state)
 static void wiped_or_away_redis_sets_nobody_free(void **state)
 {
     (void)state;
-    assert_in_range(take_all(&here, "T9", 0), LIMIT, LIMIT + 2);
+    int64_t since_ms = assert_takes_whole(&here, "T9");
     redis_kill();
     wait_for_redis(&here, false);
-    assert_in_range(take_all(&here, "T9", 0), 0, 2);
-    assert_in_range(take_all(&here, "T10", 0), LIMIT, LIMIT + 2);
+    since_ms = assert_takes_all(&here, "T9", 0, since_ms);
+    (void)assert_takes_whole(&here, "T10");
     assert_int_equal(redis_launch(), 0); // with nothing in it
     wait_for_redis(&here, true);
     wait_for_redis(&there, true);
-    assert_in_range(take_all(&here, "T9", 0), 0, 2);
+    since_ms = assert_takes_all(&here, "T9", 0, since_ms);
     for (int i = 0; i < WAIT_TURNS && ask(&here, "T9", LIMIT, 1).admitted == 0; i++)
         pause_ms(5);
     pause_ms(10 * SETTLE_MS); // Redis was told of that one, and answers by it alone
-    assert_in_range(take_all(&here, "T9", 0), 0, 2);
-    assert_in_range(take_all(&there, "T11", 0), LIMIT, LIMIT + 2);
+    (void)assert_takes_all(&here, "T9", 0, since_ms);
+    (void)assert_takes_whole(&there, "T11");
     assert_is_known(&here, "T11");
 }
 

@@ -15,7 +15,13 @@
 #include "postgres_group.h"
 #include "store/store.h"
 
-enum { ASKS_MAX = 64, QUEUE_MAX = 50, STATEMENT_TIMEOUT_MS = 1000, PATIENCE_SECONDS = 30 };
+enum {
+    ASKS_MAX = 64,
+    QUEUE_MAX = 50,
+    STATEMENT_TIMEOUT_MS = 1000,
+    PATIENCE_SECONDS = 30,
+    AT_ONCE = 10
+};
 
 // One call and what came of it.
 struct ask {
@@ -413,10 +419,12 @@ static void without_a_server_calls_are_refused_after_a_grace(void **state)
     assert_int_equal(ask_one(&one).r, -ERROR_UNAVAILABLE);
     assert_in_range(clock_monotonic_ms() - begin_ms, 500, 5000);
     begin_ms = clock_monotonic_ms();
-    struct ask ask = ask_one(&one);
-    assert_int_equal(ask.r, -ERROR_UNAVAILABLE);
-    assert_false(ask.unknown);
-    assert_in_range(clock_monotonic_ms() - begin_ms, 0, 900);
+    for (int i = 0; i < AT_ONCE; i++) {
+        struct ask ask = ask_one(&one);
+        assert_int_equal(ask.r, -ERROR_UNAVAILABLE);
+        assert_false(ask.unknown);
+    }
+    assert_in_range(clock_monotonic_ms() - begin_ms, 0, AT_ONCE * 500 - 1);
     close_store();
 }
 
