@@ -23,7 +23,7 @@ class App:
         self.token = made["app_token"]
         self.links = [self.open(url) for url in parts.urls]
         acked = [[] for _ in self.links]
-        wait_kept(parts, made["app"]["id"], [partial(self.ann.at(url).post, self.channel) for url in parts.urls],
+        wait_kept(parts, made["app"]["id"], self.channel, [partial(self.ann.at(url).post, self.channel) for url in parts.urls],
                   lambda: any(map(self.ack_all, self.links, acked)))
 
     def open(self, url):

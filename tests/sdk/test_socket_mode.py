@@ -61,7 +61,7 @@ def test_it_connects_anew_when_told(app, listen, extra_instance):
 def test_an_instance_that_ends(environment, app, listen, extra_instance):
     instance = extra_instance(drain_ms=500)
     client = listen(instance.url, clientPingTimeout=1000)
-    wait_kept(environment, app.id, [lambda: app.ann.post(app.channel, "before it")])
+    wait_kept(environment, app.id, app.channel, [lambda: app.ann.post(app.channel, "before it")])
     instance.stop()
     gap = [f"while it was away {n}" for n in range(3)]
     for text in gap:
