@@ -267,6 +267,13 @@ CREATE TABLE outbox (
     previous text                         -- body of a message before the edit or delete, for its frame
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
+-- See eras_begin().
+CREATE TABLE eras (
+    life text PRIMARY KEY,      -- by what it is known
+    number bigint NOT NULL,     -- rises: about when it began, in microseconds
+    first_xid xid8 NOT NULL     -- of all that Tidings wrote in it
+);
+
 -- Which channels were touched lately: what left the outbox. Together with the outbox it names every change since a
 -- transaction, unless that is before change_log_start.
 CREATE TABLE change_log (
@@ -369,6 +376,8 @@ BEGIN
     END LOOP;
     DELETE FROM message_keys WHERE created < now() - make_interval(days => key_days);
     DELETE FROM tickets WHERE expires_at < now();
+    DELETE FROM eras e WHERE e.number < extract(epoch FROM now() - interval '40 days') * 1000000
+                         AND e.number < (SELECT max(n.number) FROM eras n);
     PERFORM outbox_delete(ARRAY(SELECT id FROM outbox WHERE done AND created < now() - interval '10 minutes'));
     UPDATE change_log_start s SET xid = l.xid
     FROM (SELECT l.xid FROM change_log l ORDER BY l.xid DESC OFFSET 20000 LIMIT 1) l WHERE s.xid < l.xid;

@@ -5,6 +5,25 @@
 CREATE FUNCTION clock_us() RETURNS bigint LANGUAGE sql VOLATILE AS
 $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
 
+-- The lives of this database, the newest last. Postgres, after a crash, and a server that takes over from another one give out
+-- transaction ids again that had been given before, wherever what took them had not reached the log on disk. Each connection of Tidings calls
+-- this first. So whatever else is written in a life of the database is written by transactions from the life's `first_xid` on,
+-- and a transaction id that was told in an earlier life tells what came before what as long as it is not above that.
+CREATE FUNCTION eras_begin() RETURNS SETOF eras LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    -- It starts; or, going on, has lost its memory; or has been made the primary.
+    found text := concat_ws(' ', pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time(),
+                            left(pg_walfile_name(pg_current_wal_insert_lsn()), 8));
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM eras e WHERE e.life = found) THEN
+        PERFORM set_config('synchronous_commit', 'local', true); -- reads go on where no standby is there to wait for
+        INSERT INTO eras (life, number, first_xid)
+        SELECT found, greatest(clock_us(), max(e.number) + 1), pg_current_xact_id() FROM eras e
+        ON CONFLICT (life) DO NOTHING;
+    END IF;
+    RETURN QUERY SELECT * FROM eras e ORDER BY e.number;
+END $$;
+
 -- At most 80 characters in one line, for a sidebar.
 CREATE FUNCTION preview(body text) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT left(translate(body, E'\n\r\t', '   '), 80) $$;

@@ -73,5 +73,20 @@ void store_pull(struct store *store, enum store_lane lane);
 // Whether the lane has a live connection now.
 bool store_is_up(const struct store *store, enum store_lane lane);
 
+// Transaction ids may be given again after Postgres crashed, or after another server took over: an
+// id is told together with the era in which it was given, and says nothing by itself in a later one
+// that began below it.
+struct era {
+    int64_t number;    // rises; 0: not known
+    int64_t first_xid; // of what was written in it
+};
+
+// The one that the database is in, as of the connection that came up last.
+struct era store_era(const struct store *store);
+
+// Whether everything that was written after `xid` was told, in the era `number`, has that id or a
+// higher one.
+bool store_era_holds(const struct store *store, int64_t number, int64_t xid);
+
 // Calls fn whenever a lane's connection has come (back) up.
 void store_on_up(struct store *store, enum store_lane lane, loop_fn *fn, void *arg);

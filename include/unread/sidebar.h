@@ -33,6 +33,7 @@ struct sidebar_entry {
 // A user's channels. Valid until sidebar_release().
 struct sidebar_state {
     int64_t xid;                         // everything before this transaction is in it
+    int64_t era;                         // in which that is so: see store.h
     int64_t since_s;                     // when it was begun to be read
     const struct sidebar_entry *entries; // in a sidebar's order
     int count;

@@ -2,8 +2,9 @@
 // unread.sync: all that a sidebar needs, in one call; with a token of an earlier one, only what
 // changed since.
 //
-// A sync token names a snapshot of Postgres: "s1.<xid>.<seconds>". Every transaction below that xid
-// had ended, so its effects are in the answer; all others are looked at again by the next call.
+// A sync token names a snapshot of Postgres: "s1.<xid>.<seconds>.<era>". Every transaction below
+// that xid had ended, so its effects are in the answer; all others are looked at again by the next
+// call.
 // Nothing is missed whatever was being committed.
 #include "methods.h"
 
@@ -16,12 +17,13 @@
 #include <string.h>
 
 // A turn of the loop writes SLICE_BYTES of a long reply.
-enum { LIMIT_MAX = 1000, TOKEN_DAYS_MAX = 30, TOKEN_TEXT_SIZE = 64, SLICE_BYTES = 1 << 20 };
+enum { LIMIT_MAX = 1000, TOKEN_DAYS_MAX = 30, TOKEN_TEXT_SIZE = 80, SLICE_BYTES = 1 << 20 };
 #define DAY_US (86400LL * 1000000)
 
 struct sync_token {
     int64_t xid;
     int64_t seconds;
+    int64_t era;
 };
 
 // Where the page before ended; with the token that the first page gave.
@@ -51,14 +53,21 @@ struct sync {
     bool has_more;
 };
 
+static void token_print(const struct sync_token *token, char *ret_text) // TOKEN_TEXT_SIZE bytes
+{
+    snprintf(ret_text, TOKEN_TEXT_SIZE, "s1.%" PRId64 ".%" PRId64 ".%" PRId64, token->xid,
+             token->seconds, token->era);
+}
+
 static bool token_parse(const char *text, struct sync_token *ret_token)
 {
     char again[TOKEN_TEXT_SIZE];
 
-    if (sscanf(text, "s1.%" SCNd64 ".%" SCNd64, &ret_token->xid, &ret_token->seconds) != 2 ||
+    if (sscanf(text, "s1.%" SCNd64 ".%" SCNd64 ".%" SCNd64, &ret_token->xid, &ret_token->seconds,
+               &ret_token->era) != 3 ||
         ret_token->xid < 0)
         return false;
-    snprintf(again, sizeof again, "s1.%" PRId64 ".%" PRId64, ret_token->xid, ret_token->seconds);
+    token_print(ret_token, again);
     return strcmp(again, text) == 0; // nothing but what we print
 }
 
@@ -67,8 +76,9 @@ static bool page_parse(const char *text, struct sync_page *ret_page)
     int unread;
     int end = 0;
 
-    if (sscanf(text, "%" SCNd64 ".%" SCNd64 ".%1d.%" SCNd64 ".%20[A-Z0-9]%n", &ret_page->token.xid,
-               &ret_page->token.seconds, &unread, &ret_page->updated, ret_page->id, &end) != 5 ||
+    if (sscanf(text, "%" SCNd64 ".%" SCNd64 ".%" SCNd64 ".%1d.%" SCNd64 ".%20[A-Z0-9]%n",
+               &ret_page->token.xid, &ret_page->token.seconds, &ret_page->token.era, &unread,
+               &ret_page->updated, ret_page->id, &end) != 6 ||
         text[end] != '\0' || !id_is_valid(ret_page->id, "CGD"))
         return false;
     ret_page->unread = unread != 0;
@@ -272,9 +282,9 @@ static void page_write(const struct sync *sync, bool has_more)
     char text[128] = "";
 
     if (last != NULL)
-        snprintf(text, sizeof text, "%" PRId64 ".%" PRId64 ".%d.%" PRId64 ".%.*s", sync->token.xid,
-                 sync->token.seconds, last->is_unread, last->updated, last->id_length,
-                 sidebar_entry_id(sync->state, last));
+        snprintf(text, sizeof text, "%" PRId64 ".%" PRId64 ".%" PRId64 ".%d.%" PRId64 ".%.*s",
+                 sync->token.xid, sync->token.seconds, sync->token.era, last->is_unread,
+                 last->updated, last->id_length, sidebar_entry_id(sync->state, last));
     write_next_cursor(sync->w, "p1", text);
 }
 
@@ -283,7 +293,7 @@ static void reply_begin(struct invocation *invocation)
     struct sync *sync = invocation->state;
     char text[TOKEN_TEXT_SIZE];
 
-    snprintf(text, sizeof text, "s1.%" PRId64 ".%" PRId64, sync->token.xid, sync->token.seconds);
+    token_print(&sync->token, text);
     sync->w = invocation_open(invocation);
     json_key_bool(sync->w, "full", !sync->has_since);
     json_key_string(sync->w, "sync_token", text);
@@ -326,8 +336,9 @@ static void sync_answer(void *arg, int r, const struct sidebar_state *state)
         return;
     }
     sync->state = state;
-    sync->token = (struct sync_token){state->xid, state->since_s};
-    if (sync->since.xid > state->xid) // of another database: nothing can be told by it
+    sync->token = (struct sync_token){state->xid, state->since_s, state->era};
+    if (sync->since.xid > state->xid || // of another database: nothing can be told by it
+        !store_era_holds(invocation->api->options.store, sync->since.era, sync->since.xid))
         sync->has_since = false;
     if (sync->has_page)
         sync->token =

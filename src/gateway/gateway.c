@@ -156,6 +156,7 @@ static int gateway_start(struct gateway *gateway)
         return r;
     cache_on_message(gateway->cache, on_message, gateway);
     cache_on_resubscribed(gateway->cache, on_resubscribed, gateway);
+    store_on_up(gateway->store, STORE_SYNC, marks_on_store_up, gateway);
     loop_timer_set(gateway->tick_timer, CONNECTION_TICK_MS);
     loop_timer_set(gateway->head_timer, gateway->options.head_check_ms);
     loop_timer_set(gateway->token_timer, gateway->options.token_check_ms);

@@ -262,6 +262,7 @@ struct gateway {
     int asked;        // answers that are still to come
     int64_t heard_ms; // when topics were last known to be heard
     int64_t swept_ms;
+    int64_t era;                                // of Postgres: see store.h
     int64_t mark_notes[2];                      // see marks.c; 0 is the older one
     int64_t noted_ms;                           // when the newer one was taken
     char created[CREATED_KNOWN][EVENT_ID_SIZE]; // channels told of last, a ring
@@ -516,7 +517,9 @@ void watermark_passed(struct stream *stream); // what it waited for was sent
 void watermark_forget(
     struct gateway *gateway); // no event stream is left: what was heard is noted anew
 void watermark_on_timer(void *gateway);
+void watermark_lower(struct gateway *gateway, int64_t xid); // ids above it may be given once more
 
+void marks_on_store_up(void *gateway);
 // The users here, and the note since which they are to be told.
 void sweep_params(struct params *params, const struct gateway *gateway);
 

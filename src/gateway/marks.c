@@ -87,6 +87,21 @@ void marks_note_first(struct gateway *gateway)
         marks_note(gateway);
 }
 
+// Postgres came back in an era in which ids below the notes may be given once more.
+void marks_on_store_up(void *arg)
+{
+    struct gateway *gateway = arg;
+    struct era era = store_era(gateway->store);
+
+    if (era.number == 0 || era.number == gateway->era)
+        return;
+    gateway->era = era.number;
+    for (int i = 0; i < 2; i++)
+        if (gateway->mark_notes[i] > era.first_xid)
+            gateway->mark_notes[i] = era.first_xid;
+    watermark_lower(gateway, era.first_xid);
+}
+
 static void mark_tell(struct gateway *gateway, const struct unread_view *view)
 {
     const struct user *user = user_find(gateway, view->user_id);

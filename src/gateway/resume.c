@@ -21,8 +21,8 @@ enum { PAGE_EVENTS = 500, FRAME_MAX = 8 << 20, SMALL_FRAME_MAX = 4096 };
 // a row of its own the position still comes.
 const struct statement resume_statement = {
     "gateway_resume",
-    "SELECT t.xid, t.xmax, t.seconds, r.* FROM (SELECT pg_snapshot_xmin(s)::text AS xid,"
-    " pg_snapshot_xmax(s)::text AS xmax, extract(epoch FROM clock_timestamp())::bigint AS seconds"
+    "SELECT t.xid, t.seconds, r.* FROM (SELECT pg_snapshot_xmin(s)::text AS xid,"
+    " extract(epoch FROM clock_timestamp())::bigint AS seconds"
     " FROM pg_current_snapshot() s) t LEFT JOIN (SELECT c.id, c.seq, m.active, m.member_seq,"
     " CASE WHEN c.changed >= $2::xid8 OR m.changed >= $3::xid8"
     " THEN resume_seq(c.id, m.user_id, m.member_seq, $2::xid8, $3::xid8)"
@@ -31,7 +31,6 @@ const struct statement resume_statement = {
 
 enum {
     COLUMN_XID,
-    COLUMN_XMAX,
     COLUMN_SECONDS,
     COLUMN_ID,
     COLUMN_SEQ,
@@ -100,7 +99,7 @@ bool resume_is_too_old(const struct connection *c, const struct result *result)
     const struct position *since = &c->sse->since;
     int64_t age_s = result_int(result, 0, COLUMN_SECONDS) - since->seconds;
     return since->xid > 0 && (age_s > c->gateway->options.resume_max_s ||
-                              since->xid > result_int(result, 0, COLUMN_XMAX));
+                              !store_era_holds(c->gateway->store, since->era, since->xid));
 }
 
 void resume_free(struct connection *c)
@@ -160,7 +159,8 @@ int resume_begin(struct connection *c, const struct result *result)
     if (resumes && (!resume || !resume->behind))
         return -ERROR_MEMORY;
     int64_t xid = result_int(result, 0, COLUMN_XID);
-    struct position now = {xid, xid, result_int(result, 0, COLUMN_SECONDS)};
+    struct position now = {xid, xid, result_int(result, 0, COLUMN_SECONDS),
+                           store_era(c->gateway->store).number};
     position_print(resumes ? &sse->since : &now, sse->id);
     int r = user_enter(c);
     for (int row = 0; r >= 0 && row < result_rows(result); row++)

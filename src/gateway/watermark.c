@@ -78,6 +78,7 @@ static void watermark_take(struct gateway *gateway, const struct result *result)
     struct watermark *w = &gateway->watermark;
     w->next.xid = result_int(result, 0, COLUMN_XID);
     w->next.seconds = result_int(result, 0, COLUMN_SECONDS);
+    w->next.era = store_era(gateway->store).number;
     heard_take(gateway, result_bool(result, 0, COLUMN_LATE));
     w->waiting = 1; // until all rows are looked at
     for (int row = 0; row < result_rows(result); row++)
@@ -135,6 +136,15 @@ void watermark_on_timer(void *arg)
 void watermark_forget(struct gateway *gateway)
 {
     gateway->watermark.notes[0].xid = 0;
+}
+
+void watermark_lower(struct gateway *gateway, int64_t xid)
+{
+    struct watermark *w = &gateway->watermark;
+    for (int i = 0; i < 2; i++)
+        if (w->notes[i].xid > xid)
+            w->notes[i].xid = xid;
+    w->is_whole = false;
 }
 
 void watermark_want(struct gateway *gateway)

@@ -16,7 +16,7 @@
 
 enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1600, ANSWER_MARGIN_MS = 1000, NULLS_MAX = 2 };
 
-enum lane_state { LANE_DOWN, LANE_CONNECTING, LANE_UP };
+enum lane_state { LANE_DOWN, LANE_CONNECTING, LANE_GREETING, LANE_UP };
 
 struct lane_hook {
     loop_fn *fn;
@@ -301,6 +301,24 @@ static void lane_come_up(struct lane *lane)
     loop_again(lane->options.loop);
 }
 
+void lane_greeted(struct lane *lane)
+{
+    if (lane->state == LANE_GREETING)
+        lane_come_up(lane);
+}
+
+static void lane_greet(struct lane *lane)
+{
+    struct call *call = lane->options.greet(lane->options.store, lane);
+    lane->state = LANE_GREETING;
+    list_append(&lane->sent, &call->link);
+    lane->count++;
+    if (lane_put(lane, call, false))
+        lane_write(lane);
+    else
+        lane_break(lane, "cannot send");
+}
+
 static void lane_ready(void *arg, uint32_t events);
 
 // libpq may have closed its socket and opened another, also of the same number: the watch is made
@@ -330,7 +348,7 @@ static void lane_connect_step(struct lane *lane)
             break;
         lane_watch_socket(lane, EPOLLIN);
         if (lane->watch)
-            lane_come_up(lane);
+            lane_greet(lane);
         return;
     default:
         break;
@@ -435,7 +453,7 @@ static void lane_timeout(void *arg)
     struct lane *lane = arg;
     if (lane->state == LANE_DOWN)
         lane_connect(lane);
-    else if (lane->state == LANE_CONNECTING)
+    else if (lane->state != LANE_UP)
         lane_lose(lane, "no connection in time");
     else
         lane_check_head(lane);

@@ -6,8 +6,8 @@
 //                    └────── no connection ──┴──────────► refused (lane_refuse_fn, answered at the
 //                    end of a turn)
 //
-// A lane is DOWN (its timer waits to try again), CONNECTING (its timer limits that) or UP (its
-// timer watches the oldest call that was sent).
+// A lane is DOWN (its timer waits to try again), CONNECTING or GREETING (its timer limits that) or
+// UP (its timer watches the oldest call that was sent).
 #pragma once
 
 #include "base/list.h"
@@ -28,6 +28,7 @@ struct call {
 };
 
 typedef void lane_call_fn(struct store *store, struct call *call);
+struct lane;
 
 struct lane_options {
     const char *name;
@@ -37,14 +38,17 @@ struct lane_options {
     const struct postgres_keywords *keywords;
     lane_call_fn *answer; // calls back at once
     lane_call_fn *refuse; // keeps the call for the end of the turn
+    // Makes the call that a connection begins with, whose answer ends with lane_greeted().
+    struct call *(*greet)(struct store *store, const struct lane *lane);
 };
-
-struct lane;
 
 // Makes a lane and begins to connect.
 NODISCARD int lane_new(const struct lane_options *options, struct lane **ret_lane);
 // Calls still on their way are refused.
 void lane_free(struct lane *lane);
+
+// The first call of the connection was answered: the lane is up, unless it was lost meanwhile.
+void lane_greeted(struct lane *lane);
 
 // Takes the call, or refuses it.
 void lane_call(struct lane *lane, struct call *call);

@@ -6,15 +6,24 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include "eras_internal.h"
 #include "lane_internal.h"
 
 enum { PATIENCE_MS = 1000 };
+
+// What a connection begins with.
+struct greeting {
+    struct store *store;
+    enum store_lane lane;
+};
 
 struct store {
     struct loop *loop;
     struct store_options options;
     struct postgres_keywords keywords[STORE_LANE_MAX];
     struct lane *lanes[STORE_LANE_MAX];
+    struct greeting greetings[STORE_LANE_MAX];
+    struct eras eras;
     struct loop_timer *patience;
     int64_t flushed_us;  // the time of the turn that flushed last
     struct list refused; // to be answered at the end of a turn
@@ -99,6 +108,32 @@ static void store_end_patience(void *arg)
         lane_end_patience(store->lanes[i]);
 }
 
+// Where the era cannot be told, no transaction id holds.
+static void store_greeted(void *arg, const struct store_outcome *outcome)
+{
+    const struct greeting *greeting = arg;
+    struct store *store = greeting->store;
+    if (outcome->r == 0)
+        eras_take(&store->eras, outcome->result);
+    else
+        eras_done(&store->eras);
+    if (store->lanes[greeting->lane])
+        lane_greeted(store->lanes[greeting->lane]);
+}
+
+static struct call *store_greet(struct store *store, const struct lane *lane)
+{
+    int i = 0;
+    while (store->lanes[i] != lane)
+        i++;
+    store->greetings[i] = (struct greeting){.store = store, .lane = (enum store_lane)i};
+    struct call *call = store_new_call(store);
+    *call = (struct call){
+        .statement = &eras_statement, .fn = store_greeted, .arg = &store->greetings[i]};
+    list_init(&call->link);
+    return call;
+}
+
 static int store_open_lanes(struct store *store)
 {
     struct lane_options options = {
@@ -107,6 +142,7 @@ static int store_open_lanes(struct store *store)
         .settings = &store->options,
         .answer = store_answer,
         .refuse = store_refuse,
+        .greet = store_greet,
     };
     for (int i = 0; i < STORE_LANE_MAX; i++) {
         options.name = lane_names[i];
@@ -187,6 +223,7 @@ void store_free(struct store *store)
         store_answer_refused(store);
     loop_timer_free(store->patience);
     free_calls(&store->spare);
+    eras_done(&store->eras);
     free(store);
 }
 
@@ -235,6 +272,16 @@ void store_pull(struct store *store, enum store_lane lane)
 bool store_is_up(const struct store *store, enum store_lane lane)
 {
     return lane_is_up(store->lanes[lane]);
+}
+
+struct era store_era(const struct store *store)
+{
+    return eras_last(&store->eras);
+}
+
+bool store_era_holds(const struct store *store, int64_t number, int64_t xid)
+{
+    return eras_hold(&store->eras, number, xid);
 }
 
 void store_on_up(struct store *store, enum store_lane lane, loop_fn *fn, void *arg)

@@ -218,6 +218,7 @@ static void token_take(struct slot *slot, const struct result *result)
     struct sidebar_state *state = &slot->rows.state;
 
     state->xid = result_int(result, 0, COLUMN_TOKEN);
+    state->era = store_era(slot->sidebar->store).number;
     state->since_s = clock_wall_us() / 1000000;
     state->thread_unread = result_int(result, 0, COLUMN_THREAD_UNREAD);
     state->thread_mentions = result_int(result, 0, COLUMN_THREAD_MENTIONS);

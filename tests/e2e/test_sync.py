@@ -380,12 +380,14 @@ def test_bad_arguments(people, method, args, name, error):
     assert name in people[0].fails(error, method, **args).messages
 
 
-@pytest.mark.parametrize("days, transactions, full", [(29, 0, False), (31, 0, True), (0, 10 ** 12, True)])
-def test_a_token_that_is_too_old_or_of_another_database_gives_all(people, workspace, days, transactions, full):
+@pytest.mark.parametrize("days, transactions, eras, full", [
+    (29, 0, 0, False), (31, 0, 0, True), (0, 10 ** 12, 0, True), (0, 0, 1, True),
+])
+def test_a_token_that_is_too_old_or_of_another_database_gives_all(people, workspace, days, transactions, eras, full):
     ann, bob = people
     channel = workspace.channel(ann, bob)
-    kind, xid, seconds = quiet_token(bob).split(".")
-    reply = sync(bob, since=f"{kind}.{int(xid) + transactions}.{int(seconds) - days * 86_400}")
+    kind, xid, seconds, era = quiet_token(bob).split(".")
+    reply = sync(bob, since=f"{kind}.{int(xid) + transactions}.{int(seconds) - days * 86_400}.{int(era) + eras}")
     assert reply["full"] is full and (entry(reply, channel) is not None) is full
 
 
