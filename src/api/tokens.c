@@ -14,7 +14,8 @@
 static const struct statement TOKEN = {
     "token",
     "SELECT t.id, t.workspace_id, t.user_id, t.type, t.scopes, t.app_id, u.bot_id, u.is_admin, "
-    "u.active, t.revoked_at IS NOT NULL, t.expires_at * 1000000,"
+    "u.active, t.revoked_at IS NOT NULL,"
+    " ceil((t.expires_at - extract(epoch FROM now())) * 1000)::bigint,"
     " coalesce(t.last_used, 0) < extract(epoch FROM now())::bigint - 60, coalesce(t.rate_limit, 0)"
     " FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.digest = $1",
 };
@@ -33,7 +34,7 @@ enum {
     COLUMN_ADMIN,
     COLUMN_ACTIVE,
     COLUMN_REVOKED,
-    COLUMN_EXPIRES,
+    COLUMN_LEFT_MS,
     COLUMN_STALE,
     COLUMN_RATE_LIMIT
 };
@@ -47,7 +48,7 @@ struct token_entry {
     struct list waiting; // of struct waiter, while Postgres is asked
     bool asking;
     int64_t known_at_ms;
-    int64_t expires_us; // 0: never
+    int64_t expires_ms; // by the monotonic clock, as Postgres' clock has it; INT64_MAX: never
     int r;
     struct actor actor;
 };
@@ -114,7 +115,7 @@ void token_cache_free(struct token_cache *cache)
 
 static int entry_verdict(const struct token_entry *entry)
 {
-    if (entry->r == 0 && entry->expires_us != 0 && entry->expires_us <= clock_wall_us())
+    if (entry->r == 0 && entry->expires_ms <= clock_monotonic_ms())
         return -ERROR_TOKEN_EXPIRED;
     return entry->r;
 }
@@ -153,7 +154,9 @@ static void entry_read(struct token_entry *entry, const struct result *result)
     actor->type = result_text(result, 0, COLUMN_TYPE)[0];
     actor->is_admin = result_bool(result, 0, COLUMN_ADMIN);
     actor->rate_limit = result_int(result, 0, COLUMN_RATE_LIMIT);
-    entry->expires_us = result_int(result, 0, COLUMN_EXPIRES);
+    entry->expires_ms = result_is_null(result, 0, COLUMN_LEFT_MS)
+                            ? INT64_MAX
+                            : entry->known_at_ms + result_int(result, 0, COLUMN_LEFT_MS);
     if (result_bool(result, 0, COLUMN_STALE))
         entry_note_use(entry);
     if (result_bool(result, 0, COLUMN_REVOKED))
