@@ -314,6 +314,14 @@ BEGIN
     END IF;
 END $$;
 
+-- For this and the next two months.
+CREATE FUNCTION message_partitions_make() RETURNS void LANGUAGE plpgsql SET lock_timeout = '500ms' AS $$
+BEGIN
+    FOR months IN 0..2 LOOP
+        PERFORM message_partition_make(now() + make_interval(months => months));
+    END LOOP;
+END $$;
+
 -- Fails when somebody holds messages for long, as pg_dump does. Who waits for the lock under which partitions come and go makes
 -- everybody wait who comes after, so it is not waited for long, and tried before any work: this takes it and gives it back.
 CREATE FUNCTION messages_lock_try() RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -351,15 +359,13 @@ BEGIN
     DROP TABLE expired, expired_own;
 END $$;
 
--- What housekeeping calls: partitions for this and the next two months, none older than `keep_days`; old keys and rows go.
+-- What housekeeping calls: partitions, none older than `keep_days`; old keys and rows go.
 CREATE FUNCTION housekeeping(keep_days integer, key_days integer) RETURNS void LANGUAGE plpgsql SET lock_timeout = '500ms' AS $$
 DECLARE
     partition text;
     kept_from bigint;
 BEGIN
-    FOR months IN 0..2 LOOP
-        PERFORM message_partition_make(now() + make_interval(months => months));
-    END LOOP;
+    PERFORM message_partitions_make();
     FOR partition IN
         SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
         WHERE i.inhparent = 'messages'::regclass

@@ -17,6 +17,7 @@
 
 enum {
     INTERVAL_S = 3600,
+    PARTITIONS_INTERVAL_S = 60, // Postgres' clock may leap, as after a long pause of its machine
     RETRY_S = 10,
     BUSY_S = 60,
     STATEMENT_TIMEOUT_MS = 600 * 1000,
@@ -25,6 +26,7 @@ enum {
 
 static const struct statement HOUSEKEEPING = {"housekeeping",
                                               "SELECT housekeeping($1::integer, $2::integer)"};
+static const struct statement PARTITIONS = {"partitions", "SELECT message_partitions_make()"};
 static const struct statement STRATEGIES = {"strategies_auto",
                                             "SELECT strategies_auto($1, $2, $3)"};
 
@@ -46,6 +48,13 @@ static int tables_keep(struct housekeeping *housekeeping)
     params_int(&params, housekeeping->settings->retention_days);
     params_int(&params, housekeeping->settings->idempotency_days);
     return session_call(housekeeping->session, &HOUSEKEEPING, &params, &result);
+}
+
+static int partitions_make(struct housekeeping *housekeeping)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+
+    return session_call(housekeeping->session, &PARTITIONS, NULL, &result);
 }
 
 // Channels of auto that have outgrown what they use. Their outbox row is found by the relays.
@@ -138,6 +147,7 @@ static void *housekeeping_run(void *arg)
     struct housekeeping *housekeeping = arg;
     const struct settings *settings = housekeeping->settings;
     struct chore chores[] = {
+        {"making partitions", partitions_make, PARTITIONS_INTERVAL_S, 0},
         {"housekeeping", tables_keep, INTERVAL_S, 0},
         {"moving strategies", strategies_move, settings->auto_interval_s, 0},
         {"comparing members", members_check, settings->members_check_s,

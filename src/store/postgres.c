@@ -119,6 +119,7 @@ static const struct {
     {"57P", ERROR_UNAVAILABLE},   // shutdown, crash, starting up
     {"08", ERROR_UNAVAILABLE},    // connection exceptions
     {"25006", ERROR_UNAVAILABLE}, // read_only_sql_transaction: not the primary
+    {"23514", ERROR_UNAVAILABLE}, // check_violation: no partition for this month yet
 };
 
 static int error_of(const PGresult *result)

@@ -154,3 +154,24 @@ def test_the_way_to_postgres_is_bad_for_a_while(parts, proxied, mode):
     load.wait_acked(50)
     load.finish()
     assert load.slowest() < REQUEST_LIMIT_S
+
+
+def test_a_month_that_was_not_prepared(parts):
+    """Postgres' clock leapt past the last partition of messages: posts are refused, for a while."""
+    settings = {"database_url": parts.postgres.create_database("leapt")}
+    instance = parts.instance(start=False, **settings)
+    instance.migrate()
+    instance.start()
+    try:
+        workspace = Workspace([instance.url], parts.operator_token)
+        [ann] = workspace.users(1)
+        channel = workspace.channel(ann)
+        partitions = parts.postgres.sql("SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'messages'::regclass", "leapt")
+        parts.postgres.sql("".join(f"DROP TABLE {name}; " for name in partitions.split()), "leapt")
+        ann.fails("service_unavailable", "chat.postMessage", channel=channel, text="too early")
+        assert instance.stop() == 0
+        instance.start()
+        wait_until(lambda: ann.call("chat.postMessage", channel=channel, text="in time")["ok"], what="a post")
+        assert [message["text"] for message in ann.history(channel)] == ["in time"]
+    finally:
+        assert instance.stop() == 0
