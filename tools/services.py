@@ -289,6 +289,12 @@ class Kafka(Service):
         if done.returncode != 0:
             raise ServiceError(f"kafka format: {done.stdout.decode(errors='replace')}")
 
+    def wipe_data(self):
+        """Deletes all topics and offsets, so that the next start is an empty Kafka. It must be stopped."""
+        if self.pids():
+            raise ServiceError("kafka still runs")
+        shutil.rmtree(self.home / "data")
+
     def _write_settings(self):
         settings = {
             **self.SETTINGS,

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kafka_conf.h"
 
+#include <pthread.h>
+#include <time.h>
+
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 
-enum { SYSLOG_WARNING = 4 };
+enum { SYSLOG_WARNING = 4, DESTROY_MS = 3000 };
 
 static const struct kafka_setting common_settings[] = {
     {"client.id", "tidings"},
@@ -67,4 +71,24 @@ rd_kafka_t *kafka_client_new(rd_kafka_type_t type, rd_kafka_conf_t *conf)
     log_write(LOG_ERROR, "events", "Kafka client refused: %s", reason);
     rd_kafka_conf_destroy(conf);
     return NULL;
+}
+
+static void *destroy_run(void *client)
+{
+    rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    return NULL;
+}
+
+// librdkafka 2.0.2 waits for ever for its own threads when a topic was lost and made anew.
+void kafka_client_destroy(rd_kafka_t *client)
+{
+    int64_t until_ms = clock_monotonic_ms() + DESTROY_MS;
+    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, destroy_run, client) != 0) {
+        destroy_run(client);
+    } else if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
+        log_write(LOG_WARN, "events", "a client of Kafka's does not end, and is left to itself");
+        pthread_detach(thread);
+    }
 }

@@ -22,3 +22,7 @@ rd_kafka_conf_t *kafka_conf_new(const char *brokers, const struct kafka_setting 
 
 // Makes a client, taking `conf` over; NULL when it is refused (logged).
 rd_kafka_t *kafka_client_new(rd_kafka_type_t type, rd_kafka_conf_t *conf);
+
+// Ends a client, which has been closed as far as it can be. Returns within some seconds: one that
+// does not end by then goes on by itself (logged).
+void kafka_client_destroy(rd_kafka_t *client);

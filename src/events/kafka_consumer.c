@@ -74,7 +74,7 @@ static void client_close(rd_kafka_t *client, rd_kafka_queue_t *queue)
     while (!rd_kafka_consumer_closed(client) && clock_monotonic_ms() < until_ms)
         rd_kafka_event_destroy(rd_kafka_queue_poll(queue, 100));
     rd_kafka_queue_destroy(queue);
-    rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    kafka_client_destroy(client);
 }
 
 void kafka_consumer_free(struct kafka_consumer *consumer)

@@ -115,7 +115,7 @@ static void client_close(struct kafka_producer *producer)
         (void)rd_kafka_poll(client, POLL_MS);
     if (topic)
         rd_kafka_topic_destroy(topic);
-    rd_kafka_destroy(client);
+    kafka_client_destroy(client);
 }
 
 static bool client_is_broken(const struct kafka_producer *producer)

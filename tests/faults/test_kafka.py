@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from tests.faults.followers import all_came, heads
+from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.kafka
 QUIET_S = 60  # a consumer that lost its broker may need half of it to go on
@@ -90,3 +91,19 @@ def test_kills_under_load_with_kafka(parts, load, followers):
     all_came(load, followers, since, 60)
     load.settle(60)
     load.judge(60)
+
+
+def test_kafka_lost_its_disk(parts, load):
+    """It comes back empty: topics are made anew, what was not carried is sent again, and instances still end in order."""
+    parts.kafka.kill()
+    parts.kafka.wipe_data()
+    load.works_for(8)  # longer than consumers are waited for
+    parts.kafka.start()
+    for instance in parts.instances:
+        instance.kill(signal.SIGTERM)
+    wait_until(lambda: all(instance.pid is None for instance in parts.instances), 60, what="the end of both instances")
+    for instance in parts.instances:
+        assert instance.exit_code == 0
+        instance.start()
+    load.wait_acked(50)
+    load.finish(QUIET_S)
