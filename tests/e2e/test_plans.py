@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is asked for by its id is looked up by its id, also by plans that were made while a workspace was small."""
 from tests.support.wait import wait_until
+from tests.support.workspace import Workspace
 
 ROUNDS = 20
 
@@ -58,3 +59,34 @@ def test_by_id(environment, workspace):
 
         # What other tests left uncounted may come out between the two, but not each time.
         wait_until(lambda: settle() == settle(), 60, what="looking up by id alone")
+
+
+MESSAGES = 300
+READ = "SELECT coalesce(sum(idx_tup_read), 0) FROM pg_stat_user_indexes WHERE relname LIKE 'messages%'"
+
+
+def test_events_of_tables_that_were_never_analysed(environment):
+    """Each event's message is looked up, and the channel is not read for each of them."""
+    instance = environment.instance(start=False, database_url=environment.postgres.create_database("unanalysed"))
+    instance.migrate()
+    instance.start()
+    try:
+        workspace = Workspace([instance.url], environment.operator_token)
+        [ann] = workspace.users(1)
+        channel = workspace.channel(ann)
+        for number in range(MESSAGES):
+            ann.post(channel, str(number))
+        before = int(environment.postgres.sql(READ, "unanalysed"))
+        asked = 0
+
+        def grown():
+            """Postgres counts what a connection did with a delay: further calls bring it out."""
+            nonlocal asked
+            asked += 1
+            assert len(ann.ok("channels.events", channel=channel, after_seq=0, limit=MESSAGES)["events"]) == MESSAGES
+            return int(environment.postgres.sql(READ, "unanalysed")) - before
+
+        wait_until(lambda: grown() > 4 * MESSAGES, 60, 0.1, "counts of what was read")
+        assert grown() < asked * MESSAGES * 10 + MESSAGES * 100, "the channel was read again and again"
+    finally:
+        assert instance.stop() == 0
