@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "chat/frame.h"
 
+#include "base/json.h"
+
+#include <limits.h>
+
 static void common_write(struct json_writer *w, const struct frame_context *context)
 {
     json_key_string(w, "channel", context->channel_id);
@@ -70,20 +74,35 @@ static void archive_write(struct json_writer *w, const struct frame_context *con
     common_write(w, context);
 }
 
+// {"name":"…","old_name":"…"}
+static void names_write(struct json_writer *w, const struct message *message)
+{
+    CLEANUP_JSON json_t *names = NULL;
+
+    if (json_read(message->extra, message->extra_length, INT_MAX, &names) < 0)
+        return;
+    const char *name = json_string_value(json_object_get(names, "name"));
+    const char *old_name = json_string_value(json_object_get(names, "old_name"));
+    json_key_string(w, "name", name ? name : "");
+    json_key_string(w, "name_normalized", name ? name : "");
+    json_key_string(w, "old_name", old_name ? old_name : "");
+}
+
 // Slack has an object as `channel` here. A group's has no `created`: Slack's Go client wants text
 // there, and others a number.
 static void rename_write(struct json_writer *w, const struct frame_context *context,
                          const struct message *message)
 {
-    json_key_string(w, "type", context->type == CHANNEL_PUBLIC ? "channel_rename" : "group_rename");
+    bool is_public = context->type == CHANNEL_PUBLIC;
+
+    json_key_string(w, "type", is_public ? "channel_rename" : "group_rename");
     json_key(w, "channel");
     json_open_object(w);
     json_key_string(w, "id", context->channel_id);
-    if (message->extra_length > 2) { // {"name":"…","old_name":"…"}
-        buffer_append_byte(w->out, ',');
-        buffer_append(w->out, message->extra + 1, message->extra_length - 2);
-    }
-    if (context->type == CHANNEL_PUBLIC)
+    names_write(w, message);
+    json_key_bool(w, "is_channel", is_public);
+    json_key_bool(w, "is_group", !is_public);
+    if (is_public)
         json_key_int(w, "created", context->created);
     json_close_object(w);
     json_key_string(w, "user", context->actor);
@@ -101,6 +120,7 @@ void frame_write_created(struct buffer *out, const struct frame_channel *channel
     json_open_object(&w);
     json_key_string(&w, "id", channel->id);
     json_key_string(&w, "name", channel->name);
+    json_key_string(&w, "name_normalized", channel->name);
     json_key_bool(&w, "is_channel", !channel->is_private);
     json_key_bool(&w, "is_private", channel->is_private);
     json_key_int(&w, "created", channel->created);

@@ -70,7 +70,8 @@ def test_rename(workspace, people, family):
         frame = socket.expect({"type": "channel_rename"})
         stream.expect(frame)
     assert renamed["name"] == "after" and renamed["name_normalized"] == "after" and renamed["previous_names"] == ["before"]
-    assert frame["channel"] == {"id": channel, "name": "after", "old_name": "before", "created": renamed["created"]}
+    assert frame["channel"] == {"id": channel, "name": "after", "name_normalized": "after", "old_name": "before",
+                                "is_channel": True, "is_group": False, "created": renamed["created"]}
     assert frame["user"] == ann.id
     assert last_event(ann, channel) == frame
     message = ann.ok(f"{family}.history", channel=channel)["messages"][0]
@@ -106,7 +107,8 @@ def test_rename_of_a_private_channel(workspace, people):
     channel = workspace.channel(ann, bob, private=True)
     with bob.socket() as socket:
         ann.ok("conversations.rename", channel=channel, name="quiet")
-        frame = socket.expect({"type": "group_rename", "channel": {"id": channel, "name": "quiet"}})
+        frame = socket.expect({"type": "group_rename", "channel": {
+            "id": channel, "name": "quiet", "name_normalized": "quiet", "is_channel": False, "is_group": True}})
         assert "created" not in frame["channel"], "Slack's Go client wants it as text"
 
 

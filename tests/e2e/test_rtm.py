@@ -212,7 +212,7 @@ def test_channel_created_frame(room, sockets):
     socket = sockets(bob)
     made = ann.ok("channels.create", name="brand-new")["channel"]
     frame = socket.expect(created(made["id"]))  # the room's own may still be on its way
-    assert frame["channel"]["name"] == "brand-new"
+    assert frame["channel"]["name"] == frame["channel"]["name_normalized"] == "brand-new"
     assert frame["channel"]["creator"] == ann.id and isinstance(frame["channel"]["created"], int)
 
 

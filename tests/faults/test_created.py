@@ -24,7 +24,7 @@ class Lobby:
         name = fresh_name("new")
         made = self.maker.ok("channels.create", name=name, is_private=private)["channel"]
         return {"type": "channel_created", "channel": {
-            "id": made["id"], "name": name, "is_channel": not private, "is_private": private,
+            "id": made["id"], "name": name, "name_normalized": name, "is_channel": not private, "is_private": private,
             "created": made["created"], "creator": self.maker.id}, "event_ts": f"{made['created']}.000000"}
 
     def close(self):
