@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kafka_conf.h"
 
+#include <poll.h>
 #include <pthread.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 
-enum { SYSLOG_WARNING = 4, DESTROY_MS = 3000 };
+enum { SYSLOG_WARNING = 4, DESTROY_MS = 3000, LOOK_MS = 5 };
 
 static const struct kafka_setting common_settings[] = {
     {"client.id", "tidings"},
@@ -83,12 +83,18 @@ static void *destroy_run(void *client)
 void kafka_client_destroy(rd_kafka_t *client)
 {
     int64_t until_ms = clock_monotonic_ms() + DESTROY_MS;
-    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
     pthread_t thread;
     if (pthread_create(&thread, NULL, destroy_run, client) != 0) {
         destroy_run(client);
-    } else if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
-        log_write(LOG_WARN, "events", "a client of Kafka's does not end, and is left to itself");
-        pthread_detach(thread);
+        return;
+    }
+    while (pthread_tryjoin_np(thread, NULL) != 0) {
+        if (clock_monotonic_ms() >= until_ms) {
+            log_write(LOG_WARN, "events",
+                      "a client of Kafka's does not end, and is left to itself");
+            pthread_detach(thread);
+            return;
+        }
+        (void)poll(NULL, 0, LOOK_MS);
     }
 }
