@@ -48,6 +48,11 @@ enum { MESSAGE_COLUMNS = 21 };
       ".extra, " r ".thread_ts, " r ".parent_user, " r ".broadcast, " r ".client_msg_id, " r       \
       ".edited_ts, " r ".edited_by, " r ".deleted, " r ".counted, " r ".reply_count, " r           \
       ".latest_reply, " r ".reply_users, " r ".root_body, " r ".reply_users_count"
+// Behind a FROM with events `e` of `channel`: the message of each, as r, looked up one by one.
+// OFFSET 0 keeps the planner from joining them with all of the channel's.
+#define MESSAGE_OF_EVENT_JOIN(channel)                                                             \
+    " LEFT JOIN LATERAL (SELECT * FROM message_rows w WHERE w.channel_id = " channel               \
+    " AND w.ts = e.message_ts OFFSET 0) r ON true"
 
 // Reads the columns of message_rows (after channel_id) beginning at `column`.
 void message_read(const struct result *result, int row, int column, struct message *ret_message);

@@ -242,9 +242,8 @@ void channels_replies(struct invocation *invocation)
 #define EVENTS_FROM                                                                                \
     " FROM (SELECT channel_refusal($1, $2, $3) AS error) a"                                        \
     " LEFT JOIN channels c ON c.id = $3 AND a.error IS NULL"                                       \
-    " LEFT JOIN LATERAL channel_events(c.id, $4, $5::integer) e ON true"                           \
-    " LEFT JOIN LATERAL (SELECT * FROM message_rows w WHERE w.channel_id = c.id"                   \
-    " AND w.ts = e.message_ts OFFSET 0) r ON true ORDER BY e.seq"
+    " LEFT JOIN LATERAL channel_events(c.id, $4, $5::integer) e ON true" MESSAGE_OF_EVENT_JOIN(    \
+        "c.id") " ORDER BY e.seq"
 static const struct statement EVENTS = {
     "events",
     "SELECT a.error, " MESSAGE_SELECT("r") ", e.seq, e.kind, e.event_ts, e.actor, e.message_ts, "

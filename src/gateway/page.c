@@ -6,9 +6,8 @@
 #include "chat/frame.h"
 
 #define PAGE_FROM                                                                                  \
-    " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = $1"                     \
-    " LEFT JOIN LATERAL (SELECT * FROM message_rows w WHERE w.channel_id = $1"                     \
-    " AND w.ts = e.message_ts OFFSET 0) r ON true ORDER BY e.seq"
+    " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = "                       \
+    "$1" MESSAGE_OF_EVENT_JOIN("$1") " ORDER BY e.seq"
 static const struct statement page = {
     "gateway_events",
     "SELECT e.seq, e.kind, e.event_ts, e.actor, e.message_ts, c.type, c.created, " MESSAGE_SELECT(

@@ -67,10 +67,7 @@ READ = "SELECT coalesce(sum(idx_tup_read), 0) FROM pg_stat_user_indexes WHERE re
 
 def test_events_of_tables_that_were_never_analysed(environment):
     """Each event's message is looked up, and the channel is not read for each of them."""
-    instance = environment.instance(start=False, database_url=environment.postgres.create_database("unanalysed"))
-    instance.migrate()
-    instance.start()
-    try:
+    with environment.apart("unanalysed") as instance:
         workspace = Workspace([instance.url], environment.operator_token)
         [ann] = workspace.users(1)
         channel = workspace.channel(ann)
@@ -88,5 +85,3 @@ def test_events_of_tables_that_were_never_analysed(environment):
 
         wait_until(lambda: grown() > 4 * MESSAGES, 60, 0.1, "counts of what was read")
         assert grown() < asked * MESSAGES * 10 + MESSAGES * 100, "the channel was read again and again"
-    finally:
-        assert instance.stop() == 0

@@ -158,11 +158,7 @@ def test_the_way_to_postgres_is_bad_for_a_while(parts, proxied, mode):
 
 def test_a_month_that_was_not_prepared(parts):
     """Postgres' clock leapt past the last partition of messages: posts are refused, for a while."""
-    settings = {"database_url": parts.postgres.create_database("leapt")}
-    instance = parts.instance(start=False, **settings)
-    instance.migrate()
-    instance.start()
-    try:
+    with parts.apart("leapt") as instance:
         workspace = Workspace([instance.url], parts.operator_token)
         [ann] = workspace.users(1)
         channel = workspace.channel(ann)
@@ -173,5 +169,3 @@ def test_a_month_that_was_not_prepared(parts):
         instance.start()
         wait_until(lambda: ann.call("chat.postMessage", channel=channel, text="in time")["ok"], what="a post")
         assert [message["text"] for message in ann.history(channel)] == ["in time"]
-    finally:
-        assert instance.stop() == 0

@@ -4,6 +4,7 @@
 import os
 import re
 import secrets
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -61,6 +62,17 @@ class Environment:
         if start:
             instance.start()
         return instance
+
+    @contextmanager
+    def apart(self, database):
+        """An instance on a new database of that name."""
+        instance = self.instance(start=False, database_url=self.postgres.create_database(database))
+        instance.migrate()
+        instance.start()
+        try:
+            yield instance
+        finally:
+            assert instance.stop() == 0
 
     def _environment(self, chosen):
         settings = {
