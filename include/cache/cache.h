@@ -66,6 +66,12 @@ void cache_unsubscribe(struct cache *cache, const char *topic); // SUNSUBSCRIBE
 // Whether the pub/sub connection is there and all topics are subscribed, as far as is known now.
 bool cache_is_subscribed(const struct cache *cache);
 
+// How many subscriptions were asked for until now; and whether Redis has confirmed that many, so
+// that what is published from now on is heard. While it is away there is nothing to wait for:
+// cache_on_resubscribed() tells when there is. Each answer of Redis makes a turn of the loop.
+int64_t cache_subscriptions(const struct cache *cache);
+bool cache_has_confirmed(const struct cache *cache, int64_t subscriptions);
+
 // `fn` is called whenever the pub/sub connection was made (again) and all topics are subscribed:
 // messages were perhaps missed until now.
 void cache_on_resubscribed(struct cache *cache, loop_fn *fn, void *arg);

@@ -313,3 +313,13 @@ bool cache_is_subscribed(const struct cache *cache)
 {
     return subscriber_is_settled(cache->subscriber);
 }
+
+int64_t cache_subscriptions(const struct cache *cache)
+{
+    return subscriber_asked(cache->subscriber);
+}
+
+bool cache_has_confirmed(const struct cache *cache, int64_t subscriptions)
+{
+    return subscriber_has_confirmed(cache->subscriber, subscriptions);
+}

@@ -26,6 +26,7 @@ struct subscriber {
     struct topic *topics; // uthash, in the order of asking
     struct topic *unsent; // the first not yet subscribed on this connection
     size_t unconfirmed;   // subscriptions asked for and not yet confirmed
+    int64_t asked;        // subscriptions, ever; not those that were made anew
     bool catching_up;     // since the connection was made
     int64_t ping_ms;      // when the unanswered PING was sent, 0 if there is none
     cache_message_fn *on_message;
@@ -196,6 +197,7 @@ void subscriber_add(struct subscriber *s, const char *name)
     } else {
         subscriber_send(s, "SSUBSCRIBE", name);
         s->unconfirmed++;
+        s->asked++;
     }
 }
 
@@ -216,4 +218,14 @@ void subscriber_remove(struct subscriber *s, const char *name)
 bool subscriber_is_settled(const struct subscriber *s)
 {
     return wire_is_open(s->wire) && !s->catching_up;
+}
+
+int64_t subscriber_asked(const struct subscriber *s)
+{
+    return s->asked;
+}
+
+bool subscriber_has_confirmed(const struct subscriber *s, int64_t asked)
+{
+    return !subscriber_is_settled(s) || s->asked - (int64_t)s->unconfirmed >= asked;
 }

@@ -20,3 +20,7 @@ void subscriber_remove(struct subscriber *subscriber, const char *topic);
 
 // Whether it is connected, and all topics were subscribed since.
 bool subscriber_is_settled(const struct subscriber *subscriber);
+
+// How many subscriptions were asked for, and whether so many are confirmed, or Redis is away.
+int64_t subscriber_asked(const struct subscriber *subscriber);
+bool subscriber_has_confirmed(const struct subscriber *subscriber, int64_t asked);

@@ -221,6 +221,8 @@ static void connection_flushed(struct connection *c)
 void connection_flush(struct connection *c)
 {
     list_remove(&c->dirty_link);
+    if (c->state == CONNECTION_OPEN && !cache_has_confirmed(c->gateway->cache, c->subscriptions))
+        return list_append(&c->gateway->held, &c->dirty_link);
     if (c->state == CONNECTION_DOOMED)
         connection_close(c);
     if (c->state == CONNECTION_DEAD)
@@ -240,6 +242,8 @@ void connection_flush(struct connection *c)
 void connection_begin(struct connection *c)
 {
     c->state = CONNECTION_OPEN;
+    // Who has its hello hears of all that is published from then on.
+    c->subscriptions = cache_subscriptions(c->gateway->cache);
     c->heard_ms = c->pinged_ms = loop_now_ms(c->gateway->loop);
     metric_add(METRIC_SOCKETS_OPENED, 1);
     loop_watch_set(c->watch, EPOLLIN);
@@ -378,6 +382,8 @@ void connection_tick(struct connection *c, int64_t now_ms)
             connection_abort(c);
         break;
     case CONNECTION_OPEN:
+        if (now_ms - c->pinged_ms >= CONNECTION_TICK_MS)
+            c->subscriptions = 0; // who waited for so long waits no more
         if (c->is_link)
             link_tick(c, now_ms);
         if (!c->sse &&

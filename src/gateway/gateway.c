@@ -108,9 +108,23 @@ static void on_tick(void *arg)
     loop_timer_set(gateway->tick_timer, CONNECTION_TICK_MS);
 }
 
+// They are in the order in which their subscriptions were asked for, and are confirmed.
+static void held_let_go(struct gateway *gateway)
+{
+    LIST_FOREACH(link, &gateway->held)
+    {
+        const struct connection *c = LIST_ITEM(link, struct connection, dirty_link);
+        if (!cache_has_confirmed(gateway->cache, c->subscriptions))
+            return;
+        list_remove(link);
+        list_append(&gateway->dirty, link);
+    }
+}
+
 static void on_idle(void *arg)
 {
     struct gateway *gateway = arg;
+    held_let_go(gateway);
     while (!list_is_empty(&gateway->dirty))
         connection_flush(LIST_ITEM(gateway->dirty.next, struct connection, dirty_link));
 }
@@ -174,6 +188,7 @@ int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
     gateway->heard_ms = loop_now_ms(loop);
     list_init(&gateway->connections);
     list_init(&gateway->dirty);
+    list_init(&gateway->held);
     list_init(&gateway->holes);
     list_init(&gateway->gone);
     list_init(&gateway->acked);

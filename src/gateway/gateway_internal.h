@@ -170,7 +170,8 @@ enum link_state {
 struct connection {
     struct gateway *gateway;
     struct list link;       // in gateway->connections
-    struct list dirty_link; // in gateway->dirty while there is something to send or to end
+    struct list dirty_link; // while there is something to send or to end; in gateway->dirty or held
+    int64_t subscriptions;  // nothing is sent before Redis has confirmed so many
     struct list user_link;
     struct list calls; // posts in work
     struct loop_watch *watch;
@@ -232,6 +233,7 @@ struct gateway {
     struct gateway_options options;
     struct list connections;
     struct list dirty;
+    struct list held; // as dirty, but for Redis
     int connection_count;
     int sse_count; // event streams that are open
     int openings;  // connections whose channels are being read

@@ -6,7 +6,9 @@ import pytest
 
 from tests.faults.load import Load
 from tests.faults.proxy import Proxy
+from tests.support.raw import TEXT, RawFrames, request
 from tests.support.wait import wait_until
+from tests.support.workspace import Workspace
 
 
 @pytest.fixture
@@ -123,3 +125,31 @@ def test_one_instance_loses_its_way_to_redis(parts, mode):
         finally:
             proxy.set_mode("pass")
             assert instance.stop() == 0
+
+
+def hello_waits(proxy, member):
+    """Whether a socket has its hello only when Redis has confirmed that the instance hears its user's topic."""
+    proxy.trap(f"user-events:{{{member.id}}}", "hold")
+    path = "/rtm/" + member.ok("rtm.connect")["url"].split("/rtm/")[1]
+    with RawFrames(member.url) as raw:
+        raw.send(request("GET", path, headers=["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
+                                               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="]))
+        wait_until(proxy.holds, what="a confirmation that is held")
+        member.ok("auth.test")  # answered after whatever the socket was sent
+        early = raw.has_come()
+        proxy.let_go()
+        assert raw.reply(head_only=True).status == 101
+        assert b"hello" in raw.read_until(TEXT)
+    return not early
+
+
+def test_who_has_a_hello_is_heard(parts):
+    """Marks, and messages that are kept nowhere, would else be published where nobody listens yet."""
+    with Proxy("127.0.0.1", parts.redis.port) as proxy:
+        there = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}", loops=1)
+        try:
+            # A connection that is held for seconds, on a busy machine, counts as lost; not each time.
+            workspace = Workspace(parts.urls, parts.operator_token)
+            assert any(hello_waits(proxy, member.at(there.url)) for member in workspace.users(5))
+        finally:
+            there.stop()

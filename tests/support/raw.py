@@ -4,6 +4,7 @@
 import base64
 import json
 import os
+import select
 import socket
 import struct
 import time
@@ -45,6 +46,10 @@ class RawConnection:
 
     def send(self, data):
         self._socket.sendall(data if isinstance(data, bytes) else data.encode())
+
+    def has_come(self):
+        """Whether there is something to read."""
+        return bool(self._buffer or select.select([self._socket], [], [], 0)[0])
 
     def half_close(self):
         """Tells the server that nothing more will come."""

@@ -234,6 +234,41 @@ static void test_killed_pubsub_connection(void **state)
     expect_message("one", "after");
 }
 
+static int64_t asked;
+static bool was_confirmed;
+
+static void third_subscribe(void *arg)
+{
+    cache_subscribe(cache, "three");
+    asked = cache_subscriptions(cache);
+    was_confirmed = cache_has_confirmed(cache, asked);
+    assert_int_equal(sem_post(arg), 0);
+}
+
+static void confirmation_look(void *arg)
+{
+    was_confirmed = cache_has_confirmed(cache, asked);
+    assert_int_equal(sem_post(arg), 0);
+}
+
+static void test_subscriptions_are_confirmed(void **state)
+{
+    (void)state;
+    sem_t done;
+    sem_init(&done, 0, 0);
+    assert_int_equal(loop_post(loop, third_subscribe, &done), 0);
+    sem_wait_bounded(&done);
+    assert_false(was_confirmed);
+    for (int i = 0; i < 1000 * WAIT_SECONDS && !was_confirmed; i++) {
+        usleep(1000);
+        assert_int_equal(loop_post(loop, confirmation_look, &done), 0);
+        sem_wait_bounded(&done);
+    }
+    assert_true(was_confirmed);
+    expect_message("three", "3");
+    sem_destroy(&done);
+}
+
 static void test_stopped_server(void **state)
 {
     (void)state;
@@ -282,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_flushed_library_comes_back),
         cmocka_unit_test(test_topics_survive_a_restart),
         cmocka_unit_test(test_killed_pubsub_connection),
+        cmocka_unit_test(test_subscriptions_are_confirmed),
         cmocka_unit_test(test_stopped_server),
         cmocka_unit_test(test_pipeline),
     };
