@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One thread's event loop: epoll, timers, and an inbox for messages from other threads.
 // Everything here is called on the loop's own thread, except loop_post() and loop_stop(), which any
-// thread may call. A turn: wait → ready descriptors → due timers → inbox → idle callbacks (flush
-// what the turn gathered) → deferred frees.
+// thread may call. A turn: wait → ready descriptors → due timers → inbox → gather callbacks (make
+// one of what came) → idle callbacks (send) → deferred frees.
 #pragma once
 
 #include "base/cleanup.h"
@@ -45,9 +45,12 @@ void loop_timer_set(struct loop_timer *timer, int64_t delay_ms);
 void loop_timer_clear(struct loop_timer *timer);
 void loop_timer_free(struct loop_timer *timer); // safe inside callbacks; takes NULL
 
-// Calls `fn` at the end of every turn (before waiting again): where batches are sent and sockets
-// are flushed.
+// Calls `fn` at the end of every turn (before waiting again): where sockets are flushed.
 NODISCARD int loop_idle_add(struct loop *loop, loop_fn *fn, void *arg);
+
+// The same, before all idle callbacks: where what came is made into batches. A batch is on its way
+// to Postgres before a write to Redis wakes that, perhaps on this very core.
+NODISCARD int loop_gather_add(struct loop *loop, loop_fn *fn, void *arg);
 
 // Asks for one more turn without waiting, since an idle callback made work for another.
 void loop_again(struct loop *loop);

@@ -39,6 +39,7 @@ struct calls {
 
 struct loop {
     struct loop_timers timers;
+    struct calls gather;
     struct calls idle;
     struct calls deferred;
     struct calls running; // the inbox's memory while its calls run
@@ -140,6 +141,7 @@ void loop_free(struct loop *loop)
     if (loop->wake_fd >= 0)
         close(loop->wake_fd);
     free(loop->timers.heap);
+    free(loop->gather.call);
     free(loop->idle.call);
     free(loop->deferred.call);
     free(loop->running.call);
@@ -211,6 +213,7 @@ static void loop_turn(struct loop *loop)
     }
     loop_timers_run(&loop->timers, loop->now_us);
     loop_run_inbox(loop);
+    calls_run(&loop->gather);
     calls_run(&loop->idle);
     loop_run_deferred(loop);
     log_flush();
@@ -222,6 +225,7 @@ void loop_run(struct loop *loop)
         loop_turn(loop);
     // What was posted before the stop still runs: its arguments have no other owner.
     loop_run_inbox(loop);
+    calls_run(&loop->gather);
     calls_run(&loop->idle);
     loop_run_deferred(loop);
     log_flush();
@@ -268,6 +272,11 @@ void loop_watch_free(struct loop_watch *watch)
 int loop_idle_add(struct loop *loop, loop_fn *fn, void *arg)
 {
     return calls_append(&loop->idle, fn, arg) ? 0 : -ERROR_MEMORY;
+}
+
+int loop_gather_add(struct loop *loop, loop_fn *fn, void *arg)
+{
+    return calls_append(&loop->gather, fn, arg) ? 0 : -ERROR_MEMORY;
 }
 
 void loop_again(struct loop *loop)

@@ -491,7 +491,7 @@ int writer_new(struct loop *loop, struct store *store, int batch_max, int queue_
     r = writer_make_room(writer, (size_t)batch_max);
     if (r < 0)
         goto fail;
-    r = loop_idle_add(loop, answers_go_on, writer);
+    r = loop_gather_add(loop, answers_go_on, writer);
     if (r < 0)
         goto fail;
     r = group_new(loop, BATCHES_IN_WORK, batch_max, queue_max, batch_send, writer, &writer->group);

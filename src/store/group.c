@@ -81,7 +81,7 @@ int group_new(struct loop *loop, int depth, int batch_max, int queue_max, group_
     group->queue_max = queue_max;
     list_init(&group->queue);
     list_init(&group->alone);
-    int r = loop_idle_add(loop, turn_end, group);
+    int r = loop_gather_add(loop, turn_end, group);
     if (r < 0) {
         free(group);
         return r;

@@ -70,6 +70,11 @@ static void note_b(void *arg)
     note(arg, "b");
 }
 
+static void note_c(void *arg)
+{
+    note(arg, "c");
+}
+
 static void note_timer_and_stop(void *arg)
 {
     note(arg, "t");
@@ -183,14 +188,15 @@ static void many_timers_set_cleared_and_freed_stay_in_order(void **state)
         loop_timer_free(stamps[i].timer);
 }
 
-static void a_turn_runs_inbox_then_idle_then_deferred(void **state)
+static void a_turn_runs_inbox_gather_idle_deferred(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(loop_idle_add(scene->loop, note_b, scene), 0);
+    assert_int_equal(loop_idle_add(scene->loop, note_c, scene), 0);
+    assert_int_equal(loop_gather_add(scene->loop, note_b, scene), 0);
     loop_defer(scene->loop, note_timer_and_stop, scene);
     assert_int_equal(loop_post(scene->loop, note_a, scene), 0);
     loop_run(scene->loop);
-    assert_string_equal(scene->log, "abtb"); // loop_run() itself ends with one more idle round
+    assert_string_equal(scene->log, "abctbc"); // loop_run() itself ends with one more such round
 }
 
 static void again_until_three(void *arg)
@@ -309,7 +315,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_timer_never_runs_early, setup, teardown),
         cmocka_unit_test_setup_teardown(many_timers_set_cleared_and_freed_stay_in_order, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(a_turn_runs_inbox_then_idle_then_deferred, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_turn_runs_inbox_gather_idle_deferred, setup, teardown),
         cmocka_unit_test_setup_teardown(again_makes_another_turn_without_waiting, setup, teardown),
         cmocka_unit_test_setup_teardown(no_message_of_other_threads_is_lost, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_posted_before_the_stop_still_runs, setup,
