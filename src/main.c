@@ -13,14 +13,13 @@
 static const char commands[] =
     "usage: tidings COMMAND\n"
     "\n"
-    "  serve                        serve until SIGTERM\n"
-    "  migrate                      bring the database up to this version\n"
+    "  serve                        run an instance until SIGTERM\n"
+    "  migrate                      bring the database's schema up to this version\n"
     "  check                        exit 0 if the instance at TIDINGS_LISTEN is ready\n"
-    "  admin METHOD [name=value …]  a method of admin.* on the database itself; workspace=T… names "
-    "the workspace\n"
+    "  admin METHOD [name=value …]  run a method of admin.* on the database, without an instance\n"
     "  unread verify|rebuild [--workspace ID|--channel ID|--user ID]\n"
-    "                               compare what Redis has for members with Postgres (exit 1: "
-    "some is wrong), or write it\n"
+    "                               compare the unread counts in Redis with Postgres (exit 1: some "
+    "are wrong), or correct them\n"
     "  COMMAND --help, --help, --version\n";
 
 static int help_print(void)

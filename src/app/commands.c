@@ -228,8 +228,9 @@ void command_admin_usage(FILE *out)
         "  apps.create        workspace= name= bot_user_id= [events_url= events=]\n"
         "  apps.delete        workspace= app_id=\n"
         "\n"
-        "Prints the reply; exits with 0 when it is ok, else with 1. /docs of a running server says "
-        "what each means.\n",
+        "Runs a method of admin.* on the database, without an instance; workspace= takes its id.\n"
+        "Prints the reply, and exits with 0 if it is ok, otherwise with 1. The arguments are\n"
+        "explained by /docs of a running server.\n",
         out);
 }
 

@@ -96,11 +96,12 @@ void command_unread_usage(FILE *out)
     fputs(
         "usage: tidings unread verify|rebuild [--workspace ID|--channel ID|--user ID]\n"
         "\n"
-        "  verify   compares what Redis has for members with Postgres; exits with 1 when some is "
+        "  verify   compares the unread counts in Redis with Postgres; exits with 1 when some are "
         "wrong\n"
-        "  rebuild  writes what Postgres says to Redis\n"
+        "  rebuild  corrects wrong counts in Redis and writes missing ones\n"
         "\n"
-        "Of all members, or of one workspace, channel or user. Exits with 2 when a part is away.\n",
+        "For all members, or those of one workspace, channel or user. Exits with 2 when it\n"
+        "could not be done: Postgres or Redis is away.\n",
         out);
 }
 
