@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The methods of the API: who calls, whether they may, and the method itself. One per loop; all on
-// the loop's thread.
+// The methods of the API: finds out who calls and whether they may, and runs the method. One api
+// per loop; everything on the loop's thread.
 #pragma once
 
 #include "base/loop.h"
@@ -26,32 +26,32 @@ struct api_options {
     int64_t token_cache_ms;
     int64_t tokens_max;
     int64_t ticket_ms;
-    int64_t start_max;   // entries of a list of rtm.start
-    int64_t link_keep_s; // events for an app without a link
+    int64_t start_max;   // most entries of each list of rtm.start
+    int64_t link_keep_s; // how long events wait for an app without a link
     int64_t text_max;
     int64_t presence_ttl_s;
     int64_t auto_limits[3];  // members: zset and counter at most, bitmap at least; 0: never
-    int mentions_max;        // users that a message may mention
-    int64_t rate_limit;      // calls a minute of a token to a method; 0: any number
-    const char *rate_limits; // methods with others: "chat.postMessage=600,…"
-    int64_t rate_channel;    // posts a minute to a channel; 0: any number
-    int64_t rate_settle_ms;  // how soon Redis is told of calls
+    int mentions_max;        // most users that a message may mention
+    int64_t rate_limit;      // calls a minute of one token to one method; 0: no limit
+    const char *rate_limits; // methods with a limit of their own: "chat.postMessage=600,…"
+    int64_t rate_channel;    // posts a minute to one channel; 0: no limit
+    int64_t rate_settle_ms;  // how soon calls are reported to Redis
     int rate_buckets_max;
-    int64_t objects_bytes; // in which channels are kept as they were shown
-    int queue_max;         // calls of channels.info that may wait
-    // Told of each change's outbox row, after its commit.
+    int64_t objects_bytes; // memory for channels as channels.info shows them
+    int queue_max;         // most calls of channels.info that may wait
+    // Called after each change's commit, with the id of its outbox row.
     void (*told)(void *arg, const char *outbox_id);
     void *arg;
 };
 
-// The options' parts and texts must outlive the api. writer, marker and cache may be NULL where
-// only admin.* is called.
+// What the options point to must outlive the api. writer, marker and cache may be NULL if only
+// admin.* is called.
 NODISCARD int api_new(struct loop *loop, const struct api_options *options, struct api **ret_api);
 void api_free(struct api *api);
 
 // Whether `rate_limits` can be read: 0, or -ERROR_INVALID_ARGUMENTS.
 NODISCARD int api_limits_check(const char *text);
 
-// Answers one request; `arg` is the api (a server_call_fn). A request whose actor has a type
-// already is not asked for a token.
+// Answers one request; `arg` is the api (a server_call_fn). A request whose actor is set already
+// (its type is not 0) needs no token.
 void api_call(void *arg, struct request *request);

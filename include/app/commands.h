@@ -9,11 +9,11 @@
 int command_migrate(const struct settings *settings);
 // Whether the instance at TIDINGS_LISTEN answers /readyz with 200.
 int command_check(const struct settings *settings);
-// tidings admin METHOD [name=value …]: a method of admin.*, run on the database itself; prints the
-// reply.
+// tidings admin METHOD [name=value …]: runs a method of admin.* on the database, without an
+// instance, and prints the reply.
 int command_admin(const struct settings *settings, int count, char *const *arguments);
 void command_admin_usage(FILE *out);
-// tidings unread verify|rebuild [--workspace ID|--channel ID|--user ID]: compares what Redis has
-// for members with Postgres (1: some of it is wrong), or lets it know what it does not.
+// tidings unread verify|rebuild [--workspace ID|--channel ID|--user ID]: compares the unread counts
+// in Redis with Postgres (exit code 1: some are wrong), or corrects and completes them.
 int command_unread(const struct settings *settings, int count, char *const *arguments);
 void command_unread_usage(FILE *out);

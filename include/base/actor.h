@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Who calls, as told by the token and nothing else. A plain value.
+// Who calls, as the token says (and nothing else). A plain value.
 struct actor {
     char workspace_id[24];
     char user_id[24];
@@ -13,9 +13,9 @@ struct actor {
     char app_id[24]; // "" but for an app token
     char type;       // 'u' user, 'b' bot, 'a' app, 'o' operator, 0 nobody
     bool is_admin;
-    int64_t rate_limit; // calls a minute of each method, as its token says; 0: as for all
+    int64_t rate_limit; // the token's own limit, calls a minute to each method; 0: the general one
     char scopes[512];   // "a,b"; "" = all
 };
 
-// Whether `scope` is one of those of the actor's token; no scopes at all mean every one.
+// Whether the actor's token has `scope`; a token without scopes has every one.
 bool actor_has_scope(const struct actor *actor, const char *scope);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of conversations, which all are channels.
+// The kinds of conversations. All of them are channels.
 #pragma once
 
 #include <stdbool.h>
 
-// As channels.type holds them. All but CHANNEL_PUBLIC are seen by their members alone.
+// The values of the column channels.type. Only members see channels that are not CHANNEL_PUBLIC.
 enum channel_type {
     CHANNEL_PUBLIC,
     CHANNEL_PRIVATE,
@@ -13,11 +13,11 @@ enum channel_type {
     CHANNEL_TYPE_MAX
 };
 
-// Whether all that is said there is for everyone in it, so that every message counts as a mention.
+// Whether the channel is a direct conversation, where every message counts as a mention.
 static inline bool channel_type_is_direct(enum channel_type type)
 {
     return type == CHANNEL_MPIM || type == CHANNEL_IM;
 }
 
-// "channel", "group", "mpim", "im": as frames name it.
+// "channel", "group", "mpim" or "im", as in frames.
 const char *channel_type_name(enum channel_type type);

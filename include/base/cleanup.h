@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cleanup attributes for locals, and the one way to hand such a local over to somebody else.
+// Attributes that clean up local variables, and the way to pass ownership of such a local on.
 #pragma once
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 // strdup(…)`.
 #define CLEANUP_FREE CLEANUP(cleanup_free)
 
-// The value of the pointer `p`, which is NULL afterwards: the line where ownership passes.
+// Evaluates to the pointer `p` and sets `p` to NULL: marks the line where ownership passes on.
 #define TAKE(p)                                                                                    \
     __extension__({                                                                                \
         __auto_type taken_ = (p);                                                                  \

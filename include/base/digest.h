@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 by OpenSSL, in the forms that are needed here.
+// SHA-256, by OpenSSL.
 #pragma once
 
 #include <stdbool.h>
@@ -14,6 +14,5 @@ void digest_sha256_hex(const void *data, size_t length, char *ret_hex);
 // The HMAC-SHA256 of `data` under `key` in lower-case hex. `ret_hex` has DIGEST_HEX_SIZE bytes.
 void digest_hmac_hex(const char *key, const void *data, size_t length, char *ret_hex);
 
-// Whether two secrets of the same length are equal, in a time that tells nothing of where they
-// differ.
+// Whether two secrets of the same length are equal. Takes the same time wherever they differ.
 bool digest_equal(const void *one, const void *other, size_t length);

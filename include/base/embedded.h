@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files as they were when the program was built, sorted by name.
+// Files that were embedded when the program was built, sorted by name.
 #pragma once
 
 #include <stddef.h>
@@ -10,7 +10,7 @@ struct embedded_file {
     size_t length;
 };
 
-// Static data: any thread, never freed. Each table ends with an entry of NULLs beyond its count.
+// Static data: any thread, never freed. After its `count` entries each table has one of NULLs.
 extern const struct embedded_file embedded_migrations[];
 extern const size_t embedded_migrations_count;
 

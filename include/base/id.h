@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids and ts as peers send them: parsed strictly before any use, made from the kernel's randomness.
+// Ids, tokens and ts: parses strictly what peers send, and makes new ones from the kernel's
+// randomness.
 #pragma once
 
 #include "base/cleanup.h"
@@ -21,16 +22,16 @@ void id_make(char prefix, char *ret_id);
 // bytes.
 void token_make(const char *prefix, char *ret_token);
 
-// Fills `data` with the kernel's randomness; ends the process when there is none (weak ids are
-// never made).
+// Fills `data` with the kernel's randomness; if there is none, ends the process rather than make
+// weak ids.
 void random_fill(void *data, size_t length);
 
 // Parses `^\d{10}\.\d{6}$` of `length` bytes into microseconds. -ERROR_INVALID_TIMESTAMP for
 // anything else.
 NODISCARD int ts_parse(const char *text, size_t length, int64_t *ret_ts_us);
 
-// Parses a moment that need be no message's: seconds since 1970 with any number of decimals, of
-// which those beyond the sixth are dropped. Likewise.
+// Parses any moment, not only a message's ts: seconds since 1970 with any number of decimals, of
+// which those beyond the sixth are dropped. Same errors.
 NODISCARD int ts_parse_moment(const char *text, size_t length, int64_t *ret_ts_us);
 
 // Prints microseconds as "1717200000.123456"; 0 as "0000000000.000000". `ret_text` has TS_SIZE

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes JSON straight into a buffer: no tree, commas put by itself. Errors are the buffer's
-// (buffer_failed). Strings are written as UTF-8 with only what JSON demands escaped; they must be
-// valid UTF-8 already. No name here may be one of jansson's (json_string, json_null …): the linker
-// would let jansson call ours.
+// Writes JSON directly into a buffer, without building a tree; sets commas by itself. Errors show
+// in the buffer (buffer_failed). Strings must be valid UTF-8; only what JSON demands is escaped. No
+// function here may have the name of one of jansson's (json_string, json_null …), or the linker
+// would make jansson call it.
 #pragma once
 
 #include "base/buffer.h"
@@ -30,7 +30,7 @@ void json_bool(struct json_writer *w, bool value);
 void json_none(struct json_writer *w);
 // A Slack-style ts ("1717200000.123456") of `ts_us` microseconds.
 void json_ts(struct json_writer *w, int64_t ts_us);
-// Text that is JSON already, as it stands.
+// Copies text that already is JSON.
 void json_raw(struct json_writer *w, const char *json, size_t length);
 
 // Key and value in one call.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs as JSON lines on stderr. Access lines are gathered per thread and written in one piece by
-// log_flush(), which each loop calls once a turn; others are written at once. What cannot be
-// written is dropped and counted, never waited for.
+// Writes log lines, as JSON, to stderr. Any thread. Access lines are collected per thread and
+// written together by log_flush(), which each loop calls once a turn; other lines are written at
+// once. Lines that stderr does not take are dropped and counted: logging never waits.
 #pragma once
 
 #include <stdbool.h>
@@ -9,8 +9,8 @@
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
-// Sets the least level written and the instance's name put on each line. Call once, before threads
-// start.
+// Sets the lowest level that is written, and the instance's name in each line. Call once, before
+// threads start.
 void log_init(enum log_level level, const char *instance);
 
 // One line: {"time":…,"level":…,"instance":…,"where":"store","message":"…"}. `where` is the
@@ -18,8 +18,8 @@ void log_init(enum log_level level, const char *instance);
 void log_write(enum log_level level, const char *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// Whether something that lasts is to be told now: at first, then once a minute. `told_ms` is the
-// caller's; 0 once it is over, and at first.
+// For a condition that lasts: whether to log it now, which is at first, and then once a minute.
+// `*told_ms` belongs to the caller, who sets it to 0 initially and when the condition is over.
 bool log_is_due(int64_t *told_ms);
 
 struct log_access {
@@ -33,7 +33,7 @@ struct log_access {
     int64_t reply_bytes;
 };
 
-// The access line of one request; nothing when the access log is off.
+// Adds the access line of one request, unless the access log is off.
 void log_access(const struct log_access *access);
 void log_access_enable(bool enabled);
 

@@ -25,8 +25,9 @@ void loop_free(struct loop *loop); // after loop_run() returned; watches and tim
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop); // any thread
 
-// Calls `fn` on the loop's thread, in the order of posting, also when loop_stop() comes first. Any
-// thread. `arg` must outlive the call. -ERROR_MEMORY, -ERROR_BUSY (a million calls wait already).
+// Calls `fn` on the loop's thread, in the order of posting, even if loop_stop() comes first. Any
+// thread. `arg` must stay valid until then. -ERROR_MEMORY, -ERROR_BUSY (a million calls wait
+// already).
 NODISCARD int loop_post(struct loop *loop, loop_fn *fn, void *arg);
 
 // Watches `fd` (not owned) for `events` (level-triggered). The watch is valid until
@@ -52,7 +53,8 @@ NODISCARD int loop_idle_add(struct loop *loop, loop_fn *fn, void *arg);
 // to Postgres before a write to Redis wakes that, perhaps on this very core.
 NODISCARD int loop_gather_add(struct loop *loop, loop_fn *fn, void *arg);
 
-// Asks for one more turn without waiting, since an idle callback made work for another.
+// Makes the loop take one more turn without waiting: for an idle callback that made work for
+// another.
 void loop_again(struct loop *loop);
 
 // Calls `fn(arg)` at the very end of this turn: how an object frees itself from inside its own

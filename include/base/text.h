@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions asked of text that came from outside.
+// Checks of text from outside.
 #pragma once
 
 #include <stdbool.h>

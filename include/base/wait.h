@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting on a condition with a deadline by the monotonic clock.
+// Waits on a condition variable with a deadline on the monotonic clock.
 #pragma once
 
 #include <pthread.h>

@@ -2,8 +2,8 @@
 // Redis as a loop sees it: one non-blocking connection for commands and one for sharded pub/sub,
 // made with hiredis' formatter and reader on sockets of our own. Everything is called on the loop's
 // thread and never blocks. A command is an argument vector, never a formatted string. While Redis
-// is away every call is answered -ERROR_UNAVAILABLE at once; a connection with an answer overdue
-// (`timeout_ms`) is dropped and made anew.
+// is away every call is answered -ERROR_UNAVAILABLE at once. If an answer takes longer than
+// `timeout_ms`, the connection is closed and made anew.
 #pragma once
 
 #include "base/cleanup.h"
@@ -54,16 +54,16 @@ void cache_call(struct cache *cache, int count, const char *const *texts, const 
 // Whether commands can be sent now: connected, library loaded.
 bool cache_is_up(const struct cache *cache);
 
-// Pub/sub. Each topic has one subscription however often it is asked for here; it is made again
-// after a reconnect. One cache_unsubscribe() ends it. `fn` gets each message; `topic` and `data`
-// are valid only inside the call.
+// Pub/sub. A topic has one subscription, however often it is subscribed to here, and one
+// cache_unsubscribe() ends it. Subscriptions are renewed after a reconnect. `fn` gets each message;
+// `topic` and `data` are valid only inside the call.
 typedef void cache_message_fn(void *arg, const char *topic, const char *data, size_t length);
 void cache_on_message(struct cache *cache, cache_message_fn *fn,
                       void *arg);                               // set once, before subscribing
 void cache_subscribe(struct cache *cache, const char *topic);   // SSUBSCRIBE
 void cache_unsubscribe(struct cache *cache, const char *topic); // SUNSUBSCRIBE
 
-// Whether the pub/sub connection is there and all topics are subscribed, as far as is known now.
+// Whether the pub/sub connection is up and, as far as is known now, all topics are subscribed.
 bool cache_is_subscribed(const struct cache *cache);
 
 // How many subscriptions were asked for until now; and whether Redis has confirmed that many, so
@@ -72,6 +72,6 @@ bool cache_is_subscribed(const struct cache *cache);
 int64_t cache_subscriptions(const struct cache *cache);
 bool cache_has_confirmed(const struct cache *cache, int64_t subscriptions);
 
-// `fn` is called whenever the pub/sub connection was made (again) and all topics are subscribed:
-// messages were perhaps missed until now.
+// Calls `fn` whenever the pub/sub connection has come (back) up and all topics are subscribed:
+// messages may have been missed until now.
 void cache_on_resubscribed(struct cache *cache, loop_fn *fn, void *arg);

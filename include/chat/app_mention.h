@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The event app_mention: what an app gets beside a message that names its bot.
+// The event app_mention, which an app gets in addition to a message that names its bot.
 #pragma once
 
 #include "base/cleanup.h"
@@ -7,19 +7,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Where events of apps are told apart by channel and seq, a mention has its message's seq, negated.
+// Events of apps are identified by channel and seq; an app_mention has the negated seq of its
+// message.
 
 struct app_mention {
     char *frame; // JSON text on the heap
     size_t frame_length;
-    char *users; // whom it names: ids with a space behind each, heap
+    char *users; // the ids of the users it names, each followed by a space; heap
 };
 
 void app_mention_done(struct app_mention *mention);
 #define CLEANUP_APP_MENTION CLEANUP(app_mention_done)
 
-// Makes it of the frame of a post. 0: it names nobody but its author, or is one that no mention is
-// told of (in a direct conversation of two; a topic). 1: made. -ERROR_MEMORY.
+// Makes an app_mention from the frame of a post. 1: made. 0: there is none, since the post names
+// nobody but its author, or is of a kind without app_mention (in a direct conversation of two; a
+// topic). -ERROR_MEMORY.
 NODISCARD int app_mention_read(const char *frame, size_t length, struct app_mention *ret_mention);
 
 bool app_mention_names(const struct app_mention *mention, const char *user_id);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames that sockets get, as JSON text: one for each event (slack-style types, "seq" beside).
+// The frames that sockets get, as JSON text: one for each event, as Slack has them, with a "seq".
 #pragma once
 
 #include "base/channel.h"
@@ -13,12 +13,12 @@ struct frame_context {
     int64_t seq;
     int64_t event_ts;
     const char *actor;         // who edited, deleted, joined, left, archived, renamed
-    int64_t created;           // when the channel was, in seconds; for a rename
-    const char *previous_text; // of an edit or delete when it is known, else NULL
+    int64_t created;           // when the channel was created, in seconds; for a rename
+    const char *previous_text; // before an edit or delete; NULL when it is not known
     size_t previous_length;
 };
 
-// A channel just made.
+// A channel that was just created.
 struct frame_channel {
     const char *id;
     const char *name;
@@ -30,7 +30,7 @@ struct frame_channel {
 // Appends the frame `channel_created`.
 void frame_write_created(struct buffer *out, const struct frame_channel *channel);
 
-// Appends the frame of a message that only one user sees, and that is no event of its channel.
+// Appends the frame of a message for one user only, which is no event of its channel.
 void frame_write_ephemeral(struct buffer *out, const struct frame_context *context,
                            const struct message *message);
 

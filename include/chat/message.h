@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message as the tables hold it and as clients see it: the one place that turns a row into
-// Slack's JSON.
+// A message, as the tables hold it and as clients see it: only here a row is turned into Slack's
+// JSON.
 #pragma once
 
 #include "base/json_writer.h"
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Texts point into the result (or the caller's memory) that the message was read from.
+// Texts point into the result that the message was read from (or the caller's memory).
 struct message {
     int64_t ts;
     int64_t seq;
@@ -34,7 +34,7 @@ struct message {
     const char *reply_users; // "U1,U2": the first few
     const char *root_text;   // of a broadcast reply, "" when not known
     int64_t reply_users_count;
-    // Of a root, for who reads it; not known to all.
+    // Of a thread's root, for one reader; only where has_reader is set.
     bool has_reader;
     bool subscribed;
     int64_t last_read;
@@ -48,20 +48,20 @@ enum { MESSAGE_COLUMNS = 21 };
       ".extra, " r ".thread_ts, " r ".parent_user, " r ".broadcast, " r ".client_msg_id, " r       \
       ".edited_ts, " r ".edited_by, " r ".deleted, " r ".counted, " r ".reply_count, " r           \
       ".latest_reply, " r ".reply_users, " r ".root_body, " r ".reply_users_count"
-// Behind a FROM with events `e` of `channel`: the message of each, as r, looked up one by one.
-// OFFSET 0 keeps the planner from joining them with all of the channel's.
+// Goes after a FROM with events `e` of `channel`, and adds the message of each event as r, looked
+// up one by one: OFFSET 0 keeps the planner from joining them with all of the channel's messages.
 #define MESSAGE_OF_EVENT_JOIN(channel)                                                             \
     " LEFT JOIN LATERAL (SELECT * FROM message_rows w WHERE w.channel_id = " channel               \
     " AND w.ts = e.message_ts OFFSET 0) r ON true"
 
-// Reads the columns of message_rows (after channel_id) beginning at `column`.
+// Reads the columns of message_rows (those after channel_id), beginning at `column`.
 void message_read(const struct result *result, int row, int column, struct message *ret_message);
 
-// The columns of thread_rows that message_read_reader() takes; NULL for who has nothing to do with
-// the thread.
+// The columns of thread_rows that message_read_reader() takes; NULL for a reader who has nothing to
+// do with the thread.
 enum { MESSAGE_READER_COLUMNS = 3 };
 #define MESSAGE_READER_SELECT(v) v ".following, " v ".ts, " v ".unread"
-// Adds to `message` what its reader has of its thread.
+// Adds to `message`, a thread's root, the reader's state of the thread.
 void message_read_reader(const struct result *result, int row, int column, struct message *message);
 
 // Writes the message object {"type":"message",…}; a deleted one as a tombstone without text.

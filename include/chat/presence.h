@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is connected, as Redis has it: `session:{U}:device` holds the gateways at which a user has
-// connections, each until it has not been heard of for the TTL, and `presence:{U}` what is shown
-// for it. Whenever that changes its word ("active", "away") goes to the topic presence-events:{U}.
-// All on the cache's loop.
+// Presence, in Redis: `session:{U}:device` holds the gateways at which a user has connections (a
+// gateway that has not been heard of for the TTL no longer counts), and `presence:{U}` what is
+// shown: "active" or "away". Each change of that is published on the topic presence-events:{U}. All
+// on the cache's loop.
 #pragma once
 
 #include "cache/cache.h"
@@ -12,9 +12,9 @@
 
 enum presence_op {
     PRESENCE_ON,    // the device has `connections`
-    PRESENCE_OFF,   // it has none any more
-    PRESENCE_LOOK,  // only asks
-    PRESENCE_MANUAL // the user's own choice changed to `manual_away`
+    PRESENCE_OFF,   // the device has none any more
+    PRESENCE_LOOK,  // changes nothing, only asks
+    PRESENCE_MANUAL // the user chose `manual_away`
 };
 
 struct presence_change {
@@ -23,7 +23,7 @@ struct presence_change {
     const char *device; // "" with LOOK and MANUAL
     int64_t connections;
     int64_t ttl_s;
-    bool manual_away; // as Postgres has it; used where Redis does not know
+    bool manual_away; // as in Postgres; used if Redis does not know it
 };
 
 struct presence_state {
@@ -35,8 +35,8 @@ struct presence_state {
 // r: 0, or -ERROR_UNAVAILABLE, -ERROR_BUSY, -ERROR_INTERNAL, -ERROR_MEMORY (state is NULL).
 typedef void presence_fn(void *arg, int r, const struct presence_state *state);
 
-// Makes the change. `fn` may be NULL; else it is called once, on a later turn (without memory
-// inside the call). The change is not needed after the call.
+// Makes the change. `fn` may be NULL; otherwise it is called once, on a later turn (from inside
+// this call if there is no memory). `change` is not needed after the call.
 void presence_apply(struct cache *cache, const struct presence_change *change, presence_fn *fn,
                     void *arg);
 

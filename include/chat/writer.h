@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Posts: in group commits to Postgres, answered after the commit and not before, told to the log at
-// once. A lost connection during a commit is an unknown outcome: the writer looks for its batch
-// before it answers or runs it again. One writer per loop; all on the loop's thread.
+// Writes posts to Postgres in group commits; answers them after the commit and not before, and
+// hands their events on at once. When the connection is lost during a commit, the outcome is
+// unknown: the writer then looks for its batch before it answers or runs it again. One writer per
+// loop; all on the loop's thread.
 #pragma once
 
 #include "base/actor.h"
@@ -21,8 +22,8 @@ struct post_outcome {
            // unknown: safe to repeat with a key)
     int64_t ts;
     int64_t seq;
-    bool is_duplicate;       // a message of this key is there already: this is its ts
-    const char *parent_user; // of a reply; "" else
+    bool is_duplicate;       // a message with this key existed already: ts and seq are its own
+    const char *parent_user; // author of the thread's root, for a reply; "" otherwise
 };
 typedef void post_fn(void *arg, const struct post_outcome *outcome);
 
@@ -38,16 +39,16 @@ struct post {
     struct mentions mentions;
     int64_t thread_ts; // 0: none
     bool broadcast;
-    const char *key;           // NULL: not safe to repeat
-    const char *digest;        // of the content, when there is a key
+    const char *key;           // that makes a repeated post safe; NULL: none
+    const char *digest;        // of the content, if there is a key
     const char *client_msg_id; // NULL: none
-    const char *origin;        // the socket it came by, "" when none
+    const char *origin;        // the socket it came from, "" when none
     int64_t deadline_ms;       // set by writer_post
     post_fn *fn;
     void *arg;
 };
 
-// Told of each committed outbox row: `events` (count may be 0: to be read back).
+// Called with each committed outbox row and its events (count 0: they have to be read back).
 typedef void writer_told_fn(void *arg, const char *outbox_id, struct event *const *events,
                             size_t count);
 
@@ -55,12 +56,12 @@ NODISCARD int writer_new(struct loop *loop, struct store *store, int batch_max, 
                          writer_told_fn *told, void *arg, struct writer **ret_writer);
 void writer_free(struct writer *writer);
 
-// Answers all that is committed and waits for a later turn to be answered: before what the posts'
-// functions need is freed, and after the store is.
+// Answers all posts that are committed and still wait to be answered on a later turn. To be called
+// after the store was freed, and before anything is freed that the posts' functions need.
 void writer_finish(struct writer *writer);
 
 // Queues `post`. -ERROR_BUSY when the queue is full (fn is not called then).
 NODISCARD int writer_post(struct writer *writer, struct post *post);
 
-// How many posts wait or are in work.
+// How many posts wait or are being committed.
 int writer_waiting(const struct writer *writer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thing that happened and was committed, on its way to Redis and to every device. Immutable
-// once made; shared by reference count, so any thread may hold one.
+// An event: something that happened and was committed, on its way to Redis and to every device.
+// Immutable once it is shared; reference counted, so any thread may hold one.
 //
 // On the wire (Kafka's value, and the message of Redis pub/sub) an event is one JSON object,
 // "frame" always last:
@@ -25,16 +25,17 @@ enum event_kind {
     EVENT_ARCHIVE,
     EVENT_UNARCHIVE,
     EVENT_RENAME,
-    EVENT_CREATED,       // of a channel: no seq; to the workspace, or to its creator when private
-    EVENT_MARK,          // of one user, also of what they want to hear of: no seq
-    EVENT_THREAD_MARK,   // of one user in one thread, whose ts is `ts`: no seq
-    EVENT_THREAD_FOLLOW, // the same: it is followed now, or no longer
-    EVENT_STRATEGY,      // a channel keeps unread otherwise now; `ts` is what it was: no seq
-    EVENT_EPHEMERAL,     // a message that is kept nowhere, to one user: no seq
+    // These have no seq:
+    EVENT_CREATED,       // a channel was created; for the workspace, or its creator when private
+    EVENT_MARK,          // a user's read position, mute or notifications changed in a channel
+    EVENT_THREAD_MARK,   // a user's read position in the thread whose root is `ts`
+    EVENT_THREAD_FOLLOW, // a user follows that thread now, or no longer
+    EVENT_STRATEGY,      // a channel moved to another strategy; `ts` holds the former one
+    EVENT_EPHEMERAL,     // a message for one user that is stored nowhere
     EVENT_KIND_MAX
 };
 
-// How a channel keeps unread; the numbers are those of the tables.
+// How a channel keeps unread state; the numbers are those in the tables.
 enum strategy { STRATEGY_SEQUENCE, STRATEGY_ZSET, STRATEGY_COUNTER, STRATEGY_BITMAP, STRATEGY_MAX };
 
 enum { EVENT_ID_SIZE = 24, OUTBOX_ID_SIZE = 48 };
@@ -44,21 +45,21 @@ struct event_head {
     int64_t seq;
     int64_t ord;
     int64_t strategy;   // enum strategy, in use
-    int64_t generation; // of what Redis counts: what is there of a lower one is not to be believed
+    int64_t generation; // what Redis counted under a lower one is not believed
 };
 
-// A member's read position: absolute; the highest (epoch, ts) wins, the highest member_seq decides
+// A member's read position: absolute. The highest (epoch, ts) wins; the highest member_seq decides
 // `active`.
 struct event_member {
     int64_t epoch;
     int64_t ts;
     int64_t seq;
     int64_t ord;
-    int64_t own;   // own counted posts at or before the cursor
-    int64_t posts; // own counted posts in all
-    int64_t member_seq;
-    int64_t number;         // dense in the channel, -1: none
-    int64_t single_version; // of what is read one by one
+    int64_t own;            // own counted posts at or before the cursor
+    int64_t posts;          // own counted posts in all
+    int64_t member_seq;     // seq of the last join or leave
+    int64_t number;         // the member's place in the channel's bitmap; -1: none
+    int64_t single_version; // rises when the messages read one by one change
     bool active;
 };
 
@@ -69,24 +70,25 @@ struct event {
     char workspace_id[EVENT_ID_SIZE];
     char channel_id[EVENT_ID_SIZE];
     char user_id[EVENT_ID_SIZE]; // author; who joined, left, marked, created
-    char origin[EVENT_ID_SIZE]; // the socket it was posted on, "" else: that one gets an ack and no
-                                // frame
+    char origin[EVENT_ID_SIZE];  // the socket it was posted on, which gets an ack and no frame; "":
+                                 // none
     int64_t seq;
     int64_t event_ts;
     int64_t ts;             // of the message concerned
-    struct event_head head; // all but those of one user
-    int64_t deleted_ord;    // DELETE of a counted message, else 0
+    struct event_head head; // not of events of a single user
+    int64_t deleted_ord;    // of a DELETE: the counted message's ord, else 0
     char deleted_user[EVENT_ID_SIZE];
-    struct event_member member; // JOIN, LEAVE, MARK; THREAD_…: its `ts` alone, the cursor there
+    struct event_member member; // of JOIN, LEAVE, MARK; of THREAD_…: only `ts`, the cursor there
     char *frame;                // JSON text, owned
     size_t frame_length;
     int references; // by event_ref/unref only
 };
 
-// A zeroed event with one reference, to be filled before it is shared. Takes over `frame` (heap).
-// NULL without memory (the frame is freed then).
+// A zeroed event with one reference, to be filled in before it is shared. Takes over `frame`
+// (heap). NULL when there is no memory (the frame is freed then).
 struct event *event_new(enum event_kind kind, char *frame, size_t frame_length);
-// The same with what was written to `frame`, which is empty afterwards. NULL when that failed, too.
+// The same with the content of `frame`, which is empty afterwards. Also NULL if writing `frame` had
+// failed.
 struct event *event_take_frame(enum event_kind kind, struct buffer *frame);
 struct event *event_ref(struct event *event);
 void event_unref(struct event *event); // takes NULL
@@ -98,5 +100,6 @@ NODISCARD int event_kind_parse(const char *name, enum event_kind *ret_kind);
 
 // Writes the wire form; look at buffer_failed().
 void event_encode(const struct event *event, struct buffer *out);
-// Reads it: hostile input (strict: version, every id, every number). -ERROR_INVALID_ARGUMENTS.
+// Reads the wire form; the input may be hostile, so version, ids and numbers are checked strictly.
+// -ERROR_INVALID_ARGUMENTS.
 NODISCARD int event_decode(const char *data, size_t length, struct event **ret_event);

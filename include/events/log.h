@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log between a commit and its effects: Kafka, or a queue in this process when no broker is
-// set. Producers append what one outbox row tells of; workers read, apply, and say so. A channel's
-// events go to one worker, in the order appended. An event may come more than once, and late:
-// effects are merges.
+// set. Producers append the events of one outbox row; workers read events, carry out their effects,
+// and confirm. A channel's events go to one worker, in the order appended. An event may arrive more
+// than once, and late: effects must allow for that.
 #pragma once
 
 #include "events/event.h"
@@ -17,16 +17,17 @@ struct log_options {
     int queue_max; // events held in memory; more are refused (the outbox still has them)
 };
 
-// Called once per appended row: r = 0 when the row may go (in-process: its effects are done; Kafka:
-// all delivered), negative when it must stay for a later try. On a thread of the log's own or a
-// worker's; must not block.
+// Called once per appended row. r = 0: the row may be deleted (in-process: its effects are done;
+// Kafka: all events are delivered); negative: it must stay for another try. Called on a thread of
+// the log or a worker; must not block.
 typedef void log_done_fn(void *arg, const char *outbox_id, int r);
 
-// Kafka: creates the topic if it is missing, and warms the producer up; log_is_ready() tells when.
+// Kafka: creates the topic if it is missing and warms up the producer; log_is_ready() tells when
+// that is done.
 NODISCARD int log_new(const struct log_options *options, log_done_fn *fn, void *arg,
                       struct log **ret_log);
-// Stops workers' reading (log_read answers 0 at once), flushes what was appended for at most
-// `flush_ms`.
+// Ends the workers' reading (log_read() returns 0 at once), and waits at most `flush_ms` until what
+// was appended is flushed.
 void log_stop(struct log *log, int64_t flush_ms);
 void log_free(struct log *log); // after all worker threads ended
 
@@ -37,11 +38,11 @@ bool log_is_ready(const struct log *log); // any thread
 NODISCARD int log_append(struct log *log, const char *outbox_id, struct event *const *events,
                          size_t count);
 
-// Waits up to timeout_ms for events of `worker` and fills at most `max` (each with a reference of
-// the reader's own). Returns how many. Kafka: what cannot be decoded goes to the dead-letter topic
-// (<topic>.dead) and is counted.
+// Waits up to timeout_ms for events for `worker` and returns at most `max` of them (the caller gets
+// a reference of each). Returns how many. Kafka: records that cannot be decoded go to the
+// dead-letter topic (<topic>.dead) and are counted.
 int log_read(struct log *log, int worker, struct event **ret_events, int max, int64_t timeout_ms);
 
-// The effects of all that this worker's last log_read() gave are done (or given up): offsets
-// stored, rows answered.
+// Confirms that the effects of all events of this worker's last log_read() are done (or given up):
+// stores offsets, answers rows.
 void log_commit(struct log *log, int worker);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads back what an outbox row tells of, with the bodies and frames that its events need.
+// Reads the events of an outbox row back from Postgres, with their messages and frames.
 #pragma once
 
 #include "events/event.h"
 #include "store/session.h"
 
-// A relay_load_fn: fills at most `max` events of row `outbox_id` and returns how many; 0 when the
+// A relay_load_fn: reads at most `max` events of the row `outbox_id` and returns how many; 0 if the
 // row is gone. -ERROR_UNAVAILABLE, -ERROR_BUSY, -ERROR_MEMORY, -ERROR_INTERNAL.
 NODISCARD int event_load(struct session *session, const char *outbox_id, struct event **ret_events,
                          int max);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fan-out: N threads that read the log and bring its events to Redis (heads, unread state) and to
-// the gateways (one publish a channel's event, whatever the channel's size). Everything they do may
-// be repeated. What strategies keep for each member follows when the gateways have been told. While
-// Redis is away they try again, with a pause, and the log keeps.
+// the gateways (one publish for each event of a channel, whatever its size). Per-member state of
+// the strategies is updated after the gateways have been told. Everything they do may be repeated.
+// While Redis is away they try again, with pauses; the log keeps the events meanwhile.
 #pragma once
 
 #include "cache/pipeline.h"
@@ -15,10 +15,10 @@ struct workers_options {
     const char *database_url;
     int64_t statement_timeout_ms;
     int count;
-    int64_t thread_read_s; // how long Redis keeps a cursor in a thread
-    // Keeps what must outlive the log's memory of the events; NULL: nobody does. On a worker's
-    // thread, may block, events may come more than once. -ERROR_UNAVAILABLE, -ERROR_BUSY: again
-    // later.
+    int64_t thread_read_s; // how long Redis keeps a read position in a thread
+    // Stores those events that somebody needs after the log has dropped them (for apps); may be
+    // NULL. Called on a worker's thread; may block; events may come more than once.
+    // -ERROR_UNAVAILABLE, -ERROR_BUSY: it is called again later.
     int (*keep)(void *arg, struct event *const *events, size_t count);
     void *arg;
 };

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of other origins (CORS): which may call, and the headers that tell their browser so. Any
-// thread.
+// CORS: which pages of other origins may call, and the headers that tell browsers so. Any thread.
 #pragma once
 
 #include <stdbool.h>
 
-// What every answer to such a page has, after the origin; and what answers its question beforehand.
+// Headers of every answer to such a page, after the origin's; headers of the answer to a preflight.
 #define CORS_EXPOSED "Retry-After, X-Request-Id, X-OAuth-Scopes, X-Accepted-OAuth-Scopes"
 #define CORS_MAX_AGE "600"
 

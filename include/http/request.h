@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a method, wherever it came from (HTTP, a socket, the command line): what was asked,
-// and the reply being written. Lives on one loop; belongs to whoever made it; ends with exactly one
-// request_reply_*() call, after which the handler must not touch it again.
+// One call of a method, wherever it came from (HTTP, a socket, the command line): the arguments,
+// and the reply being written. Lives on one loop. A handler owes exactly one reply:
+// request_reply_close() or another request_reply_*() function, after which it must not touch the
+// request again.
 #pragma once
 
 #include "base/actor.h"
@@ -15,7 +16,7 @@
 
 struct request;
 
-// What was asked.
+// The call.
 const char *request_method(const struct request *request); // "chat.postMessage"
 const char *request_id(const struct request *request);     // X-Request-Id
 const char *
@@ -28,16 +29,15 @@ struct actor *request_actor(struct request *request);
 void request_set_origin(struct request *request, const char *origin);
 const char *request_origin(const struct request *request);
 
-// Names the method for metrics: `name` is static text of the method table. Unless called, it is
-// counted as "other".
+// Sets the name under which metrics count the call: static text of the method table. Otherwise it
+// is counted as "other".
 void request_set_known(struct request *request, const char *name);
 
-// Names the scope that the method needs: static text, or NULL.
+// Sets the scope that the method needs: static text, or NULL.
 void request_set_scope(struct request *request, const char *scope);
 
-// Arguments: the union of query, form and JSON body (body wins). `ret`-less getters answer NULL or
-// the default when absent. A JSON number or boolean reads as its text; null reads as absent; an
-// array or object reads as its compact JSON text.
+// Arguments: those of the query, and of the form or JSON body, which wins. A JSON number or boolean
+// reads as its text; null reads as absent; an array or object reads as its compact JSON text.
 const char *
 request_arg(const struct request *request,
             const char *name); // NUL-terminated, valid for the request's life; NULL when absent
@@ -45,12 +45,14 @@ size_t request_arg_length(const struct request *request, const char *name);
 bool request_arg_is_text(const struct request *request,
                          const char *name); // a string, number or boolean (not array/object)
 
-// Adds an argument as if it had been sent, in place of one of that name: `text`, which stays until
-// the request's end, or the value of the argument `other`, which is there.
+// Sets the argument `name` as if it had been sent, replacing one of that name: to `text`, which
+// must stay valid until the request's end, or to the value of the argument `other`, which must
+// exist.
 NODISCARD int request_arg_set(struct request *request, const char *name, const char *text);
 NODISCARD int request_arg_copy(struct request *request, const char *name, const char *other);
 
-// Lets fn(arg, name, text) see each argument in turn, once, but for `token` (api.test echoes them).
+// Calls fn(arg, name, text) once for each argument except `token` (for api.test, which echoes
+// them).
 typedef void request_arg_fn(void *arg, const char *name, const char *text);
 void request_args_each(const struct request *request, request_arg_fn *fn, void *arg);
 
@@ -59,24 +61,24 @@ void request_args_each(const struct request *request, request_arg_fn *fn, void *
 struct json_writer *request_reply_open(struct request *request);
 void request_reply_close(struct request *request);
 
-// As request_reply_open(), but begins {"ok":false,"error":code with a code that the caller asked
-// for (api.test).
+// Like request_reply_open(), but writes {"ok":false,"error":code with a code that the caller chose
+// (api.test).
 struct json_writer *request_reply_open_failed(struct request *request, const char *code);
 
 // The reply {"ok":true, …members of `json`}: `json` is a JSON object's text.
 void request_reply_object(struct request *request, const char *json, size_t length);
 
-// The reply {"ok":false,"error":code}; the second with response_metadata.messages ["[ERROR] …"].
+// Replies {"ok":false,"error":code}; the second also response_metadata.messages ["[ERROR] …"].
 void request_reply_error(struct request *request, int r);
 void request_reply_error_message(struct request *request, int r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 // The same, with more members ("\"needed\":\"chat:write\"") after the error.
 void request_reply_error_members(struct request *request, int r, const char *members);
-// The error ratelimited: HTTP 429 in either form, to be tried again after `seconds` (Retry-After).
+// Replies with the error ratelimited: HTTP 429 in both error modes, with `seconds` as Retry-After.
 void request_reply_ratelimited(struct request *request, int64_t seconds);
 
-// For whoever makes requests other than HTTP: `json` holds the arguments (a JSON object's text, may
-// be NULL); `fn` gets the finished reply's text once and the request is freed after it.
+// Makes a request that did not come by HTTP. `json` holds the arguments (the text of a JSON object,
+// may be NULL). `fn` gets the text of the finished reply, once; then the request is freed.
 typedef void request_done_fn(void *arg, const char *reply, size_t length);
 NODISCARD int request_new(const char *method, const char *token, const char *json, size_t length,
                           request_done_fn *fn, void *arg, struct request **ret_request);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Postgres as a thread of its own sees it: one blocking connection. Not thread safe, but for
+// Postgres as a thread other than a loop sees it: one blocking connection. Not thread safe, except
 // session_stop(): one thread per session.
 #pragma once
 
@@ -12,8 +12,8 @@ NODISCARD int session_new(const char *database_url, int64_t statement_timeout_ms
                           struct session **ret_session);
 void session_free(struct session *session);
 
-// From any thread: a call under way, and all that come after it, fail with -ERROR_UNAVAILABLE.
-// (What the server is doing it does to its end.)
+// Any thread. Makes a call that is under way, and all later ones, fail with -ERROR_UNAVAILABLE.
+// (The server still finishes the statement it is running.)
 void session_stop(struct session *session);
 
 // Runs `statement` and waits for its rows. Takes over `params` (may be NULL). The result is freed
@@ -26,7 +26,7 @@ NODISCARD int session_call(struct session *session, const struct statement *stat
 // it fails.
 NODISCARD int session_script(struct session *session, const char *sql);
 
-// Switches synchronous_commit off for this session: for work that is repeated anyway when it is
+// Switches synchronous_commit off for this session: for work that is repeated anyway if it is
 // lost.
 NODISCARD int session_relax(struct session *session);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of Postgres, and what it answers, without libpq in sight.
+// Statements, their parameters and their results, without libpq's types.
 #pragma once
 
 #include "base/buffer.h"
@@ -9,15 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A statement with $1, $2 … : a static constant of the module that uses it. Each connection
-// prepares it on first use.
+// SQL with $1, $2 …: a static constant of the module that uses it. Each connection prepares it on
+// first use.
 struct statement {
     const char *name; // unique, a valid identifier: "channels_join"
     const char *sql;
 };
 
-// The parameters of one call, in order. All-zero is empty; values are copied. Errors (memory, too
-// many) are kept and reported by the call that takes it. At most PARAMS_MAX parameters.
+// The parameters of one call, in order, at most PARAMS_MAX. All-zero is empty; values are copied.
+// Errors (no memory, too many parameters) are reported by the store_call() or session_call() that
+// takes the parameters.
 enum { PARAMS_MAX = 32 };
 struct params {
     struct buffer bytes;
@@ -37,7 +38,7 @@ void params_text_n(struct params *params, const char *text, size_t length);
 void params_int(struct params *params, int64_t number); // bigint
 void params_bool(struct params *params, bool value);    // boolean
 
-// Arrays are opened, filled, closed; elements are bigint, text or boolean.
+// An array is opened, filled with elements, and closed.
 void params_open_text_array(struct params *params);
 void params_open_int_array(struct params *params);
 void params_open_bool_array(struct params *params);
@@ -47,8 +48,8 @@ void params_element_int(struct params *params, int64_t number);
 void params_element_bool(struct params *params, bool value);
 void params_close_array(struct params *params);
 
-// The rows of an answer. Valid only inside the callback that got it (or until result_free for a
-// session's). Columns are named by position. Reading outside of it, or a NULL as a number, is 0 or
+// The rows of an answer. Valid only inside the callback that got it (one from a session: until
+// result_free()). Columns are numbered from 0. A value outside the result, or NULL, reads as 0 or
 // "".
 struct result;
 int result_rows(const struct result *result);
@@ -56,8 +57,8 @@ bool result_is_null(const struct result *result, int row, int column);
 const char *result_text(const struct result *result, int row, int column); // NUL-terminated
 size_t result_length(const struct result *result, int row, int column);
 int64_t result_int(const struct result *result, int row, int column);
-// Columns side by side in one call, for rows of which there are very many; all must be there. A
-// NULL is "".
+// Reads `count` adjacent columns in one call, which is faster for very many rows. All must exist;
+// NULL reads as "".
 struct result_field {
     const char *text; // NUL-terminated
     size_t length;
@@ -65,7 +66,7 @@ struct result_field {
 void result_fields(const struct result *result, int row, int column, int count,
                    struct result_field *ret_fields);
 int64_t field_int(const struct result_field *field);
-// Reads an array of integers into `ret_numbers`. How many it has, of which at most `max` are read;
-// 0 when it is NULL.
+// Reads at most `max` elements of an array of integers into `ret_numbers`. Returns how many
+// elements the array has; 0 if it is NULL.
 int result_ints(const struct result *result, int row, int column, int64_t *ret_numbers, int max);
 bool result_bool(const struct result *result, int row, int column);

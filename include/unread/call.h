@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a function of migrations/redis/ as an argument vector, which a loop or a pipeline
-// sends.
+// A call of one of the Redis functions in migrations/redis/, as an argument vector that a loop or a
+// pipeline sends.
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 enum { CALL_TEXTS_MAX = 1400, CALL_BYTES_MAX = 96 * 1024 };
 
-// A plain value; everything given is copied. Room is a matter of the callers' bounds: asserted.
+// A plain value; everything given is copied. Callers keep within these bounds (asserted).
 struct call {
     int count;
     int keys;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Redis keys and topics, in one place, and the calls that write them. The id in braces is the
-// cluster's hash tag.
+// The names of Redis keys and topics, and the calls that write members' states. The id in braces is
+// Redis Cluster's hash tag.
 #pragma once
 
 #include "events/event.h"
@@ -19,8 +19,8 @@ void key_channel_topic(char *ret_key, const char *channel_id);     // channel-ev
 void key_user_topic(char *ret_key, const char *user_id);           // user-events:{U}
 void key_workspace_topic(char *ret_key, const char *workspace_id); // workspace-events:{T}
 
-// The argument vector of FCALL member_apply for the whole state of a member. Texts point into the
-// struct and the arguments.
+// The argument vector of FCALL member_apply, which writes the whole state of a member. Its texts
+// point into the struct itself and to the arguments of member_call_make().
 enum { MEMBER_CALL_ARGUMENTS = 12 };
 struct member_call {
     const char *texts[MEMBER_CALL_ARGUMENTS];
@@ -30,6 +30,6 @@ struct member_call {
 void member_call_make(struct member_call *call, const char *user_id, const char *channel_id,
                       const struct event_member *member);
 
-// The same for several members, at least one, in one FCALL members_apply: the texts of `calls`.
-// Freed with free(); NULL: no memory.
+// The same for several members (at least one) as one FCALL members_apply. The result points to the
+// texts of `calls` and is freed with free(). NULL: no memory.
 const char **members_call_new(const struct member_call *calls, int count, int *ret_texts);

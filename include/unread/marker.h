@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Read positions: marks in group commits, markUnread one by one. Answered after the commit and,
-// while Redis answers, after Redis has it; told to the user's other devices. One marker per loop;
-// all on the loop's thread.
+// Changes read positions: marks in group commits, markUnread and markMessages one by one. Answers
+// after the commit and, while Redis is up, after Redis has the new position; tells the user's other
+// devices. One marker per loop; all on the loop's thread.
 #pragma once
 
 #include "base/actor.h"
@@ -26,14 +26,14 @@ struct mark {
     const char *channel_id;
     int64_t ts;
     int64_t deadline_ms; // set by marker_mark
-    const int64_t *tss;  // markMessages: these, and not ts
+    const int64_t *tss;  // of markMessages, instead of ts
     int ts_count;
-    int64_t epoch; // MARK_ANY_EPOCH, or the only one in which the mark counts
+    int64_t epoch; // the only epoch in which the mark counts, or MARK_ANY_EPOCH
     mark_fn *fn;
     void *arg;
 };
 
-// Told of each outbox row whose effects are done already.
+// Called with each outbox row whose effects are done already.
 typedef void marker_done_fn(void *arg, const char *outbox_id);
 
 NODISCARD int marker_new(struct loop *loop, struct store *store, struct cache *cache, int batch_max,
@@ -44,11 +44,11 @@ void marker_free(struct marker *marker);
 // Queues `mark`. -ERROR_BUSY when the queue is full (fn is not called then).
 NODISCARD int marker_mark(struct marker *marker, struct mark *mark);
 
-// Begins a new epoch with the message at or after mark->ts as the first unread one. mark->epoch is
-// not looked at.
+// Begins a new epoch, with the message at or after mark->ts as the first unread one. Ignores
+// mark->epoch.
 void marker_mark_unread(struct marker *marker, struct mark *mark);
 
-// Reads the messages of mark->tss one by one. mark->ts and ->epoch are not looked at.
+// Marks just the messages mark->tss as read. Ignores mark->ts and mark->epoch.
 // -ERROR_MESSAGE_NOT_FOUND, -ERROR_STRATEGY_UNSUPPORTED, -ERROR_TOO_MANY_READ_MESSAGES.
 void marker_mark_messages(struct marker *marker, struct mark *mark);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares what Redis would answer for a member with what Postgres counts, of the very same state
-// of channel and member, and mends it. Goes over pairs (channel, member) page by page, with one
-// session and one pipeline, so that its load is bounded. A thread's or a tool's.
+// Compares the unread counts that Redis would give with those that Postgres gives for exactly the
+// same state of channel and member, and corrects them. Goes through pairs (channel, member) page by
+// page, with one session and one pipeline, so that its load is bounded. For threads other than
+// loops, and for commands.
 #pragma once
 
 #include "cache/pipeline.h"
@@ -12,8 +13,8 @@
 
 enum repair_mode {
     REPAIR_VERIFY,  // changes nothing
-    REPAIR_AUDIT,   // mends what is wrong
-    REPAIR_REBUILD, // and lets Redis know what it does not
+    REPAIR_AUDIT,   // corrects wrong counts
+    REPAIR_REBUILD, // corrects wrong counts and writes missing ones
 };
 
 // At most one is not "".
@@ -24,13 +25,13 @@ struct repair_scope {
 };
 
 struct repair_totals {
-    int64_t pairs;   // looked at
-    int64_t known;   // counts that Redis would have told
-    int64_t drifted; // of those, wrong ones
-    int64_t mended;  // states written to Redis
+    int64_t pairs;   // compared
+    int64_t known;   // of these, known to Redis
+    int64_t drifted; // of those, wrong
+    int64_t mended;  // written to Redis
 };
 
-// Told after each page that is not the last; false stops the run.
+// Called after each page but the last; false stops the run.
 typedef bool repair_progress_fn(void *arg, const struct repair_totals *totals);
 
 struct repair_options {
@@ -42,14 +43,14 @@ struct repair_options {
     void *arg;
 };
 
-// How many pairs there are in the scope, about.
+// About how many pairs the scope has.
 NODISCARD int repair_size(const struct repair_options *options, int64_t *ret_pairs);
 
-// All pairs of the scope. `*ret_totals` also tells how far it came when it fails:
-// -ERROR_UNAVAILABLE, also where `progress` stopped it, …
+// Runs over all pairs of the scope. `*ret_totals` is also set on failure. -ERROR_UNAVAILABLE (also
+// if `progress` stopped the run), …
 NODISCARD int repair_run(const struct repair_options *options, struct repair_totals *ret_totals);
 
-// At most `count` pairs from a random place on: of any kind of channel, and of any part of a large
-// one.
+// Runs over at most `count` pairs from a random starting point, in channels of any kind and in any
+// part of a large one.
 NODISCARD int repair_sample(const struct repair_options *options, int64_t count,
                             struct repair_totals *ret_totals);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one member has unread in one channel, as the tables hold it (view unread_rows) and as
-// clients see it ("R" of the API: absolute state, never a difference).
+// What one member has unread in one channel, as Postgres tells it (the SQL view unread_rows) and as
+// clients see it: the members that replies about read state have in common, "R" below.
 #pragma once
 
 #include "base/channel.h"
@@ -17,7 +17,7 @@ struct unread_view {
     struct event_head head;
     int64_t unread;
     int64_t oldest_ts; // of the oldest unread message, 0: none
-    int64_t singles;   // rows of read_messages; read by channels.info alone
+    int64_t singles;   // messages read one by one (read_messages); set by channels.info only
     int64_t mentions;  // how many unread messages mention the user
     bool muted;
     enum channel_type type;
@@ -34,18 +34,19 @@ enum { UNREAD_VIEW_COLUMNS = 22 };
 void unread_view_read(const struct result *result, int row, int column,
                       struct unread_view *ret_view);
 
-// How many are unread by what `view` says of head and member, when `deleted` posts of others after
-// the cursor were deleted.
+// The unread count by the head and member of `view`, if `deleted` posts of others after the cursor
+// were deleted.
 int64_t unread_view_count(const struct unread_view *view, int64_t deleted);
 
-// How many unread messages a channel of strategy zset shows; set once, before threads are started.
+// The most unread messages that strategy zset counts; set once, before threads are started.
 void unread_cap_set(int64_t cap);
 int64_t unread_cap(void);
 
-// What a channel shows of `unread` messages: never more than the cap under zset, 0 under bitmap.
+// The count that clients are shown for `unread` messages: at most the cap under zset, 0 under
+// bitmap.
 int64_t unread_shown(int64_t strategy, int64_t unread);
 
-// Whether two numbers of unread messages show differently.
+// Whether clients are shown different things for two unread counts.
 bool unread_differs(int64_t strategy, int64_t one, int64_t other);
 
 // Writes has_unreads, the counts (none under bitmap) and mention_count.
@@ -54,14 +55,13 @@ void unread_counts_write(struct json_writer *w, int64_t strategy, int64_t unread
 // Writes the members of R.
 void unread_view_write(struct json_writer *w, const struct unread_view *view);
 
-// Writes them without "channel": into a channel object. An all-zero view is that of somebody who is
-// no member.
+// The same without "channel", for a channel object. For a user who is no member `view` is all-zero.
 void unread_view_write_fields(struct json_writer *w, const struct unread_view *view);
 
-// The frame channel_marked (`type`; of direct conversations im_marked, mpim_marked), or
-// unread_changed, which has R alone.
+// Writes the frame `type`: channel_marked (in direct conversations im_marked or mpim_marked), or
+// unread_changed, which has only R.
 void unread_frame_write(struct buffer *out, const char *type, const struct unread_view *view,
                         int64_t event_ts);
 
-// The event EVENT_MARK with that frame; NULL without memory.
+// An EVENT_MARK with that frame; NULL when there is no memory.
 struct event *unread_mark_event(const char *type, const struct unread_view *view, int64_t event_ts);
