@@ -190,7 +190,8 @@ end
 -- KEYS session:{U}:device presence:{U}; op device connections ttl_s manual
 -- What devices (gateways) of a user are connected, each for ttl_s from its last word, and what is shown for it. op: on, off,
 -- look, manual. manual: 1 or 0 as Postgres has it; used for what is unknown here, and by `manual`. Returns whether active,
--- manually away, connections, and whether what is shown changed.
+-- manually away, connections, and whether what is shown changed. A choice made without a connection is kept, too: one may be on
+-- its way with what Postgres had before.
 local function presence_apply(keys, args)
     local op, device, ttl = args[1], args[2], tonumber(args[4])
     local now = tonumber(redis.call('TIME')[1])
@@ -213,11 +214,13 @@ local function presence_apply(keys, args)
     local manual = op ~= 'manual' and redis.call('HGET', keys[2], 'manual') or args[5]
     local before = redis.call('HGET', keys[2], 'shown') or 'away'
     local shown = connections > 0 and manual == '0' and 'active' or 'away'
-    if connections == 0 then
-        redis.call('DEL', keys[2])
-    elseif op ~= 'look' then
+    if op == 'manual' or connections > 0 and op ~= 'look' then
         redis.call('HSET', keys[2], 'shown', shown, 'manual', manual)
         redis.call('EXPIRE', keys[2], ttl)
+    elseif op == 'off' then
+        redis.call('DEL', keys[2])
+    elseif connections == 0 then
+        redis.call('HDEL', keys[2], 'shown')
     end
     return {shown == 'active' and 1 or 0, manual == '1' and 1 or 0, connections, shown ~= before and 1 or 0}
 end

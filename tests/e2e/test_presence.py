@@ -2,6 +2,7 @@
 """Who is there, and who types."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -92,6 +93,21 @@ def test_by_hand_while_nobody_is_connected(room, sockets):
     wait_until(lambda: bob.ok("users.getPresence")["connection_count"] == 1)
     assert presence(ann, bob) == "away"
     assert bob.ok("users.getPresence")["manual_away"] is True and device.is_open
+
+
+def test_set_by_hand_as_a_connection_comes(workspace):
+    """What was chosen last is shown, whichever of the two is done first."""
+    for number in range(20):
+        bob = workspace.user()
+        before, chosen, shown = (("away", "auto", "active"), ("auto", "away", "away"))[number % 2]
+        bob.ok("users.setPresence", presence=before)
+        url = bob.ok("rtm.connect")["url"]
+        with ThreadPoolExecutor() as pool:
+            opening = pool.submit(Socket, url)
+            bob.ok("users.setPresence", presence=chosen)
+        with opening.result():
+            wait_until(lambda who=bob: who.ok("users.getPresence")["connection_count"] == 1)
+            assert presence(bob) == shown
 
 
 @pytest.mark.parametrize("bad", [{}, {"presence": ""}, {"presence": "active"}, {"presence": 1}, {"presence": ["away"]}])
