@@ -139,10 +139,12 @@ static enum channel_type type_of(const struct row *row)
     return (enum channel_type)row->rest[REST_TYPE];
 }
 
-// Every message of a direct conversation counts as a mention.
+// Every message of a direct conversation counts as a mention, unless it is muted.
 static int64_t mentions_of(const struct row *row)
 {
-    return channel_type_is_direct(type_of(row)) ? row->unread : row->rest[REST_MENTIONS];
+    bool all = channel_type_is_direct(type_of(row)) && row->rest[REST_MUTED] == 0;
+
+    return all ? row->unread : row->rest[REST_MENTIONS];
 }
 
 // A direct conversation is named by the ids of the two: "U1,U2", or "U1" with oneself. The client
@@ -425,8 +427,7 @@ struct sidebar_totals sidebar_totals_of(const struct sidebar_state *state)
         bool direct = channel_type_is_direct((enum channel_type)entry->type);
         totals.unread_channels += entry->is_unread;
         totals.unread_directs += direct && entry->is_unread;
-        if (!direct || !entry->is_muted)
-            totals.mention_count += entry->mentions;
+        totals.mention_count += entry->mentions;
         if (entry->is_muted)
             totals.muted_unread_count += entry->unread;
         else

@@ -46,10 +46,10 @@ int64_t unread_view_count(const struct unread_view *view, int64_t deleted)
     return unread > 0 ? unread : 0;
 }
 
-// Every message of a direct conversation counts as a mention.
+// Every message of a direct conversation counts as a mention, unless it is muted.
 static int64_t mentions_of(const struct unread_view *view)
 {
-    return channel_type_is_direct(view->type) ? view->unread : view->mentions;
+    return channel_type_is_direct(view->type) && !view->muted ? view->unread : view->mentions;
 }
 
 static int64_t cap_shown = 100;

@@ -209,6 +209,27 @@ def test_totals_and_badges(workspace, people):
     assert totals["muted_unread_count"] == 2
 
 
+@pytest.mark.parametrize("text, mentions", [("<@{}> look", 1), ("<!channel>", 1), ("hello", 0)])
+def test_what_mentions_in_a_muted_conversation_stays(people, sockets, text, mentions):
+    """A mute takes away that each message counts as a mention, but not real mentions."""
+    ann, bob, cid = people[:3]
+    group = open_dm(ann, bob, cid)
+    device = sockets(ann, native=True)
+    ann.ok("channels.setNotifications", channel=group, muted=True)
+    bob.post(group)
+    ts = bob.post(group, text.format(ann.id))
+    assert ann.ok("unread.sync")["totals"]["mention_count"] == mentions
+    for method in ("unread.sync", "client.counts"):
+        assert entry_of(ann, group, method)[1]["mention_count"] == mentions
+    assert ann.ok("channels.info", channel=group)["channel"]["mention_count"] == mentions
+    reply = ann.ok("channels.markUnread", channel=group, ts=ts)
+    assert reply["mention_count"] == mentions
+    device.expect({"type": "mpim_marked", "read_epoch": reply["read_epoch"], "mention_count": mentions})
+    ann.ok("channels.setNotifications", channel=group, muted=False)
+    device.expect({"type": "unread_changed", "channel": group, "is_muted": False, "mention_count": 1})
+    assert ann.ok("unread.sync")["totals"]["mention_count"] == entry_of(ann, group)[1]["mention_count"] == 1
+
+
 @pytest.mark.parametrize("types, kinds", [
     ("im", {"ims"}), ("mpim", {"mpims"}), ("im,mpim", {"ims", "mpims"}), ("public_channel", {"channels"}),
     ("private_channel,im", {"ims"}), (["public_channel", "mpim"], {"channels", "mpims"})])
