@@ -148,6 +148,7 @@ def run_rows(options, bench):
     results = []
     for row in sorted(options.rows, key=lambda row: row.kafka):  # a broker beside would disturb
         try:
+            bench.rig.settle()
             result = run_row(row, bench)
         except (LoadError, ServiceError) as error:
             result = failed_row(row, error)
@@ -168,6 +169,7 @@ def measure(options, looks):
         data = bench_data.make(rig)
         if options.hold:
             hold(rig)
+        rig.settle()
         look_at_machine(rig, looks)
         results = run_rows(options, Bench(rig, data, options.quick))
         look_at_machine(rig, looks)
