@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of the gateway, and who does what:
+// The inside of the gateway. What each file does:
 //
-//   gateway.c     making, draining, freeing; what happens every second, and at the end of a turn
-//   connection.c  one connection from takeover to close; outlet.c its queue, packet.c what is in it
-//   handshake.c   the request head of a socket, parsed and answered (pure)
-//   ticket.c      from a ticket or token to an actor, its channels, and hello
-//   receive.c     bytes of the client to messages (wslay)
-//   inbound.c     messages of the client: posts, pings; focus.c what it has before its eyes
-//   people.c      users and workspaces with sockets here, and their topics
-//   stream.c      a channel's events in order, and who gets them
-//   hole.c        events that did not come by themselves; page.c reads them
-//   heads.c       what ought to have come
-//   members.c     who is in a channel, when events did not tell
-//   marks.c       marks that were not heard; created.c new channels
-//   changed.c     what is unread after a delete, an edit or a preference
-//   joined.c      what only the user hears who came into a channel or left it
-//   tokens.c      tokens that are no good any more
-//   sse.c         event streams: their opening; sse_head.c their request (pure)
-//   resume.c      those that go on where an earlier one ended; position.c where that is
-//   watermark.c   how far all event streams here have got
-//   presence.c    tells Redis who is connected here; watch.c sockets that want to hear of others
-//   ephemeral.c   frames that are kept nowhere: who types
+//   gateway.c     creates, drains and frees the gateway; what happens every second, and at the end
+//                 of each turn
+//   connection.c  one connection, from takeover to close; outlet.c its queue of packet.c's packets
+//   handshake.c   parses a socket's request head and makes the answer (pure)
+//   ticket.c      turns a ticket or token into an actor and its channels, and says hello
+//   receive.c     turns the client's bytes into messages (wslay)
+//   inbound.c     handles these messages: posts, pings; focus.c channel_focus and channel_blur
+//   people.c      users and workspaces that have connections here, and their topics
+//   stream.c      sends a channel's events in order to the connections of its members
+//   hole.c        fetches missing events; page.c reads them from Postgres
+//   heads.c       compares channels' heads with what was sent, to notice missing events
+//   members.c     checks who is in a channel, when joins and leaves may have been missed
+//   marks.c       fetches marks that may have been missed; created.c new channels, likewise
+//   changed.c     tells unread counts after a delete, an edit or a change of preferences
+//   joined.c      frames for only the user who joined or left a channel
+//   tokens.c      closes connections whose token is no longer valid
+//   sse.c         opens event streams; sse_head.c parses their request (pure)
+//   resume.c      reads back what an event stream missed; position.c is where it continues
+//   watermark.c   how far all event streams of this gateway have got
+//   presence.c    tells Redis who is connected here; watch.c tells sockets about others' presence
+//   ephemeral.c   frames that are stored nowhere: user_typing
 //   link.c        connections of apps (Socket Mode)
-//   envelope.c    what they get; kept.c what of it is kept
+//   envelope.c    the events that apps get; kept.c those of them that wait in Postgres
 #pragma once
 
 #include "base/list.h"
@@ -47,31 +48,33 @@ enum close_code {
 
 struct connection;
 
-// One connection's place among those that get a channel's events.
+// One connection's place in a stream: it gets the channel's events.
 struct seat {
     struct connection *connection;
-    uint32_t follow;  // of the connection, its way back to here
-    int64_t from_seq; // events up to it were told of before the connection was there
+    uint32_t follow;  // index of this seat's entry in connection->follows
+    int64_t from_seq; // the connection gets only later events
 };
 
+// The same from the connection's side.
 struct follow {
     struct stream *stream;
-    uint32_t seat; // of the stream
+    uint32_t seat; // index in stream->seats
 };
 
-// A post of a socket here that was acked: its event brings the socket nothing new.
+// A post from a socket here that was acked: the socket does not get its event.
 struct own_post {
     struct list link;
     int64_t seq;
     char origin[EVENT_ID_SIZE];
 };
 
-// An event that came ahead of its turn.
+// An event that arrived before an earlier one, and waits for its turn.
 struct held {
     struct list link;
     struct event *event;
 };
 
+// One channel's events on this gateway.
 struct stream {
     UT_hash_handle hh;
     struct gateway *gateway;
@@ -80,7 +83,7 @@ struct stream {
     int64_t sent_seq;       // all up to it was sent
     int64_t known_seq;      // the highest seq heard of
     int64_t membership_seq; // of the last join or leave sent
-    int64_t watermark_seq;  // the next watermark waits until it is sent; 0: it does not
+    int64_t watermark_seq;  // the next watermark waits until this was sent; 0: it does not wait
     struct seat *seats;
     uint32_t seat_count;
     uint32_t sse_count; // event streams among them
@@ -90,18 +93,18 @@ struct stream {
     struct list own_posts;
     struct list focuses;   // see focus.c
     struct list hole_link; // in gateway->holes while something is missing
-    int64_t waiting_ms;    // since when nothing went on in the hole
+    int64_t waiting_ms;    // when the hole last got smaller
     int64_t asked_ms;      // when the last page was asked for
-    int hole_reads;        // asked of Postgres for it
+    int hole_reads;        // pages asked for this hole
     bool hole_asked;       // a page is being read
     bool is_young;         // its topic may not have been subscribed when its first events came
     bool members_asked;
-    bool members_due;       // to be asked once more, soon
-    bool members_unknown;   // somebody here may have left: until Postgres has told, nothing is sent
+    bool members_due;       // members are to be asked for again, soon
+    bool members_unknown;   // somebody may have left: nothing is sent until Postgres has told
     int64_t changed_ms;     // when the last delete or edit was sent
-    bool changed_missed;    // what users have unread is to be told to them anew
-    int64_t generation;     // of the channel's strategy, as was told; -1: not known yet
-    int64_t empty_since_ms; // 0 while somebody sits here
+    bool changed_missed;    // unread counts have to be told again
+    int64_t generation;     // of the channel's strategy, as last told; -1: not known yet
+    int64_t empty_since_ms; // 0 while there are seats
 };
 
 // A user with sockets here.
@@ -112,7 +115,7 @@ struct user {
     struct list workspace_link;
     struct list connections;
     bool is_young;
-    bool manual_away;    // what the user chose to be shown as
+    bool manual_away;    // the user chose to be shown as away
     int64_t presence_ms; // when Redis was last told
 };
 
@@ -136,14 +139,14 @@ enum connection_state {
 struct receiver;
 struct watch;
 
-// What an event stream is more than a socket.
+// What an event stream has in addition to a connection.
 struct sse {
-    struct position since;  // where the client asked to go on; xid 0: it begins now
-    bool is_settled;        // its events have the watermark for id
+    struct position since;  // where the client asked to continue; xid 0: it begins now
+    bool is_settled;        // its events have the watermark as their id
     uint32_t serial;        // the last watermark that was asked for without its channels
-    char id[POSITION_SIZE]; // of its events until then
-    const char *cors;       // headers for the page that asks: static or `cors_text`
-    struct resume *resume;  // while events of before are read back
+    char id[POSITION_SIZE]; // of its events until it is settled
+    const char *cors;       // CORS headers for the page that asks: static or `cors_text`
+    struct resume *resume;  // while earlier events are read back
     char cors_text[512];
 };
 
@@ -152,19 +155,19 @@ struct app {
     UT_hash_handle hh;
     struct gateway *gateway;
     char id[EVENT_ID_SIZE];
-    struct list links;     // its connections, the one whose turn it is first
-    struct list envelopes; // sent here, or about to be, and not acked
+    struct list links;     // its connections; the first is the next to get an envelope
+    struct list envelopes; // sent by this gateway, or about to be, and not acked
     int envelope_count;
-    char last_channel[EVENT_ID_SIZE]; // the last event that was offered
-    int64_t last_seq;
-    int64_t counted_ms; // when Redis was last told of the links
+    char last_channel[EVENT_ID_SIZE]; // of the last event that was offered
+    int64_t last_seq;                 // the same
+    int64_t counted_ms;               // when Redis was last told of the links
 };
 
 enum link_state {
-    LINK_NEW, // its hello is to come
+    LINK_NEW, // hello not sent yet
     LINK_READY,
     LINK_WARNED,   // told that it ends soon
-    LINK_REFRESHED // told to connect anew
+    LINK_REFRESHED // told to reconnect
 };
 
 struct connection {
@@ -175,53 +178,53 @@ struct connection {
     struct list user_link;
     struct list calls; // posts in work
     struct loop_watch *watch;
-    struct user *user; // while it counts as one of its sockets
+    struct user *user; // while it is in user->connections
     struct follow *follows;
     uint32_t follow_count;
     uint32_t follow_capacity;
-    struct buffer input;       // the head, and what came behind it before hello
-    struct ticket *ticket;     // while TICKET
-    struct sse *sse;           // NULL: a socket
-    struct receiver *receiver; // NULL unless a message of the client is partly here
+    struct buffer input;       // the request head, and bytes that came after it before hello
+    struct ticket *ticket;     // while CONNECTION_TICKET
+    struct sse *sse;           // of an event stream; else NULL
+    struct receiver *receiver; // NULL unless a client's message has partly arrived
     struct outlet outlet;
     int fd;
     int call_count;
     int focus_count;
     enum connection_state state;
     uint16_t close_code;
-    bool native;
-    bool is_deaf;             // what still comes is thrown away
-    bool peer_closed;         // its Close came, or the end of its bytes
+    bool native;              // wants Tidings' own frames
+    bool is_deaf;             // what still arrives is thrown away
+    bool peer_closed;         // its Close arrived, or its end of file
     const char *close_reason; // static text
     int64_t deadline_ms;      // of the handshake, or of the close
     int64_t heard_ms;
     int64_t pinged_ms;
-    int64_t frames_due_us; // flood bound: the time that its frames were worth so far
-    bool is_link;          // it asked to be an app's
-    struct app *app;       // while it is open
+    int64_t frames_due_us; // for the limit of frames: when those sent so far are paid for
+    bool is_link;          // a connection of an app
+    struct app *app;       // of a link, while it is open
     struct list app_link;
     enum link_state link_state;
     int64_t link_ends_ms;
-    struct list watch_asks; // about presence, that are not answered yet
-    struct watch **watches; // whose presence it wants to hear of
+    struct list watch_asks; // its questions about presence that are not answered yet
+    struct watch **watches; // the users whose presence it subscribed to (not loop watches)
     uint32_t watch_count;
-    bool presence_due; // one of them changed
-    bool presence_all; // it knows of none yet
-    bool manual_away;  // of its user, when it came
-    int64_t typed_ms;
+    bool presence_due;      // one of them changed
+    bool presence_all;      // it was told of none of them yet
+    bool manual_away;       // of its user, when it connected
+    int64_t typed_ms;       // when it last sent user_typing
     char id[EVENT_ID_SIZE]; // the origin of its posts
     struct actor actor;
 };
 
 struct watermark {
     struct position position; // xid 0: there is none yet
-    struct position next;     // while it is waited for, else xid 0
+    struct position next;     // the one waited for; else xid 0
     struct position notes[2]; // earlier ones; the first is the older
-    uint32_t serial;          // which ask the position is from
-    uint32_t next_serial;     // the last ask
-    int waiting;              // streams that have not sent enough for the next one
-    bool is_asked;
-    bool is_whole; // the last ask was of all streams that are here
+    uint32_t serial;          // number of the question that gave `position`
+    uint32_t next_serial;     // number of the last question
+    int waiting;              // streams that have not sent enough for `next`
+    bool is_asked;            // a question to Postgres is under way
+    bool is_whole;            // the last question was about all streams that are here now
     int64_t asked_ms;
     char text[POSITION_SIZE]; // the position as the id of events
 };
@@ -233,23 +236,23 @@ struct gateway {
     struct gateway_options options;
     struct list connections;
     struct list dirty;
-    struct list held; // as dirty, but for Redis
+    struct list held; // connections that would be in `dirty`, but wait for Redis to subscribe
     int connection_count;
     int sse_count; // event streams that are open
     int openings;  // connections whose channels are being read
     struct watermark watermark;
-    char device[EVENT_ID_SIZE]; // by which Redis knows this gateway
-    struct list gone;           // users whose last connection went, for a while
+    char device[EVENT_ID_SIZE]; // this gateway's name in Redis
+    struct list gone; // users whose last connection ended, until presence_grace_ms is over
     struct watch *watches;
     bool watch_waits; // watch_timer runs
     struct app *apps;
     bool envelopes_wait; // envelope_timer runs
-    struct list acked;   // envelopes that Postgres is to be told of
-    struct list acking;  // and those that it is being told of
-    bool acks_asked;
-    bool take_asked;
-    bool take_soon;   // once more after the answer
-    int64_t taken_ms; // when kept events were last asked for
+    struct list acked;   // acked envelopes that Postgres has to be told of
+    struct list acking;  // those that it is being told of
+    bool acks_asked;     // the statement that tells it is under way
+    bool take_asked;     // kept events are being asked for
+    bool take_soon;      // they are to be asked for again after the answer
+    int64_t taken_ms;    // when kept events were last asked for
     struct stream *streams;
     struct user *users;
     struct workspace *workspaces;
@@ -257,28 +260,28 @@ struct gateway {
     struct list focuses_due;    // see focus.c
     struct stream *head_cursor; // the next stream whose head is to be compared
     unsigned head_rounds;
-    bool heads_by_store; // in this round
+    bool heads_by_store; // this round compares with Postgres, not with Redis
     bool young_waits;    // young_timer runs
     bool draining;
-    bool ended;       // being freed: store and cache may be gone
-    int asked;        // answers that are still to come
-    int64_t heard_ms; // when topics were last known to be heard
-    int64_t swept_ms;
+    bool ended;                                 // being freed: store and cache may be gone
+    int asked;                                  // see gateway_ask(): answers still to come
+    int64_t heard_ms;                           // when all topics were last known to be subscribed
+    int64_t swept_ms;                           // when missed joins were last asked for
     int64_t era;                                // of Postgres: see store.h
     int64_t mark_notes[2];                      // see marks.c; 0 is the older one
     int64_t noted_ms;                           // when the newer one was taken
     char created[CREATED_KNOWN][EVENT_ID_SIZE]; // channels told of last, a ring
     unsigned created_next;
     bool marks_asked;
-    bool marks_missed;   // a sweep is due
-    bool changes_missed; // of some stream
-    int64_t sweep_note;  // of the sweep in work; 0: none, or its first part has failed
+    bool marks_missed;   // a sweep (see marks.c) is due
+    bool changes_missed; // a stream has changed_missed
+    int64_t sweep_note;  // of the sweep under way; 0: there is none, or its first part has failed
     struct loop_timer *tick_timer;
     struct loop_timer *head_timer;
     struct loop_timer *hole_timer;
     struct loop_timer *young_timer;
     struct loop_timer *token_timer;
-    unsigned token_part; // of all tokens, that is checked next
+    unsigned token_part; // which part of all tokens is checked next
     struct loop_timer *drain_timer;
     struct loop_timer *focus_timer;
     struct loop_timer *watermark_timer;
@@ -287,8 +290,8 @@ struct gateway {
 };
 
 // gateway.c
-// Each question put to others keeps the gateway's struct until its answer came, also when it is
-// freed before that.
+// To be called with each question to Postgres or Redis, and with its answer: the struct stays until
+// the last answer has come, even if the gateway is freed before that.
 void gateway_ask(struct gateway *gateway);
 bool gateway_answer(struct gateway *gateway); // false: the gateway is gone, do nothing
 
@@ -298,22 +301,22 @@ void connection_send(struct connection *c, struct packets *packets); // while OP
 void connection_send_text(struct connection *c, const char *text, size_t length);
 // Sends Close and ends it, at the end of this turn. `reason` is static text. Safe anywhere.
 void connection_doom(struct connection *c, enum close_code code, const char *reason);
-// The same, counted, but once: what comes behind what ends a connection may end it as well.
+// The same, and counts it in `metric`, unless the connection is ending already.
 void connection_doom_counted(struct connection *c, enum metric metric, enum close_code code,
                              const char *reason);
-void connection_slow(struct connection *c); // the same, of one that does not read
+void connection_slow(struct connection *c); // the same, for one that does not read
 // Answers the handshake with an HTTP status and ends.
 void connection_refuse(struct connection *c, const char *reply);
 void connection_open(struct connection *c,
                      const char *reply);     // 101 and hello, then what came early
-void connection_begin(struct connection *c); // OPEN, without a word yet
+void connection_begin(struct connection *c); // OPEN, but sends nothing yet
 // Upgrades, sends `text` as the only frame, and closes.
 void connection_expire(struct connection *c, const char *reply, const char *text);
-void connection_closed(struct connection *c); // Close is queued already: only ends now
+void connection_closed(struct connection *c); // ends it; its Close is already queued
 void connection_flush(struct connection *c);  // at the end of the turn
 enum { CONNECTION_TICK_MS = 1000 };
 void connection_tick(struct connection *c, int64_t now_ms); // every CONNECTION_TICK_MS
-void connection_abort(struct connection *c);                // ends it without a word
+void connection_abort(struct connection *c);                // ends it without a Close
 void connection_mark_dirty(struct connection *c);
 
 // ticket.c
@@ -322,23 +325,23 @@ void ticket_use_token(struct connection *c, const char *token);
 void ticket_forget(struct connection *c); // its connection is gone
 
 // receive.c
-// Takes bytes of the client. -ERROR_INVALID_ARGUMENTS when nothing more is to be read: after its
+// Takes bytes from the client. -ERROR_INVALID_ARGUMENTS when no more are to be read: after its
 // Close, or a breach of the protocol.
 NODISCARD int receive(struct connection *c, const void *data, size_t length);
 void receiver_free(struct receiver *receiver); // takes NULL
-// The frame that came last answers one of ours: it does not count as flood.
+// The client's last frame answered one of ours: it does not count toward its limit of frames.
 void receive_free_of_cost(struct connection *c);
 
 // inbound.c
 void inbound_message(struct connection *c, const char *text, size_t length);
-void inbound_forget(struct connection *c); // its calls in work get nobody to answer to
+void inbound_forget(struct connection *c); // the connection is gone: its calls' replies are dropped
 
 // people.c
 NODISCARD int user_enter(struct connection *c);
 void user_leave(struct connection *c);
 void topic_follow(struct gateway *gateway, const char *topic, bool follow);
 struct user *user_find(struct gateway *gateway, const char *id);
-// To the sockets that asked for frames of Tidings' own.
+// Sends to those of the user's connections that asked for Tidings' own frames.
 void user_send_native(struct gateway *gateway, const char *id, const char *frame, size_t length);
 void people_on_created(struct gateway *gateway, struct event *event);
 void people_on_message(struct gateway *gateway, const char *topic, struct event *event);
@@ -349,21 +352,22 @@ struct stream *stream_find(struct gateway *gateway, const char *channel_id);
 struct stream *stream_follow(struct gateway *gateway, const char *workspace_id,
                              const char *channel_id, int64_t seq);
 void stream_free(struct stream *stream);
-// Seats a connection that does not sit there yet; it gets what comes after `from_seq`.
-// -ERROR_MEMORY.
+// Gives a connection that has none a seat; it gets the events after `from_seq`. -ERROR_MEMORY.
 NODISCARD int stream_seat(struct stream *stream, struct connection *c, int64_t from_seq);
-// The same by a list of channels that is of the time when the head was `seq`.
+// The same for a connection whose list of channels was read when the channel's head was `seq`.
 NODISCARD int stream_enter(struct stream *stream, struct connection *c, int64_t seq,
                            int64_t from_seq);
-// All connections of a user; those hear of the channel as a whole when one of them was not there.
+// Seats all connections of a user. If one of them had no seat, all are told of the channel.
 void stream_seat_user(struct stream *stream, struct user *user, int64_t from_seq);
-// All but those that came by a list of channels which knows of the leave at `seq`.
+// After the user's leave at `seq`: unseats their connections, except those whose list of channels
+// was read after it.
 void stream_unseat_user(struct stream *stream, const struct user *user, int64_t seq);
 void stream_unseat_all(struct connection *c); // gives up all seats of a connection
 bool stream_has(const struct stream *stream, const struct connection *c);
-bool stream_has_user(const struct stream *stream, const struct user *user); // each connection
-// Goes back to `seq`, for who is seated next: what came since is read anew. Those who sit there do
-// not get it again, and what it says of members is known.
+bool stream_has_user(const struct stream *stream, const struct user *user); // all its connections
+// Goes back to `seq`, so that a connection seated next gets later events, which are read again.
+// Those that are seated already do not get them twice, and joins and leaves among them have no
+// effect.
 void stream_rewind(struct stream *stream, int64_t seq);
 void stream_offer(struct stream *stream,
                   struct event *event); // an event of its topic, in any order
@@ -382,8 +386,8 @@ void stream_send(struct stream *stream, const struct stream_item *item);
 void stream_release(struct stream *stream); // held events whose turn has come
 void stream_own_post(struct gateway *gateway, const char *channel_id, int64_t seq,
                      const char *origin);
-// A gap that could not be filled: tells of it. What comes after it waits until Postgres has told
-// who is still a member, when stream_go_on() sends it.
+// Tells of a gap that could not be filled. Later events wait until Postgres has told who is still a
+// member; then stream_go_on() sends them.
 void stream_skip(struct stream *stream, int64_t to_seq);
 void stream_go_on(struct stream *stream);
 void stream_gap_write(const char *channel_id, int64_t from_seq, int64_t to_seq, struct buffer *out);
@@ -391,147 +395,148 @@ void stream_gap_write(const char *channel_id, int64_t from_seq, int64_t to_seq, 
 // changed.c
 void changed_tell(struct stream *stream, int64_t seq); // after the delete or edit `seq`
 void changed_tell_all(struct stream *stream, const struct event *event); // after EVENT_STRATEGY
-// The channel's row has it: when it has risen, EVENT_STRATEGY may not have been heard.
+// The channel's row has this generation: if it has risen, EVENT_STRATEGY may have been missed.
 void changed_generation(struct stream *stream, int64_t generation);
-void changed_tend(struct gateway *gateway); // every CONNECTION_TICK_MS: what could not be read
+void changed_tend(struct gateway *gateway); // every CONNECTION_TICK_MS: retries what failed
 void changed_hear(struct gateway *gateway, const char *channel_id,
-                  const char *user_id); // what the user has unread there is to be told anew
-// After a mark, which has the count of its commit: what came after that may have been told already.
+                  const char *user_id); // tells the user's unread count there again
+// After a mark: its frame has the count of its commit, but a later count may have been told
+// already.
 void changed_marked(struct gateway *gateway, const struct event *event, const char *user_id);
 void changed_read(struct gateway *gateway, struct params *params,
                   store_fn *fn); // arrays of channels and users; `fn` gets gateway and views
 void changed_send(struct gateway *gateway, const struct result *views); // to native sockets
 
 // focus.c
-// The connection sits in the stream. -ERROR_RATELIMITED: it has as many as it may; -ERROR_MEMORY.
+// The connection has a seat in the stream. -ERROR_RATELIMITED: it focuses as many channels as it
+// may; -ERROR_MEMORY.
 NODISCARD int focus_begin(struct stream *stream, struct connection *c);
-void focus_end(struct stream *stream, struct connection *c); // also when there is none
+void focus_end(struct stream *stream, struct connection *c); // does nothing if there is none
 void focus_arrived(struct stream *stream, const struct stream_item *item);
 void focus_cursor_moved(struct gateway *gateway, const struct event *event); // after EVENT_MARK
 void focus_on_timer(void *gateway);
 
 // hole.c
-void hole_heard(struct stream *stream, int64_t seq);                 // that there is an event `seq`
+void hole_heard(struct stream *stream, int64_t seq);                 // there is an event `seq`
 bool hole_is_beyond_bound(const struct stream *stream, int64_t seq); // if `seq` were the head
 void hole_on_timer(void *gateway);
 
 // heads.c
-void heads_check_store(struct gateway *gateway); // a round over all streams, now, with the truth
+void heads_check_store(struct gateway *gateway); // compares all streams with Postgres, now
 void heads_on_timer(void *gateway);
-void heads_young(struct gateway *gateway); // of streams that are new
-void heads_forget(struct stream *stream);  // it is about to be freed
+void heads_young(struct gateway *gateway); // compares those of streams that are new
+void heads_forget(struct stream *stream);  // the stream is about to be freed
 
 // joined.c
-void joined_tell(const struct stream *stream, const struct user *user); // the user came in
+void joined_tell(const struct stream *stream, const struct user *user); // the user joined
 void left_tell(const struct stream *stream, struct user *user, int64_t ts);
 
 // members.c
-void members_check(struct stream *stream); // who of the users here is in the channel
-void members_doubt(struct stream *stream); // the same; until it is known nothing is sent
+void members_check(struct stream *stream); // asks which of the users here are in the channel
+void members_doubt(struct stream *stream); // the same; nothing is sent until that is known
 void members_joined(struct gateway *gateway, struct user *user, const char *channel_id, int64_t seq,
                     struct event *event);
 void members_sweep(struct gateway *gateway, bool young_only,
-                   int64_t since_s);         // recent joins of users here
-void members_young(struct gateway *gateway); // something new is to be looked at once more, soon
+                   int64_t since_s);         // asks for recent joins of users here
+void members_young(struct gateway *gateway); // there is a new stream or user: checks again soon
 void members_on_timer(void *gateway);
 
-// Of a row of unread_rows: a cursor that moved since the join, or back, or messages read one by
-// one.
+// SQL, for a row of unread_rows: whether the cursor moved since the join, or back, or messages were
+// read one by one.
 #define MEMBER_IS_MARKED(m)                                                                        \
     "(" m ".seq <> " m ".member_seq OR " m ".epoch > 0 OR " m ".single_version > 0)"
 
-// marks.c. What has no seq was heard when it is older than this, and the outbox was seen since to
-// hold nothing late.
+// marks.c. Events without a seq count as heard once they are older than this, provided that the
+// outbox was then seen to hold nothing late.
 enum { HEARD_LAG_S = 5 };
 #define HEARD_LATE                                                                                 \
     "EXISTS (SELECT FROM outbox WHERE NOT done AND created < now() - interval '2 seconds')"
-void marks_note(struct gateway *gateway);       // topics are heard
-void marks_note_first(struct gateway *gateway); // a user comes: asked before what hello tells of
-void marks_sweep(
-    struct gateway *gateway); // topics were not heard, or are not: reads what was missed
+void marks_note(struct gateway *gateway);       // all topics are subscribed
+void marks_note_first(struct gateway *gateway); // before a connection's channels are read
+// Topics were not subscribed for a while, or are not: reads what was missed.
+void marks_sweep(struct gateway *gateway);
+void marks_on_store_up(void *gateway);
+// Parameters of a sweep: the users here, and the note since which changes are to be told.
+void sweep_params(struct params *params, const struct gateway *gateway);
 
 // The id in "kind:{id}"; false when the topic is of another kind. `ret_id` has EVENT_ID_SIZE bytes.
 bool topic_id(const char *topic, const char *kind, char *ret_id);
 
 // presence.c
 void presence_enter(struct user *user, struct gateway *gateway);       // its connections changed
-void presence_leave(const struct user *user, struct gateway *gateway); // the last one went
-void presence_tend(struct gateway *gateway);    // those who are gone for long
-void presence_refresh(struct gateway *gateway); // before their time runs out
-void presence_forget(struct gateway *gateway);  // Redis may have: all are to be told again
+void presence_leave(const struct user *user, struct gateway *gateway); // its last one ended
+void presence_tend(struct gateway *gateway);    // users in `gone` whose time is over
+void presence_refresh(struct gateway *gateway); // renews entries in Redis before they expire
+void presence_forget(struct gateway *gateway);  // Redis may have lost its entries: tells all again
 void presence_free(struct gateway *gateway);
 
 // watch.c
 // The client's presence_sub or presence_query; `ids` as it sent them, or NULL.
 void watch_ask(struct connection *c, const json_t *ids, bool is_query);
-void watch_forget(struct connection *c); // it leaves
+void watch_forget(struct connection *c); // the connection ends
 void watch_hear(struct gateway *gateway, const char *user_id, const char *word, size_t length);
-void watch_refresh(struct gateway *gateway); // what may have run out unheard
+void watch_refresh(struct gateway *gateway); // looks for entries that expired without a message
 void watch_on_timer(void *gateway);
-void watch_end(struct gateway *gateway); // it is being freed, its connections are gone
+void watch_end(struct gateway *gateway); // the gateway is being freed, its connections are gone
 
 // link.c
-void link_open(struct connection *c);  // is open, its hello follows
-void link_leave(struct connection *c); // takes any connection
+void link_open(struct connection *c);  // the connection is open; hello follows
+void link_leave(struct connection *c); // the connection ends; it need not be a link
 void link_send(struct connection *c, const char *text, size_t length);
-// Tells it to go; overtakes what is queued. `reason` is static text.
+// Tells the app to close it; goes ahead of what is queued. `reason` is static text.
 void link_disconnect(struct connection *c, const char *reason);
 void link_tick(struct connection *c, int64_t now_ms);
 void links_refresh(struct gateway *gateway);
 struct app *app_find(struct gateway *gateway, const char *id);
 
 // envelope.c
-// An event of a channel where the link sits.
+// An event of a channel in which the link has a seat.
 void envelope_offer(struct connection *c, const struct stream *stream,
                     const struct stream_item *item);
 void envelope_ack(struct connection *c, const char *id);
-void envelopes_leave(struct app *app, const struct connection *c); // the link goes
+void envelopes_leave(struct app *app, const struct connection *c); // the link `c` ends
 void envelopes_wake(struct app *app);                              // a link is ready
 void envelopes_free(struct app *app);
 void envelope_on_timer(void *gateway);
 
-// kept.c, more of it in envelope.h
-void kept_linked(const struct app *app); // it has links still: events are to be kept for it
-void kept_end(struct gateway *gateway);  // it is being freed
+// kept.c; more of it is in envelope.h
+void kept_linked(const struct app *app); // the app still has links: events are to be kept for it
+void kept_end(struct gateway *gateway);  // the gateway is being freed
 
 // ephemeral.c
 void ephemeral_hear(struct gateway *gateway, const char *topic, const char *data, size_t length);
-void ephemeral_typing(struct connection *c, const char *channel_id); // NULL: none was named
+void ephemeral_typing(struct connection *c, const char *channel_id); // NULL: the client named none
 
 // sse.c
-// The head of /events is here: answers, or asks who this is.
+// The request head of /events is complete: answers it, or asks Postgres whose it is.
 void sse_accept(struct connection *c, size_t head_length);
-// The HTTP status to refuse a stream with, when its owner was asked for (`r`) and found, or not; 0.
+// After asking for the stream's owner (result `r`; `known`: found): the HTTP status with which to
+// refuse the stream, or 0.
 int sse_refusal(const struct connection *c, int r, bool known);
 void sse_refuse(struct connection *c, int status);
 void sse_open(struct connection *c, const struct store_outcome *outcome); // of resume_statement
-void sse_beat(struct connection *c);                                      // says that it lives
-// Lets its events have the watermark for id, once it has got all that is below it.
+void sse_beat(struct connection *c);                                      // keeps it alive
+// Gives its events the watermark as their id, if it has got everything below that.
 void sse_settle(struct connection *c);
-void sse_free(struct connection *c); // takes a socket, too
+void sse_free(struct connection *c); // does nothing for a socket
 
 // resume.c
 void resume_free(struct connection *c);
 
 // watermark.c
-void watermark_want(struct gateway *gateway); // an event stream is there that the last has not seen
-void watermark_passed(struct stream *stream); // what it waited for was sent
-void watermark_forget(
-    struct gateway *gateway); // no event stream is left: what was heard is noted anew
+void watermark_want(struct gateway *gateway);   // the last one does not cover some event stream
+void watermark_passed(struct stream *stream);   // the stream sent what the watermark waits for
+void watermark_forget(struct gateway *gateway); // no event stream is left: its notes begin afresh
 void watermark_on_timer(void *gateway);
-void watermark_lower(struct gateway *gateway, int64_t xid); // ids above it may be given once more
-
-void marks_on_store_up(void *gateway);
-// The users here, and the note since which they are to be told.
-void sweep_params(struct params *params, const struct gateway *gateway);
+void watermark_lower(struct gateway *gateway, int64_t xid); // Postgres may give ids above it again
 
 // created.c
-// The first part of a sweep, which also takes the next note.
+// The first part of a sweep: new channels. Also takes the next note.
 void created_sweep(struct gateway *gateway);
-// Appends the frame of a channel whose columns (id, name, is_private, creator, created) follow the
-// first.
+// Appends the frame of a channel: of the columns after the first (id, name, is_private, creator,
+// created).
 void created_write(const struct result *result, int row, struct buffer *out);
-// Whether a channel's creation is to be told: not yet, as far as is known. Then it counts as told.
+// Whether a channel's creation has not been told yet, as far as is known. It counts as told then.
 bool created_take(struct gateway *gateway, const char *channel_id);
 
 // tokens.c
