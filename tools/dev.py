@@ -9,7 +9,7 @@ import sys
 import time
 
 from tools import demo, image, lint, reference, testing
-from tools.project import ROOT, RUN, Failure, build, call, locked, process_identity
+from tools.project import ROOT, RUN, Failure, build, locked, process_identity
 from tools.service import ServiceError, port_is_free, wait_until
 from tools.stack import LOG, Stack
 
@@ -19,7 +19,8 @@ PARTS = ("tidings", "postgres", "redis", "kafka")
 
 HELP = """\
 ./dev up [--kafka] [--instances N] [--port P] [--release|--asan|--tsan]
-                        build, start everything, serve until Ctrl-C; .run/demo.json says where
+                        build, start everything, serve until Ctrl-C; .run/demo.json says where;
+                        TIDINGS_* settings of the environment hold, but for addresses
 ./dev stop              stop what ./dev up started, from another shell
 ./dev status            what runs, and whether it answers
 ./dev restart PART      tidings, postgres, redis or kafka: dead, stopped or well; same data
@@ -56,18 +57,18 @@ def running():
     """The pid of the ./dev up of this checkout, or None."""
     try:
         identity = UP.read_text(encoding="ascii")
-    except OSError:
+        pid = int(identity.partition(" ")[0])
+    except (OSError, ValueError):  # not there, or not whole yet
         return None
-    pid = int(identity.split()[0])
     return pid if process_identity(pid) == identity else None
 
 
 def up(arguments):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, on_signal)
+    refuse_second()  # at once: the lock is held for as long as the first one builds
     with locked():
-        if running():
-            raise Failure(f"already up (pid {running()}); ./dev stop ends it")
+        refuse_second()
         UP.write_text(process_identity(os.getpid()), encoding="ascii")
     stack = Stack()
     try:
@@ -82,6 +83,12 @@ def up(arguments):
             stack.stop()
             UP.unlink(missing_ok=True)
     say("dev: stopped")
+
+
+def refuse_second():
+    pid = running()
+    if pid:
+        raise Failure(f"already up (pid {pid}); ./dev stop ends it")
 
 
 def start(stack, arguments):
@@ -103,7 +110,7 @@ def check_ports(arguments):
     """Tidings shares its port among its loops: the kernel would not tell of a second program."""
     for port in range(arguments.port, arguments.port + arguments.instances):
         if not port_is_free(port):
-            raise Failure(f"port {port} is taken; choose another with --port")
+            raise Failure(f"port {port} is taken, or not for you to serve on; choose another with --port")
 
 
 def serve():
@@ -117,9 +124,10 @@ def serve():
 
 def stop(_):
     pid = running()
-    if pid:
+    identity = pid and process_identity(pid)
+    if identity:
         os.kill(pid, signal.SIGTERM)
-        wait_until(lambda: running() != pid, 120, f"./dev up (pid {pid}) does not end")
+        wait_until(lambda: process_identity(pid) != identity, 120, f"./dev up (pid {pid}) does not end")
     with locked():
         demo.withdraw()
         Stack().stop()
@@ -163,7 +171,17 @@ def reset(arguments):
 
 def bench(arguments):
     build("release")
-    call([sys.executable, ROOT / "bench" / "run.py", *arguments.options])
+    program = str(ROOT / "bench" / "run.py")
+    os.execv(sys.executable, [sys.executable, program, *arguments.options])
+
+
+def whole_number(low, high):
+    """A type for argparse, whose own `choices` would print every number there is."""
+    def read(text):
+        if not (text.isascii() and text.isdecimal() and low <= int(text) <= high):
+            raise argparse.ArgumentTypeError(f"{text!r}: must be a whole number from {low} to {high}")
+        return int(text)
+    return read
 
 
 def parse(argv):
@@ -171,8 +189,8 @@ def parse(argv):
     commands = parser.add_subparsers(dest="command")
     upper = commands.add_parser("up")
     upper.add_argument("--kafka", action="store_true")
-    upper.add_argument("--instances", type=int, default=1, choices=range(1, 17), metavar="N")
-    upper.add_argument("--port", type=int, default=8080, choices=range(1, 65520), metavar="P")
+    upper.add_argument("--instances", type=whole_number(1, 16), default=1, metavar="N")
+    upper.add_argument("--port", type=whole_number(1, 65519), default=8080, metavar="P")
     presets = upper.add_mutually_exclusive_group()
     for preset in ("release", "asan", "tsan"):
         presets.add_argument(f"--{preset}", dest="preset", action="store_const", const=preset)
@@ -210,7 +228,7 @@ def main(argv):
     except (Failure, ServiceError) as failure:
         print(f"dev: {failure}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped):
         return 130
 
 

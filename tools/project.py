@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -16,11 +17,24 @@ class Failure(Exception):
     """What the user is told, without a traceback."""
 
 
+def status_of(argv, **options):
+    """Runs a command that prints for itself, and returns its status. Where an interrupt cuts this short, nothing of the
+    command goes on: killed at once, ninja would leave its compilers."""
+    child = subprocess.Popen([str(part) for part in argv], start_new_session=True, **options)
+    try:
+        return child.wait()
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGTERM)
+        child.wait()
+        raise
+
+
 def call(argv, **options):
     """Runs a command that prints for itself; Failure when it fails."""
-    done = subprocess.run([str(part) for part in argv], check=False, **options)
-    if done.returncode != 0:
-        raise Failure(f"{argv[0]} ended with status {done.returncode}")
+    status = status_of(argv, **options)
+    if status != 0:
+        raise Failure(f"{argv[0]} ended with status {status}")
 
 
 def configure(preset):

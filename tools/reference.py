@@ -9,14 +9,13 @@ import base64
 import fcntl
 import hashlib
 import io
-import subprocess
 import sys
 import tarfile
 import tempfile
 from pathlib import Path
 
 from tools import node
-from tools.project import BUILD, Failure
+from tools.project import BUILD, ROOT, Failure, status_of
 
 PACKAGE = "redoc@2.5.4"
 SHA512 = "M6jWhG1qoBnH6TFmzJnstyCZ87HmOY/UzDm78mHiYihEdlV/YcS9ogOo1NlElnJMeLsyxHFe2yFc4sNjHTrABQ=="
@@ -36,13 +35,13 @@ def is_there():
 def bring(python=sys.executable):
     """Brings the bundle unless it is there, with the Node of `python` if that has one."""
     if not is_there():
-        subprocess.run([python, "-m", "tools.reference"], check=False)
+        status_of([python, "-m", "tools.reference"], cwd=ROOT)
 
 
 def package():
     """The package as npm packs it."""
     with tempfile.TemporaryDirectory() as scratch:
-        node.npm("pack", "--silent", PACKAGE, cwd=scratch)
+        node.npm("pack", "--loglevel=error", PACKAGE, cwd=scratch)
         (archive,) = Path(scratch).glob("*.tgz")
         return archive.read_bytes()
 

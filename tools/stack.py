@@ -28,8 +28,10 @@ class Stack:
         write_private(STATE, self.state)
 
     def configure(self, preset, kafka, instances, port):
-        """Fixes how this run is made. The caller's own TIDINGS_* settings are part of it."""
-        settings = {key: value for key, value in os.environ.items() if key.startswith("TIDINGS_")}
+        """Fixes how this run is made. The caller's own TIDINGS_* settings are part of it, but for those that `port` and
+        the private servers decide."""
+        settings = {key: value for key, value in os.environ.items()
+                    if key.startswith("TIDINGS_") and key != "TIDINGS_LISTEN"}
         self.state["run"] = {"preset": preset, "kafka": kafka, "instances": instances,
                              "port": port, "settings": settings}
         self._renew_taken_ports()

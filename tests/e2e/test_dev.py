@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""./dev itself, in a checkout of its own that has no sources: what it would build takes for ever, or no time at all."""
+
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from tests.support.wait import wait_until
+from tools import demo, stack
+from tools.project import ROOT
+from tools.reference import SHA512
+
+FOR_EVER = """\
+rule compile
+  command = echo $$$$ > compiling && sleep 1000 > /dev/null
+build tidings: compile
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    shutil.copy(ROOT / "dev", tmp_path)
+    shutil.copytree(ROOT / "tools", tmp_path / "tools")
+    reference = tmp_path / "build" / "reference"
+    reference.mkdir(parents=True)
+    (reference / "hash").write_text(SHA512, encoding="ascii")  # as if it had been brought
+    release = tmp_path / "build" / "release"
+    release.mkdir()
+    (release / "build.ninja").write_text(FOR_EVER, encoding="ascii")
+    return tmp_path
+
+
+def dev(checkout, *arguments):
+    return subprocess.run(
+        [checkout / "dev", *arguments], cwd=checkout, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def exists(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.fixture
+def building(checkout):
+    """A `./dev up` that builds for ever, and the pid of the compiler."""
+    with subprocess.Popen(
+        [checkout / "dev", "up"], cwd=checkout, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as up:
+        compiling = checkout / "build" / "release" / "compiling"
+        wait_until(lambda: compiling.exists() and compiling.read_text(encoding="ascii").strip())
+        yield up, int(compiling.read_text(encoding="ascii"))
+        up.terminate()
+
+
+@pytest.mark.parametrize("option", ["--port", "--instances"])
+@pytest.mark.parametrize("value", ["0", "65520", "-1", "1.5", "x", "", "8080 "])
+def test_a_bad_number_is_refused_with_its_range(checkout, option, value):
+    done = dev(checkout, "up", f"{option}={value}")
+    assert done.returncode == 2
+    bound = {"--port": 65519, "--instances": 16}[option]
+    assert f"argument {option}: {value!r}: must be a whole number from 1 to {bound}" in done.stderr
+    assert len(done.stderr) < 500
+
+
+def test_an_interrupt_ends_the_build_too(building):
+    up, compiler = building
+    up.send_signal(signal.SIGINT)
+    output, _ = up.communicate(timeout=60)
+    assert up.returncode == 0 and output.endswith("dev: stopping\ndev: stopped\n")
+    assert not exists(compiler)
+
+
+def test_a_second_up_is_refused_while_the_first_builds(checkout, building):
+    done = dev(checkout, "up")
+    assert done.returncode == 1
+    assert done.stderr == f"dev: already up (pid {building[0].pid}); ./dev stop ends it\n"
+
+
+def test_stop_leaves_no_process(checkout, building):
+    up, compiler = building
+    assert dev(checkout, "stop").returncode == 0
+    assert up.poll() is not None
+    assert not exists(compiler)
+
+
+def test_what_a_crash_left_half_written_keeps_nothing_from_starting(checkout):
+    (checkout / ".run").mkdir()
+    (checkout / ".run" / "up").touch()
+    done = dev(checkout, "stop")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_it_can_be_called_from_any_directory(checkout, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "tools").mkdir()
+    for name in ("tools/__init__.py", "json.py"):
+        (elsewhere / name).write_text("raise SystemExit('not mine')", encoding="ascii")
+    done = subprocess.run([checkout / "dev", "stop"], cwd=elsewhere, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_the_workspace_is_made_whatever_proxy_the_machine_has(environment, monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert demo.call(environment.instances[0].url, "api.test", "")["ok"]
+
+
+def test_where_it_serves_is_said_by_its_port_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(stack, "RUN", tmp_path)
+    monkeypatch.setattr(stack, "STATE", tmp_path / "state.json")
+    monkeypatch.setenv("TIDINGS_LISTEN", "127.0.0.1:9")
+    monkeypatch.setenv("TIDINGS_TEXT_MAX", "7")
+    made = stack.Stack()
+    made.configure("release", False, 1, 8080)
+    (instance,) = made._instances(made.run["settings"])
+    environment = instance.full_environment()
+    assert (environment["TIDINGS_LISTEN"], environment["TIDINGS_TEXT_MAX"]) == ("127.0.0.1:8080", "7")
