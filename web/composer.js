@@ -8,7 +8,7 @@ export class Composer {
   // onSend(text), onTyped()
   constructor(onSend, onTyped) {
     this.onSend = onSend;
-    this.input = el("textarea", { rows: "1", maxlength: "40000", oninput: onTyped, onkeydown: (event) => this.#key(event), dir: "auto" });
+    this.input = el("textarea", { rows: "1", oninput: onTyped, onkeydown: (event) => this.#key(event), dir: "auto" });
     this.element = el("form", { class: "composer", onsubmit: (event) => this.#submit(event) },
       this.input, el("button", { class: "send", type: "submit", "aria-label": "Send" }, icon(SEND)));
     this.drafts = new Map();

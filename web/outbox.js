@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Posts on their way. Each has a client_msg_id, so however often it is sent, it is posted once.
+// Posts on their way. Each has a client_msg_id, so however often it is sent, it is posted once. Those of a
+// conversation go one after the other, so they arrive as they were written.
 
 const TRIES = 5;
 
 export class Outbox {
   #client;
+  #last = new Map(); // of a conversation: whether the one after its last post may go
 
   constructor(client) {
     this.#client = client;
@@ -18,16 +20,17 @@ export class Outbox {
 
   post(channel, text, threadTs) {
     const post = { client_msg_id: newId(), channel, thread_ts: threadTs, text, isFailed: false };
+    this.retry(this.of(channel, threadTs).filter((one) => one.isFailed === "passing"));
     this.posts = [...this.posts, post];
     this.#client.onChange();
-    this.#send(post);
+    this.#queue(post);
   }
 
   // Sends again what failed, when a person asks for it or the service is back.
   retry(posts = this.posts.filter((post) => post.isFailed === "passing")) {
     for (const post of posts) {
       this.#replace(post, { ...post, isFailed: false });
-      this.#send(this.posts.find((one) => one.client_msg_id === post.client_msg_id));
+      this.#queue(this.posts.find((one) => one.client_msg_id === post.client_msg_id));
     }
   }
 
@@ -42,6 +45,14 @@ export class Outbox {
     this.posts = this.posts.filter((post) => post.client_msg_id !== message.client_msg_id);
   }
 
+  #queue(post) {
+    const key = `${post.channel.id} ${post.thread_ts}`;
+    const done = (this.#last.get(key) ?? Promise.resolve(true)).then((mayGo) => (mayGo ? this.#send(post) : this.#fail(post, "passing")));
+    this.#last.set(key, done);
+    done.then(() => this.#last.get(key) === done && this.#last.delete(key));
+  }
+
+  // This and #fail() tell whether the next may go: not where this one is sent again.
   async #send(post) {
     const { client_msg_id, channel, thread_ts, text } = post;
     const args = { channel: channel.id, text, client_msg_id, ...(thread_ts ? { thread_ts } : {}) };
@@ -49,10 +60,17 @@ export class Outbox {
       const reply = await this.#client.api.call("chat.postMessage", args, TRIES);
       this.heard({ ...reply.message, client_msg_id, user: this.#client.me.id });
       this.#client.posted(channel, { client_msg_id, ...reply.message, seq: reply.seq });
+      this.#client.onChange();
+      return true;
     } catch (error) {
-      this.#replace(post, { ...post, isFailed: error.isPassing ? "passing" : error.code });
+      return this.#fail(post, error.isPassing ? "passing" : error.code);
     }
+  }
+
+  #fail(post, isFailed) {
+    this.#replace(post, { ...post, isFailed });
     this.#client.onChange();
+    return isFailed !== "passing";
   }
 
   #replace(post, other) {

@@ -183,6 +183,44 @@ def test_a_message_that_is_refused(workspace, screens):
     wait_until(lambda: [message["text"] for message in ann.history(channel)] == ["sent later"])
 
 
+def test_messages_arrive_as_they_were_written(workspace, screens):
+    """Also where the first of them finds nobody, once or for long."""
+    ann = workspace.user("ann")
+    name = fresh_name("room")
+    channel = workspace.channel(ann, name=name)
+    screen = screens(ann)
+    page, device = screen.page, screen.devices[0]
+    device.open(name)
+    page.route("**/api/chat.postMessage", lambda route: route.abort(), times=1)
+    for text in ("one", "two", "three"):
+        device.send(text)
+
+    def texts():
+        return [message["text"] for message in reversed(ann.history(channel))]
+
+    wait_until(lambda: len(texts()) == 3)
+    page.route("**/api/chat.postMessage", lambda route: route.abort())
+    for text in ("four", "five"):
+        device.send(text)
+    for text in ("four", "five"):
+        expect(device.messages(text).get_by_role("alert")).to_have_text("Not sent.")
+    page.unroute("**/api/chat.postMessage")
+    device.send("six")
+    wait_until(lambda: len(texts()) == 6)
+    assert texts() == ["one", "two", "three", "four", "five", "six"]
+
+
+def test_a_pasted_text_is_not_cut(workspace, screens):
+    ann = workspace.user("ann")
+    name = fresh_name("room")
+    channel = workspace.channel(ann, name=name)
+    device = screens(ann).devices[0]
+    device.open(name)
+    device.send("z" * 40001)
+    expect(device.root.get_by_role("alert")).to_have_text("Not sent: msg too long.")
+    assert ann.history(channel) == []
+
+
 def test_a_busy_service_is_waited_for(workspace, environment, browser):
     """No answer to who one is, or too many calls: that says nothing of the token."""
     ann = workspace.user("ann")
