@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What channels.info reads at each call: the version of a channel's row, its head, and what one
-// member has read of it. Calls that come while a statement is in work go together in the next one:
-// of two rows each costs Postgres half of what one costs, of eight a quarter. One a loop.
+// member has read of it. Calls that arrive while a statement is under way share the next one, which
+// is much cheaper for each
+// (docs/decisions/2026-11-21-infos-in-groups.md). One per loop.
 #pragma once
 
 #include "base/actor.h"
@@ -20,8 +21,8 @@
          " CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts"                                   \
          " THEN mentions_after(c.id, " viewer ", m.ts, m.singles > 0) ELSE 0 END,"                 \
          " c.strategy_in_use, c.generation, m.number, m.single_version, m.singles"
-// Where they come from: a channel `id` of `workspace` that `viewer` may see. IS TRUE: the workspace
-// is checked, not looked up by.
+// The joins and conditions for a channel `c` of `workspace` that `viewer` may see. IS TRUE makes
+// the workspace a check: no index of workspaces is used.
 #define CHANNEL_STATE_MEMBER(viewer)                                                               \
     " LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = " viewer
 #define CHANNEL_STATE_SEEN(workspace)                                                              \
@@ -53,11 +54,11 @@ enum channel_state_column {
 
 struct channel_states;
 
-// r < 0: the statement failed. Else `row` of `result`; `row` < 0: there is no such channel that the
-// viewer may see.
+// r < 0: the statement failed. Otherwise the state is `row` of `result`; `row` < 0: there is no
+// such channel that the viewer may see.
 typedef void channel_state_fn(void *arg, int r, const struct result *result, int row);
 
-// One call; all of it belongs to the caller, and stays until `fn` was called.
+// One call. It belongs to the caller, with all it points to, and must stay until `fn` was called.
 struct channel_state_call {
     struct group_item item;
     const struct actor *viewer;
@@ -71,5 +72,5 @@ NODISCARD int channel_states_new(struct loop *loop, struct store *store, int que
                                  struct channel_states **ret_states);
 void channel_states_free(struct channel_states *states); // NULL does nothing
 
-// Calls call->fn once, never from inside; or -ERROR_BUSY: too many wait.
+// Calls call->fn once, never from inside this call. -ERROR_BUSY: too many wait (fn is not called).
 NODISCARD int channel_state_read(struct channel_states *states, struct channel_state_call *call);

@@ -84,16 +84,25 @@ static bool is_given(const struct invocation *invocation, const char *name)
     return text != NULL && text[0] != '\0';
 }
 
-static void open_channel(struct invocation *invocation, bool with_object)
+// Workspace, caller and the channel given. False after an error was replied.
+static bool take_channel_params(struct invocation *invocation, struct params *params)
 {
-    struct params params = {0};
     const char *channel_id;
 
     if (!take_channel(invocation, &channel_id))
+        return false;
+    params_text(params, invocation->actor->workspace_id);
+    params_text(params, invocation->actor->user_id);
+    params_text(params, channel_id);
+    return true;
+}
+
+static void open_channel(struct invocation *invocation, bool with_object)
+{
+    struct params params = {0};
+
+    if (!take_channel_params(invocation, &params))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
-    params_text(&params, channel_id);
     params_bool(&params, with_object);
     invocation_change(invocation, &OPEN_CHANNEL, &params, false);
 }
@@ -141,13 +150,9 @@ void channels_open(struct invocation *invocation)
 void channels_close(struct invocation *invocation)
 {
     struct params params = {0};
-    const char *channel_id;
 
-    if (!take_channel(invocation, &channel_id))
+    if (!take_channel_params(invocation, &params))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
-    params_text(&params, channel_id);
     invocation->done_fn = view_changed;
     invocation_change(invocation, &CLOSE, &params, false);
 }

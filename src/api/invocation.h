@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a method under way, and what every method needs: arguments that are checked before
-// use, statements whose failure is answered in one place. Methods are functions that take an
-// invocation and, sooner or later, reply once through it; with the reply it is gone.
+// An invocation is one call of a method, with what every method needs: arguments that are checked
+// before use, and statements whose failure is answered in one place. A method is a function that
+// takes an invocation and, sooner or later, replies once through it. The reply frees the
+// invocation.
 #pragma once
 
 #include "api/api.h"
@@ -37,10 +38,10 @@ struct invocation {
     struct request *request;
     const struct actor *actor;
     const struct method *method;
-    const struct older *older;   // the name it was called by, where that answers otherwise
-    invocation_rows_fn *rows_fn; // of the statement in work
-    invocation_rows_fn *done_fn; // sees the answer of a change that was made; NULL: nobody wants to
-    bool wrote;                  // the statement in work answers error, reply, told
+    const struct older *older;   // the older name it was called by, if its reply differs; else NULL
+    invocation_rows_fn *rows_fn; // gets the rows of the statement under way
+    invocation_rows_fn *done_fn; // gets the answer of a change once it was made; may be NULL
+    bool wrote;                  // the statement under way answers error, reply, told
     char outbox_id[OUTBOX_ID_SIZE];
     void *state; // the method's own, freed (free()) with the invocation
 };
@@ -55,24 +56,25 @@ struct api {
     struct channel_states *channel_states;
 };
 
-// Runs `statement` (takes over `params`). When it fails the error is answered; else `fn` gets the
-// rows.
+// Runs `statement` (takes over `params`). If it fails, replies with the error; otherwise `fn` gets
+// the rows.
 void invocation_query(struct invocation *invocation, enum store_lane lane,
                       const struct statement *statement, struct params *params,
                       invocation_rows_fn *fn);
 
-// Begins the parameters of a change: its outbox row's id, workspace, caller.
+// Adds the first parameters of a change: id of its outbox row, workspace, caller.
 void invocation_change_params(struct invocation *invocation, struct params *params);
 
-// Runs a change whose first columns are error, reply (the members of the reply as JSON object) and,
-// when `tells`, whether it wrote its outbox row; answers with it.
+// Runs a change and replies with its result. The statement's first columns are error, reply (a JSON
+// object with the reply's members) and, if `tells`, whether it wrote its outbox row.
 void invocation_change(struct invocation *invocation, const struct statement *statement,
                        struct params *params, bool tells);
 
-// The base URL that clients reach this service by, with a '/' at its end (basics.c).
+// The base URL of this service for clients, with a '/' at its end (basics.c).
 void invocation_base_url(const struct invocation *invocation, char *ret_url, size_t size);
 
-// The reply's member that the caller knows as `key`, "channel" or "channels".
+// The name of the reply's member `key` ("channel" or "channels") under the name the method was
+// called by.
 const char *invocation_key(const struct invocation *invocation, const char *key);
 
 // The replies; each ends the invocation.
@@ -85,7 +87,7 @@ void invocation_fail_for(struct invocation *invocation, int64_t seconds);
 void invocation_complain(struct invocation *invocation, int r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// Arguments. Each answers false after it has replied with an error that names the argument.
+// Read arguments. Each returns false after it has replied with an error that names the argument.
 NODISCARD bool take_text(struct invocation *invocation, const char *name,
                          const char **ret_text); // required, not empty
 NODISCARD bool take_id(struct invocation *invocation, const char *name, const char *prefixes,
@@ -103,20 +105,20 @@ NODISCARD bool take_optional_moment(struct invocation *invocation, const char *n
 NODISCARD bool take_optional_bool(struct invocation *invocation, const char *name, bool *value);
 NODISCARD bool take_optional_int(struct invocation *invocation, const char *name, int error,
                                  int64_t min, int64_t max, int64_t *value);
-// A list: "a,b", a JSON array of strings as text or as such. Adds its members to an open text array
-// of params; each must be an id with one of `prefixes`.
+// A list: "a,b", or a JSON array of strings (in a JSON body, or as text). Adds its members to an
+// open text array of params; each must be an id with one of `prefixes`.
 NODISCARD bool take_ids(struct invocation *invocation, const char *name, const char *prefixes,
                         int error, int max, struct params *params);
-// A list likewise, of at least one and at most `max` ts.
+// A list in the same forms, of at least one and at most `max` ts.
 NODISCARD bool take_tss(struct invocation *invocation, const char *name, int64_t *ret_tss, int max,
                         int *ret_count);
-// A list as "a,b", whatever way it came; `value` when absent. `ret_text` has `size` bytes.
+// A list in the same forms, returned as "a,b"; `value` when absent. `ret_text` has `size` bytes.
 NODISCARD bool take_list(struct invocation *invocation, const char *name, const char *value,
                          char *ret_text, size_t size);
 // types=public_channel,private_channel,mpim,im as bits 1 << enum channel_type; absent: public ones.
 enum { TYPES_ALL = (1 << CHANNEL_TYPE_MAX) - 1 };
 NODISCARD bool take_types(struct invocation *invocation, unsigned *ret_types);
-// A paging cursor "<kind>.<text>", as a reply gave it; *ret_text stays when absent.
+// A paging cursor "<kind>.<text>", as a reply gave it; *ret_text is left alone when absent.
 NODISCARD bool take_cursor(struct invocation *invocation, const char *kind, const char **ret_text);
 
 // Writes response_metadata.next_cursor; `text` NULL or "" is the last page.

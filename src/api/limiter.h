@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token buckets that instances share. Each loop decides alone, at once, by buckets of its own, and
-// tells Redis soon after what it let through; the answer says what all others did. So the sum may
-// exceed a limit by what loops let through before they hear of each other: it is taken off after.
-// While Redis is away each loop keeps to the limit by itself. All on the loop's thread.
+// Token buckets that all instances share. Each loop decides at once, by buckets of its own, and
+// soon after reports to Redis what it let through; the answer tells what all others let through. So
+// the sum may exceed a limit by what loops let through before they learn of each other; that is
+// deducted afterwards. While Redis is away each loop enforces the limit by itself. All on the
+// loop's thread.
 #pragma once
 
 #include "base/loop.h"
@@ -11,8 +12,8 @@
 struct limiter;
 
 struct limiter_options {
-    int64_t settle_ms; // Redis is told at least so often of what was let through
-    int buckets_max;   // the one that was not used for longest goes
+    int64_t settle_ms; // at least this often calls are reported to Redis
+    int buckets_max;   // beyond, the least recently used bucket is dropped
 };
 
 // `cache` may be NULL: the buckets are then this loop's alone. Must outlive loop_run(), and be
@@ -22,7 +23,7 @@ NODISCARD int limiter_new(struct loop *loop, struct cache *cache,
 void limiter_free(struct limiter *limiter);
 
 // Takes one call out of the bucket of `subject` (an id) and `name` (short static text), which holds
-// `per_minute` calls and fills up within a minute. 0, or the whole seconds after which there will
-// be one.
+// `per_minute` calls and fills up within a minute. Returns 0, or the whole seconds after which a
+// call will be available.
 int64_t limiter_take(struct limiter *limiter, const char *subject, const char *name,
                      int64_t per_minute);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of a list in the order of ids: `limit`, and a cursor that names the last id given.
+// Pages of a list in the order of ids: `limit`, and a cursor that names the last id of a page.
 #pragma once
 
 #include "invocation.h"
 
-// Takes limit and cursor; the limit is kept as the invocation's state. *ret_after is "" on the
-// first page. False after an error was replied.
+// Reads the arguments limit and cursor; the limit is kept as the invocation's state. *ret_after is
+// "" on the first page. False after an error was replied.
 NODISCARD bool take_page(struct invocation *invocation, const char *kind, const char *prefixes,
                          const char **ret_after);
 
 // How many rows to ask for: one more than the page holds, to know whether there is a next one.
 int64_t page_rows_wanted(const struct invocation *invocation);
 
-// How many of the rows are the page's.
+// How many of the rows belong to the page.
 int page_rows(const struct invocation *invocation, const struct result *result);
 
-// Answers with the page's objects as the list `name`: the id is in `column`, the object in the
-// next. A row without an id is none.
+// Replies with the page's objects as the list `name`: ids are in `column`, objects in the next one.
+// Rows without an id are left out.
 void page_reply(struct invocation *invocation, const char *name, const char *kind,
                 const struct result *result, int column);
 

@@ -19,12 +19,12 @@ struct place {
     char parent[EVENT_ID_SIZE]; // author of the message replied to, once the batch is committed
 };
 
-// Where a channel's share of the batch begins (the ord is the one before): the columns of
+// What a channel's share of the batch begins with (START_ORD is the ord before it): the columns of
 // post_batch()'s answer.
 enum start { START_TS, START_SEQ, START_ORD, START_TRAITS, START_KINDS };
 
-// How many batches may be on their way to Postgres: it finds the next one there when it has
-// committed one, and need not wait for this loop.
+// How many batches may be under way at once: when Postgres has committed one, it finds the next one
+// already there and need not wait for this loop.
 enum { BATCHES_IN_WORK = 2 };
 
 // Posts 0 to count-1, NULL once answered or given back to the group.
@@ -37,13 +37,13 @@ struct batch {
     int count;
     int answered; // how many of them, once it is committed
     bool in_work;
-    struct loop_timer *look_again; // while it is not known whether it is committed …
-    int64_t look_until_ms;         // … and how long
+    struct loop_timer *look_again; // looks for the batch while it is not known if it is committed
+    int64_t look_until_ms;         // until when it does
     int channel_count;
     bool has_replies;
 };
 
-// Some batches are in work at a time, and one more is being answered.
+// Has BATCHES_IN_WORK batches under way, and one more that is being answered.
 struct writer {
     struct loop *loop;
     struct store *store;
@@ -54,7 +54,7 @@ struct writer {
     uint64_t batch_number;
     struct batch batches[BATCHES_IN_WORK + 1];
     struct batch *answering; // the one committed last, NULL once that is done
-    // What was committed last, told of at the end of the turn; "": told already.
+    // The row and events of the last commit, to be told at the end of the turn; "": told already.
     char told_id[OUTBOX_ID_SIZE];
     struct event **events; // room for a batch's
     struct post **waiting; // the same
@@ -68,14 +68,14 @@ NODISCARD int batch_params(struct params *params, struct batch *batch);
 bool batch_is_one(const struct batch *batch);
 void batch_one_params(struct params *params, struct batch *batch);
 
-// Fills in those of post_check().
+// Fills in the parameters of post_check().
 void batch_check_params(struct params *params, const struct batch *batch);
 
-// Whether two posts are of one author in one channel: these are committed in the order they came.
+// Whether two posts are by one author in one channel: these are committed in the order they came.
 bool writer_same_place(const struct post *one, const struct post *other);
 
 // Whether two posts have the same author and key.
 bool writer_same_key(const struct post *one, const struct post *other);
 
-// Fills in who and where.
+// Fills in workspace, channel and user.
 void writer_event_name(struct event *event, const struct post *post);

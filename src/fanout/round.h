@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one read of the log gave, on its way to Redis: effects first, then the messages for
-// gateways, so that who is told of an event and asks for counts sees it counted.
+// The events of one read of the log, on their way to Redis: first their effects, then the messages
+// for gateways, so that a client which hears of an event and asks for counts sees it counted.
 #pragma once
 
 #include "cache/pipeline.h"
@@ -21,10 +21,10 @@ void round_done(struct round *round);
 
 // Sorts the `count` events that were put into `events`: by channel, and each channel's by seq.
 void round_order(struct round *round, size_t count);
-// Lets go of all events.
+// Releases all events.
 void round_clear(struct round *round);
 
-// Adds all commands of the round; may be done again.
+// Adds all commands of the round; may be repeated.
 void round_add(struct round *round, struct pipeline *pipeline);
-// Adds the commands that make unknown what the round could not change.
+// Adds the commands that make unknown whatever the round could not change.
 void round_add_forget(struct round *round, struct pipeline *pipeline);

@@ -10,7 +10,7 @@
 
 enum row_state {
     ROW_NEW,
-    ROW_WAITING,  // for the relay's thread, in the order told of
+    ROW_WAITING,  // for the relay's thread, in the order of submission
     ROW_DEFERRED, // to be tried again at the next poll
     ROW_IN_LOG,
     ROW_DONE // to be deleted
@@ -52,7 +52,7 @@ void rows_move(struct rows *rows, struct row *row, enum row_state state);
 struct row *rows_first_waiting(const struct rows *rows);
 void rows_retry_deferred(struct rows *rows);
 
-// Moves at most `max` done rows to the list `taken`; they stay in the table. Then: whether they are
-// gone from Postgres.
+// Moves at most `max` done rows to the list `taken`; they stay in the table. rows_settle_done()
+// then says whether they were deleted from Postgres.
 void rows_take_done(struct rows *rows, size_t max, struct list *taken);
 void rows_settle_done(struct rows *rows, struct list *taken, bool gone);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event for an app in Socket Mode on its way (envelope.c), and what is kept of it in Postgres
+// Events on their way to apps in Socket Mode (envelope.c), and those that are kept in Postgres
 // (kept.c).
 #pragma once
 
@@ -9,7 +9,7 @@ enum { UUID_SIZE = 37 };
 
 enum envelope_state {
     ENVELOPE_ASKED, // Redis is asked whether this gateway makes the first attempt
-    ENVELOPE_SENT,  // and not acked yet
+    ENVELOPE_SENT,  // not acked yet
     ENVELOPE_OVER,  // its time is over; a late ack still counts
 };
 
@@ -24,12 +24,12 @@ struct envelope {
     int64_t attempt;
     enum envelope_state state;
     bool returns;            // see kept_return()
-    struct connection *sent; // by which link, while it is there
+    struct connection *sent; // the link it was sent by, while that exists
     size_t length;
     char frame[];
 };
 
-// What was kept, and is now this gateway's to send.
+// A kept event that this gateway has taken, to send it.
 struct kept {
     const char *app_id;
     const char *channel_id;
@@ -42,12 +42,12 @@ struct kept {
 
 // envelope.c
 void envelope_take(struct gateway *gateway, const struct kept *kept);
-int64_t envelopes_room(const struct app *app); // for how many kept ones it may ask; 0: no link
+int64_t envelopes_room(const struct app *app); // how many kept events it may take; 0: no link
 
 // kept.c
 // The app acked it. Takes over `envelope`.
 void kept_ack(struct gateway *gateway, struct envelope *envelope);
-// Those of an app that are marked so go to whatever link takes them next.
+// Makes the app's envelopes with `returns` set due for whichever gateway takes them next.
 void kept_return(struct app *app);
-void kept_take(struct gateway *gateway); // asks for what the apps with links here may get
+void kept_take(struct gateway *gateway); // takes due events of apps that have links here
 void kept_tick(struct gateway *gateway);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ready-made server frame (for a WebSocket header and payload, for an event stream its lines):
-// immutable, shared by all connections that get it. References are counted without locks: a packet
-// stays on its gateway's loop.
+// A ready-made frame as it is sent (for a WebSocket its header and payload, for an event stream its
+// lines): immutable, and shared by all connections that get it. References are counted without
+// locks: a packet stays on its gateway's loop.
 #pragma once
 
 #include <stddef.h>
@@ -24,8 +24,9 @@ size_t packet_header(enum packet_opcode opcode, size_t payload_length, uint8_t *
 // A text frame with one reference; NULL without memory.
 struct packet *packet_new(const char *text, size_t length);
 
-// An event of an event stream with one reference: its type is that of the frame `text` (a JSON
-// object that begins with it), `id` where the stream can be resumed after it. NULL without memory.
+// An event of an event stream with one reference. Its type is that of the frame `text` (a JSON
+// object that begins with its type); `id` is where the stream can be resumed after it. NULL without
+// memory.
 struct packet *packet_new_event(const char *text, size_t length, const char *id);
 
 static inline struct packet *packet_ref(struct packet *packet)
@@ -36,7 +37,7 @@ static inline struct packet *packet_ref(struct packet *packet)
 
 void packet_unref(struct packet *packet); // takes NULL
 
-// One frame in the forms that connections want, each made when it is first wanted.
+// One frame in the forms that connections need, each made when it is first needed.
 struct packets {
     const char *text;
     size_t length;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Users and workspaces with connections here: their topics, and what events of these topics bring.
 #include "gateway_internal.h"
 
 #include "base/error.h"
@@ -117,8 +118,11 @@ void user_leave(struct connection *c)
     c->user = NULL;
     count_open(c, -1);
     list_remove(&c->user_link);
-    if (!list_is_empty(&user->connections))
-        return gateway->ended ? (void)0 : presence_enter(user, gateway);
+    if (!list_is_empty(&user->connections)) {
+        if (!gateway->ended)
+            presence_enter(user, gateway);
+        return;
+    }
     presence_leave(user, gateway);
     user_follow(gateway, user, false);
     list_remove(&user->workspace_link);

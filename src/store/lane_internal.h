@@ -2,9 +2,8 @@
 // One lane of a store: a connection that comes back by itself, and the calls on their way through
 // it.
 //
-//   store_call ─► queued ──lane_flush()──► sent ──Sync──► answered (lane_answer_fn)
-//                    └────── no connection ──┴──────────► refused (lane_refuse_fn, answered at the
-//                    end of a turn)
+//   store_call ─► queued ──lane_flush()──► sent ──Sync──► answered
+//                    └────── no connection ──┴──────────► refused (at the end of the turn)
 //
 // A lane is DOWN (its timer waits to try again), CONNECTING or GREETING (its timer limits that) or
 // UP (its timer watches the oldest call that was sent).
@@ -56,11 +55,11 @@ void lane_call(struct lane *lane, struct call *call);
 // Sends what is queued; refuses it when there is no connection to wait for.
 void lane_flush(struct lane *lane);
 
-// See store_pull(); and, at the end of the turn, hands out what it took over.
+// See store_pull(). The second calls back, at the end of the turn, with what the first took over.
 void lane_pull(struct lane *lane);
 void lane_read_pulled(struct lane *lane);
 
-// From now on calls do not wait for the first connection any more.
+// From now on calls no longer wait for the first connection.
 void lane_end_patience(struct lane *lane);
 
 bool lane_is_up(const struct lane *lane);

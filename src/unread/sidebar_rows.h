@@ -6,8 +6,8 @@
 #include "store/statement.h"
 #include "unread/sidebar.h"
 
-// The columns that a row is made of; row_read() knows their order. Each column costs as much as
-// finding the row does, so what is seldom told comes together in one, which is NULL as a rule.
+// The columns of a row; row_read() knows their order. Sending a column costs as much as finding the
+// row, so rarely needed values share one column, which is NULL as a rule.
 #define SIDEBAR_ROW                                                                                \
     "r.channel_id, r.name, r.head_seq, NULLIF(r.updated_ts, 0), NULLIF(r.ts, 0), r.latest_user,"   \
     " r.latest_preview, NULLIF(r.unread, 0), greatest(r.member_changed, r.channel_changed),"       \
@@ -28,19 +28,19 @@ struct sidebar_rows {
     int run_count;
     struct buffer bytes;
     size_t wasted;       // bytes of entries that were replaced
-    const char *user_id; // whose
-    bool failed;         // without memory
+    const char *user_id; // of the user
+    bool failed;         // there was no memory
 };
 
 void sidebar_rows_init(struct sidebar_rows *rows, const char *user_id); // a text that outlives it
 void sidebar_rows_done(struct sidebar_rows *rows);
 
-// Adds `count` rows of a result from `first` on: channels that are not in it.
+// Adds `count` rows of a result from `first` on, of channels that were not added before.
 void sidebar_rows_add(struct sidebar_rows *rows, const struct result *result, int first, int count);
-// After the last chunk: all in order.
+// After the last chunk: sorts all entries.
 void sidebar_rows_sort(struct sidebar_rows *rows);
-// Replaces, in what is in order, the channels of `result`, whose row begins at `column` (rows that
-// are NULL there are none).
+// Replaces the channels in `result`, whose columns begin at `column` (rows that are NULL there are
+// skipped), and keeps the order.
 void sidebar_rows_apply(struct sidebar_rows *rows, const struct result *result, int column);
 
 size_t sidebar_rows_size(const struct sidebar_rows *rows);
