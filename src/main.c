@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/version.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,11 +108,19 @@ static int command_run(const struct settings *settings, int count, char **argume
     return usage_fail();
 }
 
-int main(int argc, char **argv)
+// What was to be told may be a token that is shown only once: its loss is no success.
+static int output_finish(int status)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return status;
+    fprintf(stderr, "tidings: cannot write the output: %s\n", strerror(errno));
+    return status == EXIT_SUCCESS ? EXIT_FAILURE : status;
+}
+
+static int arguments_run(int argc, char **argv)
 {
     struct settings settings;
 
-    standard_descriptors_fill();
     if (argc < 2)
         return usage_fail();
     if (strcmp(argv[1], "--help") == 0)
@@ -129,4 +138,10 @@ int main(int argc, char **argv)
     log_access_enable(settings.access_log);
     settings_log_unknown();
     return command_run(&settings, argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    standard_descriptors_fill();
+    return output_finish(arguments_run(argc, argv));
 }

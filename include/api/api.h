@@ -52,6 +52,8 @@ void api_free(struct api *api);
 // Whether `rate_limits` can be read: 0, or -ERROR_INVALID_ARGUMENTS.
 NODISCARD int api_limits_check(const char *text);
 
+bool api_has_method(const char *name);
+
 // Answers one request; `arg` is the api (a server_call_fn). A request whose actor is set already
 // (its type is not 0) needs no token.
 void api_call(void *arg, struct request *request);

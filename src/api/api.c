@@ -169,6 +169,11 @@ static bool name_is_plain(const char *name)
                strlen(name);
 }
 
+bool api_has_method(const char *name)
+{
+    return method_find(name) != NULL;
+}
+
 void api_call(void *arg, struct request *request)
 {
     struct api *api = arg;

@@ -207,6 +207,8 @@ static int admin_prepare(struct administration *administration, int count, char 
         return -ERROR_INVALID_ARGUMENTS;
     snprintf(method, sizeof method, "%s%s", strncmp(arguments[0], "admin.", 6) == 0 ? "" : "admin.",
              arguments[0]);
+    if (!api_has_method(method))
+        return -ERROR_INVALID_ARGUMENTS;
     int r = request_new(method, "", json, strlen(json), admin_replied, administration,
                         &administration->request);
     if (r >= 0)

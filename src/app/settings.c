@@ -130,6 +130,32 @@ static int redis_url_check(const char *url, struct buffer *complaint)
                       complaint);
 }
 
+static bool is_host_and_port(const char *text, size_t length)
+{
+    const char *colon = memrchr(text, ':', length);
+    int64_t port;
+
+    for (size_t i = 0; i < length; i++)
+        if (text[i] <= ' ' || text[i] >= 0x7f)
+            return false;
+    return colon != NULL && colon > text &&
+           integer_parse(colon + 1, length - (size_t)(colon + 1 - text), 1, 65535, &port) >= 0;
+}
+
+static int kafka_brokers_check(const char *brokers, struct buffer *complaint)
+{
+    const char *rest = brokers;
+
+    while (*rest != '\0') {
+        size_t length = strcspn(rest, ",");
+        if (!is_host_and_port(rest, length) || (rest[length] == ',' && rest[length + 1] == '\0'))
+            return text_refuse(PREFIX "KAFKA_BROKERS", brokers,
+                               "host:port,…, a port from 1 to 65535", complaint);
+        rest += length + (rest[length] == ',');
+    }
+    return 0;
+}
+
 // Kafka's own rule for names; <topic>.dead must be one, too.
 static int kafka_topic_check(const char *topic, struct buffer *complaint)
 {
@@ -202,6 +228,7 @@ static int texts_check(const struct settings *settings, struct buffer *complaint
     r |= log_level_check(settings->log_level, complaint);
     r |= database_url_check(settings->database_url, complaint);
     r |= redis_url_check(settings->redis_url, complaint);
+    r |= kafka_brokers_check(settings->kafka_brokers, complaint);
     r |= kafka_topic_check(settings->kafka_topic, complaint);
     r |= public_url_check(settings->public_url, complaint);
     r |= cors_origins_check(settings->cors_origins, complaint);

@@ -59,7 +59,8 @@ static int migrate_lock(struct session *session)
     int r = session_call(session, &lock, &params, &result);
     if (r < 0)
         return r;
-    return session_script(session, "CREATE TABLE IF NOT EXISTS schema_migrations ("
+    return session_script(session, "SET client_min_messages = warning;" // not that it exists
+                                   "CREATE TABLE IF NOT EXISTS schema_migrations ("
                                    "version integer PRIMARY KEY, name text NOT NULL, "
                                    "applied_at timestamptz NOT NULL DEFAULT now())");
 }

@@ -37,7 +37,8 @@ def run(*arguments, **settings):
     ("RATE_LIMITS", "auth.test=1,,users.info=1"),
     ("REDIS_URL", "http://127.0.0.1"), ("DATABASE_URL", "mysql://x"), ("LOG_LEVEL", "information"),
     ("REDIS_URL", "redis://127.0.0.1:99999"), ("REDIS_URL", "redis://127.0.0.1:1/x"), ("REDIS_URL", "unix://here"),
-    ("KAFKA_TOPIC", "two words"), ("KAFKA_TOPIC", "t" * 245), ("PUBLIC_URL", "chat.example.com"),
+    ("KAFKA_BROKERS", "kafka"), ("KAFKA_BROKERS", ",,"), ("KAFKA_BROKERS", "kafka:9092,"), ("KAFKA_BROKERS", ":9092"),
+    ("KAFKA_BROKERS", "a:1,b:0"), ("KAFKA_BROKERS", "a:1, b:1"), ("KAFKA_BROKERS", "a:65536"), ("KAFKA_TOPIC", "two words"), ("KAFKA_TOPIC", "t" * 245), ("PUBLIC_URL", "chat.example.com"),
     ("PUBLIC_URL", "ws://chat.example.com"), ("PUBLIC_URL", "https://"), ("PUBLIC_URL", "https://a/?b"),
     ("CORS_ORIGINS", "a.example"), ("CORS_ORIGINS", "https://a.example/"), ("CORS_ORIGINS", "*,https://a.example"),
     ("CORS_ORIGINS", "https://a.example,"),
@@ -99,7 +100,7 @@ def test_a_port_that_is_taken(environment):
 
 
 @pytest.mark.parametrize("arguments", [
-    ["admin"], ["admin", "users.create", "name"], ["admin", "users.create", b"name=\xff"],
+    ["admin"], ["admin", "users.creat"], ["admin", "users.create", "name"], ["admin", "users.create", b"name=\xff"],
     ["unread"], ["unread", "verify", "--workspace"], ["unread", "verify", "--workspace", ""],
     ["unread", "verify", "--workspace", "C0000000000"], ["unread", "verify", "--channel", "general"],
     ["unread", "rebuild", "--user", "u0000000000"],
@@ -107,6 +108,17 @@ def test_a_port_that_is_taken(environment):
 def test_wrong_usage(environment, arguments):
     done = run(*arguments, DATABASE_URL=environment.postgres.url, REDIS_URL=environment.redis.url)
     assert done.returncode == 2 and f"usage: tidings {arguments[0]}" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--help"], ["--version"], ["check"], ["migrate"], ["admin", "tokens.list", "workspace=T0000000000"],
+])
+def test_output_that_cannot_be_written_is_no_success(environment, arguments):
+    settings = {"TIDINGS_DATABASE_URL": environment.postgres.url, "TIDINGS_LISTEN": environment.instances[0].url[7:]}
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([*sanitizer_prefix(BINARY), BINARY, *arguments], env={**os.environ, **settings}, stdout=full,
+                              stderr=subprocess.PIPE, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 1 and "cannot write the output: No space left on device" in done.stderr
 
 
 @pytest.mark.parametrize("workspace", [[], ["workspace=T0000000000"], ["workspace=';--"]])
@@ -138,6 +150,11 @@ def test_migrate_is_idempotent_and_safe_at_once(environment):
         for done in pool.map(lambda _: run("migrate", DATABASE_URL=url), range(4)):
             assert done.returncode == 0, done.stderr
     assert run("migrate", DATABASE_URL=url).returncode == 0
+
+
+def test_a_second_migrate_has_nothing_to_tell(environment):
+    done = run("migrate", DATABASE_URL=environment.postgres.url)
+    assert done.returncode == 0 and done.stderr == ""
 
 
 def test_serve_on_a_database_that_was_not_migrated(environment):
