@@ -288,6 +288,7 @@ LANGUAGE sql STABLE AS $$
                                    AND x.ts <= a.until ORDER BY x.ts DESC LIMIT 1), r.thread_ts) END AS activity
         FROM asked a, thread_rows r JOIN channels c ON c.id = r.channel_id AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived
         WHERE r.user_id = caller AND r.following AND r.thread_ts <= a.until
+          AND (r.latest_reply > 0 OR thread_exists(r.channel_id, r.thread_ts)) -- else root and replies are deleted
     ), page AS (
         SELECT f.* FROM followed f
         WHERE (f.unread OR NOT unread_only)

@@ -310,6 +310,18 @@ def test_a_deleted_root_keeps_its_thread(room):
     assert ann.ok("threads.mark", channel=channel, thread_ts=root, ts=last)["unread_count"] == 0
 
 
+def test_what_is_deleted_with_all_its_replies_is_in_no_list(room):
+    ann, bob, cid, channel, root = room
+    replies = [(bob, bob.post(channel, "one", thread_ts=root)), (cid, cid.post(channel, "two", thread_ts=root))]
+    empty = ann.post(channel, "nobody replies")
+    cid.ok("threads.follow", channel=channel, thread_ts=empty)
+    for ts in (root, empty):
+        ann.ok("chat.delete", channel=channel, ts=ts)
+    for author, ts in replies:
+        author.ok("chat.delete", channel=channel, ts=ts)
+    assert [threads(who) for who in (ann, bob, cid)] == [[], [], []]
+
+
 def test_who_leaves_has_no_threads_there_and_starts_anew(room):
     ann, bob, cid, channel, root = room
     bob.post(channel, "one", thread_ts=root)

@@ -71,7 +71,9 @@ class Threads:
         return (place.ts, len(unread), sum(bool(m.named & {user, EVERYBODY}) for m in unread), place.following)
 
     def followed(self, user):
-        return [root for root, places in self.places.items() if user in places and places[user].following]
+        """Not what was deleted with all its replies."""
+        return [root for root, places in self.places.items() if user in places and places[user].following
+                and (not self.channel.messages[root].deleted or self.channel.replies(root))]
 
     def rank(self, user, root):
         return not self.unread(user, root), -float(max(root, self.last(root)).replace(".", "")), self.channel.id, root
