@@ -37,6 +37,7 @@ void params_text(struct params *params, const char *text); // NULL text is SQL N
 void params_text_n(struct params *params, const char *text, size_t length);
 void params_int(struct params *params, int64_t number); // bigint
 void params_bool(struct params *params, bool value);    // boolean
+void params_xid(struct params *params, int64_t xid);    // text, for $1::xid8
 
 // An array is opened, filled with elements, and closed.
 void params_open_text_array(struct params *params);

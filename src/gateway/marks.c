@@ -14,10 +14,6 @@
 #include "base/clock.h"
 #include "unread/view.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 static const struct statement NOTE = {
     "gateway_note", "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, " HEARD_LATE};
 
@@ -144,14 +140,11 @@ static void on_threads(void *arg, const struct store_outcome *outcome)
 
 void sweep_params(struct params *params, const struct gateway *gateway)
 {
-    char note[24];
-
     params_open_text_array(params);
     for (const struct user *user = gateway->users; user != NULL; user = user->hh.next)
         params_element_text(params, user->id);
     params_close_array(params);
-    snprintf(note, sizeof note, "%" PRId64, gateway->mark_notes[0]);
-    params_text(params, note);
+    params_xid(params, gateway->mark_notes[0]);
 }
 
 static void threads_ask(struct gateway *gateway)

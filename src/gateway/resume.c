@@ -10,7 +10,6 @@
 #include "base/metrics.h"
 #include "unread/view.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,18 +79,11 @@ struct resume {
     int64_t asked_sent_seq; // which had sent so much
 };
 
-static void seq_print(struct params *params, int64_t xid)
-{
-    char text[24];
-    (void)snprintf(text, sizeof text, "%" PRId64, xid);
-    params_text(params, text);
-}
-
 void resume_params(const struct connection *c, struct params *params)
 {
     bool resumes = c->sse->since.xid > 0;
-    seq_print(params, resumes ? c->sse->since.xid : INT64_MAX);
-    seq_print(params, resumes ? c->sse->since.heard_xid : INT64_MAX);
+    params_xid(params, resumes ? c->sse->since.xid : INT64_MAX);
+    params_xid(params, resumes ? c->sse->since.heard_xid : INT64_MAX);
 }
 
 bool resume_is_too_old(const struct connection *c, const struct result *result)
@@ -343,7 +335,7 @@ static void others_ask(struct resume *resume)
     CLEANUP_PARAMS struct params params = {0};
     const struct connection *c = resume->connection;
     params_text(&params, c->actor.user_id);
-    seq_print(&params, c->sse->since.heard_xid);
+    params_xid(&params, c->sse->since.heard_xid);
     params_text(&params, c->actor.workspace_id);
     gateway_ask(resume->gateway);
     resume->is_asked = true;
@@ -362,7 +354,7 @@ static void views_ask(struct resume *resume)
     CLEANUP_PARAMS struct params params = {0};
     const struct connection *c = resume->connection;
     params_text(&params, c->actor.user_id);
-    seq_print(&params, c->sse->since.heard_xid);
+    params_xid(&params, c->sse->since.heard_xid);
     params_open_text_array(&params);
     for (int i = 0; i < resume->count; i++)
         if (resume->behind[i].has_change)

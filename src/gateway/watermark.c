@@ -9,9 +9,6 @@
 // the outbox holds old rows.
 #include "gateway_internal.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 // Asked for again at the soonest after the pause, and after COST_FACTOR times what the last answer
 // took: this costs Postgres a few hundredths of a core at most, however many channels there are.
 enum { PAUSE_MS = 1000, COST_FACTOR = 50 };
@@ -107,14 +104,12 @@ static void watermark_ask(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
     struct watermark *w = &gateway->watermark;
-    char since[24];
     params_open_text_array(&params);
     for (const struct stream *stream = gateway->streams; stream; stream = stream->hh.next)
         if (stream->sse_count > 0)
             params_element_text(&params, stream->channel_id);
     params_close_array(&params);
-    (void)snprintf(since, sizeof since, "%" PRId64, w->is_whole ? w->position.xid : 0);
-    params_text(&params, since);
+    params_xid(&params, w->is_whole ? w->position.xid : 0);
     w->is_asked = w->is_whole = true;
     w->asked_ms = loop_now_ms(gateway->loop);
     w->next_serial++;

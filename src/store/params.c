@@ -7,6 +7,8 @@
 // each field four bytes, most significant first; the length of a NULL is -1.
 #include <assert.h>
 #include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "params_internal.h"
@@ -94,6 +96,14 @@ void params_bool(struct params *params, bool value)
 {
     value_open(params, TYPE_BOOL, 1);
     buffer_append_byte(&params->bytes, value);
+}
+
+void params_xid(struct params *params, int64_t xid)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%" PRId64, xid);
+    params_text(params, text);
 }
 
 static void array_open(struct params *params, enum type type, enum type element)

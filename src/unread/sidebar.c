@@ -9,7 +9,6 @@
 #include "events/event.h"
 #include "sidebar_rows.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -360,12 +359,10 @@ static void on_changes(void *arg, const struct store_outcome *outcome)
 static void slot_ask_changes(struct slot *slot)
 {
     struct params params = {0};
-    char xid[24];
 
-    snprintf(xid, sizeof xid, "%" PRId64, slot->rows.state.xid);
     params_text(&params, slot->user_id);
     params_text(&params, slot->workspace_id);
-    params_text(&params, xid);
+    params_xid(&params, slot->rows.state.xid);
     params_int(&params, CHANGES_MIN + slot->rows.state.count / CHANGES_SHARE);
     slot_ask(slot, &CHANGES, &params, on_changes);
 }
