@@ -31,7 +31,7 @@ export class Room {
         el("button", { class: "plain back", type: "button", "aria-label": "Back to channels", onclick: () => device.close() }, icon(BACK)),
         el("div", { class: "titles" }, this.title, this.about), this.mute),
       this.messages.element, this.typing, this.composer.element);
-    this.element = el("section", { class: "room", "aria-label": "Channel" }, this.empty, this.content);
+    this.element = el("section", { class: "room" }, this.empty, this.content);
   }
 
   focus() {
@@ -43,9 +43,9 @@ export class Room {
     const channel = client.open;
     this.empty.hidden = channel !== null;
     this.content.hidden = channel === null;
-    if (channel === null) return;
-    const name = client.channelTitle(channel);
+    const name = channel === null ? "Channel" : client.channelTitle(channel);
     set(this.element, "aria-label", this.device.nameOf(name));
+    if (channel === null) return;
     setText(this.title, name);
     setText(this.about, about(channel));
     set(this.mute, "aria-pressed", channel.isMuted);

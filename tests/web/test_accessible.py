@@ -49,6 +49,7 @@ def test_two_devices_and_the_way_in(workspace, screens, axe):
     name = fresh_name("room")
     workspace.channel(ann, name=name)
     screen = screens(ann, devices=2)
+    expect_no_violations(screen.page, axe)
     for device in screen.devices:
         device.open(name)
     expect_no_violations(screen.page, axe)
