@@ -47,16 +47,24 @@ def exists(pid):
     return True
 
 
+def is_asleep(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+        return stat.read().rpartition(")")[2].split()[0] == "S"
+
+
 @pytest.fixture
 def building(checkout):
     """A `./dev up` that builds for ever, and the pid of the compiler."""
     with subprocess.Popen(
         [checkout / "dev", "up"], cwd=checkout, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as up:
-        compiling = checkout / "build" / "release" / "compiling"
-        wait_until(lambda: compiling.exists() and compiling.read_text(encoding="ascii").strip())
-        yield up, int(compiling.read_text(encoding="ascii"))
-        up.terminate()
+        try:
+            compiling = checkout / "build" / "release" / "compiling"
+            wait_until(lambda: compiling.exists() and compiling.read_text(encoding="ascii").strip(), timeout=60)
+            wait_until(lambda: is_asleep(up.pid), timeout=60)  # it waits for the build, and no longer starts it
+            yield up, int(compiling.read_text(encoding="ascii"))
+        finally:
+            up.terminate()
 
 
 @pytest.mark.parametrize("option", ["--port", "--instances"])
