@@ -39,7 +39,7 @@ function(tidings_link_flags)
 endfunction()
 
 tidings_compile_flags(
-    -Wall -Wextra -Wformat=2 -Wconversion -Wsign-conversion -Wimplicit-fallthrough -Wshadow
+    -Wall -Wextra -Wpedantic -Wformat=2 -Wconversion -Wsign-conversion -Wimplicit-fallthrough -Wshadow
     -Wstrict-prototypes -Wmissing-prototypes -Wtrampolines -Wbidi-chars=any
     -Werror=format-security -Werror=implicit -Werror=incompatible-pointer-types
     -Werror=int-conversion)

@@ -90,7 +90,7 @@ def check_headers():
 
     def compile_alone(path):
         done = subprocess.run([*command, "-x", "c", "-fsyntax-only", "-Wno-unused-function", "-"],
-                              input=f'#include "{path}"\n', cwd=ROOT, check=False,
+                              input=f'#include "{path}"\ntypedef int nothing;\n', cwd=ROOT, check=False,
                               capture_output=True, text=True)
         return [] if done.returncode == 0 else [f"{name_of(path)}: does not compile alone:\n"
                                                 f"{done.stderr}"]

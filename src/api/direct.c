@@ -42,9 +42,9 @@ static void showing_publish(const struct showing *showing, const char *peer)
     char frame[FRAME_MAX];
 
     key_user_topic(topic, showing->user_id);
-    (void)snprintf(frame, sizeof frame, "!{\"type\":\"%s_%s\",\"user\":\"%s\",\"channel\":\"%s\"}",
-                   peer[0] == '\0' ? "group" : "im", showing->is_open ? "open" : "close",
-                   peer[0] == '\0' ? showing->user_id : peer, showing->channel_id);
+    snprintf(frame, sizeof frame, "!{\"type\":\"%s_%s\",\"user\":\"%s\",\"channel\":\"%s\"}",
+             peer[0] == '\0' ? "group" : "im", showing->is_open ? "open" : "close",
+             peer[0] == '\0' ? showing->user_id : peer, showing->channel_id);
     cache_call(showing->cache, 3, (const char *[]){"SPUBLISH", topic, frame}, NULL, NULL, NULL);
 }
 

@@ -95,9 +95,8 @@ static void manual_publish(struct invocation *invocation, bool away)
     char frame[80];
 
     key_user_topic(topic, invocation->actor->user_id);
-    (void)snprintf(frame, sizeof frame,
-                   "!{\"type\":\"manual_presence_change\",\"presence\":\"%s\"}",
-                   away ? "away" : "active");
+    snprintf(frame, sizeof frame, "!{\"type\":\"manual_presence_change\",\"presence\":\"%s\"}",
+             away ? "away" : "active");
     cache_call(invocation->api->options.cache, 3, (const char *[]){"SPUBLISH", topic, frame}, NULL,
                NULL, NULL);
 }

@@ -63,8 +63,10 @@ static void cache_format(struct cache *cache, int count, const char *const *text
     char *command = NULL;
     long long length =
         redisFormatCommandArgv(&command, count, (const char **)(uintptr_t)texts, lengths);
-    if (length < 0)
-        return cache_refuse(cache, &call, -ERROR_BUSY);
+    if (length < 0) {
+        cache_refuse(cache, &call, -ERROR_BUSY);
+        return;
+    }
     if (!is_function_call(texts[0])) {
         cache_send(cache, &call, command, (size_t)length);
         free(command);
@@ -79,10 +81,14 @@ void cache_call(struct cache *cache, int count, const char *const *texts, const 
                 cache_fn *fn, void *arg)
 {
     struct call call = {.fn = fn, .arg = arg};
-    if (!cache->up)
-        return cache_refuse(cache, &call, -ERROR_UNAVAILABLE);
-    if (calls_count(&cache->pending) >= (size_t)cache->options.pending_max)
-        return cache_refuse(cache, &call, -ERROR_BUSY);
+    if (!cache->up) {
+        cache_refuse(cache, &call, -ERROR_UNAVAILABLE);
+        return;
+    }
+    if (calls_count(&cache->pending) >= (size_t)cache->options.pending_max) {
+        cache_refuse(cache, &call, -ERROR_BUSY);
+        return;
+    }
     cache_format(cache, count, texts, lengths, fn, arg);
 }
 
@@ -153,7 +159,7 @@ static void on_open(void *arg)
 {
     struct cache *cache = arg;
     char database[24];
-    (void)snprintf(database, sizeof database, "%lld", (long long)cache->url.database);
+    snprintf(database, sizeof database, "%lld", (long long)cache->url.database);
     greet_login(cache);
     if (cache->url.database > 0)
         cache_format(cache, 2, (const char *[]){"SELECT", database}, NULL, on_greeted, cache);
@@ -192,13 +198,16 @@ static void on_reply(void *arg, redisReply *reply)
 {
     struct cache *cache = arg;
     struct call call;
-    if (!calls_pop(&cache->pending, &call))
-        return wire_drop(cache->wire, "an answer to nothing");
+    if (!calls_pop(&cache->pending, &call)) {
+        wire_drop(cache->wire, "an answer to nothing");
+        return;
+    }
     if (call.command && !call.retried && reply_is_unknown_function(reply)) {
         // FUNCTION FLUSH, or a failover to a server that never had it.
         cache_load_library(cache);
         call.retried = true;
-        return cache_send(cache, &call, call.command, call.length);
+        cache_send(cache, &call, call.command, call.length);
+        return;
     }
     cache_answer(&call, reply);
 }
@@ -210,8 +219,10 @@ static void on_overdue(void *arg)
     if (!call)
         return;
     int64_t left_ms = call->deadline_ms - loop_now_ms(cache->loop);
-    if (left_ms > 0)
-        return loop_timer_set(cache->overdue_timer, left_ms);
+    if (left_ms > 0) {
+        loop_timer_set(cache->overdue_timer, left_ms);
+        return;
+    }
     metric_add(METRIC_CACHE_TIMEOUTS, 1);
     wire_drop(cache->wire, "an answer is overdue");
 }

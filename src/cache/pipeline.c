@@ -195,7 +195,7 @@ static int greet_call(struct pipeline *p, int count, const char *const *texts, c
 static int greet_login(struct pipeline *p)
 {
     char database[24];
-    (void)snprintf(database, sizeof database, "%lld", (long long)p->url.database);
+    snprintf(database, sizeof database, "%lld", (long long)p->url.database);
     int r = 0;
     if (p->url.user[0])
         r = greet_call(p, 3, (const char *[]){"AUTH", p->url.user, p->url.password}, NULL, NULL);

@@ -105,8 +105,10 @@ static void on_reply(void *arg, redisReply *reply)
 {
     struct subscriber *s = arg;
     s->ping_ms = 0;
-    if (reply->type == REDIS_REPLY_ERROR)
-        return wire_drop(s->wire, reply->str);
+    if (reply->type == REDIS_REPLY_ERROR) {
+        wire_drop(s->wire, reply->str);
+        return;
+    }
     if (reply->type == REDIS_REPLY_ARRAY)
         on_push(s, reply_value(reply));
     else if (strcmp(cache_value_text(reply_value(reply)), "PONG") != 0)
@@ -118,8 +120,10 @@ static void on_ping_timer(void *arg)
 {
     struct subscriber *s = arg;
     int64_t now_ms = loop_now_ms(s->loop);
-    if (s->ping_ms && now_ms - s->ping_ms >= PING_ANSWER_MS)
-        return wire_drop(s->wire, "no answer on the pub/sub connection");
+    if (s->ping_ms && now_ms - s->ping_ms >= PING_ANSWER_MS) {
+        wire_drop(s->wire, "no answer on the pub/sub connection");
+        return;
+    }
     if (!s->ping_ms && now_ms - wire_heard_ms(s->wire) >= PING_EVERY_MS / 2) {
         s->ping_ms = now_ms;
         wire_command(s->wire, 1, (const char *[]){"PING"});

@@ -56,7 +56,7 @@ static int port_parse(const char *from, const char *to, struct url *url)
     int r = integer_parse(from, (size_t)(to - from), 1, 65535, &port);
     if (r < 0)
         return r;
-    (void)snprintf(url->port, sizeof url->port, "%d", (int)port);
+    snprintf(url->port, sizeof url->port, "%d", (int)port);
     return 0;
 }
 

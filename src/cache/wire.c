@@ -87,11 +87,16 @@ void wire_drop(struct wire *wire, const char *reason)
 static void wire_opened(struct wire *wire)
 {
     int error = 0;
-    if (getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof error}) < 0 || error)
-        return wire_drop(wire, "connection refused");
+    if (getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof error}) < 0 ||
+        error) {
+        wire_drop(wire, "connection refused");
+        return;
+    }
     wire->reader = redisReaderCreate();
-    if (!wire->reader)
-        return wire_drop(wire, "no memory");
+    if (!wire->reader) {
+        wire_drop(wire, "no memory");
+        return;
+    }
     loop_timer_clear(wire->timer);
     loop_watch_set(wire->watch, EPOLLIN);
     wire->state = WIRE_OPEN;
@@ -104,8 +109,10 @@ static void wire_parse(struct wire *wire)
 {
     while (wire->state == WIRE_OPEN) {
         void *reply = NULL;
-        if (redisReaderGetReply(wire->reader, &reply) != REDIS_OK)
-            return wire_drop(wire, "protocol error");
+        if (redisReaderGetReply(wire->reader, &reply) != REDIS_OK) {
+            wire_drop(wire, "protocol error");
+            return;
+        }
         if (!reply)
             return;
         wire->handlers->on_reply(wire->arg, reply);
@@ -120,11 +127,15 @@ static void wire_read(struct wire *wire)
         ssize_t length = read(wire->fd, data, sizeof data);
         if (length < 0 && (errno == EAGAIN || errno == EINTR))
             return;
-        if (length <= 0)
-            return wire_drop(wire, "connection closed");
+        if (length <= 0) {
+            wire_drop(wire, "connection closed");
+            return;
+        }
         wire->heard_ms = loop_now_ms(wire->loop);
-        if (redisReaderFeed(wire->reader, data, (size_t)length) != REDIS_OK)
-            return wire_drop(wire, "no memory");
+        if (redisReaderFeed(wire->reader, data, (size_t)length) != REDIS_OK) {
+            wire_drop(wire, "no memory");
+            return;
+        }
         wire_parse(wire);
         if (length < READ_SIZE)
             return;
@@ -134,8 +145,10 @@ static void wire_read(struct wire *wire)
 static void wire_on_ready(void *arg, uint32_t events)
 {
     struct wire *wire = arg;
-    if (wire->state == WIRE_CONNECTING)
-        return wire_opened(wire);
+    if (wire->state == WIRE_CONNECTING) {
+        wire_opened(wire);
+        return;
+    }
     if (events & EPOLLOUT)
         wire_flush(wire);
     if (wire->state == WIRE_OPEN && (events & ~(uint32_t)EPOLLOUT))
@@ -147,8 +160,10 @@ void wire_flush(struct wire *wire)
     if (wire->state != WIRE_OPEN || wire->sent == wire->out.length)
         return;
     ssize_t length = write(wire->fd, wire->out.data + wire->sent, wire->out.length - wire->sent);
-    if (length < 0 && errno != EAGAIN && errno != EINTR)
-        return wire_drop(wire, "connection broken");
+    if (length < 0 && errno != EAGAIN && errno != EINTR) {
+        wire_drop(wire, "connection broken");
+        return;
+    }
     if (length > 0)
         wire->sent += (size_t)length;
     bool all = wire->sent == wire->out.length;
@@ -165,8 +180,10 @@ static void wire_connect(struct wire *wire, const struct address *addresses, int
     lookup_free(TAKE(wire->lookup));
     wire->fd = address_connect(&addresses[wire->tries++ % (unsigned)count]);
     if (wire->fd < 0 ||
-        loop_watch_new(wire->loop, wire->fd, EPOLLOUT, wire_on_ready, wire, &wire->watch) < 0)
-        return wire_drop(wire, "cannot connect");
+        loop_watch_new(wire->loop, wire->fd, EPOLLOUT, wire_on_ready, wire, &wire->watch) < 0) {
+        wire_drop(wire, "cannot connect");
+        return;
+    }
     wire->state = WIRE_CONNECTING;
     loop_timer_set(wire->timer, wire->connect_timeout_ms);
 }
@@ -186,12 +203,16 @@ static void wire_look_up(struct wire *wire)
 static void wire_on_timer(void *arg)
 {
     struct wire *wire = arg;
-    if (wire->state == WIRE_CONNECTING)
-        return wire_drop(wire, "connecting took too long");
+    if (wire->state == WIRE_CONNECTING) {
+        wire_drop(wire, "connecting took too long");
+        return;
+    }
     if (wire->state == WIRE_PAUSED) {
         wire->state = WIRE_LOOKING_UP;
-        if (lookup_new(&wire->url, &wire->lookup) < 0)
-            return wire_drop(wire, "cannot look up the host");
+        if (lookup_new(&wire->url, &wire->lookup) < 0) {
+            wire_drop(wire, "cannot look up the host");
+            return;
+        }
     }
     wire_look_up(wire);
 }
@@ -246,8 +267,10 @@ void wire_command(struct wire *wire, int count, const char *const *texts)
     char *command = NULL;
     long long length =
         redisFormatCommandArgv(&command, count, (const char **)(uintptr_t)texts, NULL);
-    if (length < 0)
-        return wire_drop(wire, "no memory");
+    if (length < 0) {
+        wire_drop(wire, "no memory");
+        return;
+    }
     wire_write(wire, command, (size_t)length);
     redisFreeCommand(command);
 }

@@ -60,7 +60,7 @@ bool callback_name(const char *frame, size_t length, char *ret_name)
     const char *type = is_read ? json_string_value(json_object_get(value, "type")) : NULL;
     if (type && strcmp(type, "message") == 0)
         type = message_name(value);
-    (void)snprintf(ret_name, CALLBACK_NAME_SIZE, "%s", type ? type : "");
+    snprintf(ret_name, CALLBACK_NAME_SIZE, "%s", type ? type : "");
     return !type || !is_direct_join(value, type);
 }
 
@@ -78,8 +78,8 @@ bool callback_name_is_known(const char *name, size_t length)
 void callback_write(struct json_writer *w, const struct callback *callback)
 {
     char event_id[EVENT_ID_MAX];
-    (void)snprintf(event_id, sizeof event_id, "Ev%s%c%" PRId64, callback->channel_id,
-                   callback->seq < 0 ? 'M' : 'S', imaxabs(callback->seq));
+    snprintf(event_id, sizeof event_id, "Ev%s%c%" PRId64, callback->channel_id,
+             callback->seq < 0 ? 'M' : 'S', imaxabs(callback->seq));
     json_open_object(w);
     json_key_string(w, "token", "");
     json_key_string(w, "team_id", callback->workspace_id);

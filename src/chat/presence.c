@@ -18,7 +18,7 @@ struct call {
 
 void presence_topic(char *ret_topic, const char *user_id)
 {
-    (void)snprintf(ret_topic, PRESENCE_KEY_SIZE, "presence-events:{%s}", user_id);
+    snprintf(ret_topic, PRESENCE_KEY_SIZE, "presence-events:{%s}", user_id);
 }
 
 static void on_applied(void *arg, int r, const struct cache_value *value)
@@ -60,10 +60,10 @@ void presence_apply(struct cache *cache, const struct presence_change *change, p
     call->fn = fn;
     call->arg = arg;
     presence_topic(call->topic, change->user_id);
-    (void)snprintf(session, sizeof session, "session:{%s}:device", change->user_id);
-    (void)snprintf(presence, sizeof presence, "presence:{%s}", change->user_id);
-    (void)snprintf(connections, sizeof connections, "%" PRId64, change->connections);
-    (void)snprintf(ttl, sizeof ttl, "%" PRId64, change->ttl_s);
+    snprintf(session, sizeof session, "session:{%s}:device", change->user_id);
+    snprintf(presence, sizeof presence, "presence:{%s}", change->user_id);
+    snprintf(connections, sizeof connections, "%" PRId64, change->connections);
+    snprintf(ttl, sizeof ttl, "%" PRId64, change->ttl_s);
     const char *texts[] = {
         "FCALL",         "presence_apply", "2",         session, presence,
         ops[change->op], change->device,   connections, ttl,     change->manual_away ? "1" : "0"};

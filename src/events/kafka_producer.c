@@ -317,8 +317,8 @@ static int burial_send(struct kafka_producer *producer, const rd_kafka_message_t
                        const char *reason, struct burial *burial)
 {
     char from[320];
-    (void)snprintf(from, sizeof from, "%s/%d/%lld", producer->options.topic, (int)record->partition,
-                   (long long)record->offset);
+    snprintf(from, sizeof from, "%s/%d/%lld", producer->options.topic, (int)record->partition,
+             (long long)record->offset);
     rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__QUEUE_FULL;
     pthread_rwlock_rdlock(&producer->client_lock);
     if (producer->client)

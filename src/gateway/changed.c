@@ -142,8 +142,10 @@ static void stream_ask(struct stream *stream, const struct statement *statement,
 {
     struct changed_ask *ask = calloc(1, sizeof *ask);
 
-    if (ask == NULL)
-        return stream_miss(stream);
+    if (ask == NULL) {
+        stream_miss(stream);
+        return;
+    }
     ask->gateway = stream->gateway;
     memcpy(ask->channel_id, stream->channel_id, sizeof ask->channel_id);
     gateway_ask(stream->gateway);

@@ -107,11 +107,15 @@ static void connection_control(struct connection *c, enum packet_opcode opcode, 
 
 static void packet_send(struct connection *c, struct packet *packet)
 {
-    if (!packet)
-        return connection_doom(c, CLOSE_POLICY, "no memory");
+    if (!packet) {
+        connection_doom(c, CLOSE_POLICY, "no memory");
+        return;
+    }
     bool full = c->outlet.bytes + packet->length > (size_t)c->gateway->options.queue_max_bytes;
-    if (full || outlet_push(&c->outlet, packet) < 0)
-        return connection_slow(c);
+    if (full || outlet_push(&c->outlet, packet) < 0) {
+        connection_slow(c);
+        return;
+    }
     connection_mark_dirty(c);
 }
 
@@ -119,10 +123,14 @@ void connection_send(struct connection *c, struct packets *packets)
 {
     if (c->state != CONNECTION_OPEN || c->is_link)
         return; // a link gets envelopes only
-    if (!c->sse)
-        return packet_send(c, packets_frame(packets));
-    if (c->sse->is_settled)
-        return packet_send(c, packets_event(packets, c->gateway->watermark.text));
+    if (!c->sse) {
+        packet_send(c, packets_frame(packets));
+        return;
+    }
+    if (c->sse->is_settled) {
+        packet_send(c, packets_event(packets, c->gateway->watermark.text));
+        return;
+    }
     struct packet *own = packet_new_event(packets->text, packets->length, c->sse->id);
     packet_send(c, own);
     packet_unref(own);
@@ -155,8 +163,10 @@ static void connection_end(struct connection *c)
 
 void connection_refuse(struct connection *c, const char *reply)
 {
-    if (outlet_raw(&c->outlet, reply, strlen(reply)) < 0)
-        return connection_abort(c);
+    if (outlet_raw(&c->outlet, reply, strlen(reply)) < 0) {
+        connection_abort(c);
+        return;
+    }
     connection_end(c);
     c->is_deaf = true;
     loop_watch_set(c->watch, EPOLLIN);
@@ -168,22 +178,28 @@ static void connection_end_stream(struct connection *c)
     char text[160];
     int length = snprintf(text, sizeof text, ": closed: %s\n\n", c->close_reason);
     outlet_drop_backlog(&c->outlet);
-    if (outlet_raw(&c->outlet, text, (size_t)length) < 0)
-        return connection_abort(c);
+    if (outlet_raw(&c->outlet, text, (size_t)length) < 0) {
+        connection_abort(c);
+        return;
+    }
     connection_end(c);
 }
 
 // Sends Close in place of the backlog.
 static void connection_close(struct connection *c)
 {
-    if (c->sse)
-        return connection_end_stream(c);
+    if (c->sse) {
+        connection_end_stream(c);
+        return;
+    }
     char payload[125] = {(char)(c->close_code >> 8), (char)(c->close_code & 0xff)};
     size_t length = strlen(c->close_reason);
     memcpy(payload + 2, c->close_reason, length);
     outlet_drop_backlog(&c->outlet);
-    if (outlet_control(&c->outlet, PACKET_CLOSE, payload, 2 + length) < 0)
-        return connection_abort(c);
+    if (outlet_control(&c->outlet, PACKET_CLOSE, payload, 2 + length) < 0) {
+        connection_abort(c);
+        return;
+    }
     connection_end(c);
 }
 
@@ -193,8 +209,10 @@ void connection_expire(struct connection *c, const char *reply, const char *text
     bool fits = packet && outlet_raw(&c->outlet, reply, strlen(reply)) >= 0 &&
                 outlet_raw(&c->outlet, packet->data, packet->length) >= 0;
     packet_unref(packet);
-    if (!fits)
-        return connection_abort(c);
+    if (!fits) {
+        connection_abort(c);
+        return;
+    }
     c->state = CONNECTION_OPEN;
     loop_watch_set(c->watch, EPOLLIN);
     connection_doom(c, CLOSE_POLICY, "expired");
@@ -212,8 +230,10 @@ static void connection_flushed(struct connection *c)
 {
     if (c->state != CONNECTION_CLOSING)
         return;
-    if (c->peer_closed)
-        return connection_abort(c);
+    if (c->peer_closed) {
+        connection_abort(c);
+        return;
+    }
     if (c->is_deaf)
         (void)shutdown(c->fd, SHUT_WR);
 }
@@ -221,15 +241,19 @@ static void connection_flushed(struct connection *c)
 void connection_flush(struct connection *c)
 {
     list_remove(&c->dirty_link);
-    if (c->state == CONNECTION_OPEN && !cache_has_confirmed(c->gateway->cache, c->subscriptions))
-        return list_append(&c->gateway->held, &c->dirty_link);
+    if (c->state == CONNECTION_OPEN && !cache_has_confirmed(c->gateway->cache, c->subscriptions)) {
+        list_append(&c->gateway->held, &c->dirty_link);
+        return;
+    }
     if (c->state == CONNECTION_DOOMED)
         connection_close(c);
     if (c->state == CONNECTION_DEAD)
         return;
     int r = outlet_flush(&c->outlet, c->fd);
-    if (r < 0)
-        return connection_abort(c);
+    if (r < 0) {
+        connection_abort(c);
+        return;
+    }
     if (c->state != CONNECTION_TICKET)
         loop_watch_set(c->watch, r > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
     list_remove(&c->dirty_link);
@@ -251,8 +275,10 @@ void connection_begin(struct connection *c)
 
 void connection_open(struct connection *c, const char *reply)
 {
-    if (outlet_raw(&c->outlet, reply, strlen(reply)) < 0)
-        return connection_abort(c);
+    if (outlet_raw(&c->outlet, reply, strlen(reply)) < 0) {
+        connection_abort(c);
+        return;
+    }
     connection_begin(c);
     if (c->is_link)
         link_open(c);
@@ -269,13 +295,17 @@ void connection_open(struct connection *c, const char *reply)
 static void connection_upgrade(struct connection *c, size_t head_length)
 {
     struct handshake handshake;
-    if (sse_head_is_one(c->input.data, head_length))
-        return sse_accept(c, head_length);
+    if (sse_head_is_one(c->input.data, head_length)) {
+        sse_accept(c, head_length);
+        return;
+    }
     const char *refusal = handshake_read(c->input.data, head_length, &handshake);
     if (c->gateway->draining)
         refusal = handshake_unavailable;
-    if (refusal)
-        return connection_refuse(c, refusal);
+    if (refusal) {
+        connection_refuse(c, refusal);
+        return;
+    }
     buffer_consume(&c->input, head_length);
     c->is_link = handshake.is_link;
     c->state = CONNECTION_TICKET;
@@ -286,8 +316,10 @@ static void connection_upgrade(struct connection *c, size_t head_length)
 static void connection_read_head(struct connection *c)
 {
     size_t head_length = handshake_head_length(c->input.data, c->input.length);
-    if (head_length > 0)
-        return connection_upgrade(c, head_length);
+    if (head_length > 0) {
+        connection_upgrade(c, head_length);
+        return;
+    }
     if (buffer_failed(&c->input) || c->input.length == HANDSHAKE_HEAD_MAX)
         connection_refuse(c, handshake_too_large);
 }
@@ -315,8 +347,10 @@ static void connection_read(struct connection *c)
         ssize_t length = read(c->fd, data, wanted);
         if (length < 0 && (errno == EAGAIN || errno == EINTR))
             return;
-        if (length <= 0)
-            return connection_abort(c);
+        if (length <= 0) {
+            connection_abort(c);
+            return;
+        }
         connection_take(c, data, (size_t)length);
         bool more = c->state == CONNECTION_HEAD || connection_is_listening(c);
         if (!more || (size_t)length < wanted)
@@ -367,8 +401,10 @@ void connection_accept(struct gateway *gateway, int fd, const char *head, size_t
 static void connection_ping(struct connection *c, int64_t now_ms)
 {
     c->pinged_ms = now_ms;
-    if (c->sse)
-        return sse_beat(c);
+    if (c->sse) {
+        sse_beat(c);
+        return;
+    }
     connection_control(c, PACKET_PING, &now_ms, sizeof now_ms);
 }
 

@@ -34,7 +34,7 @@ bool created_take(struct gateway *gateway, const char *channel_id)
     if (created_is_known(gateway, channel_id))
         return false;
     char *place = gateway->created[gateway->created_next++ % CREATED_KNOWN];
-    (void)snprintf(place, EVENT_ID_SIZE, "%s", channel_id);
+    snprintf(place, EVENT_ID_SIZE, "%s", channel_id);
     return true;
 }
 
@@ -61,10 +61,9 @@ static struct event *created_event(const struct result *result, int row)
     if (event == NULL)
         return NULL;
     event->is_private = result_bool(result, row, 3);
-    (void)snprintf(event->channel_id, sizeof event->channel_id, "%s", result_text(result, row, 1));
-    (void)snprintf(event->user_id, sizeof event->user_id, "%s", result_text(result, row, 4));
-    (void)snprintf(event->workspace_id, sizeof event->workspace_id, "%s",
-                   result_text(result, row, 6));
+    snprintf(event->channel_id, sizeof event->channel_id, "%s", result_text(result, row, 1));
+    snprintf(event->user_id, sizeof event->user_id, "%s", result_text(result, row, 4));
+    snprintf(event->workspace_id, sizeof event->workspace_id, "%s", result_text(result, row, 6));
     return event;
 }
 

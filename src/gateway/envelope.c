@@ -33,8 +33,8 @@ static void id_write(const char *app_id, const char *channel_id, int64_t seq, ch
     char text[KEY_SIZE], hex[DIGEST_HEX_SIZE];
     int length = snprintf(text, sizeof text, "%s.%s.%" PRId64, app_id, channel_id, seq);
     digest_sha256_hex(text, (size_t)length, hex);
-    (void)snprintf(ret_id, UUID_SIZE, "%.8s-%.4s-5%.3s-8%.3s-%.12s", hex, hex + 8, hex + 12,
-                   hex + 15, hex + 18);
+    snprintf(ret_id, UUID_SIZE, "%.8s-%.4s-5%.3s-8%.3s-%.12s", hex, hex + 8, hex + 12, hex + 15,
+             hex + 18);
 }
 
 static void envelope_free(struct app *app, struct envelope *envelope)
@@ -141,8 +141,8 @@ static struct envelope *envelope_new(struct app *app, const struct kept *kept)
     if (!envelope)
         return NULL;
     id_write(app->id, kept->channel_id, kept->seq, envelope->id);
-    (void)snprintf(envelope->app_id, sizeof envelope->app_id, "%s", app->id);
-    (void)snprintf(envelope->channel_id, sizeof envelope->channel_id, "%s", kept->channel_id);
+    snprintf(envelope->app_id, sizeof envelope->app_id, "%s", app->id);
+    snprintf(envelope->channel_id, sizeof envelope->channel_id, "%s", kept->channel_id);
     envelope->seq = kept->seq;
     envelope->happened_us = kept->happened_us;
     envelope->attempt = kept->attempt;
@@ -170,11 +170,15 @@ static void on_claim(void *arg, int r, const struct cache_value *value)
     free(claim);
     if (!envelope || envelope->state != ENVELOPE_ASKED)
         return;
-    if (r == 0 && cache_value_is_null(value))
-        return envelope_free(app, envelope); // another gateway sends it
+    if (r == 0 && cache_value_is_null(value)) {
+        envelope_free(app, envelope); // another gateway sends it
+        return;
+    }
     struct connection *c = link_choose(app, NULL);
-    if (c)
-        return envelope_send(envelope, c);
+    if (c) {
+        envelope_send(envelope, c);
+        return;
+    }
     envelope_return(app, envelope);
     kept_return(app);
 }
@@ -188,9 +192,9 @@ static bool claim_ask(const struct app *app, const struct envelope *envelope)
     claim->gateway = app->gateway;
     memcpy(claim->app_id, app->id, sizeof claim->app_id);
     memcpy(claim->envelope_id, envelope->id, sizeof claim->envelope_id);
-    (void)snprintf(key, sizeof key, "app-events:{%s}:%s:%" PRId64, app->id, envelope->channel_id,
-                   envelope->seq);
-    (void)snprintf(life, sizeof life, "%d", KEY_LIFE_S);
+    snprintf(key, sizeof key, "app-events:{%s}:%s:%" PRId64, app->id, envelope->channel_id,
+             envelope->seq);
+    snprintf(life, sizeof life, "%d", KEY_LIFE_S);
     gateway_ask(app->gateway);
     cache_call(app->gateway->cache, 6,
                (const char *[]){"SET", key, app->gateway->device, "NX", "EX", life}, NULL, on_claim,

@@ -32,10 +32,14 @@ static void on_message(void *arg, const char *topic, const char *data, size_t le
 {
     struct event *event;
     char id[EVENT_ID_SIZE];
-    if (topic_id(topic, "presence-events", id))
-        return watch_hear(arg, id, data, length);
-    if (length > 1 && data[0] == '!')
-        return ephemeral_hear(arg, topic, data, length);
+    if (topic_id(topic, "presence-events", id)) {
+        watch_hear(arg, id, data, length);
+        return;
+    }
+    if (length > 1 && data[0] == '!') {
+        ephemeral_hear(arg, topic, data, length);
+        return;
+    }
     if (event_decode(data, length, &event) < 0) {
         log_write(LOG_WARN, "gateway", "not an event: %zu bytes on %s", length, topic);
         return;

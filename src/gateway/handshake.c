@@ -117,10 +117,10 @@ static void reply_write(struct text key, char *ret_reply)
     memcpy(joined + KEY_LENGTH, key_suffix, sizeof key_suffix - 1);
     (void)SHA1(joined, KEY_LENGTH + sizeof key_suffix - 1, digest);
     (void)EVP_EncodeBlock((uint8_t *)accept, digest, sizeof digest);
-    (void)snprintf(ret_reply, HANDSHAKE_REPLY_SIZE,
-                   "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-                   "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
-                   accept);
+    snprintf(ret_reply, HANDSHAKE_REPLY_SIZE,
+             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+             "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
+             accept);
 }
 
 size_t handshake_head_length(const char *data, size_t length)

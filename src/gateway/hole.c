@@ -75,8 +75,10 @@ static void row_send(struct stream *stream, const struct page_row *row)
     CLEANUP(buffer_done) struct buffer frame;
     buffer_init(&frame, FRAME_MAX);
     page_frame_write(row, stream->workspace_id, stream->channel_id, &frame);
-    if (buffer_failed(&frame))
-        return stream_skip(stream, row->seq);
+    if (buffer_failed(&frame)) {
+        stream_skip(stream, row->seq);
+        return;
+    }
     struct stream_item item = {.seq = row->seq,
                                .ts = row->event_ts,
                                .kind = row->kind,
@@ -118,7 +120,7 @@ static void hole_ask(struct stream *stream)
     read->gateway = stream->gateway;
     read->after_seq = stream->sent_seq;
     read->known_seq = stream->known_seq;
-    (void)snprintf(read->channel_id, sizeof read->channel_id, "%s", stream->channel_id);
+    snprintf(read->channel_id, sizeof read->channel_id, "%s", stream->channel_id);
     gateway_ask(stream->gateway);
     page_ask(stream->gateway, stream->channel_id, stream->sent_seq,
              stream->gateway->options.hole_events_max, on_page, read);

@@ -131,15 +131,20 @@ static void post(struct connection *c, const char *text, size_t length, const ch
 {
     struct gateway *gateway = c->gateway;
     struct request *request;
-    if (c->call_count >= CALLS_MAX)
-        return refusal_send(c, reply_to, error_code(ERROR_RATELIMITED));
+    if (c->call_count >= CALLS_MAX) {
+        refusal_send(c, reply_to, error_code(ERROR_RATELIMITED));
+        return;
+    }
     struct call *call = calloc(1, sizeof *call);
-    if (!call)
-        return refusal_send(c, reply_to, error_code(ERROR_MEMORY));
+    if (!call) {
+        refusal_send(c, reply_to, error_code(ERROR_MEMORY));
+        return;
+    }
     int r = request_new("chat.postMessage", NULL, text, length, on_reply, call, &request);
     if (r < 0) {
         free(call);
-        return refusal_send(c, reply_to, error_code(r));
+        refusal_send(c, reply_to, error_code(r));
+        return;
     }
     gateway_ask(gateway);
     call->gateway = gateway;
@@ -184,8 +189,10 @@ static void outcome_send(struct connection *c, const char *reply_to, int r)
     CLEANUP(buffer_done) struct buffer out;
 
     buffer_init(&out, REPLY_MAX);
-    if (r < 0 && reply_to[0] != '\0')
-        return error_send(c, reply_to, CODE_MESSAGE, error_code(r));
+    if (r < 0 && reply_to[0] != '\0') {
+        error_send(c, reply_to, CODE_MESSAGE, error_code(r));
+        return;
+    }
     if (r < 0)
         buffer_append_format(&out, "{\"type\":\"error\",\"error\":{\"code\":%d,\"msg\":\"%s\"}}",
                              CODE_MESSAGE, error_code(r));
@@ -254,8 +261,10 @@ void inbound_message(struct connection *c, const char *text, size_t length)
     if (c->state != CONNECTION_OPEN)
         return;
     CLEANUP_JSON json_t *message = NULL;
-    if (c->is_link)
-        return ack_take(c, text, length);
+    if (c->is_link) {
+        ack_take(c, text, length);
+        return;
+    }
     if (json_read(text, length, JSON_DEPTH_MAX, &message) == 0 && json_is_object(message))
         message_handle(c, message, text, length);
     else

@@ -38,7 +38,7 @@ static struct app *app_make(struct gateway *gateway, const char *id)
     if (!app)
         return NULL;
     app->gateway = gateway;
-    (void)snprintf(app->id, sizeof app->id, "%s", id);
+    snprintf(app->id, sizeof app->id, "%s", id);
     list_init(&app->links);
     list_init(&app->envelopes);
     HASH_ADD_STR(gateway->apps, id, app);
@@ -87,8 +87,10 @@ static void hello_send(struct connection *c, int64_t connections)
 
 static void link_greet(struct connection *c, int64_t connections)
 {
-    if (connections <= c->gateway->options.links_max)
-        return hello_send(c, connections);
+    if (connections <= c->gateway->options.links_max) {
+        hello_send(c, connections);
+        return;
+    }
     metric_add(METRIC_LINKS_TOO_MANY, 1);
     link_disconnect(c, "too_many_websockets");
     connection_doom(c, CLOSE_POLICY, "too many connections of the app");
@@ -119,7 +121,8 @@ void link_open(struct connection *c)
     c->app = greeting ? app_make(c->gateway, c->actor.app_id) : NULL;
     if (!c->app) {
         free(greeting);
-        return connection_doom(c, CLOSE_POLICY, "no memory");
+        connection_doom(c, CLOSE_POLICY, "no memory");
+        return;
     }
     list_append(&c->app->links, &c->app_link);
     c->link_ends_ms = loop_now_ms(c->gateway->loop) + c->gateway->options.link_life_s * 1000;

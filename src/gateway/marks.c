@@ -45,8 +45,10 @@ static void note_take(struct gateway *gateway, int64_t note, bool late)
 {
     int64_t now_ms = loop_now_ms(gateway->loop);
 
-    if (gateway->mark_notes[0] == 0)
-        return notes_set(gateway, note);
+    if (gateway->mark_notes[0] == 0) {
+        notes_set(gateway, note);
+        return;
+    }
     if (late || now_ms - gateway->noted_ms < HEARD_LAG_S * 1000)
         return;
     gateway->mark_notes[0] = gateway->mark_notes[1];
@@ -128,8 +130,10 @@ static void on_threads(void *arg, const struct store_outcome *outcome)
 
     if (!gateway_answer(gateway))
         return;
-    if (outcome->r < 0 || gateway->sweep_note == 0)
-        return sweep_fail(gateway);
+    if (outcome->r < 0 || gateway->sweep_note == 0) {
+        sweep_fail(gateway);
+        return;
+    }
     gateway->marks_asked = false;
     for (int row = 0; row < result_rows(outcome->result); row++)
         user_send_native(gateway, result_text(outcome->result, row, 0),
@@ -163,8 +167,10 @@ static void on_swept(void *arg, const struct store_outcome *outcome)
 
     if (!gateway_answer(gateway))
         return;
-    if (outcome->r < 0)
-        return sweep_fail(gateway);
+    if (outcome->r < 0) {
+        sweep_fail(gateway);
+        return;
+    }
     changed_send(gateway, outcome->result);
     threads_ask(gateway);
 }
@@ -186,8 +192,10 @@ static void on_sweep(void *arg, const struct store_outcome *outcome)
 
     if (!gateway_answer(gateway))
         return;
-    if (outcome->r < 0)
-        return sweep_fail(gateway);
+    if (outcome->r < 0) {
+        sweep_fail(gateway);
+        return;
+    }
     for (int row = 0; row < result_rows(outcome->result); row++) {
         if (!result_bool(outcome->result, row, COLUMN_MARKED))
             continue;

@@ -61,8 +61,10 @@ static void on_members(void *arg, const struct store_outcome *outcome)
     stream->members_asked = false;
     // A join or leave that was sent meanwhile is newer than the answer. Without an answer, who
     // perhaps left may not stay for long.
-    if (outcome->r < 0 || stream->membership_seq != membership_seq)
-        return check_soon(stream);
+    if (outcome->r < 0 || stream->membership_seq != membership_seq) {
+        check_soon(stream);
+        return;
+    }
     for (int row = 0; row < result_rows(outcome->result); row++)
         member_apply(stream, outcome->result, row);
     if (!stream->members_due) // else somebody came since, of whom it does not tell
@@ -73,11 +75,15 @@ void members_check(struct stream *stream)
 {
     CLEANUP_PARAMS struct params params = {0};
     struct gateway *gateway = stream->gateway;
-    if (stream->members_asked)
-        return check_soon(stream);
+    if (stream->members_asked) {
+        check_soon(stream);
+        return;
+    }
     struct members_ask *ask = calloc(1, sizeof *ask);
-    if (!ask)
-        return check_soon(stream);
+    if (!ask) {
+        check_soon(stream);
+        return;
+    }
     ask->gateway = gateway;
     ask->membership_seq = stream->membership_seq;
     memcpy(ask->channel_id, stream->channel_id, sizeof ask->channel_id);

@@ -44,7 +44,7 @@ static struct workspace *workspace_enter(struct gateway *gateway, const char *id
     workspace = calloc(1, sizeof *workspace);
     if (!workspace)
         return NULL;
-    (void)snprintf(workspace->id, sizeof workspace->id, "%s", id);
+    snprintf(workspace->id, sizeof workspace->id, "%s", id);
     list_init(&workspace->users);
     HASH_ADD_STR(gateway->workspaces, id, workspace);
     workspace_follow(gateway, workspace, true);
@@ -77,7 +77,7 @@ static struct user *user_new(struct gateway *gateway, const struct actor *actor)
         free(user);
         return NULL;
     }
-    (void)snprintf(user->id, sizeof user->id, "%s", actor->user_id);
+    snprintf(user->id, sizeof user->id, "%s", actor->user_id);
     list_init(&user->connections);
     list_append(&user->workspace->users, &user->workspace_link);
     HASH_ADD_STR(gateway->users, id, user);
@@ -176,13 +176,17 @@ static void user_on_event(struct gateway *gateway, const char *id, struct event 
     struct user *user = user_find(gateway, id);
     if (!user)
         return;
-    if (event->kind == EVENT_JOIN && strcmp(event->user_id, id) == 0)
-        return members_joined(gateway, user, event->channel_id, event->seq, event);
+    if (event->kind == EVENT_JOIN && strcmp(event->user_id, id) == 0) {
+        members_joined(gateway, user, event->channel_id, event->seq, event);
+        return;
+    }
     if (event->kind != EVENT_MARK && event->kind != EVENT_CREATED &&
         event->kind != EVENT_EPHEMERAL && !event_kind_is_thread(event->kind))
         return;
-    if (event->kind == EVENT_MARK && frame_is(event, "{\"type\":\"unread_changed\""))
-        return changed_hear(gateway, event->channel_id, id);
+    if (event->kind == EVENT_MARK && frame_is(event, "{\"type\":\"unread_changed\"")) {
+        changed_hear(gateway, event->channel_id, id);
+        return;
+    }
     if (event->kind == EVENT_MARK)
         focus_cursor_moved(gateway, event);
     if (event->kind == EVENT_CREATED && !created_take(gateway, event->channel_id))

@@ -14,8 +14,8 @@ enum { ERA = 3, NUMBERS }; // only the era may be 0
 
 void position_print(const struct position *position, char *ret_text)
 {
-    (void)snprintf(ret_text, POSITION_SIZE, "%s%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64, mark,
-                   position->xid, position->heard_xid, position->seconds, position->era);
+    snprintf(ret_text, POSITION_SIZE, "%s%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64, mark,
+             position->xid, position->heard_xid, position->seconds, position->era);
 }
 
 int position_parse(const char *text, size_t length, struct position *ret_position)

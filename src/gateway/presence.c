@@ -47,7 +47,7 @@ void presence_leave(const struct user *user, struct gateway *gateway)
         return; // its time runs out by itself
     gone->due_ms = loop_now_ms(gateway->loop) + gateway->options.presence_grace_ms;
     gone->manual_away = user->manual_away;
-    (void)snprintf(gone->user_id, sizeof gone->user_id, "%s", user->id);
+    snprintf(gone->user_id, sizeof gone->user_id, "%s", user->id);
     list_append(&gateway->gone, &gone->link);
     presence_tend(gateway);
 }

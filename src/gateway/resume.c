@@ -110,7 +110,7 @@ static void behind_add(struct resume *resume, const char *channel_id, int64_t at
                        int64_t to_seq)
 {
     struct behind *behind = &resume->behind[resume->count++];
-    (void)snprintf(behind->channel_id, sizeof behind->channel_id, "%s", channel_id);
+    snprintf(behind->channel_id, sizeof behind->channel_id, "%s", channel_id);
     behind->at_seq = at_seq;
     behind->to_seq = to_seq;
 }
@@ -205,8 +205,10 @@ static void row_tell(struct connection *c, struct behind *behind, const struct p
     if (row->seq > behind->at_seq + 1) // dropped by retention
         gap_tell(c, behind, row->seq - 1);
     page_frame_write(row, c->actor.workspace_id, behind->channel_id, &frame);
-    if (buffer_failed(&frame))
-        return gap_tell(c, behind, row->seq);
+    if (buffer_failed(&frame)) {
+        gap_tell(c, behind, row->seq);
+        return;
+    }
     connection_send_text(c, frame.data, frame.length);
     metric_add(METRIC_EVENTS_RESUMED, 1);
     behind->at_seq = row->seq;
@@ -371,8 +373,10 @@ static void on_page(void *arg, const struct store_outcome *outcome)
     struct connection *c = resume_answer(resume);
     if (!c)
         return;
-    if (outcome->r < 0)
-        return connection_doom(c, CLOSE_RESTART, "try again");
+    if (outcome->r < 0) {
+        connection_doom(c, CLOSE_RESTART, "try again");
+        return;
+    }
     if (behind_take(c, &resume->behind[resume->next], outcome->result))
         resume->next++;
     resume_go_on(c);

@@ -32,8 +32,8 @@ static void cors_write(struct connection *c, const struct sse_head *head)
     sse->cors = "";
     if (!head->origin[0] || !cors_is_listed(c->gateway->options.cors_origins, head->origin))
         return;
-    (void)snprintf(sse->cors_text, sizeof sse->cors_text,
-                   "Access-Control-Allow-Origin: %s\r\nVary: Origin\r\n", head->origin);
+    snprintf(sse->cors_text, sizeof sse->cors_text,
+             "Access-Control-Allow-Origin: %s\r\nVary: Origin\r\n", head->origin);
     sse->cors = sse->cors_text;
 }
 
@@ -57,18 +57,18 @@ void sse_refuse(struct connection *c, int status)
     while (refusals[i].status != status)
         i++;
     int length = snprintf(body, sizeof body, "{\"ok\":false,\"error\":\"%s\"}", refusals[i].code);
-    (void)snprintf(reply, sizeof reply,
-                   "HTTP/1.1 %s\r\n%s%sContent-Type: application/json\r\nCache-Control: no-store"
-                   "\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-                   refusals[i].line, refusals[i].headers, c->sse->cors, length, body);
+    snprintf(reply, sizeof reply,
+             "HTTP/1.1 %s\r\n%s%sContent-Type: application/json\r\nCache-Control: no-store"
+             "\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+             refusals[i].line, refusals[i].headers, c->sse->cors, length, body);
     connection_refuse(c, reply);
 }
 
 static void preflight_answer(struct connection *c)
 {
     char reply[REPLY_SIZE];
-    (void)snprintf(reply, sizeof reply, "HTTP/1.1 204 No Content\r\n%s%sConnection: close\r\n\r\n",
-                   c->sse->cors, c->sse->cors[0] ? CORS_PREFLIGHT : "");
+    snprintf(reply, sizeof reply, "HTTP/1.1 204 No Content\r\n%s%sConnection: close\r\n\r\n",
+             c->sse->cors, c->sse->cors[0] ? CORS_PREFLIGHT : "");
     connection_refuse(c, reply);
 }
 
@@ -77,22 +77,28 @@ void sse_accept(struct connection *c, size_t head_length)
     struct sse_head head;
     int status = sse_head_read(c->input.data, head_length, &head);
     c->sse = calloc(1, sizeof *c->sse);
-    if (!c->sse)
-        return connection_abort(c);
+    if (!c->sse) {
+        connection_abort(c);
+        return;
+    }
     cors_write(c, &head);
     buffer_done(&c->input); // what follows is nothing to us
     c->native = true;
     c->sse->since = head.since;
-    if (status == 0 && head.is_preflight)
-        return preflight_answer(c);
+    if (status == 0 && head.is_preflight) {
+        preflight_answer(c);
+        return;
+    }
     if (status == 0 && !head.credential[0])
         status = 401;
     else if (status == 0 && head.since_is_bad)
         status = 400;
     else if (status == 0 && c->gateway->draining)
         status = 503;
-    if (status != 0)
-        return sse_refuse(c, status);
+    if (status != 0) {
+        sse_refuse(c, status);
+        return;
+    }
     c->state = CONNECTION_TICKET;
     loop_watch_set(c->watch, 0);
     if (head.is_ticket)
@@ -123,20 +129,26 @@ void sse_open(struct connection *c, const struct store_outcome *outcome)
 {
     char reply[REPLY_SIZE];
     struct sse *sse = c->sse;
-    if (outcome->r < 0 || c->gateway->draining)
-        return sse_refuse(c, 503);
+    if (outcome->r < 0 || c->gateway->draining) {
+        sse_refuse(c, 503);
+        return;
+    }
     bool too_old = resume_is_too_old(c, outcome->result);
     if (too_old)
         sse->since.xid = 0;
     sse->serial = c->gateway->watermark.next_serial;
-    if (resume_begin(c, outcome->result) < 0)
-        return sse_refuse(c, 503);
-    (void)snprintf(reply, sizeof reply,
-                   "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store"
-                   "\r\nX-Accel-Buffering: no\r\n%s%sConnection: close\r\n\r\nretry: 3000\n\n",
-                   sse->cors, sse->cors[0] ? CORS_ANSWER : "");
-    if (outlet_raw(&c->outlet, reply, strlen(reply)) < 0)
-        return connection_abort(c);
+    if (resume_begin(c, outcome->result) < 0) {
+        sse_refuse(c, 503);
+        return;
+    }
+    snprintf(reply, sizeof reply,
+             "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store"
+             "\r\nX-Accel-Buffering: no\r\n%s%sConnection: close\r\n\r\nretry: 3000\n\n",
+             sse->cors, sse->cors[0] ? CORS_ANSWER : "");
+    if (outlet_raw(&c->outlet, reply, strlen(reply)) < 0) {
+        connection_abort(c);
+        return;
+    }
     metric_add(METRIC_STREAMS_RESUMED, sse->resume != NULL);
     peer_watch(c);
     c->is_deaf = true;
@@ -151,8 +163,10 @@ void sse_open(struct connection *c, const struct store_outcome *outcome)
 void sse_beat(struct connection *c)
 {
     static const char comment[] = ":\n\n";
-    if (outlet_raw(&c->outlet, comment, sizeof comment - 1) < 0)
-        return connection_slow(c);
+    if (outlet_raw(&c->outlet, comment, sizeof comment - 1) < 0) {
+        connection_slow(c);
+        return;
+    }
     connection_mark_dirty(c);
 }
 

@@ -43,8 +43,8 @@ struct stream *stream_follow(struct gateway *gateway, const char *workspace_id,
     stream->is_young = true;
     stream->generation = -1;
     stream->empty_since_ms = loop_now_ms(gateway->loop);
-    (void)snprintf(stream->channel_id, sizeof stream->channel_id, "%s", channel_id);
-    (void)snprintf(stream->workspace_id, sizeof stream->workspace_id, "%s", workspace_id);
+    snprintf(stream->channel_id, sizeof stream->channel_id, "%s", channel_id);
+    snprintf(stream->workspace_id, sizeof stream->workspace_id, "%s", workspace_id);
     list_init(&stream->held);
     list_init(&stream->own_posts);
     list_init(&stream->focuses);
@@ -238,7 +238,7 @@ void stream_own_post(struct gateway *gateway, const char *channel_id, int64_t se
     if (!own)
         return;
     own->seq = seq;
-    (void)snprintf(own->origin, sizeof own->origin, "%s", origin);
+    snprintf(own->origin, sizeof own->origin, "%s", origin);
     list_append(&stream->own_posts, &own->link);
 }
 
@@ -397,8 +397,10 @@ void stream_gap_write(const char *channel_id, int64_t from_seq, int64_t to_seq, 
 // Sockets that do not know of gaps are closed: their clients begin anew and read what is there.
 static void gap_tell(struct connection *c, struct packets *packets)
 {
-    if (c->native)
-        return connection_send(c, packets);
+    if (c->native) {
+        connection_send(c, packets);
+        return;
+    }
     if (!c->is_link)
         connection_doom_counted(c, METRIC_SOCKETS_GAP, CLOSE_RESTART, "gap");
 }

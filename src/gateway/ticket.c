@@ -74,7 +74,7 @@ static struct connection *ticket_end(struct ticket *ticket)
 
 static void id_copy(char *to, const struct result *result, int column)
 {
-    (void)snprintf(to, EVENT_ID_SIZE, "%s", result_text(result, 0, column));
+    snprintf(to, EVENT_ID_SIZE, "%s", result_text(result, 0, column));
 }
 
 static void actor_read(const struct result *result, struct connection *c)
@@ -87,7 +87,7 @@ static void actor_read(const struct result *result, struct connection *c)
     id_copy(actor->app_id, result, 4);
     actor->type = result_text(result, 0, 5)[0];
     actor->is_admin = result_bool(result, 0, 6);
-    (void)snprintf(actor->scopes, sizeof actor->scopes, "%s", result_text(result, 0, 7));
+    snprintf(actor->scopes, sizeof actor->scopes, "%s", result_text(result, 0, 7));
     c->native = result_bool(result, 0, 8);
     c->manual_away = result_bool(result, 0, 9);
     actor->rate_limit = result_int(result, 0, 10);
@@ -155,8 +155,10 @@ static void on_used(void *arg, const struct store_outcome *outcome)
     if (c && !c->sse && known)
         known = c->is_link == (c->actor.type == 'a');
     int refusal = c && c->sse ? sse_refusal(c, outcome->r, known) : 0;
-    if (c && known && refusal == 0)
-        return channels_ask(c, ticket);
+    if (c && known && refusal == 0) {
+        channels_ask(c, ticket);
+        return;
+    }
     (void)ticket_end(ticket);
     if (refusal != 0)
         sse_refuse(c, refusal);
@@ -173,12 +175,14 @@ static void credential_use(struct connection *c, enum store_lane lane,
     CLEANUP_PARAMS struct params params = {0};
     char digest[DIGEST_HEX_SIZE];
     struct ticket *ticket = calloc(1, sizeof *ticket);
-    if (!ticket)
-        return connection_refuse(c, handshake_unavailable);
+    if (!ticket) {
+        connection_refuse(c, handshake_unavailable);
+        return;
+    }
     ticket->gateway = c->gateway;
     ticket->connection = c;
     c->ticket = ticket;
-    (void)snprintf(ticket->reply, sizeof ticket->reply, "%s", reply);
+    snprintf(ticket->reply, sizeof ticket->reply, "%s", reply);
     digest_sha256_hex(text, strlen(text), digest);
     params_text(&params, digest);
     store_call(c->gateway->store, lane, statement, &params, on_used, ticket);

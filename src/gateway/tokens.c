@@ -87,8 +87,10 @@ void tokens_on_timer(void *arg)
     CLEANUP_PARAMS struct params params = {0};
     size_t count;
     CLEANUP_FREE const char **ids = tokens_list(gateway, &count);
-    if (count == 0)
-        return tokens_wait(gateway, true);
+    if (count == 0) {
+        tokens_wait(gateway, true);
+        return;
+    }
     params_open_text_array(&params);
     for (size_t i = 0; i < count; i++)
         if (i == 0 || strcmp(ids[i], ids[i - 1]) != 0)

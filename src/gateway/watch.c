@@ -157,7 +157,7 @@ static struct watch *watch_make(struct gateway *gateway, const char *user_id)
     if (!watch)
         return NULL;
     watch->gateway = gateway;
-    (void)snprintf(watch->user_id, sizeof watch->user_id, "%s", user_id);
+    snprintf(watch->user_id, sizeof watch->user_id, "%s", user_id);
     HASH_ADD_STR(gateway->watches, user_id, watch);
     watch_topic_follow(watch, true);
     return watch;
@@ -311,8 +311,10 @@ static void query_run(struct watch_ask *ask, const struct result *result)
 {
     ask->count = ask->left = result_rows(result);
     ask->found = ask->count > 0 ? calloc((size_t)ask->count, sizeof *ask->found) : NULL;
-    if (!ask->found)
-        return ask_free(ask);
+    if (!ask->found) {
+        ask_free(ask);
+        return;
+    }
     for (int i = 0, count = ask->count; i < count; i++) {
         struct found *found = &ask->found[i];
         const struct presence_change change = {.op = PRESENCE_LOOK,
@@ -320,7 +322,7 @@ static void query_run(struct watch_ask *ask, const struct result *result)
                                                .device = "",
                                                .ttl_s = ask->gateway->options.presence_ttl_s};
         found->ask = ask;
-        (void)snprintf(found->user_id, sizeof found->user_id, "%s", result_text(result, i, 0));
+        snprintf(found->user_id, sizeof found->user_id, "%s", result_text(result, i, 0));
         gateway_ask(ask->gateway);
         presence_apply(ask->gateway->cache, &change, on_found, found);
     }
@@ -331,10 +333,14 @@ static void on_members(void *arg, const struct store_outcome *outcome)
     struct watch_ask *ask = arg;
     bool alive = gateway_answer(ask->gateway);
     struct connection *c = alive ? ask->connection : NULL;
-    if (!c || outcome->r < 0)
-        return ask_free(ask);
-    if (ask->is_query)
-        return query_run(ask, outcome->result);
+    if (!c || outcome->r < 0) {
+        ask_free(ask);
+        return;
+    }
+    if (ask->is_query) {
+        query_run(ask, outcome->result);
+        return;
+    }
     ask_free(ask);
     watches_replace(c, outcome->result);
 }
@@ -369,11 +375,15 @@ void watch_ask(struct connection *c, const json_t *ids, bool is_query)
     CLEANUP_PARAMS struct params params = {0};
     int64_t max = is_query ? QUERY_MAX : c->gateway->options.presence_subs_max;
     params_text(&params, c->actor.workspace_id);
-    if (!ids_take(ids, (size_t)max, &params))
-        return too_many_tell(c);
+    if (!ids_take(ids, (size_t)max, &params)) {
+        too_many_tell(c);
+        return;
+    }
     struct watch_ask *ask = calloc(1, sizeof *ask);
-    if (!ask)
-        return connection_doom(c, CLOSE_POLICY, "no memory");
+    if (!ask) {
+        connection_doom(c, CLOSE_POLICY, "no memory");
+        return;
+    }
     ask->gateway = c->gateway;
     ask->connection = c;
     ask->is_query = is_query;

@@ -166,8 +166,8 @@ int delivery_new(const struct delivery_source *source, const struct push_options
     list_init(&delivery->link);
     buffer_init(&delivery->body, BODY_MAX);
     buffer_init(&delivery->answer, ANSWER_MAX);
-    (void)snprintf(delivery->app_id, sizeof delivery->app_id, "%s", source->to.app_id);
-    (void)snprintf(delivery->channel_id, sizeof delivery->channel_id, "%s", source->to.channel_id);
+    snprintf(delivery->app_id, sizeof delivery->app_id, "%s", source->to.app_id);
+    snprintf(delivery->channel_id, sizeof delivery->channel_id, "%s", source->to.channel_id);
     delivery->seq = source->seq;
     delivery->tries = source->tries;
     delivery->private_allowed = options->private_allowed;

@@ -192,7 +192,7 @@ int queue_workspaces(struct session *session, struct buffer *ids)
     int r = session_call(session, &WORKSPACES, NULL, &result);
     for (int row = 0; r >= 0 && row < result_rows(result); row++) {
         char id[EVENT_ID_SIZE] = "";
-        (void)snprintf(id, sizeof id, "%s", result_text(result, row, 0));
+        snprintf(id, sizeof id, "%s", result_text(result, row, 0));
         buffer_append(ids, id, sizeof id);
     }
     return r < 0 ? r : buffer_failed(ids) ? -ERROR_MEMORY : 0;
