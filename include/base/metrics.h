@@ -62,7 +62,8 @@
       "Rebuilds left to a later read because too many were under way")                             \
     X(COUNTS_DRIFTED, counter, "tidings_unread_drift_total", "",                                   \
       "Counts of Redis that were believed and were not those of Postgres")                         \
-    X(COUNTS_FROM_REDIS, counter, "tidings_unread_from_redis_total", "", "Counts that Redis told") \
+    X(COUNTS_FROM_REDIS, counter, "tidings_unread_from_redis_total", "",                           \
+      "Counts that Redis told or confirmed")                                                       \
     X(MEMBERS_WALKED, counter, "tidings_members_walked_total", "",                                 \
       "Members that posts and deletes were brought to in Redis")                                   \
     X(WALKS_FAILED, counter, "tidings_walks_failed_total", "",                                     \

@@ -18,8 +18,9 @@ void reader_free(struct reader *reader); // after the store and the cache
 // Reads the unread state of `view->user_id` in `view->channel_id` into the rest of `*view`. The
 // caller must have read head, member, singles, muted and type from Postgres: a copy of another
 // generation, seq, epoch or cursor is not believed. `exact`: view->unread follows from these
-// already. `view` must stay valid until `fn` was called, which happens once, and from inside this
-// call if nothing has to be asked.
+// already; Redis is then compared with it, and updated if it differs, without anybody waiting.
+// `view` must stay valid until `fn` was called, which happens once, and from inside this call if
+// nothing has to be asked.
 typedef void unread_read_fn(void *arg, int r);
 void unread_read(struct reader *reader, struct unread_view *view, bool exact, unread_read_fn *fn,
                  void *arg);

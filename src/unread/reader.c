@@ -48,10 +48,15 @@ struct rebuild {
     char user_id[EVENT_ID_SIZE];
 };
 
+// A count that is known, compared with what the strategy keeps of the same state.
+struct check {
+    struct reader *reader;
+    struct unread_view view;
+};
+
 struct reading {
     struct reader *reader;
     struct unread_view *view;
-    bool exact;
     unread_read_fn *fn;
     void *arg;
     // Of `sequence`:
@@ -259,28 +264,18 @@ static bool is_too_short(const struct reading *reading, int64_t count)
            reading->view->head.strategy == STRATEGY_ZSET && count > unread_cap();
 }
 
-// What the strategy's own count came to. It was believed as being of the very state that is known
-// from Postgres: where that tells the count as well, they must agree.
+// The strategy's own count of the very state that is known from Postgres.
 static void strategy_answer(void *arg, int r, const struct cache_value *value)
 {
     struct reading *reading = arg;
-    struct unread_view *view = reading->view;
-    int64_t strategy = view->head.strategy;
     int64_t count = strategy_count_take(r, value);
 
-    if (count == STRATEGY_UNKNOWN && reading->exact) {
-        view_rebuild(reading->reader, view);
-    } else if (count == STRATEGY_UNKNOWN || (!reading->exact && is_too_short(reading, count))) {
+    if (count == STRATEGY_UNKNOWN || is_too_short(reading, count)) {
         truth_ask(reading);
         return;
-    } else if (reading->exact && unread_differs(strategy, count, view->unread)) {
-        metric_add(METRIC_COUNTS_DRIFTED, 1);
-        view_rebuild(reading->reader, view);
-    } else {
-        metric_add(METRIC_COUNTS_FROM_REDIS, 1);
-        if (!reading->exact)
-            view->unread = count;
     }
+    metric_add(METRIC_COUNTS_FROM_REDIS, 1);
+    reading->view->unread = count;
     reading_end(reading, 0);
 }
 
@@ -291,6 +286,38 @@ static void strategy_ask(struct reading *reading, const struct strategy_ops *ops
     ops->count(&call, reading->view);
     call_end(&call);
     cache_call(reading->reader->cache, call.count, call.texts, NULL, strategy_answer, reading);
+}
+
+static void check_answer(void *arg, int r, const struct cache_value *value)
+{
+    struct check *check = arg;
+    const struct unread_view *view = &check->view;
+    int64_t count = strategy_count_take(r, value);
+    bool differs =
+        count != STRATEGY_UNKNOWN && unread_differs(view->head.strategy, count, view->unread);
+
+    if (differs)
+        metric_add(METRIC_COUNTS_DRIFTED, 1);
+    if (differs || count == STRATEGY_UNKNOWN)
+        view_rebuild(check->reader, view);
+    else
+        metric_add(METRIC_COUNTS_FROM_REDIS, 1);
+    free(check);
+}
+
+// Nobody waits for it: whoever asked has the count from Postgres.
+static void check_ask(struct reader *reader, const struct unread_view *view,
+                      const struct strategy_ops *ops)
+{
+    struct check *check = malloc(sizeof *check);
+    struct call call;
+
+    if (check == NULL)
+        return;
+    *check = (struct check){.reader = reader, .view = *view};
+    ops->count(&call, view);
+    call_end(&call);
+    cache_call(reader->cache, call.count, call.texts, NULL, check_answer, check);
 }
 
 static void sequence_ask(struct reading *reading)
@@ -315,7 +342,9 @@ void unread_read(struct reader *reader, struct unread_view *view, bool exact, un
     const struct strategy_ops *ops = strategy_find(view->head.strategy);
     bool asks = ops != NULL && ops->count != NULL && cache_is_up(reader->cache);
 
-    if (exact && !asks) {
+    if (exact) {
+        if (asks)
+            check_ask(reader, view, ops);
         fn(arg, 0);
         return;
     }
@@ -324,8 +353,7 @@ void unread_read(struct reader *reader, struct unread_view *view, bool exact, un
         fn(arg, -ERROR_MEMORY);
         return;
     }
-    *reading =
-        (struct reading){.reader = reader, .view = view, .exact = exact, .fn = fn, .arg = arg};
+    *reading = (struct reading){.reader = reader, .view = view, .fn = fn, .arg = arg};
     if (asks)
         strategy_ask(reading, ops);
     else if (!cache_is_up(reader->cache) || view->singles > 0 ||

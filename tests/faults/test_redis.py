@@ -153,3 +153,23 @@ def test_who_has_a_hello_is_heard(parts):
             assert any(hello_waits(proxy, member.at(there.url)) for member in workspace.users(5))
         finally:
             there.stop()
+
+
+def test_a_count_that_postgres_tells_does_not_wait_for_redis(parts):
+    """What Redis keeps of the same state is compared after the answer."""
+    with Proxy("127.0.0.1", parts.redis.port) as proxy:
+        there = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}", redis_timeout_ms=60000, loops=1)
+        try:
+            workspace = Workspace(parts.urls, parts.operator_token)
+            ann, bob = workspace.users(2)
+            channel = workspace.channel(ann, bob)
+            ann.ok("channels.setStrategy", channel=channel, strategy="zset")
+            ann.post(channel)
+            bob = bob.at(there.url)
+            proxy.trap(f"unread:{{{bob.id}}}:{channel}", "hold")
+            for _ in range(2):
+                assert bob.ok("channels.info", channel=channel)["channel"]["unread_count"] == 1
+                wait_until(proxy.holds, what="a comparison that is held")
+            proxy.let_go()
+        finally:
+            there.stop()
