@@ -22,6 +22,10 @@ WAL_SEGMENTS = 64
 WAL_SQL = "SELECT pg_logical_emit_message(true, 'bench', 'x'); SELECT pg_switch_wal();"
 
 
+CALM_MS = 3
+CALM_WITHIN_S = 15
+
+
 class SetUpError(Exception):
     """Tidings refused what the measurements need."""
 
@@ -85,6 +89,13 @@ class Rig:
                 self.postgres.sql("VACUUM", database)
         self.postgres.sql("CHECKPOINT")
         os.sync()
+        self._wait_for_disk()
+
+    def _wait_for_disk(self):
+        """A disk behind a hypervisor goes on stalling for some 15 s after a gigabyte was written, synced or not."""
+        end = time.monotonic() + CALM_WITHIN_S
+        while self.load("disk", file=self.home / "disk")["p99_ms"] > CALM_MS and time.monotonic() < end:
+            pass
 
     def stop(self):
         self.stop_floor()
