@@ -256,6 +256,16 @@ static void member_answer(void *arg, int r, const struct cache_value *value)
     sequence_take(reading);
 }
 
+static void strategy_ask(const struct reader *reader, const struct strategy_ops *ops,
+                         const struct unread_view *view, cache_fn *fn, void *arg)
+{
+    struct call call;
+
+    ops->count(&call, view);
+    call_end(&call);
+    cache_call(reader->cache, call.count, call.texts, NULL, fn, arg);
+}
+
 // Beyond its cap zset says that there are more, not how many: as many as there are mentions in a
 // direct conversation.
 static bool is_too_short(const struct reading *reading, int64_t count)
@@ -277,15 +287,6 @@ static void strategy_answer(void *arg, int r, const struct cache_value *value)
     metric_add(METRIC_COUNTS_FROM_REDIS, 1);
     reading->view->unread = count;
     reading_end(reading, 0);
-}
-
-static void strategy_ask(struct reading *reading, const struct strategy_ops *ops)
-{
-    struct call call;
-
-    ops->count(&call, reading->view);
-    call_end(&call);
-    cache_call(reading->reader->cache, call.count, call.texts, NULL, strategy_answer, reading);
 }
 
 static void check_answer(void *arg, int r, const struct cache_value *value)
@@ -310,14 +311,11 @@ static void check_ask(struct reader *reader, const struct unread_view *view,
                       const struct strategy_ops *ops)
 {
     struct check *check = malloc(sizeof *check);
-    struct call call;
 
     if (check == NULL)
         return;
     *check = (struct check){.reader = reader, .view = *view};
-    ops->count(&call, view);
-    call_end(&call);
-    cache_call(reader->cache, call.count, call.texts, NULL, check_answer, check);
+    strategy_ask(reader, ops, view, check_answer, check);
 }
 
 static void sequence_ask(struct reading *reading)
@@ -355,7 +353,7 @@ void unread_read(struct reader *reader, struct unread_view *view, bool exact, un
     }
     *reading = (struct reading){.reader = reader, .view = view, .fn = fn, .arg = arg};
     if (asks)
-        strategy_ask(reading, ops);
+        strategy_ask(reader, ops, view, strategy_answer, reading);
     else if (!cache_is_up(reader->cache) || view->singles > 0 ||
              view->head.strategy != STRATEGY_SEQUENCE)
         truth_ask(reading);

@@ -162,14 +162,19 @@ def test_history_that_cannot_be_read(workspace, screens):
     expect(device.root.get_by_text("The messages could not be read.")).to_be_hidden()
 
 
-def test_a_message_that_is_refused(workspace, screens):
-    """It says why, can be sent again or discarded, and one writes on."""
+def in_a_room(workspace, screens):
+    """Somebody, an empty channel of theirs, and the page and the device that show it."""
     ann = workspace.user("ann")
     name = fresh_name("room")
     channel = workspace.channel(ann, name=name)
     screen = screens(ann)
-    page, device = screen.page, screen.devices[0]
-    device.open(name)
+    screen.devices[0].open(name)
+    return ann, channel, screen.page, screen.devices[0]
+
+
+def test_a_message_that_is_refused(workspace, screens):
+    """It says why, can be sent again or discarded, and one writes on."""
+    ann, channel, page, device = in_a_room(workspace, screens)
     page.route("**/api/chat.postMessage", lambda route: route.fulfill(json={"ok": False, "error": "restricted_action"}))
     for text in ("sent later", "sent never"):
         device.send(text)
@@ -185,12 +190,7 @@ def test_a_message_that_is_refused(workspace, screens):
 
 def test_messages_arrive_as_they_were_written(workspace, screens):
     """Also where the first of them finds nobody, once or for long."""
-    ann = workspace.user("ann")
-    name = fresh_name("room")
-    channel = workspace.channel(ann, name=name)
-    screen = screens(ann)
-    page, device = screen.page, screen.devices[0]
-    device.open(name)
+    ann, channel, page, device = in_a_room(workspace, screens)
     page.route("**/api/chat.postMessage", lambda route: route.abort(), times=1)
     for text in ("one", "two", "three"):
         device.send(text)
@@ -211,11 +211,7 @@ def test_messages_arrive_as_they_were_written(workspace, screens):
 
 
 def test_a_pasted_text_is_not_cut(workspace, screens):
-    ann = workspace.user("ann")
-    name = fresh_name("room")
-    channel = workspace.channel(ann, name=name)
-    device = screens(ann).devices[0]
-    device.open(name)
+    ann, channel, _, device = in_a_room(workspace, screens)
     device.send("z" * 40001)
     expect(device.root.get_by_role("alert")).to_have_text("Not sent: msg too long.")
     assert ann.history(channel) == []
