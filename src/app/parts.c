@@ -3,12 +3,7 @@
 
 #include "base/embedded.h"
 
-enum {
-    CONNECT_TIMEOUT_MS =
-        6000, // the kernel gives a host that is silent up sooner: the next is tried
-    STATEMENTS_MAX = 20000,
-    COMMANDS_MAX = 200000
-};
+enum { CONNECT_TIMEOUT_MS = 3000, STATEMENTS_MAX = 20000, COMMANDS_MAX = 200000 };
 
 struct store_options parts_store_options(const struct settings *settings)
 {

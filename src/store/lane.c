@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/metrics.h"
 
-#include "starter_internal.h"
+#include "connector_internal.h"
 
 enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1600, ANSWER_MARGIN_MS = 1000, NULLS_MAX = 2 };
 
@@ -26,8 +26,8 @@ struct lane_hook {
 struct lane {
     struct lane_options options;
     enum lane_state state;
-    struct starter *starter; // while the connection is being started
-    PGconn *conn;            // NULL while down
+    struct connector *connector; // while CONNECTING
+    PGconn *conn;                // NULL while down
     struct loop_watch *watch;
     struct loop_timer *timer;
     struct prepared prepared;
@@ -319,72 +319,37 @@ static void lane_greet(struct lane *lane)
         lane_break(lane, "cannot send");
 }
 
-static void lane_ready(void *arg, uint32_t events);
-
-// libpq may have closed its socket and opened another, also of the same number: the watch is made
-// anew at each step.
-static void lane_watch_socket(struct lane *lane, uint32_t events)
-{
-    int r = loop_watch_new(lane->options.loop, PQsocket(lane->conn), events, lane_ready, lane,
-                           &lane->watch);
-    if (r < 0)
-        lane_lose(lane, error_code(r));
-}
-
-// The time is for each step: the last may have been to turn to the URL's next host.
-static void lane_connect_step(struct lane *lane)
-{
-    loop_watch_free(TAKE(lane->watch));
-    loop_timer_set(lane->timer, lane->options.settings->connect_timeout_ms);
-    switch (PQconnectPoll(lane->conn)) {
-    case PGRES_POLLING_READING:
-        lane_watch_socket(lane, EPOLLIN);
-        return;
-    case PGRES_POLLING_WRITING:
-        lane_watch_socket(lane, EPOLLOUT);
-        return;
-    case PGRES_POLLING_OK:
-        if (!PQenterPipelineMode(lane->conn) || PQsetnonblocking(lane->conn, 1) != 0)
-            break;
-        lane_watch_socket(lane, EPOLLIN);
-        if (lane->watch)
-            lane_greet(lane);
-        return;
-    default:
-        break;
-    }
-    lane_lose(lane, "cannot connect");
-}
-
 static void lane_ready(void *arg, uint32_t events)
 {
-    struct lane *lane = arg;
     (void)events;
-    if (lane->state == LANE_CONNECTING)
-        lane_connect_step(lane);
-    else
-        lane_read(lane);
+    lane_read(arg);
 }
 
-static void lane_started(void *arg, PGconn *conn)
+static void lane_connected(void *arg, PGconn *conn)
 {
     struct lane *lane = arg;
-    starter_free(TAKE(lane->starter));
+    connector_free(TAKE(lane->connector));
     lane->conn = conn;
-    if (PQstatus(conn) == CONNECTION_BAD) {
+    if (PQstatus(conn) != CONNECTION_OK || !PQenterPipelineMode(conn) ||
+        PQsetnonblocking(conn, 1) != 0) {
         lane_lose(lane, "cannot connect");
         return;
     }
-    postgres_log_notices(conn);
+    int r =
+        loop_watch_new(lane->options.loop, PQsocket(conn), EPOLLIN, lane_ready, lane, &lane->watch);
+    if (r < 0) {
+        lane_lose(lane, error_code(r));
+        return;
+    }
     loop_timer_set(lane->timer, lane->options.settings->connect_timeout_ms);
-    lane_watch_socket(lane, EPOLLOUT);
+    lane_greet(lane);
 }
 
 static void lane_connect(struct lane *lane)
 {
     lane->state = LANE_CONNECTING;
-    int r =
-        starter_new(lane->options.loop, lane->options.keywords, lane_started, lane, &lane->starter);
+    int r = connector_new(lane->options.loop, lane->options.keywords, lane_connected, lane,
+                          &lane->connector);
     if (r < 0)
         lane_lose(lane, error_code(r));
 }
@@ -481,7 +446,7 @@ void lane_free(struct lane *lane)
 {
     if (!lane)
         return;
-    starter_free(lane->starter);
+    connector_free(lane->connector);
     lane_drop_connection(lane);
     lane_refuse_all(lane, &lane->sent, true);
     lane_refuse_all(lane, &lane->queued, false);

@@ -5,8 +5,8 @@
 //   store_call ─► queued ──lane_flush()──► sent ──Sync──► answered
 //                    └────── no connection ──┴──────────► refused (at the end of the turn)
 //
-// A lane is DOWN (its timer waits to try again), CONNECTING or GREETING (its timer limits that) or
-// UP (its timer watches the oldest call that was sent).
+// A lane is DOWN (its timer waits to try again), CONNECTING (a thread does it), GREETING (its timer
+// limits that) or UP (its timer watches the oldest call that was sent).
 #pragma once
 
 #include "base/list.h"

@@ -54,13 +54,12 @@ int postgres_keywords_init(const struct postgres_settings *settings,
     int r = merge_options(settings, ret_keywords->options);
     if (r < 0)
         return r;
-    snprintf(ret_keywords->connect_timeout, sizeof ret_keywords->connect_timeout, "%lld",
-             (long long)(settings->connect_timeout_ms + 999) / 1000);
+    ret_keywords->database_url = settings->database_url;
+    ret_keywords->connect_timeout_ms = settings->connect_timeout_ms;
     const char *const pairs[POSTGRES_KEYWORDS_MAX][2] = {
         // Before the URL, which may say something else. A standby tells old counts for true ones.
         {"target_session_attrs", "read-write"},
         {"dbname", settings->database_url},
-        {"connect_timeout", ret_keywords->connect_timeout},
         {"tcp_user_timeout", "5000"},
         {"client_encoding", "UTF8"},
         {"application_name", "tidings"},

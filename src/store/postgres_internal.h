@@ -10,7 +10,7 @@
 
 struct postgres_settings {
     const char *database_url;
-    int64_t connect_timeout_ms; // for blocking connects
+    int64_t connect_timeout_ms; // for each host of the URL
     int64_t statement_timeout_ms;
     bool relaxed; // synchronous_commit off
     bool nested;  // no plans but nested loops over indexes: right for batches of single rows,
@@ -18,13 +18,14 @@ struct postgres_settings {
     bool merged;  // no plans but merge joins over indexes: right for reading ranges of whole tables
 };
 
-enum { POSTGRES_KEYWORDS_MAX = 8, POSTGRES_OPTIONS_SIZE = 1024 };
+enum { POSTGRES_KEYWORDS_MAX = 7, POSTGRES_OPTIONS_SIZE = 1024 };
 
-// Arguments of PQconnectdbParams() and PQconnectStartParams(), with expand_dbname.
+// How to connect: arguments of PQconnectStartParams(), with expand_dbname, and what they leave out.
 struct postgres_keywords {
+    const char *database_url;
+    int64_t connect_timeout_ms;
     const char *keys[POSTGRES_KEYWORDS_MAX];
     const char *values[POSTGRES_KEYWORDS_MAX];
-    char connect_timeout[24];
     char options[POSTGRES_OPTIONS_SIZE];
 };
 

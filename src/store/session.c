@@ -15,9 +15,9 @@
 #include "base/log.h"
 #include "base/metrics.h"
 
-#include "postgres_internal.h"
+#include "connector_internal.h"
 
-enum { CONNECT_TIMEOUT_MS = 5000, ANSWER_MARGIN_MS = 1000 };
+enum { CONNECT_TIMEOUT_MS = 3000, ANSWER_MARGIN_MS = 1000 };
 
 struct session {
     char *database_url;
@@ -83,7 +83,7 @@ static int session_lose(struct session *session, const char *why)
 
 static int session_fail_to_connect(struct session *session)
 {
-    if (log_is_due(&session->told_ms))
+    if (!atomic_load(&session->stopped) && log_is_due(&session->told_ms))
         log_write(LOG_WARN, "store", "session: cannot connect: %.*s", POSTGRES_WHY(session->conn));
     session_drop(session);
     return -ERROR_UNAVAILABLE;
@@ -105,11 +105,10 @@ static int session_connect(struct session *session)
     int r = postgres_keywords_init(&settings, &keywords);
     if (r < 0)
         return r;
-    session->conn = PQconnectdbParams(keywords.keys, keywords.values, 1);
+    session->conn = postgres_connect(&keywords, session->stop_fd);
     if (PQstatus(session->conn) != CONNECTION_OK || PQsetnonblocking(session->conn, 1) != 0)
         return session_fail_to_connect(session);
     session->told_ms = 0;
-    postgres_log_notices(session->conn);
     metric_add(METRIC_STORE_CONNECTS, 1);
     return 0;
 }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What whoever runs it meets: typos, too few descriptors, no stderr, a standby, a silent first host, newer tables."""
+"""What whoever runs it meets: typos, too few descriptors, no stderr, a standby, a first host that stands still, newer tables."""
 
+import json
 import os
 import socket
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -159,16 +161,24 @@ def test_a_postgres_that_takes_no_writes_is_not_ready(environment, extra_instanc
         assert instance.stop() == 0
 
 
-def test_the_second_host_of_the_url_is_found_when_the_first_is_silent(environment, workspace):
-    """As after a failover: the first takes no connection, and does not refuse it either."""
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen(0)
-        full = [socket.socket() for _ in range(3)]
-        for link in full:
+@contextmanager
+def dead_host(takes_connections):
+    """The port of a host that stands still: its kernel drops connections, or takes them, and nobody ever speaks."""
+    with socket.socket() as dead, ExitStack() as waiting:
+        dead.bind(("127.0.0.1", 0))
+        dead.listen(100 if takes_connections else 0)
+        for _ in range(0 if takes_connections else 3):
+            link = waiting.enter_context(socket.socket())
             link.setblocking(False)
-            link.connect_ex(silent.getsockname())
-        hosts = f"127.0.0.1:{silent.getsockname()[1]},127.0.0.1:{environment.postgres.port}"
+            link.connect_ex(dead.getsockname())
+        yield dead.getsockname()[1]
+
+
+@pytest.mark.parametrize("takes_connections", [False, True])
+def test_the_second_host_of_the_url_is_found_when_the_first_stands_still(environment, workspace, takes_connections):
+    """As after a failover from a machine that hangs."""
+    with dead_host(takes_connections) as port:
+        hosts = f"127.0.0.1:{port},127.0.0.1:{environment.postgres.port}"
         url = f"postgres://tidings:{environment.postgres.password}@{hosts}/tidings"
         instance = environment.instance(start=False, database_url=url)
         try:
@@ -177,8 +187,16 @@ def test_the_second_host_of_the_url_is_found_when_the_first_is_silent(environmen
             assert ann.post(workspace.channel(ann), "through")
         finally:
             instance.stop()
-            for link in full:
-                link.close()
+
+
+def test_what_postgres_says_while_one_connects_is_in_the_log_as_all_else(environment):
+    url = environment.postgres.create_database("moved")
+    assert run("migrate", DATABASE_URL=url).returncode == 0
+    environment.postgres.sql("UPDATE pg_database SET datcollversion = '0' WHERE datname = 'moved'")  # as after an upgrade of the C library
+    instance = environment.instance(database_url=url)
+    assert instance.stop() == 0
+    lines = [json.loads(line) for line in instance.log.read_text().splitlines()]
+    assert any("collation version" in line.get("message", "") for line in lines)
 
 
 def test_migrate_of_tables_newer_than_the_program(environment):

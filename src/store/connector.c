@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "connector_internal.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+enum { POST_PAUSE_US = 10000 };
+
+// What a URL says of its hosts, as lists with commas: all of one length, but a port that is for
+// all.
+static const char *const host_keys[] = {"host", "hostaddr", "port"};
+enum { HOST_KEYS = sizeof host_keys / sizeof host_keys[0] };
+
+struct hosts {
+    const char *lists[HOST_KEYS]; // NULL: not said
+    int count;
+};
+
+static int list_length(const char *list)
+{
+    int length = 1;
+    for (; list && *list; list++)
+        length += *list == ',';
+    return length;
+}
+
+static struct hosts hosts_of(const PQconninfoOption *parsed)
+{
+    struct hosts hosts = {.count = 1};
+    for (const PQconninfoOption *option = parsed; option && option->keyword; option++)
+        for (int i = 0; i < HOST_KEYS; i++)
+            if (strcmp(option->keyword, host_keys[i]) == 0)
+                hosts.lists[i] = option->val;
+    for (int i = 0; i < HOST_KEYS; i++)
+        if (list_length(hosts.lists[i]) > hosts.count)
+            hosts.count = list_length(hosts.lists[i]);
+    return hosts;
+}
+
+// Element `place` of a list (the only one of a list of one), to be freed; NULL without a list, or
+// memory.
+static char *list_element(const char *list, int place)
+{
+    if (!list)
+        return NULL;
+    if (list_length(list) == 1)
+        return strdup(list);
+    for (; place > 0; place--)
+        list += strcspn(list, ",") + 1;
+    return strndup(list, strcspn(list, ","));
+}
+
+// Starts a connection to one of the hosts. libpq itself would go on from host to host, but not from
+// one that is silent.
+static PGconn *host_start(const struct postgres_keywords *keywords, const struct hosts *hosts,
+                          int place)
+{
+    const char *keys[POSTGRES_KEYWORDS_MAX + HOST_KEYS];
+    const char *values[POSTGRES_KEYWORDS_MAX + HOST_KEYS];
+    char *elements[HOST_KEYS];
+    int count = 0;
+    for (; keywords->keys[count]; count++) {
+        keys[count] = keywords->keys[count];
+        values[count] = keywords->values[count];
+    }
+    // After the URL: the last value of a key is what counts, unless it is NULL.
+    for (int i = 0; i < HOST_KEYS; i++) {
+        elements[i] = list_element(hosts->lists[i], place);
+        keys[count] = host_keys[i];
+        values[count++] = elements[i];
+    }
+    keys[count] = NULL;
+    values[count] = NULL;
+    PGconn *conn = PQconnectStartParams(keys, values, 1);
+    for (int i = 0; i < HOST_KEYS; i++)
+        free(elements[i]);
+    return conn;
+}
+
+// Waits until libpq can go on. False: it was told to stop, or the time is over.
+static bool host_wait(PGconn *conn, PostgresPollingStatusType wish, int stop_fd,
+                      int64_t deadline_ms)
+{
+    short events = wish == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+    struct pollfd ready[] = {{.fd = PQsocket(conn), .events = events},
+                             {.fd = stop_fd, .events = POLLIN}};
+    int64_t wait_ms = deadline_ms - clock_monotonic_ms();
+    return wait_ms > 0 && poll(ready, 2, (int)wait_ms) > 0 && ready[1].revents == 0;
+}
+
+static PGconn *host_connect(const struct postgres_keywords *keywords, const struct hosts *hosts,
+                            int place, int stop_fd)
+{
+    PGconn *conn = host_start(keywords, hosts, place);
+    if (PQstatus(conn) == CONNECTION_BAD)
+        return conn;
+    postgres_log_notices(conn);
+    int64_t deadline_ms = clock_monotonic_ms() + keywords->connect_timeout_ms;
+    PostgresPollingStatusType wish = PGRES_POLLING_WRITING;
+    while (wish != PGRES_POLLING_OK && wish != PGRES_POLLING_FAILED &&
+           host_wait(conn, wish, stop_fd, deadline_ms))
+        wish = PQconnectPoll(conn);
+    return conn;
+}
+
+static bool is_stopped(int stop_fd)
+{
+    struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
+    return poll(&stop, 1, 0) > 0;
+}
+
+PGconn *postgres_connect(const struct postgres_keywords *keywords, int stop_fd)
+{
+    PQconninfoOption *parsed = PQconninfoParse(keywords->database_url, NULL);
+    struct hosts hosts = hosts_of(parsed);
+    PGconn *conn = NULL;
+    for (int i = 0; i < hosts.count && !is_stopped(stop_fd); i++) {
+        PQfinish(conn);
+        conn = host_connect(keywords, &hosts, i, stop_fd);
+        if (PQstatus(conn) == CONNECTION_OK)
+            break;
+    }
+    PQconninfoFree(parsed);
+    return conn;
+}
+
+struct connector {
+    struct loop *loop;
+    const struct postgres_keywords *keywords;
+    connector_fn *fn;
+    void *arg;
+    int stop_fd; // is readable from when the thread is to end
+    pthread_t thread;
+    PGconn *conn; // the thread's until it has posted, then the loop's
+};
+
+static void connector_hand_over(void *arg)
+{
+    struct connector *connector = arg;
+    connector->fn(connector->arg, TAKE(connector->conn));
+}
+
+static void *connector_run(void *arg)
+{
+    struct connector *connector = arg;
+    connector->conn = postgres_connect(connector->keywords, connector->stop_fd);
+    // A loop whose inbox is full is busy, not gone.
+    while (loop_post(connector->loop, connector_hand_over, connector) < 0)
+        usleep(POST_PAUSE_US);
+    return NULL;
+}
+
+int connector_new(struct loop *loop, const struct postgres_keywords *keywords, connector_fn *fn,
+                  void *arg, struct connector **ret_connector)
+{
+    struct connector *connector = malloc(sizeof *connector);
+    int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (!connector || stop_fd < 0)
+        goto out;
+    *connector = (struct connector){
+        .loop = loop, .keywords = keywords, .fn = fn, .arg = arg, .stop_fd = stop_fd};
+    if (pthread_create(&connector->thread, NULL, connector_run, connector) != 0)
+        goto out;
+    *ret_connector = connector;
+    return 0;
+out:
+    if (stop_fd >= 0)
+        close(stop_fd);
+    free(connector);
+    return -ERROR_UNAVAILABLE;
+}
+
+void connector_free(struct connector *connector)
+{
+    if (!connector)
+        return;
+    (void)eventfd_write(connector->stop_fd, 1);
+    pthread_join(connector->thread, NULL);
+    close(connector->stop_fd);
+    PQfinish(connector->conn);
+    free(connector);
+}
