@@ -8,8 +8,8 @@
 #include "store/statement.h"
 
 // A lane is a connection for one kind of work, so that kinds of work do not wait for each other.
-// The statements of a lane run in the order given, except short reads: each takes the less busy of
-// two connections.
+// The statements of a lane run in the order given, except short reads, which have two connections:
+// those that one of them is too busy for take the other.
 enum store_lane {
     STORE_POST,      // group commits of posts
     STORE_MARK,      // group commits of marks

@@ -9,7 +9,7 @@
 #include "eras_internal.h"
 #include "lane_internal.h"
 
-enum { PATIENCE_MS = 1000 };
+enum { PATIENCE_MS = 1000, READS_AHEAD_MAX = 1 };
 
 // What a connection begins with.
 struct greeting {
@@ -234,7 +234,8 @@ static struct lane *store_lane(const struct store *store, enum store_lane lane)
 
     if (lane != STORE_READ || one == NULL || other == NULL || !lane_is_up(other))
         return one;
-    return !lane_is_up(one) || lane_count(other) < lane_count(one) ? other : one;
+    // To wake a second server process costs more than to wait for one short read.
+    return !lane_is_up(one) || lane_count(other) + READS_AHEAD_MAX < lane_count(one) ? other : one;
 }
 
 void store_call(struct store *store, enum store_lane lane, const struct statement *statement,

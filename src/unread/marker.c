@@ -136,10 +136,11 @@ static void mark_keep(struct marker *marker, const struct mark *mark,
                       const struct unread_view *view)
 {
     const struct strategy_ops *ops = strategy_find(view->head.strategy);
-    struct call call;
 
-    if (ops == NULL || ops->on_read == NULL ||
-        !ops->on_read(&call, view, mark->tss, mark->ts_count))
+    if (ops == NULL || ops->on_read == NULL)
+        return;
+    struct call call; // large, and zeroed by the compiler
+    if (!ops->on_read(&call, view, mark->tss, mark->ts_count))
         return;
     call_end(&call);
     cache_call(marker->cache, call.count, call.texts, NULL, NULL, NULL);
