@@ -43,7 +43,8 @@ struct kafka_producer {
 static const struct kafka_setting producer_settings[] = {
     {"enable.idempotence", "true"},
     {"acks", "all"},
-    {"linger.ms", "0"},
+    // docs/decisions/2026-11-22-records-gather.md
+    {"linger.ms", "2"},
     {"message.timeout.ms", "120000"},
     {"message.max.bytes", KAFKA_RECORD_MAX},
     {"queue.buffering.max.messages", "200000"},
