@@ -43,7 +43,8 @@ struct repair_options {
     void *arg;
 };
 
-// About how many pairs the scope has.
+// About how many pairs the scope has. -ERROR_INVALID_ARGUMENTS: there is no such workspace, channel
+// or user.
 NODISCARD int repair_size(const struct repair_options *options, int64_t *ret_pairs);
 
 // Runs over all pairs of the scope. `*ret_totals` is also set on failure. -ERROR_UNAVAILABLE (also

@@ -246,7 +246,7 @@ bool take_list(struct invocation *invocation, const char *name, const char *valu
                        : (size_t)snprintf(ret_text, size, "%s", text) < size)
         return true;
     invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "%s: must be a list of at most %zu characters", name, size - 1);
+                        "%s: must be a list of strings, at most %zu characters", name, size - 1);
     return false;
 }
 

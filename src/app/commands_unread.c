@@ -74,6 +74,12 @@ static int repair_tell(const struct repair_options *options, struct repairing *r
     int64_t started_ms = clock_monotonic_ms();
 
     int r = repair_size(options, &repairing->pairs);
+    if (r == -ERROR_INVALID_ARGUMENTS) {
+        const struct repair_scope *scope = &options->scope;
+        fprintf(stderr, "unread: there is no %s%s%s\n", scope->workspace_id, scope->channel_id,
+                scope->user_id);
+        return 2;
+    }
     if (r >= 0)
         r = repair_run(options, &totals);
     if (repairing->bar) {
@@ -101,7 +107,7 @@ void command_unread_usage(FILE *out)
         "  rebuild  corrects wrong counts in Redis and writes missing ones\n"
         "\n"
         "For all members, or those of one workspace, channel or user. Exits with 2 when it\n"
-        "could not be done: Postgres or Redis is away.\n",
+        "could not be done: Postgres or Redis is away, or the ID is of nothing.\n",
         out);
 }
 

@@ -56,7 +56,10 @@ static const struct statement SIZE = {
     "repair_size",
     "SELECT CASE WHEN $3 <> '' THEN (SELECT count(*) FROM channel_members m WHERE m.user_id = $3 "
     "AND m.active) ELSE (SELECT coalesce(sum(c.member_count), 0) FROM channels c WHERE ($1 = '' OR "
-    "c.workspace_id = $1) AND ($2 = '' OR c.id = $2)) END"};
+    "c.workspace_id = $1) AND ($2 = '' OR c.id = $2)) END, "
+    "($1 = '' OR EXISTS (SELECT 1 FROM workspaces WHERE id = $1)) AND "
+    "($2 = '' OR EXISTS (SELECT 1 FROM channels WHERE id = $2)) AND "
+    "($3 = '' OR EXISTS (SELECT 1 FROM users WHERE id = $3))"};
 
 struct repair {
     const struct repair_options *options;
@@ -366,7 +369,10 @@ int repair_size(const struct repair_options *options, int64_t *ret_pairs)
     params_text(&params, options->scope.channel_id);
     params_text(&params, options->scope.user_id);
     int r = session_call(options->session, &SIZE, &params, &result);
-    if (r >= 0)
-        *ret_pairs = result_int(result, 0, 0);
-    return r;
+    if (r < 0)
+        return r;
+    if (!result_bool(result, 0, 1))
+        return -ERROR_INVALID_ARGUMENTS;
+    *ret_pairs = result_int(result, 0, 0);
+    return 0;
 }

@@ -42,13 +42,13 @@ class Rooms:
         wait_until(lambda: is_built(parts), what="Redis built")
         wait_until(self.is_known, what="counts known to Redis")
 
-    def tool(self, *arguments, database_url=None):
+    def tool(self, *arguments, database_url=None, codes=(0, 1)):
         """tidings unread …: its exit code and the numbers that it prints."""
         environment = self.parts.instances[0].full_environment()
         if database_url:
             environment["TIDINGS_DATABASE_URL"] = database_url
         done = subprocess.run([BINARY, "unread", *arguments], env=environment, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode in (0, 1), done.stderr
+        assert done.returncode in codes, done.stderr
         numbers = [int(number) for number in re.findall(r"\d+", done.stdout)]
         return done.returncode, dict(zip(("pairs", "known", "wrong", "written"), numbers)), done.stderr
 
@@ -89,6 +89,14 @@ class Rooms:
 @pytest.fixture
 def rooms(parts):
     return Rooms(parts)
+
+
+@pytest.mark.parametrize(("scope", "unknown"), [("--workspace", "T0"), ("--channel", "C0"), ("--user", "U0")])
+def test_a_scope_of_nothing_is_no_success(rooms, scope, unknown):
+    unknown = unknown.ljust(11, "0")
+    for command in ("verify", "rebuild"):
+        _, _, said = rooms.tool(command, scope, unknown, codes=(2,))
+        assert f"there is no {unknown}" in said
 
 
 @pytest.mark.parametrize("strategy", COUNTED)
