@@ -127,13 +127,8 @@ void connection_send(struct connection *c, struct packets *packets)
         packet_send(c, packets_frame(packets));
         return;
     }
-    if (c->sse->is_settled) {
-        packet_send(c, packets_event(packets, c->gateway->watermark.text));
-        return;
-    }
-    struct packet *own = packet_new_event(packets->text, packets->length, c->sse->id);
-    packet_send(c, own);
-    packet_unref(own);
+    const char *id = c->sse->is_settled ? c->gateway->watermark.text : c->sse->id;
+    packet_send(c, packets_event(packets, id));
 }
 
 void link_send(struct connection *c, const char *text, size_t length)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "packet.h"
 
+#include "base/cleanup.h"
+
 #include <assert.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +24,8 @@ size_t packet_header(enum packet_opcode opcode, size_t payload_length, uint8_t *
 }
 
 enum { PACKET_EXTRA_MAX = 512 };
+
+#define EVENT_ID "id: "
 
 // With `head` before the text, `tail` behind it.
 static struct packet *packet_make(const void *head, size_t head_length, const char *text,
@@ -80,7 +85,7 @@ struct packet *packet_new_event(const char *text, size_t length, const char *id)
     if (type_length == 0)
         type_length = strlen(type = "message");
     int head_length =
-        snprintf(head, sizeof head, "id: %s\nevent: %.*s\ndata: ", id, (int)type_length, type);
+        snprintf(head, sizeof head, EVENT_ID "%s\nevent: %.*s\ndata: ", id, (int)type_length, type);
     struct packet *packet = packet_make(head, (size_t)head_length, text, length, "\n\n");
     if (packet)
         lines_join(packet->data + head_length, length);
@@ -94,8 +99,17 @@ struct packet *packets_frame(struct packets *packets)
     return packets->frame;
 }
 
+static bool event_has_id(const struct packet *event, const char *id)
+{
+    size_t length = strlen(id);
+    const char *line = event->data + sizeof EVENT_ID - 1;
+    return strncmp(line, id, length) == 0 && line[length] == '\n';
+}
+
 struct packet *packets_event(struct packets *packets, const char *id)
 {
+    if (packets->event && !event_has_id(packets->event, id))
+        packet_unref(TAKE(packets->event));
     if (!packets->event)
         packets->event = packet_new_event(packets->text, packets->length, id);
     return packets->event;

@@ -37,7 +37,8 @@ static inline struct packet *packet_ref(struct packet *packet)
 
 void packet_unref(struct packet *packet); // takes NULL
 
-// One frame in the forms that connections need, each made when it is first needed.
+// One frame in the forms that connections need, each made when it is first needed. Of events the
+// last one is kept: who sits side by side mostly has the same id.
 struct packets {
     const char *text;
     size_t length;

@@ -3,6 +3,7 @@
 #include "../../src/gateway/packet.h"
 #include "../../src/gateway/sse_head.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <setjmp.h>
@@ -116,8 +117,22 @@ static void test_packets_are_made_once(void **state)
     (void)state;
     struct packet *frame = packets_frame(&packets), *event = packets_event(&packets, "i");
     assert_ptr_equal(frame, packets_frame(&packets));
-    assert_ptr_equal(event, packets_event(&packets, "other"));
+    assert_ptr_equal(event, packets_event(&packets, "i"));
     assert_ptr_not_equal(frame, event);
+    packets_done(&packets);
+}
+
+static void test_an_event_has_the_id_that_was_asked_for(void **state)
+{
+    static const char *const ids[] = {"e1.20", "e1.2", "e1.20", "e1.201", "e2.20"};
+    struct packets packets = packets_of("{}", 2);
+    char line[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        const struct packet *event = packets_event(&packets, ids[i]);
+        snprintf(line, sizeof line, "id: %s\nevent:", ids[i]);
+        assert_memory_equal(event->data, line, strlen(line));
+    }
     packets_done(&packets);
 }
 
@@ -130,6 +145,7 @@ int main(void)
         cmocka_unit_test(test_positions),
         cmocka_unit_test(test_events),
         cmocka_unit_test(test_packets_are_made_once),
+        cmocka_unit_test(test_an_event_has_the_id_that_was_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
