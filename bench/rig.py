@@ -164,6 +164,9 @@ class Rig:
         """What Tidings, Redis and Postgres have used so far, with all their processes."""
         return sum(cpu_of_tree(service.pid) for service in (self.tidings, self.redis, self.postgres))
 
+    def tidings_cpu_s(self):
+        return cpu_of_tree(self.tidings.pid)
+
     def resident_mb(self):
         """Resident memory of Tidings, once it does not move any more."""
         def read():

@@ -73,6 +73,7 @@ void command_posts(const struct tool_args *args)
 
     setting_init(&setting, args, "small", 64);
     setting.plan.total = tool_args_number(args, "total", 0, 0, UINT32_MAX);
+    setting.plan.rate = tool_args_number(args, "rate", 0, 0, 1000000);
     memset(text, 'x', tool_args_number(args, "text-bytes", 256, 1, TEXT_MAX));
     rotation_run(&setting, "chat.postMessage", text);
     setting_done(&setting);

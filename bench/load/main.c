@@ -13,8 +13,8 @@ struct command {
 };
 
 static const struct command commands[] = {
-    {"posts", command_posts, COMMAND_ARGS_LOAD " text-bytes total",
-     "closed loop of chat.postMessage: posts/s and latency"},
+    {"posts", command_posts, COMMAND_ARGS_LOAD " text-bytes total rate",
+     "closed loop, or open with a rate, of chat.postMessage: posts/s and latency"},
     {"info", command_info, COMMAND_ARGS_LOAD " rate", "open loop of channels.info: latency"},
     {"sync", command_sync, COMMAND_ARGS_LOAD " user total",
      "closed loop of unread.sync by one user"},
