@@ -8,6 +8,10 @@
 
 enum { CALL_TEXTS_MAX = 1400, CALL_BYTES_MAX = 96 * 1024 };
 
+// For a local call: it is not zeroed, as locals are otherwise (-ftrivial-auto-var-init), since that
+// would take longer than all the rest. call_begin() sets what counts.
+#define UNZEROED __attribute__((uninitialized))
+
 // A plain value; everything given is copied. Callers keep within these bounds (asserted).
 struct call {
     int count;

@@ -139,7 +139,7 @@ static void mark_keep(struct marker *marker, const struct mark *mark,
 
     if (ops == NULL || ops->on_read == NULL)
         return;
-    struct call call; // large, and zeroed by the compiler
+    UNZEROED struct call call;
     if (!ops->on_read(&call, view, mark->tss, mark->ts_count))
         return;
     call_end(&call);

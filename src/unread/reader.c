@@ -106,7 +106,7 @@ static void view_install(struct reader *reader, const struct unread_view *view, 
                          const int64_t *seqs, int count)
 {
     const struct strategy_ops *ops = strategy_find(view->head.strategy);
-    struct call call;
+    UNZEROED struct call call;
 
     if (ops == NULL || ops->rebuild == NULL || !view->member.active ||
         !ops->rebuild(&call, view, tss, seqs, count))
@@ -259,7 +259,7 @@ static void member_answer(void *arg, int r, const struct cache_value *value)
 static void strategy_ask(const struct reader *reader, const struct strategy_ops *ops,
                          const struct unread_view *view, cache_fn *fn, void *arg)
 {
-    struct call call;
+    UNZEROED struct call call;
 
     ops->count(&call, view);
     call_end(&call);
