@@ -13,8 +13,7 @@
 
 enum { POST_PAUSE_US = 10000 };
 
-// What a URL says of its hosts, as lists with commas: all of one length, but a port that is for
-// all.
+// What a URL says of its hosts, as lists with commas: of one length, or of one element for all.
 static const char *const host_keys[] = {"host", "hostaddr", "port"};
 enum { HOST_KEYS = sizeof host_keys / sizeof host_keys[0] };
 
@@ -41,6 +40,9 @@ static struct hosts hosts_of(const PQconninfoOption *parsed)
     for (int i = 0; i < HOST_KEYS; i++)
         if (list_length(hosts.lists[i]) > hosts.count)
             hosts.count = list_length(hosts.lists[i]);
+    for (int i = 0; i < HOST_KEYS; i++)
+        if (list_length(hosts.lists[i]) != 1 && list_length(hosts.lists[i]) != hosts.count)
+            return (struct hosts){.count = 1}; // libpq says what is wrong with it
     return hosts;
 }
 

@@ -189,6 +189,11 @@ def test_the_second_host_of_the_url_is_found_when_the_first_stands_still(environ
             instance.stop()
 
 
+def test_a_url_with_more_ports_than_hosts_is_refused_with_the_reason():
+    done = run("migrate", DATABASE_URL="postgres:///tidings?host=127.0.0.1,127.0.0.1&port=1,2,3")
+    assert done.returncode != 0 and "could not match 3 port numbers to 2 hosts" in done.stderr
+
+
 def test_what_postgres_says_while_one_connects_is_in_the_log_as_all_else(environment):
     url = environment.postgres.create_database("moved")
     assert run("migrate", DATABASE_URL=url).returncode == 0
