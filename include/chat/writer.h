@@ -51,9 +51,19 @@ struct post {
 // Called with each committed outbox row and its events (count 0: they have to be read back).
 typedef void writer_told_fn(void *arg, const char *outbox_id, struct event *const *events,
                             size_t count);
+// Called with the same events, a turn of the loop before.
+typedef void writer_offer_fn(void *arg, struct event *const *events, size_t count);
 
-NODISCARD int writer_new(struct loop *loop, struct store *store, int batch_max, int queue_max,
-                         writer_told_fn *told, void *arg, struct writer **ret_writer);
+struct writer_options {
+    int batch_max;
+    int queue_max; // posts that wait
+    writer_offer_fn *offer;
+    writer_told_fn *told;
+    void *arg;
+};
+
+NODISCARD int writer_new(struct loop *loop, struct store *store,
+                         const struct writer_options *options, struct writer **ret_writer);
 void writer_free(struct writer *writer);
 
 // Answers all posts that are committed and still wait to be answered on a later turn. To be called

@@ -44,12 +44,18 @@ struct service {
     atomic_bool busy;
 };
 
+static void post_offer(void *arg, struct event *const *events, size_t count)
+{
+    struct service *service = arg;
+
+    gateway_offer(service->gateway, events, count);
+}
+
 static void post_told(void *arg, const char *outbox_id, struct event *const *events, size_t count)
 {
     struct service *service = arg;
 
     relay_submit(service->relay, outbox_id, events, count);
-    gateway_offer(service->gateway, events, count);
 }
 
 static void mark_done(void *arg, const char *outbox_id)
@@ -102,7 +108,12 @@ static int service_make_stores(struct service *service, const struct settings *s
     r = cache_new(service->loop, &cache_options, &service->cache);
     if (r < 0)
         return r;
-    r = writer_new(service->loop, service->store, batch_max, queue_max, post_told, service,
+    r = writer_new(service->loop, service->store,
+                   &(struct writer_options){.batch_max = batch_max,
+                                            .queue_max = queue_max,
+                                            .offer = post_offer,
+                                            .told = post_told,
+                                            .arg = service},
                    &service->writer);
     if (r < 0)
         return r;

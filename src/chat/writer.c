@@ -176,26 +176,40 @@ static bool batch_events(const struct batch *batch, struct event **ret_events)
     return complete;
 }
 
+static void batch_offer(void *arg)
+{
+    struct writer *writer = arg;
+
+    if (writer->is_offered) // with the one committed in the same turn
+        return;
+    writer->is_offered = true;
+    writer->options.offer(writer->options.arg, writer->events, writer->event_count);
+    loop_again(writer->loop);
+}
+
 static void batch_hand_over(void *arg)
 {
     struct writer *writer = arg;
 
     if (writer->told_id[0] == '\0')
         return;
-    writer->told(writer->arg, writer->told_id, writer->events, writer->event_count);
+    batch_offer(writer);
+    writer->is_offered = false;
+    writer->options.told(writer->options.arg, writer->told_id, writer->events, writer->event_count);
     writer->told_id[0] = '\0';
     for (size_t i = 0; i < writer->event_count; i++)
         event_unref(TAKE(writer->events[i]));
 }
 
-// Tells the log of what was committed, when the replies and the next batch are on their way: those
-// somebody waits for.
+// Tells of what was committed, when the replies and the next batch are on their way: those somebody
+// waits for. The log is told a turn later, with the frames of this loop's sockets on their way: the
+// threads and processes it wakes may take this core, or their client's.
 static void batch_tell(struct writer *writer, const struct batch *batch)
 {
-    batch_hand_over(writer); // of one that was committed in the same turn
+    batch_hand_over(writer); // of the one before
     writer->event_count = batch_events(batch, writer->events) ? (size_t)batch->count : 0;
     memcpy(writer->told_id, batch->id, sizeof writer->told_id);
-    loop_defer(writer->loop, batch_hand_over, writer);
+    loop_defer(writer->loop, batch_offer, writer);
 }
 
 // The authors of the messages replied to, with commas between.
@@ -229,9 +243,13 @@ static void answers_write(struct writer *writer, int max)
     writer->answering = NULL;
 }
 
-static void answers_go_on(void *arg)
+static void on_turn(void *arg)
 {
-    answers_write(arg, ANSWERS_A_TURN);
+    struct writer *writer = arg;
+
+    answers_write(writer, ANSWERS_A_TURN);
+    if (writer->is_offered)
+        loop_defer(writer->loop, batch_hand_over, writer);
 }
 
 void writer_finish(struct writer *writer)
@@ -295,7 +313,7 @@ static void batch_found(void *arg, const struct store_outcome *outcome)
         batch_end(batch, -ERROR_UNAVAILABLE);
         return;
     }
-    batch->writer->told(batch->writer->arg, batch->id, NULL, 0);
+    batch->writer->options.told(batch->writer->options.arg, batch->id, NULL, 0);
     batch_pass_on(batch);
 }
 
@@ -475,8 +493,8 @@ static int writer_make_room(struct writer *writer, size_t batch_max)
     return r == 0 && (writer->events == NULL || writer->waiting == NULL) ? -ERROR_MEMORY : r;
 }
 
-int writer_new(struct loop *loop, struct store *store, int batch_max, int queue_max,
-               writer_told_fn *told, void *arg, struct writer **ret_writer)
+int writer_new(struct loop *loop, struct store *store, const struct writer_options *options,
+               struct writer **ret_writer)
 {
     struct writer *writer = calloc(1, sizeof *writer);
     int r;
@@ -485,16 +503,16 @@ int writer_new(struct loop *loop, struct store *store, int batch_max, int queue_
         return -ERROR_MEMORY;
     writer->loop = loop;
     writer->store = store;
-    writer->told = told;
-    writer->arg = arg;
+    writer->options = *options;
     id_make('P', writer->name);
-    r = writer_make_room(writer, (size_t)batch_max);
+    r = writer_make_room(writer, (size_t)options->batch_max);
     if (r < 0)
         goto fail;
-    r = loop_gather_add(loop, answers_go_on, writer);
+    r = loop_gather_add(loop, on_turn, writer);
     if (r < 0)
         goto fail;
-    r = group_new(loop, BATCHES_IN_WORK, batch_max, queue_max, batch_send, writer, &writer->group);
+    r = group_new(loop, BATCHES_IN_WORK, options->batch_max, options->queue_max, batch_send, writer,
+                  &writer->group);
     if (r < 0)
         goto fail;
     *ret_writer = writer;

@@ -48,14 +48,14 @@ struct writer {
     struct loop *loop;
     struct store *store;
     struct group *group;
-    writer_told_fn *told;
-    void *arg;
+    struct writer_options options;
     char name[ID_SIZE]; // of this writer, unique: its batches' ids begin with it
     uint64_t batch_number;
     struct batch batches[BATCHES_IN_WORK + 1];
     struct batch *answering; // the one committed last, NULL once that is done
-    // The row and events of the last commit, to be told at the end of the turn; "": told already.
+    // The row and events of the last commit, to be told of; "": told already.
     char told_id[OUTBOX_ID_SIZE];
+    bool is_offered;
     struct event **events; // room for a batch's
     struct post **waiting; // the same
     size_t event_count;
