@@ -370,6 +370,7 @@ BEGIN
         SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
         WHERE i.inhparent = 'messages'::regclass
           AND to_date(right(c.relname, 7), 'YYYY_MM') + interval '1 month' < now() - make_interval(days => keep_days)
+        ORDER BY c.relname -- oldest first: behind a later month's ord, own posts of an earlier one would not become read
     LOOP
         PERFORM messages_lock_try();
         PERFORM messages_expire(partition);

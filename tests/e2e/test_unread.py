@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.support.reading import READ_STATE
+from tests.support.retention import housekeep, make_older
 from tests.support.wait import wait_until
 
 FAMILIES = pytest.mark.parametrize("family", ["channels", "conversations"])
@@ -361,6 +362,23 @@ def test_the_count_in_sql(environment, room):
             " AND NOT deleted", (channel, cursor, bob.id)).fetchone()[0]
     assert counted == 8
     agrees(bob, channel, counted)
+
+
+def test_months_that_are_dropped_together(environment, room):
+    """Whatever order Postgres has them in: own posts of the first one do not hide what came after the last."""
+    ann, bob, channel = room
+    bob.post(channel, "own")
+    for text in ("dropped", "kept"):
+        ann.post(channel, text)
+    with environment.database() as database:
+        first = database.execute("SELECT min(seq) FROM messages WHERE channel_id = %s AND counted", [channel]).fetchone()[0]
+        for seq, months in ((first + 1, 5), *((seq, 6) for seq in range(1, first + 1))):
+            make_older(database, channel, seq, months)
+        database.execute("UPDATE channel_members SET ts = 0 WHERE channel_id = %s AND user_id = %s", [channel, bob.id])
+        agrees(bob, channel, 2)
+        housekeep(database)
+    assert [message["text"] for message in bob.history(channel)] == ["kept"]
+    agrees(bob, channel, 1)
 
 
 def test_many_unread(room):

@@ -6,6 +6,7 @@ from psycopg.errors import LockNotAvailable
 from tests.support.wait import wait_until
 
 MONTHS = 5
+AGE = "extract(epoch FROM now() - (now() - make_interval(months => %s)))::bigint * 1000000"
 
 
 def housekeep(database):
@@ -20,11 +21,16 @@ def housekeep(database):
     wait_until(is_done, what="housekeeping")
 
 
+def make_older(database, channel, seq, months):
+    """Makes a message of a channel so much older."""
+    database.execute("SELECT message_partition_make(now() - make_interval(months => %s))", [months])
+    database.execute(f"UPDATE messages SET ts = ts - {AGE} WHERE channel_id = %s AND seq = %s", [months, channel, seq])
+
+
 def drop_by_retention(environment, channel, seq):
     """Makes the events of a channel up to `seq` older than is kept, and does what housekeeping does."""
     with environment.database() as database:
-        age = database.execute("SELECT extract(epoch FROM now() - (now() - make_interval(months => %s)))::bigint * 1000000",
-                               [MONTHS]).fetchone()[0]
+        age = database.execute(f"SELECT {AGE}", [MONTHS]).fetchone()[0]
         database.execute("SELECT message_partition_make(now() - make_interval(months => %s))", [MONTHS])
         database.execute("UPDATE changes e SET message_ts = e.message_ts - %s FROM messages m WHERE m.channel_id = e.channel_id"
                          " AND m.ts = e.message_ts AND e.channel_id = %s AND m.seq <= %s", [age, channel, seq])
