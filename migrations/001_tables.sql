@@ -343,7 +343,8 @@ BEGIN
     UPDATE channels c SET generation = c.generation + (c.strategy_in_use IN (1, 2))::integer,
         latest_ts = CASE WHEN c.latest_ts > k.ts THEN c.latest_ts ELSE 0 END,
         latest_user = CASE WHEN c.latest_ts > k.ts THEN c.latest_user ELSE '' END,
-        latest_preview = CASE WHEN c.latest_ts > k.ts THEN c.latest_preview ELSE '' END
+        latest_preview = CASE WHEN c.latest_ts > k.ts THEN c.latest_preview ELSE '' END,
+        changed = pg_current_xact_id()
     FROM (SELECT l.id, e.ts FROM channels l JOIN expired e ON e.channel_id = l.id ORDER BY l.id FOR NO KEY UPDATE OF l) k
     WHERE c.id = k.id;
     UPDATE channel_members m SET ord = e.ord, changed = pg_current_xact_id(),

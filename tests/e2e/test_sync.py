@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.support.retention import drop_by_retention
 from tests.support.wait import wait_until
 
 NEVER = "0000000000.000000"
@@ -174,6 +175,19 @@ def test_since_after_each_kind_of_change(people, workspace, change):
     assert delta["full"] is False and [e["id"] for e in delta["channels"]] == [channel]
     assert entry(delta, channel)["unread_count"] == (1 if change in ("markUnread", "own", "mute") else 0)
     assert entry(delta, other) is None and delta["removed"] == []
+
+
+def test_since_tells_that_retention_dropped_the_latest_message(environment, people, workspace):
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    post = ann.ok("chat.postMessage", channel=channel, text="long ago")
+    bob.ok("channels.mark", channel=channel, ts=post["ts"])
+    ann.ok("channels.setTopic", channel=channel, topic="quiet")
+    settled(bob, channel, 0)
+    token = quiet_token(bob)
+    drop_by_retention(environment, channel, post["seq"])
+    delta = sync(bob, since=token)
+    assert [(e["id"], e["latest"], e["latest_preview"]) for e in delta["channels"]] == [(channel, NEVER, "")]
 
 
 def test_since_tells_new_and_left_channels(people, workspace):

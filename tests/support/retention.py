@@ -36,6 +36,8 @@ def drop_by_retention(environment, channel, seq):
                          " AND m.ts = e.message_ts AND e.channel_id = %s AND m.seq <= %s", [age, channel, seq])
         database.execute("UPDATE read_messages r SET ts = r.ts - %s FROM messages m WHERE m.channel_id = r.channel_id AND m.ts = r.ts"
                          " AND r.channel_id = %s AND m.seq <= %s", [age, channel, seq])
+        database.execute("UPDATE channels c SET latest_ts = c.latest_ts - %s FROM messages m WHERE m.channel_id = c.id AND m.ts = c.latest_ts"
+                         " AND c.id = %s AND m.seq <= %s", [age, channel, seq])
         for table, column in (("changes", "event_ts"), ("messages", "ts")):
             database.execute(f"UPDATE {table} SET {column} = {column} - %s WHERE channel_id = %s AND seq <= %s", [age, channel, seq])
         housekeep(database)
