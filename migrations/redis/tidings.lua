@@ -435,17 +435,23 @@ local function members_add(key, user, number)
     end
 end
 
+-- Takes a member out of every shard: the number by which they came may be another's by now. Who is in two is counted twice.
+local function shards_remove(key, user)
+    for shard = 0, (members_shards(key) or 0) - 1 do
+        redis.call('SREM', string.format('%s:shard:%d', key, shard), user)
+    end
+end
+
 -- KEYS channel:members:{C} unread:{U}:C; user number joins (0 or 1)
 -- Who is taken out is counted no longer, whatever comes late.
 local function members_change(keys, args)
+    shards_remove(keys[1], args[1])
     if args[3] == '1' then
         members_add(keys[1], args[1], args[2])
         return 1
     end
     redis.call('DEL', keys[2])
-    if redis.call('EXISTS', keys[1]) == 1 then
-        redis.call('SREM', members_shards(keys[1]) and members_shard(keys[1], args[2]) or keys[1], args[1])
-    end
+    redis.call('SREM', keys[1], args[1])
     return 0
 end
 

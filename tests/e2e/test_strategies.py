@@ -527,6 +527,44 @@ def test_a_shard_that_is_lost(environment, workspace):
     room.is_kept(4)
 
 
+def test_a_number_that_is_another_members_before_the_leave_is_told(environment, workspace):
+    """An instance died between: who comes back is in one shard, and counted once."""
+    room = Room(environment, workspace, "counter")
+    many_members(environment, workspace, room.channel, 12000)
+    low, [cid, dan] = f"U{room.channel}100", workspace.users(2)
+    cid.ok("channels.join", channel=room.channel)
+    room.redis("DEL", f"channel:members:{{{room.channel}}}")
+    room.ann.post(room.channel)
+    shard = f"channel:members:{{{room.channel}}}:shard:2"
+    wait_until(lambda: room.redis("SISMEMBER", shard, cid.id) == "1", what="the list")
+    with environment.database() as database:
+        for method, who in (("leave", cid), ("join", dan)):
+            database.execute(f"SELECT channels_{method}(%s, %s, %s, %s)", [fresh_name("row"), workspace.id, who.id, room.channel])
+    room.is_counted()
+    assert (room.redis("SISMEMBER", shard, cid.id), room.redis("SISMEMBER", shard, dan.id)) == ("0", "1")
+    room.ann.ok("channels.kick", channel=room.channel, user=low)
+    cid.ok("channels.join", channel=room.channel)
+    room.ann.ok("chat.delete", channel=room.channel, ts=room.ann.post(room.channel))
+    room.is_counted()
+    room.is_kept(0, cid)
+    room.ann.post(room.channel)
+    room.is_counted()
+    room.is_kept(1, cid)
+
+
+def test_lists_in_shards_are_repaired(environment, workspace, extra_instance):
+    room = Room(environment, workspace, "counter")
+    many_members(environment, workspace, room.channel, 12000)
+    room.redis("DEL", f"channel:members:{{{room.channel}}}")
+    room.ann.post(room.channel)
+    room.is_kept(1)
+    shard = f"channel:members:{{{room.channel}}}:shard:1"
+    wait_until(lambda: room.redis("SCARD", shard) == "5001", what="the list")
+    room.redis("SADD", shard, "U0000000000")
+    extra_instance(members_check_s=1)
+    wait_until(lambda: room.redis("SCARD", shard) == "5001", what="the list repaired")
+
+
 def test_a_channel_of_500_000(environment, workspace):
     room = Room(environment, workspace, "auto")
     many_members(environment, workspace, room.channel, 500_000)
