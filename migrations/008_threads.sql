@@ -73,7 +73,7 @@ BEGIN
         WHERE o.id = outbox_id AND e.kind IN ('post', 'edit') AND n.thread_ts <> 0 AND n.user_id <> '' AND n.user_id = ANY (named)
         ORDER BY n.channel_id, n.thread_ts, n.user_id, n.ts
         ON CONFLICT (channel_id, thread_ts, user_id) DO UPDATE SET following = true, since = excluded.since,
-            ts = CASE WHEN m.following THEN excluded.ts ELSE greatest(m.ts, excluded.ts) END, changed = excluded.changed
+            ts = CASE WHEN m.following THEN least(m.ts, excluded.ts) ELSE greatest(m.ts, excluded.ts) END, changed = excluded.changed
         WHERE NOT m.following OR m.since > excluded.since
         RETURNING m.*
     )

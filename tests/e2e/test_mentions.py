@@ -325,6 +325,22 @@ def test_posts_wait_for_members_in_the_order_of_marks(room, environment, how):
     assert mentions(low, channel) == 1
 
 
+def test_in_a_thread_that_one_followed_while_the_reply_was_under_way(room, environment):
+    """It does not pass for the one that brought its reader there, and does not mark what came before it as read."""
+    ann, bob, cid, channel = room
+    reply = {"type": "message", "channel": channel, "thread_ts": ann.post(channel, "root")}
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%post_batch%'"
+    with environment.database() as database, environment.database() as watch, bob.socket() as socket:
+        with database.transaction():
+            database.execute("SELECT 1 FROM channels WHERE id = %s FOR NO KEY UPDATE", [channel])
+            socket.send_at_once({"id": 1, "text": "one", **reply}, {"id": 2, "text": f"two {at(cid)}", **reply})
+            wait_until(lambda: watch.execute(waiting).fetchone()[0], what="the replies wait")
+            cid.ok("threads.follow", channel=channel, thread_ts=reply["thread_ts"])
+        for number in (1, 2):
+            assert socket.expect({"reply_to": number})["ok"] is True
+    assert cid.ok("threads.list")["totals"] == {"has_unreads": True, "unread_count": 2, "mention_count": 1}
+
+
 def test_mentions_go_with_the_messages_that_retention_drops(room, environment):
     ann, bob, _, channel = room
     ts = ann.post(channel, f"<!here> {at(bob)}")
