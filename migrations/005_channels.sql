@@ -99,16 +99,28 @@ BEGIN
     FROM channels c WHERE c.id = channel;
 END $$;
 
--- A public channel, or a private one that the caller is in; made when nobody has the name.
+-- The public channel of a name, or a private one that the caller is in.
+CREATE FUNCTION channel_named(workspace text, caller text, channel_name text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT c.id FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = caller
+    WHERE c.workspace_id = workspace AND c.name = channel_name AND (NOT c.is_private OR m.active)
+$$;
+
+-- Made when nobody has the name.
 CREATE FUNCTION channels_join_by_name(outbox_id text, workspace text, caller text, channel_name text, new_id text, chosen text,
                                       auto_limits bigint[])
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    known text := (SELECT c.id FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = caller
-                   WHERE c.workspace_id = workspace AND c.name = channel_name AND (NOT c.is_private OR m.active));
+    known text := channel_named(workspace, caller, channel_name);
+    made record;
 BEGIN
     IF known IS NULL THEN
-        RETURN QUERY SELECT * FROM channels_create(outbox_id, workspace, caller, new_id, channel_name, false, chosen, auto_limits);
+        SELECT * INTO made FROM channels_create(outbox_id, workspace, caller, new_id, channel_name, false, chosen, auto_limits);
+        IF made.error IS NOT NULL THEN
+            known := channel_named(workspace, caller, channel_name); -- somebody made it just now
+        END IF;
+    END IF;
+    IF known IS NULL THEN
+        RETURN QUERY SELECT made.error, made.reply, made.told;
     ELSE
         RETURN QUERY SELECT * FROM channels_join(outbox_id, workspace, caller, known);
     END IF;

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods under Slack's older names, as SDKs still have them; and those that there are not."""
 
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+from tests.support.wait import wait_until
 from tests.support.workspace import fresh_name
 
 
@@ -128,3 +132,16 @@ def test_joining_by_name(workspace, room):
     bob.fails("name_taken", "channels.join", name=secret["name"])
     bob.fails("invalid_name_specials", "channels.join", name="A B")
     bob.fails("invalid_arguments", "conversations.join", name=name)
+
+
+def test_joining_by_a_name_that_another_makes_a_channel_of_just_now(environment, workspace, room):
+    ann, bob, *_ = room
+    name, new_id = fresh_name("new"), "C" + secrets.token_hex(5).upper()
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%channels_join_by_name%'"
+    with environment.database() as database, environment.database() as watch, ThreadPoolExecutor(1) as pool:
+        with database.transaction():
+            database.execute("SELECT channels_create(%s, %s, %s, %s, %s, false, 'auto', '{0,0,0}')",
+                             [fresh_name("row"), workspace.id, ann.id, new_id, name])
+            reply = pool.submit(bob.ok, "channels.join", name=name)
+            wait_until(lambda: watch.execute(waiting).fetchone()[0], what="bob waits for ann")
+        assert reply.result()["channel"]["id"] == new_id and reply.result()["channel"]["num_members"] == 2
