@@ -49,7 +49,7 @@ CREATE VIEW unread_rows AS
                        - CASE WHEN m.singles > 0 THEN singles_standing(c.id, m.user_id, m.ts) ELSE 0 END) AS unread,
            m.active, m.changed AS member_changed, c.changed AS channel_changed, c.name, c.type, c.is_archived, c.id AS head_id,
            m.closed_ord IS NULL OR c.ord > m.closed_ord AS is_open,
-           CASE WHEN c.ord > m.ord THEN (SELECT o.ts FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted
+           CASE WHEN c.ord - m.ord > m.posts - m.own THEN (SELECT o.ts FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted
                                          AND NOT o.deleted AND o.user_id <> m.user_id
                                          AND (m.singles = 0 OR NOT is_read_singly(c.id, m.user_id, o.ts))
                                          ORDER BY o.ts LIMIT 1) END AS oldest,

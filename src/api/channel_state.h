@@ -14,7 +14,8 @@
 // row, and each event of the channel, makes another version.
 #define CHANNEL_STATE_SELECT(item, viewer)                                                         \
     item ", c.xmin::text || '.' || c.last_ts, c.seq, c.type, m.active, m.epoch, m.ts, m.posts,"    \
-         " m.muted, m.ord, m.own, c.ord, c.deleted_ord, CASE WHEN c.ord > m.ord THEN"              \
+         " m.muted, m.ord, m.own, c.ord, c.deleted_ord,"                                           \
+         " CASE WHEN c.ord - m.ord > m.posts - m.own THEN"                                         \
          " (SELECT o.ts FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted"   \
          " AND NOT o.deleted AND o.user_id <> " viewer " AND (m.singles = 0 OR NOT"                \
          " is_read_singly(c.id, " viewer ", o.ts)) ORDER BY o.ts LIMIT 1) END,"                    \

@@ -85,3 +85,22 @@ def test_events_of_tables_that_were_never_analysed(environment):
 
         wait_until(lambda: grown() > 4 * MESSAGES, 60, 0.1, "counts of what was read")
         assert grown() < asked * MESSAGES * 10 + MESSAGES * 100, "the channel was read again and again"
+
+
+def test_what_a_bot_posted_is_not_gone_through_when_it_reads(environment, workspace):
+    """Nobody else posted after its cursor, which never moves: nothing there is unread."""
+    bot = workspace.bot()
+    channel = workspace.channel(bot)
+    for number in range(MESSAGES):
+        bot.post(channel, str(number))
+    with environment.database() as database:
+        read = int(environment.postgres.sql(READ))
+        wanted = by_id(database) + ROUNDS * 10
+
+        def calls_counted():
+            """Postgres counts what a connection did with a delay: further calls bring it out."""
+            assert bot.unread(channel) == 0
+            return by_id(database) > wanted
+
+        wait_until(calls_counted, 60, what="counts of scans")
+    assert int(environment.postgres.sql(READ)) - read < ROUNDS * MESSAGES, "all that it posted, each time"
