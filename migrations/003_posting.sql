@@ -260,6 +260,7 @@ DECLARE
     found record;
     told record;
     latest messages;
+    was_latest boolean;
 BEGIN
     SELECT * INTO found FROM message_lock(workspace, caller, channel, message_ts);
     IF found.error IS NULL AND (((found.message).user_id <> caller AND NOT is_admin)
@@ -273,9 +274,14 @@ BEGIN
     SELECT * INTO told FROM channel_advance(channel);
     UPDATE messages m SET deleted = true, body = '', extra = NULL WHERE m.channel_id = channel AND m.ts = message_ts;
     IF (found.message).counted THEN
-        SELECT * INTO latest FROM messages m WHERE m.channel_id = channel AND m.counted AND NOT m.deleted ORDER BY m.ts DESC LIMIT 1;
-        UPDATE channels c SET deleted_ord = greatest(c.deleted_ord, (found.message).ord), latest_ts = coalesce(latest.ts, 0),
-            latest_user = coalesce(latest.user_id, ''), latest_preview = preview(coalesce(latest.body, ''))
+        UPDATE channels c SET deleted_ord = greatest(c.deleted_ord, (found.message).ord) WHERE c.id = channel
+        RETURNING c.latest_ts = message_ts INTO was_latest;
+    END IF;
+    IF was_latest THEN -- all after it are deleted: they may be many
+        SELECT * INTO latest FROM messages m WHERE m.channel_id = channel AND m.ts < message_ts AND m.counted AND NOT m.deleted
+        ORDER BY m.ts DESC LIMIT 1;
+        UPDATE channels c SET latest_ts = coalesce(latest.ts, 0), latest_user = coalesce(latest.user_id, ''),
+            latest_preview = preview(coalesce(latest.body, ''))
         WHERE c.id = channel;
     END IF;
     IF (found.message).thread_ts IS NOT NULL THEN

@@ -107,7 +107,7 @@ BEGIN
         reply_users = CASE WHEN gone THEN array_remove(t.reply_users, author) ELSE t.reply_users END,
         latest_reply = CASE WHEN t.latest_reply > reply_ts THEN t.latest_reply
                             ELSE coalesce((SELECT r.ts FROM messages r WHERE r.channel_id = channel AND r.thread_ts = thread
-                                           AND NOT r.deleted ORDER BY r.ts DESC LIMIT 1), 0) END
+                                           AND r.ts < reply_ts AND NOT r.deleted ORDER BY r.ts DESC LIMIT 1), 0) END
     WHERE t.channel_id = channel AND t.ts = thread
     RETURNING CASE WHEN cardinality(t.reply_users) < least(t.reply_users_count, reply_users_max()) THEN t.reply_users END INTO named;
     UPDATE threads t SET reply_users = named || (SELECT m.user_id FROM thread_members m WHERE m.channel_id = channel

@@ -104,3 +104,26 @@ def test_what_a_bot_posted_is_not_gone_through_when_it_reads(environment, worksp
 
         wait_until(calls_counted, 60, what="counts of scans")
     assert int(environment.postgres.sql(READ)) - read < ROUNDS * MESSAGES, "all that it posted, each time"
+
+
+def test_what_was_deleted_is_not_gone_through_by_further_deletes(environment, workspace):
+    """As somebody does who clears a channel, the newest first."""
+    ann, = workspace.users(1)
+    channel = workspace.channel(ann)
+    root = ann.post(channel)
+    ts = [ann.post(channel, "x", **args) for args in ({}, {"thread_ts": root}) for _ in range(MESSAGES)]
+    with environment.database() as database:
+        def count(wanted):
+            """Postgres counts what a connection did with a delay: further calls bring it out."""
+            def calls_counted():
+                ann.ok("channels.setNotifications", channel=channel, muted=False)
+                return by_id(database) > wanted
+
+            wait_until(calls_counted, 60, what="counts of scans")
+            return int(environment.postgres.sql(READ))
+
+        read = count(by_id(database) + ROUNDS)
+        asked = by_id(database)
+        for one in reversed(ts):
+            ann.ok("chat.delete", channel=channel, ts=one)
+        assert count(asked + 2 * MESSAGES) - read < 2 * MESSAGES * 40, "all that was deleted before, each time"
