@@ -125,12 +125,25 @@ BEGIN
     LEFT JOIN unread_rows r ON r.channel_id = e.channel AND r.user_id = e.caller;
 END $$;
 
+-- Where a cursor just before `message_ts` stands: the ts of the message before (0: none is kept), that of the first one that is kept,
+-- and how many counted posts of the caller's are behind it. To count those may take long.
+CREATE FUNCTION cursor_before(channel text, caller text, message_ts bigint, OUT ts bigint, OUT first_ts bigint, OUT own bigint)
+LANGUAGE sql STABLE AS $$
+    SELECT b.ts, b.first_ts,
+           m.posts - (SELECT count(*) FROM messages o WHERE o.channel_id = channel AND o.ts > b.ts AND o.user_id = caller AND o.counted)
+    FROM (SELECT coalesce((SELECT r.ts FROM messages r WHERE r.channel_id = channel AND r.ts < message_ts ORDER BY r.ts DESC LIMIT 1), 0) AS ts,
+                 (SELECT r.ts FROM messages r WHERE r.channel_id = channel ORDER BY r.ts LIMIT 1) AS first_ts) b
+    JOIN channel_members m ON m.channel_id = channel AND m.user_id = caller
+$$;
+
 -- `message_ts` and all after it are unread again: a new epoch, the cursor on the message before.
 CREATE FUNCTION mark_unread(outbox_id text, workspace text, caller text, channel text, message_ts bigint)
 RETURNS TABLE (error text, state unread_rows) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     refusal text := channel_refusal(workspace, caller, channel);
+    place record;
     before record;
+    first record;
     cursor_ts bigint;
     floor_ord bigint;
 BEGIN
@@ -138,18 +151,22 @@ BEGIN
         RETURN QUERY SELECT refusal, NULL::unread_rows;
         RETURN;
     END IF;
+    SELECT * INTO place FROM cursor_before(channel, caller, message_ts); -- now, for posts wait for the locks
     PERFORM 1 FROM channels c WHERE c.id = channel FOR NO KEY UPDATE;
     PERFORM 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller FOR NO KEY UPDATE;
     SELECT r.ts, r.seq, r.ord INTO before FROM messages r
     WHERE r.channel_id = channel AND r.ts < message_ts ORDER BY r.ts DESC LIMIT 1;
+    SELECT r.ts, r.ord - r.counted::integer AS ord INTO first FROM messages r WHERE r.channel_id = channel ORDER BY r.ts LIMIT 1;
     IF before.ts IS NULL THEN -- what was before is not kept any more: it counts as read
-        SELECT r.ord - r.counted::integer INTO floor_ord FROM messages r WHERE r.channel_id = channel ORDER BY r.ts LIMIT 1;
-        floor_ord := coalesce(floor_ord, (SELECT c.ord FROM channels c WHERE c.id = channel));
+        floor_ord := coalesce(first.ord, (SELECT c.ord FROM channels c WHERE c.id = channel));
     END IF;
     cursor_ts := coalesce(before.ts, 0);
+    IF (place.ts, place.first_ts) IS DISTINCT FROM (cursor_ts, first.ts) THEN
+        SELECT * INTO place FROM cursor_before(channel, caller, message_ts);
+    END IF;
     DELETE FROM read_messages s WHERE s.channel_id = channel AND s.user_id = caller;
     UPDATE channel_members m SET epoch = m.epoch + 1, ts = cursor_ts, seq = coalesce(before.seq, 0), ord = coalesce(before.ord, floor_ord),
-        singles = 0, single_version = m.single_version + 1, own = m.posts - (SELECT count(*) FROM messages r WHERE r.channel_id = channel AND r.ts > cursor_ts AND r.user_id = caller AND r.counted),
+        singles = 0, single_version = m.single_version + 1, own = place.own,
         changed = pg_current_xact_id()
     WHERE m.channel_id = channel AND m.user_id = caller;
     -- A bit cannot say from which epoch it is.

@@ -4,6 +4,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from psycopg.errors import LockNotAvailable
 
 from tests.support.reading import READ_STATE
 from tests.support.retention import housekeep, make_older
@@ -11,6 +12,7 @@ from tests.support.wait import wait_until
 
 FAMILIES = pytest.mark.parametrize("family", ["channels", "conversations"])
 LONG_AGO = "1000000000.000000"
+MANY = 200_000
 FAR_AHEAD = "9999999999.999999"
 
 
@@ -247,6 +249,28 @@ def test_mark_unread_past_the_head_leaves_nothing_unread(room):
     ann, bob, channel = room
     bob.ok("channels.mark", channel=channel, ts=ann.post(channel))
     assert bob.ok("channels.markUnread", channel=channel, ts=FAR_AHEAD)["unread_count"] == 0
+
+
+def test_mark_unread_of_much_holds_up_no_post(environment, room):
+    """To count one's own posts among many messages takes its time: the channel is not locked meanwhile."""
+    ann, bob, channel = room
+    tried = taken = 0
+    with environment.database() as database, ThreadPoolExecutor(1) as pool:
+        database.execute("INSERT INTO messages (channel_id, ts, seq, ord, user_id, counted, body) SELECT id, last_ts + n, seq + n, n, %s, true, ''"
+                         " FROM channels, generate_series(1, %s) n WHERE id = %s", [ann.id, MANY, channel])
+        database.execute("UPDATE channels SET last_ts = last_ts + %(n)s, seq = seq + %(n)s, ord = %(n)s WHERE id = %(c)s",
+                         {"n": MANY, "c": channel})
+        database.execute("UPDATE channel_members SET posts = %s, own = 0 WHERE channel_id = %s AND user_id = %s", [MANY, channel, ann.id])
+        bob.post(channel)
+        marks = pool.submit(bob.ok, "channels.markUnread", channel=channel, ts=LONG_AGO)
+        while not marks.done():
+            try:
+                tried += 1
+                database.execute("SELECT 1 FROM channels WHERE id = %s FOR NO KEY UPDATE NOWAIT", [channel])
+            except LockNotAvailable:
+                taken += 1
+    assert marks.result()["unread_count"] == MANY
+    assert taken <= tried / 2, f"{taken} of {tried}"
 
 
 def test_a_mark_of_the_epoch_before_changes_nothing(room):
