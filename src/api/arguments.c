@@ -172,19 +172,39 @@ static int array_add(const char *text, const char *prefixes, struct params *para
     return (int)json_array_size(array);
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+// The next member of "a, b" without the blanks around it; *text moves on behind it and its comma.
+static const char *member_next(const char **text, size_t *ret_length)
+{
+    const char *member = *text;
+    size_t length = strcspn(member, ",");
+
+    *text += length + (member[length] == ',');
+    for (; length > 0 && is_blank(*member); length--)
+        member++;
+    while (length > 0 && is_blank(member[length - 1]))
+        length--;
+    *ret_length = length;
+    return member;
+}
+
 static int list_add(const char *text, const char *prefixes, struct params *params)
 {
     int count = 0;
 
     while (*text != '\0') {
-        size_t length = strcspn(text, ",");
+        size_t length;
+        const char *member = member_next(&text, &length);
         char id[ID_SIZE];
-        snprintf(id, sizeof id, "%.*s", (int)(length < sizeof id ? length : sizeof id), text);
+        snprintf(id, sizeof id, "%.*s", (int)(length < sizeof id ? length : sizeof id), member);
         if (length >= sizeof id || !id_is_valid(id, prefixes))
             return -ERROR_INVALID_ARGUMENTS;
-        params_element_text_n(params, text, length);
+        params_element_text_n(params, member, length);
         count++;
-        text += length + (text[length] == ',');
     }
     return count;
 }
@@ -235,6 +255,23 @@ static bool array_join(const char *text, char *ret_text, size_t size)
     return true;
 }
 
+// Copies "a, b" as "a,b"; false when it is too long.
+static bool list_copy(const char *text, char *ret_text, size_t size)
+{
+    if (strlen(text) >= size)
+        return false;
+    while (*text != '\0') {
+        size_t length;
+        const char *member = member_next(&text, &length);
+        memcpy(ret_text, member, length);
+        ret_text += length;
+        if (text[-1] == ',')
+            *ret_text++ = ',';
+    }
+    *ret_text = '\0';
+    return true;
+}
+
 bool take_list(struct invocation *invocation, const char *name, const char *value, char *ret_text,
                size_t size)
 {
@@ -242,8 +279,7 @@ bool take_list(struct invocation *invocation, const char *name, const char *valu
 
     if (text == NULL || text[0] == '\0')
         text = value;
-    if (text[0] == '[' ? array_join(text, ret_text, size)
-                       : (size_t)snprintf(ret_text, size, "%s", text) < size)
+    if (text[0] == '[' ? array_join(text, ret_text, size) : list_copy(text, ret_text, size))
         return true;
     invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
                         "%s: must be a list of strings, at most %zu characters", name, size - 1);

@@ -105,8 +105,8 @@ NODISCARD bool take_optional_moment(struct invocation *invocation, const char *n
 NODISCARD bool take_optional_bool(struct invocation *invocation, const char *name, bool *value);
 NODISCARD bool take_optional_int(struct invocation *invocation, const char *name, int error,
                                  int64_t min, int64_t max, int64_t *value);
-// A list: "a,b", or a JSON array of strings (in a JSON body, or as text). Adds its members to an
-// open text array of params; each must be an id with one of `prefixes`.
+// A list: "a,b" or "a, b", or a JSON array of strings (in a JSON body, or as text). Adds its
+// members to an open text array of params; each must be an id with one of `prefixes`.
 NODISCARD bool take_ids(struct invocation *invocation, const char *name, const char *prefixes,
                         int error, int max, struct params *params);
 // A list in the same forms, of at least one and at most `max` ts.

@@ -120,11 +120,29 @@ def test_bad_types(people):
 
 
 @pytest.mark.parametrize("types", [["public_channel", "private_channel"], '["public_channel","private_channel"]',
-                                   "public_channel,private_channel"])
-def test_a_list_in_each_spelling(workspace, people, types):
-    """As a JSON array, as a JSON string, or with commas."""
+                                   "public_channel,private_channel", "public_channel, private_channel",
+                                   "\tpublic_channel ,  private_channel\n"])
+@pytest.mark.parametrize("encoding", ["json", "form", "get"])
+def test_a_list_in_each_spelling(workspace, people, types, encoding):
+    """As a JSON array, as a JSON string, or with commas; blanks around them, as Slack's own examples have, say nothing."""
     made = {workspace.channel(people[0]), workspace.channel(people[0], private=True)}
-    assert {channel["id"] for channel in people[0].ok("channels.list", types=types)["channels"]} == made
+    assert {channel["id"] for channel in people[0].ok("channels.list", types=types, encoding=encoding)["channels"]} == made
+
+
+def test_lists_with_blanks(environment, workspace, people):
+    ann, bob, cid = people
+    channel = workspace.channel(ann)
+    assert ann.ok("channels.invite", encoding="form", channel=channel, users=f"{bob.id}, {cid.id} ")["channel"]["num_members"] == 3
+    assert len(ann.ok("users.info", encoding="form", users=f"{bob.id} ,{cid.id}")["users"]) == 2
+    read = [bob.post(channel) for _ in range(2)]
+    assert ann.ok("channels.markMessages", encoding="form", channel=channel, ts=", ".join(read))["unread_count"] == 0
+    token = workspace.admin.ok("admin.tokens.create", user_id=ann.id, scopes="users:read, chat:write")["token"]
+    assert environment.client(token).ok("auth.test").headers["X-OAuth-Scopes"] == "users:read,chat:write"
+    environment.client(token).post(channel)
+    for types in ("public_channel private_channel", "public_channel, ,im", "public channel", ", im"):
+        ann.fails("invalid_types", "channels.list", types=types)
+    for users in (f"{bob.id} {cid.id}", f"{bob.id}, ,{cid.id}", " , "):
+        ann.fails("user_not_found", "users.info", users=users)
 
 
 @FAMILIES

@@ -86,7 +86,7 @@ def test_conversations(workspace):
     client.conversations_rename(channel=channel, name=f"{name}-new")
     info = client.conversations_info(channel=channel, include_num_members=True)["channel"]
     assert (info["name"], info["topic"]["value"], info["num_members"]) == (f"{name}-new", "a topic", 2)
-    listed = client.conversations_list(types="private_channel", exclude_archived=True)["channels"]
+    listed = client.conversations_list(types="private_channel, mpim", exclude_archived=True)["channels"]
     assert [c["id"] for c in listed] == [channel]
     assert [c["id"] for c in client.users_conversations(types="private_channel")["channels"]] == [channel]
     client.conversations_archive(channel=channel)
