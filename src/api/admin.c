@@ -67,9 +67,7 @@ static bool take_label(struct invocation *invocation, const char *name, const ch
 
 static bool take_optional_label(struct invocation *invocation, const char *name, const char **value)
 {
-    const char *text = request_arg(invocation->request, name);
-
-    return text == NULL || text[0] == '\0' || take_label(invocation, name, value);
+    return !is_given(invocation, name) || take_label(invocation, name, value);
 }
 
 // Whether the first row says done; if not, the error is replied.
@@ -255,7 +253,7 @@ static void token_answer(struct invocation *invocation, const struct result *res
 
 static bool take_type(struct invocation *invocation, const char **ret_type)
 {
-    if (!take_optional_text(invocation, "type", ret_type))
+    if (!take_optional_word(invocation, "type", ret_type))
         return false;
     if (*ret_type == NULL || strcmp(*ret_type, "user") == 0 || strcmp(*ret_type, "bot") == 0)
         return true;
@@ -265,7 +263,7 @@ static bool take_type(struct invocation *invocation, const char **ret_type)
 
 static bool take_scopes(struct invocation *invocation, char *ret_scopes)
 {
-    if (!take_list(invocation, "scopes", "", ret_scopes, SCOPES_MAX + 1))
+    if (!take_list(invocation, "scopes", ret_scopes, SCOPES_MAX + 1))
         return false;
     if (strspn(ret_scopes, "abcdefghijklmnopqrstuvwxyz:._-,") == strlen(ret_scopes))
         return true;
@@ -321,8 +319,8 @@ void admin_tokens_revoke(struct invocation *invocation)
     const char *token_id = NULL;
     const char *token = NULL;
 
-    if (!take_optional_text(invocation, "token_id", &token_id) ||
-        !take_optional_text(invocation, "revoke_token", &token))
+    if (!take_optional_word(invocation, "token_id", &token_id) ||
+        !take_optional_word(invocation, "revoke_token", &token))
         return;
     if (token_id == NULL && token == NULL) {
         invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
@@ -411,7 +409,7 @@ static bool events_url_is_good(const char *url)
 
 static bool take_events_url(struct invocation *invocation, const char **ret_url)
 {
-    if (!take_optional_text(invocation, "events_url", ret_url))
+    if (!take_optional_word(invocation, "events_url", ret_url))
         return false;
     if (*ret_url == NULL || events_url_is_good(*ret_url))
         return true;
@@ -424,7 +422,7 @@ static bool take_events_url(struct invocation *invocation, const char **ret_url)
 // "a,b" of the events that the app wants; "" for all.
 static bool take_events(struct invocation *invocation, char *ret_events)
 {
-    if (!take_list(invocation, "events", "", ret_events, EVENTS_SIZE))
+    if (!take_list(invocation, "events", ret_events, EVENTS_SIZE))
         return false;
     for (const char *name = ret_events; *name != '\0';) {
         size_t length = strcspn(name, ",");

@@ -25,11 +25,23 @@ static bool text_present(struct invocation *invocation, const char *name, int er
     return true;
 }
 
+bool is_given(const struct invocation *invocation, const char *name)
+{
+    const char *text = request_arg(invocation->request, name);
+
+    return text != NULL && text[0] != '\0';
+}
+
 bool take_optional_text(struct invocation *invocation, const char *name, const char **value)
 {
     bool present;
 
     return text_present(invocation, name, -ERROR_INVALID_ARGUMENTS, value, &present);
+}
+
+bool take_optional_word(struct invocation *invocation, const char *name, const char **value)
+{
+    return !is_given(invocation, name) || take_optional_text(invocation, name, value);
 }
 
 static bool take_required(struct invocation *invocation, const char *name, int error,
@@ -272,13 +284,12 @@ static bool list_copy(const char *text, char *ret_text, size_t size)
     return true;
 }
 
-bool take_list(struct invocation *invocation, const char *name, const char *value, char *ret_text,
-               size_t size)
+bool take_list(struct invocation *invocation, const char *name, char *ret_text, size_t size)
 {
     const char *text = request_arg(invocation->request, name);
 
-    if (text == NULL || text[0] == '\0')
-        text = value;
+    if (text == NULL)
+        text = "";
     if (text[0] == '[' ? array_join(text, ret_text, size) : list_copy(text, ret_text, size))
         return true;
     invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
@@ -292,7 +303,7 @@ bool take_tss(struct invocation *invocation, const char *name, int64_t *ret_tss,
     char list[4096];
     int count = 0;
 
-    if (!take_list(invocation, name, "", list, sizeof list))
+    if (!take_list(invocation, name, list, sizeof list))
         return false;
     for (const char *text = list; *text != '\0' && count <= max; count++) {
         size_t length = strcspn(text, ",");
@@ -328,12 +339,12 @@ static size_t type_find(const char *text, size_t length)
     return i;
 }
 
-bool take_types(struct invocation *invocation, unsigned *ret_types)
+bool take_optional_types(struct invocation *invocation, unsigned *value)
 {
     char types[128];
     unsigned asked = 0;
 
-    if (!take_list(invocation, "types", "public_channel", types, sizeof types))
+    if (!take_list(invocation, "types", types, sizeof types))
         return false;
     for (const char *text = types; *text != '\0';) {
         size_t length = strcspn(text, ",");
@@ -346,7 +357,8 @@ bool take_types(struct invocation *invocation, unsigned *ret_types)
             "types: must be a list of public_channel, private_channel, mpim and im");
         return false;
     }
-    *ret_types = asked;
+    if (asked != 0)
+        *value = asked;
     return true;
 }
 

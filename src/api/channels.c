@@ -61,7 +61,7 @@ void channels_create(struct invocation *invocation)
 
     if (!take_channel_name(invocation, &name) ||
         !take_optional_bool(invocation, "is_private", &is_private) ||
-        !take_optional_text(invocation, "strategy", &strategy) ||
+        !take_optional_word(invocation, "strategy", &strategy) ||
         !strategy_is_known(invocation, strategy))
         return;
     id_make(is_private ? 'G' : 'C', id);
@@ -109,8 +109,7 @@ static void join_by_name(struct invocation *invocation)
 void channels_join(struct invocation *invocation)
 {
     if (strcmp(request_method(invocation->request), "channels.join") == 0 &&
-        request_arg(invocation->request, "channel") == NULL &&
-        request_arg(invocation->request, "name") != NULL)
+        !is_given(invocation, "channel") && is_given(invocation, "name"))
         join_by_name(invocation);
     else
         channel_change(invocation, &JOIN);
@@ -165,12 +164,11 @@ void channels_invite(struct invocation *invocation)
 {
     CLEANUP_PARAMS struct params params = {0};
     const char *channel_id;
-    const char *users = request_arg(invocation->request, "users");
     bool force = false;
 
     if (!take_channel(invocation, &channel_id) || !take_optional_bool(invocation, "force", &force))
         return;
-    if (users == NULL || users[0] == '\0') {
+    if (!is_given(invocation, "users")) {
         invocation_complain(invocation, -ERROR_NO_USER, "missing required field: users");
         return;
     }
@@ -212,10 +210,10 @@ void channels_list(struct invocation *invocation)
 {
     struct params params = {0};
     const char *after;
-    unsigned types;
+    unsigned types = TYPES_PUBLIC;
     bool exclude_archived = false;
 
-    if (!take_page(invocation, "c1", "CGD", &after) || !take_types(invocation, &types) ||
+    if (!take_page(invocation, "c1", "CGD", &after) || !take_optional_types(invocation, &types) ||
         !take_optional_bool(invocation, "exclude_archived", &exclude_archived))
         return;
     params_text(&params, invocation->actor->workspace_id);

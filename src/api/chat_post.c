@@ -117,10 +117,8 @@ static bool take_key(struct invocation *invocation, struct posting *posting)
     const char *client_msg_id = NULL;
     const char *header = request_idempotency_key(invocation->request);
 
-    if (!take_optional_text(invocation, "client_msg_id", &client_msg_id))
+    if (!take_optional_word(invocation, "client_msg_id", &client_msg_id))
         return false;
-    if (client_msg_id != NULL && client_msg_id[0] == '\0')
-        client_msg_id = NULL;
     const char *key = client_msg_id != NULL ? client_msg_id : header;
     size_t length = strlen(key);
     if (!text_is_utf8(key, length) || text_code_points(key, length) > CLIENT_MSG_ID_MAX) {

@@ -116,9 +116,9 @@ static bool take_look(struct invocation *invocation, const char *name, size_t ma
 {
     const char *text = NULL;
 
-    if (!take_optional_text(invocation, name, &text))
+    if (!take_optional_word(invocation, name, &text))
         return false;
-    if (text == NULL || text[0] == '\0')
+    if (text == NULL)
         return true;
     if (text_code_points(text, strlen(text)) > max) {
         invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
@@ -222,11 +222,11 @@ static bool take_markdown(struct invocation *invocation, struct content *content
 {
     const char *text = NULL;
 
-    if (!take_optional_text(invocation, "markdown_text", &text))
+    if (!take_optional_word(invocation, "markdown_text", &text))
         return false;
-    if (text == NULL || text[0] == '\0')
+    if (text == NULL)
         return true;
-    if (content->text != NULL || request_arg(invocation->request, "blocks") != NULL) {
+    if (is_given(invocation, "text") || is_given(invocation, "blocks")) {
         invocation_complain(invocation, -ERROR_MARKDOWN_TEXT_CONFLICT,
                             "markdown_text: must not be given together with text or blocks");
         return false;

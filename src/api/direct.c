@@ -77,13 +77,6 @@ static void view_changed(struct invocation *invocation, const struct result *res
     store_call(invocation->api->options.store, STORE_READ, &PEER, &params, peer_answer, showing);
 }
 
-static bool is_given(const struct invocation *invocation, const char *name)
-{
-    const char *text = request_arg(invocation->request, name);
-
-    return text != NULL && text[0] != '\0';
-}
-
 // Workspace, caller and the channel given. False after an error was replied.
 static bool take_channel_params(struct invocation *invocation, struct params *params)
 {

@@ -87,6 +87,9 @@ void invocation_fail_for(struct invocation *invocation, int64_t seconds);
 void invocation_complain(struct invocation *invocation, int r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+// Whether the argument is there, and not empty.
+bool is_given(const struct invocation *invocation, const char *name);
+
 // Read arguments. Each returns false after it has replied with an error that names the argument.
 NODISCARD bool take_text(struct invocation *invocation, const char *name,
                          const char **ret_text); // required, not empty
@@ -95,8 +98,10 @@ NODISCARD bool take_id(struct invocation *invocation, const char *name, const ch
 NODISCARD bool take_channel(struct invocation *invocation, const char **ret_channel_id);
 NODISCARD bool take_user(struct invocation *invocation, const char *name, const char **ret_user_id);
 NODISCARD bool take_ts(struct invocation *invocation, const char *name, int error, int64_t *ret_ts);
-// Optional ones: the default stays in *value when the argument is absent.
+// Optional ones: the default stays in *value when the argument is absent, or empty.
 NODISCARD bool take_optional_text(struct invocation *invocation, const char *name,
+                                  const char **value); // "" when it is empty
+NODISCARD bool take_optional_word(struct invocation *invocation, const char *name,
                                   const char **value);
 NODISCARD bool take_optional_ts(struct invocation *invocation, const char *name, int error,
                                 int64_t *value);
@@ -112,12 +117,12 @@ NODISCARD bool take_ids(struct invocation *invocation, const char *name, const c
 // A list in the same forms, of at least one and at most `max` ts.
 NODISCARD bool take_tss(struct invocation *invocation, const char *name, int64_t *ret_tss, int max,
                         int *ret_count);
-// A list in the same forms, returned as "a,b"; `value` when absent. `ret_text` has `size` bytes.
-NODISCARD bool take_list(struct invocation *invocation, const char *name, const char *value,
-                         char *ret_text, size_t size);
-// types=public_channel,private_channel,mpim,im as bits 1 << enum channel_type; absent: public ones.
-enum { TYPES_ALL = (1 << CHANNEL_TYPE_MAX) - 1 };
-NODISCARD bool take_types(struct invocation *invocation, unsigned *ret_types);
+// A list in the same forms, returned as "a,b"; "" when absent. `ret_text` has `size` bytes.
+NODISCARD bool take_list(struct invocation *invocation, const char *name, char *ret_text,
+                         size_t size);
+// types=public_channel,private_channel,mpim,im as bits 1 << enum channel_type.
+enum { TYPES_ALL = (1 << CHANNEL_TYPE_MAX) - 1, TYPES_PUBLIC = 1 << CHANNEL_PUBLIC };
+NODISCARD bool take_optional_types(struct invocation *invocation, unsigned *value);
 // A paging cursor "<kind>.<text>", as a reply gave it; *ret_text is left alone when absent.
 NODISCARD bool take_cursor(struct invocation *invocation, const char *kind, const char **ret_text);
 

@@ -70,9 +70,8 @@ void channels_mark_all(struct invocation *invocation)
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }
-    if (!take_optional_bool(invocation, "threads", &threads))
-        return;
-    if (request_arg(invocation->request, "types") != NULL && !take_types(invocation, &types))
+    if (!take_optional_bool(invocation, "threads", &threads) ||
+        !take_optional_types(invocation, &types))
         return;
     invocation_change_params(invocation, &params);
     params_int(&params, types);

@@ -13,13 +13,11 @@ static bool take_notify(struct invocation *invocation, const char **ret_notify)
     static const char *const values[] = {"all", "mentions", "none"};
     const char *notify = NULL;
 
-    if (!take_optional_text(invocation, "notify", &notify))
+    if (!take_optional_word(invocation, "notify", &notify))
         return false;
-    if (notify == NULL || notify[0] == '\0') {
-        *ret_notify = NULL;
-        return true;
-    }
     *ret_notify = notify;
+    if (notify == NULL)
+        return true;
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
         if (strcmp(values[i], notify) == 0)
             return true;
@@ -31,12 +29,11 @@ static bool take_notify(struct invocation *invocation, const char **ret_notify)
 // "true", "false", or NULL when it is to stay.
 static bool take_muted(struct invocation *invocation, const char **ret_muted)
 {
-    const char *text = request_arg(invocation->request, "muted");
     bool muted = false;
 
     if (!take_optional_bool(invocation, "muted", &muted))
         return false;
-    *ret_muted = text == NULL || text[0] == '\0' ? NULL : muted ? "true" : "false";
+    *ret_muted = !is_given(invocation, "muted") ? NULL : muted ? "true" : "false";
     return true;
 }
 

@@ -73,13 +73,12 @@ static void users_info_of_many(struct invocation *invocation, bool with_locale)
 void users_info(struct invocation *invocation)
 {
     struct params params = {0};
-    const char *user_id = request_arg(invocation->request, "user");
-    const char *users = request_arg(invocation->request, "users");
+    const char *user_id;
     bool with_locale = false;
 
     if (!take_optional_bool(invocation, "include_locale", &with_locale))
         return;
-    if (user_id == NULL && users != NULL && users[0] != '\0') {
+    if (!is_given(invocation, "user") && is_given(invocation, "users")) {
         users_info_of_many(invocation, with_locale);
         return;
     }
@@ -155,16 +154,14 @@ void users_conversations(struct invocation *invocation)
 {
     struct params params = {0};
     const char *after;
-    const char *user_id = request_arg(invocation->request, "user");
-    unsigned types;
+    const char *user_id = invocation->actor->user_id;
+    unsigned types = TYPES_PUBLIC;
     bool exclude_archived = false;
     bool exclude_muted = false;
 
-    if (user_id == NULL || user_id[0] == '\0')
-        user_id = invocation->actor->user_id;
-    else if (!take_user(invocation, "user", &user_id))
+    if (is_given(invocation, "user") && !take_user(invocation, "user", &user_id))
         return;
-    if (!take_page(invocation, "uc1", "CGD", &after) || !take_types(invocation, &types) ||
+    if (!take_page(invocation, "uc1", "CGD", &after) || !take_optional_types(invocation, &types) ||
         !take_optional_bool(invocation, "exclude_archived", &exclude_archived) ||
         !take_optional_bool(invocation, "exclude_muted", &exclude_muted))
         return;

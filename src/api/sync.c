@@ -89,9 +89,9 @@ static bool take_since(struct invocation *invocation, struct sync *sync)
 {
     const char *text = NULL;
 
-    if (!take_optional_text(invocation, "since", &text))
+    if (!take_optional_word(invocation, "since", &text))
         return false;
-    if (text == NULL || text[0] == '\0')
+    if (text == NULL)
         return true;
     if (!token_parse(text, &sync->since)) {
         invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
@@ -111,9 +111,7 @@ static bool take_sync(struct invocation *invocation, struct sync *sync)
     sync->types = TYPES_ALL;
     if (!take_since(invocation, sync) ||
         !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, LIMIT_MAX, &sync->limit) ||
-        !take_cursor(invocation, "p1", &page))
-        return false;
-    if (request_arg(invocation->request, "types") != NULL && !take_types(invocation, &sync->types))
+        !take_cursor(invocation, "p1", &page) || !take_optional_types(invocation, &sync->types))
         return false;
     sync->has_page = page != NULL;
     if (page == NULL || page_parse(page, &sync->page))

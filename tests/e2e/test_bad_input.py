@@ -145,6 +145,35 @@ def test_missing_arguments(stage, method, argument, how):
     assert snapshot(stage) == before
 
 
+@pytest.mark.parametrize("encoding", ["form", "query"])
+def test_an_optional_argument_that_is_empty_is_absent(workspace, encoding):
+    """As forms and scripts send what nobody filled in."""
+    ann, bob = workspace.users(2)
+    public, private = workspace.channel(ann, bob), workspace.channel(ann, bob, private=True)
+
+    def ok(method, who=ann, **args):
+        return who.ok(method, encoding=encoding, **args)
+
+    for method in ("unread.sync", "client.counts"):
+        assert {c["id"] for c in ok(method, types="", since="", cursor="", limit="")["channels"]} == {public, private}
+    for method in ("channels.list", "users.conversations"):
+        assert [c["id"] for c in ok(method, types="", user="", exclude_archived="")["channels"]] == [public]
+    bob.post(private)
+    assert ok("channels.markAll", types="", threads="")["channels"] >= 1 and ann.unread(private) == 0
+    assert ok("users.getPresence", user="")["online"] is False
+    assert [user["id"] for user in ok("users.info", user="", users=bob.id)["users"]] == [bob.id]
+    assert ok("channels.create", name="made", is_private="", strategy="")["channel"]["strategy"] == "auto"
+    assert ok("channels.join", bob, channel="", name="made")["channel"]["num_members"] == 2
+    posted = ok("chat.postMessage", channel=public, markdown_text="*x*", text="", blocks="", thread_ts="", client_msg_id="")
+    assert posted["message"]["text"] == "*x*"
+    ok("chat.update", channel=public, ts=posted["ts"], markdown_text="*y*", text="", blocks="")
+    made = ok("admin.tokens.create", workspace.admin, user_id=ann.id, type="", scopes="", expires_in="", rate_limit="")
+    assert made["type"] == "user" and "expires_at" not in made
+    assert ok("admin.tokens.revoke", workspace.admin, token_id="", revoke_token=made["token"])["revoked"] is True
+    assert "token_id" in workspace.admin.fails("invalid_arguments", "admin.tokens.revoke", encoding=encoding, token_id="").messages
+    assert ok("admin.apps.create", workspace.admin, name="app", bot_user_id=workspace.bot().id, events_url="", events="")["app"]
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("nasty", ["'; DROP TABLE messages; --", "%s%n%x", "\u202e", "${jndi:x}", "\\", '"', "\r\nX: y"])
 def test_nasty_text_in_ids(stage, method, nasty):
