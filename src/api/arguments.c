@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 // Whether the argument is there as text; an array or object where text is wanted is answered with
 // `error`.
@@ -141,8 +142,9 @@ bool take_optional_bool(struct invocation *invocation, const char *name, bool *v
         return false;
     if (!present || text[0] == '\0')
         return true;
-    bool on = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
-    if (!on && strcmp(text, "false") != 0 && strcmp(text, "0") != 0) {
+    // In any case: a form that Python makes of a dict has True.
+    bool on = strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0;
+    if (!on && strcasecmp(text, "false") != 0 && strcmp(text, "0") != 0) {
         invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be true or false",
                             name);
         return false;
