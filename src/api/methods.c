@@ -53,13 +53,13 @@ static const struct method methods[] = {
     {"rtm.start", ACCESS_MEMBER, "rtm:stream", rtm_start},
     {"apps.connections.open", ACCESS_APP, NULL, apps_connections_open},
     {"admin.workspaces.create", ACCESS_OPERATOR, NULL, admin_workspaces_create},
-    {"admin.users.create", ACCESS_ADMIN, NULL, admin_users_create},
-    {"admin.users.setActive", ACCESS_ADMIN, NULL, admin_users_set_active},
-    {"admin.tokens.create", ACCESS_ADMIN, NULL, admin_tokens_create},
-    {"admin.tokens.revoke", ACCESS_ADMIN, NULL, admin_tokens_revoke},
-    {"admin.tokens.list", ACCESS_ADMIN, NULL, admin_tokens_list},
-    {"admin.apps.create", ACCESS_ADMIN, NULL, admin_apps_create},
-    {"admin.apps.delete", ACCESS_ADMIN, NULL, admin_apps_delete},
+    {"admin.users.create", ACCESS_ADMIN, "admin", admin_users_create},
+    {"admin.users.setActive", ACCESS_ADMIN, "admin", admin_users_set_active},
+    {"admin.tokens.create", ACCESS_ADMIN, "admin", admin_tokens_create},
+    {"admin.tokens.revoke", ACCESS_ADMIN, "admin", admin_tokens_revoke},
+    {"admin.tokens.list", ACCESS_ADMIN, "admin", admin_tokens_list},
+    {"admin.apps.create", ACCESS_ADMIN, "admin", admin_apps_create},
+    {"admin.apps.delete", ACCESS_ADMIN, "admin", admin_apps_delete},
 };
 
 _Static_assert(sizeof methods / sizeof methods[0] <= METHODS_MAX, "METHODS_MAX is too small");

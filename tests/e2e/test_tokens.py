@@ -108,6 +108,31 @@ def test_missing_scope(environment, workspace, scopes, method, needed):
     assert ann.history(channel) == []
 
 
+ADMIN_CALLS = [("admin.users.create", {"name": "x"}), ("admin.users.setActive", {"user_id": "ID", "active": False}),
+               ("admin.tokens.create", {"user_id": "ID"}), ("admin.tokens.list", {"user_id": "ID"}),
+               ("admin.tokens.revoke", {"token_id": "K0000000000"}), ("admin.apps.delete", {"app_id": "A0000000000"}),
+               ("admin.apps.create", {"name": "x", "bot_user_id": "ID"})]
+
+
+@pytest.mark.parametrize("method, args", ADMIN_CALLS, ids=[method for method, _ in ADMIN_CALLS])
+def test_an_admins_token_of_little_scope_is_no_way_to_more(environment, workspace, method, args):
+    """Else it could make itself a token that may do everything."""
+    admin = workspace.admin
+    args = {name: admin.id if value == "ID" else value for name, value in args.items()}
+    few = environment.client(admin.ok("admin.tokens.create", user_id=admin.id, scopes="chat:write")["token"])
+    assert few.fails("missing_scope", method, **args)["needed"] == "admin"
+    assert admin.ok("auth.test")["user_id"] == admin.id and len(admin.ok("admin.tokens.list", user_id=admin.id)["tokens"]) == 2
+    plain = workspace.admin.ok("admin.tokens.create", user_id=workspace.user().id, scopes="admin")["token"]
+    environment.client(plain).fails("no_permission", method, **args)
+
+
+def test_the_scope_of_admin_methods(environment, workspace):
+    admin = workspace.admin
+    some = environment.client(admin.ok("admin.tokens.create", user_id=admin.id, scopes="admin,users:read")["token"])
+    assert some.ok("admin.users.create", name="new")["user"]["name"] == "new"
+    some.fails("missing_scope", "channels.list")
+
+
 def test_scopes_that_allow(environment, workspace):
     ann = workspace.user()
     channel = workspace.channel(ann)
