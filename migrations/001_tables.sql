@@ -264,7 +264,8 @@ CREATE TABLE outbox (
     counts bigint[],                      -- how many posts follow one another from that seq and ts on; NULL: it is one event
     kinds text[] NOT NULL,                -- post edit delete join leave archive unarchive rename created mark preference thread_mark thread_follow strategy
     users text[] NOT NULL,                -- author, or whom it concerns; NULL: the author
-    previous text                         -- body of a message before the edit or delete, for its frame
+    previous text,                        -- body of a message before the edit or delete, for its frame
+    previous_extra text                   -- and its extra
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
 -- See eras_begin().

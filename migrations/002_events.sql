@@ -41,9 +41,9 @@ $$;
 -- Tells of one event, in the row `outbox_id` of this transaction (which may tell of several). The id comes from the
 -- caller, who thus knows the row even when the answer is lost.
 CREATE FUNCTION outbox_put(outbox_id text, channel text, seq bigint, ts bigint, kind text, about text,
-                           previous text DEFAULT NULL) RETURNS void LANGUAGE sql VOLATILE AS $$
-    INSERT INTO outbox (id, channels, seqs, tss, kinds, users, previous)
-    VALUES (outbox_id, ARRAY[channel], ARRAY[seq], ARRAY[ts], ARRAY[kind], ARRAY[about], previous)
+                           previous text DEFAULT NULL, previous_extra text DEFAULT NULL) RETURNS void LANGUAGE sql VOLATILE AS $$
+    INSERT INTO outbox (id, channels, seqs, tss, kinds, users, previous, previous_extra)
+    VALUES (outbox_id, ARRAY[channel], ARRAY[seq], ARRAY[ts], ARRAY[kind], ARRAY[about], previous, previous_extra)
     ON CONFLICT (id) DO UPDATE SET channels = outbox.channels || excluded.channels, seqs = outbox.seqs || excluded.seqs,
         tss = outbox.tss || excluded.tss, kinds = outbox.kinds || excluded.kinds, users = outbox.users || excluded.users
 $$;
@@ -138,7 +138,7 @@ $$;
 -- Only nested loops are ever right: how many events a row has the planner cannot know, and it would hash all users for one.
 CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     outbox_id text, kind text, channel_id text, workspace_id text, seq bigint, event_ts bigint, about text, previous text,
-    channel_name text, type smallint, creator text, created bigint, head_seq bigint, head_ord bigint,
+    previous_extra text, channel_name text, type smallint, creator text, created bigint, head_seq bigint, head_ord bigint,
     epoch bigint, cursor_ts bigint, cursor_seq bigint, cursor_ord bigint, own bigint, posts bigint, member_seq bigint,
     active boolean, strategy_in_use smallint, generation bigint, number integer,
     ts bigint, message_seq bigint, ord bigint, user_id text, bot_id text, subtype text, body text, extra text, thread_ts bigint,
@@ -147,7 +147,7 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     reply_users_count integer
 ) LANGUAGE sql STABLE SET enable_hashjoin = off SET enable_mergejoin = off AS $$
     SELECT o.id, e.kind, c.id, c.workspace_id, e.seq, coalesce(h.event_ts, e.ts), coalesce(e.about, r.user_id, ''), o.previous,
-           c.name, c.type, c.creator, c.created, c.seq, c.ord,
+           o.previous_extra, c.name, c.type, c.creator, c.created, c.seq, c.ord,
            m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq, m.active, c.strategy_in_use, c.generation, m.number,
            r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,
            r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body,

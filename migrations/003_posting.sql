@@ -246,7 +246,8 @@ BEGIN
     VALUES (channel, told.seq, 'edit', message_ts, caller, told.ts,
             mentions_replace(found.message, CASE WHEN new_body IS NULL THEN 0 ELSE 1 END + CASE WHEN has_blocks THEN 2 ELSE 0 END,
                              mention_users, mention_sources));
-    PERFORM outbox_put(outbox_id, channel, told.seq, message_ts, 'edit', caller, (found.message).body);
+    PERFORM outbox_put(outbox_id, channel, told.seq, message_ts, 'edit', caller, (found.message).body,
+                       extra_shown((found.message).extra, is_shown));
     IF (found.message).thread_ts IS NOT NULL THEN
         PERFORM threads_mention(outbox_id, h.mentioned) FROM changes h WHERE h.channel_id = channel AND h.seq = told.seq;
     END IF;
@@ -290,6 +291,6 @@ BEGIN
     DELETE FROM mentions n WHERE n.channel_id = channel AND n.ts = message_ts;
     INSERT INTO changes (channel_id, seq, kind, message_ts, user_id, event_ts)
     VALUES (channel, told.seq, 'delete', message_ts, caller, told.ts);
-    PERFORM outbox_put(outbox_id, channel, told.seq, message_ts, 'delete', caller, (found.message).body);
+    PERFORM outbox_put(outbox_id, channel, told.seq, message_ts, 'delete', caller, (found.message).body, (found.message).extra);
     RETURN QUERY SELECT NULL::text, told.seq;
 END $$;

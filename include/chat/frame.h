@@ -16,6 +16,8 @@ struct frame_context {
     int64_t created;           // when the channel was created, in seconds; for a rename
     const char *previous_text; // before an edit or delete; NULL when it is not known
     size_t previous_length;
+    const char *previous_extra;
+    size_t previous_extra_length;
 };
 
 // A channel that was just created.

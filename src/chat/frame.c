@@ -41,6 +41,8 @@ static void change_write(struct json_writer *w, const struct frame_context *cont
         return;
     previous.text = context->previous_text;
     previous.text_length = context->previous_length;
+    previous.extra = context->previous_extra;
+    previous.extra_length = context->previous_extra_length;
     previous.deleted = false;
     previous.edited_ts = 0;
     json_key(w, "previous_message");

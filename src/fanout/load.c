@@ -33,6 +33,7 @@ enum {
     COLUMN_EVENT_TS,
     COLUMN_ABOUT,
     COLUMN_PREVIOUS,
+    COLUMN_PREVIOUS_EXTRA,
     COLUMN_NAME,
     COLUMN_TYPE,
     COLUMN_CREATOR,
@@ -87,6 +88,8 @@ static void channel_frame_write(struct buffer *out, enum event_kind kind,
                              ? result_text(result, row, COLUMN_PREVIOUS)
                              : NULL,
         .previous_length = result_length(result, row, COLUMN_PREVIOUS),
+        .previous_extra = result_text(result, row, COLUMN_PREVIOUS_EXTRA),
+        .previous_extra_length = result_length(result, row, COLUMN_PREVIOUS_EXTRA),
     };
     struct message message;
 

@@ -146,6 +146,29 @@ def test_changed_and_deleted_frames(room, sockets):
     assert frame["hidden"] is True and frame["deleted_ts"] == ts and frame["seq"] == delete["seq"]
 
 
+def test_the_previous_message_is_as_it_was(room, sockets, workspace):
+    """Also what is beside its text."""
+    ann, bob, channel = room
+    bot = workspace.bot()
+    ann.ok("channels.invite", channel=channel, users=[bot.id])
+    socket = sockets(bob)
+    old, new = ([{"type": "section", "block_id": name, "text": {"type": "mrkdwn", "text": name}}] for name in ("old", "new"))
+    posted = bot.ok("chat.postMessage", channel=channel, text="one", blocks=old, username="Robo",
+                    attachments=[{"fallback": "f"}])["message"]
+    bot.ok("chat.update", channel=channel, ts=posted["ts"], text="two", blocks=new, attachments=[])
+    frame = socket.expect({"type": "message", "subtype": "message_changed"})
+    assert frame["message"]["blocks"] == new and "attachments" not in frame["message"]
+    assert frame["previous_message"] == posted
+    bot.ok("chat.delete", channel=channel, ts=posted["ts"])
+    gone = socket.expect({"type": "message", "subtype": "message_deleted"})["previous_message"]
+    assert (gone["text"], gone["blocks"], gone["username"]) == ("two", new, "Robo")
+    root = ann.post(channel, "root")
+    reply = bot.ok("chat.postMessage", channel=channel, text="reply", username="Robo", thread_ts=root)
+    bot.ok("chat.update", channel=channel, ts=reply["ts"], reply_broadcast=True)
+    shown = socket.expect({"subtype": "message_changed", "message": {"ts": reply["ts"]}})["previous_message"]
+    assert (shown["text"], shown["username"], shown["subtype"]) == ("reply", "Robo", "thread_broadcast")
+
+
 def test_joined_and_left_frames(room, sockets, workspace):
     ann, bob, channel = room
     cid = workspace.user()
