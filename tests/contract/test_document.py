@@ -6,8 +6,10 @@ import re
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from tests.support.environment import ROOT
 from tests.support.openapi import Document, walk
 
+TABLE = ROOT / "include" / "base" / "error.h"
 METHODS = Document().methods
 each_method = pytest.mark.parametrize("method", METHODS)
 
@@ -57,6 +59,14 @@ def test_examples_hold(document, method):
             for name, example in media["examples"].items():
                 assert document.errors(media["schema"], example["value"], strict=True) == [], name
                 assert example["value"]["ok"] is (name == "ok")
+
+
+def test_the_codes_are_those_that_there_are(document):
+    """A code that the server never gives misleads whoever handles it."""
+    codes = {code for _, code in re.findall(r'X\([A-Z_]+, (\d+), "([a-z_]+)"\)', TABLE.read_text(encoding="utf-8"))}
+    listed = {code for method in METHODS for code in document.operation(method).get("x-error-codes", [])}
+    common = set(document.tree["info"]["x-common-error-codes"])
+    assert (listed | common) - codes == set() and codes - listed - common == {"method_not_allowed"}
 
 
 def test_only_what_generators_understand(document):

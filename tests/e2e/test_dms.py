@@ -357,7 +357,8 @@ def test_seq_of_a_conversation(people):
 
 @pytest.mark.parametrize("method, args", [
     ("join", {}), ("leave", {}), ("invite", {"users": "U0000000000"}), ("kick", {"user": "U0000000000"}), ("archive", {}),
-    ("unarchive", {}), ("rename", {"name": "other"}), ("setTopic", {"topic": "x"}), ("setPurpose", {"purpose": "x"})])
+    ("unarchive", {}), ("rename", {"name": "other"}), ("setTopic", {"topic": "x"}), ("setPurpose", {"purpose": "x"}),
+    ("setStrategy", {"strategy": "zset"})])
 def test_what_is_for_channels_only(people, method, args):
     ann, bob, cid, dan = people
     for channel in (open_dm(ann, bob), open_dm(ann, bob, cid)):

@@ -321,6 +321,16 @@ def test_delete_errors(room, workspace):
     assert [m["ts"] for m in ann.history(channel)] == [ts]
 
 
+def test_delete_by_an_admin(room, workspace):
+    ann, bob, channel = room
+    ts = bob.post(channel)
+    workspace.admin.fails("not_in_channel", "chat.delete", channel=channel, ts=ts)
+    ann.ok("channels.invite", channel=channel, users=[workspace.admin.id])
+    workspace.admin.fails("cant_update_message", "chat.update", channel=channel, ts=ts, text="x")
+    workspace.admin.ok("chat.delete", channel=channel, ts=ts)
+    assert ann.history(channel) == []
+
+
 def test_notices_of_the_channel_stay_as_they_are(room, workspace):
     """Also for those whom they tell of, and for admins."""
     ann, _, channel = room
