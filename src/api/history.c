@@ -4,6 +4,7 @@
 
 #include "chat/frame.h"
 #include "chat/message.h"
+#include "unread/view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,8 +21,10 @@
 #define HISTORY_SELECT(order)                                                                      \
     "SELECT a.error, " MESSAGE_SELECT("r") ", " MESSAGE_READER_SELECT(                             \
         "v") ", (SELECT u.unread FROM unread_rows u WHERE $7 AND u.channel_id = $3 AND "           \
-             "u.user_id = $2 AND u.strategy_in_use <> 3)"                                          \
-             " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL (SELECT * "  \
+             "u.user_id = $2 AND u.strategy_in_use <> 3), (SELECT c.strategy_in_use FROM "         \
+             "channels "                                                                           \
+             "c WHERE $7 AND c.id = $3) FROM (SELECT channel_refusal($1, $2, $3) AS error) a "     \
+             "LEFT JOIN LATERAL (SELECT * "                                                        \
              "FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND "  \
              "m.ts < $5 AND NOT m.deleted AND m.subtype IS DISTINCT FROM 'channel_open' AND "      \
              "(m.thread_ts IS NULL OR m.broadcast) ORDER BY " order " LIMIT $6) r ON true" READER  \
@@ -43,7 +46,8 @@ static const struct statement REPLIES = {
 enum {
     COLUMN_ERROR,
     COLUMN_MESSAGE,
-    COLUMN_UNREAD = COLUMN_MESSAGE + MESSAGE_COLUMNS + MESSAGE_READER_COLUMNS
+    COLUMN_UNREAD = COLUMN_MESSAGE + MESSAGE_COLUMNS + MESSAGE_READER_COLUMNS,
+    COLUMN_STRATEGY
 };
 enum {
     HISTORY_DEFAULT = 100,
@@ -175,7 +179,9 @@ static void history_answer(struct invocation *invocation, const struct result *r
     json_none(w);
     json_key_int(w, "channel_actions_count", 0);
     if (!result_is_null(result, 0, COLUMN_UNREAD))
-        json_key_int(w, "unread_count_display", result_int(result, 0, COLUMN_UNREAD));
+        json_key_int(w, "unread_count_display",
+                     unread_shown(result_int(result, 0, COLUMN_STRATEGY),
+                                  result_int(result, 0, COLUMN_UNREAD)));
     int64_t continue_ts =
         has_more ? result_int(result, span->upward ? first : last - 1, COLUMN_MESSAGE) : 0;
     page_end(w, has_more, span->upward ? "hu1" : "h1", continue_ts);

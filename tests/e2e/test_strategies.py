@@ -36,11 +36,13 @@ class Room:
         return (member or self.bob).ok("channels.info", channel=self.channel)["channel"]
 
     def shows(self, count, member=None):
-        """channels.info at once, and unread.sync, say that `count` are unread."""
+        """channels.info at once, unread.sync and channels.history say that `count` are unread."""
         info = self.info(member)
         agrees(info, count)
         entries = (member or self.bob).ok("unread.sync")["channels"]
         agrees({**next(e for e in entries if e["id"] == self.channel), "strategy_in_use": info["strategy_in_use"]}, count)
+        history = (member or self.bob).ok("channels.history", channel=self.channel, unreads=True, limit=1)
+        assert history.get("unread_count_display") == info.get("unread_count_display")
         return info
 
     def is_counted(self):
