@@ -65,7 +65,8 @@ struct span {
     int64_t after;
     int64_t before;
     int64_t limit;
-    bool upward; // the page next to `after` is wanted, not the newest
+    int64_t thread_ts; // of replies
+    bool upward;       // the page next to `after` is wanted, not the newest
 };
 
 static bool take_bounds(struct invocation *invocation, struct span *span)
@@ -215,7 +216,9 @@ static void replies_answer(struct invocation *invocation, const struct result *r
         invocation_fail(invocation, -ERROR_THREAD_NOT_FOUND);
         return;
     }
-    bool has_more = result_rows(result) - 1 > span->limit; // the root does not count
+    // The root does not count. It is not there when retention dropped it, but kept replies.
+    bool has_root = result_int(result, 0, COLUMN_MESSAGE) == span->thread_ts;
+    bool has_more = result_rows(result) - has_root > span->limit;
     int rows = has_more ? result_rows(result) - 1 : result_rows(result);
     struct json_writer *w = invocation_open(invocation);
     json_key(w, "messages");
@@ -231,13 +234,12 @@ void channels_replies(struct invocation *invocation)
 {
     struct params params = {0};
     struct span *span = take_span(invocation, REPLIES_DEFAULT, LIST_MAX);
-    int64_t thread_ts;
 
-    if (span == NULL || !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &thread_ts) ||
+    if (span == NULL || !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &span->thread_ts) ||
         !take_continuation(invocation, "r1", &span->after))
         return;
     span_params(invocation, &params);
-    params_int(&params, thread_ts);
+    params_int(&params, span->thread_ts);
     invocation_query(invocation, STORE_READ, &REPLIES, &params, replies_answer);
 }
 

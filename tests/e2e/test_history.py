@@ -289,6 +289,18 @@ def test_events_that_retention_dropped(environment, posts, sockets):
     assert socket.expect({"type": "message", "channel": channel})["seq"] == seq == 13
 
 
+@pytest.mark.parametrize("limit", [1, 2, 4])
+def test_replies_whose_root_retention_dropped(environment, room, limit):
+    """What was kept of them comes page by page, all of it."""
+    ann, bob, channel = room
+    root = ann.ok("chat.postMessage", channel=channel, text="root")
+    ts = [bob.post(channel, thread_ts=root["ts"]) for _ in range(5)]
+    drop_by_retention(environment, channel, root["seq"])
+    found = pages(ann, "channels.replies", "messages", channel=channel, ts=root["ts"], limit=limit)
+    assert [len(page) for page in found] == [limit] * (5 // limit) + [1] * (5 % limit > 0)
+    assert [message["ts"] for page in found for message in page] == ts
+
+
 def test_changes_of_what_retention_dropped(environment, posts):
     """They go when they are as old as what is dropped. A later one tells that the message is gone."""
     ann, channel, ts = posts
