@@ -210,6 +210,10 @@ CREATE FUNCTION extra_merge(was text, now text) RETURNS text LANGUAGE sql IMMUTA
               WHERE a.value::text NOT IN ('[]', '{}')) e) END
 $$;
 
+-- Whether there is anything to see in a message without text.
+CREATE FUNCTION extra_shows(extra text) RETURNS boolean LANGUAGE sql IMMUTABLE AS
+$$ SELECT coalesce(extra::json -> 'blocks', extra::json -> 'attachments') IS NOT NULL $$;
+
 -- The extra of a reply that its channel shows: that has a subtype of its own.
 CREATE FUNCTION extra_shown(extra text, is_shown boolean) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT CASE WHEN is_shown THEN extra_merge(extra, '{"subtype":{}}') ELSE extra END $$;
@@ -230,6 +234,9 @@ BEGIN
         found.error := 'cant_broadcast_message';
     ELSIF found.error IS NULL AND is_shown AND is_edit AND NOT (found.message).broadcast THEN
         found.error := 'no_dual_broadcast_content_update';
+    ELSIF found.error IS NULL AND is_edit AND coalesce(new_body, (found.message).body) ~ '^\s*$'
+          AND NOT extra_shows(extra_merge((found.message).extra, new_extra)) THEN
+        found.error := 'no_text';
     END IF;
     IF found.error IS NOT NULL THEN
         RETURN QUERY SELECT found.error, NULL::bigint, NULL::bigint;

@@ -118,6 +118,19 @@ def test_an_edit_replaces_what_it_names(room):
     assert after(blocks=parts["blocks"]) == {"blocks": parts["blocks"]} and mentions() == 1
 
 
+def test_an_edit_leaves_something_to_see(room):
+    ann, bob, _, channel = room
+    blocks, attachments = [{"type": "divider"}], [{"fallback": "f"}]
+    ts = ann.post(channel, "", blocks=blocks, attachments=attachments)
+    ann.ok("chat.update", channel=channel, ts=ts, attachments=[])
+    for nothing in ({"blocks": []}, {"blocks": [], "metadata": {}}, {"blocks": [], "attachments": []}):
+        ann.fails("no_text", "chat.update", channel=channel, ts=ts, **nothing)
+    assert bob.history(channel)[0]["blocks"] == blocks
+    ann.ok("chat.update", channel=channel, ts=ts, blocks=[], attachments=attachments)
+    assert "blocks" not in ann.ok("chat.update", channel=channel, ts=ts, text="text", blocks=[])["message"]
+    assert "attachments" not in ann.ok("chat.update", channel=channel, ts=ts, attachments=[])["message"]
+
+
 def test_markdown_text(room):
     ann, bob, _, channel = room
     ts = ann.ok("chat.postMessage", channel=channel, markdown_text="# Title\n**bold**")["ts"]
