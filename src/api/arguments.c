@@ -153,6 +153,15 @@ bool take_optional_bool(struct invocation *invocation, const char *name, bool *v
     return true;
 }
 
+// Without ".0" at the end: in JSON 100.0 is a whole number, and some programs write it so.
+static size_t whole_length(const char *text)
+{
+    const char *dot = strchr(text, '.');
+    bool is_whole = dot != NULL && dot[1] == '0' && dot[1 + strspn(dot + 1, "0")] == '\0';
+
+    return is_whole ? (size_t)(dot - text) : strlen(text);
+}
+
 bool take_optional_int(struct invocation *invocation, const char *name, int error, int64_t min,
                        int64_t max, int64_t *value)
 {
@@ -161,7 +170,8 @@ bool take_optional_int(struct invocation *invocation, const char *name, int erro
 
     if (!text_present(invocation, name, error, &text, &present))
         return false;
-    if (!present || text[0] == '\0' || integer_parse(text, strlen(text), min, max, value) >= 0)
+    if (!present || text[0] == '\0' ||
+        integer_parse(text, whole_length(text), min, max, value) >= 0)
         return true;
     invocation_complain(invocation, error,
                         "%s: must be a whole number from %" PRId64 " to %" PRId64, name, min, max);

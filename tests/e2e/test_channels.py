@@ -85,7 +85,7 @@ def test_list_without_archived(workspace, people):
 
 
 @FAMILIES
-@pytest.mark.parametrize("limit", [1, 3, 1000])
+@pytest.mark.parametrize("limit", [1, 3, 1000, 3.0])
 def test_list_paging(workspace, people, family, limit):
     ann = people[0]
     made = {workspace.channel(ann) for _ in range(7)}
