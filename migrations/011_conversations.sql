@@ -228,12 +228,15 @@ LANGUAGE sql STABLE AS $$
     FROM (SELECT x.* FROM users x WHERE x.workspace_id = workspace AND x.bot_id IS NOT NULL ORDER BY x.id LIMIT most + 1) b
 $$;
 
--- Why `caller` may not show `recipient` a message in a channel, or a thread of it (0: none); the channel's type when they may.
+-- Why `caller` may not show `recipient` a message in a channel, or in the thread of a message (0: none); when they may, the channel's
+-- type and the thread's root.
 CREATE FUNCTION ephemeral_check(workspace text, caller text, channel text, recipient text, thread bigint)
-RETURNS TABLE (error text, type smallint) LANGUAGE sql STABLE AS $$
+RETURNS TABLE (error text, type smallint, root bigint) LANGUAGE sql STABLE AS $$
     SELECT coalesce(channel_refusal(workspace, caller, channel),
                     CASE WHEN c.is_archived THEN 'is_archived' WHEN m.active IS NOT TRUE THEN 'user_not_in_channel'
-                         WHEN thread <> 0 AND NOT thread_exists(channel, thread) THEN 'thread_not_found' END), c.type
-    FROM (SELECT 1) one LEFT JOIN channels c ON c.id = channel
+                         WHEN thread <> 0 AND NOT thread_exists(channel, one.root) THEN 'thread_not_found' END), c.type, one.root
+    FROM (SELECT coalesce((SELECT r.thread_ts FROM messages r WHERE r.channel_id = channel AND r.ts = thread AND NOT r.deleted), thread)
+              AS root) one
+    LEFT JOIN channels c ON c.id = channel
     LEFT JOIN channel_members m ON m.channel_id = channel AND m.user_id = recipient
 $$;

@@ -74,7 +74,8 @@ void chat_get_permalink(struct invocation *invocation)
 }
 
 static const struct statement ASIDE = {
-    "aside", "SELECT error, type FROM ephemeral_check($1, $2, $3, $4, $5)"};
+    "aside", "SELECT error, type, root FROM ephemeral_check($1, $2, $3, $4, $5)"};
+enum { COLUMN_ERROR, COLUMN_TYPE, COLUMN_ROOT };
 
 // A message under way that one user alone will see.
 struct aside {
@@ -178,12 +179,14 @@ static void aside_checked(void *arg, const struct store_outcome *outcome)
 {
     struct aside *aside = arg;
 
-    if (outcome->r < 0)
+    if (outcome->r < 0) {
         aside_fail(aside, outcome->r);
-    else if (!result_is_null(outcome->result, 0, 0))
-        aside_fail(aside, error_from_code(result_text(outcome->result, 0, 0)));
-    else
-        aside_publish(aside, (enum channel_type)result_int(outcome->result, 0, 1));
+    } else if (!result_is_null(outcome->result, 0, COLUMN_ERROR)) {
+        aside_fail(aside, error_from_code(result_text(outcome->result, 0, COLUMN_ERROR)));
+    } else {
+        aside->thread_ts = result_int(outcome->result, 0, COLUMN_ROOT);
+        aside_publish(aside, (enum channel_type)result_int(outcome->result, 0, COLUMN_TYPE));
+    }
 }
 
 static bool take_aside(struct invocation *invocation, struct aside *aside)

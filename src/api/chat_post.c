@@ -31,6 +31,13 @@ static const struct statement MESSAGE = {
         "m") " FROM message_rows m WHERE m.channel_id = $1 AND m.ts = $2",
 };
 
+// Of a reply that stands: a root has none.
+static const struct statement ROOT = {
+    "thread_root",
+    "SELECT m.thread_ts FROM messages m WHERE m.channel_id = $1 AND m.ts = $2 AND NOT m.deleted"
+    " AND m.thread_ts IS NOT NULL",
+};
+
 static void message_reply(struct invocation *invocation, const char *channel_id,
                           const struct message *message, bool is_duplicate)
 {
@@ -97,10 +104,51 @@ static void posted_reply(struct posting *posting, const struct post_outcome *out
     message_reply(posting->invocation, post->channel_id, &message, false);
 }
 
+static void posting_fail(struct posting *posting, int r)
+{
+    invocation_fail(posting->invocation, r);
+    posting_end(posting);
+}
+
+static void posting_write(struct posting *posting)
+{
+    int r = writer_post(posting->invocation->api->options.writer, &posting->post);
+
+    if (r < 0)
+        posting_fail(posting, r);
+}
+
+static void root_answer(void *arg, const struct store_outcome *outcome)
+{
+    struct posting *posting = arg;
+
+    if (outcome->r < 0 || result_rows(outcome->result) == 0) {
+        posting_fail(posting, outcome->r < 0 ? outcome->r : -ERROR_THREAD_NOT_FOUND);
+        return;
+    }
+    posting->post.thread_ts = result_int(outcome->result, 0, 0);
+    posting_write(posting);
+}
+
+// Who answers a reply by its ts, as many bots do, means its thread.
+static void root_read(struct posting *posting)
+{
+    struct params params = {0};
+
+    params_text(&params, posting->post.channel_id);
+    params_int(&params, posting->post.thread_ts);
+    store_call(posting->invocation->api->options.store, STORE_READ, &ROOT, &params, root_answer,
+               posting);
+}
+
 static void posted(void *arg, const struct post_outcome *outcome)
 {
     struct posting *posting = arg;
 
+    if (outcome->r == -ERROR_THREAD_NOT_FOUND) {
+        root_read(posting);
+        return;
+    }
     if (outcome->r < 0)
         invocation_fail(posting->invocation, outcome->r);
     else if (outcome->is_duplicate)
@@ -192,11 +240,7 @@ static void posting_send(struct posting *posting)
         posting_end(posting);
         return;
     }
-    int r = writer_post(posting->invocation->api->options.writer, &posting->post);
-    if (r < 0) {
-        invocation_fail(posting->invocation, r);
-        posting_end(posting);
-    }
+    posting_write(posting);
 }
 
 static void destination_found(void *arg, int r, const char *channel_id)

@@ -207,7 +207,10 @@ def test_ephemeral_in_a_thread(room):
     with bob.socket() as socket:
         ann.ok("chat.postEphemeral", channel=channel, user=bob.id, text="psst", thread_ts=root)
         assert socket.expect({"is_ephemeral": True})["thread_ts"] == root
-    assert len(bob.ok("channels.replies", channel=channel, ts=root)["messages"]) == 1
+        reply = ann.post(channel, thread_ts=root)
+        ann.ok("chat.postEphemeral", channel=channel, user=bob.id, text="to a reply", thread_ts=reply)
+        assert socket.expect({"is_ephemeral": True, "text": "to a reply"})["thread_ts"] == root
+    assert len(bob.ok("channels.replies", channel=channel, ts=root)["messages"]) == 2
 
 
 def test_permalink(room):

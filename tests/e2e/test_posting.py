@@ -223,16 +223,28 @@ def test_thread_reply(room):
     assert parent["ts"] == root and child["ts"] == reply["ts"]
 
 
-def test_reply_to_a_reply_is_refused_or_joins_the_thread(room):
-    """A thread has one level: `thread_ts` must be of a root."""
-    ann, _, channel = room
+def test_reply_to_a_reply_joins_the_thread(room, sockets):
+    """A thread has one level. Bots answer a message by its `ts`, wherever that is."""
+    ann, bob, channel = room
     root = ann.post(channel)
-    child = ann.post(channel, "child", thread_ts=root)
-    reply = ann.call("chat.postMessage", channel=channel, text="grandchild", thread_ts=child)
-    if reply["ok"]:
-        assert reply["message"]["thread_ts"] == root
-    else:
-        assert reply["error"] in ("thread_not_found", "cannot_reply_to_message")
+    child = bob.post(channel, "child", thread_ts=root)
+    answer = {"channel": channel, "text": "grandchild", "thread_ts": child, "client_msg_id": "once"}
+    socket = sockets(bob)
+    reply = ann.ok("chat.postMessage", **answer)
+    assert (reply["message"]["thread_ts"], reply["message"]["parent_user_id"]) == (root, ann.id)
+    again = ann.ok("chat.postMessage", **answer)
+    assert again["is_duplicate"] is True and again["ts"] == reply["ts"] and again["message"] == reply["message"]
+    assert socket.expect({"type": "message", "ts": reply["ts"]})["thread_ts"] == root
+    shown = ann.ok("chat.meMessage", channel=channel, text="waves", thread_ts=reply["ts"], reply_broadcast=True)
+    with ann.socket() as posting:
+        acked = posting.request({"id": 1, "type": "message", "channel": channel, "text": "by socket", "thread_ts": child})
+    told = bob.ok("channels.replies", channel=channel, ts=root)["messages"]
+    assert [message["ts"] for message in told] == [root, child, reply["ts"], shown["ts"], acked["ts"]]
+    assert told[0]["reply_count"] == 4
+    ann.ok("chat.delete", channel=channel, ts=reply["ts"])
+    ann.fails("thread_not_found", "chat.postMessage", channel=channel, text="x", thread_ts=reply["ts"])
+    ann.ok("chat.delete", channel=channel, ts=root)
+    ann.fails("thread_not_found", "chat.postMessage", channel=channel, text="x", thread_ts=child)
 
 
 def test_reply_in_another_channel(room, workspace):

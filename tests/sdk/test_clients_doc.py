@@ -165,6 +165,21 @@ def test_bolt(here, start, name, greeting):
     wait_until(greeted, 30, 0.5, what=text)
 
 
+@pytest.mark.parametrize("in_thread", [False, True])
+def test_bolt_answers_a_mention_where_it_was(here, start, in_thread):
+    program = start("bolt.mjs")
+    printed(program, "listening")
+    root = mention = here.bob.post(here.channel, "root" if in_thread else f"<@{here.demo['bots'][0]['id']}>")
+    if in_thread:
+        mention = here.bob.post(here.channel, f"<@{here.demo['bots'][0]['id']}>", thread_ts=root)
+
+    def replies():
+        messages = here.bob.ok("conversations.replies", channel=here.channel, ts=root)["messages"]
+        return [m for m in messages if m["ts"] > mention and m["text"] == "You called?"]
+
+    wait_until(replies, 30, 0.2, what=f"an answer: {program.noise}")
+
+
 def test_bolt_over_http(here, start):
     app = json.loads(here.run("make-app.sh"))["app"]
     random = here.demo["channels"][1]["id"]
