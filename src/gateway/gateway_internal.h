@@ -515,7 +515,9 @@ void sse_accept(struct connection *c, size_t head_length);
 int sse_refusal(const struct connection *c, int r, bool known);
 void sse_refuse(struct connection *c, int status);
 void sse_open(struct connection *c, const struct store_outcome *outcome); // of resume_statement
-void sse_beat(struct connection *c);                                      // keeps it alive
+// Tells that anything may be missing: the client is to read all with unread.sync.
+void sse_tell_gap(struct connection *c);
+void sse_beat(struct connection *c); // keeps it alive
 // Gives its events the watermark as their id, if it has got everything below that.
 void sse_settle(struct connection *c);
 void sse_free(struct connection *c); // does nothing for a socket

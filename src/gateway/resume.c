@@ -307,7 +307,8 @@ static void other_tell(struct connection *c, const struct result *result, int ro
 
 typedef void row_fn(struct connection *c, const struct result *result, int row);
 
-// Tells every row of an answer. The connection when it goes on; NULL when it is gone or goes.
+// Tells every row of an answer; when there is no room for all, that something is missing. The
+// connection when it goes on; NULL when it is gone or goes.
 static struct connection *resume_tell(struct resume *resume, const struct store_outcome *outcome,
                                       row_fn *tell)
 {
@@ -318,8 +319,13 @@ static struct connection *resume_tell(struct resume *resume, const struct store_
         connection_doom(c, CLOSE_RESTART, "try again");
         return NULL;
     }
-    for (int row = 0; row < result_rows(outcome->result); row++)
+    for (int row = 0; row < result_rows(outcome->result); row++) {
+        if (!has_room(c)) {
+            sse_tell_gap(c);
+            break;
+        }
         tell(c, outcome->result, row);
+    }
     return c;
 }
 

@@ -125,6 +125,12 @@ static void peer_watch(const struct connection *c)
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
 }
 
+void sse_tell_gap(struct connection *c)
+{
+    connection_send_text(c, gap, sizeof gap - 1);
+    metric_add(METRIC_GAPS_TOLD, 1);
+}
+
 void sse_open(struct connection *c, const struct store_outcome *outcome)
 {
     char reply[REPLY_SIZE];
@@ -154,7 +160,7 @@ void sse_open(struct connection *c, const struct store_outcome *outcome)
     c->is_deaf = true;
     connection_begin(c);
     if (too_old)
-        connection_send_text(c, gap, sizeof gap - 1);
+        sse_tell_gap(c);
     connection_send_text(c, hello, sizeof hello - 1);
     watermark_want(c->gateway);
     resume_go_on(c);

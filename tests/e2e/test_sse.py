@@ -381,6 +381,22 @@ def test_more_than_may_be_read_is_a_gap(extra_instance, room, streams):
     assert gap["from_seq"] <= seqs[0] and gap["to_seq"] == seqs[-1] - 1
 
 
+def test_more_marks_than_there_is_room_for(extra_instance, room, sockets, streams, workspace):
+    """They are read at once: a stream that all of them went to would be closed as slow, each time it is resumed."""
+    ann, bob, channel = room
+    small = extra_instance(socket_queue_max_bytes=8192)
+    for _ in range(40):
+        ann.post(workspace.channel(ann, bob))
+    last_id = streams(bob.at(small.url)).close()
+    device = sockets(bob)
+    assert bob.ok("channels.markAll")["channels"] == 40
+    wait_until(lambda: len(device.matching({"type": "channel_marked"})) == 40)
+    again = streams(bob.at(small.url), last_id)
+    again.expect({"type": "gap", "channel": None})
+    posted = ann.ok("chat.postMessage", channel=channel, text="it goes on")
+    again.expect({"type": "message", "ts": posted["ts"]})
+
+
 def test_what_is_too_old_is_a_setting(extra_instance, room, streams):
     ann, bob, channel = room
     stream = streams(bob)
