@@ -105,14 +105,26 @@ static void connection_control(struct connection *c, enum packet_opcode opcode, 
     connection_mark_dirty(c);
 }
 
+// Whether more waits than may, whatever is added now: one frame may be larger than the queue, and
+// so may be all that one turn brings. Therefore it is tried first what the socket takes.
+static bool connection_is_full(struct connection *c)
+{
+    size_t max = (size_t)c->gateway->options.queue_max_bytes;
+    if (outlet_unsent(&c->outlet) <= max)
+        return false;
+    if (!cache_has_confirmed(c->gateway->cache, c->subscriptions))
+        return true;
+    // That it is broken is found at the end of the turn.
+    return outlet_flush(&c->outlet, c->fd) > 0 && outlet_unsent(&c->outlet) > max;
+}
+
 static void packet_send(struct connection *c, struct packet *packet)
 {
     if (!packet) {
         connection_doom(c, CLOSE_POLICY, "no memory");
         return;
     }
-    bool full = c->outlet.bytes + packet->length > (size_t)c->gateway->options.queue_max_bytes;
-    if (full || outlet_push(&c->outlet, packet) < 0) {
+    if (connection_is_full(c) || outlet_push(&c->outlet, packet) < 0) {
         connection_slow(c);
         return;
     }

@@ -113,6 +113,11 @@ bool outlet_is_empty(const struct outlet *outlet)
     return outlet->count == 0 && outlet->control.length == 0;
 }
 
+size_t outlet_unsent(const struct outlet *outlet)
+{
+    return outlet->bytes - outlet->first_sent;
+}
+
 // The rest of a partly sent packet goes first, then control bytes, then packets.
 static int iov_fill(struct outlet *outlet, struct iovec *iov)
 {

@@ -38,6 +38,8 @@ NODISCARD int outlet_raw(struct outlet *outlet, const void *data, size_t length)
 void outlet_drop_backlog(struct outlet *outlet);
 
 bool outlet_is_empty(const struct outlet *outlet);
+// Bytes of packets that are still to be sent.
+size_t outlet_unsent(const struct outlet *outlet);
 
 // Sends everything in as few system calls as possible. 0: all sent; 1: the socket takes no more
 // now; -ERROR_UNAVAILABLE: it is broken.

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_EVENTS = 500, FRAME_MAX = 8 << 20, SMALL_FRAME_MAX = 4096 };
+enum { PAGE_MIN = 4, PAGE_FIRST = 64, PAGE_MAX = 512, FRAME_MAX = 8 << 20, SMALL_FRAME_MAX = 4096 };
 
 // All channels of a user, those left since included; seq_from is where the stream goes on. Without
 // a row of its own the position still comes.
@@ -74,6 +74,7 @@ struct resume {
     struct behind *behind;
     int count;
     int next; // the one being read
+    int page; // how many of its events are asked for at once: about as many as there is room for
     bool is_asked;
     bool asked_seated;      // when the page was asked for, the connection sat in its stream
     int64_t asked_sent_seq; // which had sent so much
@@ -145,6 +146,7 @@ int resume_begin(struct connection *c, const struct result *result)
     if (resume) {
         resume->connection = c;
         resume->gateway = c->gateway;
+        resume->page = PAGE_FIRST;
         resume->behind = calloc((size_t)result_rows(result), sizeof *resume->behind);
         sse->resume = resume;
     }
@@ -176,7 +178,7 @@ bool resume_joined(struct connection *c, const struct stream *stream)
 // Frames of the present need some, too.
 static bool has_room(const struct connection *c)
 {
-    return c->outlet.bytes <= (size_t)c->gateway->options.queue_max_bytes / 4;
+    return outlet_unsent(&c->outlet) <= (size_t)c->gateway->options.queue_max_bytes / 4;
 }
 
 static struct seat *seat_find(struct connection *c, const struct stream *stream)
@@ -237,8 +239,10 @@ static bool rows_tell(struct connection *c, struct behind *behind, const struct 
         struct page_row row;
         if (page_row_read(result, i, &row) < 0 || row.seq <= behind->at_seq)
             continue;
-        if (!has_room(c))
+        if (!has_room(c)) {
+            c->sse->resume->page = i > PAGE_MIN ? i : PAGE_MIN;
             return false;
+        }
         if (row_is_for(behind, &row, c->actor.user_id))
             row_tell(c, behind, &row);
         behind->at_seq = row.seq;
@@ -254,9 +258,11 @@ static bool behind_take(struct connection *c, struct behind *behind, const struc
     struct stream *stream = stream_find(c->gateway, behind->channel_id);
     struct seat *seat = stream ? seat_find(c, stream) : NULL;
     int64_t asked_sent_seq = c->sse->resume->asked_sent_seq;
+    bool last_page = result_rows(result) < c->sse->resume->page;
     if (!rows_tell(c, behind, seat, result))
         return false;
-    bool last_page = result_rows(result) < PAGE_EVENTS;
+    if (!last_page && c->sse->resume->page < PAGE_MAX)
+        c->sse->resume->page *= 2;
     if (behind->at_seq >= behind->to_seq)
         return true;
     if (!seat) // the leave is read, or never was there
@@ -383,8 +389,10 @@ static void on_page(void *arg, const struct store_outcome *outcome)
         connection_doom(c, CLOSE_RESTART, "try again");
         return;
     }
-    if (behind_take(c, &resume->behind[resume->next], outcome->result))
+    if (behind_take(c, &resume->behind[resume->next], outcome->result)) {
         resume->next++;
+        resume->page = PAGE_FIRST;
+    }
     resume_go_on(c);
 }
 
@@ -402,7 +410,7 @@ static void behind_ask(struct connection *c, struct resume *resume)
     resume->asked_sent_seq = to_seq;
     resume->is_asked = true;
     gateway_ask(resume->gateway);
-    page_ask(c->gateway, behind->channel_id, behind->at_seq, PAGE_EVENTS, on_page, resume);
+    page_ask(c->gateway, behind->channel_id, behind->at_seq, resume->page, on_page, resume);
 }
 
 void resume_go_on(struct connection *c)

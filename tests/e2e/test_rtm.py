@@ -169,6 +169,17 @@ def test_the_previous_message_is_as_it_was(room, sockets, workspace):
     assert (shown["text"], shown["username"], shown["subtype"]) == ("reply", "Robo", "thread_broadcast")
 
 
+def test_the_largest_message_and_its_edit(room, sockets, streams):
+    """Their frames are larger than what may wait for a socket. Whoever reads gets them all the same."""
+    ann, bob, channel = room
+    opened = [sockets(bob), streams(bob)]
+    ts = ann.post(channel, "y" * 40000, attachments=[{"text": "x" * 1040000}])
+    ann.ok("chat.update", channel=channel, ts=ts, text="z" * 40000)
+    for one in opened:
+        assert len(one.expect({"type": "message", "ts": ts})["text"]) == 40000
+        one.expect({"subtype": "message_changed"})
+
+
 def test_joined_and_left_frames(room, sockets, workspace):
     ann, bob, channel = room
     cid = workspace.user()

@@ -105,6 +105,15 @@ def test_an_envelope(app, links, workspace):
     assert inner["channel_type"] == "channel" and inner["event_ts"]
 
 
+def test_the_largest_message_is_no_reason_to_close(app, links):
+    link = links()
+    large = "y" * 40000
+    app.ann.post(app.channel, large, attachments=[{"text": "x" * 1040000}])
+    ack(link, event(link, large))
+    app.ann.post(app.channel, "small")
+    event(link, "small")
+
+
 def test_only_channels_of_its_bot_and_only_events(app, links, workspace):
     link = links()
     elsewhere = workspace.channel(app.ann)

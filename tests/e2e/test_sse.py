@@ -369,6 +369,15 @@ def test_many_missed_events_come_in_pages(environment, room, streams):
     assert got == list(range(got[0], first + 1201)) and got[0] <= first + 1
 
 
+def test_the_largest_message_is_resumed(room, streams):
+    ann, bob, channel = room
+    last_id = streams(bob).close()
+    ts = [ann.post(channel, "y" * 40000, attachments=[{"text": "x" * 1040000}]) for _ in range(2)]
+    again = streams(bob, last_id)
+    for one in ts:
+        again.expect({"type": "message", "ts": one})
+
+
 def test_more_than_may_be_read_is_a_gap(extra_instance, room, streams):
     ann, bob, channel = room
     stream = streams(bob)
