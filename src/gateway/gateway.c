@@ -194,7 +194,6 @@ int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
     list_init(&gateway->dirty);
     list_init(&gateway->held);
     list_init(&gateway->holes);
-    list_init(&gateway->gone);
     list_init(&gateway->acked);
     list_init(&gateway->acking);
     id_make('G', gateway->device);

@@ -138,6 +138,7 @@ enum connection_state {
 
 struct receiver;
 struct watch;
+struct gone;
 
 // What an event stream has in addition to a connection.
 struct sse {
@@ -242,7 +243,7 @@ struct gateway {
     int openings;  // connections whose channels are being read
     struct watermark watermark;
     char device[EVENT_ID_SIZE]; // this gateway's name in Redis
-    struct list gone; // users whose last connection ended, until presence_grace_ms is over
+    struct gone *gone; // users whose last connection ended, until presence_grace_ms is over
     struct watch *watches;
     bool watch_waits; // watch_timer runs
     struct app *apps;

@@ -10,9 +10,10 @@
 
 enum { REFRESHES_A_TTL = 3 };
 
-// A user whose last connection here went.
+// A user whose last connection here went. uthash keeps them in the order of adding, which is that
+// of due_ms.
 struct gone {
-    struct list link;
+    UT_hash_handle hh;
     int64_t due_ms;
     bool manual_away;
     char user_id[EVENT_ID_SIZE];
@@ -40,15 +41,25 @@ void presence_enter(struct user *user, struct gateway *gateway)
     presence_apply(gateway->cache, &change, NULL, NULL);
 }
 
+static void gone_free(struct gateway *gateway, struct gone *gone)
+{
+    HASH_DEL(gateway->gone, gone);
+    free(gone);
+}
+
 void presence_leave(const struct user *user, struct gateway *gateway)
 {
-    struct gone *gone = gateway->ended ? NULL : calloc(1, sizeof *gone);
+    struct gone *gone;
+    HASH_FIND_STR(gateway->gone, user->id, gone);
+    if (gone)
+        gone_free(gateway, gone); // came back since, and goes anew
+    gone = gateway->ended ? NULL : calloc(1, sizeof *gone);
     if (!gone)
         return; // its time runs out by itself
     gone->due_ms = loop_now_ms(gateway->loop) + gateway->options.presence_grace_ms;
     gone->manual_away = user->manual_away;
     snprintf(gone->user_id, sizeof gone->user_id, "%s", user->id);
-    list_append(&gateway->gone, &gone->link);
+    HASH_ADD_STR(gateway->gone, user_id, gone);
     presence_tend(gateway);
 }
 
@@ -66,14 +77,13 @@ static void gone_tell(struct gateway *gateway, const struct gone *gone)
 void presence_tend(struct gateway *gateway)
 {
     int64_t now_ms = loop_now_ms(gateway->loop);
-    LIST_FOREACH(link, &gateway->gone)
+    struct gone *gone, *next;
+    HASH_ITER(hh, gateway->gone, gone, next)
     {
-        struct gone *gone = LIST_ITEM(link, struct gone, link);
         if (gone->due_ms > now_ms)
             return;
         gone_tell(gateway, gone);
-        list_remove(link);
-        free(gone);
+        gone_free(gateway, gone);
     }
 }
 
@@ -94,9 +104,9 @@ void presence_forget(struct gateway *gateway)
 
 void presence_free(struct gateway *gateway)
 {
-    LIST_FOREACH(link, &gateway->gone)
+    struct gone *gone, *next;
+    HASH_ITER(hh, gateway->gone, gone, next)
     {
-        list_remove(link);
-        free(LIST_ITEM(link, struct gone, link));
+        gone_free(gateway, gone);
     }
 }

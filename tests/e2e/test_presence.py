@@ -66,6 +66,20 @@ def test_one_of_two_devices_goes(environment, room, sockets):
     assert len(watcher.matching({"type": "presence_change"})) == 2
 
 
+def test_who_goes_again_has_the_time_to_reconnect_again(extra_instance, room):
+    ann, bob, _ = room
+    there = bob.at(extra_instance(presence_grace_ms=4000).url)
+    with there.socket():
+        wait_until(lambda: presence(ann, bob) == "active")
+    for seconds in (2, 3.2):
+        with there.socket():
+            pass
+        closed = time.monotonic()
+        while time.monotonic() < closed + seconds:
+            assert presence(ann, bob) == "active"
+    wait_until(lambda: presence(ann, bob) == "away")
+
+
 def test_set_by_hand(environment, room, sockets):
     ann, bob, _ = room
     watcher = sockets(ann.at(environment.urls[1]))
