@@ -464,8 +464,9 @@ void sweep_params(struct params *params, const struct gateway *gateway);
 bool topic_id(const char *topic, const char *kind, char *ret_id);
 
 // presence.c
-void presence_enter(struct user *user, struct gateway *gateway);       // its connections changed
-void presence_leave(const struct user *user, struct gateway *gateway); // its last one ended
+void presence_enter(struct user *user, struct gateway *gateway); // its connections changed
+// Its last one ended, and it is not found any more.
+void presence_leave(const struct user *user, struct gateway *gateway);
 void presence_tend(struct gateway *gateway);    // users in `gone` whose time is over
 void presence_refresh(struct gateway *gateway); // renews entries in Redis before they expire
 void presence_forget(struct gateway *gateway);  // Redis may have lost its entries: tells all again

@@ -123,11 +123,11 @@ void user_leave(struct connection *c)
             presence_enter(user, gateway);
         return;
     }
-    presence_leave(user, gateway);
     user_follow(gateway, user, false);
     list_remove(&user->workspace_link);
     workspace_leave(gateway, user->workspace);
     HASH_DEL(gateway->users, user);
+    presence_leave(user, gateway);
     free(user);
 }
 

@@ -80,6 +80,14 @@ def test_who_goes_again_has_the_time_to_reconnect_again(extra_instance, room):
     wait_until(lambda: presence(ann, bob) == "away")
 
 
+def test_without_a_time_to_reconnect(extra_instance, room):
+    ann, bob, _ = room
+    hasty = extra_instance(presence_grace_ms=0)
+    with bob.at(hasty.url).socket():
+        wait_until(lambda: presence(ann, bob) == "active")
+    wait_until(lambda: presence(ann, bob) == "away")
+
+
 def test_set_by_hand(environment, room, sockets):
     ann, bob, _ = room
     watcher = sockets(ann.at(environment.urls[1]))
