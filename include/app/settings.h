@@ -44,7 +44,8 @@
     INTEGER(header_timeout_ms, HEADER_TIMEOUT_MS, 10000, 100, 600000,                              \
             "time for a request's head to arrive; then the connection is closed")                  \
     INTEGER(body_timeout_ms, BODY_TIMEOUT_MS, 30000, 100, 600000,                                  \
-            "time for a request's body to arrive; then the connection is closed")                  \
+            "time for a request's body to arrive, or for 64 KiB more of a reply; then the "        \
+            "connection is closed")                                                                \
     INTEGER(idle_timeout_ms, IDLE_TIMEOUT_MS, 75000, 100, 3600000,                                 \
             "time that a connection may stay idle between requests")                               \
     INTEGER(statement_timeout_ms, STATEMENT_TIMEOUT_MS, 10000, 100, 600000,                        \

@@ -7,10 +7,13 @@
 #include "base/metrics.h"
 
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+enum { REPLY_BYTES_MIN = 65536 };
 
 struct connection *connection_new(struct server *server, int fd)
 {
@@ -146,8 +149,25 @@ static void connection_hang_up(struct connection *connection)
     connection_move(connection, CONNECTION_CLOSING);
 }
 
+// Whether the peer is still reading its reply, which may be tens of megabytes: it has got a fair
+// part more since the last look.
+static bool connection_is_reading(struct connection *connection)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    if (getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0)
+        return false;
+    int64_t before = connection->bytes;
+    connection->bytes = (int64_t)info.tcpi_bytes_acked;
+    return connection->bytes - before >= REPLY_BYTES_MIN;
+}
+
 static void connection_expire(struct connection *connection)
 {
+    if (connection->state == CONNECTION_REPLY && connection_is_reading(connection)) {
+        connection_move(connection, CONNECTION_REPLY);
+        return;
+    }
     switch (connection->state) {
     case CONNECTION_FRESH:
     case CONNECTION_HEADERS:

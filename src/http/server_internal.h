@@ -56,7 +56,8 @@ struct connection {
     struct MHD_Connection *mhd; // NULL at the door and while lingering
     struct loop_watch *watch;   // the other way round
     int64_t deadline_ms;
-    int64_t bytes;      // at the door: seen so far; lingering: still to throw away
+    int64_t bytes;      // at the door: seen so far; REPLY: that had arrived when last looked at;
+                        // lingering: still to throw away
     const char *memory; // libmicrohttpd's for this connection, from the first target on
     int fd;             // libmicrohttpd's once `mhd` is set
     enum connection_state state;

@@ -243,6 +243,25 @@ def drip(connection, data, pause):
     raise AssertionError("the server took it all")
 
 
+def test_a_long_reply_takes_as_long_as_it_is_read(room, extra_instance):
+    """The time is for who does not read on, not for all of the reply."""
+    ann, _, channel = room
+    hasty = extra_instance(body_timeout_ms=500)
+    for _ in range(12):
+        ann.post(channel, attachments=[{"text": "x" * 1000000}])
+    history = request("GET", f"/api/channels.history?channel={channel}", ann.token)
+    with RawConnection(hasty.url) as slow, RawConnection(hasty.url) as silent:
+        slow.send(history)
+        silent.send(history)
+        start = time.monotonic()
+        left = int(slow.reply(head_only=True).headers["content-length"])
+        while left > 0:
+            left -= len(slow.read(min(left, 65536)))
+            time.sleep(0.01)  # the slowness itself
+        assert time.monotonic() - start > 1.5
+        assert len(silent.rest()) < 12000000
+
+
 def test_slow_clients_do_not_slow_others(ann):
     slow = [RawConnection(ann.url) for _ in range(50)]
     try:
