@@ -22,10 +22,10 @@ enum { KEY_LENGTH = 24 }; // 16 bytes in base64
 
 struct fields {
     struct text upgrade;
-    struct text connection;
     struct text version;
     struct text key;
-    bool bad; // a line that is none, a field twice, or a body announced
+    bool upgrades; // one of the Connection fields says so: several are one list
+    bool bad;      // a line that is none, another field twice, or a body announced
 };
 
 // Whether a list of words with commas holds `word`.
@@ -54,8 +54,8 @@ static void field_read(struct fields *fields, struct text line)
         fields->bad = true;
     else if (text_is(name, "Upgrade"))
         field_set(fields, &fields->upgrade, value);
-    else if (text_is(name, "Connection") && !fields->connection.data)
-        fields->connection = value;
+    else if (text_is(name, "Connection"))
+        fields->upgrades = fields->upgrades || list_has(value, "upgrade");
     else if (text_is(name, "Sec-WebSocket-Version"))
         field_set(fields, &fields->version, value);
     else if (text_is(name, "Sec-WebSocket-Key"))
@@ -147,7 +147,7 @@ const char *handshake_read(const char *head, size_t length, struct handshake *re
         return bad_request;
     if (!list_has(fields.upgrade, "websocket"))
         return upgrade_required;
-    if (!list_has(fields.connection, "upgrade"))
+    if (!fields.upgrades)
         return bad_request;
     if (!text_is(fields.version, "13"))
         return upgrade_required;

@@ -50,6 +50,7 @@ static void test_what_clients_send(void **state)
         "GET /rtm/Abc-_9? HTTP/1.1\r\n" UPGRADE VERSION KEY "\r\n",
         "GET /rtm/Abc-_9?batch_presence_aware=1 HTTP/1.1\r\n" UPGRADE VERSION KEY "\r\n",
         LINE "upgrade: WebSocket\r\nconnection: keep-alive, upgrade\r\n" VERSION KEY "\r\n",
+        LINE "Connection: keep-alive\r\n" UPGRADE VERSION KEY "\r\n",
         LINE UPGRADE VERSION KEY "Origin: https://api.slack.com\r\n\r\n",
         LINE UPGRADE VERSION KEY "Sec-WebSocket-Extensions: permessage-deflate\r\n"
                                  "Sec-WebSocket-Protocol: chat\r\n\r\n",
