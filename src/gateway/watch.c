@@ -45,7 +45,7 @@ struct found {
 struct watch_ask {
     struct list link; // in the connection's watch_asks
     struct gateway *gateway;
-    struct connection *connection; // NULL once it is gone
+    struct connection *connection; // NULL once it is gone, or has asked anew
     bool is_query;
     int left; // answers of a query that are to come
     int count;
@@ -370,6 +370,19 @@ static bool ids_take(const json_t *ids, size_t max, struct params *params)
     return true;
 }
 
+// A list that is asked for replaces those asked for before it, whose answers may come later.
+static void asks_drop(struct connection *c)
+{
+    LIST_FOREACH(link, &c->watch_asks)
+    {
+        struct watch_ask *ask = LIST_ITEM(link, struct watch_ask, link);
+        if (ask->is_query)
+            continue;
+        ask->connection = NULL;
+        list_remove(link);
+    }
+}
+
 void watch_ask(struct connection *c, const json_t *ids, bool is_query)
 {
     CLEANUP_PARAMS struct params params = {0};
@@ -387,6 +400,8 @@ void watch_ask(struct connection *c, const json_t *ids, bool is_query)
     ask->gateway = c->gateway;
     ask->connection = c;
     ask->is_query = is_query;
+    if (!is_query)
+        asks_drop(c);
     list_append(&c->watch_asks, &ask->link);
     gateway_ask(c->gateway);
     store_call(c->gateway->store, STORE_READ, &members, &params, on_members, ask);

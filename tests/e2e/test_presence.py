@@ -166,6 +166,25 @@ def test_a_new_list_replaces_the_old_one(room, sockets, workspace):
     watcher.request({"id": 1, "type": "ping"})
 
 
+def test_the_last_of_two_lists_counts(environment, room, sockets, workspace):
+    """Behind something slow Postgres is asked over a second connection, which may answer before the first."""
+    ann, bob, channel = room
+    cid = workspace.user()
+    watcher = sockets(ann)
+    with ThreadPoolExecutor() as pool, environment.database() as database:
+        with database.transaction():
+            database.execute("LOCK TABLE messages")
+            slow = pool.submit(ann.ok, "channels.history", channel=channel)
+            wait_until(lambda: database.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone()[0])
+            watcher.send_at_once(*({"type": "presence_sub", "ids": [one.id]} for one in (bob, cid)))
+            watcher.expect(about(cid, "away"))
+        slow.result()
+    watcher.send({"type": "presence_query", "ids": [bob.id]})
+    watcher.expect(about(bob, "away"))
+    sockets(cid)
+    watcher.expect(about(cid, "active"))
+
+
 def test_query(room, sockets, workspace):
     ann, bob, _ = room
     cid = workspace.user()
