@@ -224,3 +224,20 @@ void connections_end_stuck(struct server *server)
         connection_hang_up(connection);
     }
 }
+
+// Of an end that came along with the request libmicrohttpd hears no more: it waits for news. One
+// look, soon after the reply, is enough; what comes later is news.
+void connections_end_half_closed(struct server *server)
+{
+    struct list *idle = &server->connections[CONNECTION_IDLE];
+    int64_t since_ms =
+        loop_now_ms(server->loop) - 2 * SERVER_TICK_MS + server->timeout_ms[CONNECTION_IDLE];
+    for (struct list *link = idle->previous, *previous; link != idle; link = previous) {
+        struct connection *connection = LIST_ITEM(link, struct connection, link);
+        previous = link->previous;
+        if (connection->deadline_ms < since_ms)
+            return;
+        if (connection_is_half_closed(connection))
+            connection_hang_up(connection);
+    }
+}

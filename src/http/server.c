@@ -54,6 +54,7 @@ static void server_tick(void *arg)
     struct server *server = arg;
     connections_expire(server);
     connections_end_stuck(server);
+    connections_end_half_closed(server);
     door_resume(server);
     loop_timer_set(server->tick, SERVER_TICK_MS);
 }

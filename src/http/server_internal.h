@@ -115,6 +115,9 @@ bool connection_is_half_closed(const struct connection *connection);
 void connections_expire(struct server *server);
 // Ends those of whose body libmicrohttpd reads no more. To be called at each tick.
 void connections_end_stuck(struct server *server);
+// Ends those whose peer has said with its request that no other will come. To be called at each
+// tick.
+void connections_end_half_closed(struct server *server);
 void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
                        enum MHD_ConnectionNotificationCode code);
 struct connection *connection_of(struct MHD_Connection *mhd);

@@ -321,6 +321,15 @@ def test_half_close_after_a_request(ann, door):
     assert door.reply().json["ok"] is True
 
 
+def test_half_close_along_with_a_request(ann):
+    """Who reads to the end of the connection need not wait for as long as it may be idle."""
+    for _ in range(20):
+        with RawConnection(ann.url) as door:
+            door.send(request("GET", "/api/api.test"))
+            door.half_close()
+            assert door.rest(timeout=IN_TIME_S).startswith(b"HTTP/1.1 200 ")
+
+
 def test_expect_100_continue(ann, door):
     body = b"a=b"
     door.send(request("POST", "/api/api.test", ann.token, FORM,
