@@ -54,7 +54,8 @@ enum {
     HISTORY_MAX = 999,
     REPLIES_DEFAULT = 1000,
     EVENTS_DEFAULT = 100,
-    LIST_MAX = 1000
+    LIST_MAX = 1000,
+    PAGE_BYTES_MAX = 32 << 20 // half of what a reply may have unless it is set otherwise
 };
 
 #define TS_MAX 9999999999999999
@@ -148,6 +149,29 @@ static void row_write(struct json_writer *w, const struct invocation *invocation
     message_write(w, &message, invocation->actor->workspace_id);
 }
 
+// What a row may take of a reply, when all of its text has to be escaped.
+static size_t row_size(const struct result *result, int row)
+{
+    struct message message;
+
+    message_read(result, row, COLUMN_MESSAGE, &message);
+    return 6 * message.text_length + message.extra_length;
+}
+
+// How many of `count` rows, from `first` on in the direction `step`, are a page: as many as a reply
+// has room for. At least one, at most all.
+static int rows_of_page(const struct result *result, int first, int step, int count)
+{
+    size_t size = 0;
+
+    for (int i = 0; i < count; i++) {
+        size += row_size(result, first + i * step);
+        if (size > PAGE_BYTES_MAX && i > 0)
+            return i;
+    }
+    return count;
+}
+
 static void page_end(struct json_writer *w, bool has_more, const char *kind, int64_t continue_ts)
 {
     char text[TS_SIZE] = "";
@@ -169,6 +193,11 @@ static void history_answer(struct invocation *invocation, const struct result *r
     // The row too many is the oldest one read downward, the newest one read upward.
     int first = has_more && span->upward ? 1 : 0;
     int last = has_more && !span->upward ? rows - 1 : rows;
+    int count = span->upward ? rows_of_page(result, last - 1, -1, last - first)
+                             : rows_of_page(result, first, 1, last - first);
+    has_more = has_more || count < last - first;
+    first = span->upward ? last - count : first;
+    last = first + count;
     struct json_writer *w = invocation_open(invocation);
     json_key(w, "messages");
     json_open_array(w);
@@ -221,6 +250,9 @@ static void replies_answer(struct invocation *invocation, const struct result *r
     bool has_more = result_rows(result) - has_root > span->limit;
     int rows = has_more ? result_rows(result) - 1 : result_rows(result);
     struct json_writer *w = invocation_open(invocation);
+    int count = rows_of_page(result, 0, 1, rows);
+    has_more = has_more || count < rows;
+    rows = count;
     json_key(w, "messages");
     json_open_array(w);
     for (int row = 0; row < rows; row++)
@@ -310,8 +342,9 @@ static void events_answer(struct invocation *invocation, const struct result *re
         return;
     int rows = result_is_null(result, 0, COLUMN_SEQ) ? 0 : result_rows(result);
     int64_t head_seq = result_int(result, 0, COLUMN_HEAD_SEQ);
-    bool has_more = rows > span->limit;
-    rows = has_more ? rows - 1 : rows;
+    int count = rows_of_page(result, 0, 1, rows > span->limit ? rows - 1 : rows);
+    bool has_more = rows > count;
+    rows = count;
     int64_t through_seq = rows > 0 ? result_int(result, rows - 1, COLUMN_SEQ) : head_seq;
     struct json_writer *w = invocation_open(invocation);
     json_key(w, "events");

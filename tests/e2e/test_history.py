@@ -275,6 +275,27 @@ def test_archive_is_an_event(room):
     assert [(event["seq"], event["type"]) for event in events] == [(3, "channel_archive")]
 
 
+def test_pages_of_the_largest_messages(room):
+    """A hundred of them, the usual page, are more than a reply may have."""
+    ann, _, channel = room
+    large = {"text": "large", "attachments": [{"text": "x" * 1040000}], "reply_broadcast": True}
+    root = ann.post(channel, "root")
+    ts = [ann.post(channel, thread_ts=root, **large) for _ in range(70)]
+    for method, args, wanted in (("channels.history", {}, ts[::-1]),
+                                 ("channels.replies", {"ts": root}, ts)):
+        found = pages(ann, method, "messages", channel=channel, **args)
+        assert [m["ts"] for page in found for m in page if m["text"] == "large"] == wanted
+    upward = pages(ann, "channels.history", "messages", channel=channel, oldest=root)
+    assert [m["ts"] for page in upward for m in page[::-1]] == ts
+    seqs, has_more = [0], True
+    while has_more:
+        reply = ann.ok("channels.events", channel=channel, after_seq=seqs[-1])
+        seqs += [event["seq"] for event in reply["events"]]
+        assert reply["through_seq"] == seqs[-1]
+        has_more = reply["has_more"]
+    assert seqs == list(range(74))
+
+
 def test_events_that_retention_dropped(environment, posts, sockets):
     """They are gone, and said to be; what was kept is all there, and so is what comes."""
     ann, channel, ts = posts
