@@ -196,7 +196,7 @@ RETURNS TABLE (error text, id text, object text) LANGUAGE sql STABLE AS $$
     FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM users u WHERE u.id = member AND (u.workspace_id = workspace) IS TRUE)
                       THEN 'user_not_found' END AS error) refused
     LEFT JOIN LATERAL (
-        SELECT c.id, conversation_object(c, member, NULL, m.closed_ord) AS object FROM channel_members m
+        SELECT c.id, conversation_object(c, member, NULL, seen.closed_ord) AS object FROM channel_members m
         JOIN channels c ON c.id = m.channel_id
         LEFT JOIN channel_members seen ON seen.channel_id = c.id AND seen.user_id = caller
         WHERE refused.error IS NULL AND m.user_id = member AND m.channel_id > after COLLATE "C" AND m.active

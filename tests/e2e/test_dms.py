@@ -134,6 +134,20 @@ def test_close_and_what_opens_it_again(people, family):
     assert entry_of(ann, channel)[0] == "ims"
 
 
+def test_nobody_sees_what_another_closed(people):
+    ann, bob, cid = people[:3]
+    direct, group = open_dm(ann, bob), open_dm(ann, bob, cid)
+    for channel in (direct, group):
+        bob.post(channel)
+        ann.ok("conversations.close", channel=channel)
+
+    def shown(client, **args):
+        return {c["id"]: c["is_open"] for c in client.ok("users.conversations", types="im,mpim", **args)["channels"]}
+
+    assert shown(ann) == {direct: False, group: False} and shown(bob, user=ann.id) == {direct: True, group: True}
+    assert shown(ann, user=bob.id) == {direct: False, group: False}, "it is the caller's own view"
+
+
 @FAMILIES
 def test_close_errors(workspace, people, family):
     ann, bob, cid, _ = people
