@@ -24,22 +24,36 @@ struct part {
     size_t items_max; // of an array; 0: an object
     int malformed;
     int too_many;
+    const char *shape; // in words
 };
 
 static const struct part parts[] = {
-    {"blocks", BLOCKS_MAX, -ERROR_INVALID_BLOCKS, -ERROR_MSG_BLOCKS_TOO_LONG},
-    {"attachments", ATTACHMENTS_MAX, -ERROR_INVALID_ATTACHMENTS, -ERROR_TOO_MANY_ATTACHMENTS},
-    {"metadata", 0, -ERROR_INVALID_METADATA_FORMAT, -ERROR_METADATA_TOO_LARGE},
+    {"blocks", BLOCKS_MAX, -ERROR_INVALID_BLOCKS, -ERROR_MSG_BLOCKS_TOO_LONG,
+     "array of objects that have a type"},
+    {"attachments", ATTACHMENTS_MAX, -ERROR_INVALID_ATTACHMENTS, -ERROR_TOO_MANY_ATTACHMENTS,
+     "array of objects"},
+    {"metadata", 0, -ERROR_INVALID_METADATA_FORMAT, -ERROR_METADATA_TOO_LARGE,
+     "object with event_type and event_payload"},
 };
 
-static bool array_is_good(const json_t *array)
+// A block has a type, and perhaps a name: clients that are strict cannot read one that is
+// otherwise.
+static bool block_is_good(const json_t *block)
+{
+    const json_t *id = json_object_get(block, "block_id");
+
+    return json_is_string(json_object_get(block, "type")) &&
+           (id == NULL || json_is_null(id) || json_is_string(id));
+}
+
+static bool array_is_good(const json_t *array, bool is_of_blocks)
 {
     size_t index;
     json_t *item;
 
     json_array_foreach(array, index, item)
     {
-        if (!json_is_object(item))
+        if (!json_is_object(item) || (is_of_blocks && !block_is_good(item)))
             return false;
     }
     return true;
@@ -69,7 +83,7 @@ static bool part_is_good(const struct part *part, const json_t *value)
 {
     if (part->items_max == 0)
         return json_is_object(value) && metadata_is_good(value);
-    return json_is_array(value) && array_is_good(value);
+    return json_is_array(value) && array_is_good(value, part->malformed == -ERROR_INVALID_BLOCKS);
 }
 
 static size_t part_size(const struct part *part, const json_t *value, size_t length)
@@ -92,8 +106,7 @@ static bool take_part(struct invocation *invocation, const struct part *part, js
     size_t length = strlen(text);
     if (json_read(text, length, JSON_DEPTH_MAX, &value) < 0 || !part_is_good(part, value)) {
         invocation_complain(invocation, part->malformed, "%s: must be a JSON %s", part->name,
-                            part->items_max == 0 ? "object with event_type and event_payload"
-                                                 : "array of objects");
+                            part->shape);
         return false;
     }
     if (part_size(part, value, length) > part->items_max) {
