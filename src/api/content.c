@@ -67,23 +67,60 @@ static bool metadata_is_good(const json_t *metadata)
             json_is_object(json_object_get(metadata, "event_payload")));
 }
 
-// Slack numbers attachments from 1.
-static void attachments_number(json_t *attachments)
+// Makes text of a member that is a number or a boolean; false when it is a list or an object.
+static bool text_mend(json_t *object, const char *key)
 {
+    const json_t *value = json_object_get(object, key);
+
+    if (value == NULL || json_is_null(value) || json_is_string(value))
+        return true;
+    if (json_is_object(value) || json_is_array(value))
+        return false;
+    CLEANUP_FREE char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+    return text != NULL && json_object_set_new(object, key, json_string(text)) == 0;
+}
+
+static bool fields_mend(json_t *fields)
+{
+    size_t index;
+    json_t *field;
+
+    json_array_foreach(fields, index, field)
+    {
+        if (!json_is_object(field) || !text_mend(field, "title") || !text_mend(field, "value"))
+            return false;
+    }
+    return fields == NULL || json_is_null(fields) || json_is_array(fields);
+}
+
+// Numbers attachments from 1, as Slack does. What is text for clients in Go or Java must be text,
+// or they can read nothing of the reply: scripts often have numbers there.
+static bool attachments_mend(json_t *attachments)
+{
+    static const char *const texts[] = {"fallback", "pretext", "title", "text", "footer"};
     size_t index;
     json_t *item;
 
     json_array_foreach(attachments, index, item)
     {
         json_object_set_new(item, "id", json_integer((json_int_t)index + 1));
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+            if (!text_mend(item, texts[i]))
+                return false;
+        if (!fields_mend(json_object_get(item, "fields")))
+            return false;
     }
+    return true;
 }
 
-static bool part_is_good(const struct part *part, const json_t *value)
+// Whether it is what it must be; small things are put right.
+static bool part_mend(const struct part *part, json_t *value)
 {
     if (part->items_max == 0)
         return json_is_object(value) && metadata_is_good(value);
-    return json_is_array(value) && array_is_good(value, part->malformed == -ERROR_INVALID_BLOCKS);
+    if (!json_is_array(value) || !array_is_good(value, part->malformed == -ERROR_INVALID_BLOCKS))
+        return false;
+    return part->malformed != -ERROR_INVALID_ATTACHMENTS || attachments_mend(value);
 }
 
 static size_t part_size(const struct part *part, const json_t *value, size_t length)
@@ -104,7 +141,7 @@ static bool take_part(struct invocation *invocation, const struct part *part, js
     if (text == NULL || text[0] == '\0')
         return true;
     size_t length = strlen(text);
-    if (json_read(text, length, JSON_DEPTH_MAX, &value) < 0 || !part_is_good(part, value)) {
+    if (json_read(text, length, JSON_DEPTH_MAX, &value) < 0 || !part_mend(part, value)) {
         invocation_complain(invocation, part->malformed, "%s: must be a JSON %s", part->name,
                             part->shape);
         return false;
@@ -116,8 +153,6 @@ static bool take_part(struct invocation *invocation, const struct part *part, js
                             is_array ? "members" : "bytes");
         return false;
     }
-    if (part->malformed == -ERROR_INVALID_ATTACHMENTS)
-        attachments_number(value);
     if (is_edit || json_array_size(value) > 0 || json_object_size(value) > 0)
         json_object_set(extra, part->name, value);
     return true;

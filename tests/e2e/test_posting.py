@@ -148,6 +148,10 @@ def test_blocks_or_attachments_do_without_text(room, args):
     ({"attachments": "[}"}, ("invalid_attachments", "invalid_arguments")),
     ({"attachments": {"text": "x"}}, ("invalid_attachments", "invalid_arguments")),
     ({"attachments": [1]}, ("invalid_attachments", "invalid_arguments")),
+    ({"attachments": [{"text": {"a": 1}}]}, "invalid_attachments"),
+    ({"attachments": [{"fields": {"title": "a"}}]}, "invalid_attachments"),
+    ({"attachments": [{"fields": ["a"]}]}, "invalid_attachments"),
+    ({"attachments": [{"fields": [{"value": []}]}]}, "invalid_attachments"),
     ({"attachments": [{"text": "x"}] * 101}, "too_many_attachments"),
     ({"metadata": "x"}, "invalid_metadata_format"),
     ({"metadata": []}, "invalid_metadata_format"),
@@ -178,6 +182,17 @@ def test_bad_arguments_store_nothing(room, args, error):
 ])
 def test_what_is_too_much_is_told_how_much_may_be(room, args, words):
     assert room[0].call("chat.postMessage", channel=room[2], text="x", **args).messages == f"[ERROR] {words}"
+
+
+def test_numbers_where_attachments_have_text(room):
+    """Clients in Go and Java could not read them, nor anything beside them."""
+    ann, bob, channel = room
+    ann.post(channel, encoding="form", attachments=[
+        {"fallback": 7, "text": True, "title": None, "ts": 1700000000, "color": "good",
+         "fields": [{"title": 1, "value": 0.1, "short": True}, {"value": "v"}]}, {"fields": None}])
+    assert bob.history(channel)[0]["attachments"] == [
+        {"fallback": "7", "text": "true", "title": None, "ts": 1700000000, "color": "good", "id": 1,
+         "fields": [{"title": "1", "value": "0.1", "short": True}, {"value": "v"}]}, {"fields": None, "id": 2}]
 
 
 @pytest.mark.parametrize("count", [50])
