@@ -2,32 +2,46 @@
 -- Channels and who is in them. Each method is one function and so one transaction. It answers `error` (NULL when done),
 -- `reply` (the members of the reply, as a JSON object) and whether it wrote the outbox row that it was given the id of.
 
--- Makes `member` a member, who starts at the head. The caller holds the channel's row lock. False when already one.
-CREATE FUNCTION member_add(outbox_id text, channel text, member text, inviter text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+-- Makes those of `users` members who are none yet; they start at the head. The caller holds the channel's row lock, and posts wait for
+-- it: so all at once. False when there was nobody to add.
+CREATE FUNCTION members_add(outbox_id text, channel text, users text[], inviter text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    told record;
+    added text[] := ARRAY(SELECT u.id FROM unnest(users) WITH ORDINALITY AS u (id, n)
+                          WHERE NOT EXISTS (SELECT 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = u.id AND m.active)
+                          GROUP BY u.id ORDER BY min(u.n));
+    size integer := cardinality(added);
+    free integer[]; -- numbers that others left
+    others text[];  -- these
     head channels;
-    free integer; -- a number that somebody left
 BEGIN
-    IF EXISTS (SELECT 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = member AND m.active) THEN
+    IF size = 0 THEN
         RETURN false;
     END IF;
-    SELECT * INTO told FROM channel_notice(channel, member, 'channel_join', '<@' || member || '> has joined the channel',
-                                           CASE WHEN inviter <> member THEN json_build_object('inviter', inviter)::text END);
-    UPDATE channel_members m SET number = -1
-    FROM (SELECT f.user_id, f.number FROM channel_members f WHERE f.channel_id = channel AND NOT f.active AND f.number >= 0
-          ORDER BY f.number LIMIT 1) f
-    WHERE m.channel_id = channel AND m.user_id = f.user_id RETURNING f.number INTO free;
-    UPDATE channels c SET member_count = c.member_count + 1, numbers = c.numbers + (free IS NULL)::integer
+    SELECT coalesce(array_agg(f.number ORDER BY f.number), '{}'), array_agg(f.user_id) INTO free, others
+    FROM (SELECT m.number, m.user_id FROM channel_members m WHERE m.channel_id = channel AND NOT m.active AND m.number >= 0
+          ORDER BY m.number LIMIT size) f;
+    UPDATE channel_members m SET number = -1 WHERE m.channel_id = channel AND m.user_id = ANY (others);
+    UPDATE channels c SET seq = c.seq + size, last_ts = greatest(clock_us(), c.last_ts + 1) + size - 1, changed = pg_current_xact_id(),
+        member_count = c.member_count + size, numbers = c.numbers + size - cardinality(free)
     WHERE c.id = channel RETURNING * INTO head;
-    DELETE FROM read_messages s WHERE s.channel_id = channel AND s.user_id = member;
+    INSERT INTO messages (channel_id, ts, seq, ord, user_id, counted, subtype, body, extra)
+    SELECT channel, head.last_ts - size + n, head.seq - size + n, head.ord, added[n], false, 'channel_join',
+           '<@' || added[n] || '> has joined the channel', CASE WHEN inviter <> added[n] THEN json_build_object('inviter', inviter)::text END
+    FROM generate_series(1, size) AS n;
+    DELETE FROM read_messages s WHERE s.channel_id = channel AND s.user_id = ANY (added);
     INSERT INTO channel_members AS m (channel_id, user_id, member_seq, number, ts, seq, ord)
-    VALUES (channel, member, told.seq, coalesce(free, head.numbers - 1), told.ts, told.seq, head.ord)
+    SELECT channel, added[n], head.seq - size + n, coalesce(free[n], head.numbers - size + n - 1), head.last_ts - size + n,
+           head.seq - size + n, head.ord
+    FROM generate_series(1, size) AS n ORDER BY added[n] COLLATE "C" -- the order of marks
     ON CONFLICT (channel_id, user_id) DO UPDATE SET active = true, member_seq = excluded.member_seq, joined_at = now(),
         number = excluded.number, singles = 0, single_version = m.single_version + 1,
         epoch = m.epoch + 1, ts = excluded.ts, seq = excluded.seq, ord = excluded.ord, own = m.posts, muted = false,
         notify = 'all', changed = pg_current_xact_id();
-    PERFORM outbox_put(outbox_id, channel, told.seq, told.ts, 'join', member);
+    INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
+    SELECT outbox_id, array_agg(channel), array_agg(head.seq - size + n), array_agg(head.last_ts - size + n), array_agg('join'::text), added
+    FROM generate_series(1, size) AS n
+    ON CONFLICT (id) DO UPDATE SET channels = outbox.channels || excluded.channels, seqs = outbox.seqs || excluded.seqs,
+        tss = outbox.tss || excluded.tss, kinds = outbox.kinds || excluded.kinds, users = outbox.users || excluded.users;
     RETURN true;
 END $$;
 
@@ -75,7 +89,7 @@ BEGIN
         RETURN;
     END IF;
     PERFORM outbox_put(outbox_id, new_id, 0, 0, 'created', caller);
-    PERFORM member_add(outbox_id, new_id, caller, caller);
+    PERFORM members_add(outbox_id, new_id, ARRAY[caller], caller);
     RETURN QUERY SELECT NULL::text, '{"channel":' || channel_object(c, true) || '}', true FROM channels c WHERE c.id = new_id;
 END $$;
 
@@ -93,7 +107,7 @@ BEGIN
         RETURN QUERY SELECT found.error, NULL::text, false;
         RETURN;
     END IF;
-    added := member_add(outbox_id, channel, caller, caller);
+    added := members_add(outbox_id, channel, ARRAY[caller], caller);
     RETURN QUERY SELECT NULL::text, '{"channel":' || channel_object(c, true) || CASE WHEN added THEN '}'
         ELSE ',"warning":"already_in_channel","response_metadata":{"warnings":["already_in_channel"]}}' END, added
     FROM channels c WHERE c.id = channel;
@@ -176,7 +190,7 @@ BEGIN
         RETURN QUERY SELECT first_error, json_build_object('errors', refused)::text, false;
         RETURN;
     END IF;
-    PERFORM member_add(outbox_id, channel, i.id, caller) FROM unnest(good) AS i (id);
+    PERFORM members_add(outbox_id, channel, good, caller);
     RETURN QUERY SELECT NULL::text, '{"channel":' || channel_object(c, true) || coalesce(',"errors":' || refused, '') || '}', true
     FROM channels c WHERE c.id = channel;
 END $$;

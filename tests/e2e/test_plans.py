@@ -127,3 +127,25 @@ def test_what_was_deleted_is_not_gone_through_by_further_deletes(environment, wo
         for one in reversed(ts):
             ann.ok("chat.delete", channel=channel, ts=one)
         assert count(asked + 2 * MESSAGES) - read < 2 * MESSAGES * 40, "all that was deleted before, each time"
+
+
+def test_many_who_are_invited_are_added_at_once(environment, workspace):
+    """Posts wait for the channel's row: it is written once, and not once for each."""
+    ann, *others = workspace.users(6)
+    channel = workspace.channel(ann)
+    with environment.database() as database:
+        with database.transaction(force_rollback=True):
+            database.execute("SELECT channels_invite('row', %s, %s, %s, %s, false)", [workspace.id, ann.id, channel, [o.id for o in others]])
+            written = database.execute("SELECT n_tup_upd FROM pg_stat_xact_user_tables WHERE relname = 'channels'").fetchone()[0]
+    assert written == 1
+    ann.ok("channels.invite", channel=channel, users=[other.id for other in others])
+    assert ann.ok("channels.info", channel=channel)["channel"]["num_members"] == 6
+    joins = ann.ok("channels.events", channel=channel, after_seq=1)["events"]
+    assert [(e["seq"], e["user"], e["inviter"]) for e in joins] == [(2 + n, other.id, ann.id) for n, other in enumerate(others)]
+    assert len({e["event_ts"] for e in joins}) == len(joins)
+    for other in others[1:4]:
+        other.ok("channels.leave", channel=channel)
+    ann.ok("channels.invite", channel=channel, users=[member.id for member in (others[3], *workspace.users(4), others[1])])
+    with environment.database() as database:
+        numbers = database.execute("SELECT number FROM channel_members WHERE channel_id = %s AND active ORDER BY number", [channel]).fetchall()
+    assert [number for number, in numbers] == list(range(9)), "those of who left are given again"
