@@ -41,20 +41,27 @@ RETURNS TABLE (kept bigint, dropped bigint, links_dropped bigint) LANGUAGE sql V
 $$;
 
 -- Gives at most `most` events that are due, of each app at most `app_parallel` less those the caller has under way (`busy`: the app of
--- each), and as many challenges (seq = 0, no frame) for URLs that are not verified. They are the caller's for `lease_ms`.
+-- each), and as many challenges (seq = 0, no frame) for URLs that are not verified. They are the caller's for `lease_ms`. Apps take
+-- turns, so that those whose URL stands still leave room for the others, however much waits for them.
 CREATE FUNCTION app_events_take(busy text[], app_parallel bigint, most bigint, lease_ms bigint)
 RETURNS TABLE (app text, workspace text, bot text, url text, secret text, channel text, seq bigint, happened bigint, frame text,
                tries bigint, reason text) LANGUAGE sql VOLATILE AS $$
-    WITH due AS (
-        SELECT d.app_id, d.channel_id, d.seq
+    WITH turns AS MATERIALIZED (
+        SELECT a.id, d.channel_id, d.seq
         FROM apps a JOIN users u ON u.id = a.bot_user_id AND u.active
         LEFT JOIN (SELECT b.app, count(*) AS n FROM unnest(busy) AS b (app) GROUP BY b.app) b ON b.app = a.id
         CROSS JOIN LATERAL (
-            SELECT e.app_id, e.channel_id, e.seq FROM app_events e
+            SELECT e.channel_id, e.seq, row_number() OVER (ORDER BY e.due_at) AS n FROM app_events e
             WHERE e.app_id = a.id AND e.frame IS NOT NULL AND e.due_at <= clock_timestamp()
-            ORDER BY e.due_at LIMIT greatest(app_parallel - coalesce(b.n, 0), 0) FOR UPDATE SKIP LOCKED) d
+            ORDER BY e.due_at LIMIT greatest(app_parallel - coalesce(b.n, 0), 0)) d
         WHERE a.events_url IS NOT NULL AND a.url_verified
+        ORDER BY coalesce(b.n, 0) + d.n, random()
         LIMIT most
+    ), due AS (
+        SELECT e.app_id, e.channel_id, e.seq FROM turns t
+        JOIN app_events e ON e.app_id = t.id AND e.channel_id = t.channel_id AND e.seq = t.seq
+        WHERE e.frame IS NOT NULL AND e.due_at <= clock_timestamp()
+        FOR UPDATE OF e SKIP LOCKED
     ), taken AS (
         UPDATE app_events e SET tries = e.tries + 1, due_at = clock_timestamp() + lease_ms * interval '1 millisecond'
         FROM due d WHERE e.app_id = d.app_id AND e.channel_id = d.channel_id AND e.seq = d.seq

@@ -223,6 +223,21 @@ def test_a_server_that_is_away(app, server):
     assert other.id and not away.requests
 
 
+def test_an_app_that_stands_still_holds_up_no_other(tmp_path_factory, recorder, server):
+    slow = EventsUrl(lambda request: plain(request) if request.json["type"] == "url_verification" else None)
+    try:
+        for environment in make(tmp_path_factory, recorder, TIDINGS_PUSH_PARALLEL="2", TIDINGS_PUSH_APP_PARALLEL="2"):
+            app = challenged(environment.workspace(), slow)
+            make_app_at(app, server.url)
+            wait_until(lambda: server.challenges)
+            for i in range(QUEUE_MAX // 2):
+                app.ann.post(app.channel, f"m{i}")
+            wait_until(lambda: len(set(server.texts()) - {None}) == QUEUE_MAX // 2, 25, what="events of the one that answers")
+            assert slow.events
+    finally:
+        slow.close()
+
+
 def make_app_at(app, url):
     """A second app, in the channel of the first."""
     admin = app.admin
