@@ -9,6 +9,10 @@
 
 struct log;
 
+// Of frames that are read together: what is done with them is one call of Redis' and one of
+// Postgres', which have bounds.
+enum { LOG_READ_BYTES = 16 << 20 };
+
 struct log_options {
     const char *brokers; // NULL or "": in-process
     const char *topic;
@@ -38,9 +42,9 @@ bool log_is_ready(const struct log *log); // any thread
 NODISCARD int log_append(struct log *log, const char *outbox_id, struct event *const *events,
                          size_t count);
 
-// Waits up to timeout_ms for events for `worker` and returns at most `max` of them (the caller gets
-// a reference of each). Returns how many. Kafka: records that cannot be decoded go to the
-// dead-letter topic (<topic>.dead) and are counted.
+// Waits up to timeout_ms for events for `worker` and returns at most `max` of them, and none after
+// LOG_READ_BYTES (the caller gets a reference of each). Returns how many. Kafka: records that
+// cannot be decoded go to the dead-letter topic (<topic>.dead) and are counted.
 int log_read(struct log *log, int worker, struct event **ret_events, int max, int64_t timeout_ms);
 
 // Confirms that the effects of all events of this worker's last log_read() are done (or given up):

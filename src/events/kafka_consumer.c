@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "events/log.h"
 #include "kafka_conf.h"
 
 enum { CLOSE_MS = 3000, TRIES = 3 };
@@ -152,6 +153,7 @@ int kafka_consumer_read(struct kafka_consumer *consumer, struct event **ret_even
                         int64_t timeout_ms)
 {
     int count = 0;
+    size_t bytes = 0;
     if (consumer->stopped || !consumer_subscribe(consumer, timeout_ms))
         return 0;
     // Waits for one, then takes what came with it: a wait for many would wait out its whole time.
@@ -159,9 +161,11 @@ int kafka_consumer_read(struct kafka_consumer *consumer, struct event **ret_even
     while (record) {
         struct event *event = record_event(consumer, record);
         rd_kafka_message_destroy(record);
-        if (event)
+        if (event) {
             ret_events[count++] = event;
-        if (count == max || consumer->stopped)
+            bytes += event->frame_length;
+        }
+        if (count == max || bytes >= LOG_READ_BYTES || consumer->stopped)
             break;
         record = rd_kafka_consumer_poll(consumer->client, 0);
     }

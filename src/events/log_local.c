@@ -130,17 +130,19 @@ static int local_read(struct log *log, int worker, struct event **ret_events, in
     struct log_local *local = local_of(log);
     struct queue *queue = &local->queues[worker];
     pthread_mutex_lock(&local->lock);
-    size_t count = queue_wait(local, queue, timeout_ms) ? queue->count : 0;
-    if (count > (size_t)max)
-        count = (size_t)max;
-    if (count > queue->taken_capacity) {
-        queue->taken = memory_must_resize(queue->taken, count, sizeof *queue->taken);
-        queue->taken_capacity = count;
+    size_t most = queue_wait(local, queue, timeout_ms) ? queue->count : 0;
+    size_t count = 0;
+    if (most > (size_t)max)
+        most = (size_t)max;
+    if (most > queue->taken_capacity) {
+        queue->taken = memory_must_resize(queue->taken, most, sizeof *queue->taken);
+        queue->taken_capacity = most;
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t bytes = 0; count < most && bytes < LOG_READ_BYTES; count++) {
         struct entry entry = queue_pop(queue);
-        ret_events[i] = entry.event;
-        queue->taken[i] = entry.row;
+        ret_events[count] = entry.event;
+        queue->taken[count] = entry.row;
+        bytes += entry.event->frame_length;
     }
     if (count > 0)
         queue->taken_count = count;

@@ -3,6 +3,7 @@
 
 import json
 import re
+import signal
 from types import SimpleNamespace
 
 import pytest
@@ -21,8 +22,9 @@ SETTINGS = {
 }
 
 
-def make(tmp_path_factory, recorder, **more):
-    yield from running(Environment(tmp_path_factory.mktemp("push"), settings={**SETTINGS, **more}, recorder=recorder))
+def make(tmp_path_factory, recorder, instances=2, **more):
+    settings = {**SETTINGS, **more}
+    yield from running(Environment(tmp_path_factory.mktemp("push"), instances, settings=settings, recorder=recorder))
 
 
 @pytest.fixture(scope="module")
@@ -304,6 +306,19 @@ def test_what_waits_is_bounded(workspace, server, environment):
     wait_until(lambda: counters(environment, full) >= before + 10)
     server.answer = plain
     wait_until(lambda: len(server.events) == QUEUE_MAX, 40, what="what was kept")
+
+
+def test_large_messages_that_waited_for_redis(tmp_path_factory, recorder, server):
+    for environment in make(tmp_path_factory, recorder, instances=1, TIDINGS_PUSH_QUEUE_MAX="1000"):
+        app = listening(environment, environment.workspace(), server)
+        sent = {f"m{i}" for i in range(80)}
+        environment.redis.kill(signal.SIGSTOP)
+        try:
+            for text in sorted(sent):
+                app.ann.post(app.channel, text, attachments=[{"text": "x" * 1_000_000}])
+        finally:
+            environment.redis.kill(signal.SIGCONT)
+        wait_until(lambda: set(server.texts()) == sent, 60, what="all of them")
 
 
 def test_what_waits_for_all_apps_is_bounded(tmp_path_factory, recorder, server):

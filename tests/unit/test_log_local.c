@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 enum { WORKERS = 3, CHANNELS = 8, POSTS = 20000, READ_MAX = 64, WAIT_MS = 20000 };
+enum { LONG = 1 << 20, LONGS_READ = LOG_READ_BYTES / LONG };
 
 static struct log *events_log;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -102,6 +103,25 @@ static void more_than_the_bound_is_refused_until_some_is_committed(void **state)
     log_commit(events_log, 0);
     assert_int_equal(answered_count, 2);
     assert_int_equal(append("d", 0, 3, 3), 0);
+    close_log();
+}
+
+static void what_is_read_together_is_bounded_in_bytes(void **state)
+{
+    (void)state;
+    struct event *one = event_new(EVENT_POST, calloc(1, LONG), LONG);
+    struct event *all[2 * LONGS_READ + 1];
+    for (size_t i = 0; i < 2 * LONGS_READ + 1; i++)
+        all[i] = one;
+    open_log(1, POSTS);
+    assert_int_equal(log_append(events_log, "long", all, 2 * LONGS_READ + 1), 0);
+    event_unref(one);
+    for (int left = 2 * LONGS_READ + 1; left > 0; left -= LONGS_READ) {
+        assert_int_equal(answered_count, 0);
+        assert_int_equal(read_all(0, 0), left < LONGS_READ ? left : LONGS_READ);
+        log_commit(events_log, 0);
+    }
+    assert_int_equal(answered_count, 1);
     close_log();
 }
 
@@ -201,6 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_is_done_when_all_of_its_events_are),
         cmocka_unit_test(more_than_the_bound_is_refused_until_some_is_committed),
+        cmocka_unit_test(what_is_read_together_is_bounded_in_bytes),
         cmocka_unit_test(what_is_left_at_the_end_is_answered_as_not_done),
         cmocka_unit_test(stopping_waits_for_what_was_appended),
         cmocka_unit_test(each_channel_keeps_its_order_at_one_worker),
