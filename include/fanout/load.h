@@ -5,7 +5,6 @@
 #include "events/event.h"
 #include "store/session.h"
 
-// A relay_load_fn: reads at most `max` events of the row `outbox_id` and returns how many; 0 if the
-// row is gone. -ERROR_UNAVAILABLE, -ERROR_BUSY, -ERROR_MEMORY, -ERROR_INTERNAL.
-NODISCARD int event_load(struct session *session, const char *outbox_id, struct event **ret_events,
-                         int max);
+// A relay_load_fn. -ERROR_UNAVAILABLE, -ERROR_BUSY, -ERROR_MEMORY, -ERROR_INTERNAL.
+NODISCARD int event_load(struct session *session, const char *outbox_id,
+                         struct event ***ret_events);

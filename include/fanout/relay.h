@@ -17,11 +17,12 @@ struct relay_options {
     int queue_max; // most rows in memory, from commit to deletion; others are left to polling
 };
 
-// Reads the events of the outbox row `outbox_id` back, at most `max`; returns their number or a
-// negative error. Given by the app (fanout/load.h), so that the relay needs no SQL of chat.
+// Reads the events of the outbox row `outbox_id` back, into an array on the heap; returns their
+// number, 0 (and no array) if there are none or the row is gone, or a negative error. Given by the
+// app (fanout/load.h), so that the relay needs no SQL of chat.
 struct session;
-typedef int relay_load_fn(struct session *session, const char *outbox_id, struct event **ret_events,
-                          int max);
+typedef int relay_load_fn(struct session *session, const char *outbox_id,
+                          struct event ***ret_events);
 
 NODISCARD int relay_new(const struct relay_options *options, struct log_options *log_options,
                         relay_load_fn *load, struct relay **ret_relay);

@@ -7,6 +7,7 @@
 #include "unread/view.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct statement OUTBOX_EVENTS = {"outbox_events",
@@ -300,27 +301,45 @@ static int row_load(struct session *session, const struct result *result, int ro
     return channel_event_load(kind, result, row, ret_event);
 }
 
-int event_load(struct session *session, const char *outbox_id, struct event **ret_events, int max)
+// The events of all rows, in their order.
+static int events_load(struct session *session, const struct result *outbox,
+                       const struct result *views, struct event **ret_events)
 {
-    CLEANUP_RESULT struct result *result = NULL;
-    CLEANUP_RESULT struct result *views = NULL;
-    struct params params = {0};
     int count = 0;
     int members = 0;
+    int r = 0;
 
-    params_text(&params, outbox_id);
-    int r = session_call(session, &OUTBOX_EVENTS, &params, &result);
-    if (r >= 0)
-        r = member_views_load(session, result, &views);
-    for (int row = 0; r >= 0 && row < result_rows(result) && count < max; row++) {
-        const char *type = member_frame_type(result, row);
+    for (int row = 0; r >= 0 && row < result_rows(outbox); row++) {
+        const char *type = member_frame_type(outbox, row);
         r = type != NULL ? member_event_load(type, views, members++, &ret_events[count])
-                         : row_load(session, result, row, &ret_events[count]);
+                         : row_load(session, outbox, row, &ret_events[count]);
         count += r >= 0;
     }
     if (r >= 0)
         return count;
     while (count > 0)
         event_unref(ret_events[--count]);
+    return r;
+}
+
+int event_load(struct session *session, const char *outbox_id, struct event ***ret_events)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    CLEANUP_RESULT struct result *views = NULL;
+    CLEANUP_FREE struct event **events = NULL;
+    struct params params = {0};
+
+    params_text(&params, outbox_id);
+    int r = session_call(session, &OUTBOX_EVENTS, &params, &result);
+    if (r >= 0)
+        r = member_views_load(session, result, &views);
+    if (r < 0 || result_rows(result) == 0)
+        return r;
+    events = calloc((size_t)result_rows(result), sizeof(struct event *));
+    if (events == NULL)
+        return -ERROR_MEMORY;
+    r = events_load(session, result, views, events);
+    if (r > 0)
+        *ret_events = TAKE(events);
     return r;
 }

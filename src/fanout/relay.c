@@ -20,11 +20,10 @@
 #include "store/session.h"
 
 enum {
-    EVENTS_MAX = 4096, // of one row
-    POLLED_MAX = 512,  // rows taken by polling and still on their way
-    BEHIND_MAX = 32,   // rows without bodies that one with bodies waits behind
-    GATHER_MS = 100,   // for how long done rows are gathered
-    RETRY_MS = 1000,   // until the next try to delete
+    POLLED_MAX = 512, // rows taken by polling and still on their way
+    BEHIND_MAX = 32,  // rows without bodies that one with bodies waits behind
+    GATHER_MS = 100,  // for how long done rows are gathered
+    RETRY_MS = 1000,  // until the next try to delete
     POLL_BACKOFF_MAX = 4,
     LOAD_TRIES = 3
 };
@@ -143,13 +142,8 @@ void relay_forget(struct relay *relay, const char *outbox_id)
 // Reads the bodies of a waiting row back, on the relay's thread. Negative: not now, or never.
 static int row_load(struct relay *relay, struct row *row)
 {
-    struct event *events[EVENTS_MAX];
-    int count = relay->load(relay->session, row->id, events, EVENTS_MAX);
-    if (count <= 0)
-        return count;
-    row->events = memory_must_resize(NULL, (size_t)count, sizeof(struct event *));
-    memcpy(row->events, events, (size_t)count * sizeof events[0]);
-    row->event_count = (size_t)count;
+    int count = relay->load(relay->session, row->id, &row->events);
+    row->event_count = count > 0 ? (size_t)count : 0;
     return count;
 }
 

@@ -141,6 +141,22 @@ def test_more_channels_than_one_outbox_row_tells_of(environment, people, workspa
         wait_until(lambda: told() == 1200, timeout=30, what="a frame for each channel")
 
 
+def test_many_threads(environment, people, workspace):
+    ann, bob = people
+    channel, count = workspace.channel(ann, bob), 4200
+    with environment.database() as database:
+        values = {"channel": channel, "ann": ann.id, "bob": bob.id, "count": count, "ts": 1_790_000_000_000_000}
+        database.execute("INSERT INTO threads (channel_id, ts, user_id, reply_count, latest_reply, last_ts)"
+                         " SELECT %(channel)s, %(ts)s + n, %(ann)s, 1, %(ts)s + n + 1, %(ts)s + n + 1"
+                         " FROM generate_series(1, %(count)s) n", values)
+        database.execute("INSERT INTO thread_members (channel_id, thread_ts, user_id, following)"
+                         " SELECT channel_id, ts, %(bob)s, true FROM threads WHERE channel_id = %(channel)s", values)
+    with bob.socket(native=True) as socket:
+        mark_all(bob, threads=True)
+        wait_until(lambda: len({frame["thread_ts"] for frame in socket.matching({"type": "thread_marked"})}) == count,
+                   timeout=120, what="a frame for each thread")
+
+
 def test_posts_and_marks_meanwhile(people, workspace):
     """Cursors never go back, and what is posted after counts: each channel ends with what came after its cursor."""
     ann, bob = people

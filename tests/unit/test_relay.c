@@ -47,10 +47,9 @@ static struct event *post(int64_t seq)
 
 // Rows are named for what they tell of: "seq-7" of the seventh event, "gone" of nothing any more;
 // others are refused.
-static int load(struct session *of, const char *outbox_id, struct event **ret_events, int max)
+static int load(struct session *of, const char *outbox_id, struct event ***ret_events)
 {
     assert_non_null(of);
-    assert_true(max > 0);
     pthread_mutex_lock(&lock);
     loads++;
     pthread_mutex_unlock(&lock);
@@ -58,7 +57,8 @@ static int load(struct session *of, const char *outbox_id, struct event **ret_ev
         return 0;
     if (strncmp(outbox_id, "seq-", 4) != 0)
         return -ERROR_INTERNAL;
-    ret_events[0] = post(strtol(outbox_id + 4, NULL, 10));
+    *ret_events = malloc(sizeof **ret_events);
+    **ret_events = post(strtol(outbox_id + 4, NULL, 10));
     return 1;
 }
 
@@ -158,7 +158,7 @@ static int close_relay(void **state)
     (void)state;
     relay_stop(relay, 2000);
     log_stop(relay_log(relay), 0);
-    workers_stop(workers);
+    workers_stop(workers, 0);
     relay_free(relay);
     redis_kill();
     return session_script(session, "DELETE FROM outbox");
