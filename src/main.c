@@ -57,11 +57,11 @@ static bool command_help(int count, char **arguments)
 }
 
 // A descriptor of 0 to 2 that the caller closed would be given to a connection, which would then
-// get the log.
+// get the log. What is written there fails, as it would have: it must not pass for told.
 static void standard_descriptors_fill(void)
 {
     while (true) {
-        int fd = open("/dev/null", O_RDWR);
+        int fd = open("/dev/null", O_RDONLY);
         if (fd > STDERR_FILENO)
             close(fd);
         if (fd < 0 || fd > STDERR_FILENO)

@@ -121,6 +121,15 @@ def test_output_that_cannot_be_written_is_no_success(environment, arguments):
     assert done.returncode == 1 and "cannot write the output: No space left on device" in done.stderr
 
 
+def test_a_closed_stdout_is_no_success(environment, workspace):
+    """The token would be lost."""
+    arguments = ["admin", "tokens.create", f"workspace={workspace.id}", f"user_id={workspace.admin.id}"]
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *sanitizer_prefix(BINARY), BINARY, *arguments],
+                          env={**os.environ, "TIDINGS_DATABASE_URL": environment.postgres.url}, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 1 and "cannot write the output: Bad file descriptor" in done.stderr
+
+
 @pytest.mark.parametrize("workspace", [[], ["workspace=T0000000000"], ["workspace=';--"]])
 def test_admin_of_no_workspace(environment, workspace):
     done = run("admin", "users.create", "name=x", *workspace, DATABASE_URL=environment.postgres.url)
