@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { COMMANDS_MAX = 256 << 20, READ_SIZE = 16384 };
@@ -88,7 +89,9 @@ static int socket_connect(struct pipeline *p, int64_t deadline_ms)
 // Writes what the socket takes now.
 static int socket_send(struct pipeline *p, size_t *sent)
 {
-    ssize_t length = write(p->fd, p->commands.data + *sent, p->commands.length - *sent);
+    // Not every process that has a pipeline ignores SIGPIPE.
+    ssize_t length =
+        send(p->fd, p->commands.data + *sent, p->commands.length - *sent, MSG_NOSIGNAL);
     if (length < 0 && errno != EAGAIN && errno != EINTR)
         return -ERROR_UNAVAILABLE;
     if (length > 0)

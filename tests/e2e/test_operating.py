@@ -204,6 +204,25 @@ def test_what_postgres_says_while_one_connects_is_in_the_log_as_all_else(environ
     assert any("collation version" in line.get("message", "") for line in lines)
 
 
+@pytest.mark.usefixtures("room")
+def test_a_redis_that_hangs_up_ends_no_command_without_a_word(environment, tmp_path):
+    with socket.socket(socket.AF_UNIX) as redis, ThreadPoolExecutor(1) as pool:
+        redis.bind(str(tmp_path / "redis"))
+        redis.listen()
+
+        def answer():
+            connection, _ = redis.accept()
+            with connection:
+                connection.recv(4096)
+                connection.shutdown(socket.SHUT_RD)
+                connection.sendall(b"*0\r\n")  # it has no functions: they come next
+
+        answering = pool.submit(answer)
+        done = run("unread", "verify", DATABASE_URL=environment.postgres.url, REDIS_URL=f"unix://{tmp_path}/redis")
+        answering.result()
+    assert done.returncode == 2 and "unread: service_unavailable" in done.stderr
+
+
 def test_migrate_of_tables_newer_than_the_program(environment):
     url = environment.postgres.create_database("newer")
     assert run("migrate", DATABASE_URL=url).returncode == 0
