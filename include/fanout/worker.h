@@ -7,6 +7,7 @@
 
 #include "cache/pipeline.h"
 #include "events/log.h"
+#include "store/session.h"
 
 struct workers;
 
@@ -17,12 +18,13 @@ struct workers_options {
     int count;
     int64_t thread_read_s; // how long Redis keeps a read position in a thread
     // Stores those events that somebody needs after the log has dropped them (for apps); may be
-    // NULL. Called on a worker's thread; may block; events may come more than once.
-    // -ERROR_UNAVAILABLE, -ERROR_BUSY: it is called again later.
-    int (*keep)(void *arg, struct event *const *events, size_t count);
+    // NULL. Called on a worker's thread with the session of its own; may block; events may come
+    // more than once. -ERROR_UNAVAILABLE, -ERROR_BUSY: it is called again later.
+    int (*keep)(void *arg, struct session *session, struct event *const *events, size_t count);
     void *arg;
 };
 
 NODISCARD int workers_start(struct log *log, const struct workers_options *options,
                             struct workers **ret_workers);
-void workers_stop(struct workers *workers); // after log_stop(); joins and frees
+// After log_stop(). Gives what is under way at most `drain_ms`, then joins and frees. Takes NULL.
+void workers_stop(struct workers *workers, int64_t drain_ms);

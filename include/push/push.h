@@ -5,6 +5,7 @@
 #pragma once
 
 #include "events/event.h"
+#include "store/session.h"
 
 struct push;
 
@@ -28,10 +29,11 @@ struct push_options {
 // Starts the thread. Before any other thread that uses libcurl.
 NODISCARD int push_start(const struct push_options *options, struct push **ret_push);
 
-// Stores those of `events` that an app gets by HTTP or by a link, each once however often it
-// arrives. Any thread until push_stop(); blocks on Postgres. -ERROR_UNAVAILABLE, -ERROR_BUSY:
-// nothing was stored, or that is not known.
-NODISCARD int push_keep(struct push *push, struct event *const *events, size_t count);
+// Stores, by `session`, those of `events` that an app gets by HTTP or by a link, each once however
+// often it arrives. Any thread until push_stop(); blocks on Postgres. -ERROR_UNAVAILABLE,
+// -ERROR_BUSY: nothing was stored, or that is not known.
+NODISCARD int push_keep(struct push *push, struct session *session, struct event *const *events,
+                        size_t count);
 
 // Gives requests under way at most `drain_ms` to end, then stops the thread and frees. Takes NULL.
 void push_stop(struct push *push, int64_t drain_ms);

@@ -7,13 +7,13 @@
 
 #include "cache/pipeline.h"
 #include "events/event.h"
+#include "store/session.h"
 
 struct walker;
 
-// `pipeline` stays the caller's. One walker per worker thread.
-NODISCARD int walker_new(struct pipeline *pipeline, const char *database_url,
-                         int64_t statement_timeout_ms, struct walker **ret_walker);
-void walker_free(struct walker *walker);
+// `pipeline` and `session` stay the caller's. One walker per worker thread.
+struct walker *walker_new(struct pipeline *pipeline, struct session *session);
+void walker_free(struct walker *walker); // takes NULL
 
 // Applies events of many channels, sorted by channel and seq.
 void walker_run(struct walker *walker, struct event *const *events, size_t count);

@@ -71,11 +71,12 @@ static int push_make(struct instance *instance)
     return push_start(&options, &instance->push);
 }
 
-static int events_keep(void *arg, struct event *const *events, size_t count)
+static int events_keep(void *arg, struct session *session, struct event *const *events,
+                       size_t count)
 {
     struct instance *instance = arg;
 
-    return push_keep(instance->push, events, count);
+    return push_keep(instance->push, session, events, count);
 }
 
 static int fanout_make(struct instance *instance)
@@ -213,7 +214,7 @@ static void instance_stop(struct instance *instance)
     if (instance->relay != NULL) {
         relay_stop(instance->relay, drain_left_ms(instance));
         log_stop(relay_log(instance->relay), drain_left_ms(instance));
-        workers_stop(instance->workers);
+        workers_stop(instance->workers, drain_left_ms(instance));
         relay_free(instance->relay);
     }
     push_stop(instance->push, drain_left_ms(instance));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kafka_conf.h"
 
-#include <poll.h>
 #include <pthread.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/wait.h"
 
-enum { SYSLOG_WARNING = 4, DESTROY_MS = 3000, LOOK_MS = 5 };
+enum { SYSLOG_WARNING = 4, DESTROY_MS = 3000 };
 
 static const struct kafka_setting common_settings[] = {
     {"client.id", "tidings"},
@@ -88,13 +88,8 @@ void kafka_client_destroy(rd_kafka_t *client)
         destroy_run(client);
         return;
     }
-    while (pthread_tryjoin_np(thread, NULL) != 0) {
-        if (clock_monotonic_ms() >= until_ms) {
-            log_write(LOG_WARN, "events",
-                      "a client of Kafka's does not end, and is left to itself");
-            pthread_detach(thread);
-            return;
-        }
-        (void)poll(NULL, 0, LOOK_MS);
-    }
+    if (join_until(thread, until_ms))
+        return;
+    log_write(LOG_WARN, "events", "a client of Kafka's does not end, and is left to itself");
+    pthread_detach(thread);
 }

@@ -326,11 +326,15 @@ void relay_stop(struct relay *relay, int64_t drain_ms)
 {
     if (!relay->started)
         return;
+    int64_t stop_at_ms = clock_monotonic_ms() + drain_ms;
     pthread_mutex_lock(&relay->lock);
-    relay->stop_at_ms = clock_monotonic_ms() + drain_ms;
+    relay->stop_at_ms = stop_at_ms;
     pthread_cond_signal(&relay->changed);
     pthread_mutex_unlock(&relay->lock);
-    pthread_join(relay->thread, NULL);
+    if (!join_until(relay->thread, stop_at_ms)) {
+        session_stop(relay->session); // Postgres may stand still
+        pthread_join(relay->thread, NULL);
+    }
     relay->started = false;
 }
 

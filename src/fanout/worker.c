@@ -19,6 +19,7 @@ struct worker {
     struct workers *workers;
     struct log *log;
     struct pipeline *pipeline;
+    struct session *session;
     struct walker *walker;
     pthread_t thread;
     int index;
@@ -84,7 +85,7 @@ static bool round_keep(struct worker *worker, const struct round *round)
 {
     const struct workers_options *options = &worker->workers->options;
     for (int refused = 0; options->keep && refused < REFUSED_TRIES;) {
-        int r = options->keep(options->arg, round->events, round->count);
+        int r = options->keep(options->arg, worker->session, round->events, round->count);
         if (r >= 0)
             return true;
         refused += r != -ERROR_UNAVAILABLE && r != -ERROR_BUSY;
@@ -118,22 +119,25 @@ static void *worker_run(void *arg)
     return NULL;
 }
 
+static void worker_free(struct worker *worker)
+{
+    walker_free(worker->walker);
+    session_free(worker->session);
+    pipeline_free(worker->pipeline);
+}
+
 static int worker_start(struct worker *worker, const struct workers_options *options)
 {
     int r = pipeline_new(&options->cache, &worker->pipeline);
-    if (r < 0)
-        return r;
-    r = walker_new(worker->pipeline, options->database_url, options->statement_timeout_ms,
-                   &worker->walker);
-    if (r < 0) {
-        pipeline_free(worker->pipeline);
-        return r;
+    if (r >= 0)
+        r = session_new(options->database_url, options->statement_timeout_ms, &worker->session);
+    if (r >= 0) {
+        worker->walker = walker_new(worker->pipeline, worker->session);
+        r = pthread_create(&worker->thread, NULL, worker_run, worker) == 0 ? 0 : -ERROR_MEMORY;
     }
-    if (pthread_create(&worker->thread, NULL, worker_run, worker) == 0)
-        return 0;
-    walker_free(worker->walker);
-    pipeline_free(worker->pipeline);
-    return -ERROR_MEMORY;
+    if (r < 0)
+        worker_free(worker);
+    return r;
 }
 
 int workers_start(struct log *log, const struct workers_options *options,
@@ -149,7 +153,7 @@ int workers_start(struct log *log, const struct workers_options *options,
         *worker = (struct worker){.workers = workers, .log = log, .index = i};
         int r = worker_start(worker, options);
         if (r < 0) {
-            workers_stop(workers);
+            workers_stop(workers, 0);
             return r;
         }
         workers->count++;
@@ -158,8 +162,9 @@ int workers_start(struct log *log, const struct workers_options *options,
     return 0;
 }
 
-void workers_stop(struct workers *workers)
+void workers_stop(struct workers *workers, int64_t drain_ms)
 {
+    int64_t until_ms = clock_monotonic_ms() + drain_ms;
     if (!workers)
         return;
     pthread_mutex_lock(&workers->lock);
@@ -167,9 +172,12 @@ void workers_stop(struct workers *workers)
     pthread_cond_broadcast(&workers->stopping);
     pthread_mutex_unlock(&workers->lock);
     for (int i = 0; i < workers->count; i++) {
-        pthread_join(workers->worker[i].thread, NULL);
-        walker_free(workers->worker[i].walker);
-        pipeline_free(workers->worker[i].pipeline);
+        struct worker *worker = &workers->worker[i];
+        if (!join_until(worker->thread, until_ms)) {
+            session_stop(worker->session); // Postgres may stand still
+            pthread_join(worker->thread, NULL);
+        }
+        worker_free(worker);
     }
     pthread_cond_destroy(&workers->stopping);
     pthread_mutex_destroy(&workers->lock);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "base/wait.h"
 #include "queue.h"
 
 #include <pthread.h>
@@ -34,8 +35,6 @@ struct push {
     atomic_bool wanted;      // something may be due
     atomic_llong stop_at_ms; // 0 while running
 
-    pthread_mutex_t keep_lock; // of the session below
-    struct session *keep_session;
     pthread_mutex_t lock; // of what follows
     bool is_known;
     struct buffer workspaces; // whose events are wanted, sorted
@@ -69,11 +68,10 @@ static size_t choose(struct push *push, struct event *const *events, size_t coun
     return chosen;
 }
 
-static int chosen_keep(struct push *push, struct event *const *events, size_t count)
+static int chosen_keep(struct push *push, struct session *session, struct event *const *events,
+                       size_t count)
 {
-    pthread_mutex_lock(&push->keep_lock);
-    int r = queue_add(push->keep_session, events, count, &push->options);
-    pthread_mutex_unlock(&push->keep_lock);
+    int r = queue_add(session, events, count, &push->options);
     if (r > 0) {
         atomic_store(&push->wanted, true);
         curl_multi_wakeup(push->multi);
@@ -81,13 +79,13 @@ static int chosen_keep(struct push *push, struct event *const *events, size_t co
     return r;
 }
 
-int push_keep(struct push *push, struct event *const *events, size_t count)
+int push_keep(struct push *push, struct session *session, struct event *const *events, size_t count)
 {
     struct event *chosen[KEEP_MAX];
     for (size_t done = 0; done < count;) {
         size_t part = count - done < KEEP_MAX ? count - done : KEEP_MAX;
         size_t wanted = choose(push, events + done, part, chosen);
-        int r = wanted > 0 ? chosen_keep(push, chosen, wanted) : 0;
+        int r = wanted > 0 ? chosen_keep(push, session, chosen, wanted) : 0;
         if (r < 0)
             return r;
         done += part;
@@ -220,9 +218,7 @@ static void push_free(struct push *push)
     deliveries_free(&push->settled);
     curl_multi_cleanup(push->multi);
     session_free(push->session);
-    session_free(push->keep_session);
     buffer_done(&push->workspaces);
-    pthread_mutex_destroy(&push->keep_lock);
     pthread_mutex_destroy(&push->lock);
     free(push);
     curl_global_cleanup();
@@ -235,10 +231,7 @@ static int push_make(struct push *push)
     if (!push->multi)
         return -ERROR_MEMORY;
     curl_multi_setopt(push->multi, CURLMOPT_MAXCONNECTS, (long)options->parallel);
-    int r = session_new(options->database_url, options->statement_timeout_ms, &push->session);
-    if (r < 0)
-        return r;
-    return session_new(options->database_url, options->statement_timeout_ms, &push->keep_session);
+    return session_new(options->database_url, options->statement_timeout_ms, &push->session);
 }
 
 int push_start(const struct push_options *options, struct push **ret_push)
@@ -250,7 +243,6 @@ int push_start(const struct push_options *options, struct push **ret_push)
     list_init(&push->ready);
     list_init(&push->under_way);
     list_init(&push->settled);
-    pthread_mutex_init(&push->keep_lock, NULL);
     pthread_mutex_init(&push->lock, NULL);
     int r = push_make(push);
     if (r >= 0 && pthread_create(&push->thread, NULL, push_run, push) != 0)
@@ -267,8 +259,12 @@ void push_stop(struct push *push, int64_t drain_ms)
 {
     if (!push)
         return;
-    atomic_store(&push->stop_at_ms, clock_monotonic_ms() + drain_ms);
+    int64_t stop_at_ms = clock_monotonic_ms() + drain_ms;
+    atomic_store(&push->stop_at_ms, stop_at_ms);
     curl_multi_wakeup(push->multi);
-    pthread_join(push->thread, NULL);
+    if (!join_until(push->thread, stop_at_ms)) {
+        session_stop(push->session); // Postgres may stand still
+        pthread_join(push->thread, NULL);
+    }
     push_free(push);
 }

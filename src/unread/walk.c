@@ -5,7 +5,6 @@
 #include "base/id.h"
 #include "base/memory.h"
 #include "base/metrics.h"
-#include "store/session.h"
 #include "unread/keys.h"
 #include "unread/members.h"
 #include "unread/strategy.h"
@@ -53,27 +52,18 @@ struct walker {
     struct call call;
 };
 
-int walker_new(struct pipeline *pipeline, const char *database_url, int64_t statement_timeout_ms,
-               struct walker **ret_walker)
+struct walker *walker_new(struct pipeline *pipeline, struct session *session)
 {
     struct walker *walker = memory_must_new(sizeof *walker);
 
     walker->pipeline = pipeline;
+    walker->session = session;
     id_make('F', walker->name);
-    int r = session_new(database_url, statement_timeout_ms, &walker->session);
-    if (r < 0) {
-        free(walker);
-        return r;
-    }
-    *ret_walker = walker;
-    return 0;
+    return walker;
 }
 
 void walker_free(struct walker *walker)
 {
-    if (walker == NULL)
-        return;
-    session_free(walker->session);
     free(walker);
 }
 

@@ -93,6 +93,22 @@ def test_it_ends_in_time_without_redis(environment, workspace, tmp_path):
         redis.wipe()
 
 
+def test_it_ends_in_time_while_postgres_stands_still(environment, workspace):
+    instance = environment.instance(drain_ms=2000, statement_timeout_ms=60000)
+    ann = workspace.user()
+    channel = workspace.channel(ann)
+    try:
+        with RawConnection(instance.url) as raw:
+            environment.postgres.kill(signal.SIGSTOP)
+            raw.send(request("POST", f"/api/chat.postMessage?channel={channel}&text=x", token=ann.token))
+            start = time.monotonic()
+            assert instance.stop() == 0
+            assert time.monotonic() - start < 2 + 5
+    finally:
+        environment.postgres.kill(signal.SIGCONT)
+    assert not log_trouble(instance)
+
+
 def test_it_ends_while_redis_is_asked(environment, workspace, tmp_path):
     """Whoever asked for a count then needs Postgres, to which no way is left."""
     redis = Redis(tmp_path / "redis")
