@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kafka_consumer.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -23,6 +24,8 @@ struct kafka_consumer {
         next; // by partition: the offset after the last record read and not yet stored, 0 when none
     int partitions;
     bool subscribed;
+    bool closing; // by the thread `closer`
+    pthread_t closer;
     atomic_bool stopped;
 };
 
@@ -78,14 +81,29 @@ static void client_close(rd_kafka_t *client, rd_kafka_queue_t *queue)
     kafka_client_destroy(client);
 }
 
-void kafka_consumer_free(struct kafka_consumer *consumer)
+static void *close_run(void *arg)
 {
-    if (!consumer)
-        return;
+    struct kafka_consumer *consumer = arg;
     client_close(consumer->client, consumer->queue);
-    free(consumer->topic);
-    free(consumer->next);
-    free(consumer);
+    return NULL;
+}
+
+void kafka_consumers_free(struct kafka_consumer *const *consumers, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct kafka_consumer *consumer = consumers[i];
+        consumer->closing = pthread_create(&consumer->closer, NULL, close_run, consumer) == 0;
+        if (!consumer->closing)
+            close_run(consumer);
+    }
+    for (int i = 0; i < count; i++) {
+        struct kafka_consumer *consumer = consumers[i];
+        if (consumer->closing)
+            pthread_join(consumer->closer, NULL);
+        free(consumer->topic);
+        free(consumer->next);
+        free(consumer);
+    }
 }
 
 static bool consumer_subscribe(struct kafka_consumer *consumer, int64_t timeout_ms)

@@ -12,9 +12,10 @@ struct kafka_consumer;
 NODISCARD int kafka_consumer_new(const char *brokers, const char *topic, const char *group,
                                  struct kafka_producer *producer,
                                  struct kafka_consumer **ret_consumer);
-// Leaves the group, so that others need not wait for a silent member. After the worker's thread
-// ended.
-void kafka_consumer_free(struct kafka_consumer *consumer);
+// They leave the group, so that others need not wait for silent members, and are freed: all at
+// once, since each may have to wait some seconds for a Kafka that is away. After the workers'
+// threads ended.
+void kafka_consumers_free(struct kafka_consumer *const *consumers, int count);
 
 // As log_read() and log_commit().
 int kafka_consumer_read(struct kafka_consumer *consumer, struct event **ret_events, int max,

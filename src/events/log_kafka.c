@@ -153,8 +153,7 @@ static void kafka_stop(struct log *log, int64_t flush_ms)
 static void kafka_free(struct log *log)
 {
     struct log_kafka *kafka = kafka_of(log);
-    for (int i = 0; i < kafka->consumer_count; i++)
-        kafka_consumer_free(kafka->consumers[i]);
+    kafka_consumers_free(kafka->consumers, kafka->consumer_count);
     if (kafka->producer)
         kafka_producer_stop(kafka->producer);
     kafka_producer_free(kafka->producer);

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka that dies, stays away or stands still under load: no post ever fails of it. And instances that die or end with it."""
 import random
+import re
 import signal
+import time
 
 import pytest
 
@@ -70,6 +72,28 @@ def test_killed_with_work_that_kafka_was_not_told_of(parts, load):
     parts.instances[0].start()
     load.settle(QUIET_S, last_posts=False)
     load.judge(QUIET_S)
+
+
+def test_many_workers_end_together_while_kafka_stands_still(parts):
+    """Each waits some seconds for it to hear that they leave."""
+    instance = parts.instance(workers=8, drain_ms=1000)
+    workspace = parts.workspace()
+    channels = [workspace.channel(workspace.admin) for _ in range(8)]
+
+    def has_joined():
+        for channel in channels:
+            workspace.admin.post(channel)
+        return re.search(r"^tidings_events_fanned_out_total [1-9]", workspace.admin.at(instance.url).page("/metrics").text, re.MULTILINE)
+
+    try:
+        wait_until(has_joined, 60, what="a share of the group's work")
+        parts.kafka.kill(signal.SIGSTOP)
+        begun = time.monotonic()
+        assert instance.stop() == 0
+        assert time.monotonic() - begun < 1 + 12
+    finally:
+        parts.kafka.kill(signal.SIGCONT)
+        instance.stop()
 
 
 def test_sigterm_under_load_with_kafka(parts, load):
