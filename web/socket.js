@@ -3,7 +3,7 @@
 import { backoff } from "./api.js";
 
 const PING_MS = 15000;
-const SILENCE_MAX_MS = 40000;
+const ANSWER_MAX_MS = 25000;
 
 export class Socket {
   #api;
@@ -11,7 +11,7 @@ export class Socket {
   #socket = null;
   #timer = null;
   #tries = 0;
-  #heard = 0;
+  #asked = 0; // since when an answer is waited for
   #id = 0;
   #stopped = false;
 
@@ -51,9 +51,9 @@ export class Socket {
 
   #attach(socket) {
     this.#socket = socket;
-    this.#heard = Date.now();
+    this.#asked = Date.now();
     socket.onmessage = (event) => {
-      this.#heard = Date.now();
+      this.#asked = 0;
       const frame = JSON.parse(event.data);
       if (frame.type === "hello") {
         this.#tries = 0;
@@ -84,13 +84,15 @@ export class Socket {
     this.open();
   }
 
+  // Silence by itself says nothing: in a tab in the background this is called once a minute.
   #beat() {
     const socket = this.#socket;
     if (socket === null || this.#stopped) return;
-    if (Date.now() - this.#heard > SILENCE_MAX_MS) {
+    if (this.#asked !== 0 && Date.now() - this.#asked > ANSWER_MAX_MS) {
       socket.close();
       this.#lost(socket); // a dead line may take minutes to close
     } else {
+      this.#asked ||= Date.now();
       this.send({ type: "ping" });
     }
   }

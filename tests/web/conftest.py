@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.chromium import chromium
+from tests.support.workspace import fresh_name
 from tests.web.screen import Screen
 
 PATIENCE_MS = 30000  # for slow machines: when all is well it costs nothing
@@ -19,20 +20,30 @@ def browser():
 
 
 @pytest.fixture
+def room(workspace):
+    """(ann, bob, channel, its name): two members of a channel."""
+    name = fresh_name("room")
+    ann, bob = workspace.user("ann"), workspace.user("bob")
+    return ann, bob, workspace.channel(ann, bob, name=name), name
+
+
+@pytest.fixture
 def screens(browser):
-    """Opens the page as a member: `screens(member, devices=2, color_scheme="dark")`. Whatever the browser complains
-    about (errors of scripts, what the page's policy blocks) fails the test, but for requests that found nobody."""
+    """Opens the page as a member: `screens(member, devices=2, color_scheme="dark")`; `script` runs before those of the page.
+    Whatever the browser complains about (errors of scripts, what the page's policy blocks) fails the test, but for requests that
+    found nobody."""
     contexts, complaints = [], []
 
     def complain(message):
         if message.type in ("error", "warning") and "net::ERR_" not in message.text and "WebSocket" not in message.text:
             complaints.append(message.text)
 
-    def open_screen(member, url=None, devices=1, width=1280, height=800, **options):
+    def open_screen(member, url=None, devices=1, width=1280, height=800, script="", **options):
         context = browser.new_context(viewport={"width": width, "height": height}, locale="en-GB", timezone_id="UTC",
                                       **options)
         contexts.append(context)
         context.set_default_timeout(PATIENCE_MS)
+        context.add_init_script(script)
         page = context.new_page()
         page.on("console", complain)
         page.on("pageerror", lambda error: complaints.append(str(error)))

@@ -3,19 +3,9 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.support.wait import wait_until
-from tests.support.workspace import fresh_name
-
-
-@pytest.fixture
-def room(workspace):
-    """(ann, bob, channel, its name): two members of a channel."""
-    name = fresh_name("room")
-    ann, bob = workspace.user("ann"), workspace.user("bob")
-    return ann, bob, workspace.channel(ann, bob, name=name), name
 
 
 def test_a_badge_rises_and_clears_on_both_devices(room, screens):
