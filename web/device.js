@@ -24,7 +24,10 @@ export class Device {
     this.element = el("section", { class: "device", "aria-label": this.label || "Chat" },
       el("div", { class: "layout" }, this.sidebar.element, this.room.element, this.pane.element), this.live);
     this.client.views = { room: this.room.messages, pane: this.pane.messages };
-    this.onVisible = () => this.client.markSoon();
+    this.onVisible = () => {
+      if (this.isDue) this.#draw();
+      this.client.markSoon();
+    };
     document.addEventListener("visibilitychange", this.onVisible);
     this.#draw();
   }
@@ -96,7 +99,9 @@ export class Device {
   #drawSoon() {
     if (this.isDue) return;
     this.isDue = true;
-    requestAnimationFrame(() => this.#draw());
+    // A tab in the background has no frames, but its title tells what is unread.
+    if (document.hidden) setTimeout(() => this.#draw());
+    else requestAnimationFrame(() => this.#draw());
   }
 
   #draw() {

@@ -18,6 +18,7 @@ function takeFragment() {
 
 function showLogin(complaint) {
   for (const device of devices.splice(0)) device.stop();
+  updateTitle();
   byId("leave").hidden = true;
   byId("login").hidden = false;
   byId("login-error").textContent = complaint;

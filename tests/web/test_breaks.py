@@ -23,6 +23,18 @@ def expect_away(device):
     expect(device.sidebar.get_by_role("status")).to_have_text("Reconnecting…")
 
 
+def test_the_title_of_a_tab_in_the_background(room, page_of):
+    ann, bob, channel, name = room
+    page, device, line = page_of(bob)
+    line.hide()
+    ann.post(channel, "look here")
+    expect(page).to_have_title("(1) Tidings")
+    line.hide(False)
+    device.expect_badge(name, ", 1 unread")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page).to_have_title("Tidings")
+
+
 def test_a_tab_in_the_background_stays_connected(room, page_of):
     """There the browser lets it look at its socket once a minute."""
     _, bob, _, _ = room
