@@ -16,11 +16,6 @@ export class ApiError extends Error {
   get isPassing() {
     return ["service_unavailable", "ratelimited", "no_connection", "internal_error"].includes(this.code);
   }
-
-  // Whether the token is no good (any more).
-  get isAuth() {
-    return ["not_authed", "invalid_auth", "token_revoked", "token_expired", "account_inactive"].includes(this.code);
-  }
 }
 
 export function pause(ms) {

@@ -31,7 +31,9 @@ export class Channel {
     return this.said.unread + this.#since().length;
   }
 
+  // In a direct conversation every message is meant for who reads it.
   get mentions() {
+    if (this.kind !== "channel" && !this.isMuted) return this.unread;
     return this.said.mentions + this.#since().filter((one) => one.isMention).length;
   }
 
@@ -59,7 +61,6 @@ export class Channel {
   marked(read) {
     const isOld = read.read_epoch < this.epoch || (read.read_epoch === this.epoch && read.last_read < this.lastRead);
     if (isOld) return false;
-    if (read.read_epoch > this.epoch) this.#keep(read.last_read);
     this.#takeRead(read);
     this.#say(read, read.has_unreads ? this.seq : this.said.seq);
     return read.has_unreads;
@@ -71,6 +72,7 @@ export class Channel {
   }
 
   #takeRead(read) {
+    if (read.read_epoch > this.epoch) this.#keep(read.last_read);
     this.lastRead = read.last_read;
     this.epoch = read.read_epoch;
     this.isMuted = read.is_muted;
@@ -89,6 +91,11 @@ export class Channel {
     if (this.heard.length > HEARD_MAX) this.heard.shift();
     return this.heard.length > HEARD_MAX / 2;
   }
+
+  // A message was deleted. What the service said of it is for the service to correct.
+  forget(ts) {
+    this.heard = this.heard.filter((one) => one.ts !== ts);
+  }
 }
 
 // Messages of a channel or of a thread, oldest first.
@@ -96,6 +103,7 @@ export class Timeline {
   constructor() {
     this.byTs = new Map();
     this.sorted = [];
+    this.throughSeq = undefined; // all events up to this one are in it
     this.hasMore = false;
     this.isLoading = false;
     this.isLoaded = false;
@@ -110,6 +118,19 @@ export class Timeline {
   add(messages) {
     for (const message of messages) this.byTs.set(message.ts, message);
     this.#sort();
+  }
+
+  // An event was applied.
+  heard(seq) {
+    if (seq === this.throughSeq + 1) this.throughSeq = seq;
+  }
+
+  // What was read from its beginning: a message that is not among these was deleted, but for newer ones.
+  agree(messages) {
+    const newest = messages.at(-1)?.ts ?? "";
+    const there = new Set(messages.map((message) => message.ts));
+    for (const { ts } of this.sorted) if (ts <= newest && !there.has(ts)) this.byTs.delete(ts);
+    this.add(messages);
   }
 
   // Forgets old messages when there are many; they are read again when they are wanted.

@@ -11,6 +11,7 @@ import { People } from "./people.js";
 const PAGE = 50;
 const SYNC_PAUSE_MS = 150;
 const SYNC_RETRY_MS = 2000;
+const EVENTS = 200; // of a channel at a time, or replies of a thread
 const EVENTS_PAGES_MAX = 5;
 const MARK_PAUSE_MS = 400;
 const TYPING_SEND_MS = 3000;
@@ -30,11 +31,14 @@ export class Client {
     this.open = null; // Channel
     this.thread = null; // {channel, ts, timeline, subscribed}
     this.threads = null; // list of followed threads, while it is shown
+    this.threadsAsked = 0; // how often, so that an older answer is told from the newest
     this.threadsUnread = 0;
     this.typing = new Map(); // channel id → Map of user id → until when
     this.syncToken = undefined;
-    this.waiting = []; // frames that came before the first sync was answered
-    this.isSynced = false;
+    this.waiting = []; // frames that came before the sync was answered
+    this.marks = 0; // how often a mark was heard of
+    this.isUp = false; // the socket
+    this.isSynced = false; // since it is up
     this.isStopped = false;
     this.firstSync = new Promise((done) => (this.onFirstSync = done));
     this.syncTimer = null;
@@ -101,16 +105,14 @@ export class Client {
 
   // The socket and what it says.
 
-  async #hello() {
+  #hello() {
+    this.isUp = true;
     this.isSynced = false;
-    await this.sync();
-    this.state = "online";
-    await this.#catchUp();
-    this.outbox.retry();
-    this.onChange();
+    this.sync();
   }
 
   #down() {
+    this.isUp = false;
     this.state = "offline";
     this.isSynced = false;
     this.waiting = [];
@@ -134,13 +136,17 @@ export class Client {
     }, ms);
   }
 
+  syncLater() {
+    this.syncSoon(SYNC_RETRY_MS);
+  }
+
   async sync() {
     if (this.syncing !== null) {
       this.syncSoon();
       return this.syncing;
     }
     this.syncing = this.#sync().catch((error) => {
-      if (error.isPassing) this.syncSoon(SYNC_RETRY_MS);
+      if (error.isPassing) this.syncLater();
       else this.onRefused(error);
     });
     await this.syncing;
@@ -149,7 +155,9 @@ export class Client {
 
   async #sync() {
     const since = this.syncToken === undefined ? {} : { since: this.syncToken };
+    const { marks } = this;
     const reply = await this.api.call("unread.sync", since);
+    if (marks !== this.marks) this.syncSoon(); // the answer may be older than a mark
     if (reply.full) this.#keepOnly(reply);
     for (const [list, kind] of [[reply.channels, "channel"], [reply.mpims, "mpim"], [reply.ims, "im"]]) {
       for (const entry of list) {
@@ -161,10 +169,22 @@ export class Client {
     for (const id of reply.removed) this.#forget(id);
     this.threadsUnread = reply.threads.unread_count;
     this.syncToken = reply.sync_token;
-    this.isSynced = true;
+    if (!this.isSynced) this.#startAnew();
     for (const frame of this.waiting.splice(0)) applyFrame(this, frame);
     this.onFirstSync();
     this.onChange();
+    this.outbox.retry();
+    this.markSoon();
+    this.#fillOpen();
+    if (this.threads) this.#readThreads();
+  }
+
+  // After a break. What happened in the open channel meanwhile is filled in; others are read anew when they are opened.
+  #startAnew() {
+    this.isSynced = true;
+    if (this.isUp) this.state = "online";
+    for (const channel of this.channels.values()) if (channel !== this.open) channel.timeline = null;
+    if (this.thread) this.openThread(this.thread.channel, this.thread.ts);
   }
 
   #keepOnly(reply) {
@@ -178,30 +198,33 @@ export class Client {
     if (this.thread?.channel.id === id) this.thread = null;
   }
 
-  // After a break: what happened in the open channel meanwhile. Others are read anew when they are opened.
-  async #catchUp() {
-    for (const channel of this.channels.values()) if (channel !== this.open) channel.timeline = null;
-    if (this.open?.timeline) await this.fill(this.open, this.open.timeline.throughSeq ?? 0);
-    if (this.thread) await this.openThread(this.thread.channel, this.thread.ts);
-    if (this.threads) await this.showThreads();
+  // Reads what the open channel's timeline lacks: what a break has left out, or a call that failed.
+  async #fillOpen() {
+    const channel = this.open;
+    const timeline = channel?.timeline;
+    if (!timeline?.isLoaded) return;
+    if (timeline.throughSeq === undefined) await this.#loadNewest(channel);
+    else if (timeline.throughSeq < channel.seq) await this.#fill(channel);
   }
 
-  // Applies the events of a channel after `seq`; when they are too many, its newest page is read instead.
-  async fill(channel, seq) {
+  // Applies the events that a channel's timeline lacks; when they are too many, its newest page is read instead.
+  async #fill(channel) {
+    const { timeline } = channel;
     try {
       for (let page = 0; page < EVENTS_PAGES_MAX; page++) {
-        const reply = await this.api.call("channels.events", { channel: channel.id, after_seq: seq, limit: 200 });
+        const after = { channel: channel.id, after_seq: timeline.throughSeq, limit: EVENTS };
+        const reply = await this.api.call("channels.events", after);
         if (reply.truncated) break;
         for (const event of reply.events) applyFrame(this, event);
-        seq = reply.through_seq;
+        timeline.throughSeq = Math.max(timeline.throughSeq, reply.through_seq);
         this.onChange();
-        if (!reply.has_more) return;
+        if (timeline.throughSeq >= channel.seq) return;
       }
-      channel.timeline = null;
-      if (channel === this.open) await this.#loadNewest(channel);
-    } catch {
-      this.syncSoon();
+    } catch (error) {
+      if (error.isPassing) return this.syncLater();
     }
+    channel.timeline = null;
+    if (channel === this.open) await this.#loadNewest(channel);
   }
 
   // Channels.
@@ -214,7 +237,8 @@ export class Client {
     channel.timeline.dividerTs = channel.hasUnread ? channel.lastRead : null;
     this.onChange();
     this.#describe(channel);
-    if (!channel.timeline.isLoaded) await this.#loadNewest(channel);
+    if (channel.timeline.isLoaded) await this.#fillOpen();
+    else await this.#loadNewest(channel);
     this.markSoon();
   }
 
@@ -235,10 +259,8 @@ export class Client {
   }
 
   async #loadNewest(channel) {
-    const timeline = (channel.timeline ??= new Timeline());
-    await this.#load(channel, timeline, {});
-    timeline.isLoaded = true;
-    this.onChange();
+    channel.timeline ??= new Timeline();
+    await this.#load(channel, channel.timeline, {});
   }
 
   async loadOlder(channel) {
@@ -251,18 +273,21 @@ export class Client {
     timeline.isLoading = true;
     timeline.hasFailed = false;
     this.onChange();
+    const { seq } = channel;
     try {
-      const seq = channel.seq;
       const reply = await this.api.call("channels.history", { channel: channel.id, limit: PAGE, ...args });
       timeline.add(reply.messages.filter((message) => !timeline.byTs.has(message.ts)));
       timeline.hasMore = reply.has_more;
-      timeline.throughSeq ??= seq;
+      timeline.throughSeq = Math.min(timeline.throughSeq ?? seq, seq);
     } catch (error) {
       timeline.hasMore = error.isPassing;
       timeline.hasFailed = true;
     }
     timeline.isLoading = false;
+    timeline.isLoaded = true;
     this.onChange();
+    // What happened while it was read may be in it, or not.
+    if (channel.timeline === timeline && timeline.throughSeq < channel.seq) await this.#fill(channel);
   }
 
   async toggleMute(channel) {
@@ -291,8 +316,8 @@ export class Client {
     try {
       if (this.views?.room.isSeen) await this.#markChannel();
       if (this.views?.pane.isSeen) await this.#markThread();
-    } catch {
-      this.syncSoon();
+    } catch (error) {
+      if (error.isPassing) this.syncLater(); // and then marked again
     }
     this.onChange();
   }
@@ -302,26 +327,32 @@ export class Client {
     const newest = channel?.timeline?.newest;
     if (!newest || channel.isKept || !channel.hasUnread || newest.ts <= channel.lastRead) return;
     const args = { channel: channel.id, ts: newest.ts, read_epoch: channel.epoch };
-    if (channel.marked(await this.api.call("channels.mark", args))) this.syncSoon();
+    this.marked(channel, await this.api.call("channels.mark", args));
+  }
+
+  // What a mark has left unread, made here or elsewhere.
+  marked(channel, read) {
+    this.marks++;
+    if (channel.marked(read)) this.syncSoon();
   }
 
   async markUnread(channel, ts) {
     try {
-      channel.marked(await this.api.call("channels.markUnread", { channel: channel.id, ts }));
+      this.marked(channel, await this.api.call("channels.markUnread", { channel: channel.id, ts }));
     } catch {
       // It stays as it was.
     }
-    this.syncSoon();
     this.onChange();
   }
 
   async #markThread() {
     const thread = this.thread;
     const newest = thread?.timeline.newest;
-    if (!thread?.subscribed || !newest || newest.ts <= thread.lastRead) return;
+    if (!thread?.subscribed || !newest || newest.ts <= thread.lastRead || newest.ts === thread.markedTs) return;
     const args = { channel: thread.channel.id, thread_ts: thread.ts, ts: newest.ts };
     const reply = await this.api.call("threads.mark", args);
     thread.lastRead = reply.last_read;
+    thread.markedTs = newest.ts;
     this.syncSoon();
   }
 
@@ -330,14 +361,19 @@ export class Client {
   async showThreads() {
     this.threads ??= [];
     this.onChange();
+    await this.#readThreads();
+  }
+
+  async #readThreads() {
+    const asked = ++this.threadsAsked;
     try {
       const reply = await this.api.call("threads.list", { limit: PAGE });
-      if (this.threads === null) return;
+      if (this.threads === null || asked !== this.threadsAsked) return;
       this.threads = reply.threads;
       this.threadsUnread = reply.totals.unread_count;
       this.onChange();
-    } catch {
-      this.syncSoon(SYNC_RETRY_MS); // what is shown stays
+    } catch (error) {
+      if (error.isPassing) this.syncLater(); // what is shown stays
     }
   }
 
@@ -364,24 +400,20 @@ export class Client {
   }
 
   async #loadThread({ channel, ts, timeline }) {
+    const messages = [];
     let cursor = "";
     do {
-      const reply = await this.api.call("channels.replies", { channel: channel.id, ts, limit: PAGE, cursor });
-      timeline.add(reply.messages);
+      const reply = await this.api.call("channels.replies", { channel: channel.id, ts, limit: EVENTS, cursor });
+      messages.push(...reply.messages);
       cursor = reply.response_metadata?.next_cursor ?? "";
     } while (cursor !== "");
+    timeline.agree(messages);
     timeline.isLoaded = true;
   }
 
   closeThread() {
     this.thread = null;
     this.onChange();
-  }
-
-  // A reply was heard or sent: lists and totals of threads are asked for anew.
-  threadsChanged() {
-    this.syncSoon();
-    if (this.threads) this.showThreads();
   }
 
   // Writing.

@@ -7,11 +7,9 @@ const UNCOUNTED = /^(channel|group|mpim|im)_/;
 export function applyFrame(client, frame) {
   const handler = handlers[frame.type] ?? (frame.seq === undefined ? undefined : changedChannel);
   handler?.(client, frame);
-  const channel = typeof frame.channel === "string" ? client.channels.get(frame.channel) : undefined;
+  const channel = client.channels.get(frame.channel?.id ?? frame.channel);
   if (channel && frame.seq > channel.seq) channel.seq = frame.seq;
-  if (channel?.timeline?.throughSeq !== undefined && frame.seq > channel.timeline.throughSeq) {
-    channel.timeline.throughSeq = frame.seq;
-  }
+  channel?.timeline?.heard(frame.seq);
 }
 
 const handlers = {
@@ -23,8 +21,9 @@ const handlers = {
   unread_changed: marked,
   thread_marked: threadMarked,
   thread_subscribed: threadMarked,
+  thread_unsubscribed: threadMarked,
   user_typing: (client, frame) => client.isTyping(frame.channel, frame.user),
-  gap,
+  gap: changedChannel,
   channel_joined: changedChannel,
   group_joined: changedChannel,
   mpim_joined: changedChannel,
@@ -60,7 +59,7 @@ function posted(client, channel, frame) {
     if (channel.timeline?.isLoaded) channel.timeline.add([frame]);
     if (channel !== client.open || client.views.room.isAtEnd) channel.timeline?.trim();
   }
-  if (isReply(frame)) replied(client, channel, frame);
+  if (isReply(frame)) replied(client, channel, frame, isNew);
   const isSeen = isNew && channel === client.open && !isReply(frame);
   if (isSeen && frame.user !== client.me.id) client.onNews(frame);
   if (channel === client.open) client.markSoon();
@@ -72,7 +71,7 @@ function countMessage(client, channel, frame) {
   const counts = !UNCOUNTED.test(frame.subtype ?? "") && (!isReply(frame) || frame.subtype === "thread_broadcast");
   if (counts && frame.user !== client.me.id) {
     const text = frame.text ?? "";
-    const isMention = text.includes(`<@${client.me.id}>`) || /<!(channel|here|everyone)[>|]/.test(text);
+    const isMention = new RegExp(`<(@${client.me.id}|!(channel|here|everyone|group))[>|]`).test(text);
     const isFull = channel.count(frame.seq, frame.ts, isMention);
     // Mentions may stand in blocks, or be meant for those who are present: the service knows.
     if (isFull || isMention || frame.blocks) client.syncSoon();
@@ -80,7 +79,7 @@ function countMessage(client, channel, frame) {
   return true;
 }
 
-function replied(client, channel, frame) {
+function replied(client, channel, frame, isNew) {
   const adopt = (root) =>
     (root.latest_reply ?? "") < frame.ts ? { reply_count: (root.reply_count ?? 0) + 1, latest_reply: frame.ts } : {};
   channel.timeline?.change(frame.thread_ts, adopt);
@@ -88,10 +87,10 @@ function replied(client, channel, frame) {
   if (thread?.channel === channel && thread.ts === frame.thread_ts) {
     thread.timeline.change(frame.thread_ts, adopt);
     thread.timeline.add([frame]);
-    if (frame.user !== client.me.id) client.onNews(frame);
+    if (isNew && frame.user !== client.me.id) client.onNews(frame);
     client.markSoon();
   }
-  client.threadsChanged();
+  client.syncSoon();
 }
 
 function timelinesOf(client, channel) {
@@ -114,17 +113,19 @@ function shown(timeline, message) {
 
 function deleted(client, channel, frame) {
   const gone = frame.previous_message ?? client.thread?.timeline.byTs.get(frame.deleted_ts);
+  channel.forget(frame.deleted_ts);
   for (const timeline of timelinesOf(client, channel)) {
     const isKnown = frame.seq > channel.seq && gone && isReply(gone);
     if (isKnown) timeline.change(gone.thread_ts, (root) => ({ reply_count: Math.max(0, (root.reply_count ?? 1) - 1) }));
     timeline.remove(frame.deleted_ts);
   }
-  if (gone && isReply(gone)) client.threadsChanged();
+  if (gone && isReply(gone)) client.syncSoon();
 }
 
 function marked(client, frame) {
   const channel = client.channels.get(frame.channel);
-  if (channel === undefined || channel.marked(frame)) client.syncSoon();
+  if (channel === undefined) client.syncSoon();
+  else client.marked(channel, frame);
 }
 
 function threadMarked(client, frame) {
@@ -133,11 +134,5 @@ function threadMarked(client, frame) {
     thread.subscribed = frame.subscribed;
     if (frame.last_read > thread.lastRead) thread.lastRead = frame.last_read;
   }
-  client.threadsChanged();
-}
-
-function gap(client, frame) {
-  const channel = client.channels.get(frame.channel);
   client.syncSoon();
-  if (channel?.timeline) client.fill(channel, frame.from_seq - 1);
 }

@@ -90,7 +90,7 @@ export class Messages {
     let last = { day: "", user: "", name: "", at: 0 };
     let isDivided = timeline.dividerTs === null;
     const add = (message, post) => {
-      const at = post ? Date.now() : Number(message.ts) * 1000;
+      const at = post ? Math.max(Date.now(), last.at) : Number(message.ts) * 1000; // this clock may be behind
       const day = DAY.format(at);
       if (day !== last.day) rows.push({ key: `day ${day}`, kind: "day", text: day, stamp: "" });
       const isNew = !isDivided && !isSystem(message) && message.ts > timeline.dividerTs && message.user !== client.me.id;

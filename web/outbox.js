@@ -70,6 +70,7 @@ export class Outbox {
   #fail(post, isFailed) {
     this.#replace(post, { ...post, isFailed });
     this.#client.onChange();
+    if (isFailed === "passing") this.#client.syncLater(); // which tells when the service is back
     return isFailed !== "passing";
   }
 

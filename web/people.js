@@ -50,8 +50,8 @@ export class People {
       const reply = await this.#api.call("users.info", { user: id });
       this.know(id, reply.user.name);
       this.#onChange();
-    } catch {
-      // The id stands for the name.
+    } catch (error) {
+      if (error.isPassing) this.#asked.delete(id); // asked for again when it is next drawn; until then the id stands for the name
     }
   }
 }

@@ -17,7 +17,7 @@ const PIECE = new RegExp(
   "gmu",
 );
 const MARKS = { "*": "strong", _: "em", "~": "s" };
-const GROUPS = new Set(["channel", "here", "everyone"]);
+const GROUPS = new Set(["channel", "here", "everyone", "group"]);
 
 export function unescapeText(text) {
   return text.replace(/&(?:amp|lt|gt);/g, (entity) => ENTITIES[entity]);

@@ -5,6 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.wait import wait_until
+from tests.support.workspace import fresh_name
 from tests.web import wires
 
 
@@ -21,6 +22,169 @@ def page_of(screens):
 
 def expect_away(device):
     expect(device.sidebar.get_by_role("status")).to_have_text("Reconnecting…")
+
+
+class Refusals:
+    """Calls of a method that the service cannot answer, until end()."""
+
+    def __init__(self, page, method):
+        self._page = page
+        self._path = f"**/api/{method}"
+        self._count = 0
+        page.route(self._path, self._refuse)
+
+    def _refuse(self, route):
+        self._count += 1
+        route.fulfill(json={"ok": False, "error": "service_unavailable"})
+
+    def wait_given_up(self):
+        """A call is tried three times."""
+
+        def three():
+            self._page.title()  # calls are heard of while the page is asked something
+            return self._count >= 3
+
+        wait_until(three, what="three refusals")
+
+    def end(self):
+        self._page.unroute(self._path)
+
+
+def test_a_message_that_comes_while_it_syncs_hides_no_missed_one(room, page_of):
+    ann, bob, channel, name = room
+    _, device, line = page_of(bob)
+    device.open(name)
+    ann.post(channel, "before")
+    expect(device.messages("before")).to_have_count(1)
+    line.hold("rtm.connect")
+    line.cut()
+    expect_away(device)
+    ann.post(channel, "missed")
+    line.hold("unread.sync")
+    line.release("rtm.connect")
+    line.wait_held("unread.sync")
+    ann.post(channel, "heard")
+    line.wait_heard("heard")
+    line.release("unread.sync")
+    for text in ("before", "missed", "heard"):
+        expect(device.messages(text)).to_have_count(1)
+
+
+def test_what_happens_while_a_channel_is_read(room, page_of):
+    """The answer is of before: it lacks a message, and has what was edited and deleted since."""
+    ann, bob, channel, name = room
+    edited, deleted = ann.post(channel, "first words"), ann.post(channel, "for a moment")
+    _, device, line = page_of(bob)
+    line.hold("channels.history")
+    device.entry(name).click()
+    line.wait_held("channels.history")
+    ann.ok("chat.update", channel=channel, ts=edited, text="last words")
+    ann.ok("chat.delete", channel=channel, ts=deleted)
+    ann.post(channel, "just now")
+    line.wait_heard("just now")
+    line.release("channels.history")
+    for text in ("last words", "just now"):
+        expect(device.messages(text)).to_have_count(1)
+    for text in ("first words", "for a moment"):
+        expect(device.messages(text)).to_have_count(0)
+    device.expect_badge(name, "")
+
+
+def test_events_that_cannot_be_read_at_once(room, page_of):
+    """After a break, by a service that is still half away."""
+    ann, bob, channel, name = room
+    page, device, line = page_of(bob)
+    device.open(name)
+    ann.post(channel, "before")
+    expect(device.messages("before")).to_have_count(1)
+    refusals = Refusals(page, "channels.events")
+    line.hold("rtm.connect")
+    line.cut()
+    expect_away(device)
+    ann.post(channel, "missed")
+    line.release("rtm.connect")
+    device.expect_connected()
+    refusals.wait_given_up()
+    refusals.end()
+    expect(device.messages("missed")).to_have_count(1)
+
+
+def test_a_reply_that_was_deleted_in_a_break(room, page_of):
+    ann, bob, channel, _ = room
+    root = bob.post(channel, "a question")
+    reply = ann.post(channel, "a wrong answer", thread_ts=root)
+    ann.post(channel, "an answer", thread_ts=root)
+    _, device, line = page_of(bob)
+    device.entry("Threads").click()
+    device.pane.get_by_role("button").filter(has_text="a question").click()
+    expect(device.pane.get_by_text("a wrong answer", exact=True)).to_be_visible()
+    line.hold("rtm.connect")
+    line.cut()
+    expect_away(device)
+    ann.ok("chat.delete", channel=channel, ts=reply)
+    line.release("rtm.connect")
+    expect(device.pane.get_by_text("a wrong answer", exact=True)).to_have_count(0)
+    expect(device.pane.get_by_text("an answer", exact=True)).to_be_visible()
+
+
+def test_what_was_marked_unread_in_a_break_stays_so(room, page_of):
+    ann, bob, channel, name = room
+    _, device, line = page_of(bob)
+    device.open(name)
+    ts = ann.post(channel, "first")
+    wait_until(lambda: bob.unread(channel) == 0, what="the mark")
+    line.hold("rtm.connect")
+    line.cut()
+    expect_away(device)
+    bob.ok("channels.markUnread", channel=channel, ts=ts)
+    line.release("rtm.connect")
+    device.expect_badge(name, ", 1 unread")
+    marks = line.calls("channels.mark")
+    line.wait_looked(lambda: ann.post(channel, "second"))
+    assert line.calls("channels.mark") == marks
+    device.expect_badge(name, ", 2 unread")
+
+
+def test_a_mark_that_crosses_a_sync(room, page_of):
+    """The sync's answer is of before the mark, and comes after it."""
+    ann, bob, channel, name = room
+    _, device, line = page_of(bob)
+    line.hold("unread.sync")
+    ts = ann.post(channel, f"<@{bob.id}>")  # a mention: the page asks what it counts
+    line.wait_held("unread.sync")
+    bob.ok("channels.mark", channel=channel, ts=ts)
+    line.wait_heard("channel_marked")
+    device.expect_badge(name, "")
+    line.release("unread.sync")
+    ann.post(channel, "another")
+    device.expect_badge(name, ", 1 unread")
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_an_unread_message_that_is_deleted(room, screens, before):
+    """Also the only one."""
+    ann, bob, channel, name = room
+    screen = screens(bob)
+    device = screen.devices[0]
+    for number in range(before + 1):
+        ts = ann.post(channel, f"number {number}")
+    device.expect_badge(name, f", {before + 1} unread")
+    ann.ok("chat.delete", channel=channel, ts=ts)
+    device.expect_badge(name, f", {before} unread" if before else "")
+    expect(screen.page).to_have_title("(1) Tidings" if before else "Tidings")
+
+
+def test_every_direct_message_is_a_mention(workspace, screens):
+    ann, bob = workspace.users(2)
+    direct = ann.ok("conversations.open", users=bob.id)["channel"]["id"]
+    bob.ok("conversations.open", users=ann.id)
+    device = screens(bob).devices[0]
+    device.expect_badge(ann.name, "")
+    for count in ("1 unread, 1 mention", "2 unread, 2 mentions"):
+        ann.post(direct, "psst")
+        device.expect_badge(ann.name, f", {count}")
+    bob.ok("channels.setNotifications", channel=direct, muted=True)
+    device.expect_badge(ann.name, ", 2 unread, muted")
 
 
 def test_the_title_of_a_tab_in_the_background(room, page_of):
@@ -59,3 +223,75 @@ def test_a_dead_line_is_noticed(room, page_of):
     device.expect_connected()
     ann.post(channel, "after all")
     expect(device.messages("after all")).to_have_count(1)
+
+
+def test_a_mark_that_fails_is_made_later(room, page_of):
+    ann, bob, channel, name = room
+    page, device, _ = page_of(bob)
+    device.open(name)
+    refusals = Refusals(page, "channels.mark")
+    ann.post(channel, "seen")
+    device.expect_badge(name, ", 1 unread")
+    refusals.wait_given_up()
+    refusals.end()
+    device.expect_badge(name, "")
+    assert bob.unread(channel) == 0
+
+
+def test_what_could_not_be_sent_is_sent_when_the_service_is_back(room, page_of):
+    """Without a break of the socket, too: Postgres was away."""
+    ann, bob, channel, name = room
+    page, device, _ = page_of(bob)
+    device.open(name)
+    refusals = Refusals(page, "chat.postMessage")
+    device.send("later")
+    expect(device.messages("later").get_by_role("alert")).to_have_text("Not sent.")
+    refusals.end()
+    wait_until(lambda: [message["text"] for message in ann.history(channel)] == ["later"])
+    expect(device.messages("later").get_by_role("alert")).to_have_count(0)
+
+
+def test_a_lively_thread_is_not_asked_for_at_each_reply(room, screens):
+    ann, bob, channel, _ = room
+    root = bob.post(channel, "a question")
+    ann.post(channel, "the first answer", thread_ts=root)
+    screen = screens(bob)
+    device = screen.devices[0]
+    device.entry("Threads").click()
+    device.pane.get_by_role("button").filter(has_text="1 new").wait_for()
+    asked = []
+    screen.page.on("request", lambda request: request.url.endswith("/threads.list") and asked.append(request))
+    for number in range(60):
+        ann.post(channel, f"number {number}", thread_ts=root)
+    device.pane.get_by_role("button").filter(has_text="61 new").wait_for()
+    device.expect_badge("Threads", ", 61 unread")
+    assert len(asked) < 30
+
+
+def test_a_thread_that_is_followed_no_longer(room, screens):
+    ann, bob, channel, _ = room
+    root = bob.post(channel, "a question")
+    device = screens(bob).devices[0]
+    ann.post(channel, "an answer", thread_ts=root)
+    device.expect_badge("Threads", ", 1 unread")
+    bob.ok("threads.unfollow", channel=channel, thread_ts=root)
+    device.expect_badge("Threads", "")
+
+
+def test_a_name_that_could_not_be_read(workspace, page_of):
+    """It is asked for again, and the id does not stay in its place."""
+    ann, bob = workspace.user("ann"), workspace.user("bob")
+    name = fresh_name("room")
+    channel = workspace.channel(ann, bob, name=name)
+    page, device, _ = page_of(bob)
+    late = workspace.user("late")
+    late.ok("channels.join", channel=channel)
+    refusals = Refusals(page, "users.info")
+    device.open(name)
+    late.post(channel, "who am I?")
+    author = device.messages("who am I?").locator(".name")
+    expect(author).to_have_text(late.id)
+    refusals.wait_given_up()
+    refusals.end()
+    ann.post(channel, "somebody new?")
+    expect(author).to_have_text("late")
