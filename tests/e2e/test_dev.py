@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """./dev itself, in a checkout of its own that has no sources: what it would build takes for ever, or no time at all."""
 
+import json
 import os
 import shutil
 import signal
@@ -8,10 +9,12 @@ import subprocess
 
 import pytest
 
+from tests.support.environment import BINARY
 from tests.support.wait import wait_until
 from tools import demo, stack
 from tools.project import ROOT
 from tools.reference import SHA512
+from tools.services import free_port
 
 FOR_EVER = """\
 rule compile
@@ -130,3 +133,40 @@ def test_where_it_serves_is_said_by_its_port_alone(tmp_path, monkeypatch):
     (instance,) = made._instances(made.run["settings"])
     environment = instance.full_environment()
     assert (environment["TIDINGS_LISTEN"], environment["TIDINGS_TEXT_MAX"]) == ("127.0.0.1:8080", "7")
+
+
+def copies_itself(checkout):
+    """What is to be built is there already."""
+    rule = f"rule copy\n  command = cp {BINARY} tidings\nbuild tidings: copy\n"
+    (checkout / "build" / "release" / "build.ninja").write_text(rule, encoding="ascii")
+
+
+@pytest.fixture
+def up(checkout):
+    """Starts `./dev up` with settings, by its port, and waits until it serves; stops it after the test."""
+    copies_itself(checkout)
+    started = []
+
+    def start(*options, **settings):
+        port = free_port()
+        environment = {**os.environ, **{f"TIDINGS_{name.upper()}": str(value) for name, value in settings.items()}}
+        log = checkout / "up.log"
+        with open(log, "wb") as out:
+            started.append(subprocess.Popen([checkout / "dev", "up", "--port", str(port), *options], cwd=checkout,
+                                            env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT))
+        is_there = checkout / ".run" / "demo.json"
+        wait_until(lambda: is_there.exists() or started[-1].poll() is not None, timeout=120, what=f"{log}")
+        assert started[-1].poll() is None, log.read_text(encoding="utf-8")
+        return started[-1], log
+
+    yield start
+    for process in started:
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+def test_it_serves_on_a_machine_of_many_cores(checkout, up):
+    """Each loop has connections to Postgres of its own."""
+    up(loops=16)
+    status = dev(checkout, "status")
+    assert status.returncode == 0 and status.stdout.count(" answers\n") == 3, status.stdout
