@@ -184,6 +184,8 @@ def main(argv):
         plots.run(ROOT / "docs")
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup's
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
     looks = []
     try:
         results = measure(options, looks)

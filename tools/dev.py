@@ -39,9 +39,16 @@ class Stopped(BaseException):
     """The user, or ./dev stop, wants an end."""
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def ignore_signals():
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def on_signal(*_):
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # the stop itself is not to be cut short
+    ignore_signals()  # the stop itself is not to be cut short
     raise Stopped
 
 
@@ -64,8 +71,9 @@ def running():
 
 
 def up(arguments):
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, on_signal)
+    for number in SIGNALS:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # but nohup's
+            signal.signal(number, on_signal)
     refuse_second()  # at once: the lock is held for as long as the first one builds
     with locked():
         refuse_second()
@@ -74,10 +82,11 @@ def up(arguments):
     try:
         with locked():
             start(stack, arguments)
-        serve()
+        serve(stack)
     except Stopped:
         say("\ndev: stopping")
     finally:
+        ignore_signals()
         with locked():
             demo.withdraw()
             stack.stop()
@@ -113,13 +122,23 @@ def check_ports(arguments):
             raise Failure(f"port {port} is taken, or not for you to serve on; choose another with --port")
 
 
-def serve():
+def serve(stack):
     """Waits for the end, and buries children, so that no zombie looks alive to who asks."""
     while True:
         try:
             os.wait()
         except ChildProcessError:
             time.sleep(1)  # all of them were started anew by another shell
+            continue
+        with locked():  # whom ./dev restart has ended is there again by now
+            tell_ended(stack)
+
+
+def tell_ended(stack):
+    for service in [*stack.servers, *stack.instances]:
+        if service.pid is None:
+            say(f"dev: {service.name} (port {service.port}) has ended, see {service.log.relative_to(ROOT)}; "
+                f"./dev restart {service.name}")
 
 
 def stop(_):
@@ -187,7 +206,7 @@ def whole_number(low, high):
 def parse(argv):
     parser = argparse.ArgumentParser(prog="./dev", add_help=False)
     commands = parser.add_subparsers(dest="command")
-    upper = commands.add_parser("up")
+    upper = commands.add_parser("up", allow_abbrev=False)  # ./dev looks for --kafka
     upper.add_argument("--kafka", action="store_true")
     upper.add_argument("--instances", type=whole_number(1, 16), default=1, metavar="N")
     upper.add_argument("--port", type=whole_number(1, 65519), default=8080, metavar="P")

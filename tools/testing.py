@@ -43,18 +43,26 @@ class Result:
 
 
 def run_bounded(argv, environment):
-    """Runs a test program; one that is late is interrupted, so that it can stop its servers."""
-    with subprocess.Popen([str(part) for part in argv], cwd=ROOT, env=environment) as child:
-        try:
-            return child.wait(GROUP_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            print(f"dev: {argv[0]} is late: interrupted", flush=True)
-            child.send_signal(signal.SIGINT)
-        try:
-            child.wait(60)
-        except subprocess.TimeoutExpired:
-            child.kill()
-        return child.wait() or 1
+    """Runs a test program. One that is late is interrupted, so that it can stop its servers; so it is when this is stopped."""
+    child = subprocess.Popen([str(part) for part in argv], cwd=ROOT, env=environment, start_new_session=True)
+    try:
+        return child.wait(GROUP_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        print(f"dev: {argv[0]} is late: interrupted", flush=True)
+        return interrupt(child)
+    except BaseException:
+        interrupt(child)
+        raise
+
+
+def interrupt(child):
+    """Once, it and all that it has started but servers: a second time would cut its own end short."""
+    os.killpg(child.pid, signal.SIGINT)
+    try:
+        child.wait(60)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+    return child.wait() or 1
 
 
 def fresh_report(name):
@@ -99,11 +107,14 @@ def pytest(directory, preset="release", *options):
     report = fresh_report(name)
     scratch = RUN / "tests" / name
     scratch.parent.mkdir(parents=True, exist_ok=True)
-    status = run_bounded(
-        [python(), "-m", "pytest", "-q", "-c", ROOT / "tests" / "pytest.ini",
-         ROOT / "tests" / directory, f"--junitxml={report}", f"--basetemp={scratch}", *options],
-        {**os.environ, "TIDINGS_BINARY": str(binary)})
-    return Result.of_report(report, status) + left_behind(scratch)
+    try:
+        status = run_bounded(
+            [python(), "-m", "pytest", "-q", "-c", ROOT / "tests" / "pytest.ini",
+             ROOT / "tests" / directory, f"--junitxml={report}", f"--basetemp={scratch}", *options],
+            {**os.environ, "TIDINGS_BINARY": str(binary)})
+    finally:
+        left = left_behind(scratch)
+    return Result.of_report(report, status) + left
 
 
 def left_behind(scratch):
@@ -170,6 +181,9 @@ def main(arguments):
     unknown = [name for name in arguments.groups if name not in GROUPS]
     if unknown:
         raise Failure(f"no such group: {' '.join(unknown)}; there are {' '.join(GROUPS)}")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # but nohup's
+            signal.signal(number, signal.default_int_handler)  # not ignored, so neither by what is started here
     chosen = arguments.groups or [name for name in GROUPS if name != "image"]
     total, lines = Result(), []
     for name in chosen:

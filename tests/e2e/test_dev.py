@@ -170,3 +170,77 @@ def test_it_serves_on_a_machine_of_many_cores(checkout, up):
     up(loops=16)
     status = dev(checkout, "status")
     assert status.returncode == 0 and status.stdout.count(" answers\n") == 3, status.stdout
+
+
+def test_who_ends_by_itself_is_told(checkout, up):
+    _, log = up()
+    pids = json.loads((checkout / ".run" / "demo.json").read_text(encoding="utf-8"))["pids"]
+    os.kill(pids["tidings"][0], signal.SIGKILL)
+    wait_until(lambda: "has ended, see .run/tidings.log; ./dev restart tidings" in log.read_text(encoding="utf-8"), timeout=60)
+    assert dev(checkout, "restart", "tidings").returncode == 0
+    assert dev(checkout, "status").returncode == 0
+    assert dev(checkout, "restart", "redis").returncode == 0
+    assert log.read_text(encoding="utf-8").count("has ended") == 1
+
+
+def test_a_second_interrupt_does_not_cut_short_the_end_of_what_failed(checkout):
+    """Postgres is up when Tidings fails, and takes some time to stop."""
+    copies_itself(checkout)
+    environment = {**os.environ, "TIDINGS_LOOPS": "none"}
+    with subprocess.Popen([checkout / "dev", "up", "--port", str(free_port())], cwd=checkout, env=environment, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as failing:
+        postgres = checkout / ".run" / "postgres" / "pid"
+        wait_until(postgres.exists, timeout=60)
+        pid = int(postgres.read_text(encoding="ascii"))
+        wait_until(lambda: is_stopping(failing.pid), timeout=60)
+        failing.send_signal(signal.SIGINT)
+        output, _ = failing.communicate(timeout=60)
+    assert failing.returncode == 1 and "TIDINGS_LOOPS" in output
+    wait_until(lambda: not exists(pid), timeout=60)
+
+
+def is_stopping(pid):
+    """Whether a ./dev up no longer heeds signals (or has ended)."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+            ignored = next(int(line.split()[1], 16) for line in status if line.startswith("SigIgn"))
+    except FileNotFoundError:
+        return True
+    return bool(ignored & 1 << signal.SIGINT - 1)
+
+
+TEST_RUN = """\
+#!/usr/bin/python3
+import pathlib, signal
+run = pathlib.Path("run")
+try:
+    run.write_text("runs")
+    signal.sigtimedwait([], 120)  # an end of its own, should the test fail
+except KeyboardInterrupt:
+    run.write_text("has stopped its servers")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_test_run_whose_caller_is_ended_stops_its_servers(checkout, number):
+    """Also where what started it ignores interrupts, as a script does that puts it into the background."""
+    copies_itself(checkout)
+    (checkout / "tests").mkdir()
+    venv = checkout / "build" / "venv"
+    (venv / "bin").mkdir(parents=True)
+    for requirements in (checkout / "tests" / "requirements.txt", venv / "requirements.txt"):
+        requirements.write_text("nothing\n", encoding="ascii")
+    python = venv / "bin" / "python"
+    python.write_text(TEST_RUN, encoding="ascii")
+    python.chmod(0o755)
+    script = 'trap "" INT; exec "$0" test property'
+    with subprocess.Popen(["sh", "-c", script, checkout / "dev"], cwd=checkout, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL) as testing:
+        run = checkout / "run"
+        try:
+            wait_until(lambda: run.exists() and run.read_text(encoding="ascii") == "runs", timeout=60)
+            testing.send_signal(number)
+            assert testing.wait(60) == 130
+        finally:
+            testing.kill()
+    assert run.read_text(encoding="ascii") == "has stopped its servers"
