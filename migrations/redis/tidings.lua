@@ -578,6 +578,19 @@ local function members_open(keys, args)
     return 1
 end
 
+-- KEYS channel:members:{C}; members: ends the filling of a list with so many. What was evicted or wiped meanwhile is not whole, and goes.
+local function members_close(keys, args)
+    local shards, many = members_shards(keys[1]), 0
+    for shard = 0, (shards or 0) - 1 do
+        many = many + redis.call('SCARD', string.format('%s:shard:%d', keys[1], shard)) - 1 -- without its "!"
+    end
+    local is_open = redis.call('SREM', keys[1], '?') == 1
+    if not is_open or (shards and many or redis.call('SCARD', keys[1])) < tonumber(args[1]) then
+        redis.call('DEL', keys[1])
+    end
+    return 0
+end
+
 redis.register_function('heads_apply', heads_apply)
 redis.register_function('channel_apply', channel_apply)
 redis.register_function('channel_install', channel_install)
@@ -591,6 +604,7 @@ redis.register_function('counter_walk', counter_walk)
 redis.register_function('zset_walk', zset_walk)
 redis.register_function('members_change', members_change)
 redis.register_function('members_open', members_open)
+redis.register_function('members_close', members_close)
 redis.register_function('counter_install', counter_install)
 redis.register_function('counter_read', counter_read)
 redis.register_function('zset_install', zset_install)

@@ -191,7 +191,7 @@ struct build {
     struct pipeline *pipeline;
     const char *channel_id;
     int64_t shards;
-    int waiting;
+    int count; // of members added
 };
 
 static int build_add(void *arg, const char *user_id, int64_t number)
@@ -202,12 +202,13 @@ static int build_add(void *arg, const char *user_id, int64_t number)
 
     list_key(key, build->channel_id, build->shards == 0 ? -1 : shard);
     pipeline_add(build->pipeline, 3, (const char *[]){"SADD", key, user_id}, NULL);
-    return ++build->waiting % PAGE == 0 ? pipeline_run(build->pipeline, NULL, NULL) : 0;
+    return ++build->count % PAGE == 0 ? pipeline_run(build->pipeline, NULL, NULL) : 0;
 }
 
 static int build_end(struct build *build)
 {
     char key[SHARD_KEY_SIZE];
+    char count[24];
 
     for (int64_t shard = -1; shard < build->shards; shard++) {
         list_key(key, build->channel_id, shard);
@@ -216,7 +217,9 @@ static int build_end(struct build *build)
         expire_add(build->pipeline, key);
     }
     key_members(key, build->channel_id);
-    pipeline_add(build->pipeline, 3, (const char *[]){"SREM", key, "?"}, NULL);
+    snprintf(count, sizeof count, "%d", build->count);
+    pipeline_add(build->pipeline, 5, (const char *[]){"FCALL", "members_close", "1", key, count},
+                 NULL);
     return pipeline_run(build->pipeline, NULL, NULL);
 }
 

@@ -269,6 +269,8 @@ static int members_walk(struct walker *walker, struct walk *walk)
         int r = members_build(walker->pipeline, walker->session, channel_id);
         if (r >= 0)
             r = members_read_shard(walker->pipeline, channel_id, -1, &walk->list);
+        if (r >= 0 && !walk->list.complete)
+            r = -ERROR_BUSY; // it is gone again: the walk does not end, and nothing is known
         if (r < 0)
             return r;
     }

@@ -2,6 +2,7 @@
 """Every strategy tells the truth: in Redis where that can be proved, else from Postgres, at every moment."""
 
 import re
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -527,6 +528,31 @@ def test_a_shard_that_is_lost(environment, workspace):
     room.ann.post(room.channel)
     wait_until(lambda: room.redis("SCARD", shard) == "2003", what="the shard, built anew")
     room.is_kept(4)
+
+
+def wipe_again_and_again(environment, key, stop):
+    with socket.create_connection(("127.0.0.1", environment.redis.port)) as redis:
+        while not stop.wait(0.003):
+            redis.sendall(f"DEL {key}\r\n".encode())
+            redis.recv(100)
+
+
+def test_a_list_that_is_evicted_while_it_is_built(environment, workspace):
+    """Whoever is not in what is left of it is not counted along, and their count not believed."""
+    cid = min(workspace.users(8), key=lambda member: member.id)  # early in the list
+    room = Room(environment, workspace, "counter", cid)
+    many_members(environment, workspace, room.channel, 3000)
+    room.ann.ok("chat.delete", channel=room.channel, ts=room.ann.post(room.channel))
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(wipe_again_and_again, environment, f"channel:members:{{{room.channel}}}", stop)
+        try:
+            for count in range(40):
+                agrees(room.info(cid), count)
+                room.is_counted()
+                room.ann.post(room.channel)
+        finally:
+            stop.set()
 
 
 def test_a_number_that_is_another_members_before_the_leave_is_told(environment, workspace):
