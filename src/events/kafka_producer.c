@@ -21,6 +21,7 @@ enum {
     RETRY_MS = 500,
     METADATA_TIMEOUT_MS = 2000,
     PURGE_MS = 3000,
+    STUCK_MS = 5000, // without a report while some are due
     BURY_MS = 10000
 };
 
@@ -36,8 +37,13 @@ struct kafka_producer {
     bool has_topics;
     atomic_bool ready;
     atomic_bool stopped;
+    atomic_bool refused; // something was not taken since the last look
+    // On the producer's thread only:
     struct delivery warmup;
-    int warmups_left; // on the producer's thread only
+    int warmups_left;
+    int replication;
+    bool reported; // something was delivered since the last look
+    int64_t looked_ms;
 };
 
 static const struct kafka_setting producer_settings[] = {
@@ -71,8 +77,9 @@ static int report_result(rd_kafka_resp_err_t error)
 static void on_report(rd_kafka_t *client, const rd_kafka_message_t *record, void *arg)
 {
     (void)client;
-    (void)arg;
+    struct kafka_producer *producer = arg;
     struct delivery *delivery = record->_private;
+    producer->reported = producer->reported || record->err == RD_KAFKA_RESP_ERR_NO_ERROR;
     delivery->done(delivery, report_result(record->err));
 }
 
@@ -91,6 +98,7 @@ static int client_open(struct kafka_producer *producer)
     rd_kafka_conf_t *conf = kafka_conf_new(producer->options.brokers, producer_settings);
     if (!conf)
         return -ERROR_INTERNAL;
+    rd_kafka_conf_set_opaque(conf, producer);
     rd_kafka_conf_set_dr_msg_cb(conf, on_report);
     rd_kafka_t *client = kafka_client_new(RD_KAFKA_PRODUCER, conf);
     if (!client)
@@ -180,12 +188,31 @@ static bool client_warm_up(struct kafka_producer *producer)
     return producer->warmups_left <= 0;
 }
 
+static int topics_create(struct kafka_producer *producer)
+{
+    return kafka_topics_create(producer->client, producer->options.topic,
+                               producer->options.dead_topic, &producer->replication);
+}
+
+// Where nothing is delivered for some time the topics may be gone, with Kafka's disk or by a
+// mistake, and not every broker makes them anew by itself.
+static void topics_look(struct kafka_producer *producer)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    bool is_stuck =
+        !producer->reported && (producer->refused || rd_kafka_outq_len(producer->client) > 0);
+    if (is_stuck && now_ms - producer->looked_ms < STUCK_MS)
+        return;
+    if (is_stuck)
+        (void)topics_create(producer);
+    producer->reported = false;
+    producer->refused = false;
+    producer->looked_ms = now_ms;
+}
+
 static void producer_prepare(struct kafka_producer *producer)
 {
-    int replication = KAFKA_REPLICATION_DEFAULT;
-    while (!producer->stopped &&
-           kafka_topics_create(producer->client, producer->options.topic,
-                               producer->options.dead_topic, &replication) < 0)
+    while (!producer->stopped && topics_create(producer) < 0)
         client_serve(producer, RETRY_MS);
     topic_open(producer);
     pthread_mutex_lock(&producer->lock);
@@ -201,8 +228,10 @@ static void *producer_run(void *arg)
 {
     struct kafka_producer *producer = arg;
     producer_prepare(producer);
-    while (!producer->stopped)
+    while (!producer->stopped) {
         client_serve(producer, POLL_MS);
+        topics_look(producer);
+    }
     client_close(producer);
     return NULL;
 }
@@ -221,6 +250,7 @@ int kafka_producer_new(const struct kafka_producer_options *options,
     struct kafka_producer *producer = memory_must_new(sizeof *producer);
     producer->options = *options;
     producer->warmup.done = on_warmup;
+    producer->replication = KAFKA_REPLICATION_DEFAULT;
     pthread_rwlock_init(&producer->client_lock, NULL);
     pthread_mutex_init(&producer->lock, NULL);
     pthread_cond_init(&producer->changed, NULL);
@@ -281,8 +311,10 @@ int kafka_producer_send(struct kafka_producer *producer, const char *key, char *
     pthread_rwlock_unlock(&producer->client_lock);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
         return 0;
-    if (report_result(error) < 0)
+    if (report_result(error) < 0) {
+        producer->refused = true;
         return -ERROR_BUSY;
+    }
     free(value);
     delivery->done(delivery, 0);
     return 0;
