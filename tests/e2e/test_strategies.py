@@ -495,7 +495,7 @@ def many_members(environment, workspace, channel, count):
         database.execute("ANALYZE users, channels, channel_members, outbox")
 
 
-def test_a_list_in_shards(environment, workspace):
+def test_a_list_in_shards(environment, workspace, extra_instance):
     room = Room(environment, workspace, "counter")
     room.is_kept(0)
     many_members(environment, workspace, room.channel, 12000)
@@ -510,6 +510,10 @@ def test_a_list_in_shards(environment, workspace):
     room.ann.post(room.channel)
     room.is_kept(1, cid)
     room.is_kept(2)
+    shard = f"channel:members:{{{room.channel}}}:shard:1"
+    room.redis("SADD", shard, "U0000000000")
+    extra_instance(members_check_s=1)
+    wait_until(lambda: room.redis("SCARD", shard) == "5001", what="the list repaired")
 
 
 def test_a_shard_that_is_lost(environment, workspace):
@@ -578,19 +582,6 @@ def test_a_number_that_is_another_members_before_the_leave_is_told(environment, 
     room.ann.post(room.channel)
     room.is_counted()
     room.is_kept(1, cid)
-
-
-def test_lists_in_shards_are_repaired(environment, workspace, extra_instance):
-    room = Room(environment, workspace, "counter")
-    many_members(environment, workspace, room.channel, 12000)
-    room.redis("DEL", f"channel:members:{{{room.channel}}}")
-    room.ann.post(room.channel)
-    room.is_kept(1)
-    shard = f"channel:members:{{{room.channel}}}:shard:1"
-    wait_until(lambda: room.redis("SCARD", shard) == "5001", what="the list")
-    room.redis("SADD", shard, "U0000000000")
-    extra_instance(members_check_s=1)
-    wait_until(lambda: room.redis("SCARD", shard) == "5001", what="the list repaired")
 
 
 def test_a_channel_of_500_000(environment, workspace):
