@@ -226,12 +226,15 @@ void connections_end_stuck(struct server *server)
 }
 
 // Of an end that came along with the request libmicrohttpd hears no more: it waits for news. One
-// look, soon after the reply, is enough; what comes later is news.
+// look, soon after the reply, is enough; what comes later is news. But not while it has something
+// to do: that may be the next request, which it has read before the end.
 void connections_end_half_closed(struct server *server)
 {
     struct list *idle = &server->connections[CONNECTION_IDLE];
-    int64_t since_ms =
-        loop_now_ms(server->loop) - 2 * SERVER_TICK_MS + server->timeout_ms[CONNECTION_IDLE];
+    int64_t since_ms = server->looked_ms + server->timeout_ms[CONNECTION_IDLE];
+    if (server->run_due)
+        return;
+    server->looked_ms = loop_now_ms(server->loop);
     for (struct list *link = idle->previous, *previous; link != idle; link = previous) {
         struct connection *connection = LIST_ITEM(link, struct connection, link);
         previous = link->previous;

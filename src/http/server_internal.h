@@ -78,6 +78,7 @@ struct server {
     int spares_count;
     struct connection *adding; // what is being handed to libmicrohttpd
     int64_t timeout_ms[CONNECTION_STATES];
+    int64_t looked_ms;     // when the connections that were idle then were last looked at
     int64_t short_told_ms; // when the log was last told of too few descriptors; 0: never
     uint64_t id_base;      // request ids: a random start and a count
     uint64_t id_count;
