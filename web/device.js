@@ -53,11 +53,12 @@ export class Device {
     this.element.remove();
   }
 
-  // What people do.
+  // What people do. The focus moves at once: it is not to jump when an answer comes.
 
-  async open(channel) {
+  open(channel) {
     sessionStorage.setItem(this.key, channel.id);
-    await this.client.openChannel(channel);
+    this.client.openChannel(channel);
+    this.#draw();
     this.room.focus();
   }
 
@@ -71,17 +72,23 @@ export class Device {
 
   async openThread(channel, ts) {
     this.opener ??= document.activeElement;
-    await this.client.openThread(channel, ts);
+    const opened = this.client.openThread(channel, ts);
     this.#draw();
     this.pane.focus();
+    await opened;
+    this.#draw();
+    if (this.pane.hasLostFocus) this.#focusBehind(); // it could not be read
   }
 
   async openThreads() {
     this.opener = document.activeElement;
     this.client.closeThread();
-    await this.client.showThreads();
+    const shown = this.client.showThreads();
     this.#draw();
     this.pane.focus();
+    await shown;
+    this.#draw();
+    this.pane.focusFirst();
   }
 
   // From a thread back to the list, if it came from there; else the pane goes.
@@ -90,6 +97,11 @@ export class Device {
     else this.client.hideThreads();
     this.#draw();
     this.client.markSoon(); // the room may be seen again
+    this.#focusBehind();
+  }
+
+  // Where the focus was before the thread or the pane came.
+  #focusBehind() {
     if (this.client.threads) return this.pane.focus();
     if (this.opener?.isConnected) this.opener.focus();
     else this.room.focus();

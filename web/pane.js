@@ -28,6 +28,16 @@ export class Pane {
     else (this.list.querySelector("button") ?? this.title).focus();
   }
 
+  // Whether what has the focus is not shown any more.
+  get hasLostFocus() {
+    return this.thread.hidden && this.thread.contains(document.activeElement);
+  }
+
+  // From the head of a list that was empty to its first thread.
+  focusFirst() {
+    if (document.activeElement === this.title) this.focus();
+  }
+
   draw() {
     const { client } = this.device;
     const { thread, threads } = client;

@@ -76,7 +76,7 @@ def test_what_happens_while_a_channel_is_read(room, page_of):
     edited, deleted = ann.post(channel, "first words"), ann.post(channel, "for a moment")
     _, device, line = page_of(bob)
     line.hold("channels.history")
-    device.entry(name).click()
+    device.open(name)
     line.wait_held("channels.history")
     ann.ok("chat.update", channel=channel, ts=edited, text="last words")
     ann.ok("chat.delete", channel=channel, ts=deleted)
@@ -295,3 +295,36 @@ def test_a_name_that_could_not_be_read(workspace, page_of):
     refusals.end()
     ann.post(channel, "somebody new?")
     expect(author).to_have_text("late")
+
+
+def test_the_focus_does_not_wait_and_does_not_jump(room, page_of):
+    """Who opens a channel writes there at once, and who then writes elsewhere goes on there."""
+    ann, bob, channel, name = room
+    root = ann.post(channel, "a question")
+    ann.post(channel, "an answer", thread_ts=root)
+    page, device, line = page_of(bob)
+    device.open(name)
+    line.hold("channels.replies")
+    device.root.get_by_role("button", name="1 reply").click()
+    expect(device.pane.get_by_role("textbox")).to_be_focused()
+    line.wait_held("channels.replies")
+    device.box.focus()
+    line.release("channels.replies")
+    expect(device.pane.get_by_text("an answer", exact=True)).to_be_visible()
+    page.keyboard.type("written")
+    expect(device.box).to_have_value("written")
+
+
+def test_a_thread_that_cannot_be_read(room, page_of):
+    """It goes away, and the focus is where it was."""
+    ann, bob, channel, name = room
+    root = ann.post(channel, "a question")
+    ann.post(channel, "an answer", thread_ts=root)
+    page, device, _ = page_of(bob)
+    device.open(name)
+    replies = device.root.get_by_role("button", name="1 reply")
+    refusals = Refusals(page, "channels.replies")
+    replies.click()
+    refusals.wait_given_up()
+    expect(device.pane).to_be_hidden()
+    expect(replies).to_be_focused()
