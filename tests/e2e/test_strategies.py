@@ -38,11 +38,11 @@ class Room:
 
     def shows(self, count, member=None):
         """channels.info at once, unread.sync and channels.history say that `count` are unread."""
-        info = self.info(member)
+        info, whose = self.info(member), member or self.bob
         agrees(info, count)
-        entries = (member or self.bob).ok("unread.sync")["channels"]
-        agrees({**next(e for e in entries if e["id"] == self.channel), "strategy_in_use": info["strategy_in_use"]}, count)
-        history = (member or self.bob).ok("channels.history", channel=self.channel, unreads=True, limit=1)
+        entry = next(e for e in whose.ok("unread.sync")["channels"] if e["id"] == self.channel)
+        agrees({**entry, "strategy_in_use": info["strategy_in_use"]}, count)
+        history = whose.ok("channels.history", channel=self.channel, unreads=True, limit=1)
         assert history.get("unread_count_display") == info.get("unread_count_display")
         return info
 
@@ -327,8 +327,7 @@ def test_events_again_and_late(room, strategy):
 
 
 def test_set_strategy_and_who_may(environment, workspace):
-    cid = workspace.user()
-    room = Room(environment, workspace, "auto", cid)
+    room = Room(environment, workspace, "auto", cid := workspace.user())
     assert (room.info()["strategy"], room.info()["strategy_in_use"]) == ("auto", "sequence")
     for who in (room.bob, cid):
         who.fails("restricted_action", "channels.setStrategy", channel=room.channel, strategy="zset")
@@ -588,8 +587,7 @@ def test_a_channel_of_500_000(environment, workspace):
     room = Room(environment, workspace, "auto")
     many_members(environment, workspace, room.channel, 500_000)
     ts = [room.ann.post(room.channel) for _ in range(10)]
-    info = room.shows(10)
-    assert info["num_members"] == 500_002
+    assert room.shows(10)["num_members"] == 500_002
     room.ann.ok("channels.setStrategy", channel=room.channel, strategy="bitmap")
     room.shows(10)
     room.bob.ok("channels.mark", channel=room.channel, ts=ts[-1])
