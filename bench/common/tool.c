@@ -24,7 +24,7 @@ void *tool_alloc(size_t count, size_t size)
 {
     void *memory = calloc(count > 0 ? count : 1, size);
 
-    if (memory == NULL)
+    if (!memory)
         tool_die("out of memory");
     return memory;
 }
@@ -33,7 +33,7 @@ void *tool_grow(void *memory, size_t size)
 {
     void *grown = realloc(memory, size);
 
-    if (grown == NULL)
+    if (!grown)
         tool_die("out of memory");
     return grown;
 }
@@ -61,7 +61,7 @@ unsigned tool_args_number(const struct tool_args *args, const char *name, unsign
     unsigned long value;
     char *end;
 
-    if (text == NULL)
+    if (!text)
         return fallback;
     errno = 0;
     value = strtoul(text, &end, 10);
@@ -74,7 +74,7 @@ static bool name_is_known(const char *name, const char *known)
 {
     size_t len = strlen(name);
 
-    for (const char *at = known; (at = strstr(at, name)) != NULL; at += len)
+    for (const char *at = known; (at = strstr(at, name)); at += len)
         if ((at == known || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
             return true;
     return false;

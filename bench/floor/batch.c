@@ -138,7 +138,7 @@ void batch_writer_free(struct batch_writer *writer)
 
 void batch_writer_add_channel(struct batch_writer *writer, const char *channel)
 {
-    if (writer->channels_pg != NULL)
+    if (writer->channels_pg)
         expect(writer->channels_pg,
                PQexecParams(writer->channels_pg, channel_sql, 1, NULL, &channel, NULL, NULL, 0),
                PGRES_COMMAND_OK);
@@ -202,10 +202,10 @@ void batch_writer_send(struct batch_writer *writer, const struct batch_row *rows
 {
     const char *values[PARAM_COUNT];
     int lens[PARAM_COUNT], formats[PARAM_COUNT];
-    int param_count = writer->channels_pg != NULL ? PARAM_COUNT : MESSAGE_PARAMS;
+    int param_count = writer->channels_pg ? PARAM_COUNT : MESSAGE_PARAMS;
 
     fill_arrays(writer->arrays, rows, count);
-    if (writer->channels_pg != NULL)
+    if (writer->channels_pg)
         fill_heads(writer->arrays + MESSAGE_PARAMS, rows, count);
     for (int i = 0; i < param_count; i++) {
         values[i] = writer->arrays[i].bytes;
@@ -229,9 +229,9 @@ bool batch_writer_step(struct batch_writer *writer)
     while (writer->busy && !PQisBusy(writer->pg)) {
         result = PQgetResult(writer->pg);
         writer->busy = result != NULL;
-        if (result != NULL)
+        if (result)
             expect(writer->pg, result, PGRES_COMMAND_OK);
-        if (result == NULL)
+        if (!result)
             return true;
     }
     return false;

@@ -86,7 +86,7 @@ struct counter *counter_new(unsigned redis_port)
     struct counter *counter = tool_alloc(1, sizeof(*counter));
 
     counter->redis = redisConnect("127.0.0.1", (int)redis_port);
-    if (counter->redis == NULL || counter->redis->err != 0)
+    if (!counter->redis || counter->redis->err != 0)
         tool_die("redis: cannot connect");
     pthread_mutex_init(&counter->lock, NULL);
     pthread_cond_init(&counter->told, NULL);

@@ -83,7 +83,7 @@ static struct request *queue_pop(struct queue *queue)
     struct request *request = queue->first;
 
     queue->first = request->next;
-    if (queue->first == NULL)
+    if (!queue->first)
         queue->last = &queue->first;
     queue->count--;
     return request;
@@ -105,7 +105,7 @@ static struct channel *channel_get(struct floor_server *server, const char *id)
     struct channel *channel;
 
     HASH_FIND_STR(server->channels, id, channel);
-    if (channel == NULL) {
+    if (!channel) {
         channel = tool_alloc(1, sizeof(*channel));
         channel->id = strdup(id);
         HASH_ADD_KEYPTR(hh, server->channels, channel->id, strlen(channel->id), channel);
@@ -131,7 +131,7 @@ static void parse(struct floor_server *server, struct request *request)
     request->json = json_loadb(request->body, request->body_len, 0, NULL);
     request->row.channel = json_string_value(json_object_get(request->json, "channel"));
     request->row.body = json_string_value(json_object_get(request->json, "text"));
-    if (request->row.channel == NULL || request->row.body == NULL)
+    if (!request->row.channel || !request->row.body)
         tool_die("no post: %.*s", (int)request->body_len, request->body);
     request->row.user = "U0000000000";
     request->row.ts = next_ts(server);
@@ -143,7 +143,7 @@ static struct request *request_take(struct floor_server *server, struct MHD_Conn
 {
     struct request *request = server->spare;
 
-    if (request != NULL)
+    if (request)
         server->spare = request->next;
     else
         request = tool_alloc(1, sizeof(*request));
@@ -163,7 +163,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     (void)url;
     (void)method;
     (void)version;
-    if (request == NULL) {
+    if (!request) {
         *state = request_take(server, connection);
         return MHD_YES;
     }
@@ -191,7 +191,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **st
 
     (void)connection;
     (void)code;
-    if (request == NULL)
+    if (!request)
         return;
     json_decref(request->json);
     request->next = server->spare;
@@ -253,12 +253,12 @@ static void write_reply(struct request *request)
 static void answer_batch(struct floor_server *server)
 {
     for (size_t i = 0; i < server->under_way_count; i++) {
-        if (server->counter != NULL)
+        if (server->counter)
             counter_tell(server->counter, server->under_way[i]->channel->id);
         write_reply(server->under_way[i]);
         MHD_resume_connection(server->under_way[i]->connection);
     }
-    if (server->counter != NULL)
+    if (server->counter)
         counter_send(server->counter);
     server->under_way_count = 0;
 }
@@ -323,7 +323,7 @@ static void start(struct floor_server *server, const struct tool_args *args)
         server, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, 2000u,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_NOTIFY_COMPLETED,
         on_completed, server, MHD_OPTION_END);
-    if (server->daemon == NULL)
+    if (!server->daemon)
         tool_die("cannot listen: %s", strerror(errno));
     server->epoll = epoll_create1(EPOLL_CLOEXEC);
     watch(server, batch_writer_socket(server->writer, &writes), EPOLL_CTL_ADD, false);
@@ -342,7 +342,7 @@ static void free_memory(struct floor_server *server)
         free(channel->id);
         free(channel);
     }
-    while ((request = server->spare) != NULL) {
+    while ((request = server->spare)) {
         server->spare = request->next;
         free(request);
     }
@@ -361,7 +361,7 @@ void floor_posts(const struct tool_args *args)
         MHD_resume_connection(queue_pop(&server->waiting)->connection);
     MHD_stop_daemon(server->daemon);
     batch_writer_free(server->writer);
-    if (server->counter != NULL)
+    if (server->counter)
         counter_free(server->counter);
     free_memory(server);
     close(server->epoll);

@@ -90,8 +90,8 @@ static void on_frame(struct ws_socket *socket, const char *text, size_t len)
 
     if (tracker_frame(&run->tracker, socket->member, text, len, now_ns) || mark->due_ns == 0)
         return;
-    if (memmem(text, len, "\"channel_marked\"", 16) == NULL ||
-        memmem(text, len, mark->ts, strlen(mark->ts)) == NULL)
+    if (!memmem(text, len, "\"channel_marked\"", 16) ||
+        !memmem(text, len, mark->ts, strlen(mark->ts)))
         return;
     samples_add(&run->mark_latency, now_ns - mark->due_ns);
     mark->due_ns = 0;

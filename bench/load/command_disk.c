@@ -58,7 +58,7 @@ void command_disk(const struct tool_args *args)
     uint64_t begun_ns;
     int fd;
 
-    if (path == NULL)
+    if (!path)
         tool_die("--file: where to write");
     fd = file_make(path);
     begun_ns = tool_now_ns();

@@ -13,9 +13,9 @@ static unsigned long resident_kb(unsigned pid)
 
     snprintf(path, sizeof(path), "/proc/%u/status", pid);
     file = fopen(path, "re");
-    if (file == NULL)
+    if (!file)
         tool_die("no process %u", pid);
-    while (fgets(line, sizeof(line), file) != NULL)
+    while (fgets(line, sizeof(line), file))
         if (sscanf(line, "VmRSS: %lu", &kb) == 1)
             break;
     fclose(file);

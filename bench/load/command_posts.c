@@ -39,7 +39,7 @@ static void rotation_init(struct rotation *rotation, const struct setting *setti
         struct setting_turn turn = setting_turn(setting, i);
         char json[REQUEST_ROOM];
 
-        if (text != NULL)
+        if (text)
             snprintf(json, sizeof(json), "{\"channel\":\"%s\",\"text\":\"%s\"}", turn.channel->id,
                      text);
         else

@@ -14,11 +14,11 @@ static size_t content_length(const char *head, const char *end)
 {
     size_t name_len = sizeof(LENGTH_HEADER) - 1;
 
-    for (const char *line = head; line != NULL && line < end; line++) {
+    for (const char *line = head; line && line < end; line++) {
         if ((size_t)(end - line) > name_len && strncasecmp(line, LENGTH_HEADER, name_len) == 0)
             return strtoul(line + name_len, NULL, 10);
         line = memchr(line, '\n', (size_t)(end - line));
-        if (line == NULL)
+        if (!line)
             break;
     }
     tool_die("a reply without Content-Length: %.*s", (int)(end - head), head);
@@ -30,7 +30,7 @@ static size_t on_data(struct net_conn *conn, const char *data, size_t len)
     const char *end = memmem(data, len, "\r\n\r\n", 4);
     size_t head_len, body_len;
 
-    if (end == NULL)
+    if (!end)
         return 0;
     head_len = (size_t)(end - data) + 4;
     if (len < 12 || memcmp(data, "HTTP/1.1 200", 12) != 0)
@@ -51,8 +51,8 @@ const char *http_url_parse(const char *url, char ret_host[16], uint16_t *ret_por
     unsigned port = 0;
     int used = 0;
 
-    if (scheme == NULL || sscanf(scheme, "://%15[0-9.]:%u%n", ret_host, &port, &used) != 2 ||
-        port == 0 || port > UINT16_MAX)
+    if (!scheme || sscanf(scheme, "://%15[0-9.]:%u%n", ret_host, &port, &used) != 2 || port == 0 ||
+        port > UINT16_MAX)
         tool_die("%s is no http://IPv4:port", url);
     *ret_port = (uint16_t)port;
     return scheme + used;
@@ -89,7 +89,7 @@ struct http_client *http_pool_take(struct http_pool *pool)
 {
     struct http_client *client = pool->idle;
 
-    if (client != NULL)
+    if (client)
         pool->idle = client->next_idle;
     return client;
 }
@@ -141,11 +141,11 @@ void http_reply_text(const char *body, size_t len, const char *key, char *ret_va
     int start_len = snprintf(start, sizeof(start), "\"%s\":\"", key);
     const char *at = memmem(body, len, start, (size_t)start_len), *end;
 
-    if (at == NULL)
+    if (!at)
         tool_die("no %s in %.*s", key, (int)(len < 500 ? len : 500), body);
     at += start_len;
     end = memchr(at, '"', len - (size_t)(at - body));
-    if (end == NULL || (size_t)(end - at) >= room)
+    if (!end || (size_t)(end - at) >= room)
         tool_die("%s is too long", key);
     memcpy(ret_value, at, (size_t)(end - at));
     ret_value[end - at] = '\0';

@@ -11,7 +11,7 @@ static json_t *member_of(json_t *object, const char *key)
 {
     json_t *value = json_object_get(object, key);
 
-    if (value == NULL)
+    if (!value)
         tool_die("the set-up file has no %s", key);
     return value;
 }
@@ -20,7 +20,7 @@ static char *text_of(json_t *object, const char *key)
 {
     const char *text = json_string_value(member_of(object, key));
 
-    if (text == NULL)
+    if (!text)
         tool_die("the set-up file's %s is no text", key);
     return strdup(text);
 }
@@ -64,15 +64,15 @@ void input_read(struct input *ret_input, const char *path, const char *group)
     json_t *root = json_load_file(path, 0, &error);
     const char *host;
 
-    if (root == NULL)
+    if (!root)
         tool_die("%s: %s", path, error.text);
     *ret_input = (struct input){.url = text_of(root, "url")};
     host = strstr(ret_input->url, "://");
-    if (host == NULL)
+    if (!host)
         tool_die("%s is no address", ret_input->url);
     ret_input->host = strdup(host + 3);
     users_read(ret_input, member_of(root, "users"));
-    if (group != NULL)
+    if (group)
         channels_read(ret_input, member_of(member_of(root, "groups"), group));
     json_decref(root);
 }

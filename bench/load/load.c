@@ -51,7 +51,7 @@ static void send_next(struct load *load, uint64_t due_ns)
     size_t len;
     const char *request = load->plan.request(load->plan.owner, load->sent, due_ns, &len);
 
-    if (request == NULL)
+    if (!request)
         return;
     http_client_send(http_pool_take(&load->pool), request, len, due_ns, load->sent);
     load->sent++;
@@ -65,7 +65,7 @@ uint64_t load_step(struct load *load)
         uint64_t due_ns = slot_due_ns(load);
         size_t sent = load->sent;
 
-        if (all_sent(load, due_ns) || load->pool.idle == NULL)
+        if (all_sent(load, due_ns) || !load->pool.idle)
             return UINT64_MAX;
         if (due_ns > now && load->plan.rate > 0)
             return due_ns;

@@ -74,7 +74,7 @@ void net_conn_open(struct net_conn *conn, struct net_loop *loop, const char *hos
 
 void net_conn_close(struct net_conn *conn)
 {
-    if (conn->fd >= 0 && conn->loop != NULL)
+    if (conn->fd >= 0 && conn->loop)
         close(conn->fd);
     free(conn->rest);
     free(conn->out);

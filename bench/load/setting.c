@@ -15,10 +15,10 @@ void setting_init(struct setting *setting, const struct tool_args *args, const c
 {
     const char *path = tool_args_text(args, "data", NULL);
 
-    if (path == NULL)
+    if (!path)
         tool_die("--data names the file of the set-up");
     *setting = (struct setting){.loop = net_loop_new()};
-    input_read(&setting->input, path, group != NULL ? tool_args_text(args, "group", group) : NULL);
+    input_read(&setting->input, path, group ? tool_args_text(args, "group", group) : NULL);
     setting->plan = (struct load_plan){
         .url = setting->input.url,
         .clients = tool_args_number(args, "clients", clients, 1, 4096),

@@ -43,7 +43,7 @@ static void events_open(const struct opening *opening, size_t n, const char *soc
     const char *ticket = strstr(socket_url, path);
     char url[256];
 
-    if (ticket == NULL)
+    if (!ticket)
         tool_die("no ticket in %s", socket_url);
     snprintf(url, sizeof(url), "%s/events?ticket=%s", opening->setting->input.url,
              ticket + sizeof(path) - 1);
@@ -68,7 +68,7 @@ static void hello_frame(struct ws_socket *socket, const char *text, size_t len)
 {
     struct opening *opening = socket->owner;
 
-    if (memmem(text, len, "\"hello\"", 7) == NULL)
+    if (!memmem(text, len, "\"hello\"", 7))
         tool_die("the first frame is no hello: %.*s", (int)len, text);
     opening->ready++;
     socket->on_frame = NULL;

@@ -79,7 +79,7 @@ static bool find_post(const struct tracker *tracker, const char *text, size_t le
     const char *at = memmem(text, len, "\"~", 2);
     uint32_t run;
 
-    if (at == NULL || (size_t)(text + len - at) < 1 + MARKER_LEN)
+    if (!at || (size_t)(text + len - at) < 1 + MARKER_LEN)
         return false;
     return parse_hex(at + 2, &run) && run == tracker->run && parse_hex(at + 11, ret_n) &&
            *ret_n < tracker->count;

@@ -77,7 +77,7 @@ static size_t on_data(struct net_conn *conn, const char *data, size_t len)
     if (socket->is_open)
         return take_frames(socket, data, len);
     end = memmem(data, len, "\r\n\r\n", 4);
-    if (end == NULL)
+    if (!end)
         return 0;
     if (len < 12 || memcmp(data, "HTTP/1.1 101", 12) != 0)
         tool_die("no WebSocket: %.*s", (int)len, data);
@@ -119,7 +119,7 @@ static void take_event(struct ws_socket *socket, const char *event, size_t len)
     static const char mark[] = "\ndata: ";
     const char *data = memmem(event, len, mark, sizeof(mark) - 1);
 
-    if (data == NULL)
+    if (!data)
         return;
     data += sizeof(mark) - 1;
     socket->on_frame(socket, data, (size_t)(event + len - data));
@@ -130,7 +130,7 @@ static size_t take_events(struct ws_socket *socket, const char *data, size_t len
     size_t used = 0;
     const char *end;
 
-    while (socket->conn.fd >= 0 && (end = memmem(data + used, len - used, "\n\n", 2)) != NULL) {
+    while (socket->conn.fd >= 0 && (end = memmem(data + used, len - used, "\n\n", 2))) {
         take_event(socket, data + used, (size_t)(end - data) - used);
         used = (size_t)(end - data) + 2;
     }
@@ -145,7 +145,7 @@ static size_t on_event_data(struct net_conn *conn, const char *data, size_t len)
     if (socket->is_open)
         return take_events(socket, data, len);
     end = memmem(data, len, "\r\n\r\n", 4);
-    if (end == NULL)
+    if (!end)
         return 0;
     if (len < 12 || memcmp(data, "HTTP/1.1 200", 12) != 0)
         tool_die("no event stream: %.*s", (int)len, data);

@@ -34,7 +34,7 @@ static struct new_token *token_prepare(struct invocation *invocation, const char
 {
     struct new_token *token = calloc(1, sizeof *token);
 
-    if (token == NULL) {
+    if (!token) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return NULL;
     }
@@ -127,7 +127,7 @@ void admin_workspaces_create(struct invocation *invocation)
     if (!take_label(invocation, "name", &name) || !take_domain(invocation, &domain))
         return;
     struct new_token *token = token_prepare(invocation, "xoxp", digest);
-    if (token == NULL)
+    if (!token)
         return;
     id_make('T', workspace_id);
     id_make('U', token->user_id);
@@ -159,7 +159,7 @@ static void user_tell(const struct invocation *invocation, const char *type, con
     json_key_int(&w, "cache_ts", clock_wall_us() / 1000000);
     json_key_ts(&w, "event_ts", clock_wall_us());
     json_close_object(&w);
-    if (cache == NULL || buffer_failed(&out))
+    if (!cache || buffer_failed(&out))
         return;
     key_workspace_topic(topic, invocation->actor->workspace_id);
     const char *texts[] = {"SPUBLISH", topic, out.data};
@@ -255,7 +255,7 @@ static bool take_type(struct invocation *invocation, const char **ret_type)
 {
     if (!take_optional_word(invocation, "type", ret_type))
         return false;
-    if (*ret_type == NULL || strcmp(*ret_type, "user") == 0 || strcmp(*ret_type, "bot") == 0)
+    if (!*ret_type || strcmp(*ret_type, "user") == 0 || strcmp(*ret_type, "bot") == 0)
         return true;
     invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "type: must be user or bot");
     return false;
@@ -292,7 +292,7 @@ void admin_tokens_create(struct invocation *invocation)
                            &rate_limit))
         return;
     struct new_token *token = token_prepare(invocation, "xoxp", digest);
-    if (token == NULL)
+    if (!token)
         return;
     memcpy(bot_token, token->token, sizeof bot_token);
     token_make_bots(bot_token);
@@ -322,16 +322,16 @@ void admin_tokens_revoke(struct invocation *invocation)
     if (!take_optional_word(invocation, "token_id", &token_id) ||
         !take_optional_word(invocation, "revoke_token", &token))
         return;
-    if (token_id == NULL && token == NULL) {
+    if (!token_id && !token) {
         invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
                             "missing required field: token_id or revoke_token");
         return;
     }
-    if (token != NULL)
+    if (token)
         digest_sha256_hex(token, strlen(token), digest);
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, token_id);
-    params_text(&params, token != NULL ? digest : NULL);
+    params_text(&params, token ? digest : NULL);
     invocation_change(invocation, &TOKEN_REVOKE, &params, false);
 }
 
@@ -381,29 +381,28 @@ static bool is_host_and_port(const char *text, size_t length)
 {
     const char *end = text + length;
     const char *bracket = length > 0 && text[0] == '[' ? memchr(text, ']', length) : NULL;
-    const char *colon = memchr(bracket == NULL ? text : bracket, ':',
-                               (size_t)(end - (bracket == NULL ? text : bracket)));
-    const char *host_end = colon == NULL ? end : colon;
+    const char *colon =
+        memchr(bracket ? bracket : text, ':', (size_t)(end - (bracket ? bracket : text)));
+    const char *host_end = colon ? colon : end;
     int64_t port;
 
-    if (host_end == text || (text[0] == '[' && (bracket == NULL || bracket + 1 != host_end)))
+    if (host_end == text || (text[0] == '[' && (!bracket || bracket + 1 != host_end)))
         return false;
-    return colon == NULL ||
-           integer_parse(colon + 1, (size_t)(end - colon - 1), 1, UINT16_MAX, &port) >= 0;
+    return !colon || integer_parse(colon + 1, (size_t)(end - colon - 1), 1, UINT16_MAX, &port) >= 0;
 }
 
 static bool events_url_is_good(const char *url)
 {
     const char *authority = scheme_skip(url);
 
-    if (authority == NULL || strlen(url) > URL_MAX)
+    if (!authority || strlen(url) > URL_MAX)
         return false;
     for (const char *at = url; *at != '\0'; at++)
         if (*at <= ' ' || *at > '~')
             return false;
     size_t length = strcspn(authority, "/?#");
     const char *login_end = memrchr(authority, '@', length);
-    const char *host = login_end == NULL ? authority : login_end + 1;
+    const char *host = login_end ? login_end + 1 : authority;
     return is_host_and_port(host, length - (size_t)(host - authority));
 }
 
@@ -411,7 +410,7 @@ static bool take_events_url(struct invocation *invocation, const char **ret_url)
 {
     if (!take_optional_word(invocation, "events_url", ret_url))
         return false;
-    if (*ret_url == NULL || events_url_is_good(*ret_url))
+    if (!*ret_url || events_url_is_good(*ret_url))
         return true;
     invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
                         "events_url: must be an http:// or https:// URL of at most %d characters",
@@ -453,7 +452,7 @@ void admin_apps_create(struct invocation *invocation)
         !take_events_url(invocation, &events_url) || !take_events(invocation, events))
         return;
     struct new_token *token = token_prepare(invocation, "xapp", digest);
-    if (token == NULL)
+    if (!token)
         return;
     id_make('A', app_id);
     token_make("s", secret);

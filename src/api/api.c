@@ -23,7 +23,7 @@ static int api_make(struct api *api)
     };
 
     api->limits = calloc(1, sizeof *api->limits);
-    if (api->limits == NULL)
+    if (!api->limits)
         return -ERROR_MEMORY;
     int r = limits_read(options->rate_limits, options->rate_limit, api->limits);
     if (r < 0)
@@ -46,7 +46,7 @@ int api_new(struct loop *loop, const struct api_options *options, struct api **r
 {
     struct api *api = calloc(1, sizeof *api);
 
-    if (api == NULL)
+    if (!api)
         return -ERROR_MEMORY;
     api->loop = loop;
     api->options = *options;
@@ -61,7 +61,7 @@ int api_new(struct loop *loop, const struct api_options *options, struct api **r
 
 void api_free(struct api *api)
 {
-    if (api == NULL)
+    if (!api)
         return;
     token_cache_free(api->tokens);
     limiter_free(api->limiter);
@@ -114,7 +114,7 @@ static void method_run(struct invocation *invocation)
 
     if (r < 0)
         invocation_fail(invocation, r);
-    else if (method->scope != NULL && !actor_has_scope(invocation->actor, method->scope))
+    else if (method->scope && !actor_has_scope(invocation->actor, method->scope))
         scope_fail(invocation);
     else
         method->fn(invocation);
@@ -179,13 +179,13 @@ void api_call(void *arg, struct request *request)
     struct api *api = arg;
     const struct method *method = method_find(request_method(request));
 
-    if (method == NULL && name_is_plain(request_method(request))) {
+    if (!method && name_is_plain(request_method(request))) {
         unknown_fail(request);
         return;
     }
-    struct invocation *invocation = method == NULL ? NULL : calloc(1, sizeof *invocation);
-    if (invocation == NULL) {
-        request_reply_error(request, method == NULL ? -ERROR_UNKNOWN_METHOD : -ERROR_MEMORY);
+    struct invocation *invocation = method ? calloc(1, sizeof *invocation) : NULL;
+    if (!invocation) {
+        request_reply_error(request, method ? -ERROR_MEMORY : -ERROR_UNKNOWN_METHOD);
         return;
     }
     request_set_known(request, method->name);

@@ -16,7 +16,7 @@ static bool text_present(struct invocation *invocation, const char *name, int er
     const char *text = request_arg(invocation->request, name);
 
     *ret_present = text != NULL;
-    if (text == NULL)
+    if (!text)
         return true;
     if (!request_arg_is_text(invocation->request, name)) {
         invocation_complain(invocation, error, "%s: must be a string", name);
@@ -30,7 +30,7 @@ bool is_given(const struct invocation *invocation, const char *name)
 {
     const char *text = request_arg(invocation->request, name);
 
-    return text != NULL && text[0] != '\0';
+    return text && text[0] != '\0';
 }
 
 bool take_optional_text(struct invocation *invocation, const char *name, const char **value)
@@ -157,7 +157,7 @@ bool take_optional_bool(struct invocation *invocation, const char *name, bool *v
 static size_t whole_length(const char *text)
 {
     const char *dot = strchr(text, '.');
-    bool is_whole = dot != NULL && dot[1] == '0' && dot[1 + strspn(dot + 1, "0")] == '\0';
+    bool is_whole = dot && dot[1] == '0' && dot[1 + strspn(dot + 1, "0")] == '\0';
 
     return is_whole ? (size_t)(dot - text) : strlen(text);
 }
@@ -238,7 +238,7 @@ bool take_ids(struct invocation *invocation, const char *name, const char *prefi
 {
     const char *text = request_arg(invocation->request, name);
 
-    if (text == NULL || text[0] == '\0') {
+    if (!text || text[0] == '\0') {
         invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s",
                             name);
         return false;
@@ -300,7 +300,7 @@ bool take_list(struct invocation *invocation, const char *name, char *ret_text, 
 {
     const char *text = request_arg(invocation->request, name);
 
-    if (text == NULL)
+    if (!text)
         text = "";
     if (text[0] == '[' ? array_join(text, ret_text, size) : list_copy(text, ret_text, size))
         return true;
@@ -397,7 +397,7 @@ void write_next_cursor(struct json_writer *w, const char *kind, const char *text
 {
     char cursor[256] = "";
 
-    if (text != NULL && text[0] != '\0')
+    if (text && text[0] != '\0')
         snprintf(cursor, sizeof cursor, "%s.%s", kind, text);
     json_key(w, "response_metadata");
     json_open_object(w);

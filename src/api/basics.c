@@ -20,7 +20,7 @@ void api_test(struct invocation *invocation)
 {
     const char *error = request_arg(invocation->request, "error");
 
-    struct json_writer *w = error != NULL && error[0] != '\0'
+    struct json_writer *w = error && error[0] != '\0'
                                 ? request_reply_open_failed(invocation->request, error)
                                 : invocation_open(invocation);
     json_key(w, "args");

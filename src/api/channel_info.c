@@ -75,7 +75,7 @@ static struct info *info_new(struct invocation *invocation, const char *object, 
 {
     struct info *info = calloc(1, sizeof *info + length);
 
-    if (info == NULL)
+    if (!info)
         return NULL;
     memcpy(info->object, object, length);
     info->length = length;
@@ -171,7 +171,7 @@ static void info_answer(struct invocation *invocation, const struct result *resu
 {
     struct info *info = result_rows(result) == 0 ? NULL : info_make(invocation, result);
 
-    if (info != NULL)
+    if (info)
         info_count(info, result, 0);
     else
         invocation_fail(invocation,
@@ -210,8 +210,8 @@ void channels_info(struct invocation *invocation)
         !take_optional_bool(invocation, "include_locale", &with_locale))
         return;
     object = objects_find(invocation->api->objects, channel_id, &version);
-    struct info *info = object == NULL ? NULL : info_new(invocation, object, strlen(object));
-    if (info == NULL) {
+    struct info *info = object ? info_new(invocation, object, strlen(object)) : NULL;
+    if (!info) {
         info_ask(invocation);
         return;
     }

@@ -40,7 +40,7 @@ bool take_channel_name(struct invocation *invocation, const char **ret_name)
 
     if (!take_optional_text(invocation, "name", &name))
         return false;
-    if (name == NULL || name[0] == '\0') {
+    if (!name || name[0] == '\0') {
         invocation_complain(invocation, -ERROR_INVALID_NAME_REQUIRED,
                             "missing required field: name");
         return false;
@@ -65,7 +65,7 @@ static void channel_set(struct invocation *invocation, const char *what)
 
     if (!take_channel(invocation, &channel_id) || !take_optional_text(invocation, what, &value))
         return;
-    if (value == NULL) { // "" takes it away
+    if (!value) { // "" takes it away
         invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s",
                             what);
         return;

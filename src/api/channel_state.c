@@ -45,7 +45,7 @@ static void rows_answer(struct batch *batch, const struct result *result)
 {
     for (int row = 0; row < result_rows(result); row++) {
         int64_t item = result_int(result, row, STATE_ITEM);
-        assert(item >= 0 && item < batch->count && batch->calls[item] != NULL);
+        assert(item >= 0 && item < batch->count && batch->calls[item]);
         call_answer(TAKE(batch->calls[item]), 0, result, row);
     }
 }
@@ -57,7 +57,7 @@ static void batch_answer(void *arg, const struct store_outcome *outcome)
     if (outcome->r == 0)
         rows_answer(batch, outcome->result);
     for (int i = 0; i < batch->count; i++)
-        if (batch->calls[i] != NULL)
+        if (batch->calls[i])
             call_answer(batch->calls[i], outcome->r, outcome->result, -1);
     group_done(batch->states->group, batch->count);
     free(batch);
@@ -94,12 +94,12 @@ static int batch_send(void *arg, struct group_item *const *items, int count)
 
     for (int i = 0; i < count; i++) {
         struct channel_state_call *call = (struct channel_state_call *)(void *)items[i];
-        if (batch == NULL)
+        if (!batch)
             call_answer(call, -ERROR_MEMORY, NULL, -1);
         else
             batch->calls[i] = call;
     }
-    if (batch == NULL)
+    if (!batch)
         return 0;
     batch->states = states;
     batch->count = count;
@@ -116,7 +116,7 @@ int channel_states_new(struct loop *loop, struct store *store, int queue_max,
 {
     struct channel_states *states = calloc(1, sizeof *states);
 
-    if (states == NULL)
+    if (!states)
         return -ERROR_MEMORY;
     states->store = store;
     int r =
@@ -131,7 +131,7 @@ int channel_states_new(struct loop *loop, struct store *store, int queue_max,
 
 void channel_states_free(struct channel_states *states)
 {
-    if (states == NULL)
+    if (!states)
         return;
     group_free(states->group);
     free(states);

@@ -119,7 +119,7 @@ static void published(void *arg, int r, const struct cache_value *value)
 static struct event *aside_event(const struct aside *aside, enum channel_type type)
 {
     const struct actor *actor = aside->invocation->actor;
-    const char *extra = aside->content.extra == NULL ? "" : aside->content.extra;
+    const char *extra = aside->content.extra ? aside->content.extra : "";
     const struct frame_context context = {.workspace_id = actor->workspace_id,
                                           .channel_id = aside->channel_id,
                                           .type = type,
@@ -129,7 +129,7 @@ static struct event *aside_event(const struct aside *aside, enum channel_type ty
         .user_id = actor->user_id,
         .bot_id = actor->bot_id,
         .subtype = "",
-        .text = aside->content.text == NULL ? "" : aside->content.text,
+        .text = aside->content.text ? aside->content.text : "",
         .text_length = aside->content.text_length,
         .extra = extra,
         .extra_length = strlen(extra),
@@ -144,7 +144,7 @@ static struct event *aside_event(const struct aside *aside, enum channel_type ty
     buffer_init(&frame, FRAME_MAX_BYTES);
     frame_write_ephemeral(&frame, &context, &message);
     struct event *event = event_take_frame(EVENT_EPHEMERAL, &frame);
-    if (event == NULL)
+    if (!event)
         return NULL;
     snprintf(event->workspace_id, sizeof event->workspace_id, "%s", actor->workspace_id);
     snprintf(event->channel_id, sizeof event->channel_id, "%s", aside->channel_id);
@@ -162,10 +162,10 @@ static void aside_publish(struct aside *aside, enum channel_type type)
     struct event *event = aside_event(aside, type);
 
     buffer_init(&wire, 2 * FRAME_MAX_BYTES);
-    if (event != NULL)
+    if (event)
         event_encode(event, &wire);
     event_unref(event);
-    if (event == NULL || buffer_failed(&wire)) {
+    if (!event || buffer_failed(&wire)) {
         aside_fail(aside, -ERROR_MEMORY);
         return;
     }
@@ -196,7 +196,7 @@ static bool take_aside(struct invocation *invocation, struct aside *aside)
         !take_optional_ts(invocation, "thread_ts", -ERROR_INVALID_TIMESTAMP, &aside->thread_ts) ||
         !take_content(invocation, &aside->content))
         return false;
-    if (aside->content.text != NULL || aside->content.shows)
+    if (aside->content.text || aside->content.shows)
         return true;
     invocation_complain(invocation, -ERROR_NO_TEXT,
                         "text: must be given, or blocks or attachments");
@@ -227,7 +227,7 @@ void chat_post_ephemeral(struct invocation *invocation)
 {
     struct aside *aside = calloc(1, sizeof *aside);
 
-    if (aside == NULL) {
+    if (!aside) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }

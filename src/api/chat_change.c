@@ -77,7 +77,7 @@ struct updating {
 
 static bool is_edit(const struct content *content)
 {
-    return content->text != NULL || content->extra != NULL;
+    return content->text || content->extra;
 }
 
 static void updating_end(struct updating *updating)
@@ -128,7 +128,7 @@ void chat_update(struct invocation *invocation)
 {
     struct updating *updating = calloc(1, sizeof *updating);
 
-    if (updating == NULL) {
+    if (!updating) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }

@@ -93,10 +93,10 @@ static void posted_reply(struct posting *posting, const struct post_outcome *out
         .text = post->text,
         .text_length = post->text_length,
         .extra = post->extra,
-        .extra_length = post->extra == NULL ? 0 : strlen(post->extra),
+        .extra_length = post->extra ? strlen(post->extra) : 0,
         .thread_ts = post->thread_ts,
         .parent_user = outcome->parent_user,
-        .client_msg_id = post->client_msg_id == NULL ? "" : post->client_msg_id,
+        .client_msg_id = post->client_msg_id ? post->client_msg_id : "",
         .edited_by = "",
         .reply_users = "",
     };
@@ -167,18 +167,18 @@ static bool take_key(struct invocation *invocation, struct posting *posting)
 
     if (!take_optional_word(invocation, "client_msg_id", &client_msg_id))
         return false;
-    const char *key = client_msg_id != NULL ? client_msg_id : header;
+    const char *key = client_msg_id ? client_msg_id : header;
     size_t length = strlen(key);
     if (!text_is_utf8(key, length) || text_code_points(key, length) > CLIENT_MSG_ID_MAX) {
-        invocation_complain(
-            invocation, -ERROR_INVALID_ARGUMENTS, "%s: must have at most %d characters of UTF-8",
-            client_msg_id != NULL ? "client_msg_id" : "Idempotency-Key", CLIENT_MSG_ID_MAX);
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "%s: must have at most %d characters of UTF-8",
+                            client_msg_id ? "client_msg_id" : "Idempotency-Key", CLIENT_MSG_ID_MAX);
         return false;
     }
     posting->post.client_msg_id = client_msg_id;
     if (length == 0)
         return true;
-    if (client_msg_id != NULL)
+    if (client_msg_id)
         snprintf(posting->key, sizeof posting->key, "m:%s", key);
     else
         snprintf(posting->key, sizeof posting->key, "t:%s:%s", invocation->actor->token_id, key);
@@ -196,7 +196,7 @@ static void digest_make(struct posting *posting)
     buffer_append_byte(&content, posting->post.broadcast ? 'b' : '-');
     buffer_append(&content, posting->post.text, posting->post.text_length);
     buffer_append_byte(&content, '\0');
-    if (posting->post.extra != NULL)
+    if (posting->post.extra)
         buffer_append_text(&content, posting->post.extra);
     digest_sha256_hex(content.data, content.length, posting->digest);
     posting->post.digest = posting->digest;
@@ -207,7 +207,7 @@ static void post_take_content(struct posting *posting)
 {
     const struct content *content = &posting->content;
 
-    posting->post.text = content->text == NULL ? "" : content->text;
+    posting->post.text = content->text ? content->text : "";
     posting->post.text_length = content->text_length;
     posting->post.extra = content->extra;
     posting->post.mentions = content->mentions;
@@ -225,7 +225,7 @@ static bool take_post(struct invocation *invocation, struct posting *posting)
     content->is_broadcast = post->thread_ts != 0 && post->broadcast;
     if (!take_content(invocation, content) || !take_key(invocation, posting))
         return false;
-    if (content->text == NULL && !content->shows) {
+    if (!content->text && !content->shows) {
         invocation_complain(invocation, -ERROR_NO_TEXT,
                             "text: must be given, or blocks or attachments");
         return false;
@@ -274,7 +274,7 @@ static void message_post(struct invocation *invocation, const char *extra)
 {
     struct posting *posting = calloc(1, sizeof *posting);
 
-    if (posting == NULL) {
+    if (!posting) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }
@@ -288,7 +288,7 @@ static void message_post(struct invocation *invocation, const char *extra)
     posting->post.origin = request_origin(invocation->request);
     posting->post.fn = posted;
     posting->post.arg = posting;
-    if (posting->post.key != NULL)
+    if (posting->post.key)
         digest_make(posting); // of what was asked for: who has a name may change
     content_link(invocation, &posting->content, post_linked, posting);
 }

@@ -43,7 +43,7 @@ static bool block_is_good(const json_t *block)
     const json_t *id = json_object_get(block, "block_id");
 
     return json_is_string(json_object_get(block, "type")) &&
-           (id == NULL || json_is_null(id) || json_is_string(id));
+           (!id || json_is_null(id) || json_is_string(id));
 }
 
 static bool array_is_good(const json_t *array, bool is_of_blocks)
@@ -72,12 +72,12 @@ static bool text_mend(json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
 
-    if (value == NULL || json_is_null(value) || json_is_string(value))
+    if (!value || json_is_null(value) || json_is_string(value))
         return true;
     if (json_is_object(value) || json_is_array(value))
         return false;
     CLEANUP_FREE char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-    return text != NULL && json_object_set_new(object, key, json_string(text)) == 0;
+    return text && json_object_set_new(object, key, json_string(text)) == 0;
 }
 
 static bool fields_mend(json_t *fields)
@@ -90,7 +90,7 @@ static bool fields_mend(json_t *fields)
         if (!json_is_object(field) || !text_mend(field, "title") || !text_mend(field, "value"))
             return false;
     }
-    return fields == NULL || json_is_null(fields) || json_is_array(fields);
+    return !fields || json_is_null(fields) || json_is_array(fields);
 }
 
 // Numbers attachments from 1, as Slack does. What is text for clients in Go or Java must be text,
@@ -138,7 +138,7 @@ static bool take_part(struct invocation *invocation, const struct part *part, js
     const char *text = request_arg(invocation->request, part->name);
     CLEANUP_JSON json_t *value = NULL;
 
-    if (text == NULL || text[0] == '\0')
+    if (!text || text[0] == '\0')
         return true;
     size_t length = strlen(text);
     if (json_read(text, length, JSON_DEPTH_MAX, &value) < 0 || !part_mend(part, value)) {
@@ -166,7 +166,7 @@ static bool take_look(struct invocation *invocation, const char *name, size_t ma
 
     if (!take_optional_word(invocation, name, &text))
         return false;
-    if (text == NULL)
+    if (!text)
         return true;
     if (text_code_points(text, strlen(text)) > max) {
         invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
@@ -218,7 +218,7 @@ static bool take_extra(struct invocation *invocation, struct content *content)
 {
     CLEANUP_JSON json_t *extra = json_object();
 
-    if (content->fixed_extra != NULL) {
+    if (content->fixed_extra) {
         content->extra = content->is_broadcast ? NULL : strdup(content->fixed_extra);
         return true;
     }
@@ -237,7 +237,7 @@ static bool take_extra(struct invocation *invocation, struct content *content)
     if (!mentions_are_good(invocation, "blocks", r))
         return false;
     content->extra = json_dumps(extra, JSON_COMPACT);
-    if (content->extra != NULL && strlen(content->extra) <= EXTRA_BYTES_MAX)
+    if (content->extra && strlen(content->extra) <= EXTRA_BYTES_MAX)
         return true;
     invocation_complain(invocation, -ERROR_MSG_TOO_LONG,
                         "blocks, attachments, metadata: must have at most %d bytes",
@@ -260,7 +260,7 @@ static bool take_links(struct invocation *invocation, struct content *content)
     if (!take_optional_bool(invocation, "link_names", &content->links_names) ||
         !take_optional_text(invocation, "parse", &parse))
         return false;
-    if (parse != NULL && strcmp(parse, "full") == 0)
+    if (parse && strcmp(parse, "full") == 0)
         content->links_names = true;
     return true;
 }
@@ -272,7 +272,7 @@ static bool take_markdown(struct invocation *invocation, struct content *content
 
     if (!take_optional_word(invocation, "markdown_text", &text))
         return false;
-    if (text == NULL)
+    if (!text)
         return true;
     if (is_given(invocation, "text") || is_given(invocation, "blocks")) {
         invocation_complain(invocation, -ERROR_MARKDOWN_TEXT_CONFLICT,
@@ -298,7 +298,7 @@ bool take_content(struct invocation *invocation, struct content *content)
         !take_markdown(invocation, content, &name) || !take_links(invocation, content) ||
         !take_extra(invocation, content))
         return false;
-    if (content->text == NULL)
+    if (!content->text)
         return true;
     content->text_length = request_arg_length(invocation->request, name);
     if (text_is_blank(content->text, content->text_length)) {

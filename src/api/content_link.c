@@ -61,7 +61,7 @@ static bool text_link(struct linking *linking, const struct result *result)
     names_link(content->text, content->text_length, id_find, result, &text);
     size_t length = text.length;
     content->linked = buffer_take_text(&text);
-    if (content->linked == NULL) {
+    if (!content->linked) {
         invocation_fail(linking->invocation, -ERROR_MEMORY);
         return false;
     }
@@ -92,7 +92,7 @@ static bool names_params(struct params *params, const struct content *content)
     bool any = false;
 
     params_open_text_array(params);
-    while ((name = names_next(content->text, content->text_length, &offset, &length)) != NULL) {
+    while ((name = names_next(content->text, content->text_length, &offset, &length))) {
         any = true;
         if (length <= NAME_BYTES_MAX)
             params_element_text_n(params, name, length);
@@ -107,12 +107,12 @@ void content_link(struct invocation *invocation, struct content *content, conten
     CLEANUP_PARAMS struct params params = {0};
 
     params_text(&params, invocation->actor->workspace_id);
-    if (!content->links_names || content->text == NULL || !names_params(&params, content)) {
+    if (!content->links_names || !content->text || !names_params(&params, content)) {
         fn(arg, true);
         return;
     }
     struct linking *linking = malloc(sizeof *linking);
-    if (linking == NULL) {
+    if (!linking) {
         invocation_fail(invocation, -ERROR_MEMORY);
         fn(arg, false);
         return;

@@ -124,7 +124,7 @@ void destination_find(struct invocation *invocation, const char *channel, destin
         return;
     }
     struct destination *destination = calloc(1, sizeof *destination);
-    if (destination == NULL) {
+    if (!destination) {
         fn(arg, -ERROR_MEMORY, NULL);
         return;
     }

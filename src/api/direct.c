@@ -65,7 +65,7 @@ static void view_changed(struct invocation *invocation, const struct result *res
     struct showing *showing =
         result_is_null(result, 0, COLUMN_SHOWN) ? NULL : calloc(1, sizeof *showing);
 
-    if (showing == NULL)
+    if (!showing)
         return;
     showing->cache = invocation->api->options.cache;
     showing->is_open = invocation->method->fn == channels_open;

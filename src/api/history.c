@@ -94,7 +94,7 @@ static bool take_continuation(struct invocation *invocation, const char *kind, i
 
     if (!take_cursor(invocation, kind, &text))
         return false;
-    if (text == NULL || ts_parse(text, strlen(text), bound) >= 0)
+    if (!text || ts_parse(text, strlen(text), bound) >= 0)
         return true;
     invocation_complain(invocation, -ERROR_INVALID_CURSOR,
                         "cursor: must be the next_cursor of an earlier reply");
@@ -105,7 +105,7 @@ static struct span *take_span(struct invocation *invocation, int64_t limit, int6
 {
     struct span *span = calloc(1, sizeof *span);
 
-    if (span == NULL) {
+    if (!span) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return NULL;
     }
@@ -224,7 +224,7 @@ void channels_history(struct invocation *invocation)
     struct span *span = take_span(invocation, HISTORY_DEFAULT, HISTORY_MAX);
     bool with_unreads = false;
 
-    if (span == NULL || !take_optional_bool(invocation, "unreads", &with_unreads))
+    if (!span || !take_optional_bool(invocation, "unreads", &with_unreads))
         return;
     if (!take_continuation(invocation, span->upward ? "hu1" : "h1",
                            span->upward ? &span->after : &span->before))
@@ -267,7 +267,7 @@ void channels_replies(struct invocation *invocation)
     struct params params = {0};
     struct span *span = take_span(invocation, REPLIES_DEFAULT, LIST_MAX);
 
-    if (span == NULL || !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &span->thread_ts) ||
+    if (!span || !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &span->thread_ts) ||
         !take_continuation(invocation, "r1", &span->after))
         return;
     span_params(invocation, &params);
@@ -366,7 +366,7 @@ void channels_events(struct invocation *invocation)
     const char *channel_id;
     const char *after_seq;
 
-    if (span == NULL) {
+    if (!span) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }

@@ -50,7 +50,7 @@ static void change_fail(struct invocation *invocation, const struct result *resu
     char *members =
         length > 2 ? strndup(result_text(result, 0, COLUMN_REPLY) + 1, length - 2) : NULL;
 
-    if (members == NULL) {
+    if (!members) {
         invocation_fail(invocation, r);
         return;
     }
@@ -66,7 +66,7 @@ static void change_object(struct invocation *invocation, const char *json, size_
     const char *key = invocation_key(invocation, "channel");
     const char *found = strstr(json, member);
 
-    if (strcmp(key, "channel") == 0 || found == NULL) {
+    if (strcmp(key, "channel") == 0 || !found) {
         invocation_object(invocation, json, length);
         return;
     }
@@ -91,7 +91,7 @@ static void change_answer(struct invocation *invocation, const struct result *re
     } else {
         if (invocation->wrote && result_bool(result, 0, COLUMN_TOLD))
             invocation->api->options.told(invocation->api->options.arg, invocation->outbox_id);
-        if (invocation->done_fn != NULL)
+        if (invocation->done_fn)
             invocation->done_fn(invocation, result);
         change_object(invocation, result_text(result, 0, COLUMN_REPLY),
                       result_length(result, 0, COLUMN_REPLY));
@@ -109,7 +109,7 @@ const char *invocation_key(const struct invocation *invocation, const char *key)
 {
     const struct older *older = invocation->older;
 
-    return older != NULL && older->key != NULL ? older->key : key;
+    return older && older->key ? older->key : key;
 }
 
 struct json_writer *invocation_open(struct invocation *invocation)

@@ -64,7 +64,7 @@ static void bucket_tell(struct bucket *bucket, cache_fn *fn)
     if (!cache_is_up(bucket->limiter->cache)) // then nobody else is told either
         return;
     bucket->told = true;
-    if (fn != NULL)
+    if (fn)
         bucket->telling = true;
     snprintf(microseconds, sizeof microseconds, "%" PRId64, cost_us);
     cache_call(bucket->limiter->cache, 5, texts, NULL, fn, bucket);
@@ -115,7 +115,7 @@ static struct bucket *bucket_new(struct limiter *limiter, const char *key, size_
 {
     limiter_shrink(limiter);
     struct bucket *bucket = calloc(1, sizeof *bucket);
-    if (bucket == NULL)
+    if (!bucket)
         return NULL;
     memcpy(bucket->key, key, length + 1);
     bucket->limiter = limiter;
@@ -134,9 +134,9 @@ static struct bucket *bucket_find(struct limiter *limiter, const char *subject, 
     if (length < 0 || length >= KEY_SIZE)
         return NULL;
     HASH_FIND(hh, limiter->buckets, key, (size_t)length, bucket);
-    if (bucket == NULL)
+    if (!bucket)
         bucket = bucket_new(limiter, key, (size_t)length);
-    if (bucket == NULL)
+    if (!bucket)
         return NULL;
     list_remove(&bucket->recent);
     list_append(&limiter->recent, &bucket->recent);
@@ -161,7 +161,7 @@ static void bucket_note(struct bucket *bucket)
 {
     struct limiter *limiter = bucket->limiter;
 
-    if (limiter->cache == NULL)
+    if (!limiter->cache)
         return;
     bucket->untold++;
     if ((bucket->untold >= bucket->lease || !bucket->told) && !bucket->telling) {
@@ -180,7 +180,7 @@ int64_t limiter_take(struct limiter *limiter, const char *subject, const char *n
 {
     struct bucket *bucket = bucket_find(limiter, subject, name);
 
-    if (bucket == NULL)
+    if (!bucket)
         return 0;
     int64_t now = now_ns(limiter);
     bucket->interval_ns = MINUTE_NS / per_minute;
@@ -199,7 +199,7 @@ int limiter_new(struct loop *loop, struct cache *cache, const struct limiter_opt
 {
     struct limiter *limiter = calloc(1, sizeof *limiter);
 
-    if (limiter == NULL)
+    if (!limiter)
         return -ERROR_MEMORY;
     limiter->loop = loop;
     limiter->cache = cache;
@@ -217,7 +217,7 @@ int limiter_new(struct loop *loop, struct cache *cache, const struct limiter_opt
 
 void limiter_free(struct limiter *limiter)
 {
-    if (limiter == NULL)
+    if (!limiter)
         return;
     LIST_FOREACH(link, &limiter->recent)
     {

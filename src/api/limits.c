@@ -12,14 +12,14 @@ static int limit_read(const char *text, size_t length, struct limits *limits)
 {
     char name[NAME_SIZE];
     const char *equals = memchr(text, '=', length);
-    size_t name_length = equals == NULL ? 0 : (size_t)(equals - text);
+    size_t name_length = equals ? (size_t)(equals - text) : 0;
 
-    if (equals == NULL || name_length >= sizeof name)
+    if (!equals || name_length >= sizeof name)
         return -ERROR_INVALID_ARGUMENTS;
     memcpy(name, text, name_length);
     name[name_length] = '\0';
     const struct method *method = method_find(name);
-    if (method == NULL)
+    if (!method)
         return -ERROR_INVALID_ARGUMENTS;
     return integer_parse(equals + 1, length - name_length - 1, 0, LIMIT_MAX,
                          &limits->methods[method_number(method)]);

@@ -66,7 +66,7 @@ void channels_mark_all(struct invocation *invocation)
     bool threads = false;
 
     invocation->state = calloc(1, sizeof(struct marking_all));
-    if (invocation->state == NULL) {
+    if (!invocation->state) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }

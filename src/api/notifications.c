@@ -16,7 +16,7 @@ static bool take_notify(struct invocation *invocation, const char **ret_notify)
     if (!take_optional_word(invocation, "notify", &notify))
         return false;
     *ret_notify = notify;
-    if (notify == NULL)
+    if (!notify)
         return true;
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
         if (strcmp(values[i], notify) == 0)

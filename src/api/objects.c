@@ -30,7 +30,7 @@ int objects_new(int64_t bytes_max, struct objects **ret_objects)
 {
     struct objects *objects = calloc(1, sizeof *objects);
 
-    if (objects == NULL)
+    if (!objects)
         return -ERROR_MEMORY;
     objects->bytes_max = (size_t)bytes_max;
     *ret_objects = objects;
@@ -46,9 +46,9 @@ static void object_drop(struct objects *objects, struct object *object)
 
 void objects_free(struct objects *objects)
 {
-    if (objects == NULL)
+    if (!objects)
         return;
-    while (objects->all != NULL)
+    while (objects->all)
         object_drop(objects, objects->all);
     free(objects);
 }
@@ -65,7 +65,7 @@ const char *objects_find(struct objects *objects, const char *channel_id, const 
 {
     struct object *object = object_find(objects, channel_id);
 
-    if (object == NULL)
+    if (!object)
         return NULL;
     HASH_DEL(objects->all, object);
     HASH_ADD_STR(objects->all, channel_id, object);
@@ -79,12 +79,12 @@ void objects_keep(struct objects *objects, const char *channel_id, const char *v
     struct object *object = object_find(objects, channel_id);
     size_t size = sizeof *object + length + 1;
 
-    if (object != NULL)
+    if (object)
         object_drop(objects, object);
     if (size > objects->bytes_max / PART_MAX)
         return;
     object = calloc(1, size);
-    if (object == NULL)
+    if (!object)
         return;
     while (objects->bytes + size > objects->bytes_max)
         object_drop(objects, objects->all);

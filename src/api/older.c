@@ -50,18 +50,17 @@ const struct older *older_find(const char *name)
 
 static bool alias_has(const struct alias *alias, const char *verb)
 {
-    const char *found = alias->verbs == NULL ? NULL : strstr(alias->verbs, verb);
+    const char *found = alias->verbs ? strstr(alias->verbs, verb) : NULL;
     size_t length = strlen(verb);
 
-    return alias->verbs == NULL ||
-           (length > 0 && found != NULL && found[-1] == ' ' && found[length] == ' ');
+    return !alias->verbs || (length > 0 && found && found[-1] == ' ' && found[length] == ' ');
 }
 
 const char *older_resolve(const char *name, char *ret_name, size_t size)
 {
     const struct older *older = older_find(name);
 
-    if (older != NULL)
+    if (older)
         return older->method;
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
         size_t length = strlen(aliases[i].family);
@@ -75,7 +74,7 @@ const char *older_resolve(const char *name, char *ret_name, size_t size)
 
 static int argument_rename(struct request *request, const struct renamed *rename)
 {
-    if (request_arg(request, rename->name) != NULL || request_arg(request, rename->older) == NULL)
+    if (request_arg(request, rename->name) || !request_arg(request, rename->older))
         return 0;
     return request_arg_copy(request, rename->name, rename->older);
 }
@@ -84,11 +83,9 @@ int older_arguments(struct request *request, const struct older *older)
 {
     const char *name = request_method(request);
     const char *dot = strchr(name, '.');
-    int r = older != NULL && older->argument != NULL
-                ? request_arg_set(request, older->argument, older->value)
-                : 0;
+    int r = older && older->argument ? request_arg_set(request, older->argument, older->value) : 0;
 
-    if (dot == NULL || strncmp(name, "conversations.", 14) == 0)
+    if (!dot || strncmp(name, "conversations.", 14) == 0)
         return r;
     for (size_t i = 0; r >= 0 && i < sizeof renamed / sizeof renamed[0]; i++)
         if (strcmp(renamed[i].verb, dot + 1) == 0)

@@ -10,7 +10,7 @@ bool take_page(struct invocation *invocation, const char *kind, const char *pref
 {
     int64_t *limit = malloc(sizeof *limit);
 
-    if (limit == NULL) {
+    if (!limit) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return false;
     }

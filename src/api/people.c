@@ -115,7 +115,7 @@ void users_list(struct invocation *invocation)
     bool with_locale = false;
     int64_t *limit = calloc(1, sizeof *limit);
 
-    if (limit == NULL) {
+    if (!limit) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }

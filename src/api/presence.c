@@ -74,7 +74,7 @@ void users_get_presence(struct invocation *invocation)
     struct params params = {0};
     struct asked *asked = calloc(1, sizeof *asked);
 
-    if (asked == NULL) {
+    if (!asked) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }
@@ -130,12 +130,12 @@ void users_set_presence(struct invocation *invocation)
     const char *presence = request_arg(invocation->request, "presence");
     struct asked *asked = calloc(1, sizeof *asked);
 
-    if (asked == NULL) {
+    if (!asked) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }
     invocation->state = asked;
-    if (presence == NULL || (strcmp(presence, "auto") != 0 && strcmp(presence, "away") != 0)) {
+    if (!presence || (strcmp(presence, "auto") != 0 && strcmp(presence, "away") != 0)) {
         invocation_complain(invocation, -ERROR_INVALID_PRESENCE, "presence: must be auto or away");
         return;
     }

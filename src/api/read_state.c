@@ -29,7 +29,7 @@ static struct marking *marking_new(struct invocation *invocation)
 {
     struct marking *marking = calloc(1, sizeof *marking);
 
-    if (marking == NULL) {
+    if (!marking) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return NULL;
     }
@@ -46,7 +46,7 @@ static struct marking *take_marking(struct invocation *invocation)
 {
     struct marking *marking = marking_new(invocation);
 
-    if (marking == NULL || !take_channel(invocation, &marking->mark.channel_id) ||
+    if (!marking || !take_channel(invocation, &marking->mark.channel_id) ||
         !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &marking->mark.ts))
         return NULL;
     return marking;
@@ -56,8 +56,8 @@ void channels_mark(struct invocation *invocation)
 {
     struct marking *marking = take_marking(invocation);
 
-    if (marking == NULL || !take_optional_int(invocation, "read_epoch", -ERROR_INVALID_ARGUMENTS, 0,
-                                              INT64_MAX / 2, &marking->mark.epoch))
+    if (!marking || !take_optional_int(invocation, "read_epoch", -ERROR_INVALID_ARGUMENTS, 0,
+                                       INT64_MAX / 2, &marking->mark.epoch))
         return;
     int r = marker_mark(invocation->api->options.marker, &marking->mark);
     if (r < 0)
@@ -68,7 +68,7 @@ void channels_mark_unread(struct invocation *invocation)
 {
     struct marking *marking = take_marking(invocation);
 
-    if (marking != NULL)
+    if (marking)
         marker_mark_unread(invocation->api->options.marker, &marking->mark);
 }
 
@@ -76,7 +76,7 @@ void channels_mark_messages(struct invocation *invocation)
 {
     struct marking *marking = marking_new(invocation);
 
-    if (marking == NULL || !take_channel(invocation, &marking->mark.channel_id) ||
+    if (!marking || !take_channel(invocation, &marking->mark.channel_id) ||
         !take_tss(invocation, "ts", marking->tss, MESSAGES_MAX, &marking->mark.ts_count))
         return;
     marking->mark.tss = marking->tss;

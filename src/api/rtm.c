@@ -171,7 +171,7 @@ static bool ticket_make(struct invocation *invocation, struct params *params)
     if (!take_optional_bool(invocation, "native", &native))
         return false;
     char *ticket = calloc(1, TOKEN_SIZE);
-    if (ticket == NULL) {
+    if (!ticket) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return false;
     }

@@ -91,7 +91,7 @@ static bool take_since(struct invocation *invocation, struct sync *sync)
 
     if (!take_optional_word(invocation, "since", &text))
         return false;
-    if (text == NULL)
+    if (!text)
         return true;
     if (!token_parse(text, &sync->since)) {
         invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
@@ -114,7 +114,7 @@ static bool take_sync(struct invocation *invocation, struct sync *sync)
         !take_cursor(invocation, "p1", &page) || !take_optional_types(invocation, &sync->types))
         return false;
     sync->has_page = page != NULL;
-    if (page == NULL || page_parse(page, &sync->page))
+    if (!page || page_parse(page, &sync->page))
         return true;
     invocation_complain(invocation, -ERROR_INVALID_CURSOR,
                         "cursor: must be the next_cursor of an earlier reply");
@@ -279,7 +279,7 @@ static void page_write(const struct sync *sync, bool has_more)
     const struct sidebar_entry *last = has_more ? &sync->state->entries[sync->end - 1] : NULL;
     char text[128] = "";
 
-    if (last != NULL)
+    if (last)
         snprintf(text, sizeof text, "%" PRId64 ".%" PRId64 ".%" PRId64 ".%d.%" PRId64 ".%.*s",
                  sync->token.xid, sync->token.seconds, sync->token.era, last->is_unread,
                  last->updated, last->id_length, sidebar_entry_id(sync->state, last));
@@ -350,7 +350,7 @@ static void sync_begin(struct invocation *invocation, bool with_badges)
 {
     struct sync *sync = calloc(1, sizeof *sync);
 
-    if (sync == NULL) {
+    if (!sync) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }

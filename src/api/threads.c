@@ -195,7 +195,7 @@ static bool take_list_page(struct invocation *invocation, bool *unread_only, int
         !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, LIMIT_MAX, limit) ||
         !take_cursor(invocation, "t1", &text))
         return false;
-    if (text == NULL || page_parse(text, page))
+    if (!text || page_parse(text, page))
         return true;
     invocation_complain(invocation, -ERROR_INVALID_CURSOR,
                         "cursor: must be the next_cursor of an earlier reply");
@@ -209,7 +209,7 @@ void threads_list(struct invocation *invocation)
     bool unread_only = false;
     int64_t *limit = malloc(sizeof *limit);
 
-    if (limit == NULL) {
+    if (!limit) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }

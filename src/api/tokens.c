@@ -71,7 +71,7 @@ int token_cache_new(struct store *store, int64_t believe_ms, int64_t entries_max
 {
     struct token_cache *cache = calloc(1, sizeof *cache);
 
-    if (cache == NULL)
+    if (!cache)
         return -ERROR_MEMORY;
     cache->store = store;
     cache->believe_ms = believe_ms;
@@ -107,7 +107,7 @@ static void entries_make_room(struct token_cache *cache)
 
 void token_cache_free(struct token_cache *cache)
 {
-    if (cache == NULL)
+    if (!cache)
         return;
     entries_drop(cache, true);
     free(cache);
@@ -196,7 +196,7 @@ static struct token_entry *entry_new(struct token_cache *cache, const char *dige
     if (HASH_COUNT(cache->entries) >= cache->entries_max)
         entries_make_room(cache);
     struct token_entry *entry = calloc(1, sizeof *entry);
-    if (entry == NULL)
+    if (!entry)
         return NULL;
     memcpy(entry->digest, digest, DIGEST_HEX_SIZE);
     entry->cache = cache;
@@ -227,15 +227,14 @@ void token_look_up(struct token_cache *cache, const char *token, struct invocati
     }
     digest_sha256_hex(token, strlen(token), digest);
     HASH_FIND(hh, cache->entries, digest, DIGEST_HEX_SIZE - 1, entry);
-    if (entry == NULL)
+    if (!entry)
         entry = entry_new(cache, digest);
-    if (entry != NULL && !entry->asking &&
-        clock_monotonic_ms() - entry->known_at_ms < cache->believe_ms) {
+    if (entry && !entry->asking && clock_monotonic_ms() - entry->known_at_ms < cache->believe_ms) {
         fn(invocation, entry_verdict(entry), &entry->actor);
         return;
     }
-    struct waiter *waiter = entry == NULL ? NULL : malloc(sizeof *waiter);
-    if (waiter == NULL) {
+    struct waiter *waiter = entry ? malloc(sizeof *waiter) : NULL;
+    if (!waiter) {
         fn(invocation, -ERROR_MEMORY, NULL);
         return;
     }

@@ -242,7 +242,7 @@ int auditor_start(const struct settings *settings, struct auditor **ret_auditor)
 
 void auditor_stop(struct auditor *auditor)
 {
-    if (auditor == NULL)
+    if (!auditor)
         return;
     pthread_mutex_lock(&auditor->lock);
     auditor->stopping = true;

@@ -88,7 +88,7 @@ int command_check(const struct settings *settings)
     close(fd);
     reply[length] = '\0';
     const char *body = strstr(reply, "\r\n\r\n");
-    printf("%s\n", body == NULL ? "" : body + 4);
+    printf("%s\n", body ? body + 4 : "");
     return strncmp(reply, "HTTP/1.1 200", 12) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -154,9 +154,8 @@ static char *arguments_json(int count, char *const *arguments)
 
     for (int i = 0; i < count; i++) {
         char *equals = strchr(arguments[i], '=');
-        if (equals == NULL ||
-            json_object_setn_new(object, arguments[i], (size_t)(equals - arguments[i]),
-                                 json_string(equals + 1)) < 0)
+        if (!equals || json_object_setn_new(object, arguments[i], (size_t)(equals - arguments[i]),
+                                            json_string(equals + 1)) < 0)
             return NULL;
     }
     return json_dumps(object, JSON_COMPACT);
@@ -203,7 +202,7 @@ static int admin_prepare(struct administration *administration, int count, char 
     char method[100];
     CLEANUP_FREE char *json = arguments_json(count - 1, arguments + 1);
 
-    if (json == NULL)
+    if (!json)
         return -ERROR_INVALID_ARGUMENTS;
     snprintf(method, sizeof method, "%s%s", strncmp(arguments[0], "admin.", 6) == 0 ? "" : "admin.",
              arguments[0]);

@@ -166,7 +166,7 @@ int housekeeping_start(const struct settings *settings, struct housekeeping **re
 {
     struct housekeeping *housekeeping = calloc(1, sizeof *housekeeping);
 
-    if (housekeeping == NULL)
+    if (!housekeeping)
         return -ERROR_MEMORY;
     housekeeping->settings = settings;
     pthread_mutex_init(&housekeeping->lock, NULL);
@@ -189,7 +189,7 @@ int housekeeping_start(const struct settings *settings, struct housekeeping **re
 
 void housekeeping_stop(struct housekeeping *housekeeping)
 {
-    if (housekeeping == NULL)
+    if (!housekeeping)
         return;
     pthread_mutex_lock(&housekeeping->lock);
     housekeeping->stopping = true;

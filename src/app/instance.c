@@ -120,7 +120,7 @@ static int services_make(struct instance *instance)
     int wanted = loops_wanted(instance->settings);
 
     instance->services = calloc((size_t)wanted, sizeof(struct service *));
-    if (instance->services == NULL)
+    if (!instance->services)
         return -ERROR_MEMORY;
     for (; instance->count < wanted; instance->count++) {
         int r = service_new(instance->settings, instance->relay, instance->count,
@@ -211,7 +211,7 @@ static void instance_stop(struct instance *instance)
     free(instance->services);
     housekeeping_stop(instance->housekeeping);
     auditor_stop(instance->auditor);
-    if (instance->relay != NULL) {
+    if (instance->relay) {
         relay_stop(instance->relay, drain_left_ms(instance));
         log_stop(relay_log(instance->relay), drain_left_ms(instance));
         workers_stop(instance->workers, drain_left_ms(instance));

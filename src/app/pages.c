@@ -66,7 +66,7 @@ int pages_new(struct server *server, struct store *store, struct cache *cache,
 {
     struct pages *pages = calloc(1, sizeof *pages);
 
-    if (pages == NULL)
+    if (!pages)
         return -ERROR_MEMORY;
     *pages = (struct pages){.store = store, .cache = cache, .log = log};
     int r = server_page_add(server, "/healthz", healthz, pages);

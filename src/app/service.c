@@ -248,7 +248,7 @@ int service_new(const struct settings *settings, struct relay *relay, int index,
 {
     struct service *service = calloc(1, sizeof *service);
 
-    if (service == NULL)
+    if (!service)
         return -ERROR_MEMORY;
     service->relay = relay;
     service->sockets_max = (int)settings->sockets_max;
@@ -328,7 +328,7 @@ void service_stop(struct service *service)
 // work. Redis before Postgres, which is asked for what Redis did not tell.
 void service_free(struct service *service)
 {
-    if (service == NULL)
+    if (!service)
         return;
     gateway_free(service->gateway);
     cache_free(service->cache);

@@ -21,7 +21,7 @@ static int integer_read(const char *name, int64_t min, int64_t max, int64_t *num
 {
     const char *text = getenv(name);
 
-    if (text == NULL || text[0] == '\0' || integer_parse(text, strlen(text), min, max, number) >= 0)
+    if (!text || text[0] == '\0' || integer_parse(text, strlen(text), min, max, number) >= 0)
         return 0;
     buffer_append_format(complaint,
                          "%s=%s: must be a whole number from %" PRId64 " to %" PRId64 "\n", name,
@@ -33,7 +33,7 @@ static int flag_read(const char *name, bool *flag, struct buffer *complaint)
 {
     const char *text = getenv(name);
 
-    if (text == NULL || text[0] == '\0')
+    if (!text || text[0] == '\0')
         return 0;
     bool on = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
     if (!on && strcmp(text, "false") != 0 && strcmp(text, "0") != 0) {
@@ -48,7 +48,7 @@ static int text_read(const char *name, const char **text)
 {
     const char *value = getenv(name);
 
-    if (value != NULL && value[0] != '\0')
+    if (value && value[0] != '\0')
         *text = value;
     return 0;
 }
@@ -67,11 +67,11 @@ static int url_refuse(const char *name, const char *url, const char *range,
     const char *scheme_end = strstr(url, "://");
     char shown[256] = "…";
 
-    if (scheme_end != NULL) {
+    if (scheme_end) {
         const char *rest = scheme_end + 3;
         const char *at = strrchr(rest, '@');
-        const char *host = at == NULL ? rest : at;
-        snprintf(shown, sizeof shown, "%.*s%s%.*s", (int)(rest - url), url, at == NULL ? "" : "…",
+        const char *host = at ? at : rest;
+        snprintf(shown, sizeof shown, "%.*s%s%.*s", (int)(rest - url), url, at ? "…" : "",
                  (int)strcspn(host, "?"), host);
     }
     return text_refuse(name, shown, range, complaint);
@@ -82,7 +82,7 @@ static int listen_check(const char *listen, struct buffer *complaint)
     const char *port = strrchr(listen, ':');
     int64_t number;
 
-    if (port != NULL && integer_parse(port + 1, strlen(port + 1), 0, 65535, &number) >= 0)
+    if (port && integer_parse(port + 1, strlen(port + 1), 0, 65535, &number) >= 0)
         return 0;
     return text_refuse(PREFIX "LISTEN", listen, "address:port, the port from 0 to 65535",
                        complaint);
@@ -106,8 +106,7 @@ static bool login_is_plain(const char *url)
     size_t length = strcspn(rest, "?");
     const char *at = memchr(rest, '@', length);
 
-    return at == NULL ||
-           (memrchr(rest, '@', length) == at && memchr(rest, '/', (size_t)(at - rest)) == NULL);
+    return !at || (memrchr(rest, '@', length) == at && !memchr(rest, '/', (size_t)(at - rest)));
 }
 
 static int database_url_check(const char *url, struct buffer *complaint)
@@ -138,7 +137,7 @@ static bool is_host_and_port(const char *text, size_t length)
     for (size_t i = 0; i < length; i++)
         if (text[i] <= ' ' || text[i] >= 0x7f)
             return false;
-    return colon != NULL && colon > text &&
+    return colon && colon > text &&
            integer_parse(colon + 1, length - (size_t)(colon + 1 - text), 1, 65535, &port) >= 0;
 }
 
@@ -178,10 +177,10 @@ static bool origin_skip(const char *text, const char **ret_rest)
                        : strncmp(text, "http://", 7) == 0 ? text + 7
                                                           : NULL;
 
-    if (host == NULL)
+    if (!host)
         return false;
     const char *rest = host;
-    while (*rest > ' ' && *rest < 0x7f && strchr("/,?#\"<>\\", *rest) == NULL)
+    while (*rest > ' ' && *rest < 0x7f && !strchr("/,?#\"<>\\", *rest))
         rest++;
     *ret_rest = rest;
     return rest > host;
@@ -270,7 +269,7 @@ static bool is_setting(const char *name, size_t length)
 
 void settings_log_unknown(void)
 {
-    for (char *const *entry = environ; *entry != NULL; entry++) {
+    for (char *const *entry = environ; *entry; entry++) {
         size_t length = strcspn(*entry, "=");
         bool is_set = (*entry)[length] != '\0' && (*entry)[length + 1] != '\0';
         if (is_set && strncmp(*entry, PREFIX, strlen(PREFIX)) == 0 && !is_setting(*entry, length))

@@ -36,7 +36,7 @@ static const char *type_of(const char *name)
         {".json", "application/json; charset=utf-8"}, {".txt", "text/plain; charset=utf-8"},
     };
     const char *suffix = strrchr(name, '.');
-    for (size_t i = 0; suffix != NULL && i < sizeof types / sizeof types[0]; i++) {
+    for (size_t i = 0; suffix && i < sizeof types / sizeof types[0]; i++) {
         if (strcmp(suffix, types[i].suffix) == 0)
             return types[i].type;
     }
@@ -73,7 +73,7 @@ static int files_add(struct server *server, const char *directory,
                      const struct embedded_file *files, const char *policy)
 {
     int r = 0;
-    for (size_t i = 0; files[i].name != NULL && r >= 0; i++)
+    for (size_t i = 0; files[i].name && r >= 0; i++)
         r = file_add(server, directory, &files[i], policy);
     return r;
 }

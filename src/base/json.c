@@ -36,7 +36,7 @@ int json_read(const char *text, size_t length, int depth_max, json_t **ret_value
     if (!depth_is_within(text, length, depth_max))
         return -ERROR_INVALID_JSON;
     json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
-    if (value == NULL)
+    if (!value)
         return -ERROR_INVALID_JSON;
     *ret_value = value;
     return 0;

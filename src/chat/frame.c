@@ -37,7 +37,7 @@ static void change_write(struct json_writer *w, const struct frame_context *cont
         json_key(w, "message");
         message_write(w, message, context->workspace_id);
     }
-    if (context->previous_text == NULL)
+    if (!context->previous_text)
         return;
     previous.text = context->previous_text;
     previous.text_length = context->previous_length;

@@ -39,7 +39,7 @@ static int mentions_grow(struct mentions *mentions)
         return 0;
     struct mention *items =
         realloc(mentions->items, (count == 0 ? 1 : 2 * count) * sizeof *mentions->items);
-    if (items == NULL)
+    if (!items)
         return -ERROR_MEMORY;
     mentions->items = items;
     return 0;
@@ -92,7 +92,7 @@ static int sequence_read(struct mentions *mentions, const char *text, size_t len
                          enum mention_source source, int users_max)
 {
     const char *bar = memchr(text, '|', length);
-    size_t name_length = bar == NULL ? length : (size_t)(bar - text);
+    size_t name_length = bar ? (size_t)(bar - text) : length;
     char user_id[ID_SIZE];
 
     if (name_length < 2)
@@ -112,7 +112,7 @@ int mentions_find(struct mentions *mentions, const char *text, size_t length,
     for (const char *c = text; c < text + length; c++) {
         if (*c == '<') {
             open = c + 1;
-        } else if (*c == '>' && open != NULL) {
+        } else if (*c == '>' && open) {
             int r = sequence_read(mentions, open, (size_t)(c - open), source, users_max);
             if (r < 0)
                 return r;
@@ -131,7 +131,7 @@ static int element_read(struct mentions *mentions, const json_t *element, int us
     const char *type = json_string_value(json_object_get(element, "type"));
     char user_id[ID_SIZE];
 
-    if (type == NULL)
+    if (!type)
         return 0;
     if (strcmp(type, "mrkdwn") == 0 && json_is_string(text))
         return mentions_find(mentions, json_string_value(text), json_string_length(text),

@@ -86,7 +86,7 @@ static void thread_write(struct json_writer *w, const struct message *message)
 // What a broadcast reply answers, for those who see it in the channel.
 static void root_write(struct json_writer *w, const struct message *message)
 {
-    if (!message->broadcast || message->deleted || message->root_text == NULL ||
+    if (!message->broadcast || message->deleted || !message->root_text ||
         message->root_text[0] == '\0')
         return;
     json_key(w, "root");

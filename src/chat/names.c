@@ -77,15 +77,15 @@ void names_link(const char *text, size_t length, name_find_fn *fn, const void *a
     size_t found;
     const char *name;
 
-    while ((name = names_next(text, length, &offset, &found)) != NULL) {
+    while ((name = names_next(text, length, &offset, &found))) {
         const char *everybody = everybody_of(name, found);
-        const char *user_id = everybody != NULL ? NULL : fn(arg, name, found);
-        if (everybody == NULL && user_id == NULL)
+        const char *user_id = everybody ? NULL : fn(arg, name, found);
+        if (!everybody && !user_id)
             continue;
         size_t at = (size_t)(name - text) - 1;
         buffer_append(out, text + written, at - written);
-        buffer_append_text(out, everybody != NULL ? "<!" : "<@");
-        buffer_append_text(out, everybody != NULL ? everybody : user_id);
+        buffer_append_text(out, everybody ? "<!" : "<@");
+        buffer_append_text(out, everybody ? everybody : user_id);
         buffer_append_byte(out, '>');
         written = offset;
     }

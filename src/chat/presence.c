@@ -38,7 +38,7 @@ static void on_applied(void *arg, int r, const struct cache_value *value)
         cache_call(call->cache, 3, (const char *[]){"SPUBLISH", call->topic, word}, NULL, NULL,
                    NULL);
     }
-    if (call->fn != NULL)
+    if (call->fn)
         call->fn(call->arg, r, r == 0 ? &state : NULL);
     free(call);
 }
@@ -51,8 +51,8 @@ void presence_apply(struct cache *cache, const struct presence_change *change, p
     char connections[NUMBER_SIZE], ttl[NUMBER_SIZE];
     struct call *call = calloc(1, sizeof *call);
 
-    if (call == NULL) {
-        if (fn != NULL)
+    if (!call) {
+        if (fn)
             fn(arg, -ERROR_MEMORY, NULL);
         return;
     }

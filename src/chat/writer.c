@@ -70,7 +70,7 @@ static void batch_leave(struct batch *batch)
 static void batch_end(struct batch *batch, int r)
 {
     for (int i = 0; i < batch->count; i++)
-        if (batch->posts[i] != NULL)
+        if (batch->posts[i])
             post_fail(batch, i, r);
     batch_leave(batch);
     batch->count = 0;
@@ -125,8 +125,8 @@ static struct event *event_of(const struct batch *batch, int index)
         .text = post->text,
         .text_length = post->text_length,
         .extra = post->extra,
-        .extra_length = post->extra == NULL ? 0 : strlen(post->extra),
-        .client_msg_id = post->client_msg_id == NULL ? "" : post->client_msg_id,
+        .extra_length = post->extra ? strlen(post->extra) : 0,
+        .client_msg_id = post->client_msg_id ? post->client_msg_id : "",
         .parent_user = "",
         .edited_by = "",
         .reply_users = "",
@@ -143,7 +143,7 @@ static struct event *event_of(const struct batch *batch, int index)
     buffer_init(&frame, 4 * 1024 * 1024);
     frame_write(&frame, EVENT_POST, &context, &message);
     struct event *event = event_take_frame(EVENT_POST, &frame);
-    if (event == NULL)
+    if (!event)
         return NULL;
     event->is_private = context.type != CHANNEL_PUBLIC;
     event->counted = true;
@@ -226,7 +226,7 @@ static void answers_write(struct writer *writer, int max)
 {
     struct batch *batch = writer->answering;
 
-    if (batch == NULL)
+    if (!batch)
         return;
     for (; batch->answered < batch->count && max > 0; max--) {
         int i = batch->answered++;
@@ -254,7 +254,7 @@ static void on_turn(void *arg)
 
 void writer_finish(struct writer *writer)
 {
-    if (writer != NULL)
+    if (writer)
         answers_write(writer, INT_MAX);
 }
 
@@ -283,7 +283,7 @@ static void batch_repeat(struct batch *batch, bool alone)
 
     for (int i = batch->count - 1; i >= 0; i--) {
         const struct post *post = batch->posts[i];
-        if (post == NULL)
+        if (!post)
             continue;
         if (post->deadline_ms < now_ms)
             post_fail(batch, i, -ERROR_UNAVAILABLE);
@@ -406,13 +406,13 @@ static struct batch *batch_free(struct writer *writer)
 static bool must_wait(const struct writer *writer, const struct batch *batch,
                       const struct post *post)
 {
-    for (int k = 0; post->key != NULL && k < batch->count; k++)
+    for (int k = 0; post->key && k < batch->count; k++)
         if (writer_same_key(batch->posts[k], post))
             return true;
     for (int i = 0; i < BATCHES_IN_WORK + 1; i++) {
         const struct batch *other = &writer->batches[i];
         for (int k = 0; other->in_work && k < other->count; k++)
-            if (other->posts[k] != NULL && writer_same_place(other->posts[k], post))
+            if (other->posts[k] && writer_same_place(other->posts[k], post))
                 return true;
     }
     return false;
@@ -464,10 +464,10 @@ static int batch_make(struct batch *batch, struct writer *writer, size_t max)
     batch->writer = writer;
     batch->posts = calloc(max, sizeof(struct post *));
     batch->places = calloc(max, sizeof *batch->places);
-    bool complete = batch->posts != NULL && batch->places != NULL;
+    bool complete = batch->posts && batch->places;
     for (int kind = 0; kind < START_KINDS; kind++) {
         batch->starts[kind] = calloc(max, sizeof(int64_t));
-        complete = complete && batch->starts[kind] != NULL;
+        complete = complete && batch->starts[kind];
     }
     return complete ? loop_timer_new(writer->loop, batch_look, batch, &batch->look_again)
                     : -ERROR_MEMORY;
@@ -490,7 +490,7 @@ static int writer_make_room(struct writer *writer, size_t batch_max)
         r = batch_make(&writer->batches[i], writer, batch_max);
     writer->events = calloc(batch_max, sizeof(struct event *));
     writer->waiting = calloc(batch_max, sizeof(struct post *));
-    return r == 0 && (writer->events == NULL || writer->waiting == NULL) ? -ERROR_MEMORY : r;
+    return r == 0 && (!writer->events || !writer->waiting) ? -ERROR_MEMORY : r;
 }
 
 int writer_new(struct loop *loop, struct store *store, const struct writer_options *options,
@@ -499,7 +499,7 @@ int writer_new(struct loop *loop, struct store *store, const struct writer_optio
     struct writer *writer = calloc(1, sizeof *writer);
     int r;
 
-    if (writer == NULL)
+    if (!writer)
         return -ERROR_MEMORY;
     writer->loop = loop;
     writer->store = store;
@@ -524,7 +524,7 @@ fail:
 
 void writer_free(struct writer *writer)
 {
-    if (writer == NULL)
+    if (!writer)
         return;
     group_free(writer->group);
     for (int i = 0; i < BATCHES_IN_WORK + 1; i++)
@@ -545,6 +545,5 @@ int writer_post(struct writer *writer, struct post *post)
 
 int writer_waiting(const struct writer *writer)
 {
-    return group_waiting(writer->group) +
-           (writer->answering == NULL ? 0 : writer->answering->count);
+    return group_waiting(writer->group) + (writer->answering ? writer->answering->count : 0);
 }

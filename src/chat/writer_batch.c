@@ -106,13 +106,13 @@ static int plan_make(struct plan *plan, struct post *const *posts, int count, st
     plan->places = places;
     plan->by_channel = calloc(size, sizeof *plan->by_channel);
     plan->by_author = calloc(size, sizeof *plan->by_author);
-    if (plan->by_channel == NULL || plan->by_author == NULL)
+    if (!plan->by_channel || !plan->by_author)
         return -ERROR_MEMORY;
     for (int i = 0; i < count; i++) {
         bool counted = posts[i]->thread_ts == 0 || posts[i]->broadcast;
         plan->places[i] = (struct place){.post = posts[i], .index = i, .counted = counted};
         plan->by_channel[i] = plan->by_author[i] = &plan->places[i];
-        plan->has_keys = plan->has_keys || posts[i]->key != NULL;
+        plan->has_keys = plan->has_keys || posts[i]->key;
         plan->has_replies = plan->has_replies || posts[i]->thread_ts != 0;
         plan->has_mentions = plan->has_mentions || posts[i]->mentions.count > 0;
     }
@@ -181,20 +181,20 @@ static void share_counted(struct params *params, const struct channel_share *sha
 
 static void share_last(struct params *params, const struct channel_share *share)
 {
-    params_element_int(params, share->last_counted == NULL ? 0 : share->last_counted->rank + 1);
+    params_element_int(params, share->last_counted ? share->last_counted->rank + 1 : 0);
 }
 
 static void share_author(struct params *params, const struct channel_share *share)
 {
-    params_element_text(
-        params, share->last_counted == NULL ? "" : share->last_counted->post->actor->user_id);
+    params_element_text(params,
+                        share->last_counted ? share->last_counted->post->actor->user_id : "");
 }
 
 static void share_preview(struct params *params, const struct channel_share *share)
 {
     char preview[PREVIEW_SIZE] = "";
 
-    if (share->last_counted != NULL)
+    if (share->last_counted)
         preview_write(preview, share->last_counted->post->text,
                       share->last_counted->post->text_length);
     params_element_text(params, preview);
@@ -422,7 +422,7 @@ bool writer_same_place(const struct post *one, const struct post *other)
 
 bool writer_same_key(const struct post *one, const struct post *other)
 {
-    return one->key != NULL && other->key != NULL && strcmp(one->key, other->key) == 0 &&
+    return one->key && other->key && strcmp(one->key, other->key) == 0 &&
            strcmp(one->actor->user_id, other->actor->user_id) == 0;
 }
 

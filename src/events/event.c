@@ -43,7 +43,7 @@ struct event *event_take_frame(enum event_kind kind, struct buffer *frame)
     size_t length = frame->length;
     char *text = buffer_take_text(frame);
 
-    return text == NULL ? NULL : event_new(kind, text, length);
+    return text ? event_new(kind, text, length) : NULL;
 }
 
 struct event *event_ref(struct event *event)

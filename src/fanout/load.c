@@ -142,7 +142,7 @@ static int channel_event_load(enum event_kind kind, const struct result *result,
     struct event *event = event_begin(kind, result, row);
     struct message message;
 
-    if (event == NULL)
+    if (!event)
         return -ERROR_MEMORY;
     message_read(result, row, COLUMN_MESSAGE, &message);
     event->is_private = result_int(result, row, COLUMN_TYPE) != CHANNEL_PUBLIC;
@@ -180,7 +180,7 @@ static int member_column_add(struct params *params, const struct result *outbox,
 
     params_open_text_array(params);
     for (int row = 0; row < result_rows(outbox); row++) {
-        if (member_frame_type(outbox, row) == NULL)
+        if (!member_frame_type(outbox, row))
             continue;
         params_element_text_n(params, result_text(outbox, row, column),
                               result_length(outbox, row, column));
@@ -223,16 +223,16 @@ static int member_event_load(const char *type, const struct result *views, int r
 
     unread_view_read(views, row, 0, &view);
     *ret_event = unread_mark_event(type, &view, clock_wall_us());
-    return *ret_event == NULL ? -ERROR_MEMORY : 0;
+    return *ret_event ? 0 : -ERROR_MEMORY;
 }
 
 static struct event *thread_event_read(enum event_kind kind, const struct result *result)
 {
     char *frame = strdup(result_text(result, 0, 3));
-    struct event *event = frame == NULL ? NULL : event_new(kind, frame, strlen(frame));
+    struct event *event = frame ? event_new(kind, frame, strlen(frame)) : NULL;
     const int row = 0;
 
-    if (event == NULL)
+    if (!event)
         return NULL;
     COPY(event->workspace_id, 0);
     event->is_private = result_bool(result, row, 1);
@@ -256,7 +256,7 @@ static int thread_event_load(struct session *session, enum event_kind kind,
     if (r < 0)
         return r;
     struct event *event = thread_event_read(kind, result);
-    if (event == NULL)
+    if (!event)
         return -ERROR_MEMORY;
     snprintf(event->channel_id, sizeof event->channel_id, "%s",
              result_text(outbox, row, COLUMN_CHANNEL));
@@ -270,9 +270,9 @@ static int thread_event_load(struct session *session, enum event_kind kind,
 static int strategy_event_load(const struct result *result, int row, struct event **ret_event)
 {
     char *frame = strdup("{}");
-    struct event *event = frame == NULL ? NULL : event_new(EVENT_STRATEGY, frame, strlen(frame));
+    struct event *event = frame ? event_new(EVENT_STRATEGY, frame, strlen(frame)) : NULL;
 
-    if (event == NULL)
+    if (!event)
         return -ERROR_MEMORY;
     COPY(event->workspace_id, COLUMN_WORKSPACE);
     COPY(event->channel_id, COLUMN_CHANNEL);
@@ -311,8 +311,8 @@ static int events_load(struct session *session, const struct result *outbox,
 
     for (int row = 0; r >= 0 && row < result_rows(outbox); row++) {
         const char *type = member_frame_type(outbox, row);
-        r = type != NULL ? member_event_load(type, views, members++, &ret_events[count])
-                         : row_load(session, outbox, row, &ret_events[count]);
+        r = type ? member_event_load(type, views, members++, &ret_events[count])
+                 : row_load(session, outbox, row, &ret_events[count]);
         count += r >= 0;
     }
     if (r >= 0)
@@ -336,7 +336,7 @@ int event_load(struct session *session, const char *outbox_id, struct event ***r
     if (r < 0 || result_rows(result) == 0)
         return r;
     events = calloc((size_t)result_rows(result), sizeof(struct event *));
-    if (events == NULL)
+    if (!events)
         return -ERROR_MEMORY;
     r = events_load(session, result, views, events);
     if (r > 0)

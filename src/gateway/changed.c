@@ -48,7 +48,7 @@ static void view_send(struct gateway *gateway, const struct unread_view *view)
 
     buffer_init(&out, FRAME_MAX_BYTES);
     unread_frame_write(&out, "unread_changed", view, clock_wall_us());
-    if (user == NULL || buffer_failed(&out))
+    if (!user || buffer_failed(&out))
         return;
     CLEANUP(packets_done) struct packets packets = packets_of(out.data, out.length);
     LIST_FOREACH(link, &user->connections)
@@ -112,7 +112,7 @@ void changed_marked(struct gateway *gateway, const struct event *event, const ch
 {
     const struct stream *stream = stream_find(gateway, event->channel_id);
 
-    if (is_late(event) || (stream != NULL && stream->changed_ms > 0 &&
+    if (is_late(event) || (stream && stream->changed_ms > 0 &&
                            loop_now_ms(gateway->loop) - stream->changed_ms < CHANGED_LATELY_MS))
         changed_hear(gateway, event->channel_id, user_id);
 }
@@ -132,7 +132,7 @@ static void on_changed(void *arg, const struct store_outcome *outcome)
     free(ask);
     if (alive && outcome->r == 0)
         changed_send(gateway, outcome->result);
-    else if (stream != NULL)
+    else if (stream)
         stream_miss(stream);
 }
 
@@ -142,7 +142,7 @@ static void stream_ask(struct stream *stream, const struct statement *statement,
 {
     struct changed_ask *ask = calloc(1, sizeof *ask);
 
-    if (ask == NULL) {
+    if (!ask) {
         stream_miss(stream);
         return;
     }

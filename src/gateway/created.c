@@ -58,7 +58,7 @@ static struct event *created_event(const struct result *result, int row)
     buffer_init(&frame, FRAME_MAX_BYTES);
     created_write(result, row, &frame);
     struct event *event = event_take_frame(EVENT_CREATED, &frame);
-    if (event == NULL)
+    if (!event)
         return NULL;
     event->is_private = result_bool(result, row, 3);
     snprintf(event->channel_id, sizeof event->channel_id, "%s", result_text(result, row, 1));
@@ -71,7 +71,7 @@ static void created_tell(struct gateway *gateway, const struct result *result, i
 {
     struct event *event = created_event(result, row);
 
-    if (event != NULL)
+    if (event)
         people_on_created(gateway, event);
     event_unref(event);
 }
@@ -95,7 +95,7 @@ void created_sweep(struct gateway *gateway)
 
     gateway->sweep_note = 0;
     params_open_text_array(&params);
-    for (const struct workspace *w = gateway->workspaces; w != NULL; w = w->hh.next)
+    for (const struct workspace *w = gateway->workspaces; w; w = w->hh.next)
         params_element_text(&params, w->id);
     params_close_array(&params);
     sweep_params(&params, gateway);

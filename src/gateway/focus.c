@@ -36,9 +36,9 @@ static void focus_go_on(struct focus *focus);
 
 static bool is_passing(const char *error)
 {
-    return error != NULL && (strcmp(error, error_code(ERROR_UNAVAILABLE)) == 0 ||
-                             strcmp(error, error_code(ERROR_BUSY)) == 0 ||
-                             strcmp(error, error_code(ERROR_RATELIMITED)) == 0);
+    return error && (strcmp(error, error_code(ERROR_UNAVAILABLE)) == 0 ||
+                     strcmp(error, error_code(ERROR_BUSY)) == 0 ||
+                     strcmp(error, error_code(ERROR_RATELIMITED)) == 0);
 }
 
 static void on_marked(void *arg, const char *text, size_t length)
@@ -47,7 +47,7 @@ static void on_marked(void *arg, const char *text, size_t length)
     struct focus *focus = call->focus;
     CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
 
-    if (gateway_answer(call->gateway) && focus != NULL) {
+    if (gateway_answer(call->gateway) && focus) {
         focus->call = NULL;
         if (is_passing(json_string_value(json_object_get(reply, "error"))) && focus->ts < call->ts)
             focus->ts = call->ts;
@@ -68,7 +68,7 @@ static void focus_mark(struct focus *focus)
     int length = snprintf(body, sizeof body, "{\"channel\":\"%s\",\"ts\":\"%s\"}",
                           focus->stream->channel_id, ts);
     focus->marked_ms = loop_now_ms(gateway->loop);
-    if (call == NULL ||
+    if (!call ||
         request_new("channels.mark", NULL, body, (size_t)length, on_marked, call, &request) < 0) {
         free(call);
         return; // tried again with what arrives next
@@ -86,7 +86,7 @@ static void focus_go_on(struct focus *focus)
 {
     struct gateway *gateway = focus->stream->gateway;
 
-    if (focus->ts == 0 || focus->call != NULL || !list_is_empty(&focus->due_link))
+    if (focus->ts == 0 || focus->call || !list_is_empty(&focus->due_link))
         return;
     if (loop_now_ms(gateway->loop) >= focus->marked_ms + MARK_EVERY_MS) {
         focus_mark(focus);
@@ -129,7 +129,7 @@ void focus_cursor_moved(struct gateway *gateway, const struct event *event)
 {
     struct stream *stream = stream_find(gateway, event->channel_id);
 
-    if (stream == NULL)
+    if (!stream)
         return;
     LIST_FOREACH(link, &stream->focuses)
     {
@@ -158,15 +158,15 @@ void focus_end(struct stream *stream, struct connection *c)
 {
     struct focus *focus = focus_find(stream, c);
 
-    if (focus == NULL)
+    if (!focus)
         return;
     // What arrived before the end still counts, though its second is not over.
     if (focus->ts > 0 && !stream->gateway->ended) {
-        if (focus->call != NULL)
+        if (focus->call)
             focus->call->focus = NULL;
         focus_mark(focus);
     }
-    if (focus->call != NULL)
+    if (focus->call)
         focus->call->focus = NULL;
     list_remove(&focus->link);
     list_remove(&focus->due_link);
@@ -176,12 +176,12 @@ void focus_end(struct stream *stream, struct connection *c)
 
 int focus_begin(struct stream *stream, struct connection *c)
 {
-    if (focus_find(stream, c) != NULL)
+    if (focus_find(stream, c))
         return 0;
     if (c->focus_count >= c->gateway->options.focus_max)
         return -ERROR_RATELIMITED;
     struct focus *focus = calloc(1, sizeof *focus);
-    if (focus == NULL)
+    if (!focus)
         return -ERROR_MEMORY;
     focus->stream = stream;
     focus->connection = c;

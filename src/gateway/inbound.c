@@ -206,8 +206,8 @@ static void focus_change(struct connection *c, const json_t *message, bool begin
                          const char *reply_to)
 {
     const char *channel = json_string_value(json_object_get(message, "channel"));
-    struct stream *stream = channel != NULL ? stream_find(c->gateway, channel) : NULL;
-    int r = stream != NULL && stream_has(stream, c) ? 0 : -ERROR_CHANNEL_NOT_FOUND;
+    struct stream *stream = channel ? stream_find(c->gateway, channel) : NULL;
+    int r = stream && stream_has(stream, c) ? 0 : -ERROR_CHANNEL_NOT_FOUND;
 
     if (r == 0 && begins)
         r = focus_begin(stream, c);

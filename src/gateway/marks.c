@@ -79,7 +79,7 @@ void marks_note(struct gateway *gateway)
 // While nobody was here nothing was noted, and nobody missed anything: the notes begin anew.
 void marks_note_first(struct gateway *gateway)
 {
-    if (gateway->users == NULL && gateway->openings == 0)
+    if (!gateway->users && gateway->openings == 0)
         notes_set(gateway, 0);
     if (gateway->mark_notes[0] == 0)
         marks_note(gateway);
@@ -107,7 +107,7 @@ static void mark_tell(struct gateway *gateway, const struct unread_view *view)
 
     buffer_init(&out, FRAME_MAX_BYTES);
     unread_frame_write(&out, "channel_marked", view, clock_wall_us());
-    if (user == NULL || buffer_failed(&out))
+    if (!user || buffer_failed(&out))
         return;
     CLEANUP(packets_done) struct packets packets = packets_of(out.data, out.length);
     LIST_FOREACH(link, &user->connections)
@@ -145,7 +145,7 @@ static void on_threads(void *arg, const struct store_outcome *outcome)
 void sweep_params(struct params *params, const struct gateway *gateway)
 {
     params_open_text_array(params);
-    for (const struct user *user = gateway->users; user != NULL; user = user->hh.next)
+    for (const struct user *user = gateway->users; user; user = user->hh.next)
         params_element_text(params, user->id);
     params_close_array(params);
     params_xid(params, gateway->mark_notes[0]);
@@ -214,7 +214,7 @@ void marks_sweep(struct gateway *gateway)
     if (gateway->mark_notes[0] == 0) // nobody was here to miss anything
         return;
     gateway->marks_missed = true;
-    if (gateway->marks_asked || gateway->users == NULL)
+    if (gateway->marks_asked || !gateway->users)
         return;
     gateway->marks_missed = false; // what is missed from here on, this sweep may not see
     created_sweep(gateway);

@@ -29,7 +29,7 @@ static void member_apply(struct stream *stream, const struct result *result, int
 {
     struct user *user = user_find(stream->gateway, result_text(result, row, 0));
     int64_t from_seq = result_int(result, row, 2) - 1;
-    if (user == NULL)
+    if (!user)
         return;
     if (!result_bool(result, row, 1)) {
         if (from_seq < stream->sent_seq) // else the leave is still to come

@@ -21,7 +21,7 @@ void arena_init(struct arena *arena)
 
 void arena_done(struct arena *arena)
 {
-    while (arena->chunks != NULL) {
+    while (arena->chunks) {
         struct arena_chunk *chunk = arena->chunks;
         arena->chunks = chunk->previous;
         free(chunk);
@@ -31,7 +31,7 @@ void arena_done(struct arena *arena)
 static char *chunk_new(struct arena *arena, size_t size)
 {
     struct arena_chunk *chunk = malloc(sizeof *chunk + size);
-    if (chunk == NULL)
+    if (!chunk)
         return NULL;
     chunk->previous = arena->chunks;
     arena->chunks = chunk;
@@ -48,7 +48,7 @@ void *arena_alloc(struct arena *arena, size_t size)
         return chunk_new(arena, size);
     if (size > arena->left) {
         char *data = chunk_new(arena, ARENA_CHUNK);
-        if (data == NULL)
+        if (!data)
             return NULL;
         arena->next = data;
         arena->left = ARENA_CHUNK;
@@ -62,7 +62,7 @@ void *arena_alloc(struct arena *arena, size_t size)
 char *arena_copy(struct arena *arena, const char *text, size_t length)
 {
     char *copy = arena_alloc(arena, length + 1);
-    if (copy == NULL)
+    if (!copy)
         return NULL;
     memcpy(copy, text, length);
     copy[length] = '\0';

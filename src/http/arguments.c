@@ -55,7 +55,7 @@ static int arguments_grow(struct arguments *arguments)
                               ARGUMENTS_MAX);
     size_t size = arguments->capacity * sizeof *arguments->items;
     struct argument *items = arena_alloc(arguments->arena, 2 * size);
-    if (items == NULL)
+    if (!items)
         return -ERROR_MEMORY;
     memcpy(items, arguments->items, size);
     arguments->items = items;
@@ -77,7 +77,7 @@ int arguments_add(struct arguments *arguments, const struct argument *argument)
 int arguments_check_text(struct arguments *arguments, const struct argument *argument,
                          size_t name_length)
 {
-    if (memchr(argument->name, '[', name_length) != NULL)
+    if (memchr(argument->name, '[', name_length))
         return arguments_fail(arguments, -ERROR_INVALID_ARRAY_ARG,
                               "lists are a,b or JSON, not a[]=a");
     if (!text_is_utf8(argument->name, name_length))

@@ -10,9 +10,9 @@
 enum charset charset_of(const char *content_type)
 {
     static const char parameter[] = "charset=";
-    const char *name = content_type == NULL ? NULL : strcasestr(content_type, parameter);
+    const char *name = content_type ? strcasestr(content_type, parameter) : NULL;
 
-    if (name == NULL)
+    if (!name)
         return CHARSET_UTF_8;
     name += sizeof parameter - 1;
     name += *name == '"';

@@ -18,7 +18,7 @@ enum { REPLY_BYTES_MIN = 65536 };
 struct connection *connection_new(struct server *server, int fd)
 {
     struct connection *connection = calloc(1, sizeof *connection);
-    if (connection == NULL) {
+    if (!connection) {
         close(fd);
         return NULL;
     }
@@ -44,7 +44,7 @@ int connection_take_fd(struct connection *connection)
 
 void connection_free(struct connection *connection)
 {
-    bool is_ours = connection->mhd == NULL;
+    bool is_ours = !connection->mhd;
     int fd = connection_take_fd(connection);
     if (is_ours)
         close(fd);
@@ -63,7 +63,7 @@ struct connection *connection_of(struct MHD_Connection *mhd)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info == NULL ? NULL : info->socket_context;
+    return info ? info->socket_context : NULL;
 }
 
 void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
@@ -90,7 +90,7 @@ void connection_add_to_daemon(struct connection *connection)
     server->adding = connection;
     enum MHD_Result added = MHD_add_connection(server->daemon, connection->fd,
                                                (struct sockaddr *)&nobody, sizeof nobody);
-    if (added == MHD_YES || server->adding == NULL)
+    if (added == MHD_YES || !server->adding)
         return;
     // Refused before it was made known: the descriptor is closed already.
     server->adding = NULL;
@@ -179,7 +179,7 @@ static void connection_expire(struct connection *connection)
     default:
         break;
     }
-    if (connection->mhd == NULL) {
+    if (!connection->mhd) {
         connection_free(connection);
         return;
     }

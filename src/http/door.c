@@ -32,12 +32,12 @@ bool door_is_takeover(const char *target, size_t length)
 static bool line_is_takeover(const char *line, size_t length)
 {
     const char *target = memchr(line, ' ', length);
-    if (target == NULL)
+    if (!target)
         return false;
     target++;
     size_t left = length - (size_t)(target - line);
     const char *end = memchr(target, ' ', left);
-    return door_is_takeover(target, end == NULL ? left : (size_t)(end - target));
+    return door_is_takeover(target, end ? (size_t)(end - target) : left);
 }
 
 static void door_hand_over(struct connection *connection)
@@ -65,9 +65,8 @@ static void door_ready(void *arg, uint32_t events);
 static void door_wait(struct connection *connection, ssize_t seen)
 {
     struct server *server = connection->server;
-    if (connection->watch == NULL &&
-        loop_watch_new(server->loop, connection->fd, EPOLLIN, door_ready, connection,
-                       &connection->watch) < 0) {
+    if (!connection->watch && loop_watch_new(server->loop, connection->fd, EPOLLIN, door_ready,
+                                             connection, &connection->watch) < 0) {
         connection_free(connection);
         return;
     }
@@ -84,9 +83,9 @@ static void door_judge(struct connection *connection, size_t length)
     struct head_progress progress;
     const char *reason = head_scan(server->head, length, &progress);
     bool is_takeover =
-        server->options.on_takeover != NULL && line_is_takeover(server->head, progress.line_length);
+        server->options.on_takeover && line_is_takeover(server->head, progress.line_length);
     bool is_full = length == sizeof server->head;
-    if (!is_takeover && reason == NULL && !progress.complete && !is_full) {
+    if (!is_takeover && !reason && !progress.complete && !is_full) {
         door_wait(connection, (ssize_t)length);
         return;
     }
@@ -94,7 +93,7 @@ static void door_judge(struct connection *connection, size_t length)
         door_wait_for(connection->fd, 1);
     if (is_takeover)
         door_hand_over(connection);
-    else if (reason != NULL)
+    else if (reason)
         exchange_refuse_head(connection, 400, reason);
     else if (progress.complete)
         connection_add_to_daemon(connection);
@@ -134,7 +133,7 @@ static void door_admit(struct server *server, int fd)
         return;
     }
     struct connection *connection = connection_new(server, fd);
-    if (connection != NULL)
+    if (connection)
         door_look(connection, false);
 }
 
@@ -165,7 +164,7 @@ static void door_pause(struct server *server)
 
 void door_resume(struct server *server)
 {
-    if (!server->accept_paused || server->listen_watch == NULL)
+    if (!server->accept_paused || !server->listen_watch)
         return;
     server->accept_paused = false;
     loop_watch_set(server->listen_watch, EPOLLIN);

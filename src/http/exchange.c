@@ -38,9 +38,9 @@ void exchange_free(struct exchange *exchange)
     list_remove(&exchange->link);
     buffer_done(&exchange->body);
     request_done(&exchange->request);
-    if (server != NULL && exchange->started)
+    if (server && exchange->started)
         server->calls_count--;
-    if (server == NULL || server->spares_count >= EXCHANGE_SPARES_MAX) {
+    if (!server || server->spares_count >= EXCHANGE_SPARES_MAX) {
         free(exchange);
         return;
     }
@@ -62,7 +62,7 @@ static struct exchange *exchange_new(struct connection *connection, const char *
 {
     struct server *server = connection->server;
     struct exchange *exchange = exchange_alloc(server);
-    if (exchange == NULL)
+    if (!exchange)
         return NULL;
     size_t length = strlen(target);
     request_init(&exchange->request, server->options.reply_max_bytes, exchange_send);
@@ -93,7 +93,7 @@ static bool is_plain(const char *text, size_t length_max)
         char byte = text[length];
         bool alnum = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
                      (byte >= '0' && byte <= '9');
-        if (length >= length_max || (!alnum && strchr("._-", byte) == NULL))
+        if (length >= length_max || (!alnum && !strchr("._-", byte)))
             return false;
     }
     return length > 0;
@@ -111,7 +111,7 @@ static const char *exchange_id(struct exchange *exchange)
     struct server *server = exchange->server;
     const char *given = exchange->head.request_id;
     char made[2 * HEX_LENGTH];
-    if (given != NULL && is_plain(given, REQUEST_ID_LENGTH_MAX))
+    if (given && is_plain(given, REQUEST_ID_LENGTH_MAX))
         return arena_copy(&exchange->request.arena, given, strlen(given));
     hex_print(server->id_base, made);
     hex_print(++server->id_count, made + HEX_LENGTH);
@@ -130,7 +130,7 @@ static void exchange_refuse_early(struct exchange *exchange, int status, const c
 void exchange_refuse_head(struct connection *connection, int status, const char *reason)
 {
     struct exchange *exchange = exchange_new(connection, "");
-    if (exchange == NULL) {
+    if (!exchange) {
         connection_free(connection);
         return;
     }
@@ -160,16 +160,16 @@ void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd)
     struct connection *connection = connection_of(mhd);
     struct exchange *exchange = exchange_new(connection, target);
     (void)arg;
-    if (exchange == NULL)
+    if (!exchange)
         return NULL;
     if (connection->state == CONNECTION_IDLE)
         connection_move(connection, CONNECTION_HEADERS);
-    if (connection->memory == NULL) {
+    if (!connection->memory) {
         connection->memory = target;
         return exchange;
     }
     const char *reason = headers_scan(connection, target);
-    if (reason != NULL)
+    if (reason)
         exchange_refuse_early(exchange, 400, reason);
     return exchange;
 }
@@ -177,7 +177,7 @@ void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd)
 static const char *bearer_token(const char *authorization)
 {
     static const char scheme[] = "Bearer ";
-    if (authorization == NULL || strncasecmp(authorization, scheme, sizeof scheme - 1) != 0)
+    if (!authorization || strncasecmp(authorization, scheme, sizeof scheme - 1) != 0)
         return "";
     const char *token = authorization + sizeof scheme - 1;
     return token + strspn(token, " ");
@@ -187,10 +187,10 @@ static const char *bearer_token(const char *authorization)
 static int exchange_keep_origin(struct exchange *exchange)
 {
     const char *origin = exchange->head.origin;
-    if (origin == NULL || !cors_is_listed(exchange->server->options.cors_origins, origin))
+    if (!origin || !cors_is_listed(exchange->server->options.cors_origins, origin))
         return 0;
     exchange->origin = arena_copy(&exchange->request.arena, origin, strlen(origin));
-    return exchange->origin == NULL ? -ERROR_MEMORY : 0;
+    return exchange->origin ? 0 : -ERROR_MEMORY;
 }
 
 // Copies from libmicrohttpd's memory what a handler may want when libmicrohttpd is gone.
@@ -199,19 +199,19 @@ static int exchange_keep(struct exchange *exchange)
     struct request *request = &exchange->request;
     const struct gate_head *head = &exchange->head;
     const char *token = bearer_token(head->authorization);
-    const char *key = head->idempotency_key == NULL ? "" : head->idempotency_key;
-    const char *host = head->host == NULL ? "" : head->host;
+    const char *key = head->idempotency_key ? head->idempotency_key : "";
+    const char *host = head->host ? head->host : "";
     const char *id = exchange_id(exchange);
     token = arena_copy(&request->arena, token, strlen(token));
     key = arena_copy(&request->arena, key, strlen(key));
     host = arena_copy(&request->arena, host, strlen(host));
-    if (id == NULL || token == NULL || key == NULL || host == NULL)
+    if (!id || !token || !key || !host)
         return -ERROR_MEMORY;
     request->id = id;
     request->token = token;
     request->idempotency_key = key;
     request->host = host;
-    request->http_errors = head->errors != NULL && strcasecmp(head->errors, "http") == 0;
+    request->http_errors = head->errors && strcasecmp(head->errors, "http") == 0;
     return exchange_keep_origin(exchange);
 }
 
@@ -227,7 +227,7 @@ static const char *verb_static(const char *verb)
 
 static const struct page *page_find(const struct server *server, const char *path)
 {
-    for (const struct page *page = server->pages; page != NULL; page = page->next) {
+    for (const struct page *page = server->pages; page; page = page->next) {
         if (strcmp(page->path, path) == 0)
             return page;
     }
@@ -239,10 +239,10 @@ static const struct page *page_find(const struct server *server, const char *pat
 static int exchange_route(struct exchange *exchange)
 {
     char *path = arena_copy(&exchange->request.arena, exchange->target, strlen(exchange->target));
-    if (path == NULL)
+    if (!path)
         return -ERROR_MEMORY;
     exchange->query = strchr(path, '?');
-    if (exchange->query != NULL)
+    if (exchange->query)
         *exchange->query++ = '\0';
     const char *verb = verb_static(exchange->line.verb);
 
@@ -250,13 +250,13 @@ static int exchange_route(struct exchange *exchange)
     exchange->page = is_call ? NULL : page_find(exchange->server, path);
     const char *method = is_call ? path + 4 + strspn(path + 4, "/") : "";
     exchange->request.method = is_plain(method, METHOD_LENGTH_MAX) ? method : "";
-    if (exchange->page == NULL && !is_call) {
+    if (!exchange->page && !is_call) {
         exchange_plain_error(exchange, 404, "not_found", NULL);
-    } else if (exchange->origin != NULL && strcmp(exchange->line.verb, "OPTIONS") == 0) {
+    } else if (exchange->origin && strcmp(exchange->line.verb, "OPTIONS") == 0) {
         exchange->is_preflight = true;
         exchange->request.status = 204;
         exchange->request.replied = true;
-    } else if (verb == NULL || (!is_call && strcmp(verb, "POST") == 0)) {
+    } else if (!verb || (!is_call && strcmp(verb, "POST") == 0)) {
         exchange->allow = is_call ? "GET, POST, HEAD" : "GET, HEAD";
         exchange_plain_error(exchange, 405, error_code(-ERROR_METHOD_NOT_ALLOWED), NULL);
     } else if (is_call) {
@@ -292,9 +292,9 @@ static enum MHD_Result exchange_begin(struct exchange *exchange)
                              : "a malformed target";
     if (exchange_keep(exchange) < 0)
         return MHD_NO;
-    if (reason != NULL)
+    if (reason)
         return exchange_refuse(exchange, reason);
-    if (exchange->server->options.on_takeover != NULL &&
+    if (exchange->server->options.on_takeover &&
         door_is_takeover(exchange->target, strlen(exchange->target))) {
         exchange_hand_over(exchange);
         return MHD_YES;
@@ -330,7 +330,7 @@ static enum MHD_Result exchange_answer(struct exchange *exchange)
 {
     exchange->state = EXCHANGE_ANSWERING;
     connection_move(exchange->connection, CONNECTION_WORK);
-    if (exchange->page != NULL && exchange->request.status == 0)
+    if (exchange->page && exchange->request.status == 0)
         exchange_fill_page(exchange);
     else if (exchange->is_call)
         exchange_call(exchange);
@@ -349,7 +349,7 @@ enum MHD_Result exchange_step(void *arg, struct MHD_Connection *mhd, const char 
     (void)arg;
     (void)mhd;
     (void)path;
-    if (exchange == NULL)
+    if (!exchange)
         return MHD_NO;
     switch (exchange->state) {
     case EXCHANGE_LINE:
@@ -379,7 +379,7 @@ void exchange_end(void *arg, struct MHD_Connection *mhd, void **context,
     (void)mhd;
     (void)code;
     *context = NULL;
-    if (exchange == NULL)
+    if (!exchange)
         return;
     if (exchange->connection->state != CONNECTION_CLOSING)
         connection_move(exchange->connection, CONNECTION_IDLE);

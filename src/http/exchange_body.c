@@ -23,7 +23,7 @@ bool exchange_body_is_too_large(const struct exchange *exchange)
 {
     // Digits and no more than fit into 64 bits: libmicrohttpd has seen to that.
     const char *digits = exchange->head.content_length;
-    if (digits == NULL)
+    if (!digits)
         return false;
     uint64_t length = 0;
     for (; *digits != '\0'; digits++) {
@@ -41,7 +41,7 @@ static bool type_is(const char *content_type, size_t length, const char *name)
 
 static enum body_type body_type(const char *content_type)
 {
-    if (content_type == NULL || content_type[0] == '\0')
+    if (!content_type || content_type[0] == '\0')
         return BODY_UNTOLD;
     size_t length = strcspn(content_type, "; \t");
     if (type_is(content_type, length, "application/json"))
@@ -112,7 +112,7 @@ static int body_arguments(struct exchange *exchange)
 int exchange_arguments(struct exchange *exchange)
 {
     char *query = exchange->query;
-    if (query != NULL) {
+    if (query) {
         int r = arguments_add_form(&exchange->request.arguments, query, strlen(query));
         if (r < 0)
             return r;

@@ -20,15 +20,14 @@ struct reply_header {
 // Whether the reply is a page's file, or word that it is unchanged, and no error.
 static bool is_file(const struct exchange *exchange)
 {
-    return exchange->page != NULL && exchange->page->fn == NULL &&
-           exchange->request.error[0] == '\0';
+    return exchange->page && !exchange->page->fn && exchange->request.error[0] == '\0';
 }
 
 static int file_headers(const struct page *page, struct reply_header *headers, int count)
 {
     headers[count++] = (struct reply_header){"Cache-Control", "no-cache"};
     headers[count++] = (struct reply_header){"ETag", page->etag};
-    if (page->file.policy != NULL)
+    if (page->file.policy)
         headers[count++] = (struct reply_header){"Content-Security-Policy", page->file.policy};
     return count;
 }
@@ -54,7 +53,7 @@ static int cors_headers(const struct exchange *exchange, struct reply_header *he
 static int scope_headers(const struct request *request, struct reply_header *headers, int count)
 {
     headers[count++] = (struct reply_header){"X-OAuth-Scopes", request->actor.scopes};
-    if (request->scope != NULL)
+    if (request->scope)
         headers[count++] = (struct reply_header){"X-Accepted-OAuth-Scopes", request->scope};
     return count;
 }
@@ -76,9 +75,9 @@ static int reply_headers(const struct exchange *exchange, struct reply_header *r
         ret_headers[count++] = (struct reply_header){"Retry-After", exchange->request.retry_after};
     if (exchange->request.actor.scopes[0] != '\0')
         count = scope_headers(&exchange->request, ret_headers, count);
-    if (exchange->origin != NULL)
+    if (exchange->origin)
         count = cors_headers(exchange, ret_headers, count);
-    if (exchange->allow != NULL)
+    if (exchange->allow)
         ret_headers[count++] = (struct reply_header){"Allow", exchange->allow};
     if (exchange->server->quiescing)
         ret_headers[count++] = (struct reply_header){"Connection", "close"};
@@ -102,7 +101,7 @@ enum MHD_Result exchange_queue(struct exchange *exchange)
     size_t length = request->reply.length;
     struct MHD_Response *response =
         MHD_create_response_from_buffer(length, TAKE(request->reply.data), MHD_RESPMEM_MUST_FREE);
-    if (response == NULL)
+    if (!response)
         return MHD_NO;
     int count = reply_headers(exchange, headers);
     for (int i = 0; i < count; i++)
@@ -127,7 +126,7 @@ static int fill_file(struct exchange *exchange)
     const char *known =
         MHD_lookup_connection_value(exchange->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH);
     exchange->content_type = page->file.type;
-    if (known != NULL && strstr(known, page->etag) != NULL)
+    if (known && strstr(known, page->etag))
         return 304;
     buffer_append(&exchange->request.reply, page->file.data, page->file.length);
     return 200;
@@ -137,9 +136,8 @@ void exchange_fill_page(struct exchange *exchange)
 {
     const struct page *page = exchange->page;
     struct request *request = &exchange->request;
-    request->status = page->fn == NULL
-                          ? fill_file(exchange)
-                          : page->fn(page->arg, &request->reply, &exchange->content_type);
+    request->status = page->fn ? page->fn(page->arg, &request->reply, &exchange->content_type)
+                               : fill_file(exchange);
     if (buffer_failed(&request->reply))
         exchange_plain_error(exchange, 500, error_code(-ERROR_INTERNAL), NULL);
     request->replied = true;
@@ -160,7 +158,7 @@ static void reply_write(struct exchange *exchange, struct buffer *text)
 {
     struct request *request = &exchange->request;
     struct reply_header headers[REPLY_HEADERS_MAX];
-    bool is_head = request->verb != NULL && strcmp(request->verb, "HEAD") == 0;
+    bool is_head = request->verb && strcmp(request->verb, "HEAD") == 0;
     reply_type(exchange);
     buffer_append_format(text, "HTTP/1.1 %d %s\r\n", request->status,
                          MHD_get_reason_phrase_for((unsigned)request->status));
@@ -180,7 +178,7 @@ static int exchange_detach(struct exchange *exchange, int *ret_fd)
 {
     struct connection *connection = exchange->connection;
     exchange->state = EXCHANGE_DETACHED;
-    if (connection->mhd != NULL)
+    if (connection->mhd)
         return connection_detach(connection, ret_fd);
     *ret_fd = connection_take_fd(connection);
     return 0;
@@ -241,7 +239,7 @@ void exchange_hand_over(struct exchange *exchange)
 void exchange_send(struct request *request)
 {
     struct exchange *exchange = (struct exchange *)request;
-    if (exchange->mhd == NULL) {
+    if (!exchange->mhd) {
         exchange_free(exchange);
     } else if (exchange->state == EXCHANGE_SUSPENDED) {
         // Who has half-closed may wait for the reply all the same. But libmicrohttpd reads before

@@ -39,12 +39,12 @@ static size_t form_decode(char *text, const char *end)
 static int form_add_pair(struct arguments *arguments, char *text, char *end)
 {
     char *equals = memchr(text, '=', (size_t)(end - text));
-    char *value = equals == NULL ? end : equals + 1;
+    char *value = equals ? equals + 1 : end;
     // The value first: the NUL that ends the name may land on the byte before it.
     size_t length = form_decode(value, end);
-    size_t name_length = form_decode(text, equals == NULL ? end : equals);
+    size_t name_length = form_decode(text, equals ? equals : end);
     struct argument argument = {
-        .name = text, .text = equals == NULL ? "" : value, .length = length, .is_text = true};
+        .name = text, .text = equals ? value : "", .length = length, .is_text = true};
     if (name_length == 0 && length == 0)
         return 0;
     int r = arguments_check_text(arguments, &argument, name_length);
@@ -56,7 +56,7 @@ int arguments_add_form(struct arguments *arguments, char *text, size_t length)
     char *end = text + length;
     while (text < end) {
         char *pair_end = memchr(text, '&', (size_t)(end - text));
-        if (pair_end == NULL)
+        if (!pair_end)
             pair_end = end;
         int r = form_add_pair(arguments, text, pair_end);
         if (r < 0)

@@ -45,7 +45,7 @@ static bool is_token(const char *text, size_t length)
         char byte = text[i];
         bool alnum = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
                      (byte >= '0' && byte <= '9');
-        if (!alnum && (byte == '\0' || strchr(others, byte) == NULL))
+        if (!alnum && (byte == '\0' || !strchr(others, byte)))
             return false;
     }
     return length > 0;
@@ -79,7 +79,7 @@ static const char *gate_keep(struct gate *gate, const char *name, size_t length,
         if (known->length != length || strncasecmp(known->name, name, length) != 0)
             continue;
         const char **member = (const char **)(void *)((char *)gate->head + known->offset);
-        if (*member != NULL)
+        if (*member)
             return known->twice;
         *member = value;
         return NULL;
@@ -94,7 +94,7 @@ static enum MHD_Result gate_header(void *arg, enum MHD_ValueKind kind, const cha
     (void)kind;
     if (++gate->count > GATE_HEADERS_MAX)
         gate->reason = "too many headers";
-    else if (value == NULL || !is_token(name, name_length))
+    else if (!value || !is_token(name, name_length))
         gate->reason = "a malformed header name";
     else if (!is_value(value, length))
         gate->reason = "a control character in a header";
@@ -102,7 +102,7 @@ static enum MHD_Result gate_header(void *arg, enum MHD_ValueKind kind, const cha
         gate->reason = "a malformed header line";
     else
         gate->reason = gate_keep(gate, name, name_length, value);
-    return gate->reason == NULL ? MHD_YES : MHD_NO;
+    return gate->reason ? MHD_NO : MHD_YES;
 }
 
 static bool is_host(const char *host)
@@ -111,7 +111,7 @@ static bool is_host(const char *host)
     for (const char *at = host; *at != '\0'; at++) {
         bool alnum =
             (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9');
-        if (!alnum && strchr(others, *at) == NULL)
+        if (!alnum && !strchr(others, *at))
             return false;
     }
     return host[0] != '\0';
@@ -147,13 +147,13 @@ static const char *gate_line_check(const struct gate_line *line)
 
 static const char *gate_head_check(const struct gate_head *head, bool is_1_0)
 {
-    if (head->host == NULL && !is_1_0)
+    if (!head->host && !is_1_0)
         return "no Host header";
-    if (head->host != NULL && !is_host(head->host))
+    if (head->host && !is_host(head->host))
         return "a malformed Host header";
-    if (head->transfer_encoding == NULL)
+    if (!head->transfer_encoding)
         return NULL;
-    if (head->content_length != NULL)
+    if (head->content_length)
         return "both Content-Length and Transfer-Encoding";
     if (is_1_0)
         return "Transfer-Encoding in HTTP/1.0";
@@ -168,24 +168,24 @@ static bool gate_is_at_end(const struct gate *gate, struct MHD_Connection *mhd, 
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    return info != NULL && gate->next + 2 == start + info->header_size;
+    return info && gate->next + 2 == start + info->header_size;
 }
 
 const char *gate_check(struct MHD_Connection *mhd, const struct gate_line *line,
                        struct gate_head *ret_head)
 {
     const char *reason = gate_line_check(line);
-    if (reason != NULL)
+    if (reason)
         return reason;
     struct gate_head head = {0};
     struct gate gate = {.head = &head, .next = line->version + strlen(line->version) + 2};
     MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, gate_header, &gate);
-    if (gate.reason != NULL)
+    if (gate.reason)
         return gate.reason;
     if (!gate_is_at_end(&gate, mhd, line->verb))
         return "a malformed end of the headers";
     reason = gate_head_check(&head, strcmp(line->version, "HTTP/1.0") == 0);
-    if (reason == NULL)
+    if (!reason)
         *ret_head = head;
     return reason;
 }

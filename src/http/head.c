@@ -72,7 +72,7 @@ static const char *field_check(const char *line, size_t length)
     static const char name[] = "Content-Length:";
     const size_t name_length = sizeof name - 1;
     const char *colon = memchr(line, ':', length);
-    if (colon == NULL || colon == line || line[0] == ' ' || line[0] == '\t')
+    if (!colon || colon == line || line[0] == ' ' || line[0] == '\t')
         return "a malformed header line";
     if (length >= name_length && strncasecmp(line, name, name_length) == 0 &&
         !length_is_fine(line + name_length, length - name_length))
@@ -92,7 +92,7 @@ const char *head_scan_fields(const char *text, size_t length, bool *ret_complete
     const char *end = text + length;
     const char *feed;
     *ret_complete = false;
-    for (const char *line = text; (feed = memchr(line, '\n', (size_t)(end - line))) != NULL;
+    for (const char *line = text; (feed = memchr(line, '\n', (size_t)(end - line)));
          line = feed + 1) {
         ptrdiff_t count = line_length(line, feed);
         if (count == 0) {
@@ -101,7 +101,7 @@ const char *head_scan_fields(const char *text, size_t length, bool *ret_complete
         }
         const char *reason =
             count < 0 ? "a malformed end of a line" : field_check(line, (size_t)count);
-        if (reason != NULL)
+        if (reason)
             return reason;
     }
     return NULL;
@@ -113,11 +113,11 @@ const char *head_scan(const char *text, size_t length, struct head_progress *ret
     if (!verb_is_fine(text, length))
         return "a malformed request line";
     const char *feed = memchr(text, '\n', length);
-    if (feed == NULL)
+    if (!feed)
         return NULL;
     ptrdiff_t count = line_length(text, feed);
     const char *reason = count < 0 ? "a malformed end of a line" : line_check(text, (size_t)count);
-    if (reason != NULL)
+    if (reason)
         return reason;
     ret_progress->line_length = (size_t)count;
     return head_scan_fields(feed + 1, length - (size_t)(feed + 1 - text), &ret_progress->complete);

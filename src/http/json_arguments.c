@@ -29,7 +29,7 @@ static bool is_blank(char byte)
 static const char *string_end(const char *quote, const char *end)
 {
     const char *at = quote;
-    while ((at = memchr(at + 1, '"', (size_t)(end - at - 1))) != NULL) {
+    while ((at = memchr(at + 1, '"', (size_t)(end - at - 1)))) {
         const char *before = at;
         while (before[-1] == '\\')
             before--;
@@ -42,7 +42,7 @@ static const char *string_end(const char *quote, const char *end)
 static int scan_value_ends(struct scan *scan, const char *end)
 {
     const char *start = scan->value;
-    if (start == NULL)
+    if (!start)
         return 0;
     if (scan->count == ARGUMENTS_MAX)
         return -ERROR_INVALID_ARGUMENTS;
@@ -111,7 +111,7 @@ static int number_text(struct arguments *arguments, struct slice value, struct a
         11 + digits_at(value.start + 11, length - 11) == length)
         length = 17;
     char *text = arena_alloc(arguments->arena, length + 1);
-    if (text == NULL)
+    if (!text)
         return -ERROR_MEMORY;
     memset(text, '0', length);
     memcpy(text, value.start, value.length);
@@ -125,7 +125,7 @@ static int number_text(struct arguments *arguments, struct slice value, struct a
 static int nested_text(struct arguments *arguments, struct slice value, struct argument *argument)
 {
     char *text = arena_alloc(arguments->arena, value.length + 1);
-    if (text == NULL)
+    if (!text)
         return -ERROR_MEMORY;
     char *out = text;
     const char *end = value.start + value.length;
@@ -178,7 +178,7 @@ static int json_parse(struct arguments *arguments, const char *text, size_t leng
     json_error_t error;
     arguments->json = json_loadb(
         text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &error);
-    if (arguments->json != NULL)
+    if (arguments->json)
         return 0;
     if (json_error_code(&error) == json_error_out_of_memory)
         return -ERROR_MEMORY;

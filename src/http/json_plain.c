@@ -45,14 +45,14 @@ static char *string_close(char *quote)
 static char *member_read(char *at, struct member *ret_member)
 {
     char *name_end = string_close(at);
-    if (name_end == NULL)
+    if (!name_end)
         return NULL;
     char *colon = blanks_skip(name_end + 1);
     if (*colon != ':')
         return NULL;
     char *quote = blanks_skip(colon + 1);
     char *text_end = string_close(quote);
-    if (text_end == NULL)
+    if (!text_end)
         return NULL;
     *ret_member = (struct member){at + 1, name_end, quote + 1, text_end};
     return blanks_skip(text_end + 1);
@@ -83,7 +83,7 @@ static size_t members_read(char *text, const char *end, struct member *ret_membe
         if (count == MEMBERS_MAX)
             return 0;
         at = member_read(blanks_skip(at + 1), &ret_members[count]);
-        if (at == NULL || is_repeated(ret_members, count))
+        if (!at || is_repeated(ret_members, count))
             return 0;
         count++;
     } while (*at == ',');

@@ -29,7 +29,7 @@ static void linger_ready(void *arg, uint32_t events)
 void linger_start(struct server *server, int fd, int64_t budget, const char *text, size_t length)
 {
     struct connection *connection = connection_new(server, fd);
-    if (connection == NULL)
+    if (!connection)
         return;
     connection->bytes = budget;
     connection_move(connection, CONNECTION_LINGER);

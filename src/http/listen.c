@@ -23,7 +23,7 @@ struct listen_address {
 static int address_split(const char *address, struct listen_address *ret_split)
 {
     const char *colon = strrchr(address, ':');
-    if (colon == NULL)
+    if (!colon)
         return -ERROR_INVALID_ARGUMENTS;
     const char *host = address;
     size_t length = (size_t)(colon - address);
@@ -68,7 +68,7 @@ static int listen_try(const struct addrinfo *info)
 static int listen_family(const struct addrinfo *infos, int family, int *ret_fd)
 {
     int r = -EADDRNOTAVAIL;
-    for (const struct addrinfo *info = infos; info != NULL; info = info->ai_next) {
+    for (const struct addrinfo *info = infos; info; info = info->ai_next) {
         if (info->ai_family != family)
             continue;
         r = listen_try(info);

@@ -21,7 +21,7 @@ static int multipart_fail(struct arguments *arguments, const char *what)
 static int parameter_copy(const char *value, const char *name, size_t size, char *ret_value)
 {
     size_t name_length = strlen(name);
-    for (const char *at = strchr(value, ';'); at != NULL; at = strchr(at, ';')) {
+    for (const char *at = strchr(value, ';'); at; at = strchr(at, ';')) {
         at++;
         at += strspn(at, " \t");
         if (strncasecmp(at, name, name_length) != 0 || at[name_length] != '=')
@@ -44,7 +44,7 @@ static int parameter_copy(const char *value, const char *name, size_t size, char
 static char *line_cut(char *line, const char *end)
 {
     char *stop = memmem(line, (size_t)(end - line), "\r\n", 2);
-    if (stop == NULL)
+    if (!stop)
         return NULL;
     *stop = '\0';
     return stop + 2;
@@ -59,7 +59,7 @@ static int part_head(struct arguments *arguments, char *part, const char *end, s
     for (;;) {
         char *line = part;
         part = line_cut(line, end);
-        if (part == NULL)
+        if (!part)
             return multipart_fail(arguments, "a part without end of its headers");
         if (*line == '\0')
             break;
@@ -80,7 +80,7 @@ static int part_add(struct arguments *arguments, char *part, char *end)
     if (length < 0)
         return length;
     char *copy = arena_copy(arguments->arena, name, (size_t)length);
-    if (copy == NULL)
+    if (!copy)
         return -ERROR_MEMORY;
     *end = '\0'; // the first byte of the delimiter
     struct argument argument = {
@@ -107,7 +107,7 @@ int arguments_add_multipart(struct arguments *arguments, const char *content_typ
         if (end - at < 2 || memcmp(at, "\r\n", 2) != 0)
             return multipart_fail(arguments, "a broken boundary");
         char *part_end = memmem(at, (size_t)(end - at), delimiter, size);
-        if (part_end == NULL)
+        if (!part_end)
             return multipart_fail(arguments, "ends within a part");
         // A part without any headers begins with its delimiter's own line end.
         if (part_end < at + 2)

@@ -20,7 +20,7 @@ static void reply_account(const struct request *request)
 {
     int64_t duration_us = clock_monotonic_us() - request->started_us;
     metric_request(request->known, request->error, duration_us);
-    if (request->verb == NULL)
+    if (!request->verb)
         return;
     struct log_access access = {
         .request_id = request->id,
@@ -80,7 +80,7 @@ static void problem_members(struct json_writer *writer, const struct request *re
     }
     json_key_string(writer, "title", text);
     json_key_int(writer, "status", status);
-    json_key_string(writer, "detail", message == NULL ? text : message);
+    json_key_string(writer, "detail", message ? message : text);
     snprintf(text, sizeof text, "/api/%.100s", request->method);
     json_key_string(writer, "instance", text);
     json_key_string(writer, "code", code);
@@ -137,9 +137,9 @@ void request_reply_object(struct request *request, const char *json, size_t leng
 {
     const char *members = memchr(json, '{', length);
     const char *end = memrchr(json, '}', length);
-    assert(members != NULL && end != NULL);
+    assert(members && end);
     members++;
-    while (strchr(" \t\r\n", *members) != NULL)
+    while (strchr(" \t\r\n", *members))
         members++;
     request_reply_open(request);
     if (members < end) {
@@ -157,15 +157,15 @@ static void error_write(struct request *request, int status, const char *code, c
     json_open_object(&writer);
     if (request->http_errors)
         problem_members(&writer, request, status, code, message);
-    if (request->http_errors && message != NULL)
+    if (request->http_errors && message)
         problem_errors(&writer, message);
     json_key_bool(&writer, "ok", false);
     json_key_string(&writer, "error", code);
-    if (members != NULL) {
+    if (members) {
         buffer_append_byte(&request->reply, ',');
         buffer_append_text(&request->reply, members);
     }
-    if (message != NULL) {
+    if (message) {
         char line[REPLY_MESSAGE_SIZE + 16];
         snprintf(line, sizeof line, "[ERROR] %s", message);
         json_key(&writer, "response_metadata");

@@ -54,7 +54,7 @@ const char *request_token(const struct request *request)
     if (request->token[0] != '\0')
         return request->token;
     const char *token = request_arg(request, "token");
-    return token == NULL ? "" : token;
+    return token ? token : "";
 }
 
 const char *request_idempotency_key(const struct request *request)
@@ -95,19 +95,19 @@ void request_set_scope(struct request *request, const char *scope)
 const char *request_arg(const struct request *request, const char *name)
 {
     const struct argument *argument = arguments_find(&request->arguments, name);
-    return argument == NULL ? NULL : argument->text;
+    return argument ? argument->text : NULL;
 }
 
 size_t request_arg_length(const struct request *request, const char *name)
 {
     const struct argument *argument = arguments_find(&request->arguments, name);
-    return argument == NULL ? 0 : argument->length;
+    return argument ? argument->length : 0;
 }
 
 bool request_arg_is_text(const struct request *request, const char *name)
 {
     const struct argument *argument = arguments_find(&request->arguments, name);
-    return argument != NULL && argument->is_text;
+    return argument && argument->is_text;
 }
 
 int request_arg_set(struct request *request, const char *name, const char *text)

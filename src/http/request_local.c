@@ -32,20 +32,20 @@ static int local_fill(struct request *request, const char *method, const char *t
                       const char *json, size_t length)
 {
     request->method = arena_copy(&request->arena, method, strlen(method));
-    if (request->method == NULL)
+    if (!request->method)
         return -ERROR_MEMORY;
-    if (token != NULL)
+    if (token)
         request->token = arena_copy(&request->arena, token, strlen(token));
-    if (request->token == NULL)
+    if (!request->token)
         return -ERROR_MEMORY;
-    return json == NULL ? 0 : arguments_add_json(&request->arguments, json, length);
+    return json ? arguments_add_json(&request->arguments, json, length) : 0;
 }
 
 int request_new(const char *method, const char *token, const char *json, size_t length,
                 request_done_fn *fn, void *arg, struct request **ret_request)
 {
     struct local_request *local = malloc(sizeof *local);
-    if (local == NULL)
+    if (!local)
         return -ERROR_MEMORY;
     request_init(&local->request, LOCAL_REPLY_MAX_BYTES, local_send);
     local->fn = fn;

@@ -77,7 +77,7 @@ static int daemon_start(struct server *server)
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_MEMORY_BYTES,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)server->options.connections_max + 1024,
         MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_END);
-    if (server->daemon == NULL) {
+    if (!server->daemon) {
         log_write(LOG_ERROR, "http", "libmicrohttpd does not start");
         return -ERROR_UNAVAILABLE;
     }
@@ -126,7 +126,7 @@ static int server_start(struct server *server)
 int server_new(struct loop *loop, const struct server_options *options, struct server **ret_server)
 {
     struct server *server = calloc(1, sizeof *server);
-    if (server == NULL)
+    if (!server)
         return -ERROR_MEMORY;
     server_init(server, loop, options);
     int r = server_start(server);
@@ -153,7 +153,7 @@ static struct page *page_new(struct server *server, const char *path)
 {
     struct page *page = calloc(1, sizeof *page);
     char *copy = strdup(path);
-    if (page == NULL || copy == NULL) {
+    if (!page || !copy) {
         free(page);
         free(copy);
         return NULL;
@@ -167,7 +167,7 @@ static struct page *page_new(struct server *server, const char *path)
 int server_page_add(struct server *server, const char *path, server_page_fn *fn, void *arg)
 {
     struct page *page = page_new(server, path);
-    if (page == NULL)
+    if (!page)
         return -ERROR_MEMORY;
     page->fn = fn;
     page->arg = arg;
@@ -178,7 +178,7 @@ int server_file_add(struct server *server, const char *path, const struct server
 {
     char digest[DIGEST_HEX_SIZE];
     struct page *page = page_new(server, path);
-    if (page == NULL)
+    if (!page)
         return -ERROR_MEMORY;
     page->file = *file;
     digest_sha256_hex(file->data, file->length, digest);
@@ -201,7 +201,7 @@ static void connections_close(struct server *server, enum connection_state state
     LIST_FOREACH(link, &server->connections[state])
     {
         struct connection *connection = LIST_ITEM(link, struct connection, link);
-        if (connection->mhd == NULL)
+        if (!connection->mhd)
             connection_free(connection);
         else
             shutdown(connection->fd, SHUT_RDWR);
@@ -219,7 +219,7 @@ void server_quiesce(struct server *server)
 
 void server_free(struct server *server)
 {
-    if (server == NULL)
+    if (!server)
         return;
     door_close(server);
     connections_close(server, CONNECTION_FRESH);
@@ -227,11 +227,11 @@ void server_free(struct server *server)
     loop_timer_free(server->tick);
     loop_watch_free(server->daemon_watch);
     exchanges_abandon(server);
-    if (server->daemon != NULL)
+    if (server->daemon)
         MHD_stop_daemon(server->daemon);
     exchanges_free_spares(server);
     exchanges_forget(server);
-    while (server->pages != NULL) {
+    while (server->pages) {
         struct page *page = server->pages;
         server->pages = page->next;
         free(page->path);

@@ -71,7 +71,7 @@ int group_new(struct loop *loop, int depth, int batch_max, int queue_max, group_
 {
     struct group *group = calloc(1, sizeof *group + (size_t)batch_max * sizeof *group->batch);
 
-    if (group == NULL)
+    if (!group)
         return -ERROR_MEMORY;
     group->loop = loop;
     group->send = send;

@@ -139,6 +139,6 @@ int migrate_current(const char *database_url, int *ret_version)
         if (r < 0)
             return r;
     }
-    *ret_version = version == NULL ? 0 : (int)result_int(version, 0, 0);
+    *ret_version = version ? (int)result_int(version, 0, 0) : 0;
     return 0;
 }

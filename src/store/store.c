@@ -232,7 +232,7 @@ static struct lane *store_lane(const struct store *store, enum store_lane lane)
     struct lane *one = store->lanes[lane];
     struct lane *other = store->lanes[STORE_READ_TOO];
 
-    if (lane != STORE_READ || one == NULL || other == NULL || !lane_is_up(other))
+    if (lane != STORE_READ || !one || !other || !lane_is_up(other))
         return one;
     // To wake a second server process costs more than to wait for one short read.
     return !lane_is_up(one) || lane_count(other) + READS_AHEAD_MAX < lane_count(one) ? other : one;

@@ -105,7 +105,7 @@ const char **members_call_new(const struct member_call *calls, int count, int *r
     const char **texts = malloc(texts_max * sizeof *texts + KEY_NUMBER_SIZE);
     int used = 0;
 
-    if (texts == NULL)
+    if (!texts)
         return NULL;
     char *count_text = (char *)(texts + texts_max);
     snprintf(count_text, KEY_NUMBER_SIZE, "%d", count);

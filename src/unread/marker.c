@@ -98,7 +98,7 @@ static void mark_publish(struct settling *settling, const struct unread_view *vi
     CLEANUP(buffer_done) struct buffer wire;
     char topic[KEY_SIZE];
 
-    if (event == NULL) {
+    if (!event) {
         settling->failed = true;
         return;
     }
@@ -137,7 +137,7 @@ static void mark_keep(struct marker *marker, const struct mark *mark,
 {
     const struct strategy_ops *ops = strategy_find(view->head.strategy);
 
-    if (ops == NULL || ops->on_read == NULL)
+    if (!ops || !ops->on_read)
         return;
     UNZEROED struct call call;
     if (!ops->on_read(&call, view, mark->tss, mark->ts_count))
@@ -153,13 +153,13 @@ static bool settling_call(struct settling *settling)
     const char **texts = NULL;
     int count;
 
-    for (int i = 0; calls != NULL && i < settling->count; i++) {
+    for (int i = 0; calls && i < settling->count; i++) {
         const struct unread_view *view = &settling->marks[i].view;
         member_call_make(&calls[i], view->user_id, view->channel_id, &view->member);
     }
-    if (calls != NULL)
+    if (calls)
         texts = members_call_new(calls, settling->count, &count);
-    if (texts != NULL)
+    if (texts)
         cache_call(settling->marker->cache, count, texts, NULL, marks_settled, settling);
     bool called = texts != NULL;
     free(texts);
@@ -204,7 +204,7 @@ static struct settling *settling_new(struct marker *marker, const char *outbox_i
 {
     struct settling *settling = malloc(sizeof *settling + (size_t)rows * sizeof settling->marks[0]);
 
-    if (settling == NULL)
+    if (!settling)
         return NULL;
     *settling = (struct settling){.marker = marker, .at_us = clock_wall_us()};
     snprintf(settling->outbox_id, sizeof settling->outbox_id, "%s", outbox_id);
@@ -217,14 +217,14 @@ static void batch_answer(struct batch *batch, const struct result *result)
 
     for (int row = 0; row < result_rows(result); row++) {
         int index = (int)result_int(result, row, COLUMN_ITEM);
-        assert(index >= 0 && index < batch->count && batch->marks[index] != NULL);
+        assert(index >= 0 && index < batch->count && batch->marks[index]);
         struct mark *mark = TAKE(batch->marks[index]);
-        if (settling == NULL)
+        if (!settling)
             mark->fn(mark->arg, -ERROR_MEMORY, NULL);
         else
             mark_answer(settling, mark, result, row);
     }
-    if (settling != NULL)
+    if (settling)
         settling_send(settling);
 }
 
@@ -236,7 +236,7 @@ static void batch_give_up(struct batch *batch, int r, bool repeat)
 
     for (int i = batch->count - 1; i >= 0; i--) {
         struct mark *mark = TAKE(batch->marks[i]);
-        if (mark == NULL)
+        if (!mark)
             continue;
         if (!repeat || mark->deadline_ms < now_ms)
             mark->fn(mark->arg, r, NULL);
@@ -328,7 +328,7 @@ static int batches_make(struct marker *marker, int batch_max)
         struct batch *batch = &marker->batches[i];
         batch->marker = marker;
         batch->marks = calloc((size_t)batch_max, sizeof(struct mark *));
-        if (batch->marks == NULL)
+        if (!batch->marks)
             r = -ERROR_MEMORY;
     }
     return r;
@@ -340,7 +340,7 @@ int marker_new(struct loop *loop, struct store *store, struct cache *cache, int 
 {
     struct marker *marker = calloc(1, sizeof *marker);
 
-    if (marker == NULL)
+    if (!marker)
         return -ERROR_MEMORY;
     marker->store = store;
     marker->cache = cache;
@@ -362,7 +362,7 @@ int marker_new(struct loop *loop, struct store *store, struct cache *cache, int 
 
 void marker_free(struct marker *marker)
 {
-    if (marker == NULL)
+    if (!marker)
         return;
     group_free(marker->group);
     for (int i = 0; i < BATCHES_IN_WORK; i++)
@@ -391,7 +391,7 @@ static void single_committed(void *arg, const struct store_outcome *outcome)
 
     if (outcome->r == 0)
         settling = settling_new(single->marker, single->outbox_id, 1);
-    if (settling == NULL) {
+    if (!settling) {
         mark->fn(mark->arg, outcome->r == 0 ? -ERROR_MEMORY : outcome->r, NULL);
     } else {
         mark_answer(settling, mark, outcome->result, 0);
@@ -405,7 +405,7 @@ static struct single *single_new(struct marker *marker, struct mark *mark, struc
 {
     struct single *single = malloc(sizeof *single);
 
-    if (single == NULL) {
+    if (!single) {
         mark->fn(mark->arg, -ERROR_MEMORY, NULL);
         return NULL;
     }
@@ -423,7 +423,7 @@ void marker_mark_unread(struct marker *marker, struct mark *mark)
     struct params params = {0};
     struct single *single = single_new(marker, mark, &params);
 
-    if (single == NULL)
+    if (!single)
         return;
     params_int(&params, mark->ts);
     store_call(marker->store, STORE_WRITE, &MARK_UNREAD, &params, single_committed, single);
@@ -434,7 +434,7 @@ void marker_mark_messages(struct marker *marker, struct mark *mark)
     struct params params = {0};
     struct single *single = single_new(marker, mark, &params);
 
-    if (single == NULL)
+    if (!single)
         return;
     params_open_int_array(&params);
     for (int i = 0; i < mark->ts_count; i++)

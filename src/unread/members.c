@@ -33,7 +33,7 @@ static int member_ids_add(struct member_ids *ids, const char *id)
     if (ids->count == ids->room) {
         size_t room = ids->room == 0 ? 128 : 2 * ids->room;
         char(*grown)[EVENT_ID_SIZE] = realloc(ids->ids, room * sizeof *grown);
-        if (grown == NULL)
+        if (!grown)
             return -ERROR_MEMORY;
         ids->ids = grown;
         ids->room = room;
@@ -98,7 +98,7 @@ static void first_taken(void *arg, int r, const struct cache_value *value)
 {
     struct member_list **list = arg;
 
-    if (*list != NULL)
+    if (*list)
         member_list_take(*list, r, value);
     *list = NULL;
 }
@@ -294,7 +294,7 @@ static bool compare_up_to(struct comparison *comparison, const char *user_id)
 {
     for (; comparison->next < comparison->ids.count; comparison->next++) {
         const char *known = comparison->ids.ids[comparison->next];
-        int order = user_id == NULL ? -1 : strcmp(known, user_id);
+        int order = user_id ? strcmp(known, user_id) : -1;
         if (order >= 0) {
             comparison->next += order == 0;
             return order == 0;

@@ -108,7 +108,7 @@ static void view_install(struct reader *reader, const struct unread_view *view, 
     const struct strategy_ops *ops = strategy_find(view->head.strategy);
     UNZEROED struct call call;
 
-    if (ops == NULL || ops->rebuild == NULL || !view->member.active ||
+    if (!ops || !ops->rebuild || !view->member.active ||
         !ops->rebuild(&call, view, tss, seqs, count))
         return;
     call_end(&call);
@@ -155,7 +155,7 @@ static void messages_ask(struct reader *reader, const struct unread_view *view)
     if (is_under_way(reader, view))
         return;
     rebuild = reader->rebuild_count < reader->rebuilds_max ? calloc(1, sizeof *rebuild) : NULL;
-    if (rebuild == NULL) {
+    if (!rebuild) {
         metric_add(METRIC_CACHE_REBUILDS_LEFT, 1);
         return;
     }
@@ -175,7 +175,7 @@ static void view_rebuild(struct reader *reader, const struct unread_view *view)
 {
     const struct strategy_ops *ops = strategy_find(view->head.strategy);
 
-    if (ops == NULL || ops->rebuild == NULL || !cache_is_up(reader->cache))
+    if (!ops || !ops->rebuild || !cache_is_up(reader->cache))
         return;
     if (ops->rebuilds_messages)
         messages_ask(reader, view);
@@ -312,7 +312,7 @@ static void check_ask(struct reader *reader, const struct unread_view *view,
 {
     struct check *check = malloc(sizeof *check);
 
-    if (check == NULL)
+    if (!check)
         return;
     *check = (struct check){.reader = reader, .view = *view};
     strategy_ask(reader, ops, view, check_answer, check);
@@ -338,7 +338,7 @@ void unread_read(struct reader *reader, struct unread_view *view, bool exact, un
                  void *arg)
 {
     const struct strategy_ops *ops = strategy_find(view->head.strategy);
-    bool asks = ops != NULL && ops->count != NULL && cache_is_up(reader->cache);
+    bool asks = ops && ops->count && cache_is_up(reader->cache);
 
     if (exact) {
         if (asks)
@@ -347,7 +347,7 @@ void unread_read(struct reader *reader, struct unread_view *view, bool exact, un
         return;
     }
     struct reading *reading = calloc(1, sizeof *reading);
-    if (reading == NULL) {
+    if (!reading) {
         fn(arg, -ERROR_MEMORY);
         return;
     }
@@ -366,7 +366,7 @@ int reader_new(struct store *store, struct cache *cache, int rebuilds_max,
 {
     struct reader *reader = calloc(1, sizeof *reader);
 
-    if (reader == NULL)
+    if (!reader)
         return -ERROR_MEMORY;
     *reader = (struct reader){.store = store, .cache = cache, .rebuilds_max = rebuilds_max};
     list_init(&reader->rebuilds);

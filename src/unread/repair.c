@@ -225,7 +225,7 @@ static void member_install(struct repair *repair, int i)
     const struct strategy_ops *ops = strategy_find(view->head.strategy);
     int64_t tss[MESSAGES_MAX], seqs[MESSAGES_MAX];
 
-    if (ops == NULL || ops->rebuild == NULL)
+    if (!ops || !ops->rebuild)
         return;
     int count = result_ints(repair->page, i, COLUMN_TSS, tss, MESSAGES_MAX);
     result_ints(repair->page, i, COLUMN_SEQS, seqs, MESSAGES_MAX);
@@ -277,7 +277,7 @@ static bool goes_on(const struct repair *repair)
 {
     const struct repair_options *options = repair->options;
 
-    return options->progress == NULL || options->progress(options->arg, repair->totals);
+    return !options->progress || options->progress(options->arg, repair->totals);
 }
 
 // At most `left` pairs after the pair given.

@@ -381,7 +381,7 @@ static struct slot *slot_new(struct sidebar *sidebar, const struct actor *actor)
 {
     struct slot *slot = calloc(1, sizeof *slot);
 
-    if (slot == NULL)
+    if (!slot)
         return NULL;
     slot->sidebar = sidebar;
     snprintf(slot->user_id, sizeof slot->user_id, "%s", actor->user_id);
@@ -399,9 +399,9 @@ int sidebar_read(struct sidebar *sidebar, const struct actor *actor, sidebar_fn 
     struct reading *reading = malloc(sizeof *reading);
 
     HASH_FIND_STR(sidebar->slots, actor->user_id, slot);
-    if (slot == NULL && reading != NULL)
+    if (!slot && reading)
         slot = slot_new(sidebar, actor);
-    if (slot == NULL || reading == NULL) {
+    if (!slot || !reading) {
         free(reading);
         return -ERROR_MEMORY;
     }
@@ -485,7 +485,7 @@ int sidebar_new(struct loop *loop, struct store *store, const struct sidebar_opt
 {
     struct sidebar *sidebar = calloc(1, sizeof *sidebar);
 
-    if (sidebar == NULL)
+    if (!sidebar)
         return -ERROR_MEMORY;
     *sidebar = (struct sidebar){.loop = loop, .store = store, .options = *options};
     list_init(&sidebar->idle);
@@ -506,7 +506,7 @@ void sidebar_free(struct sidebar *sidebar)
     struct slot *slot;
     struct slot *next;
 
-    if (sidebar == NULL)
+    if (!sidebar)
         return;
     HASH_ITER(hh, sidebar->slots, slot, next)
     {

@@ -100,7 +100,7 @@ static bool entries_resize(struct sidebar_rows *rows, struct sidebar_entry **ent
 {
     void *resized = reallocarray(*entries, (size_t)capacity, sizeof **entries);
 
-    if (resized == NULL) {
+    if (!resized) {
         rows->failed = true;
         return false;
     }
@@ -117,7 +117,7 @@ static bool rows_reserve(struct sidebar_rows *rows, int count)
         capacity *= 2;
     if (capacity > rows->capacity && !entries_resize(rows, &rows->entries, capacity))
         return false;
-    if ((capacity > rows->capacity || rows->spare == NULL) &&
+    if ((capacity > rows->capacity || !rows->spare) &&
         !entries_resize(rows, &rows->spare, capacity))
         return false;
     rows->capacity = capacity;
@@ -389,7 +389,7 @@ static void rows_change(struct sidebar_rows *rows, const struct result *result, 
         return;
     struct sidebar_entry *fresh = malloc((size_t)count * sizeof *fresh);
     uint64_t *hashes = malloc(((size_t)count + 1) * sizeof *hashes);
-    if (fresh == NULL || hashes == NULL) {
+    if (!fresh || !hashes) {
         rows->failed = true;
     } else {
         memcpy(fresh, rows->spare, (size_t)count * sizeof *fresh);

@@ -61,7 +61,7 @@ int strategy_count_many(struct pipeline *pipeline, const struct unread_view *vie
 
     for (size_t i = 0; i < count; i++) {
         const struct strategy_ops *ops = strategy_find(views[i].head.strategy);
-        if (ops == NULL || ops->count == NULL) {
+        if (!ops || !ops->count) {
             pipeline_add(pipeline, 1, (const char *[]){"PING"}, NULL);
             continue;
         }
@@ -72,7 +72,7 @@ int strategy_count_many(struct pipeline *pipeline, const struct unread_view *vie
     int r = pipeline_run(pipeline, on_count, &counting);
     for (size_t i = 0; i < count; i++) {
         const struct strategy_ops *ops = strategy_find(views[i].head.strategy);
-        if (ops == NULL || ops->count == NULL)
+        if (!ops || !ops->count)
             ret_counts[i] = STRATEGY_UNKNOWN;
     }
     return r;

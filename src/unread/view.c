@@ -142,7 +142,7 @@ struct event *unread_mark_event(const char *type, const struct unread_view *view
     buffer_init(&frame, FRAME_MAX_BYTES);
     unread_frame_write(&frame, type, view, event_ts);
     struct event *event = event_take_frame(EVENT_MARK, &frame);
-    if (event == NULL)
+    if (!event)
         return NULL;
     COPY(event->workspace_id, view->workspace_id);
     COPY(event->channel_id, view->channel_id);

@@ -70,7 +70,7 @@ void walker_free(struct walker *walker)
 static bool is_kept(const struct event *event)
 {
     return event->seq > 0 && event->head.strategy != STRATEGY_SEQUENCE &&
-           strategy_find(event->head.strategy) != NULL;
+           strategy_find(event->head.strategy);
 }
 
 static bool same_channel(const struct event *a, const struct event *b)
@@ -406,7 +406,7 @@ void walker_run(struct walker *walker, struct event *const *events, size_t count
         }
         const struct walk *last =
             walker->walk_count > 0 ? &walker->walks[walker->walk_count - 1] : NULL;
-        if (last != NULL &&
+        if (last &&
             (walker->walk_count == WALKS_MAX || same_channel(last->run.events[0], events[i])))
             walks_run(walker);
         i += walk_take(walker, events + i, count - i);

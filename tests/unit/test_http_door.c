@@ -16,7 +16,7 @@
 static int count_of(const char *text, const char *part)
 {
     int count = 0;
-    for (const char *at = strstr(text, part); at != NULL; at = strstr(at + 1, part))
+    for (const char *at = strstr(text, part); at; at = strstr(at + 1, part))
         count++;
     return count;
 }
@@ -26,7 +26,7 @@ static int descriptors_open(void)
     DIR *directory = opendir("/proc/self/fd");
     int count = 0;
     assert_non_null(directory);
-    while (readdir(directory) != NULL)
+    while (readdir(directory))
         count++;
     closedir(directory);
     return count;
@@ -36,7 +36,7 @@ static void refused(const char *request, size_t length)
 {
     const char *answer = ask_bytes(request, length);
     if (strncmp(answer, "HTTP/1.1 400 ", 13) != 0 || count_of(answer, "HTTP/1.1 ") != 1 ||
-        strstr(answer, "\r\nConnection: close\r\n") == NULL || fixture.calls_begun != 0)
+        !strstr(answer, "\r\nConnection: close\r\n") || fixture.calls_begun != 0)
         fail_msg("%s is answered by %s", request, answer);
 }
 
@@ -107,10 +107,10 @@ static const char *const bad_lengths[] = {
 static void assert_one_json_refusal(const char *answer)
 {
     if (count_of(answer, "HTTP/1.1 400 Bad Request\r\n") != 1 ||
-        strstr(answer, "\r\nX-Request-Id: ") == NULL ||
-        strstr(answer, "\r\nContent-Type: application/json") == NULL ||
-        strstr(answer, "\r\nConnection: close\r\n") == NULL ||
-        strstr(answer, "\r\n\r\n{\"ok\":false,\"error\":\"bad_request\"") == NULL)
+        !strstr(answer, "\r\nX-Request-Id: ") ||
+        !strstr(answer, "\r\nContent-Type: application/json") ||
+        !strstr(answer, "\r\nConnection: close\r\n") ||
+        !strstr(answer, "\r\n\r\n{\"ok\":false,\"error\":\"bad_request\""))
         fail_msg("no one refusal: %s", answer);
 }
 

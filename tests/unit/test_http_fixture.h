@@ -73,7 +73,7 @@ static void reply_with_bytes(struct request *request)
 static void late_now(void *arg)
 {
     struct late *late = arg;
-    if (request_arg(late->request, "n") != NULL)
+    if (request_arg(late->request, "n"))
         reply_with_bytes(late->request);
     else
         reply_plainly(late->request);
@@ -89,7 +89,7 @@ static void late_begin(struct request *request)
     late->request = request;
     fixture.late = late;
     assert_int_equal(loop_timer_new(fixture.loop, late_now, late, &late->timer), 0);
-    loop_timer_set(late->timer, ms == NULL ? 1 : (int)strtol(ms, NULL, 10));
+    loop_timer_set(late->timer, ms ? (int)strtol(ms, NULL, 10) : 1);
 }
 
 static void echo_one(void *arg, const char *name, const char *text)
@@ -263,7 +263,7 @@ static void client_read_until(int fd, const char *wanted, char *text, size_t siz
 {
     size_t length = 0;
     text[0] = '\0';
-    while (strstr(text, wanted) == NULL) {
+    while (!strstr(text, wanted)) {
         ssize_t got = recv(fd, text + length, size - 1 - length, 0);
         if (got <= 0)
             fail_msg("no %s in: %s", wanted, text);
@@ -296,12 +296,12 @@ static char *ask(const char *text)
 
 static void assert_has(const char *text, const char *part)
 {
-    if (strstr(text, part) == NULL)
+    if (!strstr(text, part))
         fail_msg("no \"%s\" in: %s", part, text);
 }
 
 static void assert_has_not(const char *text, const char *part)
 {
-    if (strstr(text, part) != NULL)
+    if (strstr(text, part))
         fail_msg("\"%s\" in: %s", part, text);
 }

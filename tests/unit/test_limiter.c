@@ -47,7 +47,7 @@ static void question_answer(void *arg)
 {
     struct question *question = arg;
 
-    question->is_up = question->side->cache != NULL && cache_is_up(question->side->cache);
+    question->is_up = question->side->cache && cache_is_up(question->side->cache);
     for (; question->admitted < question->most; question->admitted++) {
         question->wait_s = limiter_take(question->side->limiter, question->subject, "auth.test",
                                         question->per_minute);

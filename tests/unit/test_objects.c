@@ -52,7 +52,7 @@ static void too_long(void **state)
     const char *version;
     size_t length = PART;
 
-    while (objects_find(objects, "C1", &version) == NULL && --length > 0)
+    while (!objects_find(objects, "C1", &version) && --length > 0)
         objects_keep(objects, "C1", "1", text, length);
     assert_in_range(length, PART - 256, PART - 1);
     objects_keep(objects, "C1", "2", text, length + 1);
