@@ -76,7 +76,7 @@ static void on_heard(void *arg, const struct store_outcome *outcome)
     if (!gateway_answer(gateway))
         return;
     if (outcome->r < 0)
-        gateway->marks_missed = true;
+        gateway->marks.missed = true;
     else
         changed_send(gateway, outcome->result);
 }

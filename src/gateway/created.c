@@ -24,7 +24,7 @@ static const struct statement SWEEP = {
 static bool created_is_known(const struct gateway *gateway, const char *channel_id)
 {
     for (int i = 0; i < CREATED_KNOWN; i++)
-        if (strcmp(gateway->created[i], channel_id) == 0)
+        if (strcmp(gateway->created.ids[i], channel_id) == 0)
             return true;
     return false;
 }
@@ -33,7 +33,7 @@ bool created_take(struct gateway *gateway, const char *channel_id)
 {
     if (created_is_known(gateway, channel_id))
         return false;
-    char *place = gateway->created[gateway->created_next++ % CREATED_KNOWN];
+    char *place = gateway->created.ids[gateway->created.next++ % CREATED_KNOWN];
     snprintf(place, EVENT_ID_SIZE, "%s", channel_id);
     return true;
 }
@@ -83,7 +83,7 @@ static void on_sweep(void *arg, const struct store_outcome *outcome)
     if (!gateway_answer(gateway))
         return;
     for (int row = 0; outcome->r == 0 && row < result_rows(outcome->result); row++) {
-        gateway->sweep_note = result_int(outcome->result, row, 0);
+        gateway->marks.sweep_note = result_int(outcome->result, row, 0);
         if (!result_is_null(outcome->result, row, 1))
             created_tell(gateway, outcome->result, row);
     }
@@ -93,7 +93,7 @@ void created_sweep(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
 
-    gateway->sweep_note = 0;
+    gateway->marks.sweep_note = 0;
     params_open_text_array(&params);
     for (const struct workspace *w = gateway->workspaces; w; w = w->hh.next)
         params_element_text(&params, w->id);

@@ -128,10 +128,10 @@ static struct connection *link_choose(struct app *app, const struct connection *
 
 static void app_look_soon(struct gateway *gateway)
 {
-    if (gateway->envelopes_wait)
+    if (gateway->envelopes.timer_runs)
         return;
-    gateway->envelopes_wait = true;
-    loop_timer_set(gateway->envelope_timer, LOOK_MS);
+    gateway->envelopes.timer_runs = true;
+    loop_timer_set(gateway->envelopes.timer, LOOK_MS);
 }
 
 static struct envelope *envelope_new(struct app *app, const struct kept *kept)
@@ -341,10 +341,10 @@ static void app_look(struct app *app, int64_t now_ms)
 void envelope_on_timer(void *arg)
 {
     struct gateway *gateway = arg;
-    gateway->envelopes_wait = false;
-    for (struct app *app = gateway->apps; app; app = app->hh.next)
+    gateway->envelopes.timer_runs = false;
+    for (struct app *app = gateway->envelopes.apps; app; app = app->hh.next)
         app_look(app, loop_now_ms(gateway->loop));
     kept_tick(gateway);
-    if (gateway->apps || !list_is_empty(&gateway->acked))
+    if (gateway->envelopes.apps || !list_is_empty(&gateway->envelopes.acked))
         app_look_soon(gateway);
 }

@@ -16,7 +16,7 @@ enum { MARK_EVERY_MS = 1000, TICK_MS = 50, BODY_SIZE = 128 };
 
 struct focus {
     struct list link;     // in the stream's focuses
-    struct list due_link; // in gateway->focuses_due while it waits for its next mark
+    struct list due_link; // in gateway->focuses.due while it waits for its next mark
     struct stream *stream;
     struct connection *connection;
     struct focus_call *call; // the mark in work
@@ -92,9 +92,9 @@ static void focus_go_on(struct focus *focus)
         focus_mark(focus);
         return;
     }
-    if (list_is_empty(&gateway->focuses_due))
-        loop_timer_set(gateway->focus_timer, TICK_MS);
-    list_append(&gateway->focuses_due, &focus->due_link);
+    if (list_is_empty(&gateway->focuses.due))
+        loop_timer_set(gateway->focuses.timer, TICK_MS);
+    list_append(&gateway->focuses.due, &focus->due_link);
 }
 
 void focus_on_timer(void *arg)
@@ -103,7 +103,7 @@ void focus_on_timer(void *arg)
     struct list due;
 
     list_init(&due);
-    list_append_all(&due, &gateway->focuses_due);
+    list_append_all(&due, &gateway->focuses.due);
     while (!list_is_empty(&due)) {
         struct focus *focus = LIST_ITEM(due.next, struct focus, due_link);
         list_remove(&focus->due_link);

@@ -71,7 +71,7 @@ static void gateway_poll(struct gateway *gateway, int64_t now_ms)
 {
     if (cache_is_subscribed(gateway->cache)) {
         gateway->heard_ms = now_ms;
-        if (gateway->marks_missed)
+        if (gateway->marks.missed)
             marks_sweep(gateway);
         else if (gateway->users)
             marks_note(gateway);
@@ -149,15 +149,15 @@ static int timers_new(struct gateway *gateway)
         struct loop_timer **timer;
     } timers[] = {
         {on_tick, &gateway->tick_timer},
-        {heads_on_timer, &gateway->head_timer},
-        {hole_on_timer, &gateway->hole_timer},
-        {members_on_timer, &gateway->young_timer},
-        {tokens_on_timer, &gateway->token_timer},
+        {heads_on_timer, &gateway->heads.timer},
+        {hole_on_timer, &gateway->holes.timer},
+        {members_on_timer, &gateway->members.timer},
+        {tokens_on_timer, &gateway->tokens.timer},
         {on_drained, &gateway->drain_timer},
-        {watermark_on_timer, &gateway->watermark_timer},
-        {watch_on_timer, &gateway->watch_timer},
-        {envelope_on_timer, &gateway->envelope_timer},
-        {focus_on_timer, &gateway->focus_timer},
+        {watermark_on_timer, &gateway->watermark.timer},
+        {watch_on_timer, &gateway->watching.timer},
+        {envelope_on_timer, &gateway->envelopes.timer},
+        {focus_on_timer, &gateway->focuses.timer},
     };
     int r = 0;
     for (size_t i = 0; r >= 0 && i < sizeof timers / sizeof *timers; i++)
@@ -176,8 +176,8 @@ static int gateway_start(struct gateway *gateway)
     cache_on_resubscribed(gateway->cache, on_resubscribed, gateway);
     store_on_up(gateway->store, STORE_SYNC, marks_on_store_up, gateway);
     loop_timer_set(gateway->tick_timer, CONNECTION_TICK_MS);
-    loop_timer_set(gateway->head_timer, gateway->options.head_check_ms);
-    loop_timer_set(gateway->token_timer, gateway->options.token_check_ms);
+    loop_timer_set(gateway->heads.timer, gateway->options.head_check_ms);
+    loop_timer_set(gateway->tokens.timer, gateway->options.token_check_ms);
     return 0;
 }
 
@@ -193,11 +193,11 @@ int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
     list_init(&gateway->connections);
     list_init(&gateway->dirty);
     list_init(&gateway->held);
-    list_init(&gateway->holes);
-    list_init(&gateway->acked);
-    list_init(&gateway->acking);
+    list_init(&gateway->holes.list);
+    list_init(&gateway->envelopes.acked);
+    list_init(&gateway->envelopes.acking);
     id_make('G', gateway->device);
-    list_init(&gateway->focuses_due);
+    list_init(&gateway->focuses.due);
     int r = gateway_start(gateway);
     if (r < 0) {
         gateway_free(gateway);
@@ -251,15 +251,15 @@ void gateway_free(struct gateway *gateway)
         stream_free(stream);
     }
     loop_timer_free(gateway->tick_timer);
-    loop_timer_free(gateway->head_timer);
-    loop_timer_free(gateway->hole_timer);
-    loop_timer_free(gateway->young_timer);
-    loop_timer_free(gateway->token_timer);
+    loop_timer_free(gateway->heads.timer);
+    loop_timer_free(gateway->holes.timer);
+    loop_timer_free(gateway->members.timer);
+    loop_timer_free(gateway->tokens.timer);
     loop_timer_free(gateway->drain_timer);
-    loop_timer_free(gateway->focus_timer);
-    loop_timer_free(gateway->watermark_timer);
-    loop_timer_free(gateway->watch_timer);
-    loop_timer_free(gateway->envelope_timer);
+    loop_timer_free(gateway->focuses.timer);
+    loop_timer_free(gateway->watermark.timer);
+    loop_timer_free(gateway->watching.timer);
+    loop_timer_free(gateway->envelopes.timer);
     presence_free(gateway);
     watch_end(gateway);
     gateway_ask(gateway);

@@ -92,7 +92,7 @@ struct stream {
     int held_count;
     struct list own_posts;
     struct list focuses;   // see focus.c
-    struct list hole_link; // in gateway->holes while something is missing
+    struct list hole_link; // in gateway->holes.list while something is missing
     int64_t waiting_ms;    // when the hole last got smaller
     int64_t asked_ms;      // when the last page was asked for
     int hole_reads;        // pages asked for this hole
@@ -217,6 +217,66 @@ struct connection {
     struct actor actor;
 };
 
+// What one file each keeps for the gateway.
+
+struct heads {
+    struct stream *cursor; // the next stream whose head is to be compared
+    unsigned rounds;
+    bool by_store; // this round compares with Postgres, not with Redis
+    struct loop_timer *timer;
+};
+
+struct holes {
+    struct list list;
+    struct loop_timer *timer;
+};
+
+struct members {
+    bool timer_runs; // for young seats
+    struct loop_timer *timer;
+};
+
+struct marks {
+    int64_t notes[2]; // 0 is the older one
+    int64_t noted_ms; // when the newer one was taken
+    bool is_asked;
+    bool missed;        // a sweep is due
+    int64_t sweep_note; // of the sweep under way; 0: there is none, or its first part has failed
+};
+
+struct created {
+    char ids[CREATED_KNOWN][EVENT_ID_SIZE]; // channels told of last, a ring
+    unsigned next;
+};
+
+struct tokens {
+    unsigned part; // which part of all tokens is checked next
+    struct loop_timer *timer;
+};
+
+struct focuses {
+    struct list due;
+    struct loop_timer *timer;
+};
+
+struct watching {
+    struct watch *watches;
+    bool timer_runs;
+    struct loop_timer *timer;
+};
+
+struct envelopes {
+    struct app *apps;
+    struct list acked;  // acked envelopes that Postgres has to be told of
+    struct list acking; // those that it is being told of
+    bool acks_asked;    // the statement that tells it is under way
+    bool take_asked;    // kept events are being asked for
+    bool take_soon;     // they are to be asked for again after the answer
+    int64_t taken_ms;   // when kept events were last asked for
+    bool timer_runs;
+    struct loop_timer *timer;
+};
+
 struct watermark {
     struct position position; // xid 0: there is none yet
     struct position next;     // the one waited for; else xid 0
@@ -227,6 +287,7 @@ struct watermark {
     bool is_asked;            // a question to Postgres is under way
     bool is_whole;            // the last question was about all streams that are here now
     int64_t asked_ms;
+    struct loop_timer *timer;
     char text[POSITION_SIZE]; // the position as the id of events
 };
 
@@ -241,53 +302,30 @@ struct gateway {
     int connection_count;
     int sse_count; // event streams that are open
     int openings;  // connections whose channels are being read
-    struct watermark watermark;
-    char device[EVENT_ID_SIZE]; // this gateway's name in Redis
-    struct gone *gone; // users whose last connection ended, until presence_grace_ms is over
-    struct watch *watches;
-    bool watch_waits; // watch_timer runs
-    struct app *apps;
-    bool envelopes_wait; // envelope_timer runs
-    struct list acked;   // acked envelopes that Postgres has to be told of
-    struct list acking;  // those that it is being told of
-    bool acks_asked;     // the statement that tells it is under way
-    bool take_asked;     // kept events are being asked for
-    bool take_soon;      // they are to be asked for again after the answer
-    int64_t taken_ms;    // when kept events were last asked for
     struct stream *streams;
     struct user *users;
     struct workspace *workspaces;
-    struct list holes;
-    struct list focuses_due;    // see focus.c
-    struct stream *head_cursor; // the next stream whose head is to be compared
-    unsigned head_rounds;
-    bool heads_by_store; // this round compares with Postgres, not with Redis
-    bool young_waits;    // young_timer runs
+    struct gone *gone; // users whose last connection ended, until presence_grace_ms is over
+    char device[EVENT_ID_SIZE]; // this gateway's name in Redis
     bool draining;
-    bool ended;                                 // being freed: store and cache may be gone
-    int asked;                                  // see gateway_ask(): answers still to come
-    int64_t heard_ms;                           // when all topics were last known to be subscribed
-    int64_t swept_ms;                           // when missed joins were last asked for
-    int64_t era;                                // of Postgres: see store.h
-    int64_t mark_notes[2];                      // see marks.c; 0 is the older one
-    int64_t noted_ms;                           // when the newer one was taken
-    char created[CREATED_KNOWN][EVENT_ID_SIZE]; // channels told of last, a ring
-    unsigned created_next;
-    bool marks_asked;
-    bool marks_missed;   // a sweep (see marks.c) is due
+    bool ended;          // being freed: store and cache may be gone
+    int asked;           // see gateway_ask(): answers still to come
+    int64_t heard_ms;    // when all topics were last known to be subscribed
+    int64_t swept_ms;    // when missed joins were last asked for
+    int64_t era;         // of Postgres: see store.h
     bool changes_missed; // a stream has changed_missed
-    int64_t sweep_note;  // of the sweep under way; 0: there is none, or its first part has failed
     struct loop_timer *tick_timer;
-    struct loop_timer *head_timer;
-    struct loop_timer *hole_timer;
-    struct loop_timer *young_timer;
-    struct loop_timer *token_timer;
-    unsigned token_part; // which part of all tokens is checked next
     struct loop_timer *drain_timer;
-    struct loop_timer *focus_timer;
-    struct loop_timer *watermark_timer;
-    struct loop_timer *watch_timer;
-    struct loop_timer *envelope_timer;
+    struct heads heads;
+    struct holes holes;
+    struct members members;
+    struct marks marks;
+    struct created created;
+    struct tokens tokens;
+    struct focuses focuses;
+    struct watching watching;
+    struct envelopes envelopes;
+    struct watermark watermark;
 };
 
 // gateway.c

@@ -96,10 +96,10 @@ static void slice_by_cache(struct gateway *gateway)
     if (!slice)
         return;
     slice->gateway = gateway;
-    struct stream *stream = gateway->head_cursor;
+    struct stream *stream = gateway->heads.cursor;
     for (; stream && slice->count < SLICE; stream = stream->hh.next)
         memcpy(slice->ids[slice->count++], stream->channel_id, EVENT_ID_SIZE);
-    gateway->head_cursor = stream;
+    gateway->heads.cursor = stream;
     for (int i = 0; i < slice->count; i++) {
         gateway_ask(gateway);
         head_ask(slice, i);
@@ -109,41 +109,41 @@ static void slice_by_cache(struct gateway *gateway)
 static void slice_by_store(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
-    struct stream *stream = gateway->head_cursor;
+    struct stream *stream = gateway->heads.cursor;
     params_open_text_array(&params);
     for (int i = 0; stream && i < SLICE; i++, stream = stream->hh.next)
         params_element_text(&params, stream->channel_id);
-    gateway->head_cursor = stream;
+    gateway->heads.cursor = stream;
     store_ask(gateway, &params);
 }
 
 static void round_begin(struct gateway *gateway)
 {
-    gateway->head_cursor = gateway->streams;
-    if (++gateway->head_rounds % STORE_ROUNDS == 0)
-        gateway->heads_by_store = true;
+    gateway->heads.cursor = gateway->streams;
+    if (++gateway->heads.rounds % STORE_ROUNDS == 0)
+        gateway->heads.by_store = true;
 }
 
 void heads_on_timer(void *arg)
 {
     struct gateway *gateway = arg;
-    if (!gateway->head_cursor)
+    if (!gateway->heads.cursor)
         round_begin(gateway);
-    if (gateway->head_cursor && (gateway->heads_by_store || !cache_is_up(gateway->cache)))
+    if (gateway->heads.cursor && (gateway->heads.by_store || !cache_is_up(gateway->cache)))
         slice_by_store(gateway);
-    else if (gateway->head_cursor)
+    else if (gateway->heads.cursor)
         slice_by_cache(gateway);
-    if (!gateway->head_cursor)
-        gateway->heads_by_store = false;
-    loop_timer_set(gateway->head_timer,
-                   gateway->head_cursor ? SLICE_PAUSE_MS : gateway->options.head_check_ms);
+    if (!gateway->heads.cursor)
+        gateway->heads.by_store = false;
+    loop_timer_set(gateway->heads.timer,
+                   gateway->heads.cursor ? SLICE_PAUSE_MS : gateway->options.head_check_ms);
 }
 
 void heads_check_store(struct gateway *gateway)
 {
-    gateway->heads_by_store = true;
-    gateway->head_cursor = NULL;
-    loop_timer_set(gateway->head_timer, 0);
+    gateway->heads.by_store = true;
+    gateway->heads.cursor = NULL;
+    loop_timer_set(gateway->heads.timer, 0);
 }
 
 // Their topics were asked for when their heads were known already: what came in between was not
@@ -166,6 +166,6 @@ void heads_young(struct gateway *gateway)
 
 void heads_forget(struct stream *stream)
 {
-    if (stream->gateway->head_cursor == stream)
-        stream->gateway->head_cursor = stream->hh.next;
+    if (stream->gateway->heads.cursor == stream)
+        stream->gateway->heads.cursor = stream->hh.next;
 }

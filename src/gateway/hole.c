@@ -34,9 +34,9 @@ void hole_heard(struct stream *stream, int64_t seq)
         stream->known_seq = seq;
     if (stream->known_seq <= stream->sent_seq || !list_is_empty(&stream->hole_link))
         return;
-    if (list_is_empty(&gateway->holes))
-        loop_timer_set(gateway->hole_timer, TICK_MS);
-    list_append(&gateway->holes, &stream->hole_link);
+    if (list_is_empty(&gateway->holes.list))
+        loop_timer_set(gateway->holes.timer, TICK_MS);
+    list_append(&gateway->holes.list, &stream->hole_link);
     stream->waiting_ms = loop_now_ms(gateway->loop);
     stream->hole_reads = 0;
 }
@@ -180,13 +180,13 @@ void hole_on_timer(void *arg)
 {
     struct gateway *gateway = arg;
     int64_t now_ms = loop_now_ms(gateway->loop);
-    LIST_FOREACH(link, &gateway->holes)
+    LIST_FOREACH(link, &gateway->holes.list)
     {
         struct stream *stream = LIST_ITEM(link, struct stream, hole_link);
         hole_tend(stream, now_ms);
         if (stream->known_seq <= stream->sent_seq)
             list_remove(link);
     }
-    if (!list_is_empty(&gateway->holes))
-        loop_timer_set(gateway->hole_timer, TICK_MS);
+    if (!list_is_empty(&gateway->holes.list))
+        loop_timer_set(gateway->holes.timer, TICK_MS);
 }

@@ -101,12 +101,12 @@ static void on_acked(void *arg, const struct store_outcome *outcome)
     struct gateway *gateway = arg;
     if (!gateway_answer(gateway))
         return;
-    gateway->acks_asked = false;
+    gateway->envelopes.acks_asked = false;
     if (outcome->r < 0) {
-        list_append_all(&gateway->acked, &gateway->acking);
+        list_append_all(&gateway->envelopes.acked, &gateway->envelopes.acking);
         return; // the next tick asks again
     }
-    acked_free(&gateway->acking);
+    acked_free(&gateway->envelopes.acking);
     acks_send(gateway);
 }
 
@@ -114,18 +114,18 @@ static void on_acked(void *arg, const struct store_outcome *outcome)
 static void acks_send(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
-    if (gateway->acks_asked || list_is_empty(&gateway->acked))
+    if (gateway->envelopes.acks_asked || list_is_empty(&gateway->envelopes.acked))
         return;
-    list_append_all(&gateway->acking, &gateway->acked);
-    keys_params(&params, &gateway->acking, is_any);
-    gateway->acks_asked = true;
+    list_append_all(&gateway->envelopes.acking, &gateway->envelopes.acked);
+    keys_params(&params, &gateway->envelopes.acking, is_any);
+    gateway->envelopes.acks_asked = true;
     gateway_ask(gateway);
     store_call(gateway->store, STORE_WRITE, &ACK, &params, on_acked, gateway);
 }
 
 void kept_ack(struct gateway *gateway, struct envelope *envelope)
 {
-    list_append(&gateway->acked, &envelope->link);
+    list_append(&gateway->envelopes.acked, &envelope->link);
     acks_send(gateway);
 }
 
@@ -169,12 +169,12 @@ static void on_taken(void *arg, const struct store_outcome *outcome)
     struct gateway *gateway = arg;
     if (!gateway_answer(gateway))
         return;
-    gateway->take_asked = false;
+    gateway->envelopes.take_asked = false;
     for (int row = 0; outcome->r >= 0 && row < result_rows(outcome->result); row++) {
         const struct kept kept = row_read(outcome->result, row);
         envelope_take(gateway, &kept);
     }
-    if (gateway->take_soon)
+    if (gateway->envelopes.take_soon)
         kept_take(gateway);
 }
 
@@ -182,11 +182,11 @@ void kept_take(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
     int count = 0;
-    gateway->take_soon = gateway->take_asked;
-    if (gateway->take_asked || gateway->draining)
+    gateway->envelopes.take_soon = gateway->envelopes.take_asked;
+    if (gateway->envelopes.take_asked || gateway->draining)
         return;
     params_open_text_array(&params);
-    for (const struct app *app = gateway->apps; app; app = app->hh.next) {
+    for (const struct app *app = gateway->envelopes.apps; app; app = app->hh.next) {
         if (envelopes_room(app) == 0)
             continue;
         params_element_text(&params, app->id);
@@ -194,7 +194,7 @@ void kept_take(struct gateway *gateway)
     }
     params_close_array(&params);
     params_open_int_array(&params);
-    for (const struct app *app = gateway->apps; app; app = app->hh.next)
+    for (const struct app *app = gateway->envelopes.apps; app; app = app->hh.next)
         if (envelopes_room(app) > 0)
             params_element_int(&params, envelopes_room(app));
     params_close_array(&params);
@@ -202,8 +202,8 @@ void kept_take(struct gateway *gateway)
         return;
     params_int(&params, gateway->options.link_ack_ms);
     params_int(&params, gateway->options.link_attempts_max);
-    gateway->taken_ms = loop_now_ms(gateway->loop);
-    gateway->take_asked = true;
+    gateway->envelopes.taken_ms = loop_now_ms(gateway->loop);
+    gateway->envelopes.take_asked = true;
     gateway_ask(gateway);
     store_call(gateway->store, STORE_WRITE, &TAKE, &params, on_taken, gateway);
 }
@@ -211,7 +211,7 @@ void kept_take(struct gateway *gateway)
 void kept_tick(struct gateway *gateway)
 {
     acks_send(gateway);
-    if (loop_now_ms(gateway->loop) - gateway->taken_ms >= TAKE_MS)
+    if (loop_now_ms(gateway->loop) - gateway->envelopes.taken_ms >= TAKE_MS)
         kept_take(gateway);
 }
 
@@ -231,6 +231,6 @@ void kept_linked(const struct app *app)
 
 void kept_end(struct gateway *gateway)
 {
-    acked_free(&gateway->acked);
-    acked_free(&gateway->acking);
+    acked_free(&gateway->envelopes.acked);
+    acked_free(&gateway->envelopes.acking);
 }

@@ -25,7 +25,7 @@ struct greeting {
 struct app *app_find(struct gateway *gateway, const char *id)
 {
     struct app *app;
-    HASH_FIND_STR(gateway->apps, id, app);
+    HASH_FIND_STR(gateway->envelopes.apps, id, app);
     return app;
 }
 
@@ -41,7 +41,7 @@ static struct app *app_make(struct gateway *gateway, const char *id)
     snprintf(app->id, sizeof app->id, "%s", id);
     list_init(&app->links);
     list_init(&app->envelopes);
-    HASH_ADD_STR(gateway->apps, id, app);
+    HASH_ADD_STR(gateway->envelopes.apps, id, app);
     return app;
 }
 
@@ -136,7 +136,7 @@ void link_open(struct connection *c)
 static void app_free(struct app *app)
 {
     envelopes_free(app);
-    HASH_DEL(app->gateway->apps, app);
+    HASH_DEL(app->gateway->envelopes.apps, app);
     free(app);
 }
 
@@ -189,7 +189,7 @@ void links_refresh(struct gateway *gateway)
     int64_t shorter_s = options->presence_ttl_s < options->link_keep_s ? options->presence_ttl_s
                                                                        : options->link_keep_s;
     int64_t now_ms = loop_now_ms(gateway->loop);
-    for (struct app *app = gateway->apps; app; app = app->hh.next) {
+    for (struct app *app = gateway->envelopes.apps; app; app = app->hh.next) {
         if (now_ms - app->counted_ms < shorter_s * 1000 / 3)
             continue;
         app->counted_ms = now_ms;

@@ -37,23 +37,23 @@ enum { FRAME_MAX_BYTES = 4096 };
 
 static void notes_set(struct gateway *gateway, int64_t note)
 {
-    gateway->mark_notes[0] = gateway->mark_notes[1] = note;
-    gateway->noted_ms = loop_now_ms(gateway->loop);
+    gateway->marks.notes[0] = gateway->marks.notes[1] = note;
+    gateway->marks.noted_ms = loop_now_ms(gateway->loop);
 }
 
 static void note_take(struct gateway *gateway, int64_t note, bool late)
 {
     int64_t now_ms = loop_now_ms(gateway->loop);
 
-    if (gateway->mark_notes[0] == 0) {
+    if (gateway->marks.notes[0] == 0) {
         notes_set(gateway, note);
         return;
     }
-    if (late || now_ms - gateway->noted_ms < HEARD_LAG_S * 1000)
+    if (late || now_ms - gateway->marks.noted_ms < HEARD_LAG_S * 1000)
         return;
-    gateway->mark_notes[0] = gateway->mark_notes[1];
-    gateway->mark_notes[1] = note;
-    gateway->noted_ms = now_ms;
+    gateway->marks.notes[0] = gateway->marks.notes[1];
+    gateway->marks.notes[1] = note;
+    gateway->marks.noted_ms = now_ms;
 }
 
 static void on_note(void *arg, const struct store_outcome *outcome)
@@ -62,16 +62,16 @@ static void on_note(void *arg, const struct store_outcome *outcome)
 
     if (!gateway_answer(gateway))
         return;
-    gateway->marks_asked = false;
+    gateway->marks.is_asked = false;
     if (outcome->r == 0)
         note_take(gateway, result_int(outcome->result, 0, 0), result_bool(outcome->result, 0, 1));
 }
 
 void marks_note(struct gateway *gateway)
 {
-    if (gateway->marks_asked)
+    if (gateway->marks.is_asked)
         return;
-    gateway->marks_asked = true;
+    gateway->marks.is_asked = true;
     gateway_ask(gateway);
     store_call(gateway->store, STORE_SYNC, &NOTE, NULL, on_note, gateway);
 }
@@ -81,7 +81,7 @@ void marks_note_first(struct gateway *gateway)
 {
     if (!gateway->users && gateway->openings == 0)
         notes_set(gateway, 0);
-    if (gateway->mark_notes[0] == 0)
+    if (gateway->marks.notes[0] == 0)
         marks_note(gateway);
 }
 
@@ -95,8 +95,8 @@ void marks_on_store_up(void *arg)
         return;
     gateway->era = era.number;
     for (int i = 0; i < 2; i++)
-        if (gateway->mark_notes[i] > era.first_xid)
-            gateway->mark_notes[i] = era.first_xid;
+        if (gateway->marks.notes[i] > era.first_xid)
+            gateway->marks.notes[i] = era.first_xid;
     watermark_lower(gateway, era.first_xid);
 }
 
@@ -119,8 +119,8 @@ static void mark_tell(struct gateway *gateway, const struct unread_view *view)
 // The next tick asks again, from the same note.
 static void sweep_fail(struct gateway *gateway)
 {
-    gateway->marks_asked = false;
-    gateway->marks_missed = true;
+    gateway->marks.is_asked = false;
+    gateway->marks.missed = true;
 }
 
 // The last part of a sweep.
@@ -130,16 +130,16 @@ static void on_threads(void *arg, const struct store_outcome *outcome)
 
     if (!gateway_answer(gateway))
         return;
-    if (outcome->r < 0 || gateway->sweep_note == 0) {
+    if (outcome->r < 0 || gateway->marks.sweep_note == 0) {
         sweep_fail(gateway);
         return;
     }
-    gateway->marks_asked = false;
+    gateway->marks.is_asked = false;
     for (int row = 0; row < result_rows(outcome->result); row++)
         user_send_native(gateway, result_text(outcome->result, row, 0),
                          result_text(outcome->result, row, 1),
                          result_length(outcome->result, row, 1));
-    notes_set(gateway, gateway->sweep_note);
+    notes_set(gateway, gateway->marks.sweep_note);
 }
 
 void sweep_params(struct params *params, const struct gateway *gateway)
@@ -148,7 +148,7 @@ void sweep_params(struct params *params, const struct gateway *gateway)
     for (const struct user *user = gateway->users; user; user = user->hh.next)
         params_element_text(params, user->id);
     params_close_array(params);
-    params_xid(params, gateway->mark_notes[0]);
+    params_xid(params, gateway->marks.notes[0]);
 }
 
 static void threads_ask(struct gateway *gateway)
@@ -211,15 +211,15 @@ void marks_sweep(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
 
-    if (gateway->mark_notes[0] == 0) // nobody was here to miss anything
+    if (gateway->marks.notes[0] == 0) // nobody was here to miss anything
         return;
-    gateway->marks_missed = true;
-    if (gateway->marks_asked || !gateway->users)
+    gateway->marks.missed = true;
+    if (gateway->marks.is_asked || !gateway->users)
         return;
-    gateway->marks_missed = false; // what is missed from here on, this sweep may not see
+    gateway->marks.missed = false; // what is missed from here on, this sweep may not see
     created_sweep(gateway);
     sweep_params(&params, gateway);
-    gateway->marks_asked = true;
+    gateway->marks.is_asked = true;
     gateway_ask(gateway);
     store_call(gateway->store, STORE_SYNC, &SWEEP, &params, on_sweep, gateway);
 }

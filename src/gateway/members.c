@@ -166,16 +166,16 @@ void members_sweep(struct gateway *gateway, bool young_only, int64_t since_s)
 
 void members_young(struct gateway *gateway)
 {
-    if (gateway->young_waits)
+    if (gateway->members.timer_runs)
         return;
-    gateway->young_waits = true;
-    loop_timer_set(gateway->young_timer, YOUNG_MS);
+    gateway->members.timer_runs = true;
+    loop_timer_set(gateway->members.timer, YOUNG_MS);
 }
 
 void members_on_timer(void *arg)
 {
     struct gateway *gateway = arg;
-    gateway->young_waits = false;
+    gateway->members.timer_runs = false;
     members_sweep(gateway, true, YOUNG_JOINS_S);
     heads_young(gateway);
     for (struct stream *stream = gateway->streams; stream; stream = stream->hh.next) {

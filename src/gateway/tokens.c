@@ -34,8 +34,8 @@ static void token_end(struct gateway *gateway, const char *token_id)
 static void tokens_wait(struct gateway *gateway, bool is_checked)
 {
     if (is_checked)
-        gateway->token_part = (gateway->token_part + 1) % TOKEN_PARTS;
-    loop_timer_set(gateway->token_timer, gateway->options.token_check_ms / TOKEN_PARTS);
+        gateway->tokens.part = (gateway->tokens.part + 1) % TOKEN_PARTS;
+    loop_timer_set(gateway->tokens.timer, gateway->options.token_check_ms / TOKEN_PARTS);
 }
 
 static void on_bad(void *arg, const struct store_outcome *outcome)
@@ -72,7 +72,7 @@ static const char **tokens_list(const struct gateway *gateway, size_t *ret_count
     {
         const struct connection *c = LIST_ITEM(link, struct connection, link);
         if (ids && c->state == CONNECTION_OPEN &&
-            is_of_part(c->actor.token_id, gateway->token_part))
+            is_of_part(c->actor.token_id, gateway->tokens.part))
             ids[count++] = c->actor.token_id;
     }
     if (count > 1)

@@ -62,7 +62,7 @@ static void watch_topic_follow(const struct watch *watch, bool follow)
 static void watch_free(struct watch *watch)
 {
     watch_topic_follow(watch, false);
-    HASH_DEL(watch->gateway->watches, watch);
+    HASH_DEL(watch->gateway->watching.watches, watch);
     free(watch->connections);
     free(watch);
 }
@@ -99,10 +99,10 @@ void watch_forget(struct connection *c)
 
 static void flush_want(struct gateway *gateway)
 {
-    if (gateway->watch_waits)
+    if (gateway->watching.timer_runs)
         return;
-    gateway->watch_waits = true;
-    loop_timer_set(gateway->watch_timer, FLUSH_MS);
+    gateway->watching.timer_runs = true;
+    loop_timer_set(gateway->watching.timer, FLUSH_MS);
 }
 
 static void watch_set(struct watch *watch, bool is_active)
@@ -150,7 +150,7 @@ static void watch_look(struct watch *watch)
 static struct watch *watch_make(struct gateway *gateway, const char *user_id)
 {
     struct watch *watch;
-    HASH_FIND_STR(gateway->watches, user_id, watch);
+    HASH_FIND_STR(gateway->watching.watches, user_id, watch);
     if (watch)
         return watch;
     watch = calloc(1, sizeof *watch);
@@ -158,7 +158,7 @@ static struct watch *watch_make(struct gateway *gateway, const char *user_id)
         return NULL;
     watch->gateway = gateway;
     snprintf(watch->user_id, sizeof watch->user_id, "%s", user_id);
-    HASH_ADD_STR(gateway->watches, user_id, watch);
+    HASH_ADD_STR(gateway->watching.watches, user_id, watch);
     watch_topic_follow(watch, true);
     return watch;
 }
@@ -220,8 +220,8 @@ static void presence_tell(struct connection *c, bool is_active)
 void watch_on_timer(void *arg)
 {
     struct gateway *gateway = arg;
-    gateway->watch_waits = false;
-    for (struct watch *watch = gateway->watches; watch; watch = watch->hh.next)
+    gateway->watching.timer_runs = false;
+    for (struct watch *watch = gateway->watching.watches; watch; watch = watch->hh.next)
         for (uint32_t i = 0; watch->is_changed && i < watch->count; i++)
             watch->connections[i]->presence_due = true;
     LIST_FOREACH(link, &gateway->connections)
@@ -233,14 +233,14 @@ void watch_on_timer(void *arg)
         presence_tell(c, false);
         c->presence_due = c->presence_all = false;
     }
-    for (struct watch *watch = gateway->watches; watch; watch = watch->hh.next)
+    for (struct watch *watch = gateway->watching.watches; watch; watch = watch->hh.next)
         watch->is_changed = false;
 }
 
 void watch_hear(struct gateway *gateway, const char *user_id, const char *word, size_t length)
 {
     struct watch *watch;
-    HASH_FIND_STR(gateway->watches, user_id, watch);
+    HASH_FIND_STR(gateway->watching.watches, user_id, watch);
     if (watch && length == strlen("active") && memcmp(word, "active", length) == 0)
         watch_set(watch, true);
     else if (watch && length == strlen("away") && memcmp(word, "away", length) == 0)
@@ -251,7 +251,7 @@ void watch_refresh(struct gateway *gateway)
 {
     int64_t every_ms = gateway->options.presence_ttl_s * 1000 / 4;
     int64_t now_ms = loop_now_ms(gateway->loop);
-    for (struct watch *watch = gateway->watches; watch; watch = watch->hh.next)
+    for (struct watch *watch = gateway->watching.watches; watch; watch = watch->hh.next)
         if (now_ms - watch->looked_ms >= every_ms)
             watch_look(watch);
 }
@@ -410,5 +410,5 @@ void watch_ask(struct connection *c, const json_t *ids, bool is_query)
 // Those that are left are freed with their answers.
 void watch_end(struct gateway *gateway)
 {
-    HASH_CLEAR(hh, gateway->watches);
+    HASH_CLEAR(hh, gateway->watching.watches);
 }

@@ -29,8 +29,8 @@ static void heard_take(struct gateway *gateway, bool late)
     struct position now = w->next;
     if (w->notes[0].xid == 0) {
         w->notes[0] = w->notes[1] = now;
-        if (gateway->mark_notes[0] > 0) // noted when the first connection came
-            w->notes[0].xid = gateway->mark_notes[0];
+        if (gateway->marks.notes[0] > 0) // noted when the first connection came
+            w->notes[0].xid = gateway->marks.notes[0];
     } else if (!late && now.seconds - w->notes[1].seconds >= HEARD_LAG_S) {
         w->notes[0] = w->notes[1];
         w->notes[1] = now;
@@ -97,7 +97,7 @@ static void on_answer(void *arg, const struct store_outcome *outcome)
         watermark_take(gateway, outcome->result);
     else
         w->is_whole = false;
-    loop_timer_set(gateway->watermark_timer, pause_ms > PAUSE_MS ? pause_ms : PAUSE_MS);
+    loop_timer_set(gateway->watermark.timer, pause_ms > PAUSE_MS ? pause_ms : PAUSE_MS);
 }
 
 static void watermark_ask(struct gateway *gateway)
@@ -125,7 +125,7 @@ void watermark_on_timer(void *arg)
     if (gateway->watermark.next.xid == 0)
         watermark_ask(gateway);
     else // was not reached yet
-        loop_timer_set(gateway->watermark_timer, PAUSE_MS);
+        loop_timer_set(gateway->watermark.timer, PAUSE_MS);
 }
 
 void watermark_forget(struct gateway *gateway)
@@ -146,5 +146,5 @@ void watermark_want(struct gateway *gateway)
 {
     gateway->watermark.is_whole = false;
     if (!gateway->watermark.is_asked)
-        loop_timer_set(gateway->watermark_timer, 0);
+        loop_timer_set(gateway->watermark.timer, 0);
 }
