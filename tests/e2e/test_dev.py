@@ -135,15 +135,10 @@ def test_where_it_serves_is_said_by_its_port_alone(tmp_path, monkeypatch):
     assert (environment["TIDINGS_LISTEN"], environment["TIDINGS_TEXT_MAX"]) == ("127.0.0.1:8080", "7")
 
 
-PRESET = BINARY.parent.name if BINARY.parent.name in ("asan", "tsan") else "release"  # of the binary under test
-
-
-def copies_itself(checkout, preset=PRESET):
+def copies_itself(checkout):
     """What is to be built is there already."""
-    directory = checkout / "build" / preset
-    directory.mkdir(exist_ok=True)
     rule = f"rule copy\n  command = cp {BINARY} tidings\nbuild tidings: copy\n"
-    (directory / "build.ninja").write_text(rule, encoding="ascii")
+    (checkout / "build" / "release" / "build.ninja").write_text(rule, encoding="ascii")
 
 
 @pytest.fixture
@@ -157,8 +152,8 @@ def up(checkout):
         environment = {**os.environ, **{f"TIDINGS_{name.upper()}": str(value) for name, value in settings.items()}}
         log = checkout / "up.log"
         with open(log, "wb") as out:
-            started.append(subprocess.Popen([checkout / "dev", "up", f"--{PRESET}", "--port", str(port), *options],
-                                            cwd=checkout, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT))
+            started.append(subprocess.Popen([checkout / "dev", "up", "--port", str(port), *options], cwd=checkout,
+                                            env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT))
         is_there = checkout / ".run" / "demo.json"
         wait_until(lambda: is_there.exists() or started[-1].poll() is not None, timeout=120, what=f"{log}")
         assert started[-1].poll() is None, log.read_text(encoding="utf-8")
@@ -192,8 +187,8 @@ def test_a_second_interrupt_does_not_cut_short_the_end_of_what_failed(checkout):
     """Postgres is up when Tidings fails, and takes some time to stop."""
     copies_itself(checkout)
     environment = {**os.environ, "TIDINGS_LOOPS": "none"}
-    with subprocess.Popen([checkout / "dev", "up", f"--{PRESET}", "--port", str(free_port())], cwd=checkout, env=environment,
-                          text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as failing:
+    with subprocess.Popen([checkout / "dev", "up", "--port", str(free_port())], cwd=checkout, env=environment, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as failing:
         postgres = checkout / ".run" / "postgres" / "pid"
         wait_until(postgres.exists, timeout=60)
         pid = int(postgres.read_text(encoding="ascii"))
@@ -229,7 +224,7 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_test_run_whose_caller_is_ended_stops_its_servers(checkout, number):
     """Also where what started it ignores interrupts, as a script does that puts it into the background."""
-    copies_itself(checkout, "release")
+    copies_itself(checkout)
     (checkout / "tests").mkdir()
     venv = checkout / "build" / "venv"
     (venv / "bin").mkdir(parents=True)
