@@ -133,10 +133,10 @@ def left_behind(scratch):
     return result
 
 
-# What a loop does alone: arguments, errors, shapes. There are no two threads in it for TSan to watch.
-LOOP_ALONE = ("admin", "bad_input", "basics", "channels", "chat_more", "conversations", "cors", "dms",
-              "error_statuses", "history", "info_kept", "isolation", "nginx", "older_names", "plans",
-              "settings", "vectors")
+# What a loop does alone (arguments, errors, shapes), or ./dev: no two threads for TSan to watch.
+LOOP_ALONE = ("admin", "bad_input", "basics", "channels", "chat_more", "conversations", "cors", "dev",
+              "dms", "error_statuses", "front_door", "history", "info_kept", "isolation", "nginx",
+              "older_names", "plans", "rate_limits", "settings", "tokens", "vectors")
 
 
 def sanitizers():
@@ -144,7 +144,7 @@ def sanitizers():
     tests under both."""
     alone = [f"--ignore={ROOT / 'tests' / 'e2e' / f'test_{name}.py'}" for name in LOOP_ALONE]
     return (unit("asan") + pytest("e2e", "asan", *side_by_side(3)) +
-            unit("tsan") + pytest("e2e", "tsan", *side_by_side(3), *alone))
+            unit("tsan") + pytest("e2e", "tsan", *side_by_side(3), "-m", "not large", *alone))
 
 
 def checks():

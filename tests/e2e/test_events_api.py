@@ -308,6 +308,7 @@ def test_what_waits_is_bounded(workspace, server, environment):
     wait_until(lambda: len(server.events) == QUEUE_MAX, 40, what="what was kept")
 
 
+@pytest.mark.large
 def test_large_messages_that_waited_for_redis(tmp_path_factory, recorder, server):
     for environment in make(tmp_path_factory, recorder, instances=1, TIDINGS_PUSH_QUEUE_MAX="1000"):
         app = listening(environment, environment.workspace(), server)
