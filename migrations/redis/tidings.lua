@@ -584,8 +584,8 @@ local function members_close(keys, args)
     for shard = 0, (shards or 0) - 1 do
         many = many + redis.call('SCARD', string.format('%s:shard:%d', keys[1], shard)) - 1 -- without its "!"
     end
-    local is_open = redis.call('SREM', keys[1], '?') == 1
-    if not is_open or (shards and many or redis.call('SCARD', keys[1])) < tonumber(args[1]) then
+    redis.call('SREM', keys[1], '?') -- or it is closed: somebody else has filled it at the same time
+    if (shards and many or redis.call('SCARD', keys[1])) < tonumber(args[1]) then
         redis.call('DEL', keys[1])
     end
     return 0

@@ -134,14 +134,13 @@ static void walk_key_add(struct call *call, const struct walk *walk)
     call_key(call, key);
 }
 
-static void forget_add(struct walker *walker, struct walk *walk)
+static void forget_add(struct walker *walker, const struct walk *walk)
 {
     call_begin(&walker->call, "walk_forget");
     walk_key_add(&walker->call, walk);
     call_int(&walker->call, walk->run.events[0]->head.generation);
     call_int(&walker->call, last_seq(&walk->run));
     call_add(walker);
-    expect(walker, walk, ANSWER_IGNORED);
 }
 
 static void begin_add(struct walker *walker, struct walk *walk, bool is_patient)
@@ -269,10 +268,12 @@ static int members_walk(struct walker *walker, struct walk *walk)
         int r = members_build(walker->pipeline, walker->session, channel_id);
         if (r >= 0)
             r = members_read_shard(walker->pipeline, channel_id, -1, &walk->list);
-        if (r >= 0 && !walk->list.complete)
-            r = -ERROR_BUSY; // it is gone again: the walk does not end, and nothing is known
         if (r < 0)
             return r;
+        if (!walk->list.complete) { // it is gone again
+            forget_add(walker, walk);
+            return 0;
+        }
     }
     chunks_add(walker, walk, &walk->list.ids);
     int r = shards_walk(walker, walk);
@@ -291,10 +292,12 @@ static int walks_ask(struct walker *walker, bool is_patient)
             continue;
         walk->waits = false;
         member_list_done(&walk->list);
-        if (walk->ops->forgets(&walk->run))
+        if (walk->ops->forgets(&walk->run)) {
             forget_add(walker, walk);
-        else
+            expect(walker, walk, ANSWER_IGNORED);
+        } else {
             begin_add(walker, walk, is_patient);
+        }
     }
     return pipeline_run(walker->pipeline, on_begun, walker);
 }

@@ -179,6 +179,39 @@ static void a_list_that_is_not_there_stays_so(void **state)
     assert_string_equal(ASK("EXISTS", MEMBERS), "0"); // it would look as if they were all
 }
 
+static void members_fill(const char *member)
+{
+    (void)ASK("FCALL", "members_open", "1", MEMBERS, "0");
+    (void)ASK("SADD", MEMBERS, member);
+}
+
+static void members_close(const char *count)
+{
+    (void)ASK("FCALL", "members_close", "1", MEMBERS, count);
+}
+
+static void a_list_that_two_fill_at_once_is_whole(void **state)
+{
+    (void)state;
+    members_fill("U0000000001");
+    members_fill("U0000000001");
+    (void)ASK("SADD", MEMBERS, "U0000000002");
+    members_close("2");
+    assert_string_equal(ASK("SCARD", MEMBERS), "2");
+    members_close("2");
+    assert_string_equal(ASK("SCARD", MEMBERS), "2");
+}
+
+static void a_list_that_was_dropped_while_it_was_filled_goes(void **state)
+{
+    (void)state;
+    members_fill("U0000000001");
+    (void)ASK("DEL", MEMBERS);
+    (void)ASK("SADD", MEMBERS, "U0000000002");
+    members_close("2");
+    assert_string_equal(ASK("EXISTS", MEMBERS), "0");
+}
+
 static void another_cursor_or_version_is_unknown(void **state)
 {
     (void)state;
@@ -414,6 +447,8 @@ int main(void)
         cmocka_unit_test_setup(a_row_read_before_a_delete_is_not_installed_after_it, wipe),
         cmocka_unit_test_setup(who_left_is_counted_no_longer_whatever_comes_late, wipe),
         cmocka_unit_test_setup(a_list_that_is_not_there_stays_so, wipe),
+        cmocka_unit_test_setup(a_list_that_two_fill_at_once_is_whole, wipe),
+        cmocka_unit_test_setup(a_list_that_was_dropped_while_it_was_filled_goes, wipe),
         cmocka_unit_test_setup(another_cursor_or_version_is_unknown, wipe),
         cmocka_unit_test_setup(markers_of_a_zset_are_no_messages, wipe),
         cmocka_unit_test_setup(a_walk_of_a_zset_adds_deletes_and_trims, wipe),
