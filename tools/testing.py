@@ -135,8 +135,9 @@ def left_behind(scratch):
 
 # What a loop does alone (arguments, errors, shapes), or ./dev: no two threads for TSan to watch.
 LOOP_ALONE = ("admin", "bad_input", "basics", "channels", "chat_more", "conversations", "cors", "dev",
-              "dms", "error_statuses", "front_door", "history", "info_kept", "isolation", "nginx",
-              "older_names", "plans", "rate_limits", "settings", "tokens", "vectors")
+              "dms", "error_statuses", "front_door", "history", "idempotency", "info_kept", "isolation",
+              "nginx", "notifications", "older_names", "plans", "rate_limits", "rtm_start", "settings",
+              "tokens", "vectors")
 
 
 def sanitizers():
