@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 from bench import data as bench_data, plots  # noqa: E402
 from bench.rig import LoadError, Rig, ServiceError, SetUpError  # noqa: E402
 from bench.rows import ROWS, Bench  # noqa: E402
-from tools.project import BUILD, RUN  # noqa: E402
+from tools.project import BUILD, RUN, catch_signals  # noqa: E402
 
 
 def parse(argv):
@@ -183,9 +183,7 @@ def main(argv):
     if options.strategies:
         plots.run(ROOT / "docs")
         return 0
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup's
-        signal.signal(signal.SIGHUP, signal.default_int_handler)
+    catch_signals(signal.default_int_handler, (signal.SIGTERM, signal.SIGHUP))
     looks = []
     try:
         results = measure(options, looks)

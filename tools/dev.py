@@ -9,7 +9,7 @@ import sys
 import time
 
 from tools import demo, image, lint, reference, testing
-from tools.project import ROOT, RUN, Failure, build, locked, process_identity
+from tools.project import ROOT, RUN, SIGNALS, Failure, build, catch_signals, locked, process_identity
 from tools.service import ServiceError, port_is_free, wait_until
 from tools.stack import LOG, Stack
 
@@ -37,9 +37,6 @@ HELP = """\
 
 class Stopped(BaseException):
     """The user, or ./dev stop, wants an end."""
-
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def ignore_signals():
@@ -71,9 +68,7 @@ def running():
 
 
 def up(arguments):
-    for number in SIGNALS:
-        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # but nohup's
-            signal.signal(number, on_signal)
+    catch_signals(on_signal)
     refuse_second()  # at once: the lock is held for as long as the first one builds
     with locked():
         refuse_second()

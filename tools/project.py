@@ -13,8 +13,18 @@ RUN = ROOT / ".run"
 BUILD = ROOT / "build"
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 class Failure(Exception):
     """What the user is told, without a traceback."""
+
+
+def catch_signals(handler, numbers=SIGNALS):
+    """These end this program by `handler`, also where they were ignored; but nohup's stays ignored."""
+    for number in numbers:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def status_of(argv, **options):

@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from tools import image, lint, model, reference
-from tools.project import BUILD, ROOT, RUN, Failure, build, call
+from tools.project import BUILD, ROOT, RUN, Failure, build, call, catch_signals
 from tools.services import ServiceError, Tidings, sanitizer_prefix
 
 REPORTS = BUILD / "reports"
@@ -182,9 +182,7 @@ def main(arguments):
     unknown = [name for name in arguments.groups if name not in GROUPS]
     if unknown:
         raise Failure(f"no such group: {' '.join(unknown)}; there are {' '.join(GROUPS)}")
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # but nohup's
-            signal.signal(number, signal.default_int_handler)  # not ignored, so neither by what is started here
+    catch_signals(signal.default_int_handler)  # not ignored, so neither by what is started here
     chosen = arguments.groups or [name for name in GROUPS if name != "image"]
     total, lines = Result(), []
     for name in chosen:
