@@ -126,7 +126,7 @@ def test_kafka_lost_its_disk(parts, load):
     parts.kafka.start()
     for instance in parts.instances:
         instance.kill(signal.SIGTERM)
-    wait_until(lambda: all(instance.pid is None for instance in parts.instances), 60, what="the end of both instances")
+    wait_until(lambda: all(instance.exit_code is not None for instance in parts.instances), 60, what="the end of both instances")
     for instance in parts.instances:
         assert instance.exit_code == 0
         instance.start()

@@ -20,7 +20,10 @@ def page_of(screens):
     return open_page
 
 
-def expect_away(device):
+def break_off(device, line):
+    """The page loses its socket, and has no other until `rtm.connect` is released."""
+    line.hold("rtm.connect")
+    line.cut()
     expect(device.sidebar.get_by_role("status")).to_have_text("Reconnecting…")
 
 
@@ -56,12 +59,11 @@ def test_a_message_that_comes_while_it_syncs_hides_no_missed_one(room, page_of):
     device.open(name)
     ann.post(channel, "before")
     expect(device.messages("before")).to_have_count(1)
-    line.hold("rtm.connect")
-    line.cut()
-    expect_away(device)
+    break_off(device, line)
     ann.post(channel, "missed")
     line.hold("unread.sync")
     line.release("rtm.connect")
+    line.wait_heard('"type":"hello"', 2)
     line.wait_held("unread.sync")
     ann.post(channel, "heard")
     line.wait_heard("heard")
@@ -98,9 +100,7 @@ def test_events_that_cannot_be_read_at_once(room, page_of):
     ann.post(channel, "before")
     expect(device.messages("before")).to_have_count(1)
     refusals = Refusals(page, "channels.events")
-    line.hold("rtm.connect")
-    line.cut()
-    expect_away(device)
+    break_off(device, line)
     ann.post(channel, "missed")
     line.release("rtm.connect")
     device.expect_connected()
@@ -118,9 +118,7 @@ def test_a_reply_that_was_deleted_in_a_break(room, page_of):
     device.entry("Threads").click()
     device.pane.get_by_role("button").filter(has_text="a question").click()
     expect(device.pane.get_by_text("a wrong answer", exact=True)).to_be_visible()
-    line.hold("rtm.connect")
-    line.cut()
-    expect_away(device)
+    break_off(device, line)
     ann.ok("chat.delete", channel=channel, ts=reply)
     line.release("rtm.connect")
     expect(device.pane.get_by_text("a wrong answer", exact=True)).to_have_count(0)
@@ -133,9 +131,7 @@ def test_what_was_marked_unread_in_a_break_stays_so(room, page_of):
     device.open(name)
     ts = ann.post(channel, "first")
     wait_until(lambda: bob.unread(channel) == 0, what="the mark")
-    line.hold("rtm.connect")
-    line.cut()
-    expect_away(device)
+    break_off(device, line)
     bob.ok("channels.markUnread", channel=channel, ts=ts)
     line.release("rtm.connect")
     device.expect_badge(name, ", 1 unread")
@@ -297,15 +293,20 @@ def test_a_name_that_could_not_be_read(workspace, page_of):
     expect(author).to_have_text("late")
 
 
-def test_the_focus_does_not_wait_and_does_not_jump(room, page_of):
-    """Who opens a channel writes there at once, and who then writes elsewhere goes on there."""
+def page_with_thread(room, page_of):
+    """As page_of(bob), with a channel open in which a message has a reply; and the button that opens its thread."""
     ann, bob, channel, name = room
-    root = ann.post(channel, "a question")
-    ann.post(channel, "an answer", thread_ts=root)
+    ann.post(channel, "an answer", thread_ts=ann.post(channel, "a question"))
     page, device, line = page_of(bob)
     device.open(name)
+    return page, device, line, device.root.get_by_role("button", name="1 reply")
+
+
+def test_the_focus_does_not_wait_and_does_not_jump(room, page_of):
+    """Who opens a channel writes there at once, and who then writes elsewhere goes on there."""
+    page, device, line, replies = page_with_thread(room, page_of)
     line.hold("channels.replies")
-    device.root.get_by_role("button", name="1 reply").click()
+    replies.click()
     expect(device.pane.get_by_role("textbox")).to_be_focused()
     line.wait_held("channels.replies")
     device.box.focus()
@@ -317,12 +318,7 @@ def test_the_focus_does_not_wait_and_does_not_jump(room, page_of):
 
 def test_a_thread_that_cannot_be_read(room, page_of):
     """It goes away, and the focus is where it was."""
-    ann, bob, channel, name = room
-    root = ann.post(channel, "a question")
-    ann.post(channel, "an answer", thread_ts=root)
-    page, device, _ = page_of(bob)
-    device.open(name)
-    replies = device.root.get_by_role("button", name="1 reply")
+    page, device, _, replies = page_with_thread(room, page_of)
     refusals = Refusals(page, "channels.replies")
     replies.click()
     refusals.wait_given_up()
