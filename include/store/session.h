@@ -5,6 +5,8 @@
 
 #include "store/statement.h"
 
+#include <pthread.h>
+
 struct session;
 
 // Makes a session; connects at first use and again whenever the connection was lost.
@@ -15,6 +17,10 @@ void session_free(struct session *session);
 // Any thread. Makes a call that is under way, and all later ones, fail with -ERROR_UNAVAILABLE.
 // (The server still finishes the statement it is running.)
 void session_stop(struct session *session);
+
+// Joins the thread that uses the session. One that has not ended when clock_monotonic_ms() reaches
+// `until_ms` is stopped first: Postgres may stand still.
+void session_join(struct session *session, pthread_t thread, int64_t until_ms);
 
 // Runs `statement` and waits for its rows. Takes over `params` (may be NULL). The result is freed
 // by result_free(). -ERROR_UNAVAILABLE: no connection, or lost on the way (the outcome is unknown);

@@ -24,16 +24,8 @@ struct part {
     size_t items_max; // of an array; 0: an object
     int malformed;
     int too_many;
-    const char *shape; // in words
-};
-
-static const struct part parts[] = {
-    {"blocks", BLOCKS_MAX, -ERROR_INVALID_BLOCKS, -ERROR_MSG_BLOCKS_TOO_LONG,
-     "array of objects that have a type"},
-    {"attachments", ATTACHMENTS_MAX, -ERROR_INVALID_ATTACHMENTS, -ERROR_TOO_MANY_ATTACHMENTS,
-     "array of objects"},
-    {"metadata", 0, -ERROR_INVALID_METADATA_FORMAT, -ERROR_METADATA_TOO_LARGE,
-     "object with event_type and event_payload"},
+    const char *shape;           // in words
+    bool (*mend)(json_t *value); // whether it is that; small things are put right
 };
 
 // A block has a type, and perhaps a name: clients that are strict cannot read one that is
@@ -46,25 +38,26 @@ static bool block_is_good(const json_t *block)
            (!id || json_is_null(id) || json_is_string(id));
 }
 
-static bool array_is_good(const json_t *array, bool is_of_blocks)
+static bool blocks_mend(json_t *blocks)
 {
     size_t index;
-    json_t *item;
+    json_t *block;
 
-    json_array_foreach(array, index, item)
+    json_array_foreach(blocks, index, block)
     {
-        if (!json_is_object(item) || (is_of_blocks && !block_is_good(item)))
+        if (!block_is_good(block))
             return false;
     }
-    return true;
+    return json_is_array(blocks);
 }
 
 // {"event_type":"text","event_payload":{…}}, or {} which removes it.
-static bool metadata_is_good(const json_t *metadata)
+static bool metadata_mend(json_t *metadata)
 {
-    return json_object_size(metadata) == 0 ||
-           (json_is_string(json_object_get(metadata, "event_type")) &&
-            json_is_object(json_object_get(metadata, "event_payload")));
+    return json_is_object(metadata) &&
+           (json_object_size(metadata) == 0 ||
+            (json_is_string(json_object_get(metadata, "event_type")) &&
+             json_is_object(json_object_get(metadata, "event_payload"))));
 }
 
 // Makes text of a member that is a number or a boolean; false when it is a list or an object.
@@ -103,6 +96,8 @@ static bool attachments_mend(json_t *attachments)
 
     json_array_foreach(attachments, index, item)
     {
+        if (!json_is_object(item))
+            return false;
         json_object_set_new(item, "id", json_integer((json_int_t)index + 1));
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
             if (!text_mend(item, texts[i]))
@@ -110,18 +105,17 @@ static bool attachments_mend(json_t *attachments)
         if (!fields_mend(json_object_get(item, "fields")))
             return false;
     }
-    return true;
+    return json_is_array(attachments);
 }
 
-// Whether it is what it must be; small things are put right.
-static bool part_mend(const struct part *part, json_t *value)
-{
-    if (part->items_max == 0)
-        return json_is_object(value) && metadata_is_good(value);
-    if (!json_is_array(value) || !array_is_good(value, part->malformed == -ERROR_INVALID_BLOCKS))
-        return false;
-    return part->malformed != -ERROR_INVALID_ATTACHMENTS || attachments_mend(value);
-}
+static const struct part parts[] = {
+    {"blocks", BLOCKS_MAX, -ERROR_INVALID_BLOCKS, -ERROR_MSG_BLOCKS_TOO_LONG,
+     "array of objects that have a type", blocks_mend},
+    {"attachments", ATTACHMENTS_MAX, -ERROR_INVALID_ATTACHMENTS, -ERROR_TOO_MANY_ATTACHMENTS,
+     "array of objects", attachments_mend},
+    {"metadata", 0, -ERROR_INVALID_METADATA_FORMAT, -ERROR_METADATA_TOO_LARGE,
+     "object with event_type and event_payload", metadata_mend},
+};
 
 static size_t part_size(const struct part *part, const json_t *value, size_t length)
 {
@@ -141,7 +135,7 @@ static bool take_part(struct invocation *invocation, const struct part *part, js
     if (!text || text[0] == '\0')
         return true;
     size_t length = strlen(text);
-    if (json_read(text, length, JSON_DEPTH_MAX, &value) < 0 || !part_mend(part, value)) {
+    if (json_read(text, length, JSON_DEPTH_MAX, &value) < 0 || !part->mend(value)) {
         invocation_complain(invocation, part->malformed, "%s: must be a JSON %s", part->name,
                             part->shape);
         return false;

@@ -189,15 +189,13 @@ static void history_answer(struct invocation *invocation, const struct result *r
     if (!reading_allowed(invocation, result))
         return;
     int rows = result_is_null(result, 0, COLUMN_MESSAGE) ? 0 : result_rows(result);
-    bool has_more = rows > span->limit;
-    // The row too many is the oldest one read downward, the newest one read upward.
-    int first = has_more && span->upward ? 1 : 0;
-    int last = has_more && !span->upward ? rows - 1 : rows;
-    int count = span->upward ? rows_of_page(result, last - 1, -1, last - first)
-                             : rows_of_page(result, first, 1, last - first);
-    has_more = has_more || count < last - first;
-    first = span->upward ? last - count : first;
-    last = first + count;
+    // What is too much is the oldest read downward, the newest read upward.
+    int most = rows - (rows > span->limit);
+    int count =
+        span->upward ? rows_of_page(result, rows - 1, -1, most) : rows_of_page(result, 0, 1, most);
+    bool has_more = count < rows;
+    int first = span->upward ? rows - count : 0;
+    int last = first + count;
     struct json_writer *w = invocation_open(invocation);
     json_key(w, "messages");
     json_open_array(w);
@@ -247,12 +245,10 @@ static void replies_answer(struct invocation *invocation, const struct result *r
     }
     // The root does not count. It is not there when retention dropped it, but kept replies.
     bool has_root = result_int(result, 0, COLUMN_MESSAGE) == span->thread_ts;
-    bool has_more = result_rows(result) - has_root > span->limit;
-    int rows = has_more ? result_rows(result) - 1 : result_rows(result);
+    bool has_too_many = result_rows(result) - has_root > span->limit;
+    int rows = rows_of_page(result, 0, 1, result_rows(result) - has_too_many);
+    bool has_more = rows < result_rows(result);
     struct json_writer *w = invocation_open(invocation);
-    int count = rows_of_page(result, 0, 1, rows);
-    has_more = has_more || count < rows;
-    rows = count;
     json_key(w, "messages");
     json_open_array(w);
     for (int row = 0; row < rows; row++)
@@ -342,7 +338,7 @@ static void events_answer(struct invocation *invocation, const struct result *re
         return;
     int rows = result_is_null(result, 0, COLUMN_SEQ) ? 0 : result_rows(result);
     int64_t head_seq = result_int(result, 0, COLUMN_HEAD_SEQ);
-    int count = rows_of_page(result, 0, 1, rows > span->limit ? rows - 1 : rows);
+    int count = rows_of_page(result, 0, 1, rows - (rows > span->limit));
     bool has_more = rows > count;
     rows = count;
     int64_t through_seq = rows > 0 ? result_int(result, rows - 1, COLUMN_SEQ) : head_seq;

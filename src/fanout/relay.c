@@ -331,10 +331,7 @@ void relay_stop(struct relay *relay, int64_t drain_ms)
     relay->stop_at_ms = stop_at_ms;
     pthread_cond_signal(&relay->changed);
     pthread_mutex_unlock(&relay->lock);
-    if (!join_until(relay->thread, stop_at_ms)) {
-        session_stop(relay->session); // Postgres may stand still
-        pthread_join(relay->thread, NULL);
-    }
+    session_join(relay->session, relay->thread, stop_at_ms);
     relay->started = false;
 }
 

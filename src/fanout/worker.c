@@ -173,10 +173,7 @@ void workers_stop(struct workers *workers, int64_t drain_ms)
     pthread_mutex_unlock(&workers->lock);
     for (int i = 0; i < workers->count; i++) {
         struct worker *worker = &workers->worker[i];
-        if (!join_until(worker->thread, until_ms)) {
-            session_stop(worker->session); // Postgres may stand still
-            pthread_join(worker->thread, NULL);
-        }
+        session_join(worker->session, worker->thread, until_ms);
         worker_free(worker);
     }
     pthread_cond_destroy(&workers->stopping);

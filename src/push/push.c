@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
-#include "base/wait.h"
 #include "queue.h"
 
 #include <pthread.h>
@@ -262,9 +261,6 @@ void push_stop(struct push *push, int64_t drain_ms)
     int64_t stop_at_ms = clock_monotonic_ms() + drain_ms;
     atomic_store(&push->stop_at_ms, stop_at_ms);
     curl_multi_wakeup(push->multi);
-    if (!join_until(push->thread, stop_at_ms)) {
-        session_stop(push->session); // Postgres may stand still
-        pthread_join(push->thread, NULL);
-    }
+    session_join(push->session, push->thread, stop_at_ms);
     push_free(push);
 }

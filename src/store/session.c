@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/wait.h"
 
 #include "connector_internal.h"
 
@@ -70,6 +71,14 @@ void session_stop(struct session *session)
 {
     atomic_store(&session->stopped, true);
     (void)eventfd_write(session->stop_fd, 1);
+}
+
+void session_join(struct session *session, pthread_t thread, int64_t until_ms)
+{
+    if (join_until(thread, until_ms))
+        return;
+    session_stop(session);
+    pthread_join(thread, NULL);
 }
 
 // Gives the connection up; -ERROR_UNAVAILABLE.
