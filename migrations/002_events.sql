@@ -38,14 +38,22 @@ CREATE FUNCTION channel_advance(channel text, OUT seq bigint, OUT ts bigint) LAN
     WHERE c.id = channel RETURNING c.seq, c.last_ts
 $$;
 
--- Tells of one event, in the row `outbox_id` of this transaction (which may tell of several). The id comes from the
--- caller, who thus knows the row even when the answer is lost.
-CREATE FUNCTION outbox_put(outbox_id text, channel text, seq bigint, ts bigint, kind text, about text,
+-- Tells of events of one kind, in the row `outbox_id` of this transaction (which may tell of others, too); of none when the arrays are
+-- empty or NULL. The id comes from the caller, who thus knows the row even when the answer is lost.
+CREATE FUNCTION outbox_add(outbox_id text, channel_ids text[], seqs bigint[], tss bigint[], kind text, users text[],
                            previous text DEFAULT NULL, previous_extra text DEFAULT NULL) RETURNS void LANGUAGE sql VOLATILE AS $$
     INSERT INTO outbox (id, channels, seqs, tss, kinds, users, previous, previous_extra)
-    VALUES (outbox_id, ARRAY[channel], ARRAY[seq], ARRAY[ts], ARRAY[kind], ARRAY[about], previous, previous_extra)
+    SELECT outbox_id, channel_ids, outbox_add.seqs, outbox_add.tss, array_fill(kind, ARRAY[cardinality(channel_ids)]), outbox_add.users,
+           outbox_add.previous, outbox_add.previous_extra
+    WHERE cardinality(channel_ids) > 0
     ON CONFLICT (id) DO UPDATE SET channels = outbox.channels || excluded.channels, seqs = outbox.seqs || excluded.seqs,
         tss = outbox.tss || excluded.tss, kinds = outbox.kinds || excluded.kinds, users = outbox.users || excluded.users
+$$;
+
+-- The same of one event.
+CREATE FUNCTION outbox_put(outbox_id text, channel text, seq bigint, ts bigint, kind text, about text,
+                           previous text DEFAULT NULL, previous_extra text DEFAULT NULL) RETURNS void LANGUAGE sql VOLATILE AS $$
+    SELECT outbox_add(outbox_id, ARRAY[channel], ARRAY[seq], ARRAY[ts], kind, ARRAY[about], previous, previous_extra)
 $$;
 
 -- A message of the channel itself ("ann has joined"): an event, never counted, with a row of its own in history.

@@ -140,6 +140,11 @@ BEGIN
     END IF;
 END $$;
 
+-- The root of the thread that a message stands in; NULL when it stands in none.
+CREATE FUNCTION thread_root(channel text, message_ts bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT r.thread_ts FROM messages r WHERE r.channel_id = channel AND r.ts = message_ts AND NOT r.deleted
+$$;
+
 -- Whether `thread` is a message that may be replied to.
 CREATE FUNCTION thread_exists(channel text, thread bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT EXISTS (SELECT 1 FROM messages r WHERE r.channel_id = channel AND r.ts = thread AND NOT r.deleted AND r.thread_ts IS NULL

@@ -37,11 +37,8 @@ BEGIN
         number = excluded.number, singles = 0, single_version = m.single_version + 1,
         epoch = m.epoch + 1, ts = excluded.ts, seq = excluded.seq, ord = excluded.ord, own = m.posts, muted = false,
         notify = 'all', changed = pg_current_xact_id();
-    INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
-    SELECT outbox_id, array_agg(channel), array_agg(head.seq - size + n), array_agg(head.last_ts - size + n), array_agg('join'::text), added
-    FROM generate_series(1, size) AS n
-    ON CONFLICT (id) DO UPDATE SET channels = outbox.channels || excluded.channels, seqs = outbox.seqs || excluded.seqs,
-        tss = outbox.tss || excluded.tss, kinds = outbox.kinds || excluded.kinds, users = outbox.users || excluded.users;
+    PERFORM outbox_add(outbox_id, array_agg(channel), array_agg(head.seq - size + n), array_agg(head.last_ts - size + n), 'join', added)
+    FROM generate_series(1, size) AS n;
     RETURN true;
 END $$;
 

@@ -86,12 +86,7 @@ CREATE FUNCTION reply_users_max() RETURNS integer LANGUAGE sql IMMUTABLE AS $$ S
 
 -- Adds to an outbox row that these users follow these threads now, or no longer.
 CREATE FUNCTION threads_tell(outbox_id text, channel_ids text[], threads bigint[], users text[]) RETURNS void LANGUAGE sql VOLATILE AS $$
-    INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
-    SELECT outbox_id, channel_ids, array_fill(0::bigint, ARRAY[cardinality(users)]), threads,
-           array_fill('thread_follow'::text, ARRAY[cardinality(users)]), threads_tell.users
-    WHERE cardinality(threads_tell.users) > 0
-    ON CONFLICT (id) DO UPDATE SET channels = outbox.channels || excluded.channels, seqs = outbox.seqs || excluded.seqs,
-        tss = outbox.tss || excluded.tss, kinds = outbox.kinds || excluded.kinds, users = outbox.users || excluded.users
+    SELECT outbox_add(outbox_id, channel_ids, array_fill(0::bigint, ARRAY[coalesce(cardinality(users), 0)]), threads, 'thread_follow', users)
 $$;
 
 -- A reply of `author` was deleted. The caller holds the channel's row lock.
@@ -248,7 +243,7 @@ $$;
 -- Marks all that a user follows up to its newest reply, and adds that to the outbox row `outbox_id`. How many that changed.
 CREATE FUNCTION threads_mark_all(outbox_id text, workspace text, caller text) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    moved bigint;
+    moved record; -- arrays, with an entry for each that moved
 BEGIN
     PERFORM 1 FROM thread_members m JOIN threads t ON t.channel_id = m.channel_id AND t.ts = m.thread_ts AND t.last_ts > m.ts
     WHERE m.user_id = caller AND m.following ORDER BY m.channel_id, m.thread_ts FOR NO KEY UPDATE OF m;
@@ -258,16 +253,11 @@ BEGIN
         WHERE m.user_id = caller AND m.following AND t.channel_id = m.channel_id AND t.ts = m.thread_ts AND t.last_ts > m.ts
           AND c.id = m.channel_id AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived
         RETURNING m.channel_id, m.thread_ts
-    ), told AS (
-        INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
-        SELECT threads_mark_all.outbox_id, array_agg(k.channel_id), array_agg(0::bigint), array_agg(k.thread_ts),
-               array_agg('thread_mark'::text), array_agg(caller)
-        FROM marked k HAVING count(*) > 0
-        ON CONFLICT (id) DO UPDATE SET channels = outbox.channels || excluded.channels, seqs = outbox.seqs || excluded.seqs,
-            tss = outbox.tss || excluded.tss, kinds = outbox.kinds || excluded.kinds, users = outbox.users || excluded.users
     )
-    SELECT count(*) INTO moved FROM marked;
-    RETURN moved;
+    SELECT count(*), array_agg(k.channel_id) AS channels, array_agg(0::bigint) AS seqs, array_agg(k.thread_ts) AS threads,
+           array_agg(caller) AS users INTO moved FROM marked k;
+    PERFORM outbox_add(outbox_id, moved.channels, moved.seqs, moved.threads, 'thread_mark', moved.users);
+    RETURN moved.count;
 END $$;
 
 -- What a user follows, but in archived channels: unread threads first, then the newest activity first; at most `count` after the given place.

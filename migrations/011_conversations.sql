@@ -235,8 +235,7 @@ RETURNS TABLE (error text, type smallint, root bigint) LANGUAGE sql STABLE AS $$
     SELECT coalesce(channel_refusal(workspace, caller, channel),
                     CASE WHEN c.is_archived THEN 'is_archived' WHEN m.active IS NOT TRUE THEN 'user_not_in_channel'
                          WHEN thread <> 0 AND NOT thread_exists(channel, one.root) THEN 'thread_not_found' END), c.type, one.root
-    FROM (SELECT coalesce((SELECT r.thread_ts FROM messages r WHERE r.channel_id = channel AND r.ts = thread AND NOT r.deleted), thread)
-              AS root) one
+    FROM (SELECT coalesce(thread_root(channel, thread), thread) AS root) one
     LEFT JOIN channels c ON c.id = channel
     LEFT JOIN channel_members m ON m.channel_id = channel AND m.user_id = recipient
 $$;

@@ -410,8 +410,12 @@ local function members_shards(key)
     end
 end
 
+local function shard_key(key, shard)
+    return string.format('%s:shard:%d', key, shard)
+end
+
 local function members_shard(key, number)
-    return string.format('%s:shard:%d', key, math.floor(tonumber(number) / SHARD_SIZE))
+    return shard_key(key, math.floor(tonumber(number) / SHARD_SIZE))
 end
 
 -- A list that is not there stays so: whoever builds it reads of this member.
@@ -438,7 +442,7 @@ end
 -- Takes a member out of every shard: the number by which they came may be another's by now. Who is in two is counted twice.
 local function shards_remove(key, user)
     for shard = 0, (members_shards(key) or 0) - 1 do
-        redis.call('SREM', string.format('%s:shard:%d', key, shard), user)
+        redis.call('SREM', shard_key(key, shard), user)
     end
 end
 
@@ -567,7 +571,7 @@ local function members_open(keys, args)
     end
     if redis.call('EXISTS', keys[1]) == 0 then
         for shard = 0, tonumber(args[1]) - 1 do -- of an earlier list: nobody kept them
-            redis.call('UNLINK', string.format('%s:shard:%d', keys[1], shard))
+            redis.call('UNLINK', shard_key(keys[1], shard))
         end
     end
     redis.call('SADD', keys[1], '?')
@@ -582,7 +586,7 @@ end
 local function members_close(keys, args)
     local shards, many = members_shards(keys[1]), 0
     for shard = 0, (shards or 0) - 1 do
-        many = many + redis.call('SCARD', string.format('%s:shard:%d', keys[1], shard)) - 1 -- without its "!"
+        many = many + redis.call('SCARD', shard_key(keys[1], shard)) - 1 -- without its "!"
     end
     redis.call('SREM', keys[1], '?') -- or it is closed: somebody else has filled it at the same time
     if (shards and many or redis.call('SCARD', keys[1])) < tonumber(args[1]) then

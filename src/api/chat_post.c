@@ -31,12 +31,7 @@ static const struct statement MESSAGE = {
         "m") " FROM message_rows m WHERE m.channel_id = $1 AND m.ts = $2",
 };
 
-// Of a reply that stands: a root has none.
-static const struct statement ROOT = {
-    "thread_root",
-    "SELECT m.thread_ts FROM messages m WHERE m.channel_id = $1 AND m.ts = $2 AND NOT m.deleted"
-    " AND m.thread_ts IS NOT NULL",
-};
+static const struct statement ROOT = {"thread_root", "SELECT thread_root($1, $2)"};
 
 static void message_reply(struct invocation *invocation, const char *channel_id,
                           const struct message *message, bool is_duplicate)
@@ -122,7 +117,7 @@ static void root_answer(void *arg, const struct store_outcome *outcome)
 {
     struct posting *posting = arg;
 
-    if (outcome->r < 0 || result_rows(outcome->result) == 0) {
+    if (outcome->r < 0 || result_is_null(outcome->result, 0, 0)) {
         posting_fail(posting, outcome->r < 0 ? outcome->r : -ERROR_THREAD_NOT_FOUND);
         return;
     }
