@@ -51,7 +51,7 @@ void cache_free(struct cache *cache);
 void cache_call(struct cache *cache, int count, const char *const *texts, const size_t *lengths,
                 cache_fn *fn, void *arg);
 
-// Whether commands can be sent now: connected, library loaded.
+// Whether commands can be sent now: connected, library loaded. Any thread.
 bool cache_is_up(const struct cache *cache);
 
 // Pub/sub. A topic has one subscription, however often it is subscribed to here, and one

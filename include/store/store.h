@@ -71,7 +71,7 @@ void store_flush(struct store *store, enum store_lane lane);
 // processed, so that Postgres can go on with the next one, which the kernel has no room for.
 void store_pull(struct store *store, enum store_lane lane);
 
-// Whether the lane has a live connection now.
+// Whether the lane has a live connection now. Any thread.
 bool store_is_up(const struct store *store, enum store_lane lane);
 
 // Postgres may give a transaction id twice: after a crash, or when another server has taken over.

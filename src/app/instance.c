@@ -35,6 +35,7 @@ struct instance {
     struct workers *workers;
     struct housekeeping *housekeeping;
     struct auditor *auditor;
+    struct readiness *readiness;
     struct service **services;
     int count;
     int64_t drain_until_ms; // once it stops
@@ -119,12 +120,15 @@ static int services_make(struct instance *instance)
 {
     int wanted = loops_wanted(instance->settings);
 
+    int r = readiness_new(wanted, &instance->readiness);
+    if (r < 0)
+        return r;
     instance->services = calloc((size_t)wanted, sizeof(struct service *));
     if (!instance->services)
         return -ERROR_MEMORY;
     for (; instance->count < wanted; instance->count++) {
-        int r = service_new(instance->settings, instance->relay, instance->count,
-                            &instance->services[instance->count]);
+        r = service_new(instance->settings, instance->relay, instance->readiness, instance->count,
+                        &instance->services[instance->count]);
         if (r < 0)
             return r;
     }
@@ -209,6 +213,7 @@ static void instance_stop(struct instance *instance)
     for (int i = 0; i < instance->count; i++)
         service_free(instance->services[i]);
     free(instance->services);
+    readiness_free(instance->readiness);
     housekeeping_stop(instance->housekeeping);
     auditor_stop(instance->auditor);
     if (instance->relay) {

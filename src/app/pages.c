@@ -9,8 +9,7 @@
 #include <stdlib.h>
 
 struct pages {
-    const struct store *store;
-    const struct cache *cache;
+    const struct readiness *readiness;
     const struct log *log;
     bool draining;
 };
@@ -25,21 +24,13 @@ static int healthz(void *arg, struct buffer *body, const char **ret_type)
     return 200;
 }
 
-static bool store_is_ready(const struct store *store)
-{
-    for (int lane = 0; lane < STORE_LANE_MAX; lane++)
-        if (!store_is_up(store, (enum store_lane)lane))
-            return false;
-    return true;
-}
-
 // 200 when every part answers; else 503, and which one does not.
 static int readyz(void *arg, struct buffer *body, const char **ret_type)
 {
     const struct pages *pages = arg;
     struct json_writer w = json_writer_to(body);
-    bool postgres = store_is_ready(pages->store);
-    bool redis = cache_is_up(pages->cache);
+    bool postgres = readiness_of_postgres(pages->readiness);
+    bool redis = readiness_of_redis(pages->readiness);
     bool log = log_is_ready(pages->log);
     bool ready = postgres && redis && log && !pages->draining;
 
@@ -61,14 +52,14 @@ static int metrics(void *arg, struct buffer *body, const char **ret_type)
     return 200;
 }
 
-int pages_new(struct server *server, struct store *store, struct cache *cache,
-              const struct log *log, struct pages **ret_pages)
+int pages_new(struct server *server, const struct readiness *readiness, const struct log *log,
+              struct pages **ret_pages)
 {
     struct pages *pages = calloc(1, sizeof *pages);
 
     if (!pages)
         return -ERROR_MEMORY;
-    *pages = (struct pages){.store = store, .cache = cache, .log = log};
+    *pages = (struct pages){.readiness = readiness, .log = log};
     int r = server_page_add(server, "/healthz", healthz, pages);
     if (r >= 0)
         r = server_page_add(server, "/readyz", readyz, pages);

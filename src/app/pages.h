@@ -2,14 +2,13 @@
 // /healthz, /readyz, /metrics, and the files of web.h. On the loop's thread.
 #pragma once
 
-#include "cache/cache.h"
 #include "events/log.h"
 #include "http/server.h"
-#include "store/store.h"
+#include "readiness.h"
 
 struct pages;
 
-NODISCARD int pages_new(struct server *server, struct store *store, struct cache *cache,
+NODISCARD int pages_new(struct server *server, const struct readiness *readiness,
                         const struct log *log, struct pages **ret_pages);
 void pages_drain(struct pages *pages); // from now on /readyz answers 503
 void pages_free(struct pages *pages);

@@ -35,6 +35,7 @@ struct service {
     struct gateway *gateway;
     struct server *server;
     struct relay *relay;
+    struct readiness *readiness;
     struct pages *pages;
     int sockets_max;
     struct loop_timer *look; // keeps `busy` current while draining
@@ -222,7 +223,8 @@ static int service_make_server(struct service *service, const struct settings *s
     int r = server_new(service->loop, &options, &service->server);
     if (r < 0)
         return r;
-    return pages_new(service->server, service->store, service->cache, relay_log(service->relay),
+    readiness_add(service->readiness, service->store, service->cache);
+    return pages_new(service->server, service->readiness, relay_log(service->relay),
                      &service->pages);
 }
 
@@ -243,14 +245,15 @@ static int service_make(struct service *service, const struct settings *settings
     return service_make_server(service, settings);
 }
 
-int service_new(const struct settings *settings, struct relay *relay, int index,
-                struct service **ret_service)
+int service_new(const struct settings *settings, struct relay *relay, struct readiness *readiness,
+                int index, struct service **ret_service)
 {
     struct service *service = calloc(1, sizeof *service);
 
     if (!service)
         return -ERROR_MEMORY;
     service->relay = relay;
+    service->readiness = readiness;
     service->sockets_max = (int)settings->sockets_max;
     int r = service_make(service, settings);
     if (r < 0) {

@@ -5,14 +5,16 @@
 #include "app/settings.h"
 #include "base/cleanup.h"
 #include "fanout/relay.h"
+#include "readiness.h"
 
 #include <stdbool.h>
 
 struct service;
 
-// Makes loop `index` and its parts, listening already. What is passed must outlive it.
-NODISCARD int service_new(const struct settings *settings, struct relay *relay, int index,
-                          struct service **ret_service);
+// Makes loop `index` and its parts, listening already, and adds them to `readiness`. What is passed
+// must outlive it.
+NODISCARD int service_new(const struct settings *settings, struct relay *relay,
+                          struct readiness *readiness, int index, struct service **ret_service);
 NODISCARD int service_start(struct service *service); // the thread
 
 // Begins to end: no new calls or sockets, /readyz answers 503; sockets are told. Any thread.

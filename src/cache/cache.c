@@ -10,6 +10,7 @@
 #include "subscriber.h"
 #include "wire.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,8 @@ struct cache {
     struct loop_timer *overdue_timer;
     struct loop_timer *refused_timer;
     char run_id[RUN_ID_SIZE];
-    bool up;
-    bool loading; // the library, on this connection
+    atomic_bool up; // the loop's; others may look
+    bool loading;   // the library, on this connection
 };
 
 static void cache_refuse(struct cache *cache, const struct call *call, int r)

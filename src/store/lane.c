@@ -25,9 +25,9 @@ struct lane_hook {
 
 struct lane {
     struct lane_options options;
-    enum lane_state state;
-    struct connector *connector; // while CONNECTING
-    PGconn *conn;                // NULL while down
+    _Atomic enum lane_state state; // the loop's; others may look
+    struct connector *connector;   // while CONNECTING
+    PGconn *conn;                  // NULL while down
     struct loop_watch *watch;
     struct loop_timer *timer;
     struct prepared prepared;

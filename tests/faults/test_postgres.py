@@ -41,6 +41,22 @@ def test_postgres_stays_away_for_a_while(parts, load):
     assert load.slowest() < REQUEST_LIMIT_S
 
 
+def test_ready_means_all_loops(parts):
+    """A connection goes to any loop; one of them still waits for an answer of Postgres."""
+    with Proxy("127.0.0.1", parts.postgres.port) as proxy:
+        proxy.trap("eras_begin", "hold")
+        instance = parts.instance(start=False, database_url=proxy.of(parts.postgres.tcp_url), loops=8)
+        try:
+            instance.start(wait=False)
+            wait_until(proxy.holds, what="a first answer of Postgres")
+            assert not any(instance.ready() for _ in range(300))
+            assert proxy.holds()
+            proxy.let_go()
+            instance.wait_ready()
+        finally:
+            instance.stop()
+
+
 def test_a_database_that_was_brought_back(parts):
     """As from a backup: what it has now is not what was kept, and nothing in it tells of a change."""
     instance = parts.instance(sidebar_min=0)
