@@ -223,6 +223,16 @@ static void destination_found(void *arg, int r, const char *channel_id)
     store_call(invocation->api->options.store, STORE_READ, &ASIDE, &params, aside_checked, aside);
 }
 
+static void aside_linked(void *arg, bool good)
+{
+    struct aside *aside = arg;
+
+    if (good)
+        destination_find(aside->invocation, aside->channel, destination_found, aside);
+    else
+        aside_free(aside);
+}
+
 void chat_post_ephemeral(struct invocation *invocation)
 {
     struct aside *aside = calloc(1, sizeof *aside);
@@ -237,5 +247,5 @@ void chat_post_ephemeral(struct invocation *invocation)
     }
     aside->invocation = invocation;
     aside->ts = clock_wall_us();
-    destination_find(invocation, aside->channel, destination_found, aside);
+    content_link(invocation, &aside->content, aside_linked, aside);
 }

@@ -201,6 +201,15 @@ def test_ephemeral_errors(workspace, room):
     ann.fails("is_archived", "chat.postEphemeral", **good)
 
 
+def test_ephemeral_links_names(room):
+    ann, bob, _, channel = room
+    with bob.socket() as socket:
+        for args in ({"link_names": True}, {"parse": "full"}, {}):
+            ann.ok("chat.postEphemeral", channel=channel, user=bob.id, text=f"@{bob.name}, psst", **args)
+            wanted = f"<@{bob.id}>, psst" if args else f"@{bob.name}, psst"
+            assert socket.expect({"is_ephemeral": True, "text": wanted})["user"] == ann.id
+
+
 def test_ephemeral_in_a_thread(room):
     ann, bob, _, channel = room
     root = ann.post(channel)
