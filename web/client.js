@@ -13,6 +13,7 @@ const SYNC_PAUSE_MS = 150;
 const SYNC_RETRY_MS = 2000;
 const EVENTS = 200; // of a channel at a time, or replies of a thread
 const EVENTS_PAGES_MAX = 5;
+const BACK_PAGES_MAX = 20;
 const MARK_PAUSE_MS = 400;
 const TYPING_SEND_MS = 3000;
 const TYPING_SHOWN_MS = 6000;
@@ -267,6 +268,15 @@ export class Client {
     const timeline = channel.timeline;
     if (!timeline?.hasMore || timeline.isLoading) return;
     await this.#load(channel, timeline, { latest: timeline.sorted[0]?.ts });
+  }
+
+  // Until the message of this ts is there, if it is not too old.
+  async loadBackTo(channel, ts) {
+    for (let page = 0; page < BACK_PAGES_MAX; page++) {
+      const { timeline } = channel;
+      if (!timeline?.hasMore || timeline.hasFailed || timeline.sorted[0]?.ts <= ts) return;
+      await this.#load(channel, timeline, { latest: timeline.sorted[0]?.ts, limit: EVENTS });
+    }
   }
 
   async #load(channel, timeline, args) {

@@ -37,14 +37,28 @@ export class Device {
     return this.label ? `${part}, ${this.label.toLowerCase()}` : part;
   }
 
-  async start() {
+  // `link`: the message to show first, or null.
+  async start(link) {
     try {
       await this.client.start();
     } catch (error) {
       return this.#refused(error);
     }
-    const channel = this.client.channels.get(sessionStorage.getItem(this.key));
-    if (channel && this.client.open === null) await this.client.openChannel(channel);
+    const channel = this.client.channels.get(link?.channel ?? sessionStorage.getItem(this.key));
+    if (!channel || this.client.open !== null) return;
+    if (link) await this.#openLink(channel, link);
+    else await this.client.openChannel(channel);
+  }
+
+  // A message in its channel, or in its thread.
+  async #openLink(channel, { ts, threadTs }) {
+    const { messages } = threadTs ? this.pane : this.room;
+    messages.seek(ts);
+    await this.open(channel);
+    if (threadTs) await this.openThread(channel, threadTs);
+    else await this.client.loadBackTo(channel, ts);
+    this.#draw();
+    messages.showSought();
   }
 
   stop() {
@@ -55,11 +69,12 @@ export class Device {
 
   // What people do. The focus moves at once: it is not to jump when an answer comes.
 
-  open(channel) {
+  async open(channel) {
     sessionStorage.setItem(this.key, channel.id);
-    this.client.openChannel(channel);
+    const opened = this.client.openChannel(channel);
     this.#draw();
     this.room.focus();
+    await opened;
   }
 
   close() {

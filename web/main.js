@@ -16,6 +16,14 @@ function takeFragment() {
   history.replaceState(null, "", location.pathname + location.search);
 }
 
+// The message that is linked to here, as chat.getPermalink has it: /archives/C…/p1503435956000247, of a reply with ?thread_ts=….
+function takeLink() {
+  const found = /^\/archives\/(\w+)\/p(\d{10})(\d{6})$/.exec(location.pathname);
+  const threadTs = new URLSearchParams(location.search).get("thread_ts");
+  if (location.pathname.startsWith("/archives/")) history.replaceState(null, "", "/app");
+  return found && { channel: found[1], ts: `${found[2]}.${found[3]}`, threadTs };
+}
+
 function showLogin(complaint) {
   for (const device of devices.splice(0)) device.stop();
   updateTitle();
@@ -45,7 +53,8 @@ function open() {
   devices = Array.from({ length: count }, (_, index) => new Device(token, index, count, updateTitle, refused));
   main.classList.toggle("pair", count === 2);
   main.append(...devices.map((device) => device.element));
-  for (const device of devices) device.start();
+  const link = takeLink();
+  for (const device of devices) device.start(link);
 }
 
 function updateTitle() {

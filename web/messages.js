@@ -24,6 +24,7 @@ export class Messages {
     this.element = el("div", { class: "scroller", tabindex: "0", role: "group", "aria-label": label, onscroll: () => this.#scrolled() },
       el("div", { class: "spring" }), this.none, this.older, this.list, this.newest);
     this.isAtEnd = true;
+    this.sought = null; // ts of the message that is to be shown when it is there
     this.shown = null;
     new ResizeObserver(() => this.#stick()).observe(this.element);
   }
@@ -52,12 +53,27 @@ export class Messages {
       same: (one, other) => one.stamp === other.stamp && one.message === other.message,
     });
     this.first = timeline.sorted[0]?.ts;
-    if (isOther) this.isAtEnd = true;
+    if (isOther) this.isAtEnd = this.sought === null;
     const grewAbove = !isOther && first !== undefined && first !== this.first;
     if (grewAbove && !this.isAtEnd) this.element.scrollTop += this.element.scrollHeight - height;
     this.#stick();
     this.newest.hidden = this.isAtEnd;
     setText(this.newest, unread > 0 ? `${unread} new, below` : "To the newest");
+  }
+
+  seek(ts) {
+    this.sought = ts;
+    this.isAtEnd = false;
+  }
+
+  // All that could be read is there. If what is sought is not, the newest is shown.
+  showSought() {
+    const row = this.list.querySelector(`[data-ts="${this.sought}"]`);
+    this.sought = null;
+    if (row === null) return this.toEnd();
+    set(row, "aria-current", "true");
+    row.scrollIntoView({ block: "center" });
+    this.#scrolled();
   }
 
   toEnd() {
@@ -124,6 +140,7 @@ export class Messages {
   #update(element, row) {
     if (row.kind !== "message") return;
     const { message, post } = row;
+    set(element, "data-ts", message.ts);
     element.classList.toggle("grouped", row.isGrouped);
     element.classList.toggle("system", isSystem(message));
     element.classList.toggle("pending", post !== undefined && !post.isFailed);

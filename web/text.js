@@ -97,10 +97,12 @@ function mention(text, isMe) {
   return el("span", { class: isMe ? "mention me" : "mention", dir: "auto" }, text);
 }
 
-// A label may say anything, so where it leads is told too.
+// A label may say anything, so where it leads is told too. A message of this service opens here: another tab would not be signed in.
 function link(target, label) {
   const href = unescapeText(target);
-  return el("a", { href, title: label !== target && href, target: "_blank", rel: "noopener noreferrer" }, unescapeText(label));
+  const isElsewhere = !href.startsWith(`${location.origin}/archives/`);
+  const title = label !== target && href;
+  return el("a", { href, title, target: isElsewhere && "_blank", rel: isElsewhere && "noopener noreferrer" }, unescapeText(label));
 }
 
 // What a person typed, as it travels: @name and @here become mentions.

@@ -57,8 +57,8 @@ struct server_file {
     size_t length;
 };
 
-// Adds a file at `path`, for GET and HEAD. Browsers revalidate their copy each time, and get 304 if
-// it is current.
+// Adds a file at `path`, or with "/*" at its end below it, for GET and HEAD. Browsers revalidate
+// their copy each time, and get 304 if it is current.
 NODISCARD int server_file_add(struct server *server, const char *path,
                               const struct server_file *file);
 

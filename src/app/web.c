@@ -78,20 +78,21 @@ static int files_add(struct server *server, const char *directory,
     return r;
 }
 
-// Who types in no path gets the chat client.
-static int root_add(struct server *server)
+// Who types in no path gets the chat client, and so does who follows a link of chat.getPermalink.
+static int client_add(struct server *server)
 {
     const struct embedded_file *page = embedded_web;
     while (strcmp(page->name, "index.html") != 0)
         page++;
-    return path_add(server, "/", page, CHAT_POLICY);
+    int r = path_add(server, "/", page, CHAT_POLICY);
+    return r < 0 ? r : path_add(server, "/archives/*", page, CHAT_POLICY);
 }
 
 int web_add(struct server *server)
 {
     int r = files_add(server, "/app", embedded_web, CHAT_POLICY);
     if (r >= 0)
-        r = root_add(server);
+        r = client_add(server);
     if (r >= 0)
         r = files_add(server, "/docs", embedded_reference, REFERENCE_POLICY);
     return r < 0 ? r : files_add(server, "", embedded_openapi, NULL);

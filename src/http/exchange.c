@@ -225,10 +225,18 @@ static const char *verb_static(const char *verb)
     return NULL;
 }
 
+static bool page_is_at(const struct page *page, const char *path)
+{
+    size_t length = strlen(page->path);
+    if (page->path[length - 1] == '*')
+        return strncmp(page->path, path, length - 1) == 0;
+    return strcmp(page->path, path) == 0;
+}
+
 static const struct page *page_find(const struct server *server, const char *path)
 {
     for (const struct page *page = server->pages; page; page = page->next) {
-        if (strcmp(page->path, path) == 0)
+        if (page_is_at(page, path))
             return page;
     }
     return NULL;

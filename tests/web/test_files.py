@@ -6,7 +6,7 @@ import re
 import pytest
 
 FILES = {"/": "text/html", "/app": "text/html", "/app/": "text/html", "/app/style.css": "text/css", "/app/main.js": "text/javascript",
-         "/app/icon.svg": "image/svg+xml"}
+         "/app/icon.svg": "image/svg+xml", "/archives/C0000000001/p1700000000000100?thread_ts=1700000000.000000": "text/html"}
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -32,7 +32,7 @@ def test_the_same_on_every_instance(environment):
     assert len(etags) == 1
 
 
-@pytest.mark.parametrize("path", ["/app/none.js", "/app/../main.js", "/app/main.js/", "/apps", "/app/%2e%2e/main.js"])
+@pytest.mark.parametrize("path", ["/app/none.js", "/app/../main.js", "/app/main.js/", "/apps", "/app/%2e%2e/main.js", "/archives", "/archive/C0000000001"])
 def test_nothing_else(environment, path):
     with_dots = environment.client().page(path)
     assert with_dots.status_code == 404
