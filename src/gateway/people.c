@@ -143,6 +143,7 @@ static bool frame_is_for_all(const struct event *event)
 {
     return event->kind == EVENT_CREATED || event->kind == EVENT_EPHEMERAL ||
            frame_is(event, "{\"type\":\"channel_marked\"") ||
+           frame_is(event, "{\"type\":\"group_marked\"") ||
            frame_is(event, "{\"type\":\"im_marked\"") ||
            frame_is(event, "{\"type\":\"mpim_marked\"");
 }

@@ -109,9 +109,10 @@ void unread_view_write(struct json_writer *w, const struct unread_view *view)
 
 static const char *marked_type(enum channel_type type)
 {
-    return type == CHANNEL_IM     ? "im_marked"
-           : type == CHANNEL_MPIM ? "mpim_marked"
-                                  : "channel_marked";
+    static const char *const types[CHANNEL_TYPE_MAX] = {"channel_marked", "group_marked",
+                                                        "mpim_marked", "im_marked"};
+
+    return types[type];
 }
 
 void unread_frame_write(struct buffer *out, const char *type, const struct unread_view *view,

@@ -310,12 +310,13 @@ def test_posting_to_a_user_by_socket(people):
     assert bob.history(open_dm(bob, ann))[0]["text"] == "by socket"
 
 
-def test_frames(people):
+def test_frames(people, workspace):
     """Sockets of both hear of a conversation made while they are open, of posts in it, and of what was read."""
     ann, bob, cid, _ = people
     with ann.socket() as hers, bob.socket() as his, cid.socket() as other:
         for channel, kind, letter, marked in ((open_dm(ann, bob), "im", "D", "im_marked"),
-                                              (open_dm(ann, bob, cid), "mpim", "G", "mpim_marked")):
+                                              (open_dm(ann, bob, cid), "mpim", "G", "mpim_marked"),
+                                              (workspace.channel(ann, bob, private=True), "group", "G", "group_marked")):
             joined = his.expect({"type": "member_joined_channel", "channel": channel, "user": bob.id})
             assert joined["channel_type"] == letter
             ts = ann.post(channel, "hello")

@@ -507,7 +507,8 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
         expected = device.marked.get(channel)
         if expected is None:
             return
-        frames = device.socket.matching({"type": "channel_marked", "channel": channel})
+        types = ("channel_marked", "group_marked")
+        frames = device.socket.matching(lambda frame: frame.get("type") in types and frame["channel"] == channel)
         told = [(frame["read_epoch"], frame["last_read"]) for frame in frames]
         assert expected in told and max(told) == expected, (expected, told)
 
