@@ -51,6 +51,20 @@ def test_json_comes_first_and_a_form_second(document, method):
 
 
 @each_method
+def test_what_is_no_text_has_an_encoding_in_forms(document, method):
+    """Lists of words have commas, all else is JSON. By default a name is repeated, of which the last one counts."""
+    form = document.request_body(method)["content"]["application/x-www-form-urlencoded"]
+    wanted = {}
+    for name, schema in document.resolve(form["schema"]).get("properties", {}).items():
+        schema = document.resolve(schema)
+        if schema.get("type") == "array" and document.resolve(schema["items"])["type"] == "string":
+            wanted[name] = {"style": "form", "explode": False}
+        elif schema.get("type") in ("array", "object"):
+            wanted[name] = {"contentType": "application/json"}
+    assert form.get("encoding", {}) == wanted
+
+
+@each_method
 def test_examples_hold(document, method):
     media = document.request_body(method)["content"]["application/json"]
     assert document.errors(media["schema"], media["example"]) == []
@@ -96,6 +110,13 @@ def test_servers_tags_and_license(document):
     assert tags == {method.split(".")[0] for method in METHODS} | {"events"}
 
 
+def test_a_channel_is_joined_by_id_or_by_name(document):
+    for method, good in (("channels.join", [{"channel": "C0000000001"}, {"name": "#general"}]), ("conversations.join", [{"channel": "C0000000001"}])):
+        media = document.request_body(method)["content"]["application/json"]
+        assert [document.errors(media["schema"], request) for request in good] == [[]] * len(good)
+    assert document.errors(media["schema"], {"name": "general"}) != []
+
+
 def test_what_is_not_a_method(document):
     """Only the event stream, which is a GET outside of /api."""
     others = [path for path, item in document.tree["paths"].items() if "post" not in item]
@@ -109,5 +130,6 @@ def test_aliases_have_the_same_shapes(document):
     for method in METHODS:
         if method.startswith("channels."):
             twin = document.operation(method.replace("channels.", "conversations."))
-            assert twin["requestBody"] == document.operation(method)["requestBody"]
+            if method != "channels.join":  # which alone takes a name
+                assert twin["requestBody"] == document.operation(method)["requestBody"]
             assert twin["responses"] == document.operation(method)["responses"]

@@ -120,8 +120,8 @@ def test_joining_by_name(workspace, room):
     """A channel that nobody made is made."""
     ann, bob, cid, channel = room
     name = ann.ok("channels.info", channel=channel)["channel"]["name"]
-    for given in (name, f"#{name}"):
-        joined = cid.ok("channels.join", encoding="form", name=given)
+    for given, encoding in ((name, "form"), (f"#{name}", "json")):
+        joined = cid.ok("channels.join", encoding=encoding, name=given)
         assert joined["channel"]["id"] == channel and joined["channel"]["is_member"] is True
     assert joined["warning"] == "already_in_channel"
     name = fresh_name("new")
