@@ -273,6 +273,22 @@ def test_mark_unread_of_much_holds_up_no_post(environment, room):
     assert taken <= tried / 2, f"{taken} of {tried}"
 
 
+def test_mark_unread_that_waits_for_retention_does_not_stop_it(environment, room):
+    """Who drops a month of messages locks its channels first, and then wants messages for itself."""
+    ann, bob, channel = room
+    ts = ann.post(channel)
+    bob.ok("channels.mark", channel=channel, ts=ts)
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%mark_unread%'"
+    with environment.database() as database, environment.database() as watch, ThreadPoolExecutor(1) as pool:
+        with database.transaction():
+            database.execute("SELECT 1 FROM channels WHERE id = %s FOR NO KEY UPDATE", [channel])
+            marks = pool.submit(bob.ok, "channels.markUnread", channel=channel, ts=ts)
+            wait_until(lambda: watch.execute(waiting).fetchone()[0], what="the mark waits")
+            database.execute("SET LOCAL lock_timeout = '500ms'")
+            database.execute("LOCK TABLE messages IN ACCESS EXCLUSIVE MODE")
+        assert marks.result()["unread_count"] == 1
+
+
 def test_a_mark_of_the_epoch_before_changes_nothing(room):
     ann, bob, channel = room
     ts = [ann.post(channel) for _ in range(3)]
