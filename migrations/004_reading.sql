@@ -147,18 +147,21 @@ DECLARE
     cursor_ts bigint;
     floor_ord bigint;
 BEGIN
+    IF refusal IS NULL THEN
+        BEGIN -- now, for posts wait for the locks; and messages are let go of, which who drops a month wants with channels locked
+            SELECT * INTO place FROM cursor_before(channel, caller, message_ts);
+            RAISE EXCEPTION USING ERRCODE = 'TD002';
+        EXCEPTION WHEN SQLSTATE 'TD002' THEN
+            NULL; -- as in messages_lock_try()
+        END;
+        PERFORM 1 FROM channels c WHERE c.id = channel FOR NO KEY UPDATE;
+        PERFORM members_lock(ARRAY[channel], ARRAY[caller]);
+        refusal := channel_refusal(workspace, caller, channel); -- who was taken out meanwhile
+    END IF;
     IF refusal IS NOT NULL THEN
         RETURN QUERY SELECT refusal, NULL::unread_rows;
         RETURN;
     END IF;
-    BEGIN -- now, for posts wait for the locks; and messages are let go of, which who drops a month wants with channels locked
-        SELECT * INTO place FROM cursor_before(channel, caller, message_ts);
-        RAISE EXCEPTION USING ERRCODE = 'TD002';
-    EXCEPTION WHEN SQLSTATE 'TD002' THEN
-        NULL; -- as in messages_lock_try()
-    END;
-    PERFORM 1 FROM channels c WHERE c.id = channel FOR NO KEY UPDATE;
-    PERFORM 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller FOR NO KEY UPDATE;
     SELECT r.ts, r.seq, r.ord INTO before FROM messages r
     WHERE r.channel_id = channel AND r.ts < message_ts ORDER BY r.ts DESC LIMIT 1;
     SELECT r.ts, r.ord - r.counted::integer AS ord INTO first FROM messages r WHERE r.channel_id = channel ORDER BY r.ts LIMIT 1;

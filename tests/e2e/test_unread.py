@@ -9,6 +9,7 @@ from psycopg.errors import LockNotAvailable
 from tests.support.reading import READ_STATE
 from tests.support.retention import housekeep, make_older
 from tests.support.wait import wait_until
+from tests.support.workspace import fresh_name
 
 FAMILIES = pytest.mark.parametrize("family", ["channels", "conversations"])
 LONG_AGO = "1000000000.000000"
@@ -287,6 +288,19 @@ def test_mark_unread_that_waits_for_retention_does_not_stop_it(environment, room
             database.execute("SET LOCAL lock_timeout = '500ms'")
             database.execute("LOCK TABLE messages IN ACCESS EXCLUSIVE MODE")
         assert marks.result()["unread_count"] == 1
+
+
+def test_who_is_taken_out_while_mark_unread_waits_is_told_nothing(environment, room, workspace):
+    ann, bob, channel = room
+    ts = ann.post(channel)
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%mark_unread%'"
+    with environment.database() as database, environment.database() as watch, ThreadPoolExecutor(1) as pool:
+        with database.transaction():
+            kick = "SELECT error FROM channels_kick(%s, %s, %s, false, %s, %s)"
+            assert database.execute(kick, [fresh_name("row"), workspace.id, ann.id, channel, bob.id]).fetchone() == (None,)
+            marks = pool.submit(bob.fails, "not_in_channel", "channels.markUnread", channel=channel, ts=ts)
+            wait_until(lambda: watch.execute(waiting).fetchone()[0], what="the mark waits")
+        marks.result()
 
 
 def test_a_mark_of_the_epoch_before_changes_nothing(room):
