@@ -157,6 +157,38 @@ def test_a_mark_while_bits_are_compared_is_no_drift(parts, rooms):
     assert (code, told["wrong"]) == (0, 0)
 
 
+def test_a_mark_while_a_bit_is_read_is_no_drift(parts, rooms):
+    """The same of who calls channels.info on one device and channels.mark on another."""
+    channel = rooms.channels["bitmap"]
+    ts = rooms.ann.post(channel)
+    bits = f"channel:{{{channel}}}:read"
+    wait_until(lambda: parts.redis.cli("EXISTS", bits).strip() == "0", what="bits deleted")
+
+    def compared():
+        """How many counts of Redis the instance found right, and wrong."""
+        text = page.page("/metrics").text
+        return [int(re.search(rf"^tidings_unread_{name}_total (\d+)", text, re.MULTILINE)[1]) for name in ("from_redis", "drift")]
+
+    with Proxy("127.0.0.1", parts.postgres.port) as proxy, ThreadPoolExecutor(1) as pool:
+        instance = parts.instance(database_url=proxy.of(parts.postgres.tcp_url))
+        try:
+            page, bob = parts.client(url=instance.url), rooms.bob.at(instance.url)
+            assert bob.ok("channels.info", channel=channel)["channel"]["has_unreads"]  # all but the state is known from now on
+            proxy.trap("channel_state", "hold")
+            reading = pool.submit(bob.ok, "channels.info", channel=channel)
+            wait_until(proxy.holds, what="the rows read")
+            rooms.bob.ok("channels.mark", channel=channel, ts=ts)
+            wait_until(lambda: parts.redis.cli("EXISTS", bits).strip() == "1", what="bob's bit")
+            before = compared()
+            proxy.let_go()
+            assert reading.result()["channel"]["has_unreads"]
+            wait_until(lambda: compared() != before, what="the comparison")
+            assert compared() == [before[0] + 1, 0]
+        finally:
+            proxy.let_go()
+            assert instance.stop() == 0
+
+
 def test_what_is_missing_is_unknown_and_comes_back(rooms):
     channel = rooms.channels["counter"]
     rooms.parts.redis.cli("DEL", f"unread:{{{rooms.bob.id}}}:{channel}")
