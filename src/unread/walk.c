@@ -268,17 +268,25 @@ static int members_walk(struct walker *walker, struct walk *walk)
         int r = members_build(walker->pipeline, walker->session, channel_id);
         if (r >= 0)
             r = members_read_shard(walker->pipeline, channel_id, -1, &walk->list);
+        if (r >= 0 && !walk->list.complete)
+            r = -ERROR_BUSY; // it is gone again
         if (r < 0)
             return r;
-        if (!walk->list.complete) { // it is gone again
-            forget_add(walker, walk);
-            return 0;
-        }
     }
     chunks_add(walker, walk, &walk->list.ids);
     int r = shards_walk(walker, walk);
     if (r >= 0)
         end_add(walker, walk);
+    return r;
+}
+
+// One that cannot end is forgotten: as long as it is open, no count can be installed.
+static int walk_finish(struct walker *walker, struct walk *walk, bool failed)
+{
+    int r = failed ? -ERROR_UNAVAILABLE : members_walk(walker, walk);
+
+    if (r < 0)
+        forget_add(walker, walk);
     return r;
 }
 
@@ -331,8 +339,8 @@ static void walks_run(struct walker *walker)
 
     for (size_t i = 0; i < walker->walk_count; i++) {
         struct walk *walk = &walker->walks[i];
-        if (!failed && walk->build[0] != '\0')
-            failed = members_walk(walker, walk) == -ERROR_UNAVAILABLE;
+        if (walk->build[0] != '\0')
+            failed = walk_finish(walker, walk, failed) == -ERROR_UNAVAILABLE;
         member_list_done(&walk->list);
     }
     if (pipeline_run(walker->pipeline, NULL, NULL) < 0 || failed)
