@@ -374,7 +374,7 @@ local function zset_walk(keys, args)
         end
     end
     for i = first_delete + deletes, #args - 1, 2 do
-        redis.call('ZREMRANGEBYSCORE', keys[tonumber(args[i])], args[i + 1], args[i + 1])
+        command('ZREMRANGEBYSCORE', keys[tonumber(args[i])], args[i + 1], args[i + 1])
     end
     return 1
 end

@@ -15,6 +15,7 @@
 #define WALK "channel-walk:{C0000000001}"
 #define MEMBERS "channel:members:{C0000000001}"
 #define UNREAD "unread:{U0000000001}:C0000000001"
+#define OTHER "unread:{U0000000002}:C0000000001"
 #define READ "channel:{C0000000001}:read"
 #define USER "U0000000001", "7"
 #define UNKNOWN "-1"
@@ -323,6 +324,20 @@ static void leavings_of_another_strategy_are_unknown(void **state)
     assert_string_equal(counter_read("0", "4"), "4");
 }
 
+static void what_an_author_left_of_another_strategy_holds_up_no_other_author(void **state)
+{
+    (void)state;
+    char build[BUILD_SIZE];
+    (void)zset_install("3", "0", "50");
+    (void)ASK("HSET", OTHER, "n", "1");
+    assert_true(begin("0", "4", "4", "w", build));
+    assert_string_equal(ASK("FCALL", "zset_walk", "3", WALK, OTHER, UNREAD, build, "4", "w", "0",
+                            "0", "0", "0", "2", "70", "3", "80"),
+                        "1");
+    assert_string_equal(end(build, "4", "w", "1"), "1");
+    assert_string_equal(zset_read("4", "0", "50"), "2");
+}
+
 // A channel of one generation: what was unread after each of its events, who walks which of them,
 // and how far they are.
 struct walker {
@@ -455,6 +470,8 @@ int main(void)
         cmocka_unit_test_setup(marks_of_a_zset_come_in_any_order, wipe),
         cmocka_unit_test_setup(a_bit_holds_until_something_is_unread, wipe),
         cmocka_unit_test_setup(leavings_of_another_strategy_are_unknown, wipe),
+        cmocka_unit_test_setup(what_an_author_left_of_another_strategy_holds_up_no_other_author,
+                               wipe),
         cmocka_unit_test_setup(a_known_count_is_always_the_truth, wipe),
     };
     return cmocka_run_group_tests(tests, start, stop);
