@@ -18,7 +18,8 @@ struct log_options {
     const char *topic;
     const char *group;
     int workers;
-    int queue_max; // events held in memory; more are refused (the outbox still has them)
+    int queue_max; // events held in memory; more are refused (the outbox still has them), but for
+                   // one row that has more by itself
 };
 
 // Called once per appended row. r = 0: the row may be deleted (in-process: its effects are done;

@@ -105,7 +105,8 @@ static int kafka_append(struct log *log, const char *outbox_id, struct event *co
                         size_t count)
 {
     struct log_kafka *kafka = kafka_of(log);
-    if (atomic_fetch_add(&kafka->held, count) + count > kafka->held_max) {
+    size_t held = atomic_fetch_add(&kafka->held, count);
+    if (held > 0 && held + count > kafka->held_max) { // a row of more than that goes alone
         kafka_release(kafka, count);
         return -ERROR_BUSY;
     }

@@ -100,7 +100,8 @@ static int local_append(struct log *log, const char *outbox_id, struct event *co
     memcpy(row->id, outbox_id, strlen(outbox_id));
 
     pthread_mutex_lock(&local->lock);
-    bool fits = !local->stopped && count <= local->held_max - local->held;
+    // A row of more events than there may be goes alone.
+    bool fits = !local->stopped && (local->held == 0 || local->held + count <= local->held_max);
     if (fits) {
         local->held += count;
         list_append(&local->rows, &row->link);

@@ -143,10 +143,10 @@ static void what_is_appended_is_delivered_and_read_in_order(void **state)
 static void a_row_is_answered_once_for_all_of_its_events(void **state)
 {
     (void)state;
+    int r = -ERROR_BUSY;
     assert_int_equal(append(1, 1, 1, 300), 0);
     WAIT_FOR(done_count() == 1);
-    assert_int_equal(append(2, 1, 1, 1001), -ERROR_BUSY);
-    assert_int_equal(append(3, 1, 1, 1000), 0);
+    WAIT_FOR(r == 0 || (r = append(2, 1, 1, 1001)) == 0); // more than the bound: it goes alone
     WAIT_FOR(done_count() == 2);
     assert_int_equal(done_well, 2);
 }

@@ -106,6 +106,23 @@ static void more_than_the_bound_is_refused_until_some_is_committed(void **state)
     close_log();
 }
 
+static void a_row_of_more_than_the_bound_goes_alone(void **state)
+{
+    (void)state;
+    open_log(1, 3);
+    assert_int_equal(append("a", 0, 1, 1), 0);
+    assert_int_equal(append("many", 0, 2, 8), -ERROR_BUSY);
+    assert_int_equal(read_all(0, 0), 1);
+    log_commit(events_log, 0);
+    assert_int_equal(append("many", 0, 2, 8), 0);
+    assert_int_equal(append("b", 0, 3, 1), -ERROR_BUSY);
+    assert_int_equal(read_all(0, 0), 8);
+    log_commit(events_log, 0);
+    assert_int_equal(answered_count, 2);
+    assert_int_equal(append("b", 0, 3, 1), 0);
+    close_log();
+}
+
 static void what_is_read_together_is_bounded_in_bytes(void **state)
 {
     (void)state;
@@ -221,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_is_done_when_all_of_its_events_are),
         cmocka_unit_test(more_than_the_bound_is_refused_until_some_is_committed),
+        cmocka_unit_test(a_row_of_more_than_the_bound_goes_alone),
         cmocka_unit_test(what_is_read_together_is_bounded_in_bytes),
         cmocka_unit_test(what_is_left_at_the_end_is_answered_as_not_done),
         cmocka_unit_test(stopping_waits_for_what_was_appended),
