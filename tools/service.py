@@ -10,8 +10,7 @@ import time
 from pathlib import Path
 
 
-PORT_SHARES = 16
-_given = set()
+_claims = []  # what says of the ports given here that they are, for as long as this process lives
 
 
 class ServiceError(Exception):
@@ -33,17 +32,26 @@ def free_port():
     """A free port below the range that outgoing connections take theirs from.
 
     A port of that range could be gone, or even be connected to itself by a client that retries,
-    while the service that owns it is down. No port is given twice, for the same reason, and
-    processes that were started one after the other, as those of a test run, take theirs from
-    different ones."""
+    while the service that owns it is down. For the same reason no port is given twice, to other
+    processes neither, such as those of a test run."""
     with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as limits:
         end = max(int(limits.read().split()[0]), 12000)
-    own = range(10000 + os.getpid() % PORT_SHARES, end, PORT_SHARES)
-    for port in random.sample(own, len(own)):
-        if port not in _given and port_is_free(port):
-            _given.add(port)
+    for port in random.sample(range(10000, end), end - 10000):
+        if claim(port) and port_is_free(port):
             return port
     raise ServiceError("no free port found")
+
+
+def claim(port):
+    """False when a process of this machine, perhaps this one, was given the port, and lives."""
+    claimed = socket.socket(socket.AF_UNIX)
+    try:
+        claimed.bind(f"\0tidings-port-{port}")
+    except OSError:
+        claimed.close()
+        return False
+    _claims.append(claimed)
+    return True
 
 
 def wait_until(condition, timeout, what):
@@ -184,7 +192,7 @@ class Service:
         for pid in self.pids():
             self._signal(pid, sig)
         if sig == signal.SIGKILL:
-            wait_until(self._gone_after_kill, 10, f"{self.name} survives SIGKILL")
+            wait_until(self._gone_after_kill, 60, f"{self.name} survives SIGKILL")
 
     def _gone_after_kill(self):
         left = self.pids()
@@ -213,7 +221,7 @@ class Service:
         self.kill()
         (self.directory / "pid").unlink(missing_ok=True)
         if self._child is not None:
-            self._child.wait(10)  # /proc forgets a process a little before its parent is told
+            self._child.wait(60)  # /proc forgets a process a little before its parent is told
         return self.exit_code
 
     def restart(self, timeout=None):

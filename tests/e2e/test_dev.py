@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """./dev itself, in a checkout of its own that has no sources: what it would build takes for ever, or no time at all."""
 
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -16,6 +18,7 @@ from tools.project import ROOT
 from tools.reference import SHA512
 from tools.services import free_port
 
+LATE_S = 180  # on a machine that does much else
 FOR_EVER = """\
 rule compile
   command = echo $$$$ > compiling && sleep 1000 > /dev/null
@@ -38,7 +41,7 @@ def checkout(tmp_path):
 
 def dev(checkout, *arguments):
     return subprocess.run(
-        [checkout / "dev", *arguments], cwd=checkout, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+        [checkout / "dev", *arguments], cwd=checkout, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LATE_S, check=False
     )
 
 
@@ -63,8 +66,8 @@ def building(checkout):
     ) as up:
         try:
             compiling = checkout / "build" / "release" / "compiling"
-            wait_until(lambda: compiling.exists() and compiling.read_text(encoding="ascii").strip(), timeout=60)
-            wait_until(lambda: is_asleep(up.pid), timeout=60)  # it waits for the build, and no longer starts it
+            wait_until(lambda: compiling.exists() and compiling.read_text(encoding="ascii").strip(), timeout=LATE_S)
+            wait_until(lambda: is_asleep(up.pid), timeout=LATE_S)  # it waits for the build, and no longer starts it
             yield up, int(compiling.read_text(encoding="ascii"))
         finally:
             up.terminate()
@@ -83,7 +86,7 @@ def test_a_bad_number_is_refused_with_its_range(checkout, option, value):
 def test_an_interrupt_ends_the_build_too(building):
     up, compiler = building
     up.send_signal(signal.SIGINT)
-    output, _ = up.communicate(timeout=60)
+    output, _ = up.communicate(timeout=LATE_S)
     assert up.returncode == 0 and output.endswith("dev: stopping\ndev: stopped\n")
     assert not exists(compiler)
 
@@ -113,7 +116,7 @@ def test_it_can_be_called_from_any_directory(checkout, tmp_path_factory):
     (elsewhere / "tools").mkdir()
     for name in ("tools/__init__.py", "json.py"):
         (elsewhere / name).write_text("raise SystemExit('not mine')", encoding="ascii")
-    done = subprocess.run([checkout / "dev", "stop"], cwd=elsewhere, capture_output=True, timeout=60, check=False)
+    done = subprocess.run([checkout / "dev", "stop"], cwd=elsewhere, capture_output=True, timeout=LATE_S, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
@@ -133,6 +136,26 @@ def test_where_it_serves_is_said_by_its_port_alone(tmp_path, monkeypatch):
     (instance,) = made._instances(made.run["settings"])
     environment = instance.full_environment()
     assert (environment["TIDINGS_LISTEN"], environment["TIDINGS_TEXT_MAX"]) == ("127.0.0.1:8080", "7")
+
+
+GIVE_PORT = """\
+import random, sys
+from tools.services import free_port
+random.seed(1)
+print(free_port(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_no_two_processes_are_given_one_port():
+    """While its server is down, another's could come up on it; those of Tidings even both at once."""
+    given = []
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", GIVE_PORT], cwd=ROOT, stdin=subprocess.PIPE,
+                                                           stdout=subprocess.PIPE, text=True))
+            given.append(process.stdout.readline())
+    assert len(set(given)) == len(given), given
 
 
 def copies_itself(checkout):
@@ -155,14 +178,14 @@ def up(checkout):
             started.append(subprocess.Popen([checkout / "dev", "up", "--port", str(port), *options], cwd=checkout,
                                             env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT))
         is_there = checkout / ".run" / "demo.json"
-        wait_until(lambda: is_there.exists() or started[-1].poll() is not None, timeout=120, what=f"{log}")
+        wait_until(lambda: is_there.exists() or started[-1].poll() is not None, timeout=LATE_S, what=f"{log}")
         assert started[-1].poll() is None, log.read_text(encoding="utf-8")
         return started[-1], log
 
     yield start
     for process in started:
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(LATE_S) == 0
 
 
 def test_it_serves_on_a_machine_of_many_cores(checkout, up):
@@ -176,7 +199,7 @@ def test_who_ends_by_itself_is_told(checkout, up):
     _, log = up()
     pids = json.loads((checkout / ".run" / "demo.json").read_text(encoding="utf-8"))["pids"]
     os.kill(pids["tidings"][0], signal.SIGKILL)
-    wait_until(lambda: "has ended, see .run/tidings.log; ./dev restart tidings" in log.read_text(encoding="utf-8"), timeout=60)
+    wait_until(lambda: "has ended, see .run/tidings.log; ./dev restart tidings" in log.read_text(encoding="utf-8"), timeout=LATE_S)
     assert dev(checkout, "restart", "tidings").returncode == 0
     assert dev(checkout, "status").returncode == 0
     assert dev(checkout, "restart", "redis").returncode == 0
@@ -190,13 +213,12 @@ def test_a_second_interrupt_does_not_cut_short_the_end_of_what_failed(checkout):
     with subprocess.Popen([checkout / "dev", "up", "--port", str(free_port())], cwd=checkout, env=environment, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as failing:
         postgres = checkout / ".run" / "postgres" / "pid"
-        wait_until(postgres.exists, timeout=60)
-        pid = int(postgres.read_text(encoding="ascii"))
-        wait_until(lambda: is_stopping(failing.pid), timeout=60)
+        pid = int(wait_until(lambda: postgres.exists() and postgres.read_text(encoding="ascii").strip(), timeout=LATE_S))
+        wait_until(lambda: is_stopping(failing.pid), timeout=LATE_S)
         failing.send_signal(signal.SIGINT)
-        output, _ = failing.communicate(timeout=60)
+        output, _ = failing.communicate(timeout=LATE_S)
     assert failing.returncode == 1 and "TIDINGS_LOOPS" in output
-    wait_until(lambda: not exists(pid), timeout=60)
+    wait_until(lambda: not exists(pid), timeout=LATE_S)
 
 
 def is_stopping(pid):
@@ -238,9 +260,10 @@ def test_a_test_run_whose_caller_is_ended_stops_its_servers(checkout, number):
                           stdout=subprocess.DEVNULL) as testing:
         run = checkout / "run"
         try:
-            wait_until(lambda: run.exists() and run.read_text(encoding="ascii") == "runs", timeout=60)
+            wait_until(lambda: run.exists() and run.read_text(encoding="ascii") == "runs", timeout=LATE_S)
+            wait_until(lambda: is_asleep(testing.pid), timeout=LATE_S)  # it waits for the run, and no longer starts it
             testing.send_signal(number)
-            assert testing.wait(60) == 130
+            assert testing.wait(LATE_S) == 130
         finally:
             testing.kill()
     assert run.read_text(encoding="ascii") == "has stopped its servers"
