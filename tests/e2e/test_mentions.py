@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.retention import housekeep
+from tests.support.retention import AGE, housekeep, make_older
 from tests.support.wait import wait_until
 
 FAR_AHEAD = "9999999999.999999"
@@ -346,11 +346,10 @@ def test_mentions_go_with_the_messages_that_retention_drops(room, environment):
     ts = ann.post(channel, f"<!here> {at(bob)}")
     ann.post(channel, at(bob))
     micros = int(ts.replace(".", ""))
-    shift = "extract(epoch FROM interval '200 days')::bigint * 1000000"
+    seq = next(message["seq"] for message in ann.history(channel) if message["ts"] == ts)
     with environment.database() as database:
-        database.execute("SELECT message_partition_make(to_timestamp(%s / 1e6) - interval '200 days')", [micros])
-        for table in ("messages", "mentions"):
-            database.execute(f"UPDATE {table} SET ts = ts - {shift} WHERE channel_id = %s AND ts = %s", [channel, micros])
+        make_older(database, channel, seq, seq)
+        database.execute("UPDATE mentions SET ts = ts - %s WHERE channel_id = %s AND ts = %s", [AGE, channel, micros])
         database.execute("UPDATE channel_members SET ts = 0 WHERE channel_id = %s AND user_id = %s", [channel, bob.id])
         assert mentions(bob, channel) == 2
         housekeep(database)

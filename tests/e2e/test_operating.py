@@ -235,9 +235,7 @@ def test_housekeeping_does_not_wait_behind_a_backup_and_nobody_behind_housekeepi
     """pg_dump holds every table for as long as it takes; dropping a partition wants messages for itself."""
     ann, _, channel = room
     with environment.database() as database, ThreadPoolExecutor(1) as pool:
-        database.execute("SELECT message_partition_make(now() - interval '7 months')")
-        old = "SELECT count(*) FROM pg_inherits i WHERE i.inhparent = 'messages'::regclass"
-        before = database.execute(old).fetchone()[0]
+        database.execute("SELECT message_partition_make('2001-01-01Z')")
 
         def keep():
             with environment.database() as other:
@@ -249,9 +247,9 @@ def test_housekeeping_does_not_wait_behind_a_backup_and_nobody_behind_housekeepi
             while not keeping.done():
                 ann.post(channel, "meanwhile")
             with pytest.raises(psycopg.errors.LockNotAvailable):
-                keeping.result(60)
+                keeping.result()
         housekeep(database)
-        assert database.execute(old).fetchone()[0] == before - 1
+        assert database.execute("SELECT to_regclass('messages_2001_01')").fetchone()[0] is None
 
 
 def test_housekeeping_that_fails_is_counted(environment, extra_instance):

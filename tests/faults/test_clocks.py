@@ -38,3 +38,24 @@ def test_tokens_end_when_postgres_says_so(parts, wrong):
     assert long.ok("auth.test")["user_id"] == ann.id
     wait_until(lambda: short.call("auth.test").get("error") == "token_expired", what="the end of a token")
     assert long.ok("auth.test")["user_id"] == ann.id
+
+
+# Days behind which a month more is not the next month's same day, and the ends of years and days.
+MOMENTS = ["2026-11-30 23:59:59.999999Z", "2026-12-01Z", "2026-12-31 23:59:59.999999Z", "2027-01-01Z", "2027-01-29 12:00Z",
+           "2027-01-31 12:00Z", "2027-12-31 12:00Z", "2028-02-29 12:00Z", "2027-08-31 23:59:59Z"]
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_this_month_and_the_next_two_are_always_there(parts, moment):
+    """Whenever it is that they are made."""
+    year, month = map(int, moment.split("-")[:2])
+    wanted = {f"messages_{year + (month - 1 + more) // 12}_{(month - 1 + more) % 12 + 1:02}" for more in range(3)}
+    with parts.database() as database, database.transaction(force_rollback=True):
+        for name, in database.execute("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'messages'::regclass").fetchall():
+            database.execute(f"DROP TABLE {name}")
+        database.execute("CREATE SCHEMA clock")
+        database.execute(f"CREATE FUNCTION clock.now() RETURNS timestamptz LANGUAGE sql AS $$SELECT '{moment}'::timestamptz$$")
+        database.execute("SET LOCAL TimeZone = UTC; SET LOCAL search_path = clock, public, pg_catalog")
+        database.execute("SELECT message_partitions_make()")
+        made = database.execute("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'messages'::regclass").fetchall()
+        assert {name for name, in made} == wanted

@@ -5,8 +5,8 @@ from psycopg.errors import LockNotAvailable
 
 from tests.support.wait import wait_until
 
-MONTHS = 5
-AGE = "extract(epoch FROM now() - (now() - make_interval(months => %s)))::bigint * 1000000"
+DAY = 86_400_000_000
+AGE = 150 * DAY  # of any month: it has ended 90 days ago, and more
 
 
 def housekeep(database):
@@ -21,25 +21,28 @@ def housekeep(database):
     wait_until(is_done, what="housekeeping")
 
 
-def make_older(database, channel, seq, months):
-    """Makes a message of a channel so much older."""
-    database.execute("SELECT message_partition_make(now() - make_interval(months => %s))", [months])
-    database.execute(f"UPDATE messages SET ts = ts - {AGE} WHERE channel_id = %s AND seq = %s", [months, channel, seq])
+def make_older(database, channel, first, last, age=AGE):
+    """Makes the messages of a channel from seq `first` to `last` so much older. At once with the months that they are then of:
+    an instance that was just started may be about to drop old months that are empty."""
+    these = "channel_id = %s AND seq BETWEEN %s AND %s"
+    with database.transaction():
+        database.execute(f"SELECT message_partition_make(to_timestamp((ts - %s) / 1e6)) FROM messages WHERE {these}",
+                         [age, channel, first, last])
+        database.execute(f"UPDATE messages SET ts = ts - %s WHERE {these}", [age, channel, first, last])
 
 
 def drop_by_retention(environment, channel, seq):
     """Makes the events of a channel up to `seq` older than is kept, and does what housekeeping does."""
     with environment.database() as database:
-        age = database.execute(f"SELECT {AGE}", [MONTHS]).fetchone()[0]
-        database.execute("SELECT message_partition_make(now() - make_interval(months => %s))", [MONTHS])
-        database.execute("UPDATE changes e SET message_ts = e.message_ts - %s FROM messages m WHERE m.channel_id = e.channel_id"
-                         " AND m.ts = e.message_ts AND e.channel_id = %s AND m.seq <= %s", [age, channel, seq])
-        database.execute("UPDATE read_messages r SET ts = r.ts - %s FROM messages m WHERE m.channel_id = r.channel_id AND m.ts = r.ts"
-                         " AND r.channel_id = %s AND m.seq <= %s", [age, channel, seq])
-        database.execute("UPDATE channels c SET latest_ts = c.latest_ts - %s FROM messages m WHERE m.channel_id = c.id AND m.ts = c.latest_ts"
-                         " AND c.id = %s AND m.seq <= %s", [age, channel, seq])
-        for table, column in (("changes", "event_ts"), ("messages", "ts")):
-            database.execute(f"UPDATE {table} SET {column} = {column} - %s WHERE channel_id = %s AND seq <= %s", [age, channel, seq])
+        with database.transaction():
+            database.execute("UPDATE changes e SET message_ts = e.message_ts - %s FROM messages m WHERE m.channel_id = e.channel_id"
+                             " AND m.ts = e.message_ts AND e.channel_id = %s AND m.seq <= %s", [AGE, channel, seq])
+            database.execute("UPDATE read_messages r SET ts = r.ts - %s FROM messages m WHERE m.channel_id = r.channel_id AND m.ts = r.ts"
+                             " AND r.channel_id = %s AND m.seq <= %s", [AGE, channel, seq])
+            database.execute("UPDATE channels c SET latest_ts = c.latest_ts - %s FROM messages m WHERE m.channel_id = c.id"
+                             " AND m.ts = c.latest_ts AND c.id = %s AND m.seq <= %s", [AGE, channel, seq])
+            database.execute("UPDATE changes SET event_ts = event_ts - %s WHERE channel_id = %s AND seq <= %s", [AGE, channel, seq])
+            make_older(database, channel, 0, seq)
         housekeep(database)
         kept = database.execute("SELECT min(seq) FROM messages WHERE channel_id = %s", [channel]).fetchone()[0]
     assert kept > seq, "the old partition is gone"
