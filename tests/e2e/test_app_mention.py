@@ -71,7 +71,7 @@ def app(request, environment, workspace):
         app = make_app(workspace)
         ear = Link(app)
     app.payloads = ear.payloads
-    wait_until(lambda: app.ann.post(app.channel, "anybody?") and ear.payloads(), 30, 0.2)
+    wait_until(lambda: app.ann.post(app.channel, "anybody?") and ear.payloads(), interval=0.2)
     yield app
     ear.close()
 
@@ -80,7 +80,7 @@ def heard(app, kind, text):
     """The payload of that event, once it came."""
     def look():
         return [p for p in app.payloads() if p["event"]["type"] == kind and p["event"].get("text") == text]
-    return wait_until(look, 30, 0.05, what=f"{kind} {text}")[0]
+    return wait_until(look, interval=0.05, what=f"{kind} {text}")[0]
 
 
 def mentions(app):
@@ -123,7 +123,7 @@ def test_which_messages_have_one(app, workspace):
     heard(app, "message", f"in private {at}")
     heard(app, "app_mention", f"one more {at}")
     expected = [f"one {at}", "two", f"three <@{bot.id}|name>", f"four {at} {at}", f"five {at}", f"six {at}", f"one more {at}"]
-    wait_until(lambda: sorted(mentions(app)) == sorted(expected), 30, what=f"{expected}, {mentions(app)}")
+    wait_until(lambda: sorted(mentions(app)) == sorted(expected), what=f"{expected}, {mentions(app)}")
     threaded = heard(app, "app_mention", f"three <@{bot.id}|name>")["event"]
     assert (threaded["ts"], threaded["thread_ts"], threaded["parent_user_id"]) == (reply, root, ann.id)
     assert heard(app, "app_mention", "two")["event"]["blocks"] == section
@@ -167,7 +167,7 @@ def test_what_is_not_acked_or_came_in_a_gap(environment, workspace):
     heard(app, "app_mention", f"<@{app.bot.id}> in the gap")
     again = heard(app, "app_mention", text)
     assert again["event_id"] == first["payload"]["event_id"]
-    (envelope,) = [e for e in link.socket.matching({"type": "events_api"}) if e["payload"] == again]
+    envelope, *_ = [e for e in link.socket.matching({"type": "events_api"}) if e["payload"] == again]
     assert envelope["envelope_id"] == first["envelope_id"] and envelope["retry_attempt"] > 0
     link.close()
 

@@ -86,7 +86,7 @@ def is_signed(app, request):
 
 
 def arrived(server, text, times=1):
-    return wait_until(lambda: len(server.tries(text)) >= times and server.tries(text), 30, what=f"{times} times {text}")
+    return wait_until(lambda: len(server.tries(text)) >= times and server.tries(text), what=f"{times} times {text}")
 
 
 def failing(count, *answer):
@@ -210,7 +210,7 @@ def test_a_long_answer_is_not_read_to_its_end(app, server, environment):
     before = counters(environment, "tidings_push_taken_total")
     server.answer = lambda request: (200, {"Content-Length": str(1 << 40)}, "x" * 100_000)
     app.ann.post(app.channel, "x")
-    wait_until(lambda: counters(environment, "tidings_push_taken_total") == before + 1)
+    wait_until(lambda: counters(environment, "tidings_push_taken_total") > before)
     assert len(server.tries("x")) == 1
 
 
@@ -234,7 +234,7 @@ def test_an_app_that_stands_still_holds_up_no_other(tmp_path_factory, recorder, 
             wait_until(lambda: server.challenges)
             for i in range(QUEUE_MAX // 2):
                 app.ann.post(app.channel, f"m{i}")
-            wait_until(lambda: len(set(server.texts()) - {None}) == QUEUE_MAX // 2, 25, what="events of the one that answers")
+            wait_until(lambda: len(set(server.texts()) - {None}) == QUEUE_MAX // 2, what="events of the one that answers")
             assert slow.events
     finally:
         slow.close()
@@ -305,7 +305,7 @@ def test_what_waits_is_bounded(workspace, server, environment):
         app.ann.post(app.channel, f"m{i}")
     wait_until(lambda: counters(environment, full) >= before + 10)
     server.answer = plain
-    wait_until(lambda: len(server.events) == QUEUE_MAX, 40, what="what was kept")
+    wait_until(lambda: len({request.json["event_id"] for request in server.events}) == QUEUE_MAX, what="what was kept")
 
 
 @pytest.mark.large
@@ -337,7 +337,7 @@ def test_private_addresses_are_refused(careful_environment, server):
     workspace = careful_environment.workspace()
     for host in ("127.0.0.1", "localhost", "[::1]", "0x7f.1", "[::ffff:127.0.0.1]"):
         make_app(workspace, f"http://{host}:{server.port}/")
-    wait_until(lambda: counters(careful_environment, "tidings_push_unverified_total") >= 5, 30)
+    wait_until(lambda: counters(careful_environment, "tidings_push_unverified_total") >= 5)
     assert counters(careful_environment, "tidings_push_addresses_refused_total") >= 4
     assert not server.requests
 

@@ -246,7 +246,7 @@ def drip(connection, data, pause):
 def test_a_long_reply_takes_as_long_as_it_is_read(room, extra_instance):
     """The time is for who does not read on, not for all of the reply."""
     ann, _, channel = room
-    hasty = extra_instance(body_timeout_ms=500)
+    hasty = extra_instance(body_timeout_ms=1500)
     for _ in range(12):
         ann.post(channel, attachments=[{"text": "x" * 1000000}])
     history = request("GET", f"/api/channels.history?channel={channel}", ann.token)
@@ -257,8 +257,8 @@ def test_a_long_reply_takes_as_long_as_it_is_read(room, extra_instance):
         left = int(slow.reply(head_only=True).headers["content-length"])
         while left > 0:
             left -= len(slow.read(min(left, 65536)))
-            time.sleep(0.01)  # the slowness itself
-        assert time.monotonic() - start > 1.5
+            time.sleep(0.02)  # the slowness itself
+        assert time.monotonic() - start > 2
         assert len(silent.rest()) < 12000000
 
 
@@ -418,13 +418,22 @@ def test_many_connections(ann):
 
 
 def test_connection_limit(ann, extra_instance):
-    """Over the limit a connection is refused or waits; below it again, it is served."""
-    instance = extra_instance(connections_max=20)
+    """Over the limit a connection is refused; below it again, it is served."""
+    instance = extra_instance(connections_max=20, loops=1)
     held = [RawConnection(instance.url) for _ in range(30)]
+    assert 18 <= sum(is_answered(connection, ann) for connection in held) <= 20  # one that asked whether it is ready may count
     for connection in held:
         connection.__exit__()
     client = ann.at(instance.url)
     wait_until(lambda: served(client), what="service after the crowd has gone")
+
+
+def is_answered(connection, client):
+    try:
+        connection.send(request("POST", "/api/auth.test", client.token))
+        return connection.reply().json["ok"]
+    except (EOFError, ConnectionError):
+        return False
 
 
 def served(client):

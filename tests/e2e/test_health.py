@@ -43,17 +43,15 @@ def test_readyz_names_the_missing_part(fragile, part):
     service = getattr(fragile, part)
     service.stop()
     try:
-        wait_until(lambda: ready(fragile).status_code == 503, timeout=30)
-        response = ready(fragile)
-        assert part in response.text.lower()
-        other = "postgres" if part == "redis" else "redis"
-        assert not re.search(rf'"{other}":\s*(false|"(down|missing|unavailable)")', response.text.lower())
+        wait_until(lambda: ready(fragile).status_code == 503)
+        shown = ready(fragile).json()
+        assert shown[part] == "missing" and shown["postgres" if part == "redis" else "redis"] == "ok"
         assert fragile.client().page("/healthz").status_code == 200
         with pytest.raises(Exception, match=f"(?i){part}"):
             fragile.instances[0].run("check")
     finally:
         service.start()
-        wait_until(lambda: ready(fragile).status_code == 200, timeout=30)
+        wait_until(lambda: ready(fragile).status_code == 200)
 
 
 def test_without_redis_all_calls_work(fragile):
@@ -69,7 +67,7 @@ def test_without_redis_all_calls_work(fragile):
         assert bob.ok("unread.sync")["totals"]["unread_count"] == 1
     finally:
         fragile.redis.start()
-    wait_until(lambda: ready(fragile).status_code == 200, timeout=30)
+    wait_until(lambda: ready(fragile).status_code == 200)
     assert bob.unread(channel) == 1
     wait_until(lambda: bob.ok("unread.sync")["totals"]["unread_count"] == 1)
 
@@ -90,7 +88,7 @@ def test_without_postgres_calls_say_so_and_lose_nothing(fragile):
                         headers={"X-Tidings-Errors": "http"}).status == 503
     finally:
         fragile.postgres.start()
-    wait_until(lambda: ready(fragile).status_code == 200, timeout=30)
+    wait_until(lambda: ready(fragile).status_code == 200)
     again = ann.ok("chat.postMessage", channel=channel, text="x", client_msg_id="k1")
     assert [m["ts"] for m in bob.history(channel)] == [again["ts"], kept]
     assert bob.unread(channel) == 2

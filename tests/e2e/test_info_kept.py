@@ -108,10 +108,10 @@ def test_many_at_once_are_answered_each_for_itself(environment, workspace):
     calls = 3 * [(who, channel) for channel in channels for who in (ann, bob, cid, stranger)]
     instance = environment.instance(loops=1)
     with ExitStack() as stack:
-        stack.callback(lambda: end_of(instance))
         alone = [dict(who.at(instance.url).call("channels.info", channel=channel)) for who, channel in calls]
         connections = [stack.enter_context(RawConnection(instance.url)) for _ in calls]
         with standing_still(instance):
             for connection, call in zip(connections, calls):
                 connection.send(request_of(*call))
         assert [connection.reply().json for connection in connections] == alone
+    assert not end_of(instance)

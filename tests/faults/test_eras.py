@@ -31,7 +31,9 @@ def kill_all(postgres):
 
 def kill_one(postgres):
     """The others then end, and Postgres goes on without its memory."""
-    os.kill(int(postgres.sql(BACKENDS).split()[0]), signal.SIGKILL)
+    victim = int(postgres.sql(BACKENDS).split()[0])
+    os.kill(victim, signal.SIGKILL)
+    wait_until(lambda: not os.path.exists(f"/proc/{victim}"), what="Postgres knows of it")
     wait_until(lambda: postgres.ready() and "recovery" not in _try(postgres), what="Postgres goes on")
 
 

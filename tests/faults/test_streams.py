@@ -39,8 +39,6 @@ def test_cut_off_again_and_again_under_load(load, followers):
         chance.choice(followers).cut()
         load.wait_acked(chance.randrange(1, 12))
     all_came(load, followers, since)
-    repeats = [len(f.seqs(c)) - len(set(f.seqs(c))) for f in followers for c in load.channels]
-    assert min(repeats) >= 0
     load.settle()
     load.judge()
 

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-enum { TIMEOUT_MS = 500, WAIT_SECONDS = 20 };
+enum { TIMEOUT_MS = 2000, WAIT_SECONDS = 60 };
 
 static const char library[] = "#!lua name=test_v1\n"
                               "redis.register_function('test_echo', function(keys, args) "

@@ -508,7 +508,7 @@ static void a_call_in_work_is_answered_before_the_end(void **state)
     int fd = client_open();
     client_say(idle, GET "\r\n");
     client_read_until(idle, "\"ok\":true", answer, sizeof answer);
-    client_say(fd, "GET /api/late?ms=200 HTTP/1.1\r\n" HOST "\r\n");
+    client_say(fd, "GET /api/late?ms=2000 HTTP/1.1\r\n" HOST "\r\n");
     while (fixture.calls_begun < 2)
         poll(NULL, 0, 1);
     assert_int_equal(loop_post(fixture.loop, fixture_quiesce, NULL), 0);

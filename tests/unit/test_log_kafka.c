@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 
-enum { PARTITIONS = 4, WAIT_MS = 30000, READ_MAX = 64, POSTS = 500, CHANNELS = 5 };
+enum { PARTITIONS = 4, WAIT_MS = 60000, READ_MAX = 64, POSTS = 500, CHANNELS = 5 };
 
 static const char topic[] = "tidings.test";
 

@@ -24,7 +24,7 @@
 #include "private_postgres.h"
 #include "private_redis.h"
 
-enum { WAIT_MS = 20000, QUEUE_MAX = 100, ROWS_MAX = 1000 };
+enum { WAIT_MS = 60000, QUEUE_MAX = 100, ROWS_MAX = 1000 };
 
 static const char channel[] = "C0000000001";
 
