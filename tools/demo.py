@@ -19,7 +19,7 @@ def call(url, method, token, **arguments):
     request = urllib.request.Request(
         f"{url}/api/{method}", data=json.dumps(arguments).encode(),
         headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
-    with DIRECTLY.open(request, timeout=30) as reply:
+    with DIRECTLY.open(request, timeout=60) as reply:
         return json.load(reply)
 
 

@@ -165,7 +165,7 @@ def check_container(container, probe):
         server = container.serve(log)
         program = None
         try:
-            wait_until(lambda: probe.ready() or server.poll() is not None, 30,
+            wait_until(lambda: probe.ready() or server.poll() is not None, 120,
                        f"the container does not answer, see {probe.log}")
             program = program_below(server.pid)
             if program is None:
@@ -174,7 +174,7 @@ def check_container(container, probe):
             results["it shows the reference"] = has_page(probe, "/docs/redoc.standalone.js")
             results["its health check passes"] = container.run("tidings", "check")[0] == 0
             os.kill(program, signal.SIGTERM)
-            results["it ends in order"] = server.wait(30) == 0
+            results["it ends in order"] = server.wait(120) == 0
         finally:
             if server.poll() is None:
                 os.kill(program or server.pid, signal.SIGKILL)  # buildah ends with its program

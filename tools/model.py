@@ -16,7 +16,7 @@ COMPILER = ["gcc", "-w", "-DSAFETY", "-DCOLLAPSE", "-DMEMLIM=900", "-o", "pan", 
 # A fault is found sooner than a faster search would be compiled; breadth first, so that its story is a short one.
 FOR_FAULT, FOR_WHOLE = ["-O0", "-DBFS"], ["-O1"]
 SEARCH = ["./pan", "-E", "-m100000"]  # no end of the model is wrong but what an assertion says
-LATE = 5 * 60
+LATE = 30 * 60
 # Lines of a replayed story that are not the model's own.
 NOISE = re.compile(r"^\s*(spin:|#processes|\d+:\s+proc|\d+ processes created|\t)|\[\d+\]\.|^\t")
 

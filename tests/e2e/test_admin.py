@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.support.sockets import Socket
-from tests.support.wait import wait_until
+from tests.support.wait import SOON_S, wait_until
 from tests.support.workspace import fresh_name
 
 OTHERS = [("admin.users.create", {"name": "x"}), ("admin.users.setActive", {"user_id": "U0000000000", "active": False}),
@@ -195,7 +195,7 @@ def test_sockets_of_one_token_close_and_others_stay(environment, workspace):
     client = environment.client(made["token"])
     with Socket(client.ok("rtm.connect")["url"]) as gone, ann.socket() as stays:
         workspace.admin.ok("admin.tokens.revoke", token_id=made["token_id"])
-        gone.wait_closed(8)
+        gone.wait_closed(SOON_S)
         stays.request({"id": 1, "type": "ping"})
 
 

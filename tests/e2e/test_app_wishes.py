@@ -25,7 +25,7 @@ def listen(request, workspace):
             app = make_app(workspace, events=events)
             ears.append(Link(app))
         app.payloads = ears[-1].payloads
-        wait_until(lambda: app.ann.post(app.channel, f"<@{app.bot.id}>?") and app.payloads(), 30, 0.2)
+        wait_until(lambda: app.ann.post(app.channel, f"<@{app.bot.id}>?") and app.payloads(), interval=0.2)
         return app
 
     yield make
@@ -69,7 +69,7 @@ def test_those_that_were_asked_for(listen, workspace, events):
     app = listen(events)
     live(app, workspace)
     wanted = set(events or NAMES)
-    wait_until(lambda: names(app) == wanted, 30, what=f"{wanted}, {names(app)}")
+    wait_until(lambda: names(app) == wanted, what=f"{wanted}, {names(app)}")
     # The conversation of the bot and ann was new. With Slack nobody joins such a one.
     joins = [p["event"]["channel"] for p in app.payloads() if p["event"]["type"] == "member_joined_channel"]
     assert not [channel for channel in joins if channel.startswith("D")]

@@ -138,7 +138,7 @@ def test_more_channels_than_one_outbox_row_tells_of(environment, people, workspa
 
         reply = mark_all(bob)
         assert reply["channels"] == 1200 and reply["totals"] == NOTHING
-        wait_until(lambda: told() == 1200, timeout=30, what="a frame for each channel")
+        wait_until(lambda: told() == 1200, what="a frame for each channel")
 
 
 def test_many_threads(environment, people, workspace):

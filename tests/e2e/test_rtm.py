@@ -9,7 +9,7 @@ import pytest
 from tests.support.raw import TEXT, RawWebSocket
 from tests.support.reading import READ_STATE
 from tests.support.sockets import Socket
-from tests.support.wait import wait_until
+from tests.support.wait import SOON_S, wait_until
 
 
 def through(socket, poster, channel):
@@ -453,15 +453,15 @@ def test_sockets_of_a_revoked_token_close(workspace, sockets):
     ann = workspace.user()
     socket = sockets(ann)
     workspace.admin.ok("admin.tokens.revoke", revoke_token=ann.token)
-    socket.wait_closed(6)
+    socket.wait_closed(SOON_S)
 
 
 def test_sockets_of_an_inactive_user_close(environment, workspace, sockets):
     ann = workspace.user()
     here, there = sockets(ann), sockets(ann.at(environment.urls[1]))
     workspace.admin.ok("admin.users.setActive", user_id=ann.id, active=False)
-    here.wait_closed(6)
-    there.wait_closed(6)
+    here.wait_closed(SOON_S)
+    there.wait_closed(SOON_S)
 
 
 def test_many_posts_come_in_order_and_once(room, sockets):

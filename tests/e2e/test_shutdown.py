@@ -14,6 +14,8 @@ from tests.support.raw import RawConnection, request
 from tests.support.wait import wait_until
 from tools.services import Redis
 
+LATE_S = 20  # who waited for what is gone would wait for a minute, or be killed
+
 
 @pytest.fixture
 def instance(environment):
@@ -30,7 +32,7 @@ def terminate(instance):
 
 
 def ended(instance):
-    wait_until(lambda: instance.exit_code is not None, timeout=30, what="the end of the instance")
+    wait_until(lambda: instance.exit_code is not None, what="the end of the instance")
     return instance.exit_code
 
 
@@ -67,7 +69,7 @@ def test_nobody_is_waited_for_who_is_gone(environment, workspace):
         socket.expect({"type": "goodbye"})
     begun = time.monotonic()
     assert ended(instance) == 0
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < LATE_S
 
 
 def test_at_rest_it_is_quick(instance):
@@ -87,7 +89,7 @@ def test_it_ends_in_time_without_redis(environment, workspace, tmp_path):
         ann.post(channel, "committed")
         start = time.monotonic()
         assert instance.stop() == 0
-        assert time.monotonic() - start < 2 + 5
+        assert time.monotonic() - start < 2 + LATE_S
     finally:
         redis.stop()
         redis.wipe()
@@ -103,7 +105,7 @@ def test_it_ends_in_time_while_postgres_stands_still(environment, workspace):
             raw.send(request("POST", f"/api/chat.postMessage?channel={channel}&text=x", token=ann.token))
             start = time.monotonic()
             assert instance.stop() == 0
-            assert time.monotonic() - start < 2 + 5
+            assert time.monotonic() - start < 2 + LATE_S
     finally:
         environment.postgres.kill(signal.SIGCONT)
     assert not log_trouble(instance)

@@ -4,7 +4,7 @@
 import pytest
 
 from tests.support.raw import RawConnection, request
-from tests.support.wait import wait_until
+from tests.support.wait import SOON_S, wait_until
 
 CALLS = [("auth.test", {}), ("chat.postMessage", {"channel": "C0000000000", "text": "x"}), ("unread.sync", {}),
          ("admin.users.create", {"name": "x"}), ("rtm.connect", {})]
@@ -48,12 +48,12 @@ def test_revoked_token(environment, workspace):
         wait_until(lambda: elsewhere.call("auth.test").get("error") == "token_revoked", what="the revocation")
 
 
-def test_revocation_reaches_every_instance_within_5_seconds(environment, workspace):
+def test_revocation_reaches_every_instance_soon(environment, workspace):
     ann = workspace.user()
     elsewhere = ann.at(environment.urls[1])
     elsewhere.ok("auth.test")
     workspace.admin.ok("admin.tokens.revoke", revoke_token=ann.token)
-    wait_until(lambda: elsewhere.call("auth.test").get("error") == "token_revoked", timeout=8)
+    wait_until(lambda: elsewhere.call("auth.test").get("error") == "token_revoked", timeout=SOON_S)
 
 
 def test_expired_token(environment, workspace):

@@ -62,7 +62,7 @@ class Follower(threading.Thread):
             self.join(0.1)
 
 
-def all_came(load, followers, since, timeout=30):
+def all_came(load, followers, since, timeout=60):
     """Stops the load and waits until each follower has every event after `since`; in order but for repeats."""
     load.stop()
     for channel in load.channels:

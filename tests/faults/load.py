@@ -30,9 +30,9 @@ POSTERS = 3
 READERS = 2
 CHANNELS = 4
 PAUSE_S = 0.008  # between the posts of one user
-CALL_TIMEOUT_S = 15
+CALL_TIMEOUT_S = 30
 RETRY_PAUSE_S = 0.05
-GIVE_UP_S = 45
+GIVE_UP_S = 90
 UNKNOWN = "service_unavailable"  # the one error that a fault may cause
 
 
@@ -238,7 +238,7 @@ class Load:
     def acked(self):
         return sum(poster.acked for poster in self.posters)
 
-    def wait_acked(self, more, timeout=60):
+    def wait_acked(self, more, timeout=120):
         """Waits until so many more posts are acked."""
         goal = self.acked + more
         wait_until(lambda: self.acked >= goal, timeout, what=f"{more} more acked posts")
@@ -278,13 +278,13 @@ class Load:
 
     # The judgement.
 
-    def finish(self, timeout=30):
+    def finish(self, timeout=60):
         """All parts must be up again. `timeout` is for the quiet after the last post."""
         self.stop()
         self.settle(timeout)
         self.judge(timeout)
 
-    def settle(self, timeout=30, last_posts=True):
+    def settle(self, timeout=60, last_posts=True):
         """Last posts, and the wait until every socket has all there is."""
         assert [key for poster in self.posters for key in poster.given_up] == [], "posts never acked"
         assert [reply for reader in self.readers for reply in reader.refused] == []
@@ -299,7 +299,7 @@ class Load:
         heads = {channel: events[-1][0] for channel, events in history.events.items()}
         self._wait_delivered(heads, timeout)
 
-    def judge(self, timeout=30):
+    def judge(self, timeout=60):
         self.history.sockets = [log for line in self.lines for log in line.all_logs()]
         self._read_cursors(self.history)
         self._count(self.history, timeout)

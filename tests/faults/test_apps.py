@@ -70,7 +70,7 @@ def test_the_only_instance_with_a_link_dies(parts, app):
     for text in sorted(later):
         app.ann.at(parts.urls[1]).post(app.channel, text)
     app.links[1] = app.open(parts.urls[1])
-    wait_until(lambda: app.texts(app.links[1]) >= unacked | later, 40, what="all envelopes on the other instance")
+    wait_until(lambda: app.texts(app.links[1]) >= unacked | later, what="all envelopes on the other instance")
 
 
 def test_events_of_a_gap_in_which_redis_is_dead(parts, app):
@@ -82,7 +82,7 @@ def test_events_of_a_gap_in_which_redis_is_dead(parts, app):
         app.ann.post(app.channel, text)
     parts.redis.start()
     app.links[0] = app.open(parts.urls[0])
-    wait_until(lambda: app.texts(app.links[0]) >= wanted, 40, what="all events of the gap")
+    wait_until(lambda: app.texts(app.links[0]) >= wanted, what="all events of the gap")
 
 
 def test_without_redis_events_still_come(parts, app):

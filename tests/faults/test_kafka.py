@@ -91,7 +91,7 @@ def test_many_workers_end_together_while_kafka_stands_still(parts):
         parts.kafka.kill(signal.SIGSTOP)
         begun = time.monotonic()
         assert instance.stop() == 0
-        assert time.monotonic() - begun < 1 + 12
+        assert time.monotonic() - begun < 1 + 24  # one after the other they would take a minute
     finally:
         parts.kafka.kill(signal.SIGCONT)
         instance.stop()

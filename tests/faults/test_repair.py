@@ -16,7 +16,7 @@ from tests.support.wait import wait_until
 from tests.support.workspace import fresh_name
 
 COUNTED = ("zset", "counter", "bitmap")
-MORE_SESSIONS = 4  # of what builds Redis again on each instance, and of who verifies, which may take a while to end
+MORE_SESSIONS = 8  # of what builds Redis again on each instance, and of who verifies, which may take a while to end
 
 
 def is_built(parts):

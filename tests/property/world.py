@@ -98,7 +98,7 @@ class World:
         instance = self.instance(wanted)
         return Device(self._members[user][instance].socket(native=native), user, instance, native, since)
 
-    def eventually(self, check, what, timeout=30):
+    def eventually(self, check, what, timeout=60):
         """Waits until `check` raises no AssertionError; then fails with its last one."""
         last = []
 

@@ -21,7 +21,7 @@ def bolt(request, make_app, scripts):
     app.script.ask("start")
     app.port = port
     # Over HTTP it hears what happens once it has answered the challenge.
-    wait_until(lambda: app.ann.post(app.channel, "anybody?") and app.script.matching({"what": "message"}), 30, 0.2)
+    wait_until(lambda: app.ann.post(app.channel, "anybody?") and app.script.matching({"what": "message"}), interval=0.2)
     return app
 
 
@@ -29,7 +29,7 @@ def said(app, text):
     """Waits for the app to say `text`, and returns the message as history has it."""
     def look():
         return [m for m in app.ann.history(app.channel) if m["text"] == text]
-    return wait_until(look, 30, 0.05, what=text)[0]
+    return wait_until(look, interval=0.05, what=text)[0]
 
 
 def by_the_bot(app):
@@ -50,9 +50,9 @@ def test_it_answers(bolt, workspace):
     def thread():
         return [m["text"] for m in bolt.ann.ok("conversations.replies", channel=bolt.channel, ts=ts)["messages"]]
 
-    wait_until(lambda: thread() == ["in a thread, please", "here"], 30, what="a reply")
+    wait_until(lambda: thread() == ["in a thread, please", "here"], what="a reply")
     ts = bolt.ann.post(bolt.channel, f"<@{bolt.bot.id}>, are you there?")
-    wait_until(lambda: thread()[1:] == [f"At your service, <@{bolt.ann.id}>"], 30, what="an answer to a mention")
+    wait_until(lambda: thread()[1:] == [f"At your service, <@{bolt.ann.id}>"], what="an answer to a mention")
     newcomer = workspace.user()
     newcomer.ok("channels.join", channel=bolt.channel)
     said(bolt, f"Welcome, <@{newcomer.id}>")

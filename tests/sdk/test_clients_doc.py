@@ -84,7 +84,7 @@ class Demo:
         return [message["text"] for message in self.bob.history(self.channel)]
 
     def said(self, text):
-        wait_until(lambda: text in self.texts(), 30, 0.05, what=text)
+        wait_until(lambda: text in self.texts(), interval=0.05, what=text)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def start(here):
 
 
 def printed(program, line):
-    wait_until(lambda: line in program.noise, 30, what=f"{line!r}: {program.noise}")
+    wait_until(lambda: line in program.noise, what=f"{line!r}: {program.noise}")
 
 
 @pytest.mark.parametrize("name, text", [("web.mjs", "Hello from JavaScript"), ("web.py", "Hello from Python"),
@@ -148,7 +148,7 @@ def test_curl_listens(here, start):
     program = start("events.sh")
     printed(program, "event: hello")
     here.bob.post(here.channel, "for events.sh")
-    wait_until(lambda: any(line.startswith("data: ") and "for events.sh" in line for line in program.noise), 30)
+    wait_until(lambda: any(line.startswith("data: ") and "for events.sh" in line for line in program.noise))
 
 
 @pytest.mark.parametrize("name, greeting", [("bolt.mjs", "Hello"), ("Bolt.java", "Hello from Java")])
@@ -162,7 +162,7 @@ def test_bolt(here, start, name, greeting):
         here.bob.post(here.channel, "hello, bot")
         return text in here.texts()
 
-    wait_until(greeted, 30, 0.5, what=text)
+    wait_until(greeted, interval=0.5, what=text)
 
 
 @pytest.mark.parametrize("in_thread", [False, True])
@@ -177,7 +177,7 @@ def test_bolt_answers_a_mention_where_it_was(here, start, in_thread):
         messages = here.bob.ok("conversations.replies", channel=here.channel, ts=root)["messages"]
         return [m for m in messages if m["ts"] > mention and m["text"] == "You called?"]
 
-    wait_until(replies, 30, 0.2, what=f"an answer: {program.noise}")
+    wait_until(replies, interval=0.2, what=f"an answer: {program.noise}")
 
 
 def test_bolt_over_http(here, start):
@@ -192,7 +192,7 @@ def test_bolt_over_http(here, start):
         here.cid.ok("conversations.join", channel=random)
         return [m for m in here.bob.history(random) if m["text"] == f"Welcome, <@{here.demo['users'][2]['id']}>"]
 
-    wait_until(welcomed, 30, 0.2, what=f"a welcome: {program.noise}")
+    wait_until(welcomed, interval=0.2, what=f"a welcome: {program.noise}")
 
 
 @pytest.fixture(scope="module")

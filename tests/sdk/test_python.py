@@ -163,7 +163,7 @@ class Rtm:
         def found():
             events = [e for e in list(self.events) if match.items() <= e.items()]
             return events[count - 1] if len(events) >= count else None
-        return wait_until(found, 30, what=f"{match}, {self.events}")
+        return wait_until(found, what=f"{match}, {self.events}")
 
 
 @pytest.fixture
@@ -268,7 +268,7 @@ def test_socket_mode_goes_on_without_a_gap(app, listen, extra_instance):
         app.ann.post(app.channel, sent[-1])
         return listener.client.session_id() != first
 
-    wait_until(moved, 30, 0.1)
+    wait_until(moved, interval=0.1)
     app.ann.post(app.channel, "last")
     heard = set()
     while "last" not in heard:

@@ -80,12 +80,12 @@ def test_it_connects_anew(rtm, workspace, extra_instance):
     clients = [rtm("6.2.1", ann.at(instance.url)), rtm("7.0.4", cid.at(instance.url))]
     for count, end in ((1, instance.kill), (2, instance.stop)):
         for client in clients:
-            client.expect(READY, count=count, timeout=30)
+            client.expect(READY, count=count)
         clients[0].ask("send", "before", channel)
         end()
         instance.start()
     for client in clients:
-        client.expect(READY, count=3, timeout=30)
+        client.expect(READY, count=3)
     bob.post(channel, "after all")
     for client in clients:
         heard(client, text="after all")

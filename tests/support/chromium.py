@@ -12,7 +12,7 @@ def chromium():
     """A running browser of Playwright's, without a window."""
     options = ["--no-sandbox"] if os.geteuid() == 0 else []  # its own does not work for root
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=options)
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=options, timeout=120_000)
         try:
             yield browser
         finally:

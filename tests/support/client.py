@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import requests
 
 from tests.support.recorder import Silence
+from tests.support.wait import LIMIT_S
 
 
 class Reply(dict):
@@ -27,7 +28,7 @@ class Reply(dict):
 class Client:
     """Calls as the holder of `token` on the instance at `url`. One client belongs to one thread."""
 
-    def __init__(self, url, token=None, recorder=None, timeout=30):
+    def __init__(self, url, token=None, recorder=None, timeout=LIMIT_S):
         self.url = url.rstrip("/")
         self.token = token
         self.recorder = recorder or Silence()

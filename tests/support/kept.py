@@ -24,4 +24,4 @@ def wait_kept(environment, app_id, channel, posts, ack=None):
         wait_until(lambda: post() and rows(environment, app_id, "happened > 0") > before, interval=0.05, what="an event kept")
     environment.wait_fanned_out(channel)
     if ack:
-        wait_until(lambda: ack() or kept(environment, app_id) == 0, 40, what="all events acked")
+        wait_until(lambda: ack() or kept(environment, app_id) == 0, what="all events acked")

@@ -10,6 +10,8 @@ import struct
 import time
 from urllib.parse import urlsplit
 
+from tests.support.wait import LIMIT_S
+
 TEXT, BINARY, CLOSE, PING, PONG, CONTINUATION = 0x1, 0x2, 0x8, 0x9, 0xA, 0x0
 
 
@@ -31,7 +33,7 @@ class RawReply:
 class RawConnection:
     """A TCP connection to the instance at `url`. Use it as a context manager."""
 
-    def __init__(self, url, timeout=20):
+    def __init__(self, url, timeout=LIMIT_S):
         parts = urlsplit(url)
         self.host, self.port = parts.hostname, parts.port
         self._socket = socket.create_connection((self.host, self.port), timeout=timeout)

@@ -10,6 +10,7 @@ import threading
 import time
 
 from tests.support.sockets import contains
+from tests.support.wait import LIMIT_S
 
 
 class ScriptError(Exception):
@@ -45,7 +46,7 @@ class Script:
     def matching(self, match):
         return [line for line in self.told if contains(line, match)]
 
-    def expect(self, match, timeout=30.0, count=1):
+    def expect(self, match, timeout=LIMIT_S, count=1):
         """Waits until `count` lines contain `match`, and returns the last of these."""
         deadline = time.monotonic() + timeout
         with self._changed:
@@ -58,7 +59,7 @@ class Script:
                     raise AssertionError(f"no {match!r}, {self._state()}; told: {self._told!r}; noise: {self.noise!r}")
                 self._changed.wait(min(left, 0.2))
 
-    def ask(self, order, *args, timeout=30.0):
+    def ask(self, order, *args, timeout=LIMIT_S):
         """Has the script do something, and returns the result. ScriptError when it failed."""
         answer = self.answer(self.order(order, *args), timeout)
         if answer["what"] == "failed":
@@ -77,7 +78,7 @@ class Script:
         self._process.stdin.flush()
         return number
 
-    def answer(self, number, timeout=30.0):
+    def answer(self, number, timeout=LIMIT_S):
         return self.expect({"id": number}, timeout)
 
     def fails(self, order, *args):
@@ -101,7 +102,7 @@ class Script:
             except BrokenPipeError:
                 pass  # it was quicker
         try:
-            status = self._process.wait(30)
+            status = self._process.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             status = self._process.wait()

@@ -8,11 +8,13 @@ import time
 
 import websocket
 
+from tests.support.wait import LIMIT_S
+
 
 class Socket:
     """An open connection at an `rtm.connect` url. Close it, or use it as a context manager."""
 
-    def __init__(self, url, timeout=20):
+    def __init__(self, url, timeout=LIMIT_S):
         self._ws = websocket.create_connection(url, timeout=timeout, enable_multithread=True)
         self._ws.settimeout(None)
         self._frames = []
@@ -34,7 +36,7 @@ class Socket:
         with self._changed:
             return list(self._pings)
 
-    def expect(self, match, timeout=20.0):
+    def expect(self, match, timeout=LIMIT_S):
         """Waits for a frame that `match`es (a dict it must contain, or a predicate) and returns the first."""
         test = match if callable(match) else lambda frame: contains(frame, match)
         deadline = time.monotonic() + timeout
@@ -65,12 +67,12 @@ class Socket:
         texts = [json.dumps(frame) for frame in frames]
         self._ws.sock.sendall(b"".join(websocket.ABNF.create_frame(text, websocket.ABNF.OPCODE_TEXT).format() for text in texts))
 
-    def request(self, frame, timeout=20.0):
+    def request(self, frame, timeout=LIMIT_S):
         """Sends `frame`, which has an `id`, and returns the frame that replies to it."""
         self.send(frame)
         return self.expect({"reply_to": frame["id"]}, timeout)
 
-    def wait_closed(self, timeout=20.0):
+    def wait_closed(self, timeout=LIMIT_S):
         """Waits until the server closes the connection; returns (code, reason), (1006, "") without a close frame."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed, timeout)

@@ -9,6 +9,7 @@ import time
 from urllib.parse import urlsplit
 
 from tests.support.sockets import contains
+from tests.support.wait import LIMIT_S
 
 
 class Stream:
@@ -17,7 +18,7 @@ class Stream:
     `frames` are the events' data; `last_id` is the id to resume with, as EventSource keeps it.
     """
 
-    def __init__(self, url, token=None, last_id=None, ticket=None, headers=None, timeout=30):
+    def __init__(self, url, token=None, last_id=None, ticket=None, headers=None, timeout=LIMIT_S):
         sent = {"Authorization": f"Bearer {token}"} if token else {}
         if last_id:
             sent["Last-Event-ID"] = last_id
@@ -44,7 +45,7 @@ class Stream:
         with self._changed:
             return [data for _, _, data in self.events]
 
-    def expect(self, match, timeout=20.0):
+    def expect(self, match, timeout=LIMIT_S):
         """Waits for a frame that `match`es (a dict it must contain, or a predicate) and returns the first."""
         test = match if callable(match) else lambda frame: contains(frame, match)
         deadline = time.monotonic() + timeout
@@ -62,7 +63,7 @@ class Stream:
         test = match if callable(match) else lambda frame: contains(frame, match)
         return [frame for frame in self.frames if test(frame)]
 
-    def wait_ended(self, timeout=20.0):
+    def wait_ended(self, timeout=LIMIT_S):
         with self._changed:
             self._changed.wait_for(lambda: self._ended, timeout)
             assert self._ended, f"the stream is still open after {timeout} s"

@@ -3,8 +3,11 @@
 
 import time
 
+LIMIT_S = 60.0  # each step may take ten times as long as on an idle machine
+SOON_S = 20.0  # what is promised within 5 s, and would take a minute or come never
 
-def wait_until(predicate, timeout=20.0, interval=0.01, what="the condition"):
+
+def wait_until(predicate, timeout=LIMIT_S, interval=0.01, what="the condition"):
     """Calls `predicate` until its answer is true, and returns that answer. Fails after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while True:
