@@ -15,7 +15,7 @@ from tools.services import ServiceError, Tidings, sanitizer_prefix
 
 REPORTS = BUILD / "reports"
 VENV = BUILD / "venv"
-GROUP_TIMEOUT = 60 * 60  # a group that hangs is stopped, and has failed; the longest takes minutes where nothing else runs
+GROUP_TIMEOUT = 30 * 60  # a group that hangs is stopped, and has failed
 
 
 class Result:
