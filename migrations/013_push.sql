@@ -129,14 +129,17 @@ CREATE FUNCTION link_events_ack(the_apps text[], channels text[], seqs bigint[])
     ON CONFLICT (app_id, channel_id, seq) DO UPDATE SET frame = NULL, due_at = clock_timestamp()
 $$;
 
--- Nobody acked these in time, or the link that had them is gone: they are due, those that are not kept yet too.
-CREATE FUNCTION link_events_return(the_apps text[], channels text[], seqs bigint[], times bigint[], frames text[]) RETURNS void
-LANGUAGE sql VOLATILE AS $$
-    INSERT INTO app_events AS e (app_id, channel_id, seq, happened, frame)
-    SELECT k.app, k.channel, k.seq, k.happened, k.frame
-    FROM unnest(the_apps, channels, seqs, times, frames) AS k (app, channel, seq, happened, frame) JOIN apps a ON a.id = k.app
+-- Nobody acked these attempts in time, or the link that had them is gone: they are due, those that are not kept yet too. But not those
+-- of which another gateway makes a later attempt already.
+CREATE FUNCTION link_events_return(the_apps text[], channels text[], seqs bigint[], times bigint[], frames text[], the_tries bigint[])
+RETURNS void LANGUAGE sql VOLATILE AS $$
+    INSERT INTO app_events AS e (app_id, channel_id, seq, happened, frame, tries)
+    SELECT k.app, k.channel, k.seq, k.happened, k.frame, k.tries
+    FROM unnest(the_apps, channels, seqs, times, frames, the_tries) AS k (app, channel, seq, happened, frame, tries)
+    JOIN apps a ON a.id = k.app
     ORDER BY k.app, k.channel, k.seq
-    ON CONFLICT (app_id, channel_id, seq) DO UPDATE SET due_at = clock_timestamp() WHERE e.frame IS NOT NULL
+    ON CONFLICT (app_id, channel_id, seq) DO UPDATE SET due_at = clock_timestamp()
+        WHERE e.frame IS NOT NULL AND e.tries = excluded.tries
 $$;
 
 -- Gives what is due for apps, of each at most its `room`, in the order in which it happened. They are the caller's for the time in

@@ -12,7 +12,7 @@ enum { TAKE_MS = 500 };
 
 static const struct statement ACK = {"link_events_ack", "SELECT link_events_ack($1, $2, $3)"};
 static const struct statement RETURN = {"link_events_return",
-                                        "SELECT link_events_return($1, $2, $3, $4, $5)"};
+                                        "SELECT link_events_return($1, $2, $3, $4, $5, $6)"};
 static const struct statement TAKE = {"link_events_take",
                                       "SELECT app, channel, seq, happened, frame, tries FROM "
                                       "link_events_take($1, $2, $3, $4)"};
@@ -50,6 +50,11 @@ static void seq_add(struct params *params, const struct envelope *envelope)
 static void happened_add(struct params *params, const struct envelope *envelope)
 {
     params_element_int(params, envelope->happened_us);
+}
+
+static void attempt_add(struct params *params, const struct envelope *envelope)
+{
+    params_element_int(params, envelope->attempt);
 }
 
 static void frame_add(struct params *params, const struct envelope *envelope)
@@ -143,6 +148,7 @@ void kept_return(struct app *app)
         return;
     column_params(&params, &app->envelopes, is_returning, params_open_int_array, happened_add);
     column_params(&params, &app->envelopes, is_returning, params_open_text_array, frame_add);
+    column_params(&params, &app->envelopes, is_returning, params_open_int_array, attempt_add);
     LIST_FOREACH(link, &app->envelopes)
     {
         LIST_ITEM(link, struct envelope, link)->returns = false;

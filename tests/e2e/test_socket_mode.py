@@ -2,6 +2,7 @@
 """Socket Mode: the connections of an app, and the envelopes that they get."""
 
 import re
+import time
 from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
@@ -215,6 +216,26 @@ def test_unacked_ones_go_to_another_link(extra_instance, app, links):
                         f["retry_attempt"] > 0)
     assert again["retry_reason"] == "timeout"
     assert envelope["retry_attempt"] == 0
+
+
+def test_a_link_that_ends_late_hurries_no_later_attempt(environment, extra_instance, app, links):
+    """It had the first attempt for longer than anybody waited; the second one, elsewhere, has all of its time."""
+    patient, quick = extra_instance(link_ack_ms=60000), extra_instance(link_ack_ms=2000)
+    ann = app.ann.at(quick.url)
+    link = links(patient.url)
+    known(environment, app, link, ann)
+    for i in range(32):  # as many as an instance has unacked before it takes none of those that are kept
+        ann.post(app.channel, f"m{i}")
+    for i in range(32):
+        event(link, f"m{i}", retry_attempt=0)
+    other = links(quick.url)
+    for i in range(1, 32):
+        ack(other, event(other, f"m{i}", retry_attempt=1))
+    event(other, "m0", retry_attempt=1)
+    begun = time.monotonic()
+    link.close()
+    event(other, "m0", retry_attempt=2)
+    assert time.monotonic() - begun > 2.5, "twice as long as the first"
 
 
 def test_what_nobody_acked_waits_for_the_next_link(extra_instance, app, links):
