@@ -373,6 +373,7 @@ enum MHD_Result exchange_step(void *arg, struct MHD_Connection *mhd, const char 
         exchange->connection->is_unread = false;
         return MHD_YES;
     case EXCHANGE_SUSPENDED:
+        exchange_set_timeout(exchange, 0); // those with one are looked at in each run
         return exchange_queue(exchange);
     default:
         return MHD_NO;

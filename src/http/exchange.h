@@ -57,6 +57,8 @@ void exchange_fill_page(struct exchange *exchange);
 void exchange_last_word(struct exchange *exchange);
 // Hands the connection over to on_takeover.
 void exchange_hand_over(struct exchange *exchange);
+// libmicrohttpd's timeout of the connection; 0: none.
+void exchange_set_timeout(const struct exchange *exchange, int timeout_s);
 // request_send_fn of exchanges.
 void exchange_send(struct request *request);
 void exchange_free(struct exchange *exchange);

@@ -236,18 +236,21 @@ void exchange_hand_over(struct exchange *exchange)
         options->on_takeover(options->arg, fd, head.data, head.length);
 }
 
+void exchange_set_timeout(const struct exchange *exchange, int timeout_s)
+{
+    MHD_set_connection_option(exchange->mhd, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)timeout_s);
+}
+
 void exchange_send(struct request *request)
 {
     struct exchange *exchange = (struct exchange *)request;
     if (!exchange->mhd) {
         exchange_free(exchange);
     } else if (exchange->state == EXCHANGE_SUSPENDED) {
-        // Who has half-closed may wait for the reply all the same. But libmicrohttpd reads before
-        // it goes on with what was suspended, and takes the end for the connection's. With a
-        // timeout of its own, whatever it is, a connection is looked at before anything is read.
-        if (connection_is_half_closed(exchange->connection))
-            MHD_set_connection_option(exchange->mhd, MHD_CONNECTION_OPTION_TIMEOUT,
-                                      (unsigned)EXCHANGE_TIMEOUT_S);
+        // Who half-closes may wait for the reply all the same. But libmicrohttpd reads before it
+        // goes on with what was suspended, and takes the end for the connection's. With a timeout
+        // of its own, whatever it is, a connection is looked at before anything is read.
+        exchange_set_timeout(exchange, EXCHANGE_TIMEOUT_S);
         MHD_resume_connection(exchange->mhd);
         server_run_soon(exchange->server);
     }

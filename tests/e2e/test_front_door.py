@@ -3,6 +3,7 @@
 
 import json
 import time
+from contextlib import ExitStack
 
 import pytest
 
@@ -329,6 +330,23 @@ def test_half_close_along_with_a_request(ann):
             door.send(count * request("GET", "/api/api.test"))
             door.half_close()
             assert door.rest(timeout=IN_TIME_S).count(b"HTTP/1.1 200 ") == count
+
+
+@pytest.mark.parametrize("method, more", [("chat.postMessage", {"text": "x"}), ("channels.info", {})])
+def test_half_close_just_before_the_reply(room, method, more):
+    """Also when the end comes while the reply is on its way out."""
+    ann, _, channel = room
+    call = request("POST", f"/api/{method}", ann.token, "application/json", json.dumps({"channel": channel, **more}))
+    for _ in range(8):
+        with ExitStack() as stack:
+            doors = [stack.enter_context(RawConnection(ann.url)) for _ in range(200)]
+            for door in doors:
+                door.send(call)
+            wait_until(doors[0].has_come, interval=0)
+            for door in doors:
+                door.half_close()
+            for door in doors:
+                assert door.rest(timeout=IN_TIME_S).startswith(b"HTTP/1.1 200 ")
 
 
 def test_expect_100_continue(ann, door):
