@@ -121,11 +121,26 @@ CREATE FUNCTION app_linked(app text, keep_s bigint) RETURNS TABLE (by_socket boo
     WHERE a.id = app RETURNING a.events_url IS NULL
 $$;
 
--- The app acked these events, kept or not.
-CREATE FUNCTION link_events_ack(the_apps text[], channels text[], seqs bigint[]) RETURNS void LANGUAGE sql VOLATILE AS $$
+-- As id_write() of src/gateway/envelope.c makes it.
+CREATE FUNCTION envelope_id(app text, channel text, seq bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT concat_ws('-', substr(h, 1, 8), substr(h, 9, 4), '5' || substr(h, 13, 3), '8' || substr(h, 16, 3), substr(h, 19, 12))
+    FROM encode(sha256(convert_to(app || '.' || channel || '.' || seq, 'UTF8')), 'hex') AS h
+$$;
+
+-- The app acked these events, kept or not. Of those without a channel only the envelope's id is known; they end if they are kept.
+CREATE FUNCTION link_events_ack(the_apps text[], channels text[], seqs bigint[], ids text[]) RETURNS void LANGUAGE sql VOLATILE AS $$
+    WITH acked AS (
+        SELECT k.app, k.channel, k.seq, k.id FROM unnest(the_apps, channels, seqs, ids) AS k (app, channel, seq, id)
+        JOIN apps a ON a.id = k.app
+    )
     INSERT INTO app_events (app_id, channel_id, seq, happened)
-    SELECT DISTINCT k.app, k.channel, k.seq, 0 FROM unnest(the_apps, channels, seqs) AS k (app, channel, seq) JOIN apps a ON a.id = k.app
-    ORDER BY k.app, k.channel, k.seq
+    SELECT k.app, k.channel, k.seq, 0 FROM acked k WHERE k.channel <> ''
+    UNION
+    SELECT e.app_id, e.channel_id, e.seq, 0 FROM acked k
+    CROSS JOIN LATERAL (SELECT l.app_id, l.channel_id, l.seq FROM app_events l WHERE l.app_id = k.app AND l.frame IS NOT NULL
+                        AND envelope_id(l.app_id, l.channel_id, l.seq) = k.id LIMIT 1) e
+    WHERE k.channel = ''
+    ORDER BY 1, 2, 3
     ON CONFLICT (app_id, channel_id, seq) DO UPDATE SET frame = NULL, due_at = clock_timestamp()
 $$;
 

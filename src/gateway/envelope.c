@@ -290,6 +290,8 @@ void envelope_ack(struct connection *c, const char *id)
 {
     struct app *app = c->app;
     struct envelope *envelope = app ? envelope_find(app, id) : NULL;
+    if (app && !envelope)
+        kept_ack_unknown(app, id);
     if (!envelope)
         return;
     receive_free_of_cost(c);

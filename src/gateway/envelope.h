@@ -17,8 +17,8 @@ struct envelope {
     struct list link; // in its app's envelopes, or among those acked
     char app_id[EVENT_ID_SIZE];
     char id[UUID_SIZE];
-    char channel_id[EVENT_ID_SIZE];
-    int64_t seq; // negative: of an app_mention (chat/app_mention.h)
+    char channel_id[EVENT_ID_SIZE]; // "": acked, and only the id is known
+    int64_t seq;                    // negative: of an app_mention (chat/app_mention.h)
     int64_t happened_us;
     int64_t due_ms; // the end of its state
     int64_t attempt;
@@ -47,6 +47,9 @@ int64_t envelopes_room(const struct app *app); // how many kept events it may ta
 // kept.c
 // The app acked it. Takes over `envelope`.
 void kept_ack(struct gateway *gateway, struct envelope *envelope);
+// The app acked what this gateway does not, or no longer, know: another one may have sent it. An
+// app may ack by any of its links, as Slack's SDK for Python does by the newest.
+void kept_ack_unknown(const struct app *app, const char *id);
 // Makes the app's envelopes with `returns` set due for whichever gateway takes them next.
 void kept_return(struct app *app);
 void kept_take(struct gateway *gateway); // takes due events of apps that have links here

@@ -269,6 +269,7 @@ struct envelopes {
     struct app *apps;
     struct list acked;  // acked envelopes that Postgres has to be told of
     struct list acking; // those that it is being told of
+    int unknown_count;  // in both, of those of which only the id is known
     bool acks_asked;    // the statement that tells it is under way
     bool take_asked;    // kept events are being asked for
     bool take_soon;     // they are to be asked for again after the answer

@@ -7,10 +7,12 @@
 #include "base/metrics.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { TAKE_MS = 500 };
+// Each unknown id is compared with those of all that is kept for its app.
+enum { TAKE_MS = 500, UNKNOWN_MAX = 100 };
 
-static const struct statement ACK = {"link_events_ack", "SELECT link_events_ack($1, $2, $3)"};
+static const struct statement ACK = {"link_events_ack", "SELECT link_events_ack($1, $2, $3, $4)"};
 static const struct statement RETURN = {"link_events_return",
                                         "SELECT link_events_return($1, $2, $3, $4, $5, $6)"};
 static const struct statement TAKE = {"link_events_take",
@@ -45,6 +47,11 @@ static void channel_id_add(struct params *params, const struct envelope *envelop
 static void seq_add(struct params *params, const struct envelope *envelope)
 {
     params_element_int(params, envelope->seq);
+}
+
+static void id_add(struct params *params, const struct envelope *envelope)
+{
+    params_element_text(params, envelope->id);
 }
 
 static void happened_add(struct params *params, const struct envelope *envelope)
@@ -92,12 +99,19 @@ static int keys_params(struct params *params, const struct list *envelopes, choo
 
 static void acks_send(struct gateway *gateway);
 
-static void acked_free(struct list *envelopes)
+static bool is_unknown(const struct envelope *envelope)
+{
+    return envelope->channel_id[0] == '\0';
+}
+
+static void acked_free(struct gateway *gateway, struct list *envelopes)
 {
     LIST_FOREACH(link, envelopes)
     {
+        struct envelope *envelope = LIST_ITEM(link, struct envelope, link);
         list_remove(link);
-        free(LIST_ITEM(link, struct envelope, link));
+        gateway->envelopes.unknown_count -= is_unknown(envelope);
+        free(envelope);
     }
 }
 
@@ -111,7 +125,7 @@ static void on_acked(void *arg, const struct store_outcome *outcome)
         list_append_all(&gateway->envelopes.acked, &gateway->envelopes.acking);
         return; // the next tick asks again
     }
-    acked_free(&gateway->envelopes.acking);
+    acked_free(gateway, &gateway->envelopes.acking);
     acks_send(gateway);
 }
 
@@ -123,6 +137,7 @@ static void acks_send(struct gateway *gateway)
         return;
     list_append_all(&gateway->envelopes.acking, &gateway->envelopes.acked);
     keys_params(&params, &gateway->envelopes.acking, is_any);
+    column_params(&params, &gateway->envelopes.acking, is_any, params_open_text_array, id_add);
     gateway->envelopes.acks_asked = true;
     gateway_ask(gateway);
     store_call(gateway->store, STORE_WRITE, &ACK, &params, on_acked, gateway);
@@ -132,6 +147,19 @@ void kept_ack(struct gateway *gateway, struct envelope *envelope)
 {
     list_append(&gateway->envelopes.acked, &envelope->link);
     acks_send(gateway);
+}
+
+void kept_ack_unknown(const struct app *app, const char *id)
+{
+    struct envelopes *envelopes = &app->gateway->envelopes;
+    bool is_taken = strlen(id) == UUID_SIZE - 1 && envelopes->unknown_count < UNKNOWN_MAX;
+    struct envelope *envelope = is_taken ? calloc(1, sizeof *envelope) : NULL;
+    if (!envelope)
+        return;
+    memcpy(envelope->app_id, app->id, sizeof envelope->app_id);
+    memcpy(envelope->id, id, sizeof envelope->id);
+    envelopes->unknown_count++;
+    kept_ack(app->gateway, envelope);
 }
 
 static void on_returned(void *arg, const struct store_outcome *outcome)
@@ -237,6 +265,6 @@ void kept_linked(const struct app *app)
 
 void kept_end(struct gateway *gateway)
 {
-    acked_free(&gateway->envelopes.acked);
-    acked_free(&gateway->envelopes.acking);
+    acked_free(gateway, &gateway->envelopes.acked);
+    acked_free(gateway, &gateway->envelopes.acking);
 }

@@ -270,6 +270,23 @@ def known(environment, app, link, *posters):
     wait_kept(environment, app.id, app.channel, [partial(poster.post, app.channel, "before") for poster in posters], ack_all)
 
 
+def test_an_ack_by_another_link(environment, app, links):
+    """As of an SDK that has its new link already when the old one is to be closed; here they are on two instances."""
+    old = links()
+    known(environment, app, old, app.ann)
+    app.ann.post(app.channel, "x")
+    envelope = event(old, "x")
+    new = links(environment.urls[1])
+    wait_until(lambda: kept(environment, app.id) == 1)
+    ack(new, envelope)
+    wait_until(lambda: kept(environment, app.id) == 0, what="the ack noted")
+    old.close()
+    app.ann.post(app.channel, "y")
+    ack(new, event(new, "y"))
+    wait_until(lambda: kept(environment, app.id) == 0, what="another ack noted")
+    assert texts(new) == ["y"]
+
+
 def test_events_of_a_gap_come_by_the_next_link(environment, app, links):
     """By that of another instance too: those that were sent and not acked, and all of the time without a link."""
     link = links()
