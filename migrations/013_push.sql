@@ -132,14 +132,14 @@ CREATE FUNCTION link_events_ack(the_apps text[], channels text[], seqs bigint[],
     WITH acked AS (
         SELECT k.app, k.channel, k.seq, k.id FROM unnest(the_apps, channels, seqs, ids) AS k (app, channel, seq, id)
         JOIN apps a ON a.id = k.app
+    ), kept AS MATERIALIZED ( -- the ids are made once, not for each that was acked
+        SELECT e.app_id, e.channel_id, e.seq, envelope_id(e.app_id, e.channel_id, e.seq) AS id FROM app_events e
+        WHERE e.app_id IN (SELECT k.app FROM acked k WHERE k.channel = '') AND e.frame IS NOT NULL
     )
     INSERT INTO app_events (app_id, channel_id, seq, happened)
     SELECT k.app, k.channel, k.seq, 0 FROM acked k WHERE k.channel <> ''
     UNION
-    SELECT e.app_id, e.channel_id, e.seq, 0 FROM acked k
-    CROSS JOIN LATERAL (SELECT l.app_id, l.channel_id, l.seq FROM app_events l WHERE l.app_id = k.app AND l.frame IS NOT NULL
-                        AND envelope_id(l.app_id, l.channel_id, l.seq) = k.id LIMIT 1) e
-    WHERE k.channel = ''
+    SELECT e.app_id, e.channel_id, e.seq, 0 FROM acked k JOIN kept e ON e.app_id = k.app AND e.id = k.id WHERE k.channel = ''
     ORDER BY 1, 2, 3
     ON CONFLICT (app_id, channel_id, seq) DO UPDATE SET frame = NULL, due_at = clock_timestamp()
 $$;
