@@ -146,7 +146,7 @@ def sanitizers():
     tests under both."""
     alone = [f"--ignore={ROOT / 'tests' / 'e2e' / f'test_{name}.py'}" for name in NOT_UNDER_TSAN]
     return (unit("asan") + pytest("e2e", "asan", *side_by_side(3)) +
-            unit("tsan") + pytest("e2e", "tsan", *side_by_side(3), "-m", "not large", *alone))
+            unit("tsan") + pytest("e2e", "tsan", *side_by_side(4), "-m", "not large", *alone))
 
 
 def checks():
