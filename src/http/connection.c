@@ -137,7 +137,8 @@ static ssize_t connection_peek(const struct connection *connection)
     return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 }
 
-bool connection_is_half_closed(const struct connection *connection)
+// Whether the peer has said that nothing more will come.
+static bool connection_is_half_closed(const struct connection *connection)
 {
     return connection_peek(connection) == 0;
 }

@@ -111,8 +111,6 @@ void connection_add_to_daemon(struct connection *connection);
 // closes at its next run. What libmicrohttpd has read already is lost. Only inside one of its
 // callbacks. -ERROR_BUSY without descriptors: the connection ends then.
 NODISCARD int connection_detach(struct connection *connection, int *ret_fd);
-// Whether the peer has said that nothing more will come.
-bool connection_is_half_closed(const struct connection *connection);
 void connections_expire(struct server *server);
 // Ends those of whose body libmicrohttpd reads no more. To be called at each tick.
 void connections_end_stuck(struct server *server);
