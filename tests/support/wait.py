@@ -4,7 +4,7 @@
 import time
 
 LIMIT_S = 60.0  # each step may take ten times as long as on an idle machine
-SOON_S = 20.0  # what is promised within 5 s, and would take a minute or come never
+SOON_S = 8.0  # what is promised within 5 s
 
 
 def wait_until(predicate, timeout=LIMIT_S, interval=0.01, what="the condition"):
