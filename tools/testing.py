@@ -97,7 +97,17 @@ def python():
 
 def side_by_side(workers):
     """Options for so many processes, each with servers of its own: most of the time tests wait."""
-    return [f"--numprocesses={workers}", "--dist=loadfile"]
+    return [f"--numprocesses={workers}", "--dist=loadfile", "--no-loadscope-reorder"]
+
+
+# Files that take longest, longest first: begun last, they would keep one process busy while the others have nothing left.
+LONG = {"e2e": ("events_api", "sse", "socket_mode", "strategies", "dev"), "faults": ("kafka", "postgres", "kafka_anew"), "openapi": ("fuzz",)}
+
+
+def files(directory):
+    """What pytest is given: in this order, and what comes twice counts once."""
+    where = ROOT / "tests" / directory
+    return [*(where / f"test_{name}.py" for name in LONG.get(directory, ())), where]
 
 
 def pytest(directory, preset="release", *options):
@@ -110,7 +120,7 @@ def pytest(directory, preset="release", *options):
     try:
         status = run_bounded(
             [python(), "-m", "pytest", "-q", "-c", ROOT / "tests" / "pytest.ini",
-             ROOT / "tests" / directory, f"--junitxml={report}", f"--basetemp={scratch}", *options],
+             *files(directory), f"--junitxml={report}", f"--basetemp={scratch}", *options],
             {**os.environ, "TIDINGS_BINARY": str(binary)})
     finally:
         left = left_behind(scratch)
@@ -145,7 +155,7 @@ def sanitizers():
     """All of e2e under ASan and UBSan, what has several threads in it under TSan, and the unit
     tests under both."""
     alone = [f"--ignore={ROOT / 'tests' / 'e2e' / f'test_{name}.py'}" for name in NOT_UNDER_TSAN]
-    return (unit("asan") + pytest("e2e", "asan", *side_by_side(3)) +
+    return (unit("asan") + pytest("e2e", "asan", *side_by_side(4)) +
             unit("tsan") + pytest("e2e", "tsan", *side_by_side(4), "-m", "not large", *alone))
 
 
@@ -156,15 +166,14 @@ def checks():
 GROUPS = {
     "lint": checks,
     "unit": unit,
-    "e2e": lambda: pytest("e2e", "release", *side_by_side(4)),
+    "e2e": lambda: pytest("e2e", "release", *side_by_side(5)),
     "contract": lambda: pytest("contract"),
-    "openapi": lambda: pytest("openapi", "release", *side_by_side(2)),
+    "openapi": lambda: pytest("openapi", "release", *side_by_side(3)),
     "model": lambda: Result(*model.run()),
-    "property": lambda: pytest("property", "release", *side_by_side(2)),
-    # In the order of their names: Kafka's tests are few and long, and would come last.
-    "faults": lambda: pytest("faults", "release", *side_by_side(3), "--no-loadscope-reorder"),
+    "property": lambda: pytest("property", "release", "--numprocesses=2", "--dist=load"),
+    "faults": lambda: pytest("faults", "release", *side_by_side(3)),
     "web": lambda: pytest("web", "release", *side_by_side(2)),
-    "sdk": lambda: pytest("sdk", "release", *side_by_side(3)),
+    "sdk": lambda: pytest("sdk", "release", *side_by_side(5)),
     "sanitizers": sanitizers,
     "image": lambda: Result(*image.test()),
 }

@@ -23,8 +23,7 @@ def document():
 def recording():
     """The recorded calls by method. Runs the e2e tests when there is no whole recording of this binary."""
     if not is_current():
-        subprocess.run([sys.executable, "-m", "pytest", "-q", "tests/e2e"], cwd=ROOT, check=False,
-                       env={**os.environ, "TIDINGS_RECORD": str(RECORD)})
+        record()
     assert is_current(), f"the e2e tests left no whole recording in {RECORD}"
     calls = defaultdict(list)
     with open(RECORD, encoding="utf-8") as lines:
@@ -33,6 +32,16 @@ def recording():
             if "method" in call:
                 calls[call["method"]].append(call)
     return calls
+
+
+def record():
+    """Whoever interrupts this interrupts the e2e tests as well: they are given the time to stop their servers."""
+    argv = [sys.executable, "-m", "pytest", "-q", "tests/e2e", "--numprocesses=4", "--dist=loadfile"]
+    child = subprocess.Popen(argv, cwd=ROOT, env={**os.environ, "TIDINGS_RECORD": str(RECORD)})
+    try:
+        child.wait()
+    finally:
+        child.wait()
 
 
 def is_current():

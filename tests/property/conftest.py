@@ -16,9 +16,9 @@ BASE = settings(
     suppress_health_check=list(HealthCheck),
     verbosity=Verbosity.normal,
 )
-settings.register_profile("ci", BASE, max_examples=30, stateful_step_count=50, phases=[Phase.generate])
+settings.register_profile("ci", BASE, max_examples=15, stateful_step_count=50, phases=[Phase.generate])
 settings.register_profile(
-    "long", BASE, max_examples=2000, stateful_step_count=60, phases=[Phase.generate, Phase.shrink]
+    "long", BASE, max_examples=1000, stateful_step_count=60, phases=[Phase.generate, Phase.shrink]
 )
 
 

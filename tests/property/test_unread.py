@@ -8,6 +8,7 @@ channels once and in order, or was told of a gap, and history is what the model 
 import sys
 import traceback
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test
@@ -555,5 +556,7 @@ def merged(known, delta):
     return entries
 
 
-def test_unread_is_exact(services, profile):
+@pytest.mark.parametrize("search", [1, 2])
+def test_unread_is_exact(services, profile, search):
+    """Two searches side by side, each from a seed of its own."""
     run_state_machine_as_test(lambda: Unread(services), settings=profile)
