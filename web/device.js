@@ -45,6 +45,7 @@ export class Device {
       return this.#refused(error);
     }
     const channel = this.client.channels.get(link?.channel ?? sessionStorage.getItem(this.key));
+    if (link && !channel) this.room.leadsNowhere();
     if (!channel || this.client.open !== null) return;
     if (link) await this.#openLink(channel, link);
     else await this.client.openChannel(channel);

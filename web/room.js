@@ -6,6 +6,8 @@ import { Messages } from "./messages.js";
 import { composeText } from "./text.js";
 
 const BACK = "M15 5l-7 7 7 7";
+const PICK = "Pick a channel.";
+const NOWHERE = "The link leads to a channel that you are not in.";
 const AWAY = "Reconnecting… What you write is sent when the service is back.";
 
 export class Room {
@@ -23,8 +25,8 @@ export class Room {
     this.about = el("p", { class: "about", dir: "auto" });
     this.mute = el("button", { class: "plain", type: "button", onclick: () => client.toggleMute(client.open) }, "Mute");
     this.typing = el("p", { class: "typing" });
-    this.empty = el("div", { class: "empty" },
-      el("p", { class: "lead" }, "Pick a channel."),
+    this.lead = el("p", { class: "lead" }, PICK);
+    this.empty = el("div", { class: "empty" }, this.lead,
       el("p", {}, "What is new to you has a number beside it, and loses it here as on every other device once you have seen it."));
     this.content = el("div", { class: "column" },
       el("header", { class: "head" },
@@ -38,6 +40,11 @@ export class Room {
     this.composer.focus();
   }
 
+  // A link was followed to where its reader may not look, or to nowhere.
+  leadsNowhere() {
+    setText(this.lead, NOWHERE);
+  }
+
   draw() {
     const { client } = this.device;
     const channel = client.open;
@@ -46,6 +53,7 @@ export class Room {
     const name = channel === null ? "Channel" : client.channelTitle(channel);
     set(this.element, "aria-label", this.device.nameOf(name));
     if (channel === null) return;
+    setText(this.lead, PICK);
     setText(this.title, name);
     setText(this.about, about(channel));
     set(this.mute, "aria-pressed", channel.isMuted);

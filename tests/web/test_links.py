@@ -97,7 +97,10 @@ def test_a_link_that_leads_nowhere(screens, room, workspace):
     expect(screen.devices[0].messages("newest")).to_be_in_viewport()
     wait_until(lambda: bob.unread(channel) == 0, what="the mark")
     foreign = workspace.channel(ann)
-    for nowhere in (link_to(ann, foreign, ann.post(foreign, "not yours")), f"{bob.url}/archives/x", f"{bob.url}/archives/C1/p1"):
+    told = screen.page.get_by_text("The link leads to a channel that you are not in.")
+    for nowhere in (link_to(ann, foreign, ann.post(foreign, "not yours")), f"{bob.url}/archives/C1/p1700000000000001"):
         screen.page.goto(nowhere)
-        screen.devices[0].expect_connected()
+        expect(told).to_be_visible()
+    screen.page.goto(f"{bob.url}/archives/x")
+    screen.devices[0].expect_connected()
     expect(screen.page.get_by_text("not yours")).to_have_count(0)
