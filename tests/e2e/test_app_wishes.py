@@ -4,11 +4,13 @@
 import pytest
 import yaml
 
-from tests.e2e.test_app_mention import Address, Link, environment, heard, make_app  # noqa: F401 (a fixture)
+from tests.e2e import test_app_mention
+from tests.e2e.test_app_mention import Address, Link, heard, make_app
 from tests.support.environment import ROOT
 from tests.support.kept import wait_kept
 from tests.support.wait import wait_until
 
+environment = test_app_mention.environment  # a fixture
 NAMES = yaml.safe_load((ROOT / "openapi" / "tidings.yaml").read_text(encoding="utf-8"))["components"]["schemas"]["AppEvent"]["enum"]
 
 
@@ -75,7 +77,7 @@ def test_those_that_were_asked_for(listen, workspace, events):
     assert not [channel for channel in joins if channel.startswith("D")]
 
 
-def test_messages_without_mentions(environment, workspace):  # noqa: F811
+def test_messages_without_mentions(environment, workspace):
     """What is kept is no more than what is sent."""
     app = make_app(workspace, events=["message.channels"])
     link = Link(app)

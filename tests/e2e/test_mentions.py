@@ -172,12 +172,11 @@ def test_replies_mention_in_their_thread_unless_broadcast(room):
 def test_mentions_by_socket_and_in_frames(room, sockets):
     ann, bob, _, channel = room
     socket, device = sockets(ann), sockets(bob)
-    for number in (1, 2):
-        ack = socket.request({"id": number, "type": "message", "channel": channel, "text": f"<!here> {at(bob)}"})
-        assert ack["ok"]
-        first = ack["ts"] if number == 1 else first
+    mention = {"type": "message", "channel": channel, "text": f"<!here> {at(bob)}"}
+    first, second = (socket.request({"id": number, **mention}) for number in (1, 2))
+    assert first["ok"] and second["ok"]
     assert mentions(bob, channel) == 2
-    bob.ok("channels.mark", channel=channel, ts=first)
+    bob.ok("channels.mark", channel=channel, ts=first["ts"])
     frame = device.expect({"type": "channel_marked", "channel": channel})
     for name in ("mention_count", "mention_count_display", "num_mentions", "num_mentions_display"):
         assert frame[name] == 1, frame

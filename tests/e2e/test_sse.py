@@ -219,7 +219,7 @@ def test_what_is_resumed_is_told_as_it_was(room, streams, workspace):
 
 def test_a_delete_in_between_changes_the_count(room, streams):
     ann, bob, channel = room
-    keep, gone = ann.post(channel), ann.post(channel)
+    _, gone = ann.post(channel), ann.post(channel)
     stream = streams(bob)
     settled(stream, ann, channel)
     count = bob.unread(channel)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka that dies, stays away or stands still under load: no post ever fails of it. And instances that die or end with it."""
 import random
+import re
 import signal
 import time
 

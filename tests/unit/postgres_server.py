@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.services import Postgres  # noqa: E402 (after the path that finds it)
+from tools.services import Postgres
 
 
 def main():
