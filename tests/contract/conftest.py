@@ -3,15 +3,15 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections import defaultdict
 
 import pytest
 
-from tests.support.environment import BINARY, ROOT
+from tests.support.environment import BINARY
 from tests.support.openapi import Document
 from tests.support.recorder import RECORD
+from tools.testing import run_bounded, side_by_side
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,8 @@ def document():
 def recording():
     """The recorded calls by method. Runs the e2e tests when there is no whole recording of this binary."""
     if not is_current():
-        record()
+        run_bounded([sys.executable, "-m", "pytest", "-q", "tests/e2e", *side_by_side(4)],
+                    {**os.environ, "TIDINGS_RECORD": str(RECORD)})
     assert is_current(), f"the e2e tests left no whole recording in {RECORD}"
     calls = defaultdict(list)
     with open(RECORD, encoding="utf-8") as lines:
@@ -32,16 +33,6 @@ def recording():
             if "method" in call:
                 calls[call["method"]].append(call)
     return calls
-
-
-def record():
-    """Whoever interrupts this interrupts the e2e tests as well: they are given the time to stop their servers."""
-    argv = [sys.executable, "-m", "pytest", "-q", "tests/e2e", "--numprocesses=4", "--dist=loadfile"]
-    child = subprocess.Popen(argv, cwd=ROOT, env={**os.environ, "TIDINGS_RECORD": str(RECORD)})
-    try:
-        child.wait()
-    finally:
-        child.wait()
 
 
 def is_current():
