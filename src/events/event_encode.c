@@ -9,7 +9,6 @@ static void field_encode(struct json_writer *w, const struct field *field,
     switch (field->type) {
     case FIELD_ID:
     case FIELD_ID_OR_EMPTY:
-    case FIELD_TEXT:
         json_key_string(w, field->key, value);
         return;
     case FIELD_INT:

@@ -2,29 +2,25 @@
 #include "event_fields.h"
 
 #define PLACE(member) offsetof(struct event, member)
-#define TEXT(key, member)                                                                          \
-    {                                                                                              \
-        key, PLACE(member), FIELD_TEXT, "", sizeof((struct event *)0)->member                      \
-    }
 #define ID(key, member, prefixes)                                                                  \
     {                                                                                              \
-        key, PLACE(member), FIELD_ID, prefixes, 0                                                  \
+        key, PLACE(member), FIELD_ID, prefixes                                                     \
     }
 #define ID_OR_EMPTY(key, member, prefixes)                                                         \
     {                                                                                              \
-        key, PLACE(member), FIELD_ID_OR_EMPTY, prefixes, 0                                         \
+        key, PLACE(member), FIELD_ID_OR_EMPTY, prefixes                                            \
     }
 #define INT(key, member)                                                                           \
     {                                                                                              \
-        key, PLACE(member), FIELD_INT, "", 0                                                       \
+        key, PLACE(member), FIELD_INT, ""                                                          \
     }
 #define TS(key, member)                                                                            \
     {                                                                                              \
-        key, PLACE(member), FIELD_TS, "", 0                                                        \
+        key, PLACE(member), FIELD_TS, ""                                                           \
     }
 #define BOOL(key, member)                                                                          \
     {                                                                                              \
-        key, PLACE(member), FIELD_BOOL, "", 0                                                      \
+        key, PLACE(member), FIELD_BOOL, ""                                                         \
     }
 #define END                                                                                        \
     {                                                                                              \
@@ -40,7 +36,7 @@ const struct field event_fields[] = {
     INT("seq", seq),
     TS("event_ts", event_ts),
     TS("ts", ts),
-    TEXT("origin", origin),
+    ID_OR_EMPTY("origin", origin, "W"),
     INT("deleted_ord", deleted_ord),
     ID_OR_EMPTY("deleted_user", deleted_user, "UW"),
     END,

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The header of an event's wire form as tables, which are walked to write it and to read it: both
-// always agree.
+// always agree. Nothing in it is escaped.
 #pragma once
 
 #include "events/event.h"
 
 enum { WIRE_VERSION = 1 };
 
-// Where the header ends. A quote inside a string is escaped: these bytes cannot occur within one.
+// Where the header ends.
 #define WIRE_FRAME_MARK ",\"frame\":"
 
-enum field_type { FIELD_ID, FIELD_ID_OR_EMPTY, FIELD_TEXT, FIELD_INT, FIELD_TS, FIELD_BOOL };
+enum field_type { FIELD_ID, FIELD_ID_OR_EMPTY, FIELD_INT, FIELD_TS, FIELD_BOOL };
 
 struct field {
     const char *key;
     size_t offset; // in struct event
     enum field_type type;
     const char *prefixes; // of an id
-    size_t size;          // of what holds a text
 };
 
 // Each ends with a field without a key. Static data: any thread.
