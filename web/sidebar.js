@@ -10,6 +10,7 @@ const ORDER = new Intl.Collator([], { numeric: true });
 export class Sidebar {
   constructor(device) {
     this.device = device;
+    this.order = []; // of all channels, as last drawn
     this.team = el("p", { class: "team", dir: "auto" });
     this.user = el("span", { dir: "auto" });
     this.state = el("span", { class: "state", role: "status" });
@@ -51,16 +52,32 @@ export class Sidebar {
     this.#stopAt(this.stop);
   }
 
-  // [{channel, name}] as they stand in the list.
+  // What a row shows, in one text too: most draws change one row of perhaps a thousand.
+  #entry(channel) {
+    const name = this.device.client.channelName(channel);
+    const isOpen = channel === this.device.client.open;
+    const { kind, isPrivate, unread, mentions, hasUnread, isMuted } = channel;
+    return { channel, name, isOpen, shown: JSON.stringify([name, isOpen, kind, isPrivate, unread, mentions, hasUnread, isMuted]) };
+  }
+
+  // All entries in order. They are sorted from the order of the last draw, in which next to nothing is out of place.
+  #sorted() {
+    const { channels } = this.device.client;
+    const entries = [...new Set([...this.order, ...channels.values()])]
+      .filter((channel) => channels.get(channel.id) === channel)
+      .map((channel) => this.#entry(channel))
+      .sort((one, other) => ORDER.compare(one.name, other.name));
+    this.order = entries.map(({ channel }) => channel);
+    return entries;
+  }
+
+  // The entries that stand in the list.
   #shown() {
-    const { client } = this.device;
     const wanted = this.find.value.trim().toLowerCase();
     const isUnreadOnly = this.unread.getAttribute("aria-pressed") === "true";
-    return [...client.channels.values()]
-      .filter((channel) => !isUnreadOnly || isLoud(channel) || channel === client.open)
-      .map((channel) => ({ channel, name: client.channelName(channel) }))
-      .filter(({ name }) => name.toLowerCase().includes(wanted))
-      .sort((one, other) => ORDER.compare(one.name, other.name));
+    return this.#sorted()
+      .filter(({ channel, isOpen }) => !isUnreadOnly || isLoud(channel) || isOpen)
+      .filter(({ name }) => name.toLowerCase().includes(wanted));
   }
 
   #list(list, entries) {
@@ -72,14 +89,15 @@ export class Sidebar {
         return el("li", {}, button);
       },
       update: (item, entry) => this.#update(item.firstChild, entry),
+      same: (before, entry) => before.shown === entry.shown,
     });
   }
 
-  #update(button, { channel, name }) {
+  #update(button, { channel, name, isOpen }) {
     setText(button.querySelector(".mark"), channel.kind === "channel" ? (channel.isPrivate ? "◆" : "#") : "@");
     setText(button.querySelector(".label"), name);
     badge(button, name, channel);
-    set(button, "aria-current", channel === this.device.client.open && "true");
+    set(button, "aria-current", isOpen && "true");
     button.classList.toggle("muted", channel.isMuted);
   }
 
@@ -115,9 +133,9 @@ export class Sidebar {
   }
 
   #stopAt(wanted) {
-    const rows = this.#rows();
-    this.stop = rows.includes(wanted) ? wanted : rows[0];
-    for (const one of rows) set(one, "tabindex", one === this.stop ? "0" : "-1");
+    if (this.stop) set(this.stop, "tabindex", "-1");
+    this.stop = this.list.contains(wanted) ? wanted : this.threads;
+    set(this.stop, "tabindex", "0");
   }
 
   #rows() {
@@ -126,7 +144,7 @@ export class Sidebar {
 }
 
 function row(onclick, mark) {
-  return el("button", { class: "row", type: "button", onclick }, mark,
+  return el("button", { class: "row", type: "button", tabindex: "-1", onclick }, mark,
     el("span", { class: "label", dir: "auto" }), el("span", { class: "badge", "aria-hidden": "true" }));
 }
 
