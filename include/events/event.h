@@ -100,6 +100,7 @@ NODISCARD int event_kind_parse(const char *name, enum event_kind *ret_kind);
 
 // Writes the wire form; look at buffer_failed().
 void event_encode(const struct event *event, struct buffer *out);
-// Reads the wire form; the input may be hostile, so version, ids and numbers are checked strictly.
+// Reads the wire form as event_encode() writes it, and in no other. The input may be hostile, so
+// version, ids and numbers are checked strictly.
 // -ERROR_INVALID_ARGUMENTS.
 NODISCARD int event_decode(const char *data, size_t length, struct event **ret_event);
