@@ -52,12 +52,12 @@ export class Sidebar {
     this.#stopAt(this.stop);
   }
 
-  // What a row shows, in one text too: most draws change one row of perhaps a thousand.
+  // What a row shows, and all of it in a stamp: most draws change one row of perhaps a thousand.
   #entry(channel) {
     const name = this.device.client.channelName(channel);
     const isOpen = channel === this.device.client.open;
     const { kind, isPrivate, unread, mentions, hasUnread, isMuted } = channel;
-    return { channel, name, isOpen, shown: JSON.stringify([name, isOpen, kind, isPrivate, unread, mentions, hasUnread, isMuted]) };
+    return { channel, name, isOpen, stamp: JSON.stringify([name, isOpen, kind, isPrivate, unread, mentions, hasUnread, isMuted]) };
   }
 
   // All entries in order. They are sorted from the order of the last draw, in which next to nothing is out of place.
@@ -89,7 +89,7 @@ export class Sidebar {
         return el("li", {}, button);
       },
       update: (item, entry) => this.#update(item.firstChild, entry),
-      same: (before, entry) => before.shown === entry.shown,
+      same: (one, other) => one.stamp === other.stamp,
     });
   }
 

@@ -7,7 +7,7 @@
 
 enum { WIRE_VERSION = 1 };
 
-// Where the header ends.
+// Where the header ends. Its strings are ids: these bytes cannot occur within one.
 #define WIRE_FRAME_MARK ",\"frame\":"
 
 enum field_type { FIELD_ID, FIELD_ID_OR_EMPTY, FIELD_INT, FIELD_TS, FIELD_BOOL };
