@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each strategy costs in Redis, by the functions of migrations/redis/ on a private Redis: memory of a member, Redis' time for
+"""What each strategy costs in Redis, by the functions of lua/ on a private Redis: memory of a member, Redis' time for
 a post in channels of several sizes, and for a read; how many members a second a fan-out reaches, in turns with the bare commands
 (ZADD and a trim; HINCRBY) pipelined to the same Redis."""
 import re
@@ -227,7 +227,7 @@ def private_redis():
         server.start()
         try:
             redis = Connection(server.port)
-            redis.call("FUNCTION", "LOAD", (ROOT / "migrations/redis/tidings.lua").read_text(encoding="utf-8"))
+            redis.call("FUNCTION", "LOAD", (ROOT / "lua/tidings.lua").read_text(encoding="utf-8"))
             yield redis
         finally:
             server.stop()

@@ -30,6 +30,7 @@ function(embed name)
 endfunction()
 
 embed(embedded_migrations ${migrations})
+embed(embedded_functions ${functions})
 embed(embedded_redis_functions ${redis_functions})
 embed(embedded_web ${web})
 embed(embedded_openapi ${openapi})

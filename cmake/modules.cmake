@@ -23,18 +23,20 @@ function(tidings_embed target)
     set(script ${CMAKE_SOURCE_DIR}/cmake/embed.cmake)
     set(output ${CMAKE_BINARY_DIR}/embedded.c)
     file(GLOB migrations CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/migrations/*.sql)
-    file(GLOB functions CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/migrations/redis/*.lua)
+    file(GLOB functions CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sql/*.sql)
+    file(GLOB redis_functions CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lua/*.lua)
     file(GLOB web CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/web/*)
     tidings_openapi(openapi)
     tidings_reference(reference)
     # The file's own list is a dependency too: a file that was removed must go from the output.
     set(list ${CMAKE_BINARY_DIR}/embedded.cmake)
-    file(CONFIGURE OUTPUT ${list} CONTENT "set(migrations \"${migrations}\")\nset(redis_functions \"${functions}\")
+    file(CONFIGURE OUTPUT ${list} CONTENT "set(migrations \"${migrations}\")\nset(functions \"${functions}\")
+set(redis_functions \"${redis_functions}\")
 set(web \"${web}\")\nset(openapi \"${openapi}\")\nset(reference \"${reference}\")\n")
     add_custom_command(
         OUTPUT ${output}
         COMMAND ${CMAKE_COMMAND} -D LIST=${list} -D OUTPUT=${output} -P ${script}
-        DEPENDS ${migrations} ${functions} ${web} ${openapi} ${reference} ${list} ${script}
+        DEPENDS ${migrations} ${functions} ${redis_functions} ${web} ${openapi} ${reference} ${list} ${script}
         COMMENT "Embedding files"
         VERBATIM)
     add_library(${target} STATIC ${output})

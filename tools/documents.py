@@ -8,7 +8,7 @@ from tools.project import ROOT
 NAME = re.compile(r"\bTIDINGS_[A-Z0-9_]+")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 # A path as it is written in text: of a file or folder below one of the project's own folders.
-TOP = "bench|cmake|deploy|docs|include|migrations|openapi|src|tests|tools|web"
+TOP = "bench|cmake|deploy|docs|include|lua|migrations|openapi|sql|src|tests|tools|web"
 PATH = re.compile(rf"(?<![\w./:<-])(?:\./)?((?:{TOP})/[\w.*/-]*)")
 
 

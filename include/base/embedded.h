@@ -14,6 +14,9 @@ struct embedded_file {
 extern const struct embedded_file embedded_migrations[];
 extern const size_t embedded_migrations_count;
 
+extern const struct embedded_file embedded_functions[]; // of Postgres, and views
+extern const size_t embedded_functions_count;
+
 extern const struct embedded_file embedded_redis_functions[];
 extern const size_t embedded_redis_functions_count;
 

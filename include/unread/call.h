@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of one of the Redis functions in migrations/redis/, as an argument vector that a loop or a
+// A call of one of the Redis functions in lua/, as an argument vector that a loop or a
 // pipeline sends.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What events change in Redis, as commands for a pipeline: calls of the functions in
-// migrations/redis/. Those check seq, epoch or count, so that a repeated or late call changes
+// lua/. Those check seq, epoch or count, so that a repeated or late call changes
 // nothing.
 #pragma once
 

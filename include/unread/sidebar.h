@@ -5,7 +5,7 @@
 //
 // What is kept is a copy as of a snapshot of Postgres, identified by its xmin. Each use reads, in
 // one snapshot, every row that may have been changed by a transaction not in that copy
-// (migrations/010_bulk.sql says how they are found), so the result is as exact as a fresh one.
+// (sql/10_bulk.sql says how they are found), so the result is as exact as a fresh one.
 #pragma once
 
 #include "base/actor.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people set on a channel: name, topic, purpose, and that it is not archived any more. Each
-// change is one function of migrations/011_conversations.sql.
+// change is one function of sql/11_conversations.sql.
 #include "channel_settings.h"
 
 #include "base/text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels and their members. Each change is one function of migrations/005_channels.sql.
+// Channels and their members. Each change is one function of sql/05_channels.sql.
 #include "methods.h"
 
 #include "channel_settings.h"

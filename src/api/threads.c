@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads: following them, marking them, listing what one follows. Each change is one function of
-// migrations/008_threads.sql.
+// sql/08_threads.sql.
 #include "methods.h"
 
 #include "chat/message.h"

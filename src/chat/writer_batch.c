@@ -123,7 +123,7 @@ static int plan_make(struct plan *plan, struct post *const *posts, int count, st
     return 0;
 }
 
-// The first 80 code points in one line, as preview() in migrations/002_events.sql does it.
+// The first 80 code points in one line, as preview() in sql/02_events.sql does it.
 static void preview_write(char *preview, const char *text, size_t length)
 {
     size_t prefix = text_prefix_length(text, length, PREVIEW_CODE_POINTS);

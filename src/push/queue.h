@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What waits for the events_urls, in Postgres (migrations/013_push.sql). Each call blocks; of one
+// What waits for the events_urls, in Postgres (sql/13_push.sql). Each call blocks; of one
 // thread at a time.
 #pragma once
 

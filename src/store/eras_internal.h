@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lives of the database, as eras_begin() of migrations/002_events.sql tells them.
+// The lives of the database, as eras_begin() of sql/02_events.sql tells them.
 #pragma once
 
 #include "store/statement.h"

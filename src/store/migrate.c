@@ -105,6 +105,11 @@ static int migrate_missing(struct session *session, int *ret_applied)
         if (r < 0)
             return r;
         count++;
+        for (size_t f = 0; f < embedded_functions_count && i == 0; f++) {
+            r = session_script(session, embedded_functions[f].data);
+            if (r < 0)
+                return r;
+        }
     }
     *ret_applied = count;
     return 0;

@@ -11,7 +11,7 @@ from tests.faults.proxy import Proxy
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
 
-LIBRARY = Path(__file__).resolve().parents[2] / "migrations" / "redis" / "tidings.lua"
+LIBRARY = Path(__file__).resolve().parents[2] / "lua" / "tidings.lua"
 EVENTS, READS = 5, 2
 NEVER_MS = 600_000
 

@@ -7,8 +7,8 @@
 // again. Each commit leaves an outbox row; its state is brought to Redis and told to devices by the marker, by relays that
 // read it back, and by readers that mend the copy, each as late and as often as may be.
 //
-// Follows mark_batch() and mark_unread() of migrations/004_reading.sql, channels_leave() and channels_join(),
-// member_apply of migrations/redis/tidings.lua, src/unread/marker.c.
+// Follows mark_batch() and mark_unread() of sql/04_reading.sql, channels_leave() and channels_join(),
+// member_apply of lua/tidings.lua, src/unread/marker.c.
 //
 // What can be taken out (-D):
 //   NO_MAX          a mark sets the cursor, it does not raise it

@@ -5,7 +5,7 @@
 // repeated, elsewhere too, until it is acknowledged; the other's has none and is never repeated, so that only the
 // writers keep it from being there twice. Connections break and instances die at any step.
 //
-// Follows src/chat/writer.c, post_batch(), post_check() and post_batch_find() of migrations/003_posting.sql, and what
+// Follows src/chat/writer.c, post_batch(), post_check() and post_batch_find() of sql/03_posting.sql, and what
 // src/fanout/relay.c does to rows of the outbox.
 //
 // What can be taken out (-D):

@@ -8,7 +8,7 @@
 // answered at some moment after that. (-DONE_WORKER: one transaction.)
 //
 // Follows walk_ask, walk_is_past, walk_take and on_chunk of src/unread/sidebar.c, sidebar_rows_apply(), sync_candidates() of
-// migrations/010_bulk.sql.
+// sql/10_bulk.sql.
 //
 // What can be taken out (-D):
 //   NO_TOKEN_FIRST  the token is taken when the walks have met

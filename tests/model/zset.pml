@@ -9,9 +9,9 @@
 // Adding what is there, and taking out what is not, change nothing: that a chunk does not come twice is of no use here.
 // (-DTWO_WORKERS: two at a time; takes five times as long. -DONE_WORKER: less of what may happen.)
 //
-// Follows zset_walk, zset_trim, zset_install, zset_read and zset_mark of migrations/redis/tidings.lua (the turns are in
+// Follows zset_walk, zset_trim, zset_install, zset_read and zset_mark of lua/tidings.lua (the turns are in
 // walks.inc), src/unread/strategy_zset.c, messages_ask() of src/unread/reader.c, mark_messages() of
-// migrations/009_strategies.sql, messages_expire() of migrations/001_tables.sql.
+// sql/09_strategies.sql, messages_expire() of sql/01_upkeep.sql.
 //
 // What can be taken out (-D):
 //   NO_SEQ_CHECK      an event is walked whatever was walked before it
