@@ -1,4 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
+-- release: 0.1.0
+-- before: no
+-- locks: none
+-- takes: milliseconds
 -- The truth. Ids are text compared byte by byte; a ts is microseconds since 1970 in a bigint.
 -- Every key begins with the channel's or the workspace's id, so that the tables can be distributed by it.
 

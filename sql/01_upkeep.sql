@@ -16,7 +16,7 @@ BEGIN
     INSERT INTO change_log (channels, users) SELECT g.channels, CASE WHEN is_personal(g.kinds) THEN g.users END FROM gone g;
 END $$;
 
--- The partition of messages for the month of `at`, made when it is missing.
+-- The partition of messages for the month of `at`, made when it is missing: beside the tables, not among the functions.
 CREATE FUNCTION message_partition_make(at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     first timestamptz := date_trunc('month', at AT TIME ZONE 'UTC') AT TIME ZONE 'UTC';
@@ -25,7 +25,8 @@ DECLARE
 BEGIN
     IF to_regclass(partition) IS NULL THEN
         PERFORM pg_advisory_xact_lock(7236401);
-        EXECUTE format('CREATE TABLE IF NOT EXISTS %I PARTITION OF messages FOR VALUES FROM (%s) TO (%s)', partition,
+        EXECUTE format('CREATE TABLE IF NOT EXISTS %s.%I PARTITION OF messages FOR VALUES FROM (%s) TO (%s)',
+                       (SELECT c.relnamespace::regnamespace FROM pg_class c WHERE c.oid = 'messages'::regclass), partition,
                        (extract(epoch FROM first) * 1000000)::bigint, (extract(epoch FROM after) * 1000000)::bigint);
     END IF;
 END $$;

@@ -15,7 +15,7 @@ static const char commands[] =
     "usage: tidings COMMAND\n"
     "\n"
     "  serve                        run an instance until SIGTERM\n"
-    "  migrate                      bring the database's schema up to this version\n"
+    "  migrate [--check]            bring the database up to this version, or say what is missing\n"
     "  check                        exit 0 if the instance at TIDINGS_LISTEN is ready\n"
     "  admin METHOD [name=value …]  run a method of admin.* on the database, without an instance\n"
     "  unread verify|rebuild [--workspace ID|--channel ID|--user ID]\n"
@@ -49,6 +49,8 @@ static bool command_help(int count, char **arguments)
         return false;
     if (strcmp(arguments[1], "admin") == 0)
         command_admin_usage(stdout);
+    else if (strcmp(arguments[1], "migrate") == 0)
+        command_migrate_usage(stdout);
     else if (strcmp(arguments[1], "unread") == 0)
         command_unread_usage(stdout);
     else
@@ -101,8 +103,8 @@ static int command_run(const struct settings *settings, int count, char **argume
         return command_unread(settings, count - 2, arguments + 2);
     if (count == 2 && strcmp(command, "serve") == 0)
         return instance_run(settings);
-    if (count == 2 && strcmp(command, "migrate") == 0)
-        return command_migrate(settings);
+    if (strcmp(command, "migrate") == 0)
+        return command_migrate(settings, count - 2, arguments + 2);
     if (count == 2 && strcmp(command, "check") == 0)
         return command_check(settings);
     return usage_fail();

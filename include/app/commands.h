@@ -6,7 +6,9 @@
 
 #include <stdio.h>
 
-int command_migrate(const struct settings *settings);
+// tidings migrate [--check]
+int command_migrate(const struct settings *settings, int count, char *const *arguments);
+void command_migrate_usage(FILE *out);
 // Whether the instance at TIDINGS_LISTEN answers /readyz with 200.
 int command_check(const struct settings *settings);
 // tidings admin METHOD [name=value …]: runs a method of admin.* on the database, without an

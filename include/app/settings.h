@@ -50,6 +50,12 @@
             "time that a connection may stay idle between requests")                               \
     INTEGER(statement_timeout_ms, STATEMENT_TIMEOUT_MS, 10000, 100, 600000,                        \
             "time for Postgres to answer a statement")                                             \
+    INTEGER(migrate_lock_ms, MIGRATE_LOCK_MS, 500, 10, 60000,                                      \
+            "ms that a step of tidings migrate waits for a lock, or works under one")              \
+    INTEGER(migrate_wait_s, MIGRATE_WAIT_S, 300, 0, 86400,                                         \
+            "seconds that a step is tried again while others hold a lock")                         \
+    INTEGER(versions_keep_s, VERSIONS_KEEP_S, 86400, 1, 31536000,                                  \
+            "seconds until functions of versions that no longer run are dropped")                  \
     INTEGER(redis_timeout_ms, REDIS_TIMEOUT_MS, 500, 10, 60000,                                    \
             "time for Redis to answer; then it counts as away")                                    \
     INTEGER(batch_max, BATCH_MAX, 1000, 1, 1000, "most posts or marks in one group commit")        \

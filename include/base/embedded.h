@@ -8,14 +8,17 @@ struct embedded_file {
     const char *name; // without directories: "001_schema.sql"
     const char *data; // ends with a NUL that `length` does not count
     size_t length;
+    const char *sha256; // in lower-case hex
 };
 
 // Static data: any thread, never freed. After its `count` entries each table has one of NULLs.
 extern const struct embedded_file embedded_migrations[];
 extern const size_t embedded_migrations_count;
 
-extern const struct embedded_file embedded_functions[]; // of Postgres, and views
+extern const struct embedded_file embedded_functions[]; // Postgres functions and views
 extern const size_t embedded_functions_count;
+extern const char
+    embedded_functions_schema[]; // "tidings_" and the start of the SHA-256 of them all
 
 extern const struct embedded_file embedded_redis_functions[];
 extern const size_t embedded_redis_functions_count;

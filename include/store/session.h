@@ -22,6 +22,10 @@ void session_stop(struct session *session);
 // `until_ms` is stopped first: Postgres may stand still.
 void session_join(struct session *session, pthread_t thread, int64_t until_ms);
 
+// The session will see the tables alone, without the functions of this version: for migrations.
+// Before its first call.
+void session_bare(struct session *session);
+
 // Runs `statement` and waits for its rows. Takes over `params` (may be NULL). The result is freed
 // by result_free(). -ERROR_UNAVAILABLE: no connection, or lost on the way (the outcome is unknown);
 // others as in store.h.

@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "base/loop.h"
 #include "parts.h"
-#include "store/migrate.h"
 #include "store/session.h"
 
 #include <netdb.h>
@@ -16,23 +15,6 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
-
-int command_migrate(const struct settings *settings)
-{
-    int applied, version;
-    int r = migrate_run(settings->database_url, &applied);
-
-    if (r >= 0)
-        r = migrate_current(settings->database_url, &version);
-    if (r < 0) {
-        fprintf(stderr, "migrate: %s\n", error_code(r));
-        return EXIT_FAILURE;
-    }
-    printf("database is at version %d, %d applied\n", version, applied);
-    if (version > migrate_version())
-        printf("it is of a newer version than this program, which knows %d\n", migrate_version());
-    return EXIT_SUCCESS;
-}
 
 enum { CHECK_TIMEOUT_S = 3 };
 
@@ -180,7 +162,10 @@ static int admin_run(struct administration *administration, const struct setting
     struct api_options api_options = {
         .public_url = "", .operator_token = "", .rate_limits = "", .text_max = settings->text_max};
 
-    int r = loop_new(&administration->loop);
+    int r = parts_check_database(settings);
+    if (r < 0)
+        return r;
+    r = loop_new(&administration->loop);
     if (r < 0)
         return r;
     r = store_new(administration->loop, &store_options, &administration->store);

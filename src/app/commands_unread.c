@@ -125,7 +125,9 @@ int command_unread(const struct settings *settings, int count, char *const *argu
     }
     options.mode = verifies ? REPAIR_VERIFY : REPAIR_REBUILD;
     unread_cap_set(settings->unread_max);
-    int r = session_new(settings->database_url, STATEMENT_TIMEOUT_MS, &options.session);
+    int r = parts_check_database(settings);
+    if (r >= 0)
+        r = session_new(settings->database_url, STATEMENT_TIMEOUT_MS, &options.session);
     if (r >= 0)
         r = pipeline_new(&cache_options, &options.pipeline);
     int code = r < 0 ? 2 : repair_tell(&options, &repairing);

@@ -10,6 +10,7 @@
 #include "parts.h"
 #include "store/session.h"
 #include "unread/members.h"
+#include "versions.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -87,6 +88,11 @@ static int members_check(struct housekeeping *housekeeping)
     return r;
 }
 
+static int versions_look(struct housekeeping *housekeeping)
+{
+    return versions_keep(housekeeping->settings, housekeeping->session, housekeeping->pipeline);
+}
+
 // What is done every so often.
 struct chore {
     const char *name;
@@ -148,6 +154,7 @@ static void *housekeeping_run(void *arg)
     const struct settings *settings = housekeeping->settings;
     struct chore chores[] = {
         {"making partitions", partitions_make, PARTITIONS_INTERVAL_S, 0},
+        {"looking for versions", versions_look, versions_interval_s(settings), 0},
         {"housekeeping", tables_keep, INTERVAL_S, 0},
         {"moving strategies", strategies_move, settings->auto_interval_s, 0},
         {"comparing members", members_check, settings->members_check_s,

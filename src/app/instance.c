@@ -11,7 +11,6 @@
 #include "parts.h"
 #include "push/push.h"
 #include "service.h"
-#include "store/migrate.h"
 #include "unread/view.h"
 
 #include <pthread.h>
@@ -135,28 +134,9 @@ static int services_make(struct instance *instance)
     return 0;
 }
 
-// An instance whose database is away starts all the same, and serves when it is back; with an older
-// one, or one that it may not read, it would fail in every call.
-static int database_check(const struct settings *settings)
-{
-    int version;
-    int r = migrate_current(settings->database_url, &version);
-
-    if (r == -ERROR_INTERNAL) {
-        log_write(LOG_ERROR, "app", "the database may not be used: its role must own the tables");
-        return r;
-    }
-    if (r < 0 || version >= migrate_version())
-        return 0;
-    log_write(LOG_ERROR, "app",
-              "the database is at version %d, this program needs %d: run tidings migrate", version,
-              migrate_version());
-    return -ERROR_REFUSED;
-}
-
 static int instance_start(struct instance *instance)
 {
-    int r = database_check(instance->settings);
+    int r = parts_check_database(instance->settings);
     if (r < 0)
         return r;
     r = push_make(instance);

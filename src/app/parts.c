@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parts.h"
 
+#include "base/buffer.h"
 #include "base/embedded.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "store/migrate.h"
 
-enum { CONNECT_TIMEOUT_MS = 3000, STATEMENTS_MAX = 20000, COMMANDS_MAX = 200000 };
+#include <string.h>
+
+enum {
+    REPORT_MAX_BYTES = 65536,
+    CONNECT_TIMEOUT_MS = 3000,
+    STATEMENTS_MAX = 20000,
+    COMMANDS_MAX = 200000
+};
 
 struct store_options parts_store_options(const struct settings *settings)
 {
@@ -24,4 +35,28 @@ struct cache_options parts_cache_options(const struct settings *settings)
         .timeout_ms = settings->redis_timeout_ms,
         .pending_max = COMMANDS_MAX,
     };
+}
+
+static void report_log(const struct buffer *report)
+{
+    const char *line = report->data;
+    const char *end = line + report->length;
+
+    for (const char *next; line < end; line = next + 1) {
+        next = memchr(line, '\n', (size_t)(end - line));
+        log_write(LOG_ERROR, "app", "%.*s", (int)(next - line), line);
+    }
+}
+
+int parts_check_database(const struct settings *settings)
+{
+    CLEANUP(buffer_done) struct buffer report;
+    buffer_init(&report, REPORT_MAX_BYTES);
+    int r = migrate_serves(settings->database_url, &report);
+
+    if (r == -ERROR_REFUSED)
+        report_log(&report);
+    else if (r == -ERROR_INTERNAL)
+        log_write(LOG_ERROR, "app", "the database may not be used: its role must own the tables");
+    return r == -ERROR_REFUSED || r == -ERROR_INTERNAL ? r : 0;
 }

@@ -8,3 +8,7 @@
 
 struct store_options parts_store_options(const struct settings *settings);
 struct cache_options parts_cache_options(const struct settings *settings);
+
+// Whether this version can work on the database; the log says why not. One that is away may be
+// right: 0. -ERROR_REFUSED, -ERROR_INTERNAL. Blocks.
+NODISCARD int parts_check_database(const struct settings *settings);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 
 enum { POST_PAUSE_US = 10000 };
 
@@ -97,6 +98,33 @@ static bool host_wait(PGconn *conn, PostgresPollingStatusType wish, int stop_fd,
     return wait_ms > 0 && poll(ready, 2, (int)wait_ms) > 0 && ready[1].revents == 0;
 }
 
+static bool is_stopped(int stop_fd)
+{
+    struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
+    return poll(&stop, 1, 0) > 0;
+}
+
+// Runs the greeting. False: it failed, or had no answer in time.
+static bool host_greet(PGconn *conn, const char *greeting, int stop_fd, int64_t deadline_ms)
+{
+    bool done = greeting[0] == '\0';
+    if (done)
+        return true;
+    if (!PQsendQuery(conn, greeting))
+        return false;
+    for (;;) {
+        while (PQisBusy(conn))
+            if (!host_wait(conn, PGRES_POLLING_READING, stop_fd, deadline_ms) ||
+                !PQconsumeInput(conn))
+                return false;
+        PGresult *result = PQgetResult(conn);
+        if (!result)
+            return done;
+        done = PQresultStatus(result) == PGRES_TUPLES_OK;
+        PQclear(result);
+    }
+}
+
 static PGconn *host_connect(const struct postgres_keywords *keywords, const struct hosts *hosts,
                             int place, int stop_fd)
 {
@@ -109,13 +137,12 @@ static PGconn *host_connect(const struct postgres_keywords *keywords, const stru
     while (wish != PGRES_POLLING_OK && wish != PGRES_POLLING_FAILED &&
            host_wait(conn, wish, stop_fd, deadline_ms))
         wish = PQconnectPoll(conn);
+    if (wish == PGRES_POLLING_OK && !host_greet(conn, keywords->greeting, stop_fd, deadline_ms)) {
+        if (!is_stopped(stop_fd))
+            log_write(LOG_WARN, "store", "cannot begin: %.*s", POSTGRES_WHY(conn));
+        PQfinish(TAKE(conn));
+    }
     return conn;
-}
-
-static bool is_stopped(int stop_fd)
-{
-    struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
-    return poll(&stop, 1, 0) > 0;
 }
 
 PGconn *postgres_connect(const struct postgres_keywords *keywords, int stop_fd)

@@ -41,7 +41,7 @@ struct lane {
     bool patient;          // calls may wait for the first connection
     bool reading;          // answers are being handed out: it may break, but must not go now
     bool pulled;           // there may be answers that no event tells of
-    bool broken;           // the server said goodbye: what was sent gets no answers any more
+    const char *broken;    // why what was sent gets no answers any more; NULL as long as it does
     struct lane_hook *on_up;
     size_t on_up_count;
 };
@@ -153,7 +153,7 @@ static void lane_watch_head(struct lane *lane, int64_t delay_ms)
 static void lane_break(struct lane *lane, const char *why)
 {
     if (lane->reading)
-        lane->broken = true;
+        lane->broken = why;
     else
         lane_lose(lane, why);
 }
@@ -203,7 +203,7 @@ static void lane_finish_head(struct lane *lane, struct call *call)
 static void lane_take_error(struct lane *lane, struct call *call, const PGresult *result)
 {
     if (postgres_is_fatal(result)) {
-        lane->broken = true;
+        lane->broken = "connection lost";
         return;
     }
     call->r = postgres_error(result, call->statement->name);
@@ -261,7 +261,7 @@ static void lane_read(struct lane *lane)
     lane_take_all(lane);
     lane->reading = false;
     if (!alive || lane->broken || PQstatus(lane->conn) != CONNECTION_OK)
-        lane_lose(lane, "connection lost");
+        lane_lose(lane, lane->broken ? lane->broken : "connection lost");
     else
         lane_write(lane);
 }
@@ -305,6 +305,12 @@ void lane_greeted(struct lane *lane)
 {
     if (lane->state == LANE_GREETING)
         lane_come_up(lane);
+}
+
+void lane_reject(struct lane *lane)
+{
+    if (lane->state == LANE_GREETING)
+        lane_break(lane, "the functions of this version are not there: run tidings migrate");
 }
 
 static void lane_greet(struct lane *lane)
@@ -382,7 +388,7 @@ static void lane_drop_connection(struct lane *lane)
     prepared_done(&lane->prepared);
     lane->state = LANE_DOWN;
     lane->watching_head = false;
-    lane->broken = false;
+    lane->broken = NULL;
 }
 
 static void lane_lose(struct lane *lane, const char *why)

@@ -37,7 +37,8 @@ struct lane_options {
     const struct postgres_keywords *keywords;
     lane_call_fn *answer; // calls back at once
     lane_call_fn *refuse; // keeps the call for the end of the turn
-    // Makes the call that a connection begins with, whose answer ends with lane_greeted().
+    // Makes the call that a connection begins with, whose answer ends with lane_greeted() or
+    // lane_reject().
     struct call *(*greet)(struct store *store, const struct lane *lane);
 };
 
@@ -48,6 +49,9 @@ void lane_free(struct lane *lane);
 
 // The first call of the connection was answered: the lane is up, unless it was lost meanwhile.
 void lane_greeted(struct lane *lane);
+
+// What was answered says that the connection is of no use: another will be tried later.
+void lane_reject(struct lane *lane);
 
 // Takes the call, or refuses it.
 void lane_call(struct lane *lane, struct call *call);

@@ -1,149 +1,232 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/migrate.h"
 
-#include <ctype.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/embedded.h"
 #include "base/error.h"
-#include "base/log.h"
+#include "base/version.h"
 #include "store/session.h"
+#include "tables_internal.h"
+
+#include <stdlib.h>
 
 enum {
-    STATEMENT_TIMEOUT_MS = 30 * 60 * 1000, // a migration may rewrite a table
+    STATEMENT_TIMEOUT_MS = 24 * 3600 * 1000, // to build an index on much data
+    LOOK_TIMEOUT_MS = 3000,
     SCRIPT_MAX_BYTES = 4 * 1024 * 1024,
-    LOCK_KEY = 0x71d195 // any number that nobody else locks
+    LOCK_KEY = 0x71d195 // any number that nobody else locks; release 0.1.0 locks it, too
 };
 
-static const struct statement lock = {"migrate_lock", "SELECT pg_advisory_lock($1)"};
-static const struct statement applied = {"migrate_applied",
-                                         "SELECT version FROM schema_migrations ORDER BY version"};
-
-static const struct statement table_exists = {
-    "migrate_table", "SELECT to_regclass('schema_migrations') IS NOT NULL"};
-static const struct statement current = {"migrate_current",
-                                         "SELECT max(version) FROM schema_migrations"};
-
-enum { CURRENT_TIMEOUT_MS = 3000 };
+static const struct statement LOCK = {"migrate_lock", "SELECT pg_advisory_lock($1)"};
+static const struct statement PARTITIONS = {"migrate_partitions",
+                                            "SELECT message_partitions_make()"};
+static const struct statement DIFFERING = {
+    "migrate_differing",
+    "SELECT string_agg(f, ', '), count(*) FROM functions_of_0_1_0_differing() f"};
 
 static void session_freep(struct session **session)
 {
     session_free(*session);
 }
 
-// The number that a migration's name starts with; 0 when there is none.
-static int version_of(const char *name)
+static int session_open_bare(const char *database_url, int64_t timeout_ms,
+                             struct session **ret_session)
 {
-    int version = 0;
-    for (; isdigit((unsigned char)*name) && version < 100000; name++)
-        version = version * 10 + (*name - '0');
-    return version;
+    int r = session_new(database_url, timeout_ms, ret_session);
+    if (r >= 0)
+        session_bare(*ret_session);
+    return r;
 }
 
-int migrate_version(void)
-{
-    int highest = 0;
-    for (size_t i = 0; i < embedded_migrations_count; i++)
-        if (version_of(embedded_migrations[i].name) > highest)
-            highest = version_of(embedded_migrations[i].name);
-    return highest;
-}
-
-// Taken before anything is looked at, and held until the session ends.
-static int migrate_lock(struct session *session)
+// Held until the session ends: who comes second finds the work done.
+static int lock_take(struct session *session)
 {
     CLEANUP_PARAMS struct params params = {0};
     CLEANUP_RESULT struct result *result = NULL;
     params_int(&params, LOCK_KEY);
-    int r = session_call(session, &lock, &params, &result);
-    if (r < 0)
-        return r;
-    return session_script(session, "SET client_min_messages = warning;" // not that it exists
-                                   "CREATE TABLE IF NOT EXISTS schema_migrations ("
-                                   "version integer PRIMARY KEY, name text NOT NULL, "
-                                   "applied_at timestamptz NOT NULL DEFAULT now())");
+    return session_call(session, &LOCK, &params, &result);
 }
 
-static bool result_has_version(const struct result *result, int version)
+static int notes_make(struct session *session)
 {
-    for (int row = 0; row < result_rows(result); row++)
-        if (result_int(result, row, 0) == version)
-            return true;
-    return false;
+    return session_script(session,
+                          "SET LOCAL client_min_messages = warning;" // not that it exists
+                          "CREATE TABLE IF NOT EXISTS schema_migrations (version integer PRIMARY"
+                          " KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT "
+                          "now());" NOTES_COLUMNS_SQL);
 }
 
-// The file and the note that it was applied, in one transaction.
-static int migrate_apply(struct session *session, const struct embedded_file *file)
+// Makes the tables ready for the migrations that are missing.
+static int tables_begin(struct session *session, const struct tables *tables, struct buffer *report)
 {
-    CLEANUP(buffer_done) struct buffer script;
-    buffer_init(&script, SCRIPT_MAX_BYTES);
-    buffer_append(&script, file->data, file->length);
-    buffer_append_format(&script,
-                         "\n;INSERT INTO schema_migrations (version, name) VALUES (%d, '%s')",
-                         version_of(file->name), file->name);
-    CLEANUP_FREE char *sql = buffer_take_text(&script);
-    if (!sql)
-        return -ERROR_MEMORY;
-    int r = session_script(session, sql);
-    log_write(r < 0 ? LOG_ERROR : LOG_INFO, "migrate", "%s: %s", file->name,
-              r < 0 ? "failed" : "applied");
+    if (tables->origin == TABLES_NONE)
+        return notes_make(session);
+    if (tables->origin != TABLES_OF_0_1_0)
+        return 0;
+    int r = tables_compare(session, report);
+    if (r >= 0)
+        r = tables_take_over(session);
+    if (r >= 0)
+        buffer_append_text(report, "the database of release 0.1.0 is taken over\n");
     return r;
 }
 
-static int migrate_missing(struct session *session, int *ret_applied)
+static int migrations_apply(struct session *session, const struct migrate_options *options,
+                            const struct tables *tables, struct buffer *report)
 {
-    CLEANUP_RESULT struct result *result = NULL;
-    int r = session_call(session, &applied, NULL, &result);
-    if (r < 0)
-        return r;
-    int count = 0;
-    for (size_t i = 0; i < embedded_migrations_count; i++) {
-        if (result_has_version(result, version_of(embedded_migrations[i].name)))
-            continue;
-        r = migrate_apply(session, &embedded_migrations[i]);
-        if (r < 0)
+    for (int i = 0; i < tables->missing_count; i++) {
+        const struct migration *migration = tables->missing[i];
+        int r = migration_apply(migration, session, options);
+        if (r < 0) {
+            buffer_append_format(report, "%s failed, and left nothing behind\n",
+                                 migration->file->name);
             return r;
-        count++;
-        for (size_t f = 0; f < embedded_functions_count && i == 0; f++) {
-            r = session_script(session, embedded_functions[f].data);
-            if (r < 0)
-                return r;
         }
+        buffer_append_format(report, "%s applied\n", migration->file->name);
     }
-    *ret_applied = count;
     return 0;
 }
 
-int migrate_run(const char *database_url, int *ret_applied)
+// All in one transaction, which makes the schema first: it is there when it is whole.
+static int functions_make(struct session *session)
 {
-    CLEANUP(session_freep) struct session *session = NULL;
-    int r = session_new(database_url, STATEMENT_TIMEOUT_MS, &session);
-    if (r < 0)
-        return r;
-    r = migrate_lock(session);
-    if (r < 0)
-        return r;
-    return migrate_missing(session, ret_applied);
+    CLEANUP(buffer_done) struct buffer script;
+    buffer_init(&script, SCRIPT_MAX_BYTES);
+    buffer_append_format(&script,
+                         "CREATE SCHEMA %s; SELECT set_config('search_path', concat_ws(', ', '%s',"
+                         " nullif(current_setting('search_path'), '')), true);\n",
+                         embedded_functions_schema, embedded_functions_schema);
+    for (size_t i = 0; i < embedded_functions_count; i++) {
+        buffer_append(&script, embedded_functions[i].data, embedded_functions[i].length);
+        buffer_append_text(&script, ";\n");
+    }
+    buffer_append_format(&script,
+                         "INSERT INTO versions_in_use (functions, library, release)"
+                         " VALUES ('%s', '', '%s')",
+                         embedded_functions_schema, TIDINGS_VERSION);
+    CLEANUP_FREE char *sql = buffer_take_text(&script);
+    return sql ? session_script(session, sql) : -ERROR_MEMORY;
 }
 
-int migrate_current(const char *database_url, int *ret_version)
+static int functions_apply(struct session *session, struct buffer *report)
+{
+    int r = functions_make(session);
+    buffer_append_format(report, "functions %s %s\n", embedded_functions_schema,
+                         r < 0 ? "failed, and left nothing behind" : "applied");
+    return r;
+}
+
+// Not a reason to refuse the database: this version brings functions of its own.
+static int functions_of_0_1_0_check(struct session *session, struct buffer *report)
+{
+    CLEANUP_RESULT struct result *differing = NULL;
+    int r = session_call(session, &DIFFERING, NULL, &differing);
+    if (r >= 0 && result_int(differing, 0, 1) > 0)
+        buffer_append_format(report,
+                             "warning: these functions are not as release 0.1.0 makes them, so its"
+                             " instances may fail: %s\n",
+                             result_text(differing, 0, 0));
+    return r;
+}
+
+// What is done with the functions of this version.
+static int tables_end(const char *database_url, const struct tables *tables, struct buffer *report)
 {
     CLEANUP(session_freep) struct session *session = NULL;
-    CLEANUP_RESULT struct result *exists = NULL;
-    CLEANUP_RESULT struct result *version = NULL;
+    CLEANUP_RESULT struct result *result = NULL;
+    int r = session_new(database_url, LOOK_TIMEOUT_MS, &session);
+    if (r >= 0)
+        r = session_call(session, &PARTITIONS, NULL, &result);
+    if (r == -ERROR_BUSY) // somebody holds the table: housekeeping makes them
+        r = 0;
+    if (r >= 0 && tables->origin == TABLES_OF_0_1_0)
+        r = functions_of_0_1_0_check(session, report);
+    return r;
+}
 
-    int r = session_new(database_url, CURRENT_TIMEOUT_MS, &session);
-    if (r < 0)
-        return r;
-    r = session_call(session, &table_exists, NULL, &exists);
-    if (r < 0)
-        return r;
-    if (result_bool(exists, 0, 0)) {
-        r = session_call(session, &current, NULL, &version);
-        if (r < 0)
-            return r;
+int migrate_run(const struct migrate_options *options, struct buffer *report)
+{
+    CLEANUP(session_freep) struct session *session = NULL;
+    CLEANUP_FREE struct tables *tables = malloc(sizeof *tables);
+    if (!tables)
+        return -ERROR_MEMORY;
+    int r = session_open_bare(options->database_url, STATEMENT_TIMEOUT_MS, &session);
+    if (r >= 0)
+        r = lock_take(session);
+    if (r >= 0)
+        r = tables_read(session, report, tables);
+    if (r >= 0)
+        r = tables_begin(session, tables, report);
+    if (r >= 0)
+        r = migrations_apply(session, options, tables, report);
+    if (r >= 0 && !tables->has_functions)
+        r = functions_apply(session, report);
+    if (r >= 0)
+        r = tables_end(options->database_url, tables, report);
+    return r;
+}
+
+static enum migrate_need missing_report(const struct migration *migration, bool is_first,
+                                        struct buffer *report)
+{
+    bool stops = !migration->before_runs && !is_first;
+    buffer_append_format(report, "missing: %s (release %s): takes %s; %s\n", migration->file->name,
+                         migration->release, migration->takes,
+                         stops ? "instances of the release before must be stopped first"
+                               : "instances that run go on running");
+    return stops ? MIGRATE_STOPPED : MIGRATE_ROLLING;
+}
+
+static enum migrate_need need_report(const struct tables *tables, struct buffer *report)
+{
+    enum migrate_need need = tables->has_functions ? MIGRATE_NOTHING : MIGRATE_ROLLING;
+    buffer_append_format(report, "the database is %s%s, this program is %s\n",
+                         tables->release[0] ? "of release " : "empty", tables->release,
+                         TIDINGS_VERSION);
+    for (int i = 0; i < tables->missing_count; i++) {
+        bool is_first = tables->origin == TABLES_NONE;
+        enum migrate_need one = missing_report(tables->missing[i], is_first, report);
+        need = one > need ? one : need;
     }
-    *ret_version = version ? (int)result_int(version, 0, 0) : 0;
+    if (!tables->has_functions)
+        buffer_append_format(report,
+                             "missing: functions %s: takes a second; instances that run go"
+                             " on running\n",
+                             embedded_functions_schema);
+    if (need == MIGRATE_NOTHING)
+        buffer_append_text(report, "nothing is missing\n");
+    return need;
+}
+
+int migrate_check(const char *database_url, struct buffer *report, enum migrate_need *ret_need)
+{
+    CLEANUP(session_freep) struct session *session = NULL;
+    CLEANUP_FREE struct tables *tables = malloc(sizeof *tables);
+    if (!tables)
+        return -ERROR_MEMORY;
+    int r = session_open_bare(database_url, LOOK_TIMEOUT_MS, &session);
+    if (r >= 0)
+        r = tables_read(session, report, tables);
+    if (r >= 0 && tables->origin == TABLES_OF_0_1_0)
+        r = tables_compare(session, report);
+    if (r < 0)
+        return r;
+    *ret_need = need_report(tables, report);
     return 0;
+}
+
+int migrate_serves(const char *database_url, struct buffer *report)
+{
+    CLEANUP(session_freep) struct session *session = NULL;
+    CLEANUP_FREE struct tables *tables = malloc(sizeof *tables);
+    if (!tables)
+        return -ERROR_MEMORY;
+    int r = session_open_bare(database_url, LOOK_TIMEOUT_MS, &session);
+    if (r >= 0)
+        r = tables_read(session, report, tables);
+    if (r < 0)
+        return r;
+    if (tables->missing_count == 0 && tables->has_functions)
+        return 0;
+    (void)need_report(tables, report);
+    buffer_append_text(report, "run tidings migrate\n");
+    return -ERROR_REFUSED;
 }

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/embedded.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/version.h"
 
 #include "postgres_internal.h"
 
@@ -48,6 +50,18 @@ static int merge_options(const struct postgres_settings *settings, char *ret_opt
     return r;
 }
 
+// The functions are looked for before whatever the role, the database or the URL says. Among the
+// start-up options theirs would be lost.
+static void format_greeting(const struct postgres_settings *settings, char *ret_greeting)
+{
+    ret_greeting[0] = '\0';
+    if (!settings->bare)
+        snprintf(ret_greeting, POSTGRES_GREETING_SIZE,
+                 "SELECT set_config('search_path', concat_ws(', ', '%s',"
+                 " nullif(current_setting('search_path'), '')), false)",
+                 embedded_functions_schema);
+}
+
 int postgres_keywords_init(const struct postgres_settings *settings,
                            struct postgres_keywords *ret_keywords)
 {
@@ -56,13 +70,14 @@ int postgres_keywords_init(const struct postgres_settings *settings,
         return r;
     ret_keywords->database_url = settings->database_url;
     ret_keywords->connect_timeout_ms = settings->connect_timeout_ms;
+    format_greeting(settings, ret_keywords->greeting);
     const char *const pairs[POSTGRES_KEYWORDS_MAX][2] = {
         // Before the URL, which may say something else. A standby tells old counts for true ones.
         {"target_session_attrs", "read-write"},
         {"dbname", settings->database_url},
         {"tcp_user_timeout", "5000"},
         {"client_encoding", "UTF8"},
-        {"application_name", "tidings"},
+        {"application_name", "tidings " TIDINGS_VERSION}, // "tidings" alone is release 0.1.0
         {"options", ret_keywords->options},
         {NULL, NULL},
     };

@@ -15,10 +15,11 @@ struct postgres_settings {
     bool relaxed; // synchronous_commit off
     bool nested;  // no plans but nested loops over indexes: right for batches of single rows,
                   // whatever the statistics say
+    bool bare;    // sees the tables, and no functions of this version
     bool merged;  // no plans but merge joins over indexes: right for reading ranges of whole tables
 };
 
-enum { POSTGRES_KEYWORDS_MAX = 7, POSTGRES_OPTIONS_SIZE = 1024 };
+enum { POSTGRES_KEYWORDS_MAX = 7, POSTGRES_OPTIONS_SIZE = 1024, POSTGRES_GREETING_SIZE = 256 };
 
 // How to connect: arguments of PQconnectStartParams(), with expand_dbname, and what they leave out.
 struct postgres_keywords {
@@ -27,6 +28,7 @@ struct postgres_keywords {
     const char *keys[POSTGRES_KEYWORDS_MAX];
     const char *values[POSTGRES_KEYWORDS_MAX];
     char options[POSTGRES_OPTIONS_SIZE];
+    char greeting[POSTGRES_GREETING_SIZE]; // SQL that each connection begins with; "": none
 };
 
 // Fills `ret_keywords`, which then points into itself and to the settings' URL.

@@ -26,6 +26,7 @@ struct session {
     PGconn *conn; // NULL while not connected
     struct prepared prepared;
     bool relaxed;
+    bool bare;
     atomic_bool stopped;
     int stop_fd;     // is readable from then on
     int64_t told_ms; // when the log was last told that it is unreachable
@@ -110,6 +111,7 @@ static int session_connect(struct session *session)
         .connect_timeout_ms = CONNECT_TIMEOUT_MS,
         .statement_timeout_ms = session->statement_timeout_ms,
         .relaxed = session->relaxed,
+        .bare = session->bare,
     };
     int r = postgres_keywords_init(&settings, &keywords);
     if (r < 0)
@@ -264,6 +266,11 @@ int session_script(struct session *session, const char *sql)
         return r;
     PQclear(result);
     return 0;
+}
+
+void session_bare(struct session *session)
+{
+    session->bare = true;
 }
 
 int session_relax(struct session *session)

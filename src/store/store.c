@@ -108,7 +108,8 @@ static void store_end_patience(void *arg)
         lane_end_patience(store->lanes[i]);
 }
 
-// Where the era cannot be told, no transaction id holds.
+// Where the era cannot be told, no transaction id holds. A connection on which Postgres does not
+// know what it is asked is of no use: the functions of this version are not there.
 static void store_greeted(void *arg, const struct store_outcome *outcome)
 {
     const struct greeting *greeting = arg;
@@ -117,7 +118,11 @@ static void store_greeted(void *arg, const struct store_outcome *outcome)
         eras_take(&store->eras, outcome->result);
     else
         eras_done(&store->eras);
-    if (store->lanes[greeting->lane])
+    if (!store->lanes[greeting->lane])
+        return;
+    if (outcome->r == -ERROR_INTERNAL)
+        lane_reject(store->lanes[greeting->lane]);
+    else
         lane_greeted(store->lanes[greeting->lane]);
 }
 

@@ -55,7 +55,8 @@ def test_this_month_and_the_next_two_are_always_there(parts, moment):
             database.execute(f"DROP TABLE {name}")
         database.execute("CREATE SCHEMA clock")
         database.execute(f"CREATE FUNCTION clock.now() RETURNS timestamptz LANGUAGE sql AS $$SELECT '{moment}'::timestamptz$$")
-        database.execute("SET LOCAL TimeZone = UTC; SET LOCAL search_path = clock, public, pg_catalog")
+        database.execute("SET LOCAL TimeZone = UTC")
+        database.execute("SELECT set_config('search_path', 'clock, ' || current_setting('search_path') || ', pg_catalog', true)")
         database.execute("SELECT message_partitions_make()")
         made = database.execute("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'messages'::regclass").fetchall()
         assert {name for name, in made} == wanted

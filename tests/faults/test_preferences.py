@@ -80,5 +80,5 @@ def test_while_the_connections_to_postgres_die(parts, desk):
     desk.open()
     for number in range(ROUNDS):
         desk.mute(number % 2 == 0, number % 2)
-        parts.postgres.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tidings'")
+        parts.postgres.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'tidings%'")
         desk.expect(is_muted=number % 2 == 0)

@@ -270,7 +270,7 @@ def test_flushall_under_reads(parts, rooms):
                     wrong.append(info)
 
     readers = [threading.Thread(target=read) for _ in range(2 * MORE_SESSIONS)]
-    open_now = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tidings'"
+    open_now = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'tidings%'"
     before = int(parts.postgres.sql(open_now))
     for reader in readers:
         reader.start()

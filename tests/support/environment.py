@@ -24,6 +24,10 @@ TROUBLE = re.compile(
     r"(?<!possibly )corrupted|double free"  # "possibly" says Postgres to whoever connects while it crashes
 )
 
+# The search_path of an instance: the functions that were made last, then the tables.
+WITH_FUNCTIONS = ("SELECT set_config('search_path', functions || ', ' || current_setting('search_path'), false)"
+                  " FROM versions_in_use ORDER BY made_at DESC LIMIT 1")
+
 
 class Environment:
     """Everything one set of tests runs against. start() before use; stop() tells what went wrong inside.
@@ -100,8 +104,10 @@ class Environment:
         return Client(url or self.urls[0], token, self.recorder)
 
     def database(self):
-        """A connection to Postgres in autocommit mode; the caller closes it."""
-        return psycopg.connect(self.postgres.url, autocommit=True)
+        """A connection to Postgres in autocommit mode, with the functions of the build; the caller closes it."""
+        database = psycopg.connect(self.postgres.url, autocommit=True)
+        database.execute(WITH_FUNCTIONS)
+        return database
 
     def wait_fanned_out(self, channel):
         """Waits until the fan-out has brought on all that happened in the channel."""

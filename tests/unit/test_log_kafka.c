@@ -19,8 +19,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "wait_for.h"
 
-enum { PARTITIONS = 4, WAIT_MS = 60000, READ_MAX = 64, POSTS = 500, CHANNELS = 5 };
+enum { PARTITIONS = 4, READ_MAX = 64, POSTS = 500, CHANNELS = 5 };
 
 static const char topic[] = "tidings.test";
 
@@ -55,14 +56,6 @@ static int done_count(void)
     pthread_mutex_unlock(&lock);
     return count;
 }
-
-#define WAIT_FOR(condition)                                                                        \
-    do {                                                                                           \
-        int64_t until_ms = clock_monotonic_ms() + WAIT_MS;                                         \
-        while (!(condition) && clock_monotonic_ms() < until_ms)                                    \
-            (void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);                         \
-        assert_true(condition);                                                                    \
-    } while (0)
 
 static int start(void **state)
 {

@@ -7,7 +7,6 @@
 #include "base/metrics.h"
 #include "fanout/relay.h"
 #include "fanout/worker.h"
-#include "store/migrate.h"
 #include "store/session.h"
 
 #include <pthread.h>
@@ -21,10 +20,11 @@
 
 #include <cmocka.h>
 
-#include "private_postgres.h"
+#include "migrated_postgres.h"
 #include "private_redis.h"
+#include "wait_for.h"
 
-enum { WAIT_MS = 60000, QUEUE_MAX = 100, ROWS_MAX = 1000 };
+enum { QUEUE_MAX = 100, ROWS_MAX = 1000 };
 
 static const char channel[] = "C0000000001";
 
@@ -120,14 +120,6 @@ static void head_install(void)
         "FCALL", "channel_install", "1", "channel-latest:{C0000000001}", "0", "0", "0", ""};
     assert_int_equal(redis_ask(8, texts), 1);
 }
-
-#define WAIT_FOR(condition)                                                                        \
-    do {                                                                                           \
-        int64_t until_ms = clock_monotonic_ms() + WAIT_MS;                                         \
-        while (!(condition) && clock_monotonic_ms() < until_ms)                                    \
-            usleep(5000);                                                                          \
-        assert_true(condition);                                                                    \
-    } while (0)
 
 static int open_relay(void **state)
 {
@@ -288,9 +280,8 @@ static void no_more_rows_are_in_memory_than_may_be(void **state)
 static int start(void **state)
 {
     (void)state;
-    int applied;
     (void)signal(SIGPIPE, SIG_IGN); // as the program does
-    if (postgres_launch() < 0 || redis_prepare() < 0 || migrate_run(postgres.url, &applied) < 0 ||
+    if (postgres_launch() < 0 || redis_prepare() < 0 || postgres_migrate() < 0 ||
         session_new(postgres.url, 2000, &session) < 0)
         return -1;
     const struct cache_options options = cache_options();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions and migrations against a Postgres of their own, which is killed and frozen on the way.
+// Sessions against a Postgres of their own, which is killed and frozen on the way.
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,10 +9,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/embedded.h"
 #include "base/error.h"
 #include "postgres_group.h"
-#include "store/migrate.h"
 #include "store/session.h"
 
 enum { STATEMENT_TIMEOUT_MS = 1000, NEVER_MS = 600000 };
@@ -172,33 +170,6 @@ static void a_session_that_is_stopped_waits_no_more(void **state)
     session_free(session);
 }
 
-static void *migrate(void *arg)
-{
-    int *applied = arg;
-    if (migrate_run(postgres.url, applied) < 0)
-        *applied = -1;
-    return NULL;
-}
-
-static void migrations_that_run_at_once_apply_each_file_once(void **state)
-{
-    pthread_t threads[2];
-    int applied[2] = {0};
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, migrate, &applied[i]), 0);
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
-    int files = (int)embedded_migrations_count;
-    assert_true((applied[0] == files && applied[1] == 0) ||
-                (applied[0] == 0 && applied[1] == files));
-    int again = -1;
-    assert_int_equal(migrate_run(postgres.url, &again), 0);
-    assert_int_equal(again, 0);
-    char highest[16];
-    snprintf(highest, sizeof highest, "%d", migrate_version());
-    assert_answer(*state, "SELECT max(version) FROM schema_migrations", highest);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,7 +182,6 @@ int main(void)
         TEST(a_session_comes_back_with_its_server),
         TEST(a_frozen_server_holds_no_thread_for_ever),
         cmocka_unit_test(a_session_that_is_stopped_waits_no_more),
-        TEST(migrations_that_run_at_once_apply_each_file_once),
     };
     return cmocka_run_group_tests(tests, begin_group, end_group);
 }

@@ -11,8 +11,11 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/embedded.h"
 #include "base/error.h"
+#include "migrated_postgres.h"
 #include "postgres_group.h"
+#include "store/session.h"
 #include "store/store.h"
 
 enum {
@@ -440,6 +443,30 @@ static void freeing_the_store_answers_what_waits(void **state)
     assert_int_equal(ask.r, -ERROR_UNAVAILABLE);
 }
 
+static void functions_rename(const char *from, const char *to)
+{
+    char script[128];
+    struct session *session;
+    snprintf(script, sizeof script, "ALTER SCHEMA %s RENAME TO %s", from, to);
+    assert_int_equal(session_new(postgres.url, STATEMENT_TIMEOUT_MS, &session), 0);
+    assert_int_equal(session_script(session, script), 0);
+    session_free(session);
+}
+
+// As when the database was away at the start of an instance, and was not migrated either.
+static void without_the_functions_of_this_version_no_lane_comes_up(void **state)
+{
+    (void)state;
+    functions_rename(embedded_functions_schema, "hidden");
+    open_store(postgres.url);
+    struct ask ask = ask_one(&one);
+    assert_int_equal(ask.r, -ERROR_UNAVAILABLE);
+    assert_int_equal(ups_now(), 0);
+    functions_rename("hidden", embedded_functions_schema);
+    wait_for(&world.ups, 1);
+    close_store();
+}
+
 static void a_url_that_is_none_is_refused(void **state)
 {
     (void)state;
@@ -448,6 +475,13 @@ static void a_url_that_is_none_is_refused(void **state)
     assert_int_equal(loop_new(&world.loop), 0);
     assert_int_equal(store_new(world.loop, &options, &store), -ERROR_INVALID_ARGUMENTS);
     loop_free(world.loop);
+}
+
+// What a connection begins with needs the functions.
+static int begin_migrated(void **state)
+{
+    int r = begin_group(state);
+    return r < 0 ? r : postgres_migrate();
 }
 
 int main(void)
@@ -470,7 +504,8 @@ int main(void)
         TEST(a_backend_that_is_terminated_leaves_the_outcome_unknown),
         cmocka_unit_test(without_a_server_calls_are_refused_after_a_grace),
         cmocka_unit_test(freeing_the_store_answers_what_waits),
+        cmocka_unit_test(without_the_functions_of_this_version_no_lane_comes_up),
         cmocka_unit_test(a_url_that_is_none_is_refused),
     };
-    return cmocka_run_group_tests(tests, begin_group, end_group);
+    return cmocka_run_group_tests(tests, begin_migrated, end_group);
 }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/commands.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/version.h"
+#include "store/migrate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPORT_MAX_BYTES = 65536, EXIT_ROLLING = 3, EXIT_STOPPED = 4 };
+
+void command_migrate_usage(FILE *out)
+{
+    fputs("usage: tidings migrate [--check]\n"
+          "\n"
+          "Brings the database at TIDINGS_DATABASE_URL to what this version needs: applies the\n"
+          "migrations of its tables that are missing, and adds the functions of this version to\n"
+          "those of other versions, whose instances go on running. May be repeated, and run on\n"
+          "several machines at once. Exits with 0, or with 1 when the database is not one that\n"
+          "this version may change, or a step failed; the steps before it stay.\n"
+          "\n"
+          "  --check  changes nothing; prints what is missing, whether instances of the release\n"
+          "           before go on running, and how long it takes. Exits with\n"
+          "           0  nothing is missing\n"
+          "           3  something is; instances of the release before go on running\n"
+          "           4  something is; instances of the release before must be stopped first\n"
+          "           1  the database cannot be migrated, or not be asked\n",
+          out);
+}
+
+static int report_print(int r, const struct buffer *report)
+{
+    FILE *out = r < 0 ? stderr : stdout;
+
+    fwrite(report->data, 1, report->length, out);
+    if (r == -ERROR_BUSY)
+        fputs("migrate: others hold a lock that it needs: end their transactions, or try again\n",
+              out);
+    else if (r < 0)
+        fprintf(out, "migrate: %s\n",
+                r == -ERROR_REFUSED ? "the database is left as it is" : error_code(r));
+    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int check(const struct settings *settings, struct buffer *report)
+{
+    static const int exits[] = {[MIGRATE_NOTHING] = EXIT_SUCCESS,
+                                [MIGRATE_ROLLING] = EXIT_ROLLING,
+                                [MIGRATE_STOPPED] = EXIT_STOPPED};
+    enum migrate_need need = MIGRATE_NOTHING;
+
+    int r = migrate_check(settings->database_url, report, &need);
+    int status = report_print(r, report);
+    return status == EXIT_SUCCESS ? exits[need] : status;
+}
+
+static int run(const struct settings *settings, struct buffer *report)
+{
+    const struct migrate_options options = {
+        .database_url = settings->database_url,
+        .lock_ms = settings->migrate_lock_ms,
+        .wait_s = settings->migrate_wait_s,
+    };
+
+    int r = migrate_run(&options, report);
+    if (r >= 0)
+        buffer_append_format(report, "the database is ready for release %s\n", TIDINGS_VERSION);
+    return report_print(r, report);
+}
+
+int command_migrate(const struct settings *settings, int count, char *const *arguments)
+{
+    CLEANUP(buffer_done) struct buffer report;
+    bool checks = count == 1 && strcmp(arguments[0], "--check") == 0;
+
+    if (count > 0 && !checks) {
+        command_migrate_usage(stderr);
+        return 2;
+    }
+    buffer_init(&report, REPORT_MAX_BYTES);
+    return checks ? check(settings, &report) : run(settings, &report);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "versions.h"
+
+#include "base/embedded.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "parts.h"
+#include "store/session.h"
+
+enum { INTERVAL_MAX_S = 60, TIMES_WITHIN_KEEP = 4 };
+
+static const struct statement USE = {"version_use", "SELECT version_use($1, $2, $3)"};
+static const struct statement DROP = {"versions_drop", "SELECT versions_drop($1, $2)"};
+
+int64_t versions_interval_s(const struct settings *settings)
+{
+    int64_t interval_s = settings->versions_keep_s / TIMES_WITHIN_KEEP;
+
+    if (interval_s > INTERVAL_MAX_S)
+        return INTERVAL_MAX_S;
+    return interval_s > 0 ? interval_s : 1;
+}
+
+static int version_use(const struct settings *settings, struct session *session)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    struct params params = {0};
+
+    params_text(&params, embedded_functions_schema);
+    params_text(&params, parts_cache_options(settings).library_name);
+    params_text(&params, TIDINGS_VERSION);
+    return session_call(session, &USE, &params, &result);
+}
+
+static int versions_drop(const struct settings *settings, struct session *session)
+{
+    CLEANUP_RESULT struct result *dropped = NULL;
+    struct params params = {0};
+
+    params_text(&params, embedded_functions_schema);
+    params_int(&params, settings->versions_keep_s);
+    int r = session_call(session, &DROP, &params, &dropped);
+    for (int row = 0; r >= 0 && row < result_rows(dropped); row++)
+        log_write(LOG_INFO, "app", "no instance uses the functions in %s any more: dropped",
+                  result_text(dropped, row, 0));
+    return r;
+}
+
+int versions_keep(const struct settings *settings, struct session *session,
+                  struct pipeline *pipeline)
+{
+    (void)pipeline;
+    int r = version_use(settings, session);
+    return r < 0 ? r : versions_drop(settings, session);
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration_internal.h"
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "store/migrate.h"
+#include "store/session.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SCRIPT_MAX_BYTES = 4 * 1024 * 1024,
+    VERSION_MAX = 100000,
+    PAUSE_MIN_MS = 500, // others get their turn between two tries
+    PAUSE_SPAN_MS = 1000,
+    MS_PER_S = 1000
+};
+
+// The number that a file's name starts with; 0 when there is none.
+static int version_of(const char *name)
+{
+    int version = 0;
+    for (; isdigit((unsigned char)*name) && version < VERSION_MAX; name++)
+        version = version * 10 + (*name - '0');
+    return version;
+}
+
+// Copies what the header says under `key`. False when it does not, or at too great length.
+static bool header_find(const char *text, const char *key, char *ret_value, size_t size)
+{
+    char start[32];
+    int start_length = snprintf(start, sizeof start, "-- %s: ", key);
+    for (; strncmp(text, "--", 2) == 0; text += strcspn(text, "\n") + 1) {
+        if (strncmp(text, start, (size_t)start_length) != 0)
+            continue;
+        size_t length = strcspn(text + start_length, "\n");
+        if (length == 0 || length >= size)
+            return false;
+        memcpy(ret_value, text + start_length, length);
+        ret_value[length] = '\0';
+        return true;
+    }
+    return false;
+}
+
+static bool header_choose(const char *text, const char *key, const char *yes, const char *no,
+                          bool *ret_choice)
+{
+    char value[16];
+    if (!header_find(text, key, value, sizeof value))
+        return false;
+    *ret_choice = strcmp(value, yes) == 0;
+    return *ret_choice || strcmp(value, no) == 0;
+}
+
+int migration_parse(const struct embedded_file *file, struct migration *ret_migration)
+{
+    struct migration migration = {
+        .file = file, .version = version_of(file->name), .in_transaction = true};
+    char transaction[16];
+    bool whole = migration.version > 0 &&
+                 header_find(file->data, "release", migration.release, sizeof migration.release) &&
+                 header_choose(file->data, "before", "yes", "no", &migration.before_runs) &&
+                 header_choose(file->data, "locks", "short", "none", &migration.locks) &&
+                 header_find(file->data, "takes", migration.takes, sizeof migration.takes);
+    if (!whole) {
+        log_write(LOG_ERROR, "migrate", "%s: its header is not whole", file->name);
+        return -ERROR_INVALID_ARGUMENTS;
+    }
+    if (header_find(file->data, "transaction", transaction, sizeof transaction))
+        migration.in_transaction = strcmp(transaction, "no") != 0;
+    *ret_migration = migration;
+    return 0;
+}
+
+static void note_append(const struct migration *migration, struct buffer *script)
+{
+    buffer_append_format(script,
+                         "\n;INSERT INTO schema_migrations (version, name, sha256, release,"
+                         " before_runs) VALUES (%d, '%s', '%s', '%s', %s)",
+                         migration->version, migration->file->name, migration->file->sha256,
+                         migration->release, migration->before_runs ? "true" : "false");
+}
+
+// Posts wait for what holds a lock, and for what waits for one. As a single statement it is bounded
+// as a whole.
+static void script_append_bounded(const struct migration *migration, int64_t lock_ms,
+                                  struct buffer *script)
+{
+    buffer_append_format(script,
+                         "SET LOCAL lock_timeout = %" PRId64 "; SET LOCAL statement_timeout ="
+                         " %" PRId64 "; DO $migration$ BEGIN EXECUTE $statements$",
+                         lock_ms, 2 * lock_ms);
+    buffer_append(script, migration->file->data, migration->file->length);
+    buffer_append_text(script, "$statements$; END $migration$");
+}
+
+static int script_run(struct session *session, struct buffer *script)
+{
+    CLEANUP_FREE char *sql = buffer_take_text(script);
+    return sql ? session_script(session, sql) : -ERROR_MEMORY;
+}
+
+static int apply_whole(const struct migration *migration, struct session *session, int64_t lock_ms)
+{
+    CLEANUP(buffer_done) struct buffer script;
+    buffer_init(&script, SCRIPT_MAX_BYTES);
+    if (migration->locks)
+        script_append_bounded(migration, lock_ms, &script);
+    else
+        buffer_append(&script, migration->file->data, migration->file->length);
+    note_append(migration, &script);
+    return script_run(session, &script);
+}
+
+// One after the other, each to the ";" that ends a line.
+static int apply_singly(const struct migration *migration, struct session *session)
+{
+    const char *at = migration->file->data;
+    CLEANUP(buffer_done) struct buffer script;
+    buffer_init(&script, SCRIPT_MAX_BYTES);
+    for (const char *end = strstr(at, ";\n"); end; end = strstr(at, ";\n")) {
+        buffer_append(&script, at, (size_t)(end - at));
+        int r = script_run(session, &script);
+        if (r < 0)
+            return r;
+        at = end + 2;
+    }
+    note_append(migration, &script);
+    return script_run(session, &script);
+}
+
+static void pause_at_random(void)
+{
+    uint16_t random;
+    random_fill(&random, sizeof random);
+    usleep((unsigned)(PAUSE_MIN_MS + random % PAUSE_SPAN_MS) * 1000);
+}
+
+int migration_apply(const struct migration *migration, struct session *session,
+                    const struct migrate_options *options)
+{
+    int64_t until_ms = clock_monotonic_ms() + options->wait_s * MS_PER_S;
+    const char *name = migration->file->name;
+    for (;;) {
+        int r = migration->in_transaction ? apply_whole(migration, session, options->lock_ms)
+                                          : apply_singly(migration, session);
+        if (r != -ERROR_BUSY || clock_monotonic_ms() >= until_ms) {
+            log_write(r < 0 ? LOG_ERROR : LOG_INFO, "migrate", "%s: %s", name,
+                      r < 0 ? "failed" : "applied");
+            return r;
+        }
+        log_write(LOG_INFO, "migrate", "%s: others hold a lock that it needs: again soon", name);
+        pause_at_random();
+    }
+}
