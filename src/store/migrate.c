@@ -99,8 +99,9 @@ static int functions_make(struct session *session)
         buffer_append_text(&script, ";\n");
     }
     buffer_append_format(&script,
-                         "INSERT INTO versions_in_use (functions, library, release)"
-                         " VALUES ('%s', '', '%s')",
+                         "INSERT INTO versions_in_use (functions, library, release) VALUES ('%s',"
+                         " '', '%s') ON CONFLICT (functions, library) DO UPDATE"
+                         " SET made_at = now(), used_at = now()",
                          embedded_functions_schema, TIDINGS_VERSION);
     CLEANUP_FREE char *sql = buffer_take_text(&script);
     return sql ? session_script(session, sql) : -ERROR_MEMORY;

@@ -42,6 +42,10 @@ def test_check_tells_scripts_what_is_missing(database):
     sql(f"DROP SCHEMA {sql('SELECT functions FROM versions_in_use')} CASCADE")
     done = migrate(url, "--check")
     assert done.returncode == MISSING and ".sql" not in done.stdout and "takes a second" in done.stdout
+    assert migrate(url).returncode == 0 and migrate(url, "--check").returncode == 0
+    sql("DELETE FROM schema_migrations WHERE version = 1")  # which says that nothing of the release before runs on it
+    done = migrate(url, "--check")
+    assert done.returncode == MISSING_AND_BLOCKING and "must be stopped first" in done.stdout
     assert migrate(url, "--chekc").returncode == 2
 
 
