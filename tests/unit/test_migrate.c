@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -379,6 +380,27 @@ static void *hold(void *arg)
     return r < 0 ? NULL : arg;
 }
 
+// Somebody who needs the table again and again, and has a second each time.
+struct reader {
+    atomic_bool done;
+    int reads;
+    int failures;
+};
+
+static void *read_on(void *arg)
+{
+    struct reader *reader = arg;
+    struct session *other;
+    if (session_new(postgres.url, SESSION_TIMEOUT_MS, &other) < 0)
+        return NULL;
+    for (; !atomic_load(&reader->done); reader->reads++)
+        if (session_script(other, "SET LOCAL lock_timeout = '1s'; SELECT count(*) FROM channels") <
+            0)
+            reader->failures++;
+    session_free(other);
+    return NULL;
+}
+
 static int apply_beside(const char *nap_sql, int64_t wait_s)
 {
     struct holder holder = {.nap = nap_sql};
@@ -402,6 +424,21 @@ static void a_lock_is_waited_for_in_short_tries(void **state)
     assert_int_equal(apply_beside("SELECT pg_sleep(1); COMMIT", 30), 0);
 }
 
+static void others_do_not_wait_behind_a_step_that_waits(void **state)
+{
+    struct reader reader = {0};
+    pthread_t thread;
+    (void)state;
+    assert_int_equal(migrate(), 0);
+    assert_int_equal(pthread_create(&thread, NULL, read_on, &reader), 0);
+    int r = apply_beside("SELECT pg_sleep(4); COMMIT", 30);
+    atomic_store(&reader.done, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(r, 0);
+    assert_true(reader.reads > 0);
+    assert_int_equal(reader.failures, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +455,7 @@ int main(void)
         TEST(a_server_that_dies_in_the_middle_has_nothing_of_it),
         TEST(steps_outside_of_transactions_go_one_by_one),
         TEST(a_lock_is_waited_for_in_short_tries),
+        TEST(others_do_not_wait_behind_a_step_that_waits),
     };
     return cmocka_run_group_tests(tests, begin_group, end_group);
 }
