@@ -29,8 +29,8 @@ HELP = """\
                         (without a name: all but image)
 ./dev bench [--json FILE] [--rows A,B] [--quick]
                         speed, against the floor measured in the same run; --help tells of each row
-./dev fmt               format the C code, write openapi/tidings-3.0.json
-./dev lint              format, layers, headers, sizes, banned functions, documents, names in Python
+./dev fmt               format the C code, write openapi/tidings-3.0.json, and the version where it is spelt out
+./dev lint              format, layers, headers, sizes, banned functions, documents, release, migrations, names in Python
 ./dev image             build the container image with buildah
 """
 

@@ -13,13 +13,13 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from tools import reference
+from tools import reference, release
 from tools.project import BUILD, ROOT, Failure, call
 from tools.services import Postgres, Redis, Tidings, wait_until
 
 STORE = BUILD / "image"
 BASE = "docker.io/library/debian:bookworm-slim"
-IMAGE = "localhost/tidings:latest"
+IMAGE = "localhost/tidings:latest"  # and with the version in place of "latest"
 BUILDAH = ["buildah", "--storage-driver", "vfs", "--root", str(STORE / "storage"),
            "--runroot", str(STORE / "run")]
 APT = Path("/etc/apt")
@@ -79,7 +79,9 @@ def main(_=None):
     # The format of Docker, because OCI's own has no HEALTHCHECK.
     call([*BUILDAH, "build", "--isolation", "chroot", "--pull-never", "--format", "docker",
           "--quiet", "--tag", IMAGE, ROOT])
-    print(f"dev: built {IMAGE} in {STORE.relative_to(ROOT)}/storage")
+    versioned = IMAGE.replace("latest", release.version())
+    call([*BUILDAH, "tag", IMAGE, versioned])
+    print(f"dev: built {IMAGE} and {versioned} in {STORE.relative_to(ROOT)}/storage")
 
 
 class Container:
@@ -154,6 +156,8 @@ def has_page(probe, path):
 
 def check_container(container, probe):
     results = {
+        "its binary tells the version": container.run("tidings", "--version") == (0, f"tidings {release.version()}"),
+        "its label tells the version": container.config()["Labels"]["org.opencontainers.image.version"] == release.version(),
         "it migrates": container.run("tidings", "migrate")[0] == 0,
         "it is not root": container.run("id", "-u") == (0, "10001"),
         "it cannot write": container.run("touch", "/usr/local/bin/tidings")[0] != 0,

@@ -6,7 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tools import documents, layers
+from tools import documents, layers, migrations, release
 from tools.project import ROOT, Failure, call, configure, read_json
 
 FUNCTION_LINES_MAX = 70
@@ -130,6 +130,8 @@ CHECKS = {
     "banned": check_banned,
     "licence": check_licence,
     "documents": documents.check,
+    "release": release.check,
+    "migrations": migrations.check,
     "openapi": check_openapi,
     "python": check_python,
 }
@@ -155,5 +157,6 @@ def main(_):
 def fmt(_):
     from tools import openapi
 
+    release.stamp()
     openapi.refresh()
     call(["clang-format", "-i", *files(".c", ".h")])

@@ -166,6 +166,7 @@ def checks():
 GROUPS = {
     "lint": checks,
     "unit": unit,
+    "release": lambda: pytest("release"),
     "e2e": lambda: pytest("e2e", "release", *side_by_side(5)),
     "contract": lambda: pytest("contract"),
     "openapi": lambda: pytest("openapi", "release", *side_by_side(3)),

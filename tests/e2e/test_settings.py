@@ -82,9 +82,13 @@ def test_help_lists_every_setting():
         assert command in done.stdout
 
 
-def test_version():
+def test_version(environment):
+    version = (ROOT / "VERSION").read_text(encoding="ascii").strip()
     done = run("--version")
-    assert done.returncode == 0 and done.stdout.strip()
+    assert (done.returncode, done.stdout) == (0, f"tidings {version}\n")
+    client = environment.client()
+    assert f'tidings_build_info{{version="{version}"}} 1' in client.page("/metrics").text.splitlines()
+    assert [client.page(path).json()["info"]["version"] for path in ("/openapi.json", "/openapi-3.0.json")] == [version] * 2
 
 
 @pytest.mark.parametrize("arguments", [["dance"], [], ["serve", "now"], ["--serve"]])

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tree with what the checks of a release look at, to plant faults in."""
+
+import shutil
+
+import pytest
+
+from tools.project import ROOT
+
+PARTS = ("VERSION", "CHANGELOG.md", "compose.yaml", "Dockerfile", "migrations", "openapi")
+
+
+class Tree:
+    def __init__(self, root):
+        self.root = root
+        for name in PARTS:
+            (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, root / name)
+
+    def read(self, name):
+        return (self.root / name).read_text(encoding="utf-8")
+
+    def write(self, name, text):
+        (self.root / name).write_text(text, encoding="utf-8")
+
+    def replace(self, name, old, new):
+        text = self.read(name)
+        assert old in text
+        self.write(name, text.replace(old, new, 1))
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return Tree(tmp_path)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ./dev lint says of the version where it is spelt out, and of a release that is not whole."""
+
+import pytest
+
+from tools import migrations, openapi, release
+from tools.project import ROOT
+
+VERSION = release.version()
+HEADING = "## " + release.sections()[0][0]
+
+
+def test_the_tree_as_it_is():
+    assert release.check(ROOT) == []
+
+
+@pytest.mark.parametrize("name, old", [
+    ("openapi/tidings.yaml", f"version: '{VERSION}'"), ("compose.yaml", f"image: tidings:{VERSION}"),
+    ("Dockerfile", f'image.version="{VERSION}"'),
+])
+def test_a_file_with_another_version_is_named_and_fmt_mends_it(tree, name, old):
+    tree.replace(name, old, old.replace(VERSION, "0.0.9"))
+    (problem,) = release.check(tree.root)
+    assert problem == f"{name}: its version is 0.0.9, that of the file VERSION {VERSION}: ./dev fmt"
+    release.stamp(tree.root)
+    assert release.check(tree.root) == [] and tree.read(name) == (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_a_file_without_a_version(tree):
+    tree.replace("Dockerfile", "LABEL", "ENV")
+    assert [problem for problem in release.check(tree.root) if problem.startswith("Dockerfile: its version is none")]
+
+
+def test_a_new_version_is_said_by_every_file_that_has_it(tree):
+    tree.write("VERSION", "99.0.0\n")
+    assert {problem.partition(":")[0] for problem in release.check(tree.root)} == {*release.PLACES, "CHANGELOG.md"}
+    release.stamp(tree.root)
+    assert {problem.partition(":")[0] for problem in release.check(tree.root)} == {"CHANGELOG.md"}
+    assert openapi.read(tree.root / "openapi" / "tidings.yaml")["info"]["version"] == "99.0.0"
+
+
+@pytest.mark.parametrize("text", ["0.2\n", "v0.2.0\n", "0.2.0", "0.2.0\n\n", "\n"])
+def test_what_is_no_version(tree, text):
+    tree.write("VERSION", text)
+    assert release.check(tree.root) == ["VERSION: must be a line such as 1.2.3"]
+
+
+@pytest.mark.parametrize("old, new, said", [
+    (HEADING, f"## {VERSION}", "must be like"), (HEADING, f"## {VERSION} (soon)", "must be like"),
+    (HEADING, "## 99.0.0 (unreleased)", f"the file VERSION says {VERSION}"),
+    ("## 0.1.0 (2026-11-23)", "## 0.1.0 (unreleased)", "only the newest"), ("## 0.1.0 (", "## 99.0.0 (", "must fall"),
+])
+def test_headings_of_the_changelog(tree, old, new, said):
+    tree.replace("CHANGELOG.md", old, new)
+    (problem,) = release.check(tree.root)
+    assert problem.startswith("CHANGELOG.md: ") and said in problem
+
+
+def test_a_document_of_another_release(tree):
+    tree.replace("openapi/released/0.1.0.yaml", "version: '0.1.0'", "version: '0.1.1'")
+    assert release.check(tree.root) == ["openapi/released/0.1.0.yaml: is not of 0.1.0"]
+
+
+def test_a_date_needs_frozen_migrations_and_a_copy_of_the_document(tree):
+    tree.replace("CHANGELOG.md", HEADING, f"## {VERSION} (2027-01-31)")
+    tree.write("migrations/999_more.sql", "-- …\n")
+    (tree.root / "openapi" / "released" / f"{VERSION}.yaml").unlink(missing_ok=True)
+    said = " ".join(release.check(tree.root))
+    assert f"migrations/999_more.sql: {VERSION} has a date" in said and f"openapi/released/{VERSION}.yaml: {VERSION} has a date" in said
+    migrations.freeze(tree.root)
+    tree.write(f"openapi/released/{VERSION}.yaml", tree.read("openapi/tidings.yaml"))
+    assert release.check(tree.root) == []
