@@ -30,7 +30,7 @@ HELP = """\
 ./dev bench [--json FILE] [--rows A,B] [--quick]
                         speed, against the floor measured in the same run; --help tells of each row
 ./dev fmt               format the C code, write openapi/tidings-3.0.json, and the version where it is spelt out
-./dev lint              format, layers, headers, sizes, banned functions, documents, release, migrations, names in Python
+./dev lint              format, layers, headers, sizes, banned functions, documents, release, migrations, API, names in Python
 ./dev image             build the container image with buildah
 """
 

@@ -115,6 +115,12 @@ def check_openapi():
     return ["openapi/tidings-3.0.json: not what openapi/tidings.yaml makes: ./dev fmt"] if openapi.is_stale() else []
 
 
+def check_compatible():
+    from tools import compatible  # as above
+
+    return compatible.check()
+
+
 def check_python():
     """Names that are not defined, or not used, and what does not parse."""
     done = subprocess.run([sys.executable, "-m", "pyflakes", *files(".py")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -133,6 +139,7 @@ CHECKS = {
     "release": release.check,
     "migrations": migrations.check,
     "openapi": check_openapi,
+    "compatible": check_compatible,
     "python": check_python,
 }
 
