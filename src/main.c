@@ -138,7 +138,7 @@ static int arguments_run(int argc, char **argv)
     log_init(level_of(settings.log_level),
              settings.instance[0] != '\0' ? settings.instance : settings.listen);
     log_access_enable(settings.access_log);
-    settings_log_unknown();
+    settings_log_doubtful();
     return command_run(&settings, argc, argv);
 }
 

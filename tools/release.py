@@ -13,6 +13,7 @@ PLACES = {
     "Dockerfile": re.compile(r'^LABEL org\.opencontainers\.image\.version="(?P<version>[^"]*)"$', re.MULTILINE),
 }
 SECTION = re.compile(r"^## (.*)$", re.MULTILINE)
+RENAMED = re.compile(r'^    RENAMED\((\w+), (\w+), "(\d+\.\d+\.\d+)"\)', re.MULTILINE)
 HEADING = re.compile(r"(\d+\.\d+\.\d+) \((unreleased|\d{4}-\d\d-\d\d)\)")
 
 
@@ -50,7 +51,7 @@ def stamp(root=ROOT):
 def check(root=ROOT):
     if not re.fullmatch(r"\d+\.\d+\.\d+\n", (root / "VERSION").read_text(encoding="ascii")):
         return ["VERSION: must be a line such as 1.2.3"]
-    return check_places(root) + check_headings(root) + check_released(root) + check_finished(root)
+    return check_places(root) + check_headings(root) + check_released(root) + check_finished(root) + check_renamed(root)
 
 
 def check_places(root):
@@ -97,3 +98,10 @@ def check_finished(root):
     if not kept.exists() or kept.read_bytes() != now:
         problems.append(f"openapi/released/{kept.name}: {version(root)} has a date, but this is no copy of openapi/tidings.yaml")
     return problems
+
+
+def check_renamed(root):
+    """Old names of settings are kept for one release, and for those that only correct it."""
+    text = (root / "include" / "app" / "settings.h").read_text(encoding="utf-8")
+    return [f"include/app/settings.h: TIDINGS_{old} is TIDINGS_{name} since {release}, and was kept for that release: remove it"
+            for old, name, release in RENAMED.findall(text) if number(release)[:2] != number(version(root))[:2]]

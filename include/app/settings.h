@@ -120,20 +120,22 @@
             "connections of an app, on all instances together; more are refused")                  \
     INTEGER(link_life_s, LINK_LIFE_S, 18000, 11, 86400,                                            \
             "time after which an app's connection is told to reconnect")                           \
-    INTEGER(push_timeout_ms, PUSH_TIMEOUT_MS, 3000, 50, 60000,                                     \
+    INTEGER(events_api_timeout_ms, EVENTS_API_TIMEOUT_MS, 3000, 50, 60000,                         \
             "time for an app's events_url to answer")                                              \
-    INTEGER(push_retry_ms, PUSH_RETRY_MS, 60000, 10, 3600000,                                      \
+    INTEGER(events_api_retry_ms, EVENTS_API_RETRY_MS, 60000, 10, 3600000,                          \
             "delay of an event's second retry; first: none, third: 5 times this")                  \
-    INTEGER(push_queue_max, PUSH_QUEUE_MAX, 10000, 1, 1000000,                                     \
+    INTEGER(events_api_queue_max, EVENTS_API_QUEUE_MAX, 10000, 1, 1000000,                         \
             "events that may wait for one app's events_url; more are dropped")                     \
-    INTEGER(push_total_max, PUSH_TOTAL_MAX, 100000, 1, 10000000,                                   \
+    INTEGER(events_api_total_max, EVENTS_API_TOTAL_MAX, 100000, 1, 10000000,                       \
             "events that may wait for all apps together, also in Socket Mode; more are dropped")   \
-    INTEGER(push_keep_s, PUSH_KEEP_S, 86400, 1, 2592000,                                           \
+    INTEGER(events_api_keep_s, EVENTS_API_KEEP_S, 86400, 1, 2592000,                               \
             "how long an event may wait for an events_url; then it is dropped")                    \
-    INTEGER(push_parallel, PUSH_PARALLEL, 64, 1, 1000, "requests to all events_urls at once")      \
-    INTEGER(push_app_parallel, PUSH_APP_PARALLEL, 8, 1, 1000,                                      \
+    INTEGER(events_api_parallel, EVENTS_API_PARALLEL, 64, 1, 1000,                                 \
+            "requests to all events_urls at once")                                                 \
+    INTEGER(events_api_app_parallel, EVENTS_API_APP_PARALLEL, 8, 1, 1000,                          \
             "requests to one app's events_url at once")                                            \
-    FLAG(push_private, PUSH_PRIVATE, false, "allow an events_url at a private or local address")   \
+    FLAG(events_api_private, EVENTS_API_PRIVATE, false,                                            \
+         "allow an events_url at a private or local address")                                      \
     INTEGER(resume_max_s, RESUME_MAX_S, 86400, 0, 2592000,                                         \
             "how long after its end an event stream can be resumed without a gap")                 \
     INTEGER(resume_max_events, RESUME_MAX_EVENTS, 10000, 1, 1000000,                               \
@@ -186,6 +188,18 @@
     INTEGER(drain_ms, DRAIN_MS, 10000, 0, 600000,                                                  \
             "most time that a stopping instance gives to all work under way")
 
+// RENAMED(OLD, NEW, release): a setting under the name that it had before that release. It is read
+// where the new one is unset, with a warning, and gone a release later.
+#define SETTINGS_RENAMED(RENAMED)                                                                  \
+    RENAMED(PUSH_TIMEOUT_MS, EVENTS_API_TIMEOUT_MS, "0.2.0")                                       \
+    RENAMED(PUSH_RETRY_MS, EVENTS_API_RETRY_MS, "0.2.0")                                           \
+    RENAMED(PUSH_QUEUE_MAX, EVENTS_API_QUEUE_MAX, "0.2.0")                                         \
+    RENAMED(PUSH_TOTAL_MAX, EVENTS_API_TOTAL_MAX, "0.2.0")                                         \
+    RENAMED(PUSH_KEEP_S, EVENTS_API_KEEP_S, "0.2.0")                                               \
+    RENAMED(PUSH_PARALLEL, EVENTS_API_PARALLEL, "0.2.0")                                           \
+    RENAMED(PUSH_APP_PARALLEL, EVENTS_API_APP_PARALLEL, "0.2.0")                                   \
+    RENAMED(PUSH_PRIVATE, EVENTS_API_PRIVATE, "0.2.0")
+
 struct settings {
 #define SETTINGS_TEXT(field, name, value, description) const char *field;
 #define SETTINGS_INTEGER(field, name, value, min, max, description) int64_t field;
@@ -200,10 +214,10 @@ struct settings {
 // appended to `complaint`. Texts point into the environment or are static.
 NODISCARD int settings_read(struct settings *ret_settings, struct buffer *complaint);
 
-// Warns in the log of each environment variable whose name begins with TIDINGS_ but is no setting,
-// most likely a typo. It is no error, since Kubernetes sets such variables for a service that is
-// called tidings.
-void settings_log_unknown(void);
+// Warns in the log of each environment variable that is a setting's old name, or whose name begins
+// with TIDINGS_ but is no setting, most likely a typo. It is no error, since Kubernetes sets such
+// variables for a service that is called tidings.
+void settings_log_doubtful(void);
 
-// The table for people: one line a setting.
+// The tables for people: one line a setting, then the old names.
 void settings_print(struct buffer *out);

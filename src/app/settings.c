@@ -16,6 +16,31 @@
 
 #define PREFIX "TIDINGS_"
 
+struct renamed {
+    const char *old;
+    const char *name;
+    const char *release;
+};
+
+#define RENAMED_ROW(old, name, release) {PREFIX #old, PREFIX #name, release},
+static const struct renamed renamed[] = {SETTINGS_RENAMED(RENAMED_ROW){NULL, NULL, NULL}};
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && value[0] != '\0';
+}
+
+// The variable that has the setting's value: the old one where that alone is set.
+static const char *variable_of(const char *name)
+{
+    for (const struct renamed *row = renamed; row->old; row++)
+        if (strcmp(row->name, name) == 0 && !is_set(name) && is_set(row->old))
+            return row->old;
+    return name;
+}
+
 static int integer_read(const char *name, int64_t min, int64_t max, int64_t *number,
                         struct buffer *complaint)
 {
@@ -243,11 +268,12 @@ int settings_read(struct settings *ret_settings, struct buffer *complaint)
 #define FLAG_DEFAULT(field, name, value, description) .field = (value),
     struct settings s = {SETTINGS_TABLE(TEXT_DEFAULT, INTEGER_DEFAULT, FLAG_DEFAULT)};
 
-#define TEXT_READ(field, name, value, description) r |= text_read(PREFIX #name, &s.field);
+#define TEXT_READ(field, name, value, description)                                                 \
+    r |= text_read(variable_of(PREFIX #name), &s.field);
 #define INTEGER_READ(field, name, value, min, max, description)                                    \
-    r |= integer_read(PREFIX #name, min, max, &s.field, complaint);
+    r |= integer_read(variable_of(PREFIX #name), min, max, &s.field, complaint);
 #define FLAG_READ(field, name, value, description)                                                 \
-    r |= flag_read(PREFIX #name, &s.field, complaint);
+    r |= flag_read(variable_of(PREFIX #name), &s.field, complaint);
     SETTINGS_TABLE(TEXT_READ, INTEGER_READ, FLAG_READ)
     r |= texts_check(&s, complaint);
     if (r < 0)
@@ -267,14 +293,33 @@ static bool is_setting(const char *name, size_t length)
     return false;
 }
 
-void settings_log_unknown(void)
+static const struct renamed *renamed_find(const char *old, size_t length)
+{
+    for (const struct renamed *row = renamed; row->old; row++)
+        if (strlen(row->old) == length && memcmp(row->old, old, length) == 0)
+            return row;
+    return NULL;
+}
+
+static void doubtful_log(const char *name, size_t length)
+{
+    const struct renamed *row = renamed_find(name, length);
+
+    if (row)
+        log_write(LOG_WARN, "app", "%s is called %s since %s%s", row->old, row->name, row->release,
+                  is_set(row->name) ? ", which is set too: the old one has no effect"
+                                    : ": the old name goes with the next release");
+    else if (!is_setting(name, length))
+        log_write(LOG_WARN, "app", "%.*s is no setting: see tidings --help", (int)length, name);
+}
+
+void settings_log_doubtful(void)
 {
     for (char *const *entry = environ; *entry; entry++) {
         size_t length = strcspn(*entry, "=");
-        bool is_set = (*entry)[length] != '\0' && (*entry)[length + 1] != '\0';
-        if (is_set && strncmp(*entry, PREFIX, strlen(PREFIX)) == 0 && !is_setting(*entry, length))
-            log_write(LOG_WARN, "app", "%.*s is no setting: see tidings --help", (int)length,
-                      *entry);
+        bool has_value = (*entry)[length] != '\0' && (*entry)[length + 1] != '\0';
+        if (has_value && strncmp(*entry, PREFIX, strlen(PREFIX)) == 0)
+            doubtful_log(*entry, length);
     }
 }
 
@@ -290,4 +335,7 @@ void settings_print(struct buffer *out)
     buffer_append_format(out, "  %-36s %s [%s]\n", PREFIX #name, description,                      \
                          (value) ? "true" : "false");
     SETTINGS_TABLE(TEXT_PRINT, INTEGER_PRINT, FLAG_PRINT)
+    buffer_append_text(out, "\nOld names, until the next release, for settings that are unset:\n");
+    for (const struct renamed *row = renamed; row->old; row++)
+        buffer_append_format(out, "  %-36s %s, since %s\n", row->old, row->name, row->release);
 }

@@ -16,7 +16,7 @@ from tests.support.wait import wait_until
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory, recorder):
     """Two instances that may send to the servers of these tests, which are at local addresses."""
-    settings = {"TIDINGS_PUSH_PRIVATE": "true", "TIDINGS_PUSH_RETRY_MS": "400"}
+    settings = {"TIDINGS_EVENTS_API_PRIVATE": "true", "TIDINGS_EVENTS_API_RETRY_MS": "400"}
     yield from running(Environment(tmp_path_factory.mktemp("mention"), settings=settings, recorder=recorder))
 
 

@@ -16,9 +16,9 @@ from tests.support.wait import wait_until
 QUEUE_MAX = 50
 RETRY_MS = 400
 SETTINGS = {
-    "TIDINGS_PUSH_PRIVATE": "true",
-    "TIDINGS_PUSH_RETRY_MS": str(RETRY_MS),
-    "TIDINGS_PUSH_QUEUE_MAX": str(QUEUE_MAX),
+    "TIDINGS_EVENTS_API_PRIVATE": "true",
+    "TIDINGS_EVENTS_API_RETRY_MS": str(RETRY_MS),
+    "TIDINGS_EVENTS_API_QUEUE_MAX": str(QUEUE_MAX),
 }
 
 
@@ -36,7 +36,7 @@ def environment(tmp_path_factory, recorder):
 @pytest.fixture
 def careful_environment(tmp_path_factory, recorder):
     """Two instances with the default: no private addresses."""
-    yield from make(tmp_path_factory, recorder, TIDINGS_PUSH_PRIVATE="false")
+    yield from make(tmp_path_factory, recorder, TIDINGS_EVENTS_API_PRIVATE="false")
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ def test_a_server_that_is_away(app, server):
 def test_an_app_that_stands_still_holds_up_no_other(tmp_path_factory, recorder, server):
     slow = EventsUrl(lambda request: plain(request) if request.json["type"] == "url_verification" else None)
     try:
-        for environment in make(tmp_path_factory, recorder, TIDINGS_PUSH_PARALLEL="2", TIDINGS_PUSH_APP_PARALLEL="2"):
+        for environment in make(tmp_path_factory, recorder, TIDINGS_EVENTS_API_PARALLEL="2", TIDINGS_EVENTS_API_APP_PARALLEL="2"):
             app = challenged(environment.workspace(), slow)
             make_app_at(app, server.url)
             wait_until(lambda: server.challenges)
@@ -310,7 +310,7 @@ def test_what_waits_is_bounded(workspace, server, environment):
 
 @pytest.mark.large
 def test_large_messages_that_waited_for_redis(tmp_path_factory, recorder, server):
-    for environment in make(tmp_path_factory, recorder, instances=1, TIDINGS_PUSH_QUEUE_MAX="1000"):
+    for environment in make(tmp_path_factory, recorder, instances=1, TIDINGS_EVENTS_API_QUEUE_MAX="1000"):
         app = listening(environment, environment.workspace(), server)
         sent = {f"m{i}" for i in range(80)}
         environment.redis.kill(signal.SIGSTOP)
@@ -324,7 +324,7 @@ def test_large_messages_that_waited_for_redis(tmp_path_factory, recorder, server
 
 def test_what_waits_for_all_apps_is_bounded(tmp_path_factory, recorder, server):
     server.answer = lambda request: (404, {}, "")
-    for environment in make(tmp_path_factory, recorder, TIDINGS_PUSH_TOTAL_MAX="10"):
+    for environment in make(tmp_path_factory, recorder, TIDINGS_EVENTS_API_TOTAL_MAX="10"):
         workspace = environment.workspace()
         apps = [challenged(workspace, server) for _ in range(2)]
         for app in apps * 8:
@@ -351,7 +351,7 @@ def test_a_proxy_of_the_environment_is_not_used(tmp_path_factory, recorder, serv
 
 def test_kept_over_a_crash(tmp_path_factory, recorder, server):
     """All instances are killed while an event waits for its third try, which is far away until they are up again."""
-    for environment in make(tmp_path_factory, recorder, TIDINGS_PUSH_RETRY_MS="600000"):
+    for environment in make(tmp_path_factory, recorder, TIDINGS_EVENTS_API_RETRY_MS="600000"):
         app = listening(environment, environment.workspace(), server)
         server.answer = failing(2, (500, {}, ""))
         app.ann.post(app.channel, "x")

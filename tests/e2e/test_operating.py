@@ -67,6 +67,17 @@ def test_a_setting_that_there_is_not_is_told(environment, extra_instance):
         assert "is no setting" not in done.stdout and "hush" not in done.stderr
 
 
+def test_an_old_name_of_a_setting_is_told_once_with_the_new_one(environment):
+    """What a name that is not known would get, it does not."""
+    settings = {"DATABASE_URL": environment.postgres.url, "PUSH_QUEUE_MAX": "7", "PUSH_KEEP_S": "8", "EVENTS_API_KEEP_S": "9"}
+    warnings = [json.loads(line) for line in run("migrate", **settings).stderr.splitlines()]
+    assert {(line["level"], line["message"]) for line in warnings} == {
+        ("warn", "TIDINGS_PUSH_QUEUE_MAX is called TIDINGS_EVENTS_API_QUEUE_MAX since 0.2.0: the old name goes with the next release"),
+        ("warn", "TIDINGS_PUSH_KEEP_S is called TIDINGS_EVENTS_API_KEEP_S since 0.2.0, which is set too: the old one has no effect"),
+    }
+    assert len(warnings) == 2
+
+
 @pytest.mark.parametrize("command", ["serve", "check"])
 def test_help_of_a_command_is_the_help(command):
     done = run(command, "--help", LOOPS="many")

@@ -7,13 +7,14 @@ import pytest
 
 from tools.project import ROOT
 
-PARTS = ("VERSION", "CHANGELOG.md", "compose.yaml", "Dockerfile", "migrations", "openapi")
+PARTS = ("VERSION", "CHANGELOG.md", "compose.yaml", "Dockerfile", "include/app/settings.h", "migrations", "openapi")
 
 
 class Tree:
     def __init__(self, root):
         self.root = root
         for name in PARTS:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, root / name)
 
     def read(self, name):
