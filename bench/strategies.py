@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.services import ROOT, Redis
+from tools.redis_library import function, library
+from tools.services import Redis
 
 SIZES = (10, 100, 1000, 10000)
 POSTS = 50
@@ -96,8 +97,8 @@ class Channel:
         kept = f"channel:{{{self.id}}}:read" if self.strategy == "bitmap" else f"unread:{{{user}}}:{self.id}"
         return [f"channel-walk:{{{self.id}}}", f"channel:members:{{{self.id}}}", kept]
 
-    def member_call(self, function, number, *arguments):
-        return ["FCALL", function, 3, *self.keys(self.users[number]), 0, self.seq, self.users[number], number, *arguments]
+    def member_call(self, name, number, *arguments):
+        return ["FCALL", function(name), 3, *self.keys(self.users[number]), 0, self.seq, self.users[number], number, *arguments]
 
     def install(self):
         extra = {"counter": (0, 0, 0, TS), "zset": (0, TS), "bitmap": ()}[self.strategy]
@@ -112,7 +113,7 @@ class Channel:
     def begin(self):
         self.seq += 1
         keys, walks = (self.keys("")[0], f"channel:{{{self.id}}}:read"), int(self.strategy != "bitmap")
-        return self.redis.call("FCALL", "walk_begin", 2, *keys, 0, self.seq, self.seq, "bench", walks, 1)
+        return self.redis.call("FCALL", function("walk_begin"), 2, *keys, 0, self.seq, self.seq, "bench", walks, 1)
 
     def walk(self, build):
         walk, ts = self.keys("")[0], TS + self.seq
@@ -122,8 +123,8 @@ class Channel:
         commands = []
         for turn, users in enumerate(chunks):
             keys = [f"unread:{{{user}}}:{self.id}" for user in users]
-            commands.append(["FCALL", f"{self.strategy}_walk", 1 + len(keys), walk, *keys, build, self.seq, "bench", turn, *event])
-        commands.append(["FCALL", "walk_end", 1, walk, build, self.seq, "bench", len(chunks)])
+            commands.append(["FCALL", function(f"{self.strategy}_walk"), 1 + len(keys), walk, *keys, build, self.seq, "bench", turn, *event])
+        commands.append(["FCALL", function("walk_end"), 1, walk, build, self.seq, "bench", len(chunks)])
         return commands
 
     def bare(self):
@@ -153,11 +154,11 @@ def measured(redis, work):
 def sequence_costs(redis):
     """A post changes the channel's head alone; a member is a field of their hash of cursors."""
     redis.call("FLUSHALL")
-    redis.call("FCALL", "channel_install", 1, "channel-latest:{C}", 0, 0, 0, "")
-    member = [["FCALL", "member_apply", 1, "read_cursor:{U}", f"C{number:010}", 0, TS, 1, 1, 0, 1, 1] for number in range(1000)]
+    redis.call("FCALL", function("channel_install"), 1, "channel-latest:{C}", 0, 0, 0, "")
+    member = [["FCALL", function("member_apply"), 1, "read_cursor:{U}", f"C{number:010}", 0, TS, 1, 1, 0, 1, 1] for number in range(1000)]
     redis.calls(member)
     kept = redis.call("MEMORY", "USAGE", "read_cursor:{U}", "SAMPLES", 0) / 1000
-    applied = [["FCALL", "channel_apply", 1, "channel-latest:{C}", seq, seq, seq] for seq in range(1, 1001)]
+    applied = [["FCALL", function("channel_apply"), 1, "channel-latest:{C}", seq, seq, seq] for seq in range(1, 1001)]
     post = measured(redis, lambda: redis.calls(applied)) / 1000
     return Costs("sequence", kept, [post] * len(SIZES), 0)
 
@@ -227,7 +228,7 @@ def private_redis():
         server.start()
         try:
             redis = Connection(server.port)
-            redis.call("FUNCTION", "LOAD", (ROOT / "lua/tidings.lua").read_text(encoding="utf-8"))
+            redis.call("FUNCTION", "LOAD", library())
             yield redis
         finally:
             server.stop()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes OUTPUT, a C file that defines the tables of include/base/embedded.h. LIST is a CMake file that sets, for each
-# table, the files in it.
+# table, the files in it. Files of Redis functions become libraries "<name>_<hash>", by the first digits of their SHA-256.
 
 include(${LIST})
 set(text "// SPDX-License-Identifier: Apache-2.0\n// Made by cmake/embed.cmake: do not edit.\n")
@@ -33,12 +33,30 @@ function(embed name)
     set(digests "${digests}" PARENT_SCOPE)
 endfunction()
 
+# Writes each library with its hash in place of SOURCE_HASH, into a file of the library's name; their paths in ret_files.
+function(libraries_name ret_files)
+    get_filename_component(directory ${OUTPUT} DIRECTORY)
+    file(REMOVE_RECURSE ${directory}/redis)
+    set(files "")
+    foreach(file IN LISTS ARGN)
+        file(SHA256 ${file} hash)
+        string(SUBSTRING ${hash} 0 12 hash)
+        get_filename_component(base ${file} NAME_WE)
+        file(READ ${file} source)
+        string(REPLACE "SOURCE_HASH" ${hash} source "${source}")
+        file(WRITE ${directory}/redis/${base}_${hash} "${source}")
+        list(APPEND files ${directory}/redis/${base}_${hash})
+    endforeach()
+    set(${ret_files} ${files} PARENT_SCOPE)
+endfunction()
+
 embed(embedded_migrations ${migrations})
 embed(embedded_functions ${functions})
 string(SHA256 digest "${digests}")
 string(SUBSTRING ${digest} 0 12 digest)
 string(APPEND text "const char embedded_functions_schema[] = \"tidings_${digest}\";\n")
-embed(embedded_redis_functions ${redis_functions})
+libraries_name(libraries ${redis_functions})
+embed(embedded_redis_functions ${libraries})
 embed(embedded_web ${web})
 embed(embedded_openapi ${openapi})
 embed(embedded_reference ${reference})

@@ -1,5 +1,9 @@
-#!lua name=tidings_v1
+#!lua name=tidings_SOURCE_HASH
 -- SPDX-License-Identifier: Apache-2.0
+-- The library is named by a hash of this file, which cmake/embed.cmake fills in. Names of functions are global in Redis, so each
+-- ends with the hash as well: libraries of several releases stand side by side. Callers write "heads_apply"; the cache
+-- module completes the name.
+--
 -- All that ever writes heads and cursors. Every function is a merge: called twice, late or out of order it changes
 -- nothing that is newer. Numbers are compared as doubles (all are below 2^53) and kept as the text they came as.
 --
@@ -595,29 +599,6 @@ local function members_close(keys, args)
     return 0
 end
 
-redis.register_function('heads_apply', heads_apply)
-redis.register_function('channel_apply', channel_apply)
-redis.register_function('channel_install', channel_install)
-redis.register_function('member_apply', member_apply)
-redis.register_function('members_apply', members_apply)
-redis.register_function('thread_apply', thread_apply)
-redis.register_function('walk_begin', walk_begin)
-redis.register_function('walk_forget', walk_forget)
-redis.register_function('walk_end', walk_end)
-redis.register_function('counter_walk', counter_walk)
-redis.register_function('zset_walk', zset_walk)
-redis.register_function('members_change', members_change)
-redis.register_function('members_open', members_open)
-redis.register_function('members_close', members_close)
-redis.register_function('counter_install', counter_install)
-redis.register_function('counter_read', counter_read)
-redis.register_function('zset_install', zset_install)
-redis.register_function('zset_read', zset_read)
-redis.register_function('zset_mark', zset_mark)
-redis.register_function('bitmap_install', bitmap_install)
-redis.register_function('bitmap_read', bitmap_read)
-redis.register_function('presence_apply', presence_apply)
-
 -- KEYS rate:{S}:name; microseconds
 -- The calls let through for a subject last so much longer: text, the microsecond until which they last. It goes by itself then.
 -- A debt is paid within ten minutes, and so is what a clock that went back would make of it. Returns how long they last from now.
@@ -632,4 +613,30 @@ local function limit_take(keys, args)
     return lasts
 end
 
-redis.register_function('limit_take', limit_take)
+local function register(name, fn)
+    redis.register_function(name .. '_SOURCE_HASH', fn)
+end
+
+register('heads_apply', heads_apply)
+register('channel_apply', channel_apply)
+register('channel_install', channel_install)
+register('member_apply', member_apply)
+register('members_apply', members_apply)
+register('thread_apply', thread_apply)
+register('walk_begin', walk_begin)
+register('walk_forget', walk_forget)
+register('walk_end', walk_end)
+register('counter_walk', counter_walk)
+register('zset_walk', zset_walk)
+register('members_change', members_change)
+register('members_open', members_open)
+register('members_close', members_close)
+register('counter_install', counter_install)
+register('counter_read', counter_read)
+register('zset_install', zset_install)
+register('zset_read', zset_read)
+register('zset_mark', zset_mark)
+register('bitmap_install', bitmap_install)
+register('bitmap_read', bitmap_read)
+register('presence_apply', presence_apply)
+register('limit_take', limit_take)

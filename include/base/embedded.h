@@ -20,7 +20,7 @@ extern const size_t embedded_functions_count;
 extern const char
     embedded_functions_schema[]; // "tidings_" and the start of the SHA-256 of them all
 
-extern const struct embedded_file embedded_redis_functions[];
+extern const struct embedded_file embedded_redis_functions[]; // each named as its library
 extern const size_t embedded_redis_functions_count;
 
 extern const struct embedded_file embedded_web[];

@@ -22,7 +22,7 @@ struct cache_options {
     const char *redis_url; // redis://[user:password@]host:port[/db] or unix:///path
     const char
         *library; // source of the function library, loaded whenever a server without it is met
-    const char *library_name; // "tidings_v1"
+    const char *library_name; // "tidings_<version>"; each of its functions ends with "_<version>"
     int64_t timeout_ms;
     int pending_max; // commands waiting for an answer; more are refused with -ERROR_BUSY
 };
@@ -45,7 +45,8 @@ NODISCARD int cache_new(struct loop *loop, const struct cache_options *options,
 // Only after loop_run() returned. Calls still waiting are answered -ERROR_UNAVAILABLE first.
 void cache_free(struct cache *cache);
 
-// Sends one command. `fn` may be NULL (fire and forget); else it is called exactly once, on a later
+// Sends one command; in an FCALL the function goes by its name without the version of the library.
+// `fn` may be NULL (fire and forget); else it is called exactly once, on a later
 // turn. All commands of a turn go out in one write at its end. lengths may be NULL (texts are then
 // NUL-terminated).
 void cache_call(struct cache *cache, int count, const char *const *texts, const size_t *lengths,

@@ -11,7 +11,10 @@ struct pipeline;
 NODISCARD int pipeline_new(const struct cache_options *options, struct pipeline **ret_pipeline);
 void pipeline_free(struct pipeline *pipeline);
 
-// Queues one command to be sent.
+const char *pipeline_library_name(const struct pipeline *pipeline); // as in its options
+
+// Queues one command to be sent; in an FCALL the function goes by its name without the version of
+// the library.
 void pipeline_add(struct pipeline *pipeline, int count, const char *const *texts,
                   const size_t *lengths);
 

@@ -31,7 +31,7 @@ struct cache_options parts_cache_options(const struct settings *settings)
     return (struct cache_options){
         .redis_url = settings->redis_url,
         .library = embedded_redis_functions[0].data,
-        .library_name = "tidings_v1",
+        .library_name = embedded_redis_functions[0].name,
         .timeout_ms = settings->redis_timeout_ms,
         .pending_max = COMMANDS_MAX,
     };

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/metrics.h"
 #include "calls.h"
+#include "command.h"
 #include "reply.h"
 #include "subscriber.h"
 #include "wire.h"
@@ -14,7 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+enum { COMMAND_MAX = 256 << 20 };
 
 struct cache {
     struct loop *loop;
@@ -52,30 +54,22 @@ static void cache_send(struct cache *cache, struct call *call, const char *comma
     loop_again(cache->loop);
 }
 
-static bool is_function_call(const char *verb)
-{
-    return strcasecmp(verb, "FCALL") == 0 || strcasecmp(verb, "FCALL_RO") == 0;
-}
-
 static void cache_format(struct cache *cache, int count, const char *const *texts,
                          const size_t *lengths, cache_fn *fn, void *arg)
 {
     struct call call = {.fn = fn, .arg = arg};
-    char *command = NULL;
-    long long length =
-        redisFormatCommandArgv(&command, count, (const char **)(uintptr_t)texts, lengths);
-    if (length < 0) {
+    CLEANUP(buffer_done) struct buffer command;
+    buffer_init(&command, COMMAND_MAX);
+    command_append(&command, library_suffix(cache->options.library_name), count, texts, lengths);
+    if (buffer_failed(&command)) {
         cache_refuse(cache, &call, -ERROR_BUSY);
         return;
     }
-    if (!is_function_call(texts[0])) {
-        cache_send(cache, &call, command, (size_t)length);
-        free(command);
-        return;
-    }
-    call.command = command;
-    call.length = (size_t)length;
-    cache_send(cache, &call, command, call.length);
+    const char *data = command.data;
+    if (command_is_function_call(texts[0]))
+        call.command = TAKE(command.data);
+    call.length = command.length;
+    cache_send(cache, &call, data, call.length);
 }
 
 void cache_call(struct cache *cache, int count, const char *const *texts, const size_t *lengths,

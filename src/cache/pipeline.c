@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "command.h"
 #include "reply.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@ enum { COMMANDS_MAX = 256 << 20, READ_SIZE = 16384 };
 struct pipeline {
     struct cache_options options;
     struct url url;
+    const char *suffix; // of functions, within options.library_name
     redisReader *reader;
     struct buffer commands; // added and not yet run
     size_t count;           // of commands
@@ -182,16 +184,12 @@ static int greet_call(struct pipeline *p, int count, const char *const *texts, c
                       void *arg)
 {
     struct buffer added = p->commands;
-    char *command = NULL;
-    long long length =
-        redisFormatCommandArgv(&command, count, (const char **)(uintptr_t)texts, NULL);
-    if (length < 0)
-        return -ERROR_MEMORY;
     struct answers answers = {.fn = fn, .arg = arg, .left = 1};
-    p->commands = (struct buffer){.data = command, .length = (size_t)length};
-    int r = pipeline_exchange(p, &answers);
+    buffer_init(&p->commands, COMMANDS_MAX);
+    command_append(&p->commands, p->suffix, count, texts, NULL);
+    int r = buffer_failed(&p->commands) ? -ERROR_MEMORY : pipeline_exchange(p, &answers);
+    buffer_done(&p->commands);
     p->commands = added;
-    redisFreeCommand(command);
     return r < 0 ? r : answers.r;
 }
 
@@ -252,6 +250,7 @@ int pipeline_new(const struct cache_options *options, struct pipeline **ret_pipe
     if (r < 0)
         return r;
     p->options = *options;
+    p->suffix = library_suffix(options->library_name);
     p->fd = -1;
     buffer_init(&p->commands, COMMANDS_MAX);
     *ret_pipeline = TAKE(p);
@@ -267,23 +266,14 @@ void pipeline_free(struct pipeline *p)
     free(p);
 }
 
-static void put_count(struct buffer *commands, char kind, size_t count)
+const char *pipeline_library_name(const struct pipeline *p)
 {
-    buffer_append_byte(commands, kind);
-    buffer_append_int(commands, (int64_t)count);
-    buffer_append(commands, "\r\n", 2);
+    return p->options.library_name;
 }
 
-// Written straight into the buffer: hiredis would print into memory of its own first.
 void pipeline_add(struct pipeline *p, int count, const char *const *texts, const size_t *lengths)
 {
-    put_count(&p->commands, '*', (size_t)count);
-    for (int i = 0; i < count; i++) {
-        size_t length = lengths ? lengths[i] : strlen(texts[i]);
-        put_count(&p->commands, '$', length);
-        buffer_append(&p->commands, texts[i], length);
-        buffer_append(&p->commands, "\r\n", 2);
-    }
+    command_append(&p->commands, p->suffix, count, texts, lengths);
     p->count++;
 }
 

@@ -71,6 +71,11 @@ static const struct cache_value *pair_find(const struct cache_value *pairs, cons
     return NULL;
 }
 
+const char *reply_library_name(const struct cache_value *library)
+{
+    return cache_value_text(pair_find(library, "library_name"));
+}
+
 bool reply_has_library(const struct cache_value *list, const struct cache_options *options)
 {
     const struct cache_value *library = cache_value_at(list, 0);

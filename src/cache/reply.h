@@ -17,6 +17,9 @@ enum { RUN_ID_SIZE = 48 };
 // Copies the run id out of INFO's text; "" when there is none. `ret_run_id` has RUN_ID_SIZE bytes.
 void reply_run_id(const struct cache_value *info, char *ret_run_id);
 
+// The name of a library in an answer of FUNCTION LIST; "" when there is none.
+const char *reply_library_name(const struct cache_value *library);
+
 // Whether the answer of FUNCTION LIST LIBRARYNAME … WITHCODE shows just the library of `options`.
 bool reply_has_library(const struct cache_value *list, const struct cache_options *options);
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every strategy tells the truth: in Redis where that can be proved, else from Postgres, at every moment."""
-
 import re
 import socket
 import threading
@@ -11,6 +10,7 @@ import pytest
 from tests.support.retention import drop_by_retention
 from tests.support.wait import wait_until
 from tests.support.workspace import fresh_name
+from tools.redis_library import function
 
 STRATEGIES = ("sequence", "zset", "counter", "bitmap")
 EVERY = pytest.mark.parametrize("strategy", STRATEGIES)
@@ -311,14 +311,14 @@ def test_events_again_and_late(room, strategy):
     fields = dict(zip(before.split()[::2], before.split()[1::2]))
     walk = f"channel-walk:{{{room.channel}}}"
     for seq in range(1, int(fields["seq"]) + 1):
-        answer = room.redis("FCALL", "walk_begin", "2", walk, f"channel:{{{room.channel}}}:read", fields["gen"], str(seq),
-                            str(seq), "late", "1", "1")
-        assert answer == ""
+        bitmap = f"channel:{{{room.channel}}}:read"
+        assert room.redis("FCALL", function("walk_begin"), "2", walk, bitmap, fields["gen"], str(seq), str(seq), "late", "1", "1") == ""
         if strategy == "counter":
-            room.redis("FCALL", "counter_walk", "2", walk, room.key(room.bob), fields["build"], str(seq), "late", "0", "1")
+            room.redis("FCALL", function("counter_walk"), "2", walk, room.key(room.bob), fields["build"], str(seq), "late",
+                       "0", "1")
         else:
-            room.redis("FCALL", "zset_walk", "2", walk, room.key(room.bob), fields["build"], str(seq), "late", "0", "0", "1",
-                       "1999999999000000", "99", "0")
+            room.redis("FCALL", function("zset_walk"), "2", walk, room.key(room.bob), fields["build"], str(seq), "late",
+                       "0", "0", "1", "1999999999000000", "99", "0")
     assert room.redis("HGETALL", walk) == before
     room.is_kept(3)
     room.ann.post(room.channel)

@@ -2,7 +2,6 @@
 """What sockets get of events that an instance could not hear: all of them, or word of the gap."""
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import requests
@@ -10,8 +9,8 @@ import requests
 from tests.faults.proxy import Proxy
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
+from tools.redis_library import library
 
-LIBRARY = Path(__file__).resolve().parents[2] / "lua" / "tidings.lua"
 EVENTS, READS = 5, 2
 NEVER_MS = 600_000
 
@@ -184,11 +183,11 @@ def questions(instance):
 
 
 def library_that_moves_no_head():
-    text = LIBRARY.read_text(encoding="utf-8")
+    text = library()
     for name in ("channel_apply", "heads_apply"):
-        moves = f"redis.register_function('{name}', {name})"
+        moves = f"register('{name}', {name})"
         assert moves in text
-        text = text.replace(moves, f"redis.register_function('{name}', function() return 0 end)")
+        text = text.replace(moves, f"register('{name}', function() return 0 end)")
     return text
 
 

@@ -47,7 +47,7 @@ static int start(void **state)
         return -1;
     const struct cache_options options = {.redis_url = redis.url,
                                           .library = embedded_redis_functions[0].data,
-                                          .library_name = "tidings_v1",
+                                          .library_name = embedded_redis_functions[0].name,
                                           .timeout_ms = 5000};
     assert_int_equal(pipeline_new(&options, &pipeline), 0);
     for (int i = 0; i < 400; i++) {

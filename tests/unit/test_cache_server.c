@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/loop.h"
 #include "cache/cache.h"
+#include "cache/libraries.h"
 #include "cache/pipeline.h"
 
 #include <pthread.h>
@@ -25,7 +26,7 @@
 enum { TIMEOUT_MS = 2000, WAIT_SECONDS = 60 };
 
 static const char library[] = "#!lua name=test_v1\n"
-                              "redis.register_function('test_echo', function(keys, args) "
+                              "redis.register_function('echo_v1', function(keys, args) "
                               "return args[1] end)";
 
 static char directory[] = "/tmp/tidings-cache-XXXXXX";
@@ -179,7 +180,7 @@ static void test_commands_and_functions(void **state)
     struct question set = {.texts = {"SET", "k", "v"}};
     struct question get = {.texts = {"GET", "k"}};
     struct question wrong = {.texts = {"INCR", "k"}};
-    struct question function = {.texts = {"FCALL", "test_echo", "0", "hello"}};
+    struct question function = {.texts = {"FCALL", "echo", "0", "hello"}};
     assert_int_equal(ask(&set), 0);
     assert_int_equal(ask(&get), 0);
     assert_string_equal(get.text, "v");
@@ -193,7 +194,7 @@ static void test_flushed_library_comes_back(void **state)
     (void)state;
     wait_until_up();
     struct question flush = {.texts = {"FUNCTION", "FLUSH", "SYNC"}};
-    struct question function = {.texts = {"FCALL", "test_echo", "0", "again"}};
+    struct question function = {.texts = {"FCALL", "echo", "0", "again"}};
     assert_int_equal(ask(&flush), 0);
     assert_int_equal(ask(&function), 0);
     assert_string_equal(function.text, "again");
@@ -290,7 +291,7 @@ static void test_pipeline(void **state)
     struct question question = {.r = -1};
     sem_init(&question.answered, 0, 0);
     for (int i = 0; i < 3; i++)
-        pipeline_add(pipeline, 4, (const char *[]){"FCALL", "test_echo", "0", "x"}, NULL);
+        pipeline_add(pipeline, 4, (const char *[]){"FCALL", "echo", "0", "x"}, NULL);
     assert_int_equal(pipeline_run(pipeline, on_answer, &question), 0);
     assert_string_equal(question.text, "x");
 
@@ -299,7 +300,7 @@ static void test_pipeline(void **state)
     assert_int_equal(pipeline_run(pipeline, NULL, NULL), -ERROR_UNAVAILABLE);
     server_start();
     wait_until_up();
-    pipeline_add(pipeline, 4, (const char *[]){"FCALL", "test_echo", "0", "y"}, NULL);
+    pipeline_add(pipeline, 4, (const char *[]){"FCALL", "echo", "0", "y"}, NULL);
     assert_int_equal(pipeline_run(pipeline, on_answer, &question), 0);
     assert_string_equal(question.text, "y");
 
@@ -308,6 +309,101 @@ static void test_pipeline(void **state)
     assert_int_equal(pipeline_run(pipeline, on_answer, &question), -ERROR_UNAVAILABLE);
     kill(server, SIGCONT);
     pipeline_free(pipeline);
+}
+
+// Loads a library of another release, with a function of the same name.
+static void library_load(struct pipeline *pipeline, const char *version)
+{
+    char source[256];
+    (void)snprintf(source, sizeof source,
+                   "#!lua name=test_%s\n"
+                   "redis.register_function('echo_%s', function() return 'of %s' end)",
+                   version, version, version);
+    pipeline_add(pipeline, 3, (const char *[]){"FUNCTION", "LOAD", source}, NULL);
+    assert_int_equal(pipeline_run(pipeline, NULL, NULL), 0);
+}
+
+static void on_count(void *arg, int r, const struct cache_value *value)
+{
+    (void)r;
+    *(size_t *)arg = cache_value_count(value);
+}
+
+static size_t libraries_listed(struct pipeline *pipeline, const char *pattern)
+{
+    size_t count = 0;
+    pipeline_add(pipeline, 4, (const char *[]){"FUNCTION", "LIST", "LIBRARYNAME", pattern}, NULL);
+    assert_int_equal(pipeline_run(pipeline, on_count, &count), 0);
+    return count;
+}
+
+static void expect_echo(struct pipeline *pipeline, const char *word)
+{
+    struct question question = {.r = -1};
+    sem_init(&question.answered, 0, 0);
+    pipeline_add(pipeline, 4, (const char *[]){"FCALL", "echo", "0", word}, NULL);
+    assert_int_equal(pipeline_run(pipeline, on_answer, &question), 0);
+    assert_string_equal(question.text, word);
+    sem_destroy(&question.answered);
+}
+
+static void test_old_libraries_are_dropped(void **state)
+{
+    (void)state;
+    struct pipeline *pipeline;
+    struct cache_options o = options();
+    wait_until_up();
+    assert_int_equal(pipeline_new(&o, &pipeline), 0);
+    library_load(pipeline, "v0");
+    library_load(pipeline, "v2");
+    library_load(pipeline, "v3");
+    pipeline_add(
+        pipeline, 3,
+        (const char *[]){"FUNCTION", "LOAD",
+                         "#!lua name=others\nredis.register_function('echo', function() end)"},
+        NULL);
+    assert_int_equal(pipeline_run(pipeline, NULL, NULL), 0);
+    expect_echo(pipeline, "one's own, whatever else is loaded");
+
+    assert_int_equal(libraries_drop(pipeline, (const char *[]){"test_v2", "test_v9"}, 2), 2);
+    assert_int_equal(libraries_listed(pipeline, "test_v0"), 0);
+    assert_int_equal(libraries_listed(pipeline, "test_v1"), 1);
+    assert_int_equal(libraries_listed(pipeline, "test_v2"), 1);
+    assert_int_equal(libraries_listed(pipeline, "test_v3"), 0);
+    assert_int_equal(libraries_listed(pipeline, "others"), 1);
+    assert_int_equal(libraries_drop(pipeline, NULL, 0), 1);
+    assert_int_equal(libraries_drop(pipeline, NULL, 0), 0);
+    expect_echo(pipeline, "still there");
+    pipeline_free(pipeline);
+}
+
+// As when the instance that drops does not know of ours.
+static void test_a_dropped_library_comes_back(void **state)
+{
+    (void)state;
+    struct pipeline *ours, *other;
+    struct cache_options o = options();
+    struct cache_options later = {.redis_url = url,
+                                  .library = "#!lua name=test_v2\n"
+                                             "redis.register_function('echo_v2', function() end)",
+                                  .library_name = "test_v2",
+                                  .timeout_ms = TIMEOUT_MS};
+    wait_until_up();
+    assert_int_equal(pipeline_new(&o, &ours), 0);
+    assert_int_equal(pipeline_new(&later, &other), 0);
+    expect_echo(ours, "before");
+    assert_int_equal(libraries_drop(other, NULL, 0), 1);
+    pipeline_add(ours, 4, (const char *[]){"FCALL", "echo", "0", "missing"}, NULL);
+    assert_int_equal(pipeline_run(ours, NULL, NULL), -ERROR_INTERNAL); // callers repeat it all
+    expect_echo(ours, "after");
+
+    assert_int_equal(libraries_drop(other, NULL, 0), 1);
+    struct question function = {.texts = {"FCALL", "echo", "0", "on the loop"}};
+    assert_int_equal(ask(&function), 0);
+    assert_string_equal(function.text, "on the loop");
+    assert_int_equal(libraries_drop(ours, NULL, 0), 1);
+    pipeline_free(ours);
+    pipeline_free(other);
 }
 
 int main(void)
@@ -320,6 +416,8 @@ int main(void)
         cmocka_unit_test(test_subscriptions_are_confirmed),
         cmocka_unit_test(test_stopped_server),
         cmocka_unit_test(test_pipeline),
+        cmocka_unit_test(test_old_libraries_are_dropped),
+        cmocka_unit_test(test_a_dropped_library_comes_back),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, group_setup, group_teardown);

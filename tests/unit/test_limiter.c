@@ -96,7 +96,7 @@ static int side_start(struct side *side, bool with_redis)
     const struct limiter_options options = {.settle_ms = SETTLE_MS, .buckets_max = BUCKETS_MAX};
     const struct cache_options cache_options = {.redis_url = redis.url,
                                                 .library = embedded_redis_functions[0].data,
-                                                .library_name = "tidings_v1",
+                                                .library_name = embedded_redis_functions[0].name,
                                                 .timeout_ms = 5000,
                                                 .pending_max = 1000};
 

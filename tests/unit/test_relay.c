@@ -66,7 +66,7 @@ static struct cache_options cache_options(void)
 {
     return (struct cache_options){.redis_url = redis.url,
                                   .library = embedded_redis_functions[0].data,
-                                  .library_name = "tidings_v1",
+                                  .library_name = embedded_redis_functions[0].name,
                                   .timeout_ms = 1000};
 }
 

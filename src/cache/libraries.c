@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/libraries.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "command.h"
+#include "reply.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES_MAX = 1 << 20, PATTERN_SIZE = 128 };
+
+struct drop {
+    const char *own;
+    const char *const *keep;
+    size_t keep_count;
+    struct buffer names; // of those to be dropped, each with its NUL
+    int dropped;
+};
+
+static bool is_kept(const struct drop *drop, const char *name)
+{
+    if (strcmp(name, drop->own) == 0)
+        return true;
+    for (size_t i = 0; i < drop->keep_count; i++)
+        if (strcmp(name, drop->keep[i]) == 0)
+            return true;
+    return false;
+}
+
+static void on_listed(void *arg, int r, const struct cache_value *value)
+{
+    struct drop *drop = arg;
+    size_t count = r == 0 ? cache_value_count(value) : 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = reply_library_name(cache_value_at(value, i));
+        if (!is_kept(drop, name))
+            buffer_append(&drop->names, name, strlen(name) + 1);
+    }
+}
+
+// Another instance may have been first: what is gone already is none of ours.
+static void on_dropped(void *arg, int r, const struct cache_value *value)
+{
+    struct drop *drop = arg;
+    (void)value;
+    drop->dropped += r == 0;
+}
+
+static int names_find(struct pipeline *pipeline, struct drop *drop)
+{
+    char pattern[PATTERN_SIZE];
+    int kind = (int)(strlen(drop->own) - strlen(library_suffix(drop->own)));
+    snprintf(pattern, sizeof pattern, "%.*s_*", kind, drop->own);
+    pipeline_add(pipeline, 4, (const char *[]){"FUNCTION", "LIST", "LIBRARYNAME", pattern}, NULL);
+    int r = pipeline_run(pipeline, on_listed, drop);
+    return r == 0 && buffer_failed(&drop->names) ? -ERROR_MEMORY : r;
+}
+
+static int names_drop(struct pipeline *pipeline, struct drop *drop)
+{
+    const char *end = drop->names.data + drop->names.length;
+    for (const char *name = drop->names.data; name < end; name += strlen(name) + 1) {
+        log_write(LOG_INFO, "cache", "the library %s is in use no longer", name);
+        pipeline_add(pipeline, 3, (const char *[]){"FUNCTION", "DELETE", name}, NULL);
+    }
+    int r = pipeline_run(pipeline, on_dropped, drop);
+    return r == -ERROR_INTERNAL || r == 0 ? drop->dropped : r;
+}
+
+int libraries_drop(struct pipeline *pipeline, const char *const *keep, size_t count)
+{
+    struct drop drop = {.own = pipeline_library_name(pipeline), .keep = keep, .keep_count = count};
+    buffer_init(&drop.names, NAMES_MAX);
+    int r = names_find(pipeline, &drop);
+    if (r == 0)
+        r = names_drop(pipeline, &drop);
+    buffer_done(&drop.names);
+    return r;
+}
