@@ -14,11 +14,13 @@
 --                     begins with ? says that nobody read the whole from Postgres yet: the rest are lower bounds, left
 --                     by events, that hold for what is installed later.
 -- thread-read:{U}:C:ts  text: the user's cursor in a thread. It goes by itself when it was not written for long.
--- No key, no field, or a ? means unknown, never zero: readers ask Postgres then, and install what it says.
+-- No key, no field, or a ? means unknown, never zero: readers ask Postgres then, and install what it says. So is what is in no form
+-- known here: a later release may have written it (docs/compatibility.md). It makes no function fail.
 
 local DELETED_MAX = 256
 
--- {user by ord}, and the ords in order, of a packed list and further pairs (from args[first] on).
+-- {user by ord}, and the ords in order, of a packed list and further pairs (from args[first] on); nothing when the list is in no
+-- form known here.
 local function deleted_merge(packed, floor, args, first)
     local users, ords = {}, {}
     local function add(ord, user)
@@ -27,7 +29,11 @@ local function deleted_merge(packed, floor, args, first)
             ords[#ords + 1] = ord
         end
     end
-    for ord, user in string.gmatch(packed, '(%d+):(%S*)') do
+    for word in string.gmatch(packed, '%S+') do
+        local ord, user = string.match(word, '^(%d+):(%w*)$')
+        if not ord then
+            return nil
+        end
         add(tonumber(ord), user)
     end
     for i = first, #args - 1, 2 do
@@ -37,9 +43,17 @@ local function deleted_merge(packed, floor, args, first)
     return users, ords
 end
 
--- Writes the list with the pairs of args[first…] added; the lowest go when it is full, and raise the floor.
+-- Writes the list with the pairs of args[first…] added; the lowest go when it is full, and raise the floor. False, and nothing is
+-- written, where what is there is in no form known here.
 local function deleted_add(key, packed, floor, args, first)
-    local users, ords = deleted_merge(packed, tonumber(floor), args, first)
+    local lowest = tonumber(floor)
+    if not packed or not lowest then
+        return false
+    end
+    local users, ords = deleted_merge(packed, lowest, args, first)
+    if not users then
+        return false
+    end
     local words = {}
     for i = math.max(1, #ords - DELETED_MAX + 1), #ords do
         words[#words + 1] = string.format('%.0f:%s', ords[i], users[ords[i]])
@@ -48,29 +62,35 @@ local function deleted_add(key, packed, floor, args, first)
         floor = string.format('%.0f', ords[#ords - DELETED_MAX])
     end
     redis.call('HSET', key, 'deleted', table.concat(words, ' '), 'deleted_floor', floor)
+    return true
 end
 
 -- Keeps of a head that is unknown that `seq` was heard of.
 local function least_raise(key, seq)
-    if tonumber(seq) > tonumber(redis.call('HGET', key, 'least') or 0) then
+    if tonumber(seq) > (tonumber(redis.call('HGET', key, 'least')) or 0) then
         redis.call('HSET', key, 'least', seq)
     end
+end
+
+-- Of the head nothing is known any more but that `seq` was heard of.
+local function head_forget(key, seq)
+    redis.call('DEL', key)
+    least_raise(key, seq)
 end
 
 -- The events first_seq … last_seq, which end with this head. 1: applied; 0: nothing to do, or unknown; -1: events before
 -- them are missing, so the head becomes unknown.
 local function head_apply(key, first_seq, last_seq, ord)
-    local seq = redis.call('HGET', key, 'seq')
+    local seq = tonumber(redis.call('HGET', key, 'seq'))
     if not seq then
         least_raise(key, last_seq)
         return 0
     end
-    if tonumber(seq) >= tonumber(last_seq) then
+    if seq >= tonumber(last_seq) then
         return 0
     end
-    if tonumber(seq) < tonumber(first_seq) - 1 then
-        redis.call('DEL', key)
-        least_raise(key, last_seq)
+    if seq < tonumber(first_seq) - 1 then
+        head_forget(key, last_seq)
         return -1
     end
     redis.call('HSET', key, 'seq', last_seq, 'ord', ord)
@@ -87,13 +107,16 @@ local function heads_apply(keys, args)
 end
 
 -- KEYS channel-latest:{C}; first_seq last_seq ord {deleted_ord deleted_user}…
--- As head_apply, with what was deleted.
+-- As head_apply, with what was deleted. What cannot be added to a list makes the head unknown, too.
 local function channel_apply(keys, args)
     local key = keys[1]
     local applied = head_apply(key, args[1], args[2], args[3])
     if applied == 1 and args[4] then
         local known = redis.call('HMGET', key, 'deleted', 'deleted_floor')
-        deleted_add(key, known[1] or '', known[2] or '0', args, 4)
+        if not deleted_add(key, known[1], known[2], args, 4) then
+            head_forget(key, args[2])
+            return -1
+        end
     end
     return applied
 end
@@ -103,7 +126,7 @@ end
 local function channel_install(keys, args)
     local key = keys[1]
     local newest = redis.call('HMGET', key, 'seq', 'least')
-    if tonumber(newest[1] or newest[2] or 0) > tonumber(args[1]) then
+    if (tonumber(newest[1]) or tonumber(newest[2]) or 0) > tonumber(args[1]) then
         return 0
     end
     redis.call('DEL', key)
@@ -112,10 +135,15 @@ local function channel_install(keys, args)
     return 1
 end
 
--- Places in a packed member.
+-- Places in a packed member; what a later release adds follows them, and stays.
 local EPOCH, TS, OWN, MEMBER_SEQ, ACTIVE = 1, 2, 5, 6, 7
+local MEMBER = '^%d+ %d+ %d+ %-?%d+ %-?%d+ %d+ %??[01] '
 
+-- Nothing, when it is in no form known here.
 local function member_unpack(packed)
+    if not packed or not string.find(packed .. ' ', MEMBER) then
+        return nil
+    end
     local member = {}
     for word in string.gmatch(packed, '%S+') do
         member[#member + 1] = word
@@ -146,10 +174,9 @@ end
 -- stays so, with this as a lower bound.
 local function member_put(key, args, first, known)
     local channel = args[first]
-    local packed = redis.call('HGET', key, channel)
+    local old = member_unpack(redis.call('HGET', key, channel))
     local member = {unpack(args, first + 1, first + ACTIVE)}
-    if packed then
-        local old = member_unpack(packed)
+    if old then
         local active = string.gsub(old[ACTIVE], '^?', '')
         known = known or active == old[ACTIVE]
         old[ACTIVE] = active
@@ -158,7 +185,7 @@ local function member_put(key, args, first, known)
     if not known then
         member[ACTIVE] = '?' .. member[ACTIVE]
     end
-    packed = table.concat(member, ' ')
+    local packed = table.concat(member, ' ')
     redis.call('HSET', key, channel, packed)
     return packed
 end
@@ -183,12 +210,18 @@ end
 -- KEYS thread-read:{U}:C:ts; ts seconds
 -- A cursor in a thread, for so many seconds. 1: it is the furthest; 0: a later one is there.
 local function thread_apply(keys, args)
-    local known = redis.call('GET', keys[1])
-    if known and is_above(known, args[1]) then
+    if (tonumber(redis.call('GET', keys[1])) or 0) > tonumber(args[1]) then
         return 0
     end
     redis.call('SET', keys[1], args[1], 'EX', args[2])
     return 1
+end
+
+-- Until when a device is connected, and how often. More may follow after a colon. Of a form that is not known here its gateway alone
+-- knows when it ends: it counts as one connection, for as long as the key lives.
+local function device_read(text)
+    local ends, count = string.match(text, '^(%d+):(%d+)%f[:%z]')
+    return tonumber(ends), tonumber(count) or 1
 end
 
 -- KEYS session:{U}:device presence:{U}; op device connections ttl_s manual
@@ -208,14 +241,17 @@ local function presence_apply(keys, args)
     local connections = 0
     local devices = redis.call('HGETALL', keys[1])
     for i = 1, #devices, 2 do
-        local ends, count = string.match(devices[i + 1], '^(%d+):(%d+)$')
-        if not ends or tonumber(ends) <= now then
+        local ends, count = device_read(devices[i + 1])
+        if ends and ends <= now then
             redis.call('HDEL', keys[1], devices[i])
         else
-            connections = connections + tonumber(count)
+            connections = connections + count
         end
     end
-    local manual = op ~= 'manual' and redis.call('HGET', keys[2], 'manual') or args[5]
+    local manual = op ~= 'manual' and redis.call('HGET', keys[2], 'manual')
+    if manual ~= '0' and manual ~= '1' then
+        manual = args[5]
+    end
     local before = redis.call('HGET', keys[2], 'shown') or 'away'
     local shown = connections > 0 and manual == '0' and 'active' or 'away'
     if op == 'manual' or connections > 0 and op ~= 'look' then
@@ -246,7 +282,7 @@ local SHARD_SIZE, SHARDED_FROM = 5000, 10000
 local function walk_reset(key, gen, seq)
     local time = redis.call('TIME')
     local build = time[1] * 1000000 + time[2]
-    build = math.max(build, tonumber(redis.call('HGET', key, 'build') or 0) + 1)
+    build = math.max(build, (tonumber(redis.call('HGET', key, 'build')) or 0) + 1)
     build = string.format('%.0f', build)
     redis.call('HSET', key, 'gen', gen, 'build', build, 'seq', seq, 'walking', seq, 'next', '0')
     return build
@@ -259,7 +295,7 @@ end
 local function walk_begin(keys, args)
     local known = redis.call('HMGET', keys[1], 'gen', 'seq', 'walking', 'walker', 'build')
     local gen, first, last = tonumber(args[1]), tonumber(args[2]), tonumber(args[3])
-    local known_gen, seq = tonumber(known[1] or -1), tonumber(known[2] or -1)
+    local known_gen, seq = tonumber(known[1]) or -1, tonumber(known[2]) or -1
     if known_gen >= gen and seq >= last then
         return ''
     end
@@ -285,7 +321,7 @@ end
 -- KEYS channel-walk:{C}; gen last_seq: what was counted before last_seq is unknown.
 local function walk_forget(keys, args)
     local known = redis.call('HMGET', keys[1], 'gen', 'seq')
-    if tonumber(known[1] or -1) <= tonumber(args[1]) and tonumber(known[2] or -1) < tonumber(args[2]) then
+    if (tonumber(known[1]) or -1) <= tonumber(args[1]) and (tonumber(known[2]) or -1) < tonumber(args[2]) then
         walk_reset(keys[1], args[1], args[2])
     end
     return 0
@@ -395,8 +431,8 @@ end
 -- there, it begins with what they know.
 local function walk_open(keys, gen, seq)
     local known = redis.call('HMGET', keys[1], 'gen', 'seq')
-    local is_older = known[1] and tonumber(known[1]) < tonumber(gen) and tonumber(known[2]) <= tonumber(seq)
-    if not known[1] or is_older then
+    local known_gen, known_seq = tonumber(known[1]), tonumber(known[2])
+    if not known_gen or not known_seq or (known_gen < tonumber(gen) and known_seq <= tonumber(seq)) then
         return walk_reset(keys[1], gen, seq)
     end
     return walk_at(keys[1], gen, seq)
@@ -491,7 +527,7 @@ local function counter_read(keys, args)
     if not build or known.err or known[1] ~= build or known[2] ~= args[5] or known[3] ~= args[6] or known[4] ~= args[7] then
         return -1
     end
-    return tonumber(known[5])
+    return tonumber(known[5]) or -1
 end
 
 -- KEYS as above; gen seq user number version floor [ts seq]…: all messages that are unread after ts `floor`.

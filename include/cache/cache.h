@@ -31,6 +31,8 @@ struct cache_options {
 struct cache_value;
 bool cache_value_is_null(const struct cache_value *value);
 int64_t cache_value_int(const struct cache_value *value); // integer, or text that is one; else 0
+// Whether it is a whole number, 0 or more, as integer or as text of nothing else.
+bool cache_value_number(const struct cache_value *value, int64_t *ret_number);
 const char *cache_value_text(const struct cache_value *value); // "" unless a string; NUL-terminated
 size_t cache_value_length(const struct cache_value *value);    // bytes of a string
 size_t cache_value_count(const struct cache_value *value);     // elements of an array, else 0

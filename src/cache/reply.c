@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reply.h"
 
+#include "base/id.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +28,16 @@ int64_t cache_value_int(const struct cache_value *value)
     if (reply && reply->type == REDIS_REPLY_INTEGER)
         return reply->integer;
     return is_text(reply) ? strtoll(reply->str, NULL, 10) : 0;
+}
+
+bool cache_value_number(const struct cache_value *value, int64_t *ret_number)
+{
+    const redisReply *reply = reply_of(value);
+    if (reply && reply->type == REDIS_REPLY_INTEGER)
+        *ret_number = reply->integer;
+    else if (!is_text(reply) || integer_parse(reply->str, reply->len, 0, INT64_MAX, ret_number) < 0)
+        return false;
+    return *ret_number >= 0;
 }
 
 const char *cache_value_text(const struct cache_value *value)

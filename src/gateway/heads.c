@@ -72,12 +72,12 @@ static void on_head(void *arg, int r, const struct cache_value *value)
         return;
     }
     struct stream *stream = stream_find(slice->gateway, id);
+    int64_t seq = 0;
     // A head that is far ahead would be told as a gap: not on Redis' word alone.
-    if (r < 0 || cache_value_is_null(value) ||
-        (stream && hole_is_beyond_bound(stream, cache_value_int(value))))
+    if (r < 0 || !cache_value_number(value, &seq) || (stream && hole_is_beyond_bound(stream, seq)))
         memcpy(slice->unknown[slice->unknown_count++], id, EVENT_ID_SIZE);
     else if (stream)
-        hole_heard(stream, cache_value_int(value));
+        hole_heard(stream, seq);
     if (last)
         slice_finish(slice);
 }

@@ -2,6 +2,7 @@
 #include "unread/members.h"
 
 #include "base/error.h"
+#include "base/id.h"
 #include "base/metrics.h"
 #include "unread/call.h"
 #include "unread/keys.h"
@@ -63,8 +64,10 @@ void member_list_take(void *arg, int r, const struct cache_value *value)
             list->is_shard = true;
         else if (member[0] == '*')
             list->shards = strtoll(member + 1, NULL, 10);
-        else
+        else if (id_is_valid(member, "UW"))
             list->r = member_ids_add(&list->ids, member);
+        else
+            list->complete = false; // in a form of a later release: who is in it cannot be told
     }
 }
 

@@ -236,13 +236,13 @@ static bool member_matches(const struct reading *reading, const char *packed)
 {
     const struct event_member *known = &reading->view->member;
     struct event_member copy = *known;
-    char active[4] = "";
+    char active[4] = ""; // what a later release appends comes after it
 
     if (sscanf(
             packed, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %3s",
             &copy.epoch, &copy.ts, &copy.seq, &copy.ord, &copy.own, &copy.member_seq, active) != 7)
         return false;
-    if (active[0] != '1' || copy.epoch != known->epoch || copy.ts != known->ts)
+    if (strcmp(active, "1") != 0 || copy.epoch != known->epoch || copy.ts != known->ts)
         return false;
     // Retention moves the row's ord and own; its ts, and with it this copy, stays.
     return copy.ord == known->ord && copy.own == known->own;
