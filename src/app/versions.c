@@ -2,14 +2,17 @@
 #include "versions.h"
 
 #include "base/embedded.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "cache/libraries.h"
 #include "parts.h"
 #include "store/session.h"
 
-enum { INTERVAL_MAX_S = 60, TIMES_WITHIN_KEEP = 4 };
+enum { INTERVAL_MAX_S = 60, TIMES_WITHIN_KEEP = 4, LIBRARIES_MAX = 1000 };
 
 static const struct statement USE = {"version_use", "SELECT version_use($1, $2, $3)"};
+static const struct statement LIBRARIES = {"libraries_in_use", "SELECT libraries_in_use()"};
 static const struct statement DROP = {"versions_drop", "SELECT versions_drop($1, $2)"};
 
 int64_t versions_interval_s(const struct settings *settings)
@@ -46,10 +49,30 @@ static int versions_drop(const struct settings *settings, struct session *sessio
     return r;
 }
 
+// Redis may be away: what is left there goes another time.
+static int libraries_keep(struct session *session, struct pipeline *pipeline)
+{
+    CLEANUP_RESULT struct result *used = NULL;
+    const char *names[LIBRARIES_MAX];
+    size_t count = 0;
+
+    int r = session_call(session, &LIBRARIES, NULL, &used);
+    if (r < 0)
+        return r;
+    for (; count < LIBRARIES_MAX && (int)count < result_rows(used); count++)
+        names[count] = result_text(used, (int)count, 0);
+    int dropped = libraries_drop(pipeline, names, count);
+    if (dropped > 0)
+        log_write(LOG_INFO, "app", "no instance uses %d of Redis' libraries any more: dropped",
+                  dropped);
+    return dropped == -ERROR_UNAVAILABLE || dropped > 0 ? 0 : dropped;
+}
+
 int versions_keep(const struct settings *settings, struct session *session,
                   struct pipeline *pipeline)
 {
-    (void)pipeline;
     int r = version_use(settings, session);
-    return r < 0 ? r : versions_drop(settings, session);
+    if (r >= 0)
+        r = versions_drop(settings, session);
+    return r < 0 ? r : libraries_keep(session, pipeline);
 }

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.command import argv, full_environment, run
 from tests.support.wait import wait_until
+from tools.services import Redis
 
 MISSING, MISSING_AND_BLOCKING = 3, 4
 FUNCTIONS = "SELECT count(*) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname LIKE 'tidings_%'"
@@ -112,7 +113,13 @@ def test_a_second_migrate_waits_for_the_first(database):
         assert second.result().returncode == 0
 
 
-def test_functions_that_no_instance_needs_any_more_are_dropped(database, extra_instance):
+@pytest.fixture
+def redis(tmp_path):
+    with Redis(tmp_path) as redis:
+        yield redis
+
+
+def test_functions_that_no_instance_needs_any_more_are_dropped(database, redis, extra_instance):
     url, sql = database()
     assert migrate(url).returncode == 0
     for name, age in (("tidings_unused", "1 hour"), ("tidings_used", "1 second"), ("tidings_with_a_table", "1 hour")):
@@ -120,8 +127,13 @@ def test_functions_that_no_instance_needs_any_more_are_dropped(database, extra_i
         sql(f"INSERT INTO versions_in_use (functions, library, release, made_at, used_at)"
             f" VALUES ('{name}', '', '0.0.1', now() - interval '2 hours', now() - interval '{age}')")
     sql("CREATE TABLE tidings_with_a_table.mine (n integer)")
+    sql("UPDATE versions_in_use SET library = functions WHERE library = ''")
+    for name in ("tidings_unused", "tidings_used"):
+        redis.cli("FUNCTION", "LOAD", f"#!lua name={name}\nredis.register_function('one_{name}', function() return 1 end)")
     there = "SELECT string_agg(nspname, ' ' ORDER BY nspname) FROM pg_namespace WHERE nspname LIKE 'tidings\\_%'"
     own = sql("SELECT functions FROM versions_in_use ORDER BY made_at DESC LIMIT 1")
-    extra_instance(database_url=url, versions_keep_s=600)
+    extra_instance(database_url=url, redis_url=redis.url, versions_keep_s=600)
     wait_until(lambda: "tidings_unused" not in sql(there), what="the end of what is unused")
     assert sql(there).split() == sorted([own, "tidings_used", "tidings_with_a_table"])
+    wait_until(lambda: "tidings_unused" not in redis.cli("FUNCTION", "LIST"), what="the end of its library")
+    assert "tidings_used" in redis.cli("FUNCTION", "LIST")
