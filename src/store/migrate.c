@@ -69,6 +69,16 @@ static int tables_begin(struct session *session, const struct tables *tables, st
     return r;
 }
 
+static void failure_report(const char *what, int r, bool in_transaction, struct buffer *report)
+{
+    const char *how = "failed: run again, it goes on";
+    if (r == -ERROR_UNAVAILABLE)
+        how = "was under way when the connection was lost: run again, it goes on";
+    else if (in_transaction)
+        how = "failed, and left nothing behind";
+    buffer_append_format(report, "%s %s\n", what, how);
+}
+
 static int migrations_apply(struct session *session, const struct migrate_options *options,
                             const struct tables *tables, struct buffer *report)
 {
@@ -76,8 +86,7 @@ static int migrations_apply(struct session *session, const struct migrate_option
         const struct migration *migration = tables->missing[i];
         int r = migration_apply(migration, session, options);
         if (r < 0) {
-            buffer_append_format(report, "%s failed, and left nothing behind\n",
-                                 migration->file->name);
+            failure_report(migration->file->name, r, migration->in_transaction, report);
             return r;
         }
         buffer_append_format(report, "%s applied\n", migration->file->name);
@@ -110,8 +119,10 @@ static int functions_make(struct session *session)
 static int functions_apply(struct session *session, struct buffer *report)
 {
     int r = functions_make(session);
-    buffer_append_format(report, "functions %s %s\n", embedded_functions_schema,
-                         r < 0 ? "failed, and left nothing behind" : "applied");
+    if (r < 0)
+        failure_report(embedded_functions_schema, r, true, report);
+    else
+        buffer_append_format(report, "functions %s applied\n", embedded_functions_schema);
     return r;
 }
 

@@ -148,16 +148,13 @@ int migration_apply(const struct migration *migration, struct session *session,
                     const struct migrate_options *options)
 {
     int64_t until_ms = clock_monotonic_ms() + options->wait_s * MS_PER_S;
-    const char *name = migration->file->name;
     for (;;) {
         int r = migration->in_transaction ? apply_whole(migration, session, options->lock_ms)
                                           : apply_singly(migration, session);
-        if (r != -ERROR_BUSY || clock_monotonic_ms() >= until_ms) {
-            log_write(r < 0 ? LOG_ERROR : LOG_INFO, "migrate", "%s: %s", name,
-                      r < 0 ? "failed" : "applied");
+        if (r != -ERROR_BUSY || clock_monotonic_ms() >= until_ms)
             return r;
-        }
-        log_write(LOG_INFO, "migrate", "%s: others hold a lock that it needs: again soon", name);
+        log_write(LOG_INFO, "migrate", "%s: others hold a lock that it needs: again soon",
+                  migration->file->name);
         pause_at_random();
     }
 }
