@@ -84,6 +84,8 @@
     X(EVENTS_REFUSED, counter, "tidings_events_refused_total", "",                                 \
       "Events whose effects Redis refused, so that what they change was forgotten")                \
     X(EVENTS_POISON, counter, "tidings_events_poison_total", "", "Events put aside after 3 tries") \
+    X(EVENTS_UNKNOWN, counter, "tidings_events_unknown_total", "",                                 \
+      "Events of an unknown form or kind that were passed over, as of a later release")            \
     X(KAFKA_ERRORS, counter, "tidings_kafka_errors_total", "", "Errors reported by Kafka")         \
     X(SOCKETS_OPEN, gauge, "tidings_ws_connections", "kind=\"rtm\"", "Open sockets")               \
     X(STREAMS_OPEN, gauge, "tidings_ws_connections", "kind=\"sse\"", "")                           \

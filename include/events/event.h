@@ -2,8 +2,8 @@
 // An event: something that happened and was committed, on its way to Redis and to every device.
 // Immutable once it is shared; reference counted, so any thread may hold one.
 //
-// On the wire (Kafka's value, and the message of Redis pub/sub) an event is one JSON object,
-// "frame" always last:
+// On the wire (Kafka's value, and the message of Redis pub/sub) an event is one JSON object; this
+// release writes it without blanks and in this order:
 //   {"v":1,"kind":"post","workspace":"T…","channel":"C…","user":"U…","seq":7,"event_ts":"…","ts":"…","origin":"",
 //    "head":{…},"deleted_ord":0,"deleted_user":"","member":{…},"frame":{what sockets
 //    get}}
@@ -38,7 +38,7 @@ enum event_kind {
 // How a channel keeps unread state; the numbers are those in the tables.
 enum strategy { STRATEGY_SEQUENCE, STRATEGY_ZSET, STRATEGY_COUNTER, STRATEGY_BITMAP, STRATEGY_MAX };
 
-enum { EVENT_ID_SIZE = 24, OUTBOX_ID_SIZE = 48 };
+enum { EVENT_ID_SIZE = 24, OUTBOX_ID_SIZE = 48, EVENT_REASON_SIZE = 128 };
 
 // A channel's head as it was after `seq`: absolute, so the highest seq wins.
 struct event_head {
@@ -100,7 +100,10 @@ NODISCARD int event_kind_parse(const char *name, enum event_kind *ret_kind);
 
 // Writes the wire form; look at buffer_failed().
 void event_encode(const struct event *event, struct buffer *out);
-// Reads the wire form as event_encode() writes it, and in no other. The input may be hostile, so
-// version, ids and numbers are checked strictly.
-// -ERROR_INVALID_ARGUMENTS.
-NODISCARD int event_decode(const char *data, size_t length, struct event **ret_event);
+// Reads the wire form: fast as event_encode() writes it; else in any order, with blanks, unknown
+// fields, and without those that the kind can do without. The input may be hostile, so version, ids
+// and numbers are checked strictly. -ERROR_INVALID_ARGUMENTS, -ERROR_MEMORY, with the reason in
+// words (printable, EVENT_REASON_SIZE bytes): "of a later version: …", "of an unknown kind: …",
+// "not in the form of an event: …".
+NODISCARD int event_decode(const char *data, size_t length, struct event **ret_event,
+                           char *ret_reason);

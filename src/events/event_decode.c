@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The header is read in the one form that event_encode() writes, by the same tables in the same
 // order: making a tree of it took more than half of a fan-out worker's time with Kafka. The frame
-// is never parsed: it is taken over byte by byte once it is known to be one JSON object.
+// is never parsed: it is taken over byte by byte once it is known to be one JSON object. What is
+// not in that form is read by event_tolerant.c.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +11,10 @@
 #include "base/id.h"
 #include "base/text.h"
 #include "event_fields.h"
+#include "event_frame.h"
+#include "event_tolerant.h"
 
-enum { KIND_SIZE = 24, FRAME_DEPTH_MAX = 80 };
-
-// Numbers go through Redis' Lua, where they are doubles: above it they would lose digits.
-static const int64_t number_max = ((int64_t)1 << 53) - 1;
+enum { KIND_SIZE = 24 };
 
 // What is still to be read.
 struct cursor {
@@ -66,7 +67,7 @@ static bool int_take(struct cursor *c, int64_t *ret_number)
     int64_t number = 0;
     for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++) {
         number = number * 10 + (*c->at - '0');
-        if (number > number_max)
+        if (number > WIRE_NUMBER_MAX)
             return false;
     }
     *ret_number = number;
@@ -144,62 +145,21 @@ static bool header_take(struct cursor *c, struct event *event)
     return c->at == c->end;
 }
 
-// The length of the string at the start of `text`, both quotes included; 0 when it does not end or
-// holds a control byte.
-static size_t string_length(const char *text, size_t length)
-{
-    for (size_t i = 1; i < length; i++) {
-        if (text[i] == '"')
-            return i + 1;
-        if ((unsigned char)text[i] < 0x20)
-            return 0;
-        if (text[i] == '\\')
-            i++;
-    }
-    return 0;
-}
-
-// Whether the bytes are one object whose brackets and strings all close, and nothing after it: then
-// a frame can neither end early nor run on, whatever it says.
-static bool frame_is_object(const char *text, size_t length)
-{
-    char open[FRAME_DEPTH_MAX];
-    size_t depth = 0;
-    if (length < 2 || text[0] != '{' || !text_is_utf8(text, length))
-        return false;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] == '"') {
-            size_t string = string_length(text + i, length - i);
-            if (string == 0)
-                return false;
-            i += string - 1;
-        } else if (text[i] == '{' || text[i] == '[') {
-            if (depth == sizeof open)
-                return false;
-            open[depth++] = text[i] == '{' ? '}' : ']';
-        } else if (text[i] == '}' || text[i] == ']') {
-            if (open[--depth] != text[i])
-                return false;
-            if (depth == 0)
-                return i == length - 1;
-        }
-    }
-    return false;
-}
-
 static void event_unrefp(struct event **event)
 {
     event_unref(*event);
 }
 
-int event_decode(const char *data, size_t length, struct event **ret_event)
+// In the one form that event_encode() writes.
+static int event_decode_known(const char *data, size_t length, struct event **ret_event)
 {
     const char *mark = memmem(data, length, WIRE_FRAME_MARK, strlen(WIRE_FRAME_MARK));
     if (!mark || data[length - 1] != '}')
         return -ERROR_INVALID_ARGUMENTS;
     const char *frame = mark + strlen(WIRE_FRAME_MARK);
     size_t frame_length = length - (size_t)(frame - data);
-    if (frame_length-- == 0 || !frame_is_object(frame, frame_length))
+    if (frame_length-- == 0 || !text_is_utf8(frame, frame_length) ||
+        object_span(frame, frame_length) != frame_length || frame_length == 0)
         return -ERROR_INVALID_ARGUMENTS;
 
     char *copy = malloc(frame_length);
@@ -213,4 +173,14 @@ int event_decode(const char *data, size_t length, struct event **ret_event)
         return -ERROR_INVALID_ARGUMENTS;
     *ret_event = TAKE(event);
     return 0;
+}
+
+int event_decode(const char *data, size_t length, struct event **ret_event, char *ret_reason)
+{
+    int r = event_decode_known(data, length, ret_event);
+    if (r == -ERROR_INVALID_ARGUMENTS)
+        r = event_decode_tolerant(data, length, ret_event, ret_reason);
+    if (r == -ERROR_MEMORY)
+        snprintf(ret_reason, EVENT_REASON_SIZE, "out of memory");
+    return r;
 }

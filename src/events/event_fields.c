@@ -2,64 +2,70 @@
 #include "event_fields.h"
 
 #define PLACE(member) offsetof(struct event, member)
-#define ID(key, member, prefixes)                                                                  \
+#define ID(key, member, prefixes, needed_by)                                                       \
     {                                                                                              \
-        key, PLACE(member), FIELD_ID, prefixes                                                     \
+        key, PLACE(member), FIELD_ID, prefixes, needed_by                                          \
     }
-#define ID_OR_EMPTY(key, member, prefixes)                                                         \
+#define ID_OR_EMPTY(key, member, prefixes, needed_by)                                              \
     {                                                                                              \
-        key, PLACE(member), FIELD_ID_OR_EMPTY, prefixes                                            \
+        key, PLACE(member), FIELD_ID_OR_EMPTY, prefixes, needed_by                                 \
     }
-#define INT(key, member)                                                                           \
+#define INT(key, member, needed_by)                                                                \
     {                                                                                              \
-        key, PLACE(member), FIELD_INT, ""                                                          \
+        key, PLACE(member), FIELD_INT, "", needed_by                                               \
     }
-#define TS(key, member)                                                                            \
+#define TS(key, member, needed_by)                                                                 \
     {                                                                                              \
-        key, PLACE(member), FIELD_TS, ""                                                           \
+        key, PLACE(member), FIELD_TS, "", needed_by                                                \
     }
-#define BOOL(key, member)                                                                          \
+#define BOOL(key, member, needed_by)                                                               \
     {                                                                                              \
-        key, PLACE(member), FIELD_BOOL, ""                                                         \
+        key, PLACE(member), FIELD_BOOL, "", needed_by                                              \
     }
 #define END                                                                                        \
     {                                                                                              \
         0                                                                                          \
     }
 
+// Who cannot do without a field. Of a thread a member is nothing but a `ts`.
+#define ALL (~0U)
+#define NONE 0U
+#define ONLY(kind) (1U << EVENT_##kind)
+#define MEMBERS (ONLY(JOIN) | ONLY(LEAVE) | ONLY(MARK))
+
 const struct field event_fields[] = {
-    ID("workspace", workspace_id, "T"),
-    ID("channel", channel_id, "CGD"),
-    BOOL("private", is_private),
-    BOOL("counted", counted),
-    ID("user", user_id, "UW"),
-    INT("seq", seq),
-    TS("event_ts", event_ts),
-    TS("ts", ts),
-    ID_OR_EMPTY("origin", origin, "W"),
-    INT("deleted_ord", deleted_ord),
-    ID_OR_EMPTY("deleted_user", deleted_user, "UW"),
+    ID("workspace", workspace_id, "T", ALL),
+    ID("channel", channel_id, "CGD", ALL),
+    BOOL("private", is_private, NONE),
+    BOOL("counted", counted, ONLY(POST)),
+    ID("user", user_id, "UW", ALL),
+    INT("seq", seq, NONE), // whether there has to be one is looked at apart
+    TS("event_ts", event_ts, ALL),
+    TS("ts", ts, ALL),
+    ID_OR_EMPTY("origin", origin, "W", NONE),
+    INT("deleted_ord", deleted_ord, ONLY(DELETE)),
+    ID_OR_EMPTY("deleted_user", deleted_user, "UW", ONLY(DELETE)),
     END,
 };
 
 const struct field event_head_fields[] = {
-    INT("seq", head.seq),
-    INT("ord", head.ord),
-    INT("strategy", head.strategy),
-    INT("generation", head.generation),
+    INT("seq", head.seq, ALL),
+    INT("ord", head.ord, ALL),
+    INT("strategy", head.strategy, ALL),
+    INT("generation", head.generation, ALL),
     END,
 };
 
 const struct field event_member_fields[] = {
-    INT("epoch", member.epoch),
-    TS("ts", member.ts),
-    INT("seq", member.seq),
-    INT("ord", member.ord),
-    INT("own", member.own),
-    INT("posts", member.posts),
-    INT("member_seq", member.member_seq),
-    INT("number", member.number),
-    BOOL("active", member.active),
+    INT("epoch", member.epoch, MEMBERS),
+    TS("ts", member.ts, ALL),
+    INT("seq", member.seq, MEMBERS),
+    INT("ord", member.ord, MEMBERS),
+    INT("own", member.own, MEMBERS),
+    INT("posts", member.posts, MEMBERS),
+    INT("member_seq", member.member_seq, MEMBERS),
+    INT("number", member.number, MEMBERS),
+    BOOL("active", member.active, MEMBERS),
     END,
 };
 

@@ -10,6 +10,9 @@ enum { WIRE_VERSION = 1 };
 // Where the header ends. Its strings are ids: these bytes cannot occur within one.
 #define WIRE_FRAME_MARK ",\"frame\":"
 
+// Numbers go through Redis' Lua, where they are doubles: above it they would lose digits.
+#define WIRE_NUMBER_MAX ((INT64_C(1) << 53) - 1)
+
 enum field_type { FIELD_ID, FIELD_ID_OR_EMPTY, FIELD_INT, FIELD_TS, FIELD_BOOL };
 
 struct field {
@@ -17,6 +20,7 @@ struct field {
     size_t offset; // in struct event
     enum field_type type;
     const char *prefixes; // of an id
+    unsigned needed_by;   // bits 1 << enum event_kind: those of which it may not be absent
 };
 
 // Each ends with a field without a key. Static data: any thread.

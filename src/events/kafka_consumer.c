@@ -134,17 +134,19 @@ static void record_read(struct kafka_consumer *consumer, const rd_kafka_message_
     consumer->next[partition] = record->offset + 1;
 }
 
-// Puts a record aside that nobody will ever understand. Where even that fails it is passed over: it
-// must not hold up all that comes after it, and what it told of is found by comparing heads.
+// Puts a record aside that this release does not understand. Where even that fails it is passed
+// over: it must not hold up all that comes after it, and what it told of is found by comparing
+// heads.
 static void record_bury(struct kafka_consumer *consumer, const rd_kafka_message_t *record,
-                        int error)
+                        const char *reason)
 {
     metric_add(METRIC_EVENTS_POISON, 1);
     int r = -ERROR_UNAVAILABLE;
     for (int i = 0; i < TRIES && r < 0 && !consumer->stopped; i++)
-        r = kafka_producer_bury(consumer->producer, record, error_code(error));
-    log_write(LOG_ERROR, "events", "record %d/%lld is no event: %s", (int)record->partition,
-              (long long)record->offset, r < 0 ? "passed over" : "put among the dead letters");
+        r = kafka_producer_bury(consumer->producer, record, reason);
+    log_write(LOG_ERROR, "events", "record %d/%lld is %s: %s", (int)record->partition,
+              (long long)record->offset, reason,
+              r < 0 ? "passed over" : "put among the dead letters");
 }
 
 // The event of a record; NULL when it holds none.
@@ -159,11 +161,12 @@ static struct event *record_event(struct kafka_consumer *consumer, const rd_kafk
     record_read(consumer, record);
     if (!record->payload)
         return NULL;
+    char reason[EVENT_REASON_SIZE];
     int r = -ERROR_MEMORY;
-    for (int i = 0; i < TRIES && r < 0; i++)
-        r = event_decode(record->payload, record->len, &event);
+    for (int i = 0; i < TRIES && r == -ERROR_MEMORY; i++)
+        r = event_decode(record->payload, record->len, &event, reason);
     if (r < 0)
-        record_bury(consumer, record, r);
+        record_bury(consumer, record, reason);
     return event;
 }
 

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
+#include "base/metrics.h"
 #include "chat/frame.h"
 #include "unread/view.h"
 
@@ -135,7 +137,7 @@ static void head_read(struct event_head *head, const struct result *result, int 
                                 .generation = result_int(result, row, COLUMN_GENERATION)};
 }
 
-// The event of one row; all kinds but marks.
+// The event of one row; all kinds but marks. 1, as all that load one.
 static int channel_event_load(enum event_kind kind, const struct result *result, int row,
                               struct event **ret_event)
 {
@@ -161,7 +163,7 @@ static int channel_event_load(enum event_kind kind, const struct result *result,
         snprintf(event->deleted_user, sizeof event->deleted_user, "%s", message.user_id);
     }
     *ret_event = event;
-    return 0;
+    return 1;
 }
 
 // The frame's type of an event that tells what one member has unread; NULL: it is another.
@@ -223,7 +225,7 @@ static int member_event_load(const char *type, const struct result *views, int r
 
     unread_view_read(views, row, 0, &view);
     *ret_event = unread_mark_event(type, &view, clock_wall_us());
-    return *ret_event ? 0 : -ERROR_MEMORY;
+    return *ret_event ? 1 : -ERROR_MEMORY;
 }
 
 static struct event *thread_event_read(enum event_kind kind, const struct result *result)
@@ -263,7 +265,7 @@ static int thread_event_load(struct session *session, enum event_kind kind,
     snprintf(event->user_id, sizeof event->user_id, "%s", result_text(outbox, row, COLUMN_ABOUT));
     event->ts = result_int(outbox, row, COLUMN_THREAD);
     *ret_event = event;
-    return 0;
+    return 1;
 }
 
 // Nobody is sent its frame: what it changed is read by those who tell of it.
@@ -282,18 +284,28 @@ static int strategy_event_load(const struct result *result, int row, struct even
     event->ts = result_int(result, row, COLUMN_EVENT_TS);
     head_read(&event->head, result, row);
     *ret_event = event;
-    return 0;
+    return 1;
 }
 
-// All kinds but those of member_frame_type().
+// A later release wrote it and did not come to tell of it. If it has a seq, sockets find that one
+// is missing.
+static void unknown_pass_over(const struct result *result, int row)
+{
+    metric_add(METRIC_EVENTS_UNKNOWN, 1);
+    log_write(LOG_WARN, "fanout", "outbox row %s has an event of an unknown kind: %.40s",
+              result_text(result, row, COLUMN_OUTBOX_ID), result_text(result, row, COLUMN_KIND));
+}
+
+// All kinds but those of member_frame_type(). Whether there is an event: a positive number.
 static int row_load(struct session *session, const struct result *result, int row,
                     struct event **ret_event)
 {
     enum event_kind kind;
-    int r = event_kind_parse(result_text(result, row, COLUMN_KIND), &kind);
 
-    if (r < 0)
-        return r;
+    if (event_kind_parse(result_text(result, row, COLUMN_KIND), &kind) < 0) {
+        unknown_pass_over(result, row);
+        return 0;
+    }
     if (kind == EVENT_STRATEGY)
         return strategy_event_load(result, row, ret_event);
     if (event_kind_is_thread(kind))
@@ -301,7 +313,7 @@ static int row_load(struct session *session, const struct result *result, int ro
     return channel_event_load(kind, result, row, ret_event);
 }
 
-// The events of all rows, in their order.
+// The events of all rows that are known here, in their order.
 static int events_load(struct session *session, const struct result *outbox,
                        const struct result *views, struct event **ret_events)
 {
@@ -313,7 +325,7 @@ static int events_load(struct session *session, const struct result *outbox,
         const char *type = member_frame_type(outbox, row);
         r = type ? member_event_load(type, views, members++, &ret_events[count])
                  : row_load(session, outbox, row, &ret_events[count]);
-        count += r >= 0;
+        count += r > 0;
     }
     if (r >= 0)
         return count;

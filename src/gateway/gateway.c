@@ -5,6 +5,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/metrics.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -28,8 +29,17 @@ bool gateway_answer(struct gateway *gateway)
     return false;
 }
 
+// Where it had a seq, streams find the hole and read it from Postgres.
+static void event_not_understood(struct gateway *gateway, const char *topic, const char *reason)
+{
+    metric_add(METRIC_EVENTS_UNKNOWN, 1);
+    if (log_is_due(&gateway->unknown_told_ms))
+        log_write(LOG_WARN, "gateway", "a message on %s is %s", topic, reason);
+}
+
 static void on_message(void *arg, const char *topic, const char *data, size_t length)
 {
+    char reason[EVENT_REASON_SIZE];
     struct event *event;
     char id[EVENT_ID_SIZE];
     if (topic_id(topic, "presence-events", id)) {
@@ -40,8 +50,8 @@ static void on_message(void *arg, const char *topic, const char *data, size_t le
         ephemeral_hear(arg, topic, data, length);
         return;
     }
-    if (event_decode(data, length, &event) < 0) {
-        log_write(LOG_WARN, "gateway", "not an event: %zu bytes on %s", length, topic);
+    if (event_decode(data, length, &event, reason) < 0) {
+        event_not_understood(arg, topic, reason);
         return;
     }
     people_on_message(arg, topic, event);

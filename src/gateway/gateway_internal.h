@@ -309,12 +309,13 @@ struct gateway {
     struct gone *gone; // users whose last connection ended, until presence_grace_ms is over
     char device[EVENT_ID_SIZE]; // this gateway's name in Redis
     bool draining;
-    bool ended;          // being freed: store and cache may be gone
-    int asked;           // see gateway_ask(): answers still to come
-    int64_t heard_ms;    // when all topics were last known to be subscribed
-    int64_t swept_ms;    // when missed joins were last asked for
-    int64_t era;         // of Postgres: see store.h
-    bool changes_missed; // a stream has changed_missed
+    bool ended;              // being freed: store and cache may be gone
+    int asked;               // see gateway_ask(): answers still to come
+    int64_t heard_ms;        // when all topics were last known to be subscribed
+    int64_t unknown_told_ms; // when the log was last told of a message that is no event
+    int64_t swept_ms;        // when missed joins were last asked for
+    int64_t era;             // of Postgres: see store.h
+    bool changes_missed;     // a stream has changed_missed
     struct loop_timer *tick_timer;
     struct loop_timer *drain_timer;
     struct heads heads;

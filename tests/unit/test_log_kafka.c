@@ -175,7 +175,7 @@ static void what_is_not_delivered_at_the_end_is_answered_so(void **state)
     assert_false(log_is_ready(events_log));
 }
 
-static void write_garbage(const char *key, const char *value)
+static void record_write(const char *key, const char *value)
 {
     assert_int_equal(rd_kafka_producev(client, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0),
                                        RD_KAFKA_V_KEY(key, strlen(key)),
@@ -201,28 +201,66 @@ static rd_kafka_t *open_dead_letters(const char *brokers)
     return reader;
 }
 
-static void garbage_goes_to_the_dead_letters_and_holds_nothing_up(void **state)
+// Post `seq` in C0000000001, its header begun as given.
+#define RECORD(start, seq)                                                                         \
+    start ",\"workspace\":\"T0000000001\",\"channel\":\"C0000000001\",\"counted\":true,"           \
+          "\"user\":\"U0000000001\",\"seq\":" seq ",\"event_ts\":\"1717200000.123456\","           \
+          "\"ts\":\"1717200000.123456\",\"head\":{\"seq\":" seq ",\"ord\":1,\"strategy\":0,"       \
+          "\"generation\":0},\"frame\":{}}"
+
+static const struct {
+    const char *record;
+    const char *error; // NULL: it is an event
+} records[] = {
+    {"no event at all", "not in the form of an event: no JSON object"},
+    {RECORD("{\"v\":2,\"kind\":\"post\"", "1"), "of a later version: v=2"},
+    {RECORD("{\"v\":1,\"kind\":\"sparkle\"", "1"), "of an unknown kind: sparkle"},
+    {RECORD("{\"more\":[], \"kind\":\"post\",\"v\":1", "1"), NULL},
+    {RECORD("{\"v\":1,\"kind\":\"post\"", "0"), "not in the form of an event: seq"},
+    {RECORD("{\"v\":1,\"kind\":\"post\",\"more\":2", "2"), NULL},
+};
+enum { RECORDS = sizeof records / sizeof *records, RECORDS_GOOD = 2 };
+
+static void records_write(const char *brokers)
 {
-    (void)state;
     char reason[256];
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    const char *brokers = rd_kafka_mock_cluster_bootstraps(cluster);
     (void)rd_kafka_conf_set(conf, "bootstrap.servers", brokers, reason, sizeof reason);
     rd_kafka_t *host = client;
     client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof reason);
-    write_garbage("C0000000001", "no event at all");
+    for (int i = 0; i < RECORDS; i++)
+        record_write("C0000000001", records[i].record);
     rd_kafka_destroy(client);
     client = host;
-    assert_int_equal(append(1, 1, 1, 1), 0);
-    read_in_order(1);
+}
 
-    rd_kafka_t *reader = open_dead_letters(brokers);
-    rd_kafka_message_t *letter = rd_kafka_consumer_poll(reader, WAIT_MS);
+static void assert_letter(rd_kafka_message_t *letter, const char *record, const char *error)
+{
+    rd_kafka_headers_t *headers = NULL;
+    const void *value = NULL;
+    size_t length = 0;
     assert_non_null(letter);
     assert_int_equal(letter->err, 0);
-    assert_int_equal(letter->len, strlen("no event at all"));
-    assert_memory_equal(letter->payload, "no event at all", letter->len);
+    assert_int_equal(letter->len, strlen(record));
+    assert_memory_equal(letter->payload, record, letter->len);
+    assert_int_equal(rd_kafka_message_headers(letter, &headers), 0);
+    assert_int_equal(rd_kafka_header_get_last(headers, "error", &value, &length), 0);
+    assert_int_equal(length, strlen(error));
+    assert_memory_equal(value, error, length);
     rd_kafka_message_destroy(letter);
+}
+
+static void what_is_not_understood_goes_to_the_dead_letters_and_holds_nothing_up(void **state)
+{
+    (void)state;
+    const char *brokers = rd_kafka_mock_cluster_bootstraps(cluster);
+    records_write(brokers);
+    read_in_order(RECORDS_GOOD);
+    rd_kafka_t *reader = open_dead_letters(brokers);
+    for (int i = 0; i < RECORDS; i++)
+        if (records[i].error)
+            assert_letter(rd_kafka_consumer_poll(reader, WAIT_MS), records[i].record,
+                          records[i].error);
     rd_kafka_destroy(reader);
 }
 
@@ -236,8 +274,8 @@ int main(void)
                                         stop),
         cmocka_unit_test_setup_teardown(what_is_not_delivered_at_the_end_is_answered_so, start,
                                         stop),
-        cmocka_unit_test_setup_teardown(garbage_goes_to_the_dead_letters_and_holds_nothing_up,
-                                        start, stop),
+        cmocka_unit_test_setup_teardown(
+            what_is_not_understood_goes_to_the_dead_letters_and_holds_nothing_up, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
