@@ -5,10 +5,11 @@
 // A sync token names a snapshot of Postgres: "s1.<xid>.<seconds>.<era>". Every transaction below
 // that xid had ended, so its effects are in the answer; all others are looked at again by the next
 // call.
-// Nothing is missed whatever was being committed.
+// Nothing is missed whatever was being committed. What a later release appends to it is ignored.
 #include "methods.h"
 
 #include "base/clock.h"
+#include "base/versioned.h"
 #include "unread/sidebar.h"
 
 #include <inttypes.h>
@@ -59,16 +60,21 @@ static void token_print(const struct sync_token *token, char *ret_text) // TOKEN
              token->seconds, token->era);
 }
 
+// A token of a later version is as one of long ago: it gives a full answer.
 static bool token_parse(const char *text, struct sync_token *ret_token)
 {
-    char again[TOKEN_TEXT_SIZE];
+    int64_t numbers[3] = {0};
 
-    if (sscanf(text, "s1.%" SCNd64 ".%" SCNd64 ".%" SCNd64, &ret_token->xid, &ret_token->seconds,
-               &ret_token->era) != 3 ||
-        ret_token->xid < 0)
+    if (versioned_parse(text, strlen(text), 's', numbers, 3) < 0)
         return false;
-    token_print(ret_token, again);
-    return strcmp(again, text) == 0; // nothing but what we print
+    *ret_token = (struct sync_token){numbers[0], numbers[1], numbers[2]};
+    return true;
+}
+
+// Whether it is the end of a cursor, or what a later release appends to one.
+static bool is_page_end(const char *text)
+{
+    return text[0] == '\0' || (text[0] == '.' && text[strspn(text, "0123456789.")] == '\0');
 }
 
 static bool page_parse(const char *text, struct sync_page *ret_page)
@@ -79,7 +85,7 @@ static bool page_parse(const char *text, struct sync_page *ret_page)
     if (sscanf(text, "%" SCNd64 ".%" SCNd64 ".%" SCNd64 ".%1d.%" SCNd64 ".%20[A-Z0-9]%n",
                &ret_page->token.xid, &ret_page->token.seconds, &ret_page->token.era, &unread,
                &ret_page->updated, ret_page->id, &end) != 6 ||
-        text[end] != '\0' || !id_is_valid(ret_page->id, "CGD"))
+        !is_page_end(text + end) || !id_is_valid(ret_page->id, "CGD"))
         return false;
     ret_page->unread = unread != 0;
     return true;

@@ -20,5 +20,6 @@ struct position {
 };
 
 void position_print(const struct position *position, char *ret_text); // POSITION_SIZE bytes
-// Only what position_print() prints. -ERROR_INVALID_ARGUMENTS.
+// What position_print() prints, perhaps with more numbers; a position that a later release prints
+// in another version ("e2.…") is read as one too old to be resumed from. -ERROR_INVALID_ARGUMENTS.
 NODISCARD int position_parse(const char *text, size_t length, struct position *ret_position);

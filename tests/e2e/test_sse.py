@@ -77,7 +77,7 @@ def test_a_ticket_is_good_once_on_any_instance(environment, room):
 
 
 @pytest.mark.parametrize("bad", ["x", "e1.", "e1.5", "e1.5.5.5", "e1.5.6.7.8", "e1.0.0.0.0", "e1.5.5.5.5 ", "s1.5.5.5",
-                                 "e1.99999999999999999999.5.5.5", "e1.5.5.5.5.5", "e1.-5.5.5.5"])
+                                 "e1.99999999999999999999.5.5.5", "e1.5.5.5.5.x", "e1.-5.5.5.5", "e2", "e2.x", "e0.5.5.5.5"])
 def test_an_id_that_is_none(environment, room, bad):
     with RawConnection(environment.urls[0]) as raw:
         raw.send(request("GET", "/events", room[0].token, headers=[f"Last-Event-ID: {bad}"]))
@@ -85,9 +85,10 @@ def test_an_id_that_is_none(environment, room, bad):
     assert status == (200 if bad.endswith(" ") else 400)
 
 
-def test_an_id_that_is_too_old(environment, room, streams):
+@pytest.mark.parametrize("last_id", ["e1.5.5.5.5", "e2.5", "e3.9999999999.9999999999.9999999999.0.1"])
+def test_an_id_that_is_too_old_or_of_a_later_version(environment, room, streams, last_id):
     ann, bob, channel = room
-    stream = streams(bob, "e1.5.5.5.5")
+    stream = streams(bob, last_id)
     assert stream.events[0][0] == "gap" and stream.frames[0] == {"type": "gap", "channel": None}
     ts = ann.post(channel)
     stream.expect({"type": "message", "ts": ts})

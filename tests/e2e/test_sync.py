@@ -405,6 +405,30 @@ def test_a_token_that_is_too_old_or_of_another_database_gives_all(people, worksp
     assert reply["full"] is full and (entry(reply, channel) is not None) is full
 
 
+def test_a_token_of_a_later_release(people, workspace):
+    """More fields are ignored; of a later version it is as one that is too old."""
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    token = quiet_token(bob)
+    assert sync(bob, since=f"{token}.0.17")["full"] is False
+    for later in ("s2.5", token.replace("s1.", "s2."), "s17.99999999999999999999.1"):
+        reply = sync(bob, since=later)
+        assert reply["full"] is True and entry(reply, channel)
+    for none in ("s1", "s1.5", f"{token}.", f"{token}.x", "s2", "s2.x", "s2.5.", "s0.5.5.5", "e1.5.5.5.5", token + ".7" * 200):
+        assert "since" in bob.fails("invalid_arguments", "unread.sync", since=none).messages
+
+
+def test_a_page_of_a_later_release(people, workspace):
+    ann, bob = people
+    for _ in range(2):
+        workspace.channel(ann, bob)
+    first = sync(bob, limit=1)
+    cursor = first["response_metadata"]["next_cursor"]
+    pages = [sync(bob, limit=1, cursor=text)["channels"] for text in (cursor, f"{cursor}.5.7")]
+    assert pages[0] == pages[1] and len(pages[0]) == 1 and pages[0] != first["channels"]
+    assert bob.fails("invalid_cursor", "unread.sync", cursor=f"{cursor}x")
+
+
 def test_a_sync_token_of_someone_else_gives_nothing_away(people, workspace):
     ann, bob = people
     workspace.channel(ann, private=True)

@@ -77,10 +77,10 @@ static void test_heads_that_are_refused(void **state)
 
 static void test_positions(void **state)
 {
-    static const char *const bad[] = {"",           "e1",           "e1.",         "e1.1.1.1",
-                                      "e1.1.1.1.",  "e1.1.1.1.1.1", "e1.0.1.1.1",  "e1.01.1.1.1",
-                                      "e2.1.1.1.1", "e1.1.2.1.1",   "e1.1.1.1.1 ", "e1.-1.1.1.1",
-                                      "e1..1.1.1",  "e1.1.1.1.+1",  "E1.1.1.1.1",  "e1.1.1.1.1x"};
+    static const char *const bad[] = {"",           "e1",          "e1.",         "e1.1.1.1",
+                                      "e1.1.1.1.",  "e1.1.1.1.1.", "e1.0.1.1.1",  "e1.01.1.1.1",
+                                      "s1.1.1.1.1", "e1.1.2.1.1",  "e1.1.1.1.1 ", "e1.-1.1.1.1",
+                                      "e1..1.1.1",  "e1.1.1.1.+1", "E1.1.1.1.1",  "e1.1.1.1.1x"};
     struct position position = {INT64_MAX, 12, 1795266528, 7}, again;
     char text[POSITION_SIZE];
     (void)state;
@@ -90,6 +90,10 @@ static void test_positions(void **state)
     assert_memory_equal(&position, &again, sizeof again);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_true(position_parse(bad[i], strlen(bad[i]), &again) < 0);
+    assert_int_equal(position_parse("e1.5.5.6.7.0.88", 15, &again), 0);
+    assert_memory_equal(&again, (&(struct position){5, 5, 6, 7}), sizeof again);
+    assert_int_equal(position_parse("e2.9.9.9999999999", 17, &again), 0);
+    assert_memory_equal(&again, (&(struct position){1, 1, 1, 0}), sizeof again);
 }
 
 static void expect_event(const char *text, const char *expected)
