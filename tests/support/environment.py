@@ -35,10 +35,11 @@ class Environment:
     Processes are killed here, never the machine: what they wrote is safe with the kernel, and a slow disk slows no test.
     """
 
-    def __init__(self, directory, instances=2, kafka=False, settings=None, recorder=None):
+    def __init__(self, directory, instances=2, kafka=False, settings=None, recorder=None, binary=BINARY):
         self.directory = Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         self.recorder = recorder
+        self.binary = binary
         self.operator_token = secrets.token_urlsafe(32)
         self.settings = dict(settings or {})
         self.postgres = Postgres(self.directory / "postgres", settings={"fsync": "off"})
@@ -49,21 +50,25 @@ class Environment:
         self._made = 0
 
     def start(self):
-        assert os.access(BINARY, os.X_OK), f"{BINARY} is not there: build it, or set TIDINGS_BINARY"
+        assert os.access(self.binary, os.X_OK), f"{self.binary} is not there: build it, or set TIDINGS_BINARY"
         for part in (self.postgres, self.redis, self.kafka):
             if part:
                 part.start()
         self.instances = [self.instance(start=False) for _ in range(self._count)]
-        self.instances[0].migrate()
+        self.prepare()
         for instance in self.instances:
             instance.start()
         return self
+
+    def prepare(self):
+        """What the database needs before the first instance starts."""
+        self.instances[0].migrate()
 
     def instance(self, start=True, **settings):
         """One more instance; `settings` by their lower-case names without TIDINGS_. Whoever asks stops it."""
         self._made += 1
         chosen = {f"TIDINGS_{name.upper()}": str(value) for name, value in settings.items()}
-        instance = Tidings(self.directory / f"tidings-{self._made}", BINARY, self._environment(chosen))
+        instance = Tidings(self.directory / f"tidings-{self._made}", self.binary, self._environment(chosen))
         if start:
             instance.start()
         return instance
