@@ -75,6 +75,20 @@ def all_came(load, followers, since, timeout=60):
         assert not [frame for frame in follower.frames if frame["type"] == "gap"]
 
 
+def each_once(follower, channels):
+    """Each event of these came once, in order; but the last ones before a connection broke may have come again after it."""
+    streams = []
+    for frame in follower.frames:
+        if frame["type"] == "hello":
+            streams.append([])
+        elif is_event(frame) and frame["channel"] in channels:
+            streams[-1].append((frame["channel"], frame["seq"]))
+    for stream in streams:
+        for channel in channels:
+            seqs = [seq for c, seq in stream if c == channel]
+            assert seqs == sorted(set(seqs)), f"{channel}, within one stream: {seqs}"
+
+
 def heads(load):
     return {channel: max(event["seq"] for event in whole_log(load.people[0][0], channel))
             for channel in load.channels}

@@ -22,18 +22,31 @@ import requests
 import websocket
 
 from tests.faults import checker
-from tests.support.reading import is_event, kind_of, whole_history, whole_log
+from tests.faults.outcomes import UNAVAILABLE, Outcomes
+from tests.support.reading import is_event, kind_of, whole_history, whole_log, whole_thread
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
 
 POSTERS = 3
 READERS = 2
-CHANNELS = 4
+STRATEGIES = ("auto",) * 4  # of each channel
+ZSET_MAX = 100  # TIDINGS_UNREAD_MAX
 PAUSE_S = 0.008  # between the posts of one user
 CALL_TIMEOUT_S = 30
 RETRY_PAUSE_S = 0.05
 GIVE_UP_S = 90
-UNKNOWN = "service_unavailable"  # the one error that a fault may cause
+
+
+def shown_of(strategy, unread):
+    """What a strategy says where so many messages are unread, as told_by() has it."""
+    if strategy == "bitmap":
+        return unread > 0, None, False
+    most = min(unread, ZSET_MAX) if strategy == "zset" else unread
+    return unread > 0, most, most < unread
+
+
+def told_by(shown):
+    return shown["has_unreads"], shown.get("unread_count"), shown["unread_capped"]
 
 
 class Poster(threading.Thread):
@@ -47,41 +60,44 @@ class Poster(threading.Thread):
         self.attempts = []
         self.acked = 0
         self.given_up = []
-        self.slowest = 0.0
+        self.outcomes = Outcomes()
 
     def run(self):
         for number in itertools.count():
             if self.load.stopping.wait(PAUSE_S):
                 return
             key = f"{self.members[0].name}-{number}"
-            self._post(key, self.random.choice(self.load.channels), self.random.randrange(2))
+            channel = self.random.choice(self.load.channels)
+            self._post(key, channel, self.random.randrange(2), **self.place_in(channel))
 
-    def _post(self, key, channel, first):
+    def place_in(self, channel):
+        """Further arguments of a post there."""
+        return {}
+
+    def _post(self, key, channel, first, **place):
         text = f"text of {key}"
+        if self._done(key, first, lambda member: self._try(member, key, channel, text, **place)):
+            self.acked += 1
+
+    def _done(self, key, first, attempt):
+        """Makes attempts, on one instance and the other, until one says that it was the last. False when it gives up."""
         deadline = time.monotonic() + GIVE_UP_S
-        for attempt in itertools.count():
-            member = self.members[(first + attempt) % 2]
-            if self._try(member, key, channel, text):
-                self.acked += 1
-                return
+        for number in itertools.count(first):
+            if attempt(self.members[number % 2]):
+                return True
             if time.monotonic() > deadline:
                 self.given_up.append(key)
-                return
+                return False
             time.sleep(RETRY_PAUSE_S)
 
-    def _try(self, member, key, channel, text):
-        started = time.monotonic()
+    def _try(self, member, key, channel, text, **place):
         made = checker.Attempt(key, member.id, channel, text, "info")
-        try:
-            reply = member.call("chat.postMessage", channel=channel, text=text, client_msg_id=key)
-            if reply["ok"]:
-                made.outcome, made.ts, made.seq = "ok", reply["ts"], reply["seq"]
-            else:
-                made.error = reply["error"]
-                made.outcome = "info" if reply["error"] == UNKNOWN else "fail"
-        except (requests.RequestException, ValueError) as error:
-            made.error = repr(error)
-        self.slowest = max(self.slowest, time.monotonic() - started)
+        reply = self.outcomes.call(member, "chat.postMessage", channel=channel, text=text, client_msg_id=key, **place)
+        made.error = self.outcomes.last.error
+        if reply and reply["ok"]:
+            made.outcome, made.ts, made.seq = "ok", reply["ts"], reply["seq"]
+        elif reply and reply["error"] != UNAVAILABLE:
+            made.outcome = "fail"
         self.attempts.append(made)
         return made.outcome == "ok"
 
@@ -96,29 +112,41 @@ class Reader(threading.Thread):
         self.random = random.Random(seed)
         self.cursors = []
         self.refused = []
+        self.outcomes = Outcomes()
 
     def run(self):
         while not self.load.stopping.wait(2 * PAUSE_S):
-            member = self.random.choice(self.members)
-            attempts = self.random.choice(self.load.posters).attempts
-            last = attempts[-self.random.randrange(1, 20):][:1]
-            if last and last[0].ts and self.random.random() < 0.5:
-                self._ask(member, "channels.mark", last[0].channel, ts=last[0].ts)
-            else:
-                self._ask(member, "channels.info", self.random.choice(self.load.channels))
+            self.step(self.random.choice(self.members))
 
-    def _ask(self, member, method, channel, **args):
-        try:
-            reply = member.call(method, channel=channel, **args)
-        except (requests.RequestException, ValueError):
-            return
-        if reply["ok"]:
-            self.saw(member, channel, reply["channel"] if method == "channels.info" else reply)
-        elif reply["error"] != UNKNOWN:
-            self.refused.append(dict(reply))
+    def step(self, member):
+        last = self.recent()
+        if last and self.random.random() < 0.5:
+            self.ask(member, "channels.mark", channel=last.channel, ts=last.ts)
+        else:
+            self.ask(member, "channels.info", channel=self.random.choice(self.load.channels))
+
+    def recent(self):
+        """An acked post of late; None when the one that chance chose was not."""
+        attempts = self.random.choice(self.load.posters).attempts
+        last = attempts[-self.random.randrange(1, 20):][:1]
+        return last[0] if last and last[0].ts else None
+
+    def ask(self, member, method, **args):
+        """The reply, when there is a good one; the cursor in it is written down."""
+        reply = self.outcomes.call(member, method, **args)
+        if reply is None:
+            return None
+        if not reply["ok"]:
+            if reply["error"] != UNAVAILABLE:
+                self.refused.append(dict(reply))
+            return None
+        shown = reply["channel"] if method == "channels.info" else reply
+        if "read_epoch" in shown:
+            self.saw(member, args["channel"], shown)
+        return reply
 
     def saw(self, member, channel, shown):
-        if shown["unread_count"] < 0:
+        if shown.get("unread_count", 0) < 0:
             self.refused.append(dict(shown))
         name = f"{member.name} itself"
         self.cursors.append(checker.CursorSeen(name, member.id, channel, shown["read_epoch"], shown["last_read"]))
@@ -141,14 +169,17 @@ class Line:
         socket = None
         try:
             socket = self.member.socket(native=self.native)
-            entries = self.member.ok("unread.sync")["channels"]
+            self.synced({entry["id"]: entry["seq"] for entry in self.member.ok("unread.sync")["channels"]})
         except (requests.RequestException, OSError, websocket.WebSocketException, ValueError, AssertionError):
             if socket is not None:
                 socket.close()
             return False
-        self.since = {entry["id"]: entry["seq"] for entry in entries}
         self.socket = socket
         return True
+
+    def synced(self, heads):
+        """The heads of the channels, asked for after hello."""
+        self.since = heads
 
     def tend(self):
         if self.socket is not None and not self.socket.is_open:
@@ -193,19 +224,27 @@ def _patient(member):
 
 
 class Load:
-    def __init__(self, environment, urls=None, seed=1):
+    poster, reader, line = Poster, Reader, Line
+
+    def __init__(self, environment, urls=None, seed=1, strategies=STRATEGIES):
         self.workspace = Workspace(urls or environment.urls, environment.operator_token)
         self.stopping = threading.Event()
         people = self.workspace.users(POSTERS + READERS)
-        self.channels = [self.workspace.channel(people[0], *people[1:]) for _ in range(CHANNELS)]
+        self.strategies = {self._channel(people, strategy): strategy for strategy in strategies}
+        self.channels = list(self.strategies)
         pairs = [[member, member.at(self.workspace.urls[1])] for member in people]
-        self.posters = [Poster(self, pair, seed + n) for n, pair in enumerate(pairs[:POSTERS])]
-        self.readers = [Reader(self, pair, seed + n) for n, pair in enumerate(pairs[POSTERS:])]
+        self.posters = [self.poster(self, pair, seed + n) for n, pair in enumerate(pairs[:POSTERS])]
+        self.readers = [self.reader(self, pair, seed + n) for n, pair in enumerate(pairs[POSTERS:])]
         sides = [(n, side, member) for n, pair in enumerate(pairs) for side, member in enumerate(pair)]
-        self.lines = [Line(member, native=n % 2 == side) for n, side, member in sides]
+        self.lines = [self.line(member, native=n % 2 == side) for n, side, member in sides]
         self.people = pairs
         self.history = checker.History()
         self._keeper = threading.Thread(target=self._keep_lines, daemon=True)
+
+    def _channel(self, people, strategy):
+        channel = self.workspace.channel(people[0], *people[1:])
+        people[0].ok("channels.setStrategy", channel=channel, strategy=strategy)
+        return channel
 
     def __enter__(self):
         for line in self.lines:
@@ -274,7 +313,7 @@ class Load:
 
     def slowest(self):
         """The longest that a poster waited for an answer, in seconds."""
-        return max(poster.slowest for poster in self.posters)
+        return max(poster.outcomes.slowest() for poster in self.posters)
 
     # The judgement.
 
@@ -332,11 +371,20 @@ class Load:
     def _stored(self, history):
         member = self.people[0][0]
         for channel in self.channels:
-            for m in whole_history(member, channel):
-                history.stored.append(checker.Stored(channel, m["ts"], m["seq"], m["user"], m["text"]))
+            history.stored += self._stored_in(member, channel)
             history.events[channel] = [
                 (f["seq"], f["ts"] if f["type"] == "message" else "") for f in whole_log(member, channel)
             ]
+
+    @staticmethod
+    def _stored_in(member, channel):
+        """Each message once: replies that were sent to the channel, too, are in its history and in their thread's."""
+        messages = {m["ts"]: (m, True) for m in whole_history(member, channel)}
+        for root in [ts for ts, (m, _) in messages.items() if m.get("reply_count")]:
+            for reply in whole_thread(member, channel, root):
+                messages.setdefault(reply["ts"], (reply, False))
+        return [checker.Stored(channel, ts, m["seq"], m["user"], m["text"], counted, m.get("thread_ts", ""))
+                for ts, (m, counted) in messages.items()]
 
     def _wait_delivered(self, heads, timeout):
         """Until every socket has the last events, or `timeout`: the checker says what is missing."""
@@ -369,17 +417,19 @@ class Load:
         true, counts = {}, []
         for member, channel in ((m, c) for pair in self.people for m in pair for c in self.channels):
             shown = member.ok("channels.info", channel=channel)["channel"]
-            true[member.id, channel] = sum(
-                m.channel == channel and m.user != member.id and m.ts > shown["last_read"] for m in history.stored
-            )
+            unread = sum(m.counted and m.channel == channel and m.user != member.id and m.ts > shown["last_read"]
+                         for m in history.stored)
+            true[member.id, channel] = shown_of(self.strategies[channel], unread)
             where = f"channels.info on {member.url}"
-            counts.append(checker.Count(where, member.id, channel, true[member.id, channel], shown["unread_count"]))
+            counts.append(checker.Count(where, member.id, channel, true[member.id, channel], told_by(shown)))
         return true, counts
 
     def _syncs(self, true):
         counts = []
         for member in (member for pair in self.people for member in pair):
-            for entry in member.ok("unread.sync")["channels"]:
-                place = (member.id, entry["id"])
-                counts.append(checker.Count(f"unread.sync on {member.url}", *place, true[place], entry["unread_count"]))
+            counts += self._sidebar(f"unread.sync on {member.url}", member, member.ok("unread.sync")["channels"], true)
         return counts
+
+    @staticmethod
+    def _sidebar(where, member, entries, true):
+        return [checker.Count(where, member.id, entry["id"], true[member.id, entry["id"]], told_by(entry)) for entry in entries]

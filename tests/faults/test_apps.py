@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from tests.support.client import Client
-from tests.support.kept import wait_kept
+from tests.support.kept import ack_new, wait_kept
 from tests.support.sockets import Socket
 from tests.support.wait import wait_until
 
@@ -24,7 +24,7 @@ class App:
         self.links = [self.open(url) for url in parts.urls]
         acked = [[] for _ in self.links]
         wait_kept(parts, made["app"]["id"], self.channel, [partial(self.ann.at(url).post, self.channel) for url in parts.urls],
-                  lambda: any(map(self.ack_all, self.links, acked)))
+                  lambda: any(map(ack_new, self.links, acked)))
 
     def open(self, url):
         link = Socket(Client(url, self.token).ok("apps.connections.open")["url"])
@@ -33,12 +33,6 @@ class App:
 
     def texts(self, link):
         return {f["payload"]["event"].get("text") for f in link.matching({"type": "events_api"})}
-
-    def ack_all(self, link, acked):
-        """Acks what came by this link and is not in `acked` yet."""
-        for frame in link.matching({"type": "events_api"})[len(acked):]:
-            link.send({"envelope_id": frame["envelope_id"]})
-            acked.append(frame)
 
 
 @pytest.fixture
@@ -92,7 +86,7 @@ def test_without_redis_events_still_come(parts, app):
     def ack_on():
         while not stop.wait(0.05):
             for link, done in zip(app.links, acked):
-                app.ack_all(link, done)
+                ack_new(link, done)
 
     acker = threading.Thread(target=ack_on)
     acker.start()

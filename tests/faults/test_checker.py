@@ -5,6 +5,7 @@ import copy
 import pytest
 
 from tests.faults import checker
+from tests.faults.outcomes import Outcome, Outcomes
 
 C, D = "C1", "C2"
 
@@ -65,6 +66,10 @@ def give_a_post_to_another(h):
 
 def store_under_another_seq(h):
     h.stored[3].seq += 1
+
+
+def keep_a_deleted_post(h):
+    h.attempts[3].outcome = "deleted"
 
 
 def double_a_post(h):
@@ -172,7 +177,8 @@ def move_an_epoch_back(h):
 
 
 MUTANTS = {
-    "I1": [lose_a_post, lose_the_last_post, alter_a_post, give_a_post_to_another, store_under_another_seq],
+    "I1": [lose_a_post, lose_the_last_post, alter_a_post, give_a_post_to_another, store_under_another_seq,
+           keep_a_deleted_post],
     "I2": [double_a_post, double_an_unknown_post, answer_a_retry_with_another_ts, store_a_refused_post,
            store_what_nobody_posted],
     "I3": [leave_a_hole_in_the_log, give_a_seq_twice, let_ts_go_back],
@@ -206,3 +212,22 @@ def test_each_planted_fault_is_caught(invariant, mutate):
     h = good_history()
     mutate(h)
     assert any(v.startswith(invariant) for v in checker.check(h)), f"{mutate.__name__} went unseen"
+
+
+def test_a_deleted_post_may_have_come():
+    """By a socket, before its delete."""
+    h = good_history()
+    gone = h.attempts[3]
+    gone.outcome = "deleted"
+    h.stored = [m for m in h.stored if (m.channel, m.ts) != (gone.channel, gone.ts)]
+    assert checker.check(h) == []
+
+
+def test_an_outage_lasts_from_the_first_failure_to_the_next_success():
+    outcomes = Outcomes()
+    for began, error in ((1, ""), (2, "service_unavailable"), (3, ""), (4, "no reply"), (5, "service_unavailable"), (7, "not_in_channel")):
+        outcomes.all.append(Outcome("api.test", began, began + 0.5, error, error != "no reply"))
+    assert len(outcomes.outages()) == 3
+    assert outcomes.longest_outage() == 3.5
+    outcomes.all.append(Outcome("api.test", 8, 20, "service_unavailable", True))
+    assert outcomes.longest_outage() == 12

@@ -25,3 +25,10 @@ def wait_kept(environment, app_id, channel, posts, ack=None):
     environment.wait_fanned_out(channel)
     if ack:
         wait_until(lambda: ack() or kept(environment, app_id) == 0, what="all events acked")
+
+
+def ack_new(link, acked):
+    """Acks what came by this link and is not in `acked` yet."""
+    for frame in link.matching({"type": "events_api"})[len(acked):]:
+        link.send({"envelope_id": frame["envelope_id"]})
+        acked.append(frame)

@@ -30,14 +30,29 @@ def same_event(one, other):
 
 def whole_history(member, channel, page=500):
     """The messages of a channel that people and bots posted, newest first."""
-    messages, cursor = [], ""
+    messages = _all_pages(member, "channels.history", channel=channel, limit=page)
+    return [m for m in messages if m.get("subtype") not in JOINS_AND_LEAVES]
+
+
+def whole_thread(member, channel, root, page=500):
+    """The replies of a thread, oldest first."""
+    messages = _all_pages(member, "channels.replies", channel=channel, ts=root, limit=page)
+    return [m for m in messages if m["ts"] != root]
+
+
+def _all_pages(member, method, member_name="messages", **args):
+    found, cursor = [], ""
     while True:
-        more = {"cursor": cursor} if cursor else {}
-        reply = member.ok("channels.history", channel=channel, limit=page, **more)
-        messages += reply["messages"]
+        reply = member.ok(method, **args, **({"cursor": cursor} if cursor else {}))
+        found += reply[member_name]
         cursor = (reply.get("response_metadata") or {}).get("next_cursor", "")
         if not cursor:
-            return [m for m in messages if m.get("subtype") not in JOINS_AND_LEAVES]
+            return found
+
+
+def whole_threads(member, page=500):
+    """threads.list, all of it."""
+    return _all_pages(member, "threads.list", "threads", limit=page)
 
 
 def whole_log(member, channel, page=500):
