@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import shutil
 import subprocess
+import sys
 
 from tools.project import BUILD, ROOT, Failure, call, read_json
 
@@ -74,4 +75,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Failure as failure:
+        sys.exit(f"dev: {failure}")
