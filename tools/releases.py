@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Earlier releases, each built from its commit in this clone: what an upgrade starts from.
 
-    python3 -m tools.releases    # builds those of tests/upgrade/releases.json
+    python3 -m tools.releases    # builds the one before the version of this tree
 
 A release stays in build/releases until its commit in that file changes."""
 import contextlib
@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 
+from tools import release as version
 from tools.project import BUILD, ROOT, Failure, call, read_json
 
 TABLE = ROOT / "tests" / "upgrade" / "releases.json"
@@ -21,6 +22,12 @@ OPTIONS = ("TIDINGS_TESTS=OFF", "TIDINGS_BENCH=OFF", "TIDINGS_WERROR=OFF")
 def commits():
     """Release → the full hash of its commit, oldest first."""
     return read_json(TABLE)
+
+
+def before():
+    """The release before the version of this tree: the one that this is an upgrade from."""
+    earlier = [release for release in commits() if version.number(release) < version.number(version.version())]
+    return max(earlier, key=version.number)
 
 
 def build(release):
@@ -57,11 +64,20 @@ def unpack(release, commit, source):
 
 
 def check_present(release, commit):
-    found = subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, check=False, capture_output=True,
-                           text=True)
-    if found.returncode != 0:
-        raise Failure(f"release {release} cannot be built, because its commit {commit} is not in this clone: if the clone is"
-                      f" shallow, run git fetch --unshallow\n{found.stderr.strip()}")
+    """A shallow clone has to be deepened first."""
+    if not is_present(commit):
+        git("fetch", "--quiet", "--unshallow")
+    if not is_present(commit):
+        raise Failure(f"release {release} cannot be built: its commit {commit} is not in this clone, and git fetch --unshallow"
+                      " does not bring it")
+
+
+def is_present(commit):
+    return git("cat-file", "-e", f"{commit}^{{commit}}") == 0
+
+
+def git(*arguments):
+    return subprocess.run(["git", *arguments], cwd=ROOT, check=False, stdin=subprocess.DEVNULL, capture_output=True).returncode
 
 
 def compile_source(source):
@@ -70,8 +86,7 @@ def compile_source(source):
 
 
 def main():
-    for release in commits():
-        print(f"{release}: {build(release)}", flush=True)
+    print(build(before()), flush=True)
 
 
 if __name__ == "__main__":

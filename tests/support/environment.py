@@ -111,7 +111,8 @@ class Environment:
     def database(self):
         """A connection to Postgres in autocommit mode, with the functions of the build; the caller closes it."""
         database = psycopg.connect(self.postgres.url, autocommit=True)
-        database.execute(WITH_FUNCTIONS)
+        if database.execute("SELECT to_regclass('versions_in_use')").fetchone()[0]:
+            database.execute(WITH_FUNCTIONS)
         return database
 
     def wait_fanned_out(self, channel):
@@ -153,6 +154,8 @@ def end_of(instance):
 
 
 def log_trouble(instance):
-    """The lines of an instance's log that tell of sanitizer reports or failed assertions."""
+    """The lines of an instance's log that tell of sanitizer reports or failed assertions; none when it never started."""
+    if not instance.log.exists():
+        return []
     with open(instance.log, encoding="utf-8", errors="replace") as log:
         return [f"{instance.log}: {line.rstrip()}" for line in log if TROUBLE.search(line)]

@@ -19,7 +19,8 @@ HERE = Path(__file__).parent
 SETTINGS = {
     # The dump gets older, and its messages with it.
     "TIDINGS_RETENTION_DAYS": "36500",
-    # An app's events_url is in the test.
+    # An app's events_url is in the test. In 0.1.0 this had the other name.
+    "TIDINGS_EVENTS_API_PRIVATE": "true",
     "TIDINGS_PUSH_PRIVATE": "true",
 }
 # What expires within days, at the longest setting too, is as old as if the dump had just been taken. What waits for an app is due.

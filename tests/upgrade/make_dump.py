@@ -14,7 +14,7 @@ from tests.upgrade.dumps import SETTINGS, Restored, dump_path, record_path, take
 from tools import releases
 
 # Events for an app that refused them stay.
-MAKING = {**SETTINGS, "TIDINGS_PUSH_RETRY_MS": "3600000"}
+MAKING = {**SETTINGS, "TIDINGS_EVENTS_API_RETRY_MS": "3600000", "TIDINGS_PUSH_RETRY_MS": "3600000"}
 
 
 def make_data(directory, binary):

@@ -12,13 +12,12 @@ from tests.support.wait import wait_until
 from tests.upgrade.load import RollingLoad
 from tools import releases
 
-LATEST = list(releases.commits())[-1]
 POSTS = 200  # between two steps
 SETTINGS = {"TIDINGS_SIDEBAR_MIN": "0"}  # sidebars are kept for all users, not only for those in many channels
 
 
 class Rolling:
-    """`old` is the latest release, `new` the build under test."""
+    """`old` is the release before, `new` the build under test."""
 
     def __init__(self, environment, nginx, load):
         self.environment = environment
@@ -81,7 +80,7 @@ def answered(instance):
 @contextmanager
 def upgrade(directory, **args):
     """A Rolling, under load already."""
-    for environment in running(Environment(directory, settings=SETTINGS, binary=releases.build(LATEST), **args)):
+    for environment in running(Environment(directory, settings=SETTINGS, binary=releases.build(releases.before()), **args)):
         with Nginx(directory / "nginx", environment.instances) as nginx, RollingLoad(environment, nginx) as load:
             load.wait_acked(POSTS)
             rolling = Rolling(environment, nginx, load)
