@@ -186,8 +186,11 @@ static void slot_serve(struct slot *slot)
 
     if (slot->rows.failed)
         slot->r = -ERROR_MEMORY;
-    else if (slot->era != slot->sidebar->era)
-        slot->r = -ERROR_UNAVAILABLE;
+    if (slot->r == 0 && slot->era != slot->sidebar->era) { // Postgres came back meanwhile
+        slot_forget(slot);
+        slot_begin(slot);
+        return;
+    }
     slot->is_whole = slot->r == 0;
     if (slot->is_whole) {
         reading->fn(reading->arg, 0, &slot->rows.state);
