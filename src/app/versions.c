@@ -61,11 +61,8 @@ static int libraries_keep(struct session *session, struct pipeline *pipeline)
         return r;
     for (; count < LIBRARIES_MAX && (int)count < result_rows(used); count++)
         names[count] = result_text(used, (int)count, 0);
-    int dropped = libraries_drop(pipeline, names, count);
-    if (dropped > 0)
-        log_write(LOG_INFO, "app", "no instance uses %d of Redis' libraries any more: dropped",
-                  dropped);
-    return dropped == -ERROR_UNAVAILABLE || dropped > 0 ? 0 : dropped;
+    r = libraries_drop(pipeline, names, count);
+    return r == -ERROR_UNAVAILABLE ? 0 : r;
 }
 
 int versions_keep(const struct settings *settings, struct session *session,
