@@ -6,8 +6,6 @@
 #include "store/session.h"
 #include "tables_internal.h"
 
-#include <stdlib.h>
-
 enum {
     STATEMENT_TIMEOUT_MS = 24 * 3600 * 1000, // to build an index on much data
     LOOK_TIMEOUT_MS = 3000,
@@ -157,22 +155,20 @@ static int tables_end(const char *database_url, const struct tables *tables, str
 int migrate_run(const struct migrate_options *options, struct buffer *report)
 {
     CLEANUP(session_freep) struct session *session = NULL;
-    CLEANUP_FREE struct tables *tables = malloc(sizeof *tables);
-    if (!tables)
-        return -ERROR_MEMORY;
+    struct tables tables;
     int r = session_open_bare(options->database_url, STATEMENT_TIMEOUT_MS, &session);
     if (r >= 0)
         r = lock_take(session);
     if (r >= 0)
-        r = tables_read(session, report, tables);
+        r = tables_read(session, report, &tables);
     if (r >= 0)
-        r = tables_begin(session, tables, report);
+        r = tables_begin(session, &tables, report);
     if (r >= 0)
-        r = migrations_apply(session, options, tables, report);
-    if (r >= 0 && !tables->has_functions)
+        r = migrations_apply(session, options, &tables, report);
+    if (r >= 0 && !tables.has_functions)
         r = functions_apply(session, report);
     if (r >= 0)
-        r = tables_end(options->database_url, tables, report);
+        r = tables_end(options->database_url, &tables, report);
     return r;
 }
 
@@ -208,37 +204,38 @@ static enum migrate_need need_report(const struct tables *tables, struct buffer 
     return need;
 }
 
-int migrate_check(const char *database_url, struct buffer *report, enum migrate_need *ret_need)
+// Looks without the lock: what another is about to change is not waited for.
+static int tables_look(const char *database_url, struct buffer *report, bool compares,
+                       struct tables *ret_tables)
 {
     CLEANUP(session_freep) struct session *session = NULL;
-    CLEANUP_FREE struct tables *tables = malloc(sizeof *tables);
-    if (!tables)
-        return -ERROR_MEMORY;
     int r = session_open_bare(database_url, LOOK_TIMEOUT_MS, &session);
     if (r >= 0)
-        r = tables_read(session, report, tables);
-    if (r >= 0 && tables->origin == TABLES_OF_0_1_0)
+        r = tables_read(session, report, ret_tables);
+    if (r >= 0 && compares && ret_tables->origin == TABLES_OF_0_1_0)
         r = tables_compare(session, report);
+    return r;
+}
+
+int migrate_check(const char *database_url, struct buffer *report, enum migrate_need *ret_need)
+{
+    struct tables tables;
+    int r = tables_look(database_url, report, true, &tables);
     if (r < 0)
         return r;
-    *ret_need = need_report(tables, report);
+    *ret_need = need_report(&tables, report);
     return 0;
 }
 
 int migrate_serves(const char *database_url, struct buffer *report)
 {
-    CLEANUP(session_freep) struct session *session = NULL;
-    CLEANUP_FREE struct tables *tables = malloc(sizeof *tables);
-    if (!tables)
-        return -ERROR_MEMORY;
-    int r = session_open_bare(database_url, LOOK_TIMEOUT_MS, &session);
-    if (r >= 0)
-        r = tables_read(session, report, tables);
+    struct tables tables;
+    int r = tables_look(database_url, report, false, &tables);
     if (r < 0)
         return r;
-    if (tables->missing_count == 0 && tables->has_functions)
+    if (tables.missing_count == 0 && tables.has_functions)
         return 0;
-    (void)need_report(tables, report);
+    (void)need_report(&tables, report);
     buffer_append_text(report, "run tidings migrate\n");
     return -ERROR_REFUSED;
 }

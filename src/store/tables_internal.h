@@ -14,7 +14,7 @@ enum tables_origin {
     TABLES_NOTED,    // each migration is noted with its digest
 };
 
-enum { MIGRATIONS_MAX = 1000 };
+enum { MIGRATIONS_MAX = 999 };
 
 // Makes columns of schema_migrations that release 0.1.0 did not have.
 #define NOTES_COLUMNS_SQL                                                                          \
