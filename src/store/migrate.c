@@ -53,7 +53,8 @@ static int notes_make(struct session *session)
 }
 
 // Makes the tables ready for the migrations that are missing.
-static int tables_begin(struct session *session, const struct tables *tables, struct buffer *report)
+static int tables_begin(struct session *session, const struct migrate_options *options,
+                        const struct tables *tables, struct buffer *report)
 {
     if (tables->origin == TABLES_NONE)
         return notes_make(session);
@@ -61,7 +62,7 @@ static int tables_begin(struct session *session, const struct tables *tables, st
         return 0;
     int r = tables_compare(session, report);
     if (r >= 0)
-        r = tables_take_over(session);
+        r = tables_take_over(session, options);
     if (r >= 0)
         buffer_append_text(report, "the database of release 0.1.0 is taken over\n");
     return r;
@@ -162,7 +163,7 @@ int migrate_run(const struct migrate_options *options, struct buffer *report)
     if (r >= 0)
         r = tables_read(session, report, &tables);
     if (r >= 0)
-        r = tables_begin(session, &tables, report);
+        r = tables_begin(session, options, &tables, report);
     if (r >= 0)
         r = migrations_apply(session, options, &tables, report);
     if (r >= 0 && !tables.has_functions)

@@ -144,17 +144,28 @@ static void pause_at_random(void)
     usleep((unsigned)(PAUSE_MIN_MS + random % PAUSE_SPAN_MS) * 1000);
 }
 
-int migration_apply(const struct migration *migration, struct session *session,
-                    const struct migrate_options *options)
+int lock_retry(const struct migrate_options *options, const char *what, lock_try_fn *try,
+               const void *arg, struct session *session)
 {
     int64_t until_ms = clock_monotonic_ms() + options->wait_s * MS_PER_S;
     for (;;) {
-        int r = migration->in_transaction ? apply_whole(migration, session, options->lock_ms)
-                                          : apply_singly(migration, session);
+        int r = try(arg, session, options->lock_ms);
         if (r != -ERROR_BUSY || clock_monotonic_ms() >= until_ms)
             return r;
-        log_write(LOG_INFO, "migrate", "%s: others hold a lock that it needs: again soon",
-                  migration->file->name);
+        log_write(LOG_INFO, "migrate", "%s: others hold a lock that it needs: again soon", what);
         pause_at_random();
     }
+}
+
+static int apply_once(const void *arg, struct session *session, int64_t lock_ms)
+{
+    const struct migration *migration = arg;
+    return migration->in_transaction ? apply_whole(migration, session, lock_ms)
+                                     : apply_singly(migration, session);
+}
+
+int migration_apply(const struct migration *migration, struct session *session,
+                    const struct migrate_options *options)
+{
+    return lock_retry(options, migration->file->name, apply_once, migration, session);
 }

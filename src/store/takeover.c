@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "store/session.h"
 
+#include <inttypes.h>
+
 enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024, ROWS_SHOWN_MAX = 50 };
 
 #define EXPECTED_SCHEMA "tidings_expected"
@@ -99,10 +101,12 @@ int tables_compare(struct session *session, struct buffer *report)
     return differences_report(differences, report);
 }
 
-int tables_take_over(struct session *session)
+static int notes_extend(const void *arg, struct session *session, int64_t lock_ms)
 {
     CLEANUP(buffer_done) struct buffer script;
+    (void)arg;
     buffer_init(&script, SCRIPT_MAX_BYTES);
+    buffer_append_format(&script, "SET LOCAL lock_timeout = %" PRId64 ";", lock_ms);
     buffer_append_format(
         &script,
         NOTES_COLUMNS_SQL
@@ -111,4 +115,9 @@ int tables_take_over(struct session *session)
         embedded_migrations[0].sha256);
     CLEANUP_FREE char *sql = buffer_take_text(&script);
     return sql ? session_script(session, sql) : -ERROR_MEMORY;
+}
+
+int tables_take_over(struct session *session, const struct migrate_options *options)
+{
+    return lock_retry(options, "schema_migrations", notes_extend, NULL, session);
 }

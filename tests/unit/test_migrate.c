@@ -218,6 +218,20 @@ static void tables_of_0_1_0_are_taken_over(void **state)
     assert_int_equal(migrate_serves(postgres.url, &report), 0);
 }
 
+// As pg_dump does, which reads every table.
+static void a_dump_of_0_1_0_is_waited_for_in_short_tries(void **state)
+{
+    struct session *dump;
+    (void)state;
+    become_0_1_0();
+    assert_int_equal(session_new(postgres.url, SESSION_TIMEOUT_MS, &dump), 0);
+    assert_int_equal(session_script(dump, "BEGIN; SELECT * FROM schema_migrations"), 0);
+    assert_int_equal(migrate(), -ERROR_BUSY);
+    assert_int_equal(session_script(dump, "COMMIT"), 0);
+    session_free(dump);
+    assert_int_equal(migrate(), 0);
+}
+
 static void other_tables_are_refused_with_what_differs(void **state)
 {
     static const struct statement marked = {
@@ -449,6 +463,7 @@ int main(void)
         TEST(a_database_of_the_next_release_is_run_on_where_that_says_so),
         TEST(a_database_of_the_release_after_the_next_is_refused),
         TEST(tables_of_0_1_0_are_taken_over),
+        TEST(a_dump_of_0_1_0_is_waited_for_in_short_tries),
         TEST(other_tables_are_refused_with_what_differs),
         TEST(headers_that_are_not_whole_are_refused),
         TEST(a_step_that_fails_leaves_nothing),
