@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree with what the checks of a release look at, to plant faults in."""
+"""A tree with what the checks of a release look at, to plant faults in; its version is not released."""
 
 import shutil
 
 import pytest
 
+from tools import release
 from tools.project import ROOT
 
 PARTS = ("VERSION", "CHANGELOG.md", "compose.yaml", "Dockerfile", "include/app/settings.h", "migrations", "openapi")
@@ -16,6 +17,8 @@ class Tree:
         for name in PARTS:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, root / name)
+        newest = release.sections(root)[0][0]
+        self.replace("CHANGELOG.md", f"## {newest}", f"## {newest.partition(' ')[0]} (unreleased)")
 
     def read(self, name):
         return (self.root / name).read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from tools import migrations, openapi, release
 from tools.project import ROOT
 
 VERSION = release.version()
-HEADING = "## " + release.sections()[0][0]
+HEADING = f"## {VERSION} (unreleased)"
 
 
 def test_the_tree_as_it_is():
@@ -74,8 +74,10 @@ def test_headings_of_the_changelog(tree, old, new, said):
 
 
 def test_a_document_of_another_release(tree):
-    tree.replace("openapi/released/0.1.0.yaml", "version: '0.1.0'", "version: '0.1.1'")
-    assert release.check(tree.root) == ["openapi/released/0.1.0.yaml: is not of 0.1.0"]
+    name = f"openapi/released/{release.released(tree.root)[-1].name}"
+    of = name.removeprefix("openapi/released/").removesuffix(".yaml")
+    tree.replace(name, f"version: '{of}'", "version: '0.0.9'")
+    assert release.check(tree.root) == [f"{name}: is not of {of}"]
 
 
 def test_a_date_needs_frozen_migrations_and_a_copy_of_the_document(tree):
