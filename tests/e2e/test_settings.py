@@ -9,22 +9,14 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.support.environment import BINARY
+from tests.support.command import argv, run
 from tests.support.wait import wait_until
-from tools.services import sanitizer_prefix
 
 ROOT = Path(__file__).resolve().parents[2]
 
 SETTINGS = """LISTEN DATABASE_URL REDIS_URL KAFKA_BROKERS KAFKA_TOPIC LOOPS PUBLIC_URL OPERATOR_TOKEN LOG_LEVEL ACCESS_LOG
 INSTANCE BODY_MAX_BYTES HEADER_TIMEOUT_MS BODY_TIMEOUT_MS CONNECTIONS_MAX SOCKET_QUEUE_MAX_BYTES IDEMPOTENCY_DAYS
 RETENTION_DAYS""".split()
-
-
-def run(*arguments, **settings):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("TIDINGS_")}
-    environment.update({f"TIDINGS_{name}": value for name, value in settings.items()})
-    return subprocess.run([*sanitizer_prefix(BINARY), BINARY, *arguments], env=environment, capture_output=True,
-                          text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
 
 
 @pytest.mark.parametrize("name, value", [
@@ -120,7 +112,7 @@ def test_wrong_usage(environment, arguments):
 def test_output_that_cannot_be_written_is_no_success(environment, arguments):
     settings = {"TIDINGS_DATABASE_URL": environment.postgres.url, "TIDINGS_LISTEN": environment.instances[0].url[7:]}
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([*sanitizer_prefix(BINARY), BINARY, *arguments], env={**os.environ, **settings}, stdout=full,
+        done = subprocess.run(argv(*arguments), env={**os.environ, **settings}, stdout=full,
                               stderr=subprocess.PIPE, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 1 and "cannot write the output: No space left on device" in done.stderr
 
@@ -128,7 +120,7 @@ def test_output_that_cannot_be_written_is_no_success(environment, arguments):
 def test_a_closed_stdout_is_no_success(environment, workspace):
     """The token would be lost."""
     arguments = ["admin", "tokens.create", f"workspace={workspace.id}", f"user_id={workspace.admin.id}"]
-    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *sanitizer_prefix(BINARY), BINARY, *arguments],
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *argv(*arguments)],
                           env={**os.environ, "TIDINGS_DATABASE_URL": environment.postgres.url}, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 1 and "cannot write the output: Bad file descriptor" in done.stderr
