@@ -161,7 +161,7 @@ static struct event *record_event(struct kafka_consumer *consumer, const rd_kafk
     record_read(consumer, record);
     if (!record->payload)
         return NULL;
-    char reason[EVENT_REASON_SIZE] = "not read for want of memory";
+    char reason[EVENT_REASON_SIZE];
     int r = -ERROR_MEMORY;
     for (int i = 0; i < TRIES && r == -ERROR_MEMORY; i++)
         r = event_decode(record->payload, record->len, &event, reason);
