@@ -10,8 +10,9 @@
 
 struct migrate_options {
     const char *database_url;
-    int64_t lock_ms; // how long one try waits for a lock; it holds locks for no longer than that
-    int64_t wait_s;  // for how long it is tried
+    int64_t
+        lock_ms; // how long one try waits for a lock; it is undone unless it ends within twice that
+    int64_t wait_s; // for how long it is tried
 };
 
 // What the database needs before instances of this version run.

@@ -3,13 +3,13 @@
 
 #include "base/error.h"
 #include "base/version.h"
+#include "postgres_internal.h"
 #include "store/session.h"
 #include "tables_internal.h"
 
 enum {
     STATEMENT_TIMEOUT_MS = 24 * 3600 * 1000, // to build an index on much data
     LOOK_TIMEOUT_MS = 3000,
-    SCRIPT_MAX_BYTES = 4 * 1024 * 1024,
     LOCK_KEY = 0x71d195 // any number that nobody else locks; release 0.1.0 locks it, too
 };
 
@@ -98,10 +98,8 @@ static int functions_make(struct session *session)
 {
     CLEANUP(buffer_done) struct buffer script;
     buffer_init(&script, SCRIPT_MAX_BYTES);
-    buffer_append_format(&script,
-                         "CREATE SCHEMA %s; SELECT set_config('search_path', concat_ws(', ', '%s',"
-                         " nullif(current_setting('search_path'), '')), true);\n",
-                         embedded_functions_schema, embedded_functions_schema);
+    buffer_append_format(&script, "CREATE SCHEMA %s; " SEARCH_PATH_SQL ";\n",
+                         embedded_functions_schema, embedded_functions_schema, "true");
     for (size_t i = 0; i < embedded_functions_count; i++) {
         buffer_append(&script, embedded_functions[i].data, embedded_functions[i].length);
         buffer_append_text(&script, ";\n");
@@ -111,8 +109,7 @@ static int functions_make(struct session *session)
                          " '', '%s') ON CONFLICT (functions, library) DO UPDATE"
                          " SET made_at = now(), used_at = now()",
                          embedded_functions_schema, TIDINGS_VERSION);
-    CLEANUP_FREE char *sql = buffer_take_text(&script);
-    return sql ? session_script(session, sql) : -ERROR_MEMORY;
+    return script_run(session, &script);
 }
 
 static int functions_apply(struct session *session, struct buffer *report)

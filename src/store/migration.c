@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration_internal.h"
 
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -16,7 +15,6 @@
 #include <unistd.h>
 
 enum {
-    SCRIPT_MAX_BYTES = 4 * 1024 * 1024,
     VERSION_MAX = 100000,
     PAUSE_MIN_MS = 500, // others get their turn between two tries
     PAUSE_SPAN_MS = 1000,
@@ -102,7 +100,7 @@ static void script_append_bounded(const struct migration *migration, int64_t loc
     buffer_append_text(script, "$statements$; END $migration$");
 }
 
-static int script_run(struct session *session, struct buffer *script)
+int script_run(struct session *session, struct buffer *script)
 {
     CLEANUP_FREE char *sql = buffer_take_text(script);
     return sql ? session_script(session, sql) : -ERROR_MEMORY;

@@ -10,6 +10,7 @@
 //                CONCURRENTLY after DROP INDEX CONCURRENTLY IF EXISTS). Otherwise all in one.
 #pragma once
 
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/embedded.h"
 
@@ -31,6 +32,11 @@ struct migration {
 };
 
 struct migrate_options;
+
+enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024 };
+
+// session_script() of what was written to `script`, which is empty afterwards. -ERROR_MEMORY.
+NODISCARD int script_run(struct session *session, struct buffer *script);
 
 // What needs locks that others may hold: tried again, as long as options->wait_s allows, when `try`
 // answers -ERROR_BUSY, which it does after waiting for `lock_ms`. Returns what it answered last.

@@ -56,10 +56,8 @@ static void format_greeting(const struct postgres_settings *settings, char *ret_
 {
     ret_greeting[0] = '\0';
     if (!settings->bare)
-        snprintf(ret_greeting, POSTGRES_GREETING_SIZE,
-                 "SELECT set_config('search_path', concat_ws(', ', '%s',"
-                 " nullif(current_setting('search_path'), '')), false)",
-                 embedded_functions_schema);
+        snprintf(ret_greeting, POSTGRES_GREETING_SIZE, SEARCH_PATH_SQL, embedded_functions_schema,
+                 "false");
 }
 
 int postgres_keywords_init(const struct postgres_settings *settings,

@@ -21,6 +21,12 @@ struct postgres_settings {
 
 enum { POSTGRES_KEYWORDS_MAX = 7, POSTGRES_OPTIONS_SIZE = 1024, POSTGRES_GREETING_SIZE = 256 };
 
+// Puts the schema of the first %s in front of the search_path, whatever that is; the second: true,
+// until the end of the transaction, or false.
+#define SEARCH_PATH_SQL                                                                            \
+    "SELECT set_config('search_path', concat_ws(', ', '%s',"                                       \
+    " nullif(current_setting('search_path'), '')), %s)"
+
 // How to connect: arguments of PQconnectStartParams(), with expand_dbname, and what they leave out.
 struct postgres_keywords {
     const char *database_url;

@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024, ROWS_SHOWN_MAX = 50 };
+enum { ROWS_SHOWN_MAX = 50 };
 
 #define EXPECTED_SCHEMA "tidings_expected"
 
@@ -69,8 +69,7 @@ static int expected_make(struct session *session)
                                 "; SET LOCAL search_path = " EXPECTED_SCHEMA ";\n");
     buffer_append_text(&script, embedded_migrations[0].data);
     buffer_append_text(&script, "; SET LOCAL search_path = pg_catalog");
-    CLEANUP_FREE char *sql = buffer_take_text(&script);
-    return sql ? session_script(session, sql) : -ERROR_MEMORY;
+    return script_run(session, &script);
 }
 
 static int differences_report(const struct result *differences, struct buffer *report)
@@ -113,8 +112,7 @@ static int notes_extend(const void *arg, struct session *session, int64_t lock_m
         ";UPDATE schema_migrations SET release = '0.1.0', before_runs = version > 1;"
         "UPDATE schema_migrations SET sha256 = '%s' WHERE version = 1",
         embedded_migrations[0].sha256);
-    CLEANUP_FREE char *sql = buffer_take_text(&script);
-    return sql ? session_script(session, sql) : -ERROR_MEMORY;
+    return script_run(session, &script);
 }
 
 int tables_take_over(struct session *session, const struct migrate_options *options)
