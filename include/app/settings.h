@@ -50,8 +50,9 @@
             "time that a connection may stay idle between requests")                               \
     INTEGER(statement_timeout_ms, STATEMENT_TIMEOUT_MS, 10000, 100, 600000,                        \
             "time for Postgres to answer a statement")                                             \
-    INTEGER(migrate_lock_ms, MIGRATE_LOCK_MS, 500, 10, 60000,                                      \
-            "ms that a step of tidings migrate waits for a lock, or works under one")              \
+    INTEGER(                                                                                       \
+        migrate_lock_ms, MIGRATE_LOCK_MS, 500, 10, 60000,                                          \
+        "ms a step of tidings migrate waits for a lock; it ends, or is undone, within twice that") \
     INTEGER(migrate_wait_s, MIGRATE_WAIT_S, 300, 0, 86400,                                         \
             "seconds that a step is tried again while others hold a lock")                         \
     INTEGER(versions_keep_s, VERSIONS_KEEP_S, 86400, 1, 31536000,                                  \
