@@ -3,9 +3,10 @@
 import json
 import statistics
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from bench import strategy_rows as by_strategy
+from bench import hostile_rows, long_rows, retention_rows, snapshot_rows, strategy_rows as by_strategy
 from bench.data import Api, HUGE_CHANNELS
 from bench.outcome import Outcome, against, alternate, latencies, middle
 from bench.rig import LoadError
@@ -34,6 +35,7 @@ class Bench:
         self.data = data
         self.runs = 1 if quick else 3
         self.seconds = 2 if quick else 4
+        self.snapshot_s = 20 if quick else 120
         self.pairs = 1 if quick else 7  # of a turn each, short and many: the machine is not the same from one second to the next
 
     def add_group(self, name, channels):
@@ -71,6 +73,21 @@ def posts_with_kafka(clients):
         floors, ours = alternate(bench, lambda: run(bench, False), lambda: run(bench, True))
         return against(floors, ours, "rate")
     return measure
+
+
+def measure_refused(bench):
+    """What 32 clients post beside 16 others whose posts are refused, as fast as these can ask."""
+    def beside():
+        with ThreadPoolExecutor(1) as pool:
+            refused = pool.submit(bench.turn, "posts", clients=16, refused=1, warm_ms=0, seconds=TURN_S + 2)
+            ours = bench.turn("posts", clients=32, warm_ms=1000)
+            ours["refused"] = refused.result()["rate"]
+        return ours
+
+    alones, ours = alternate(bench, lambda: bench.turn("posts", clients=32, warm_ms=1000), beside)
+    outcome = against(alones, ours, "rate")
+    outcome.extra["refused_per_s"] = middle(ours, "refused")
+    return outcome
 
 
 def is_whole(run):
@@ -233,6 +250,8 @@ ROWS = [
     Row("post_1", "post with one client: p50", "ms", 1.6, posts_of(1, "p50_ms"), of="ratio"),
     Row("post_64_bare", "the same as post_64, against a floor that inserts only", "1/s", 0.6, posts_of(64, "rate", bare=True),
         of="ratio", more_is_better=True),
+    Row("post_refused", "durable posts/s of 32 clients beside 16 whose posts are refused, against without", "1/s", 0.9,
+        measure_refused, of="ratio", more_is_better=True),
     Row("delivery_100", "post to 1,000 sockets' frames, 100 posts/s: p99", "ms", 4,
         delivery_of(100, p50_max=1.5)),
     Row("delivery_500", "the same at 500 posts/s: p99", "ms", 10, delivery_of(500)),
@@ -276,6 +295,17 @@ ROWS = [
         by_strategy.measure_events, of="ratio"),
     Row("rate_limits", "CPU a post with rate limits, against without", "us", 1.05,
         by_strategy.measure_limits, of="ratio"),
+    *[Row(f"strangers_{whose}", f"12 MB/s of large bodies, token: {whose}; p99 of the honest load, against without", "x", 2,
+          hostile_rows.strangers_of(whose)) for whose in ("none", "unknown", "good")],
+    Row("bytes", "1,000 posts of 1 MB at once by one user; p99 of the honest load, against without", "x", 2,
+        hostile_rows.measure_bytes),
+    Row("long_calls", "two users' calls beside one user's in 100,000 channels; their p99, against without", "x", 2,
+        long_rows.measure_long_calls),
+    Row("snapshot", "posts/s after minutes under an open snapshot, against before it", "x", 0.85,
+        snapshot_rows.measure_snapshot, more_is_better=True),
+    Row("retention_500000", "a month of 500,000 messages dropped, beside posts and reads", "s", 15,
+        retention_rows.retention_of(500_000)),
+    Row("retention", "the same of 2,000,000", "s", 60, retention_rows.retention_of(2_000_000)),
     Row("idle_socket", "memory of an idle socket", "KB", 4, measure_idle_socket),
     Row("rss_rest", "resident memory of an instance at rest", "MB", 40, measure_rest),
     Row("post_64_kafka", "durable posts/s with Kafka, 64 clients", "1/s", 0.5,

@@ -15,7 +15,21 @@ function(tidings_module name)
     endif()
     target_include_directories(tidings_${name} ${scope} ${CMAKE_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/include)
     target_link_libraries(tidings_${name} ${scope} ${arg_USES} ${arg_LIBRARIES})
+    if(TIDINGS_SANITIZE STREQUAL "address")
+        tidings_torture_module(tidings_${name})
+    endif()
     set_property(GLOBAL APPEND PROPERTY TIDINGS_MODULES tidings_${name})
+endfunction()
+
+# Lets what the module allocates, and its system calls, fail when a test of tests/torture says so: the calls in its library get other
+# names.
+function(tidings_torture_module target)
+    if(NOT TARGET tidings_torture)
+        add_library(tidings_torture STATIC ${CMAKE_SOURCE_DIR}/tests/torture/torture.c)
+    endif()
+    target_link_libraries(${target} PUBLIC tidings_torture)
+    add_custom_command(TARGET ${target} POST_BUILD
+        COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${CMAKE_SOURCE_DIR}/tests/torture/symbols $<TARGET_FILE:${target}> VERBATIM)
 endfunction()
 
 # Makes the library TARGET that defines what include/base/embedded.h declares.

@@ -277,7 +277,7 @@ end
 -- unread:{U}:C         of a counter: hash n, b (build), v (single_version), e and ts (cursor); of a zset: ts → seq of unread messages,
 --                      below it b, v and f with negative scores: build, single_version, and the ts after which it is complete.
 
-local SHARD_SIZE, SHARDED_FROM = 5000, 10000
+local SHARD_SIZE, SHARDED_FROM, SHARDS_MAX = 5000, 10000, 200000
 
 local function walk_reset(key, gen, seq)
     local time = redis.call('TIME')
@@ -438,14 +438,15 @@ local function walk_open(keys, gen, seq)
     return walk_at(keys[1], gen, seq)
 end
 
+-- Nothing, when it is in no form known here, or says more than a billion members need.
 local function members_shards(key)
     if redis.call('SCARD', key) > 2 then
         return nil
     end
     for _, member in ipairs(redis.call('SMEMBERS', key)) do
-        local shards = string.match(member, '^%*(%d+)$')
-        if shards then
-            return tonumber(shards)
+        local shards = tonumber(string.match(member, '^%*(%d+)$'))
+        if shards and shards <= SHARDS_MAX then
+            return shards
         end
     end
 end
@@ -643,9 +644,10 @@ local LASTS_MAX = 600000000
 local function limit_take(keys, args)
     local time = redis.call('TIME')
     local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
-    local known = tonumber(redis.call('GET', keys[1]) or 0) or 0
+    local known = tonumber(string.match(redis.call('GET', keys[1]) or '', '^%d+$')) or 0
     local lasts = math.min(math.max(known - now, 0) + tonumber(args[1]), LASTS_MAX)
-    redis.call('SET', keys[1], string.format('%.0f', now + lasts), 'PX', string.format('%.0f', math.ceil(lasts / 1000)))
+    local expires = string.format('%.0f', math.max(math.ceil(lasts / 1000), 1))
+    redis.call('SET', keys[1], string.format('%.0f', now + lasts), 'PX', expires)
     return lasts
 end
 

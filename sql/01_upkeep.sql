@@ -12,11 +12,30 @@ $$ SELECT kinds <@ '{mark,preference,thread_mark,thread_follow}' $$;
 -- Outbox rows of which all have heard go.
 CREATE FUNCTION outbox_delete(ids text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
+    PERFORM 1 FROM outbox o WHERE o.id = ANY (ids) ORDER BY o.id FOR UPDATE;
     WITH gone AS (DELETE FROM outbox WHERE id = ANY (ids) RETURNING channels, kinds, users)
     INSERT INTO change_log (channels, users) SELECT g.channels, CASE WHEN is_personal(g.kinds) THEN g.users END FROM gone g;
 END $$;
 
--- The partition of messages for the month of `at`, made when it is missing: beside the tables, not among the functions.
+-- The rows of the outbox. What looks for some of them goes by this: beneath the start are none, but while a snapshot is held, what is left of many.
+CREATE VIEW outbox_rows AS SELECT o.* FROM outbox o WHERE o.number >= (SELECT s.number FROM outbox_start s);
+
+-- Moves the start on. When all transactions have ended that ran when next_number was the last one given, what they left is to be seen, and
+-- all others have, or will have, higher numbers: whoever writes to the outbox has a transaction id before it takes a number.
+CREATE FUNCTION outbox_start_move() RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    s outbox_start;
+    given bigint := (SELECT last_value FROM outbox_numbers);
+BEGIN
+    SELECT * INTO s FROM outbox_start FOR UPDATE SKIP LOCKED;
+    IF s.next_xid <= pg_snapshot_xmin(pg_current_snapshot()) THEN
+        UPDATE outbox_start SET number = least(s.next_number, (SELECT min(o.number) FROM outbox o WHERE o.number >= s.number)),
+            next_number = given, next_xid = pg_snapshot_xmax(pg_current_snapshot());
+    END IF;
+END $$;
+
+-- The partition of messages for the month of `at`, made when it is missing: beside the tables, not among the functions. Made by itself and
+-- then attached, so that nobody waits for it, nor it for pg_dump.
 CREATE FUNCTION message_partition_make(at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     first timestamptz := date_trunc('month', at AT TIME ZONE 'UTC') AT TIME ZONE 'UTC';
@@ -25,8 +44,11 @@ DECLARE
 BEGIN
     IF to_regclass(partition) IS NULL THEN
         PERFORM pg_advisory_xact_lock(7236401);
-        EXECUTE format('CREATE TABLE IF NOT EXISTS %s.%I PARTITION OF messages FOR VALUES FROM (%s) TO (%s)',
-                       (SELECT c.relnamespace::regnamespace FROM pg_class c WHERE c.oid = 'messages'::regclass), partition,
+    END IF;
+    IF to_regclass(partition) IS NULL THEN
+        EXECUTE format('CREATE TABLE %s.%I (LIKE messages INCLUDING ALL)',
+                       (SELECT c.relnamespace::regnamespace FROM pg_class c WHERE c.oid = 'messages'::regclass), partition);
+        EXECUTE format('ALTER TABLE messages ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', partition,
                        (extract(epoch FROM first) * 1000000)::bigint, (extract(epoch FROM after) * 1000000)::bigint);
     END IF;
 END $$;
@@ -39,72 +61,87 @@ BEGIN
     END LOOP;
 END $$;
 
--- Fails when somebody holds messages for long, as pg_dump does. Who waits for the lock under which partitions come and go makes
--- everybody wait who comes after, so it is not waited for long, and tried before any work: this takes it and gives it back.
-CREATE FUNCTION messages_lock_try() RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+-- Whether this transaction may do a piece of upkeep: one at a time does. While a session holds the same lock by upkeep_begin(), only its
+-- own transactions may.
+-- A commit that a crash loses is done again, so none waits for the disk.
+CREATE FUNCTION upkeep_try() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    LOCK TABLE messages IN ACCESS EXCLUSIVE MODE;
-    RAISE EXCEPTION USING ERRCODE = 'TD002';
-EXCEPTION WHEN SQLSTATE 'TD002' THEN
-    NULL; -- what this block locked is free again
+    PERFORM set_config('synchronous_commit', 'off', true);
+    RETURN pg_try_advisory_xact_lock(7236402);
 END $$;
 
--- Drops a partition of messages. Who has not read what goes with it has read it now, as far as counts are concerned: the cursor
--- keeps its ts, and takes the ord and the own posts of the channel's last message that goes.
-CREATE FUNCTION messages_expire(partition text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
-BEGIN
-    EXECUTE format('CREATE TEMP TABLE expired ON COMMIT DROP AS SELECT channel_id, max(ts) AS ts, max(ord) AS ord FROM %I GROUP BY 1', partition);
-    EXECUTE format('CREATE TEMP TABLE expired_own ON COMMIT DROP AS SELECT channel_id, user_id, max(author_posts) AS posts FROM %I
-                    WHERE counted GROUP BY 1, 2', partition);
-    -- What zset and counter keep has what goes, and a cursor's ts, which stays, does not tell. Channels are locked first, as by all.
-    UPDATE channels c SET generation = c.generation + (c.strategy_in_use IN (1, 2))::integer,
-        latest_ts = CASE WHEN c.latest_ts > k.ts THEN c.latest_ts ELSE 0 END,
-        latest_user = CASE WHEN c.latest_ts > k.ts THEN c.latest_user ELSE '' END,
-        latest_preview = CASE WHEN c.latest_ts > k.ts THEN c.latest_preview ELSE '' END,
-        changed = pg_current_xact_id()
-    FROM (SELECT l.id, e.ts FROM channels l JOIN expired e ON e.channel_id = l.id ORDER BY l.id FOR NO KEY UPDATE OF l) k
-    WHERE c.id = k.id;
-    UPDATE channel_members m SET ord = e.ord, changed = pg_current_xact_id(),
-        own = coalesce((SELECT o.posts FROM expired_own o WHERE o.channel_id = m.channel_id AND o.user_id = m.user_id), m.own)
-    FROM expired e WHERE m.channel_id = e.channel_id AND m.ts < e.ts AND m.ord < e.ord;
-    WITH gone AS (
-        DELETE FROM read_messages r USING expired e WHERE r.channel_id = e.channel_id AND r.ts <= e.ts RETURNING r.channel_id, r.user_id
-    )
-    UPDATE channel_members m SET singles = m.singles - g.count
-    FROM (SELECT channel_id, user_id, count(*) FROM gone GROUP BY 1, 2) g
-    WHERE m.channel_id = g.channel_id AND m.user_id = g.user_id;
-    EXECUTE format('DROP TABLE IF EXISTS %I', partition);
-    DROP TABLE expired, expired_own;
-END $$;
+-- Keeps other instances from upkeep until upkeep_end(), or the end of this session. False: another one is at it.
+CREATE FUNCTION upkeep_begin() RETURNS boolean LANGUAGE sql VOLATILE AS $$ SELECT pg_try_advisory_lock(7236402) $$;
+CREATE FUNCTION upkeep_end() RETURNS boolean LANGUAGE sql VOLATILE AS $$ SELECT pg_advisory_unlock(7236402) $$;
 
--- What housekeeping calls: partitions, none older than `keep_days`; old keys and rows go.
-CREATE FUNCTION housekeeping(keep_days integer, key_days integer) RETURNS void LANGUAGE plpgsql SET lock_timeout = '500ms' AS $$
-DECLARE
-    partition text;
-    kept_from bigint;
-BEGIN
-    PERFORM message_partitions_make();
-    FOR partition IN
-        SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-        WHERE i.inhparent = 'messages'::regclass
-          AND to_date(right(c.relname, 7), 'YYYY_MM') + interval '1 month' < now() - make_interval(days => keep_days)
-        ORDER BY c.relname -- oldest first: behind a later month's ord, own posts of an earlier one would not become read
-    LOOP
-        PERFORM messages_lock_try();
-        PERFORM messages_expire(partition);
-        kept_from := extract(epoch FROM (to_date(right(partition, 7), 'YYYY_MM') + interval '1 month') AT TIME ZONE 'UTC') * 1000000;
-        DELETE FROM changes h WHERE h.event_ts < kept_from;
-        DELETE FROM mentions m WHERE m.ts < kept_from;
-        DELETE FROM thread_members m WHERE m.thread_ts < kept_from;
-        DELETE FROM threads t WHERE t.ts < kept_from;
-        UPDATE change_log_start SET xid = pg_current_xact_id(); -- counts changed, and nothing tells whose
-    END LOOP;
-    DELETE FROM message_keys WHERE created < now() - make_interval(days => key_days);
-    DELETE FROM tickets WHERE expires_at < now();
-    DELETE FROM eras e WHERE e.number < extract(epoch FROM now() - interval '40 days') * 1000000
-                         AND e.number < (SELECT max(n.number) FROM eras n);
-    PERFORM outbox_delete(ARRAY(SELECT id FROM outbox WHERE done AND created < now() - interval '10 minutes'));
+-- Which rows of a table are of no use any more.
+CREATE FUNCTION expired_condition(table_name text, key_days integer) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE table_name
+        WHEN 'message_keys' THEN format('created < now() - make_interval(days => %s)', key_days)
+        WHEN 'tickets' THEN 'expires_at < now()'
+        WHEN 'outbox' THEN 'done AND created < now() - interval ''10 minutes'''
+        WHEN 'change_log' THEN 'xid < (SELECT s.xid FROM change_log_start s)'
+        WHEN 'eras' THEN 'number < extract(epoch FROM now() - interval ''40 days'') * 1000000 AND number < (SELECT max(n.number) FROM eras n)'
+    END
+$$;
+
+-- The log of changes begins with the last 20,000.
+CREATE FUNCTION change_log_cut() RETURNS void LANGUAGE sql VOLATILE AS $$
     UPDATE change_log_start s SET xid = l.xid
-    FROM (SELECT l.xid FROM change_log l ORDER BY l.xid DESC OFFSET 20000 LIMIT 1) l WHERE s.xid < l.xid;
-    DELETE FROM change_log l USING change_log_start s WHERE l.xid < s.xid;
+    FROM (SELECT l.xid FROM change_log l ORDER BY l.xid DESC OFFSET 20000 LIMIT 1) l WHERE s.xid < l.xid
+$$;
+
+-- One piece, of about `budget_ms`, of a walk through a table from its block `first` on, in the order in which it is on the disk: no index
+-- has to be kept for it. Deletes what is expired. `state`: 'elsewhere', another instance does it; 'going', call again with `next`; 'gone',
+-- that was the last piece.
+CREATE FUNCTION rows_expire(table_name text, first bigint, key_days integer, budget_ms integer,
+                            OUT state text, OUT next bigint, OUT rows bigint)
+LANGUAGE plpgsql VOLATILE SET lock_timeout = '50ms' AS $$
+DECLARE
+    blocks bigint := pg_relation_size(table_name::regclass) / current_setting('block_size')::integer;
+    of_blocks text := format('FROM %I r WHERE r.ctid >= $1 AND r.ctid < $2 AND %s', table_name, expired_condition(table_name, key_days));
+    until timestamptz := clock_timestamp() + budget_ms * interval '1 millisecond';
+    batch_rows bigint;
+BEGIN
+    rows := 0;
+    next := first;
+    state := CASE WHEN upkeep_try() THEN 'going' ELSE 'elsewhere' END;
+    IF state = 'going' AND table_name = 'change_log' AND first = 0 THEN
+        PERFORM change_log_cut();
+    END IF;
+    WHILE state = 'going' LOOP
+        EXECUTE CASE table_name
+            WHEN 'outbox' THEN format('SELECT cardinality(o.ids) FROM (SELECT ARRAY(SELECT r.id %s) AS ids) o, outbox_delete(o.ids)', of_blocks)
+            ELSE format('WITH gone AS (DELETE %s RETURNING 1) SELECT count(*) FROM gone', of_blocks) END
+        INTO batch_rows USING format('(%s,0)', next)::tid, format('(%s,0)', next + 32)::tid;
+        rows := rows + batch_rows;
+        next := next + 32;
+        IF next >= blocks THEN
+            state := 'gone';
+            next := NULL;
+        END IF;
+        EXIT WHEN clock_timestamp() >= until;
+    END LOOP;
 END $$;
+
+-- How many outbox rows are not done, up to a million, and the age of the oldest of them.
+CREATE FUNCTION outbox_depth() RETURNS TABLE (count bigint, oldest_s bigint) LANGUAGE sql VOLATILE AS $$
+    SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(o.created)), 0)::bigint
+    FROM (SELECT created FROM outbox_rows WHERE NOT done LIMIT 1000000) o
+$$;
+
+-- Since when the oldest transaction runs, or is prepared, that keeps Postgres from removing old versions of rows, as far as this role
+-- may see (sessions of others: with pg_read_all_stats). And the oldest transaction that a replication slot or a standby
+-- holds on to, of which no time is known; '' when none does.
+CREATE FUNCTION snapshot_oldest() RETURNS TABLE (age_s bigint, held text) LANGUAGE sql VOLATILE AS $$
+    SELECT greatest(0, (SELECT max(extract(epoch FROM clock_timestamp() - t.since)) FROM (
+               SELECT a.xact_start AS since FROM pg_stat_activity a
+               WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.backend_type <> 'autovacuum worker'
+               AND (a.backend_xmin IS NOT NULL OR a.backend_xid IS NOT NULL)
+               UNION ALL SELECT p.prepared FROM pg_prepared_xacts p WHERE p.database = current_database()) t))::bigint,
+           coalesce((SELECT h.xmin::text FROM (
+               SELECT s.xmin FROM pg_replication_slots s WHERE s.xmin IS NOT NULL
+               UNION ALL SELECT a.backend_xmin FROM pg_stat_activity a
+               WHERE a.backend_type = 'walsender' AND a.backend_xmin IS NOT NULL) h
+               ORDER BY age(h.xmin) DESC LIMIT 1), '')
+$$;

@@ -32,11 +32,14 @@ $$ SELECT left(translate(body, E'\n\r\t', '   '), 80) $$;
 CREATE FUNCTION ts_text(ts bigint) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT lpad((ts / 1000000)::text, 10, '0') || '.' || lpad((ts % 1000000)::text, 6, '0') $$;
 
--- Takes the next seq and ts of a channel. The caller holds, and with this keeps, the channel's row lock.
-CREATE FUNCTION channel_advance(channel text, OUT seq bigint, OUT ts bigint) LANGUAGE sql VOLATILE AS $$
+-- Takes the next seq and ts of a channel. The caller holds, and with this keeps, the channel's row lock; `members`: of whom it will lock
+-- the rows.
+CREATE FUNCTION channel_advance(channel text, members text[], OUT seq bigint, OUT ts bigint) LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM channel_cool(channel, members);
     UPDATE channels c SET seq = c.seq + 1, last_ts = greatest(clock_us(), c.last_ts + 1), changed = pg_current_xact_id()
-    WHERE c.id = channel RETURNING c.seq, c.last_ts
-$$;
+    WHERE c.id = channel RETURNING c.seq, c.last_ts INTO channel_advance.seq, channel_advance.ts;
+END $$;
 
 -- Tells of events of one kind, in the row `outbox_id` of this transaction (which may tell of others, too); of none when the arrays are
 -- empty or NULL. The id comes from the caller, who thus knows the row even when the answer is lost.
@@ -60,7 +63,7 @@ $$;
 CREATE FUNCTION channel_notice(channel text, author text, subtype text, body text, extra text,
                                OUT seq bigint, OUT ts bigint) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    SELECT a.seq, a.ts INTO channel_notice.seq, channel_notice.ts FROM channel_advance(channel) a;
+    SELECT a.seq, a.ts INTO channel_notice.seq, channel_notice.ts FROM channel_advance(channel, ARRAY[author]) a;
     INSERT INTO messages (channel_id, ts, seq, ord, user_id, counted, subtype, body, extra)
     SELECT c.id, c.last_ts, c.seq, c.ord, author, false, subtype, body, extra FROM channels c WHERE c.id = channel;
 END $$;
@@ -75,7 +78,7 @@ DECLARE
     found_seq bigint;
     found_ts bigint;
 BEGIN
-    SELECT last_ts INTO high FROM channels WHERE id = channel;
+    SELECT c.last_ts INTO high FROM channel_heads c WHERE c.id = channel;
     SELECT m.ts - 1 INTO low FROM messages m WHERE m.channel_id = channel ORDER BY m.ts LIMIT 1;
     IF low IS NULL OR wanted <= 0 THEN
         RETURN 0;
@@ -155,8 +158,8 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     reply_users_count integer
 ) LANGUAGE sql STABLE SET enable_hashjoin = off SET enable_mergejoin = off AS $$
     SELECT o.id, e.kind, c.id, c.workspace_id, e.seq, coalesce(h.event_ts, e.ts), coalesce(e.about, r.user_id, ''), o.previous,
-           o.previous_extra, c.name, c.type, c.creator, c.created, c.seq, c.ord,
-           m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq, m.active, c.strategy_in_use, c.generation, m.number,
+           o.previous_extra, c.name, c.type, c.creator, c.created, coalesce(s.seq, c.seq), coalesce(s.ord, c.ord),
+           m.epoch, m.ts, m.seq, m.ord, m.own, coalesce(s.posts, m.posts), m.member_seq, m.active, c.strategy_in_use, c.generation, m.number,
            r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,
            r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body,
            r.reply_users_count
@@ -165,6 +168,7 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     JOIN channels c ON c.id = e.channel
     LEFT JOIN changes h ON h.channel_id = e.channel AND h.seq = e.seq AND e.kind IN ('edit', 'delete')
     LEFT JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = e.about
+    LEFT JOIN LATERAL hot_state(c.id, c.is_hot, m.user_id) s ON true
     -- OFFSET 0: not looked up at all where the kind has no message, as 500 marks of one markAll.
     LEFT JOIN LATERAL (SELECT * FROM message_rows w WHERE w.channel_id = e.channel AND w.ts = e.ts
                        AND e.kind NOT IN ('mark', 'thread_mark', 'thread_follow', 'strategy') OFFSET 0) r ON true
@@ -174,6 +178,6 @@ $$;
 
 -- Rows that nobody finished within `age_ms`: their writer died, or could not relay them.
 CREATE FUNCTION outbox_leftovers(age_ms bigint, count integer) RETURNS SETOF text LANGUAGE sql VOLATILE AS $$
-    SELECT id FROM outbox WHERE NOT done AND created < now() - make_interval(secs => age_ms / 1000.0)
+    SELECT id FROM outbox_rows WHERE NOT done AND created < now() - make_interval(secs => age_ms / 1000.0)
     ORDER BY created LIMIT count
 $$;

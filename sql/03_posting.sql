@@ -1,16 +1,119 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Posts, in group commits; edits and deletes.
+-- Posts, in group commits; edits and deletes. Of hot channels: 00_hot_channels.sql.
+
+-- What a batch's posts do to the heads of their channels: by channel, the ts and seq of its first post, the ord before it, its traits (type
+-- + 4 strategy_in_use + 16 generation), and the turn since which it is hot (NULL: it is not, or has become so just now).
+-- `n`: the channels' places (from 1) in the batch, rising.
+CREATE TYPE head_moves AS (n bigint[], ts bigint[], seq bigint[], ord bigint[], traits bigint[], since bigint[]);
+
+-- Those that are hot; the arguments are those of post_batch(). Found by ranges of whole keys: by a part of them a planner that thinks the table
+-- small would read all of it for each.
+CREATE FUNCTION hot_heads_move(channel_ids text[], channel_workspaces text[], channel_events bigint[], channel_counted bigint[],
+                               channel_last bigint[], channel_authors text[], channel_previews text[], now_us bigint) RETURNS head_moves
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    m head_moves;
+BEGIN
+    WITH moved AS (
+        UPDATE hot_heads c SET turn = greatest(c.turn, hot_turn(now_us)), seq = c.seq + h.events, ord = c.ord + h.counted,
+            last_ts = greatest(now_us, c.last_ts) + h.events, changed = pg_current_xact_id(),
+            updated_ts = CASE WHEN h.last > 0 THEN greatest(now_us, c.last_ts) + h.last ELSE c.updated_ts END,
+            latest_ts = CASE WHEN h.last > 0 THEN greatest(now_us, c.last_ts) + h.last ELSE c.latest_ts END,
+            latest_user = CASE WHEN h.last > 0 THEN h.author ELSE c.latest_user END,
+            latest_preview = CASE WHEN h.last > 0 THEN h.preview ELSE c.latest_preview END
+        FROM (SELECT a.*, (SELECT x.turn FROM hot_heads x WHERE x.channel_id = a.id ORDER BY x.turn DESC LIMIT 1) AS newest
+              FROM unnest(channel_ids, channel_workspaces, channel_events, channel_counted, channel_last, channel_authors, channel_previews)
+                  WITH ORDINALITY AS a (id, workspace, events, counted, last, author, preview, n) OFFSET 0) h
+        WHERE (c.channel_id, c.turn) >= (h.id, h.newest) AND (c.channel_id, c.turn) <= (h.id, 9223372036854775807)
+          AND c.workspace_id = h.workspace
+        RETURNING h.n, c.last_ts - h.events + 1 AS ts, c.seq - h.events + 1 AS seq, c.ord - h.counted AS ord, c.traits, c.since
+    )
+    SELECT array_agg(v.n), array_agg(v.ts), array_agg(v.seq), array_agg(v.ord), array_agg(v.traits), array_agg(v.since)
+    INTO m FROM (SELECT * FROM moved ORDER BY n) v;
+    RETURN m;
+END $$;
+
+-- Two parts of a batch's.
+CREATE FUNCTION head_moves_join(a head_moves, b head_moves) RETURNS head_moves LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    SELECT array_agg(v.n), array_agg(v.ts), array_agg(v.seq), array_agg(v.ord), array_agg(v.traits), array_agg(v.since) INTO a
+    FROM (SELECT * FROM unnest(a.n, a.ts, a.seq, a.ord, a.traits, a.since) AS x (n, ts, seq, ord, traits, since)
+          UNION ALL SELECT y.*, NULL FROM unnest(b.n, b.ts, b.seq, b.ord, b.traits) AS y ORDER BY 1) v;
+    RETURN a;
+END $$;
+
+-- Counts posts of authors in channels of which some are hot: how many each had made before (counted ones, in that channel). `sinces`: by channel, as in head_moves; the caller
+-- has moved the channels' heads, so nobody else counts there. Too short when one of them is no member.
+CREATE FUNCTION authors_count(channel_ids text[], sinces bigint[], author_places bigint[], author_ids text[], author_posts bigint[],
+                              now_us bigint) RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    places bigint[];
+    before bigint[];
+    cold_places bigint[];
+    cold_before bigint[];
+BEGIN
+    WITH counted AS (
+        UPDATE hot_authors m SET posts = m.posts + h.posts, turn = greatest(m.turn, hot_author_turn(now_us))
+        FROM (SELECT a.posts, a.n, (SELECT x.ctid FROM hot_authors x WHERE x.channel_id = channel_ids[a.place]
+                                    AND x.since = sinces[a.place] AND x.user_id = a.author ORDER BY x.turn DESC LIMIT 1) AS place
+              FROM unnest(author_places, author_ids, author_posts) WITH ORDINALITY AS a (place, author, posts, n) OFFSET 0) h
+        WHERE m.ctid = h.place
+        RETURNING h.n, m.posts - h.posts AS posts
+    )
+    SELECT array_agg(v.n), array_agg(v.posts) INTO places, before FROM (SELECT * FROM counted ORDER BY n) v;
+    IF cardinality(places) = cardinality(author_ids) THEN
+        RETURN before;
+    END IF;
+    WITH begun AS (
+        INSERT INTO hot_authors AS m (channel_id, since, user_id, turn, posts)
+        SELECT channel_ids[a.place], sinces[a.place], a.author, hot_author_turn(now_us), m.posts + a.posts
+        FROM unnest(author_places, author_ids, author_posts) WITH ORDINALITY AS a (place, author, posts, n)
+        JOIN channel_members m ON m.channel_id = channel_ids[a.place] AND m.user_id = a.author AND m.active
+        WHERE sinces[a.place] IS NOT NULL AND a.n <> ALL (coalesce(places, '{}'))
+        RETURNING m.channel_id, m.user_id, m.posts
+    )
+    SELECT places || array_agg(a.n), before || array_agg(b.posts - a.posts) INTO places, before
+    FROM unnest(author_places, author_ids, author_posts) WITH ORDINALITY AS a (place, author, posts, n)
+    JOIN begun b ON b.channel_id = channel_ids[a.place] AND b.user_id = a.author;
+    WITH counted AS (
+        UPDATE channel_members m SET posts = m.posts + a.posts
+        FROM unnest(author_places, author_ids, author_posts) WITH ORDINALITY AS a (place, author, posts, n)
+        WHERE m.channel_id = channel_ids[a.place] AND m.user_id = a.author AND m.active AND sinces[a.place] IS NULL
+        RETURNING a.n, m.posts - a.posts AS posts
+    )
+    SELECT array_agg(v.n), array_agg(v.posts) INTO cold_places, cold_before FROM (SELECT * FROM counted ORDER BY n) v;
+    RETURN (SELECT array_agg(v.posts ORDER BY v.n) FROM unnest(places || cold_places, before || cold_before) AS v (n, posts));
+END $$;
+
+-- The same of one post by one author in a hot channel; NULL: no member. Counts that post.
+CREATE FUNCTION hot_author_count(channel text, hot_since bigint, author text, now_us bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    own bigint;
+BEGIN
+    UPDATE hot_authors m SET posts = m.posts + 1, turn = greatest(m.turn, hot_author_turn(now_us))
+    WHERE m.channel_id = channel AND m.since = hot_since AND m.user_id = author
+      AND m.turn = (SELECT x.turn FROM hot_authors x WHERE x.channel_id = channel AND x.since = hot_since AND x.user_id = author
+                    ORDER BY x.turn DESC LIMIT 1)
+    RETURNING m.posts INTO own;
+    IF NOT FOUND THEN
+        INSERT INTO hot_authors AS a (channel_id, since, user_id, turn, posts)
+        SELECT channel, hot_since, author, hot_author_turn(now_us), m.posts + 1 FROM channel_members m
+        WHERE m.channel_id = channel AND m.user_id = author AND m.active RETURNING a.posts INTO own;
+    END IF;
+    RETURN own;
+END $$;
 
 -- Commits one batch of posts, all of it or nothing: when any item may not be posted, it raises TD001 and leaves no trace; the
 -- writer then asks post_check() which ones, and commits the rest. What can be known without the tables (which posts share a
 -- channel or an author, and their order) the writer has worked out:
 --   channel_…  one entry a channel, in the order of ids (two writers lock in the same order, so they never deadlock): how many
 --              events and counted messages, which of them (from 1; 0: none) is the last counted one, its author and preview
---   author_…   one entry a channel and author, in that order: how many counted posts
---   item_…     one entry a post: the place (from 1) of its channel and author above; its rank (from 0) among its channel's events;
+--   author_…   one entry a channel and author, in that order: the place (from 1) of the channel above, how many counted posts
+--   item_…     one entry a post: the place of its channel and author above; its rank (from 0) among its channel's events;
 --              how many counted messages, and how many of its author's, there are up to it
+--   heat       0: no channel is hot; 1: some may be; 2: and those that are posted to often become so
 --   mention_…  one entry a mention: the place of its post, who is mentioned ('': the whole channel), where (mentions.sources)
--- The channel's row is locked before anything is looked at, so what is checked after it stays so until the commit.
+-- The channel's row, or its hot head, is locked before anything is looked at, so what is checked after it stays so until the commit.
 -- Answers, by channel, the ts and seq of its first post, the ord before it, and its traits (type + 4 strategy_in_use + 16
 -- generation); and by item, with commas
 -- between, the authors of the messages replied to, if there are any.
@@ -18,45 +121,73 @@
 -- writers have no other plans.
 CREATE FUNCTION post_batch(batch_id text, channel_ids text[], channel_workspaces text[], channel_events bigint[], channel_counted bigint[],
                            channel_last bigint[], channel_authors text[], channel_previews text[],
-                           author_channels text[], author_ids text[], author_posts bigint[],
+                           author_places bigint[], author_ids text[], author_posts bigint[],
                            item_channels bigint[], item_ranks bigint[], item_ords bigint[], item_authors bigint[], item_posts bigint[],
                            bodies text[], extras text[], threads_ts bigint[], broadcasts boolean[], keys text[], digests text[],
                            client_msg_ids text[], mention_items bigint[], mention_users text[], mention_sources bigint[],
-                           has_keys boolean, has_replies boolean, has_mentions boolean,
+                           has_keys boolean, has_replies boolean, has_mentions boolean, heat bigint,
                            OUT first_ts bigint[], OUT first_seq bigint[], OUT first_ord bigint[], OUT traits bigint[],
                            OUT parent_users text)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
+    hot head_moves;
+    moves head_moves;     -- of the others, then of all
+    heated text[];        -- channels that become hot
     first_posts bigint[]; -- by author
     written bigint;
     now_us bigint := clock_us();
 BEGIN
-    WITH moved AS (
-        UPDATE channels c SET seq = c.seq + h.events, ord = c.ord + h.counted, last_ts = greatest(now_us, c.last_ts) + h.events,
-            changed = pg_current_xact_id(),
-            updated_ts = CASE WHEN h.last > 0 THEN greatest(now_us, c.last_ts) + h.last ELSE c.updated_ts END,
-            latest_ts = CASE WHEN h.last > 0 THEN greatest(now_us, c.last_ts) + h.last ELSE c.latest_ts END,
-            latest_user = CASE WHEN h.last > 0 THEN h.author ELSE c.latest_user END,
-            latest_preview = CASE WHEN h.last > 0 THEN h.preview ELSE c.latest_preview END
-        FROM unnest(channel_ids, channel_workspaces, channel_events, channel_counted, channel_last, channel_authors, channel_previews)
-            WITH ORDINALITY AS h (id, workspace, events, counted, last, author, preview, n)
-        WHERE c.id = h.id AND c.workspace_id = h.workspace AND NOT c.is_archived
-        RETURNING h.n, c.seq - h.events + 1 AS seq, c.ord - h.counted AS ord, c.last_ts - h.events + 1 AS ts,
-                  c.type + 4 * c.strategy_in_use + 16 * c.generation AS traits
-    )
-    SELECT array_agg(m.seq), array_agg(m.ord), array_agg(m.ts), array_agg(m.traits)
-    INTO first_seq, first_ord, first_ts, traits FROM (SELECT * FROM moved ORDER BY n) m;
+    IF heat > 0 THEN
+        hot := hot_heads_move(channel_ids, channel_workspaces, channel_events, channel_counted, channel_last, channel_authors, channel_previews,
+                              now_us);
+    END IF;
+    IF cardinality(hot.n) IS DISTINCT FROM cardinality(channel_ids) THEN
+        WITH moved AS (
+            UPDATE channels c SET seq = c.seq + h.events, ord = c.ord + h.counted, last_ts = greatest(now_us, c.last_ts) + h.events,
+                changed = pg_current_xact_id(),
+                updated_ts = CASE WHEN h.last > 0 THEN greatest(now_us, c.last_ts) + h.last ELSE c.updated_ts END,
+                latest_ts = CASE WHEN h.last > 0 THEN greatest(now_us, c.last_ts) + h.last ELSE c.latest_ts END,
+                latest_user = CASE WHEN h.last > 0 THEN h.author ELSE c.latest_user END,
+                latest_preview = CASE WHEN h.last > 0 THEN h.preview ELSE c.latest_preview END,
+                is_hot = CASE WHEN heat = 2 AND c.last_ts > now_us - hot_gap_us() THEN hot_allowed() ELSE false END
+            FROM unnest(channel_ids, channel_workspaces, channel_events, channel_counted, channel_last, channel_authors, channel_previews)
+                WITH ORDINALITY AS h (id, workspace, events, counted, last, author, preview, n)
+            WHERE c.id = h.id AND c.workspace_id = h.workspace AND NOT c.is_archived AND NOT c.is_hot
+            RETURNING h.n, c.seq - h.events + 1 AS seq, c.ord - h.counted AS ord, c.last_ts - h.events + 1 AS ts,
+                      c.type + 4 * c.strategy_in_use + 16 * c.generation AS traits, CASE WHEN c.is_hot THEN c.id END AS heated
+        )
+        SELECT array_agg(m.n), array_agg(m.ts), array_agg(m.seq), array_agg(m.ord), array_agg(m.traits), array_agg(m.heated)
+        INTO moves.n, moves.ts, moves.seq, moves.ord, moves.traits, heated FROM (SELECT * FROM moved ORDER BY n) m;
+        heated := array_remove(heated, NULL);
+        IF cardinality(heated) > 0 THEN
+            PERFORM hot_channels_begin(heated, now_us);
+        END IF;
+    END IF;
+    IF moves.n IS NULL THEN
+        moves := hot;
+    ELSIF hot.n IS NOT NULL THEN
+        moves := head_moves_join(hot, moves);
+    END IF;
+    first_ts := moves.ts;
+    first_seq := moves.seq;
+    first_ord := moves.ord;
+    traits := moves.traits;
     IF has_mentions THEN
-        PERFORM members_lock(author_channels || array_agg(channel_ids[item_channels[i.n]]), author_ids || array_agg(i.named))
+        PERFORM members_lock(ARRAY(SELECT channel_ids[p] FROM unnest(author_places) WITH ORDINALITY AS a (p, n) ORDER BY a.n)
+                             || array_agg(channel_ids[item_channels[i.n]]), author_ids || array_agg(i.named))
         FROM unnest(mention_items, mention_users) AS i (n, named);
     END IF;
-    WITH counted AS (
-        UPDATE channel_members m SET posts = m.posts + a.posts
-        FROM unnest(author_channels, author_ids, author_posts) WITH ORDINALITY AS a (channel, author, posts, n)
-        WHERE m.channel_id = a.channel AND m.user_id = a.author AND m.active
-        RETURNING a.n, m.posts - a.posts AS posts
-    )
-    SELECT array_agg(c.posts) INTO first_posts FROM (SELECT * FROM counted ORDER BY n) c;
+    IF moves.since IS NOT NULL THEN
+        first_posts := authors_count(channel_ids, moves.since, author_places, author_ids, author_posts, now_us);
+    ELSE
+        WITH counted AS (
+            UPDATE channel_members m SET posts = m.posts + a.posts
+            FROM unnest(author_places, author_ids, author_posts) WITH ORDINALITY AS a (place, author, posts, n)
+            WHERE m.channel_id = channel_ids[a.place] AND m.user_id = a.author AND m.active
+            RETURNING a.n, m.posts - a.posts AS posts
+        )
+        SELECT array_agg(c.posts) INTO first_posts FROM (SELECT * FROM counted ORDER BY n) c;
+    END IF;
     IF cardinality(first_seq) IS DISTINCT FROM cardinality(channel_ids)
        OR cardinality(first_posts) IS DISTINCT FROM cardinality(author_ids) THEN
         RAISE EXCEPTION USING ERRCODE = 'TD001', MESSAGE = 'not every post may be posted';
@@ -75,7 +206,9 @@ BEGIN
         INSERT INTO message_keys (user_id, key, channel_id, ts, digest)
         SELECT author_ids[i.author], i.key, channel_ids[i.channel], first_ts[i.channel] + i.rank, i.digest
         FROM unnest(item_channels, item_ranks, item_authors, keys, digests) AS i (channel, rank, author, key, digest)
-        WHERE i.key IS NOT NULL ON CONFLICT DO NOTHING;
+        WHERE i.key IS NOT NULL
+        ORDER BY author_ids[i.author], i.key -- two batches with the same keys wait for each other one way only
+        ON CONFLICT DO NOTHING;
         GET DIAGNOSTICS written = ROW_COUNT;
         IF written <> cardinality(array_remove(keys, NULL)) THEN
             RAISE EXCEPTION USING ERRCODE = 'TD001', MESSAGE = 'a key is there already';
@@ -105,21 +238,34 @@ END $$;
 
 -- post_batch() for a batch of one message that is no reply and mentions nobody: statements on single rows start several times faster.
 CREATE FUNCTION post_one(batch_id text, workspace text, channel text, author text, message_preview text, message_body text,
-                         message_extra text, key text, digest text, client_msg_id text,
+                         message_extra text, key text, digest text, client_msg_id text, heat bigint,
                          OUT first_ts bigint[], OUT first_seq bigint[], OUT first_ord bigint[], OUT traits bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     now_us bigint := clock_us();
+    hot head_moves;
     head record;
     own bigint;
 BEGIN
-    UPDATE channels c SET seq = c.seq + 1, ord = c.ord + 1, last_ts = greatest(now_us, c.last_ts) + 1, changed = pg_current_xact_id(),
-        updated_ts = greatest(now_us, c.last_ts) + 1, latest_ts = greatest(now_us, c.last_ts) + 1, latest_user = author,
-        latest_preview = message_preview
-    WHERE c.id = channel AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived
-    RETURNING c.seq, c.ord, c.last_ts AS ts, c.type + 4 * c.strategy_in_use + 16 * c.generation AS traits INTO head;
-    UPDATE channel_members m SET posts = m.posts + 1 WHERE m.channel_id = channel AND m.user_id = author AND m.active
-    RETURNING m.posts INTO own;
+    IF heat > 0 THEN
+        SELECT * INTO hot FROM hot_heads_move(ARRAY[channel], ARRAY[workspace], '{1}', '{1}', '{1}', ARRAY[author], ARRAY[message_preview], now_us);
+    END IF;
+    IF hot.n IS NOT NULL THEN
+        SELECT hot.seq[1] AS seq, hot.ord[1] + 1 AS ord, hot.ts[1] AS ts, hot.traits[1] AS traits INTO head;
+        own := hot_author_count(channel, hot.since[1], author, now_us);
+    ELSE
+        UPDATE channels c SET seq = c.seq + 1, ord = c.ord + 1, last_ts = greatest(now_us, c.last_ts) + 1, changed = pg_current_xact_id(),
+            updated_ts = greatest(now_us, c.last_ts) + 1, latest_ts = greatest(now_us, c.last_ts) + 1, latest_user = author,
+            latest_preview = message_preview,
+            is_hot = CASE WHEN heat = 2 AND c.last_ts > now_us - hot_gap_us() THEN hot_allowed() ELSE false END
+        WHERE c.id = channel AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived AND NOT c.is_hot
+        RETURNING c.seq, c.ord, c.last_ts AS ts, c.type + 4 * c.strategy_in_use + 16 * c.generation AS traits, c.is_hot INTO head;
+        IF head.is_hot THEN
+            PERFORM hot_channels_begin(ARRAY[channel], now_us);
+        END IF;
+        UPDATE channel_members m SET posts = m.posts + 1 WHERE m.channel_id = channel AND m.user_id = author AND m.active
+        RETURNING m.posts INTO own;
+    END IF;
     IF head.seq IS NULL OR own IS NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'TD001', MESSAGE = 'may not be posted';
     END IF;
@@ -169,6 +315,40 @@ RETURNS TABLE (error text, duplicate_ts bigint) LANGUAGE sql STABLE AS $$
     LEFT JOIN message_keys k ON k.user_id = a.author AND k.key = a.key
     ORDER BY a.n
 $$;
+
+-- Which of these rows somebody else has locked, for a batch that waited for a lock in vain; a row that is not there is free. Who asks
+-- takes no lock that it waits for, and holds none for longer than this.
+CREATE FUNCTION members_locked(channel_ids text[], user_ids text[]) RETURNS boolean[] LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    locked boolean[] := array_fill(false, ARRAY[cardinality(user_ids)]);
+BEGIN
+    FOR n IN 1..cardinality(user_ids) LOOP
+        PERFORM 1 FROM channel_members m WHERE m.channel_id = channel_ids[n] AND m.user_id = user_ids[n] FOR NO KEY UPDATE SKIP LOCKED;
+        locked[n] := NOT FOUND AND EXISTS (
+            SELECT 1 FROM channel_members m WHERE m.channel_id = channel_ids[n] AND m.user_id = user_ids[n]);
+    END LOOP;
+    RETURN locked;
+END $$;
+
+-- The same for each of these posts: 0 free, 1 its channel is locked, 2 its author or somebody whom it mentions is.
+CREATE FUNCTION post_locked(channel_ids text[], authors text[], mention_items bigint[], mention_users text[])
+RETURNS SETOF bigint LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    free text[]; -- channels
+    authors_locked boolean[] := members_locked(channel_ids, authors);
+    named_locked bigint[]; -- the posts that mention somebody whose row is locked
+BEGIN
+    SELECT array_agg(l.id) INTO free
+    FROM (SELECT c.id, c.is_hot FROM channels c WHERE c.id = ANY (channel_ids) ORDER BY c.id FOR NO KEY UPDATE SKIP LOCKED) l
+    WHERE NOT l.is_hot OR hot_lock(l.id, false) IS NOT NULL;
+    SELECT array_agg(k.item) INTO named_locked FROM unnest(
+        mention_items, members_locked(ARRAY(SELECT channel_ids[i.n] FROM unnest(mention_items) WITH ORDINALITY AS i (n, place)
+                                            ORDER BY i.place), mention_users)) AS k (item, is_locked) WHERE k.is_locked;
+    RETURN QUERY
+    SELECT CASE WHEN a.channel <> ALL (coalesce(free, '{}')) AND EXISTS (SELECT 1 FROM channels c WHERE c.id = a.channel) THEN 1
+                WHEN a.is_locked OR a.n = ANY (named_locked) THEN 2 ELSE 0 END::bigint
+    FROM unnest(channel_ids, authors_locked) WITH ORDINALITY AS a (channel, is_locked, n) ORDER BY a.n;
+END $$;
 
 -- What a batch committed, by channel as post_batch() answers it, for a writer that lost the answer: its outbox row. No row: it was
 -- not committed, and never will be. It may still be on its way (in a proxy, or at a server that stood still), so where its row
@@ -247,7 +427,7 @@ BEGIN
         RETURN QUERY SELECT found.error, NULL::bigint, NULL::bigint;
         RETURN;
     END IF;
-    SELECT * INTO told FROM channel_advance(channel);
+    SELECT * INTO told FROM channel_advance(channel, mention_users);
     UPDATE messages m SET body = coalesce(new_body, m.body), extra = extra_shown(extra_merge(m.extra, new_extra), is_shown),
         edited_ts = CASE WHEN is_edit THEN told.ts ELSE m.edited_ts END, edited_by = CASE WHEN is_edit THEN caller ELSE m.edited_by END,
         broadcast = m.broadcast OR is_shown, subtype = CASE WHEN is_shown THEN 'thread_broadcast' ELSE m.subtype END
@@ -284,7 +464,7 @@ BEGIN
         RETURN QUERY SELECT found.error, NULL::bigint;
         RETURN;
     END IF;
-    SELECT * INTO told FROM channel_advance(channel);
+    SELECT * INTO told FROM channel_advance(channel, '{}');
     UPDATE messages m SET deleted = true, body = '', extra = NULL WHERE m.channel_id = channel AND m.ts = message_ts;
     IF (found.message).counted THEN
         UPDATE channels c SET deleted_ord = greatest(c.deleted_ord, (found.message).ord) WHERE c.id = channel

@@ -42,22 +42,25 @@ END $$;
 -- mentions: the messages after the cursor that stand and mention the member or the whole channel; looked for only where the
 -- rows say that there may be some.
 CREATE VIEW unread_rows AS
-    SELECT m.channel_id, m.user_id, c.workspace_id, m.epoch, m.ts, m.seq, m.ord, m.own, m.posts, m.member_seq,
-           m.muted, c.seq AS head_seq, c.ord AS head_ord, c.updated_ts, c.latest_ts, c.latest_user, c.latest_preview,
-           greatest(0, c.ord - m.ord - (m.posts - m.own)
+    SELECT m.channel_id, m.user_id, c.workspace_id, m.epoch, m.ts, m.seq, m.ord, m.own, coalesce(h.posts, m.posts) AS posts, m.member_seq,
+           m.muted, coalesce(h.seq, c.seq) AS head_seq, coalesce(h.ord, c.ord) AS head_ord, coalesce(h.updated_ts, c.updated_ts) AS updated_ts,
+           coalesce(h.latest_ts, c.latest_ts) AS latest_ts, coalesce(h.latest_user, c.latest_user) AS latest_user,
+           coalesce(h.latest_preview, c.latest_preview) AS latest_preview,
+           greatest(0, coalesce(h.ord, c.ord) - m.ord - (coalesce(h.posts, m.posts) - m.own)
                        - CASE WHEN c.deleted_ord > m.ord THEN deleted_after(c.id, m.user_id, m.ord) ELSE 0 END
                        - CASE WHEN m.singles > 0 THEN singles_standing(c.id, m.user_id, m.ts) ELSE 0 END) AS unread,
-           m.active, m.changed AS member_changed, c.changed AS channel_changed, c.name, c.type, c.is_archived, c.id AS head_id,
-           m.closed_ord IS NULL OR c.ord > m.closed_ord AS is_open,
-           CASE WHEN c.ord - m.ord > m.posts - m.own THEN (SELECT o.ts FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted
+           m.active, m.changed AS member_changed, coalesce(h.changed, c.changed) AS channel_changed, c.name, c.type, c.is_archived, c.id AS head_id,
+           m.closed_ord IS NULL OR coalesce(h.ord, c.ord) > m.closed_ord AS is_open,
+           CASE WHEN coalesce(h.ord, c.ord) - m.ord > coalesce(h.posts, m.posts) - m.own THEN (SELECT o.ts FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted
                                          AND NOT o.deleted AND o.user_id <> m.user_id
                                          AND (m.singles = 0 OR NOT is_read_singly(c.id, m.user_id, o.ts))
                                          ORDER BY o.ts LIMIT 1) END AS oldest,
-           CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts THEN mentions_after(c.id, m.user_id, m.ts, m.singles > 0)
+           CASE WHEN m.mention_ts > m.ts OR coalesce(h.mention_ts, c.mention_ts) > m.ts THEN mentions_after(c.id, m.user_id, m.ts, m.singles > 0)
                 ELSE 0 END AS mentions,
            c.strategy_in_use, c.generation, m.number, m.single_version
     FROM channel_members m
-    JOIN channels c ON c.id = m.channel_id;
+    JOIN channels c ON c.id = m.channel_id
+    LEFT JOIN LATERAL hot_state(c.id, c.is_hot, m.user_id) h ON true;
 
 -- Forgets what was read one by one where the cursor has passed it. The caller holds the members' locks.
 CREATE FUNCTION singles_pass(channel_ids text[], callers text[]) RETURNS void LANGUAGE sql VOLATILE AS $$
@@ -90,7 +93,8 @@ BEGIN
     JOIN channel_members m ON m.channel_id = a.channel AND m.user_id = a.caller
     ORDER BY m.channel_id, m.user_id FOR NO KEY UPDATE OF m;
     WITH asked AS MATERIALIZED (
-        SELECT a.item, a.caller, a.channel, m.ts AS from_ts, m.own, c.ord AS head_ord, m.posts, m.singles, t.ts, t.seq, t.ord, m.ctid AS place,
+        SELECT a.item, a.caller, a.channel, m.ts AS from_ts, m.own, coalesce(h.ord, c.ord) AS head_ord,
+               coalesce(h.posts, m.posts) AS posts, m.singles, t.ts, t.seq, t.ord, m.ctid AS place,
                CASE WHEN c.id IS NULL OR c.workspace_id <> a.workspace OR (c.is_private AND m.active IS NOT TRUE)
                         THEN 'channel_not_found'
                     WHEN m.active IS NOT TRUE THEN 'not_in_channel' END AS error,
@@ -98,6 +102,7 @@ BEGIN
         FROM unnest(items, workspaces, callers, channel_ids, tss, epochs) AS a (item, workspace, caller, channel, ts, epoch)
         LEFT JOIN channels c ON c.id = a.channel
         LEFT JOIN channel_members m ON m.channel_id = a.channel AND m.user_id = a.caller
+        LEFT JOIN LATERAL hot_state(c.id, c.is_hot, m.user_id) h ON true
         LEFT JOIN LATERAL (SELECT r.ts, r.seq, r.ord FROM messages r WHERE r.channel_id = a.channel AND r.ts <= a.ts
                            ORDER BY r.ts DESC LIMIT 1) t ON true
     ), furthest AS MATERIALIZED (
@@ -130,10 +135,13 @@ END $$;
 CREATE FUNCTION cursor_before(channel text, caller text, message_ts bigint, OUT ts bigint, OUT first_ts bigint, OUT own bigint)
 LANGUAGE sql STABLE AS $$
     SELECT b.ts, b.first_ts,
-           m.posts - (SELECT count(*) FROM messages o WHERE o.channel_id = channel AND o.ts > b.ts AND o.user_id = caller AND o.counted)
+           coalesce(h.posts, m.posts) - (SELECT count(*) FROM messages o WHERE o.channel_id = channel AND o.ts > b.ts AND o.user_id = caller
+                                                                        AND o.counted)
     FROM (SELECT coalesce((SELECT r.ts FROM messages r WHERE r.channel_id = channel AND r.ts < message_ts ORDER BY r.ts DESC LIMIT 1), 0) AS ts,
                  (SELECT r.ts FROM messages r WHERE r.channel_id = channel ORDER BY r.ts LIMIT 1) AS first_ts) b
     JOIN channel_members m ON m.channel_id = channel AND m.user_id = caller
+    JOIN channels c ON c.id = channel
+    LEFT JOIN LATERAL hot_state(channel, c.is_hot, caller) h ON true
 $$;
 
 -- `message_ts` and all after it are unread again: a new epoch, the cursor on the message before.
@@ -148,13 +156,16 @@ DECLARE
     floor_ord bigint;
 BEGIN
     IF refusal IS NULL THEN
-        BEGIN -- now, for posts wait for the locks; and messages are let go of, which who drops a month wants with channels locked
-            SELECT * INTO place FROM cursor_before(channel, caller, message_ts);
+        BEGIN -- now, for posts wait for the locks; and messages are let go of, which 0.2.0 wants with channels locked when it drops a month
+            SELECT * INTO place FROM cursor_before(channel, caller, unread_from(message_ts));
             RAISE EXCEPTION USING ERRCODE = 'TD002';
         EXCEPTION WHEN SQLSTATE 'TD002' THEN
-            NULL; -- as in messages_lock_try()
+            NULL; -- what this block locked is free again
         END;
-        PERFORM 1 FROM channels c WHERE c.id = channel FOR NO KEY UPDATE;
+        PERFORM channels_hold(ARRAY[channel]);
+        IF EXISTS (SELECT 1 FROM channels c WHERE c.id = channel AND c.is_hot AND c.strategy_in_use = 3) THEN
+            PERFORM channel_cool(channel, ARRAY[caller]); -- for its generation
+        END IF;
         PERFORM members_lock(ARRAY[channel], ARRAY[caller]);
         refusal := channel_refusal(workspace, caller, channel); -- who was taken out meanwhile
     END IF;
@@ -162,11 +173,12 @@ BEGIN
         RETURN QUERY SELECT refusal, NULL::unread_rows;
         RETURN;
     END IF;
+    message_ts := unread_from(message_ts); -- as of now: where month_move() has come by, no cursor goes back into the month
     SELECT r.ts, r.seq, r.ord INTO before FROM messages r
     WHERE r.channel_id = channel AND r.ts < message_ts ORDER BY r.ts DESC LIMIT 1;
     SELECT r.ts, r.ord - r.counted::integer AS ord INTO first FROM messages r WHERE r.channel_id = channel ORDER BY r.ts LIMIT 1;
     IF before.ts IS NULL THEN -- what was before is not kept any more: it counts as read
-        floor_ord := coalesce(first.ord, (SELECT c.ord FROM channels c WHERE c.id = channel));
+        floor_ord := coalesce(first.ord, (SELECT c.ord FROM channel_heads c WHERE c.id = channel));
     END IF;
     cursor_ts := coalesce(before.ts, 0);
     IF (place.ts, place.first_ts) IS DISTINCT FROM (cursor_ts, first.ts) THEN
@@ -202,7 +214,8 @@ CREATE FUNCTION channel_object(c channels, is_member boolean) RETURNS text LANGU
         || ',"is_archived":' || c.is_archived::text || ',"is_general":' || (c.name = 'general')::text
         || coalesce(',"is_member":' || is_member::text, '')
         || ',"is_shared":false,"is_org_shared":false,"is_ext_shared":false,"is_pending_ext_shared":false,"pending_shared":[]'
-        || ',"created":' || c.created || ',"updated":' || greatest(c.created * 1000, c.last_ts / 1000)
+        || ',"created":' || c.created
+        || ',"updated":' || greatest(c.created * 1000, CASE WHEN c.is_hot THEN hot_last_ts(c.id) ELSE c.last_ts END / 1000)
         || ',"creator":"' || c.creator || '","context_team_id":"' || c.workspace_id
         || '","unlinked":0,"shared_team_ids":[],"previous_names":' || coalesce(array_to_json(c.previous_names)::text, '[]')
         || ',"priority":0,"topic":' || setting_object(c.topic, c.topic_by, c.topic_at)
@@ -220,6 +233,7 @@ $$;
 -- The object of a direct conversation, for one who is in it.
 CREATE FUNCTION direct_object(c channels, viewer text, closed_ord bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
+    c := channel_now(c);
     RETURN CASE WHEN c.type = 2 THEN left(channel_object(c, true), -1) || ',"members":["' || replace(c.people, ',', '","') || '"]'
         ELSE '{"id":"' || c.id || '","is_channel":false,"is_group":false,"is_im":true,"is_mpim":false,"is_private":true'
             || ',"is_archived":false,"is_general":false,"is_member":true,"is_shared":false,"is_org_shared":false,"is_ext_shared":false'

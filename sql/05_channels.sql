@@ -20,6 +20,8 @@ BEGIN
     SELECT coalesce(array_agg(f.number ORDER BY f.number), '{}'), array_agg(f.user_id) INTO free, others
     FROM (SELECT m.number, m.user_id FROM channel_members m WHERE m.channel_id = channel AND NOT m.active AND m.number >= 0
           ORDER BY m.number LIMIT size) f;
+    PERFORM channel_cool(channel, added || others);
+    PERFORM members_lock(array_fill(channel, ARRAY[cardinality(added || others)]), added || others);
     UPDATE channel_members m SET number = -1 WHERE m.channel_id = channel AND m.user_id = ANY (others);
     UPDATE channels c SET seq = c.seq + size, last_ts = greatest(clock_us(), c.last_ts + 1) + size - 1, changed = pg_current_xact_id(),
         member_count = c.member_count + size, numbers = c.numbers + size - cardinality(free)
@@ -238,7 +240,13 @@ BEGIN
     RETURN QUERY SELECT NULL::text, '{}', true;
 END $$;
 
+-- Ids from here on may be those of direct conversations, and before it are none: who asks for these alone (types, bits 1 << type) is spared
+-- a walk over all the channels that they are in.
+CREATE FUNCTION first_id_of(types integer, after text) RETURNS text LANGUAGE sql IMMUTABLE AS
+$$ SELECT CASE WHEN types & 3 = 0 AND after < 'D' COLLATE "C" THEN 'D' ELSE after END $$;
+
 -- Channels of the wanted types (bits 1 << type) after id `after`, at most `count`: all public ones, and of the others the caller's.
+-- OFFSET 0: the caller's channels are looked up in the order of their ids until there are enough, however many others there are.
 CREATE FUNCTION channels_list(workspace text, caller text, types integer, exclude_archived boolean, after text, count integer)
 RETURNS TABLE (id text, object text) LANGUAGE sql STABLE AS $$
     (SELECT c.id, channel_object(c, m.active IS TRUE) FROM channels c
@@ -247,18 +255,24 @@ RETURNS TABLE (id text, object text) LANGUAGE sql STABLE AS $$
        AND NOT (exclude_archived AND c.is_archived)
      ORDER BY c.id LIMIT count)
     UNION ALL
-    (SELECT c.id, conversation_object(c, caller, true, m.closed_ord) FROM channel_members m JOIN channels c ON c.id = m.channel_id
-     WHERE types & ~1 <> 0 AND m.user_id = caller AND m.channel_id > after COLLATE "C" AND m.active AND c.type > 0
-       AND types >> c.type & 1 <> 0 AND NOT (exclude_archived AND c.is_archived)
-     ORDER BY m.channel_id LIMIT count)
+    (SELECT f.id, conversation_object(c, caller, true, f.closed_ord)
+     FROM (SELECT t.id, m.closed_ord FROM channel_members m
+           CROSS JOIN LATERAL (SELECT x.id, x.type, x.is_archived FROM channels x WHERE x.id = m.channel_id OFFSET 0) t
+           WHERE types & ~1 <> 0 AND m.user_id = caller AND m.channel_id > first_id_of(types, after) COLLATE "C" AND m.active AND t.type > 0
+             AND types >> t.type & 1 <> 0 AND NOT (exclude_archived AND t.is_archived)
+           ORDER BY m.channel_id LIMIT count) f
+     JOIN channels c ON c.id = f.id)
     ORDER BY 1 LIMIT count
 $$;
 
 -- The first row's `error` tells why the list may not be seen.
 CREATE FUNCTION channels_members(workspace text, caller text, channel text, after text, count integer)
 RETURNS TABLE (error text, id text) LANGUAGE sql STABLE AS $$
+    WITH refused AS MATERIALIZED ( -- asked once, not for each member
+        SELECT NULLIF(channel_refusal(workspace, caller, channel), 'not_in_channel') AS error
+    )
     SELECT refused.error, listed.id
-    FROM (SELECT NULLIF(channel_refusal(workspace, caller, channel), 'not_in_channel') AS error) refused
+    FROM refused
     LEFT JOIN LATERAL (SELECT m.user_id AS id FROM channel_members m
                        WHERE refused.error IS NULL AND m.channel_id = channel AND m.active AND m.user_id > after COLLATE "C"
                        ORDER BY m.user_id LIMIT count) listed ON true

@@ -10,6 +10,18 @@ BEGIN
     ORDER BY m.channel_id, m.user_id FOR NO KEY UPDATE OF m;
 END $$;
 
+-- The whole channel is mentioned in a counted message. The caller holds the channel's lock, or that of its hot head.
+CREATE FUNCTION channel_mention(channel text, at bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    last bigint := hot_lock(channel, true);
+BEGIN
+    IF last IS NULL THEN
+        UPDATE channels c SET mention_ts = greatest(c.mention_ts, at) WHERE c.id = channel;
+    ELSE
+        UPDATE hot_heads h SET mention_ts = greatest(h.mention_ts, at) WHERE h.channel_id = channel AND h.turn = last;
+    END IF;
+END $$;
+
 -- Adds mentions, one an entry, each once. The caller holds the locks of channels and members; so who is a member is so until
 -- the commit.
 CREATE FUNCTION mentions_add(channel_ids text[], tss bigint[], users text[], authors text[], threads_ts bigint[], counts boolean[],
@@ -25,10 +37,11 @@ BEGIN
     FROM (SELECT n.channel, n.named, max(n.ts) AS ts FROM unnest(channel_ids, tss, users, counts) AS n (channel, ts, named, counted)
           WHERE n.counted AND n.named <> '' GROUP BY n.channel, n.named) a
     WHERE m.channel_id = a.channel AND m.user_id = a.named AND m.active;
-    UPDATE channels c SET mention_ts = greatest(c.mention_ts, a.ts)
-    FROM (SELECT n.channel, max(n.ts) AS ts FROM unnest(channel_ids, tss, users, counts) AS n (channel, ts, named, counted)
-          WHERE n.counted AND n.named = '' GROUP BY n.channel) a
-    WHERE c.id = a.channel;
+    IF '' = ANY (users) THEN
+        PERFORM channel_mention(a.channel, a.ts)
+        FROM (SELECT n.channel, max(n.ts) AS ts FROM unnest(channel_ids, tss, users, counts) AS n (channel, ts, named, counted)
+              WHERE n.counted AND n.named = '' GROUP BY n.channel) a;
+    END IF;
 END $$;
 
 -- What an edit does to the mentions of a message: those in its `replaced` parts (bits as in mentions.sources) are now the given

@@ -18,6 +18,7 @@ BEGIN
     IF before = wanted THEN
         RETURN false;
     END IF;
+    PERFORM channel_cool(channel);
     UPDATE channels c SET strategy_in_use = wanted, generation = c.generation + 1, changed = pg_current_xact_id() WHERE c.id = channel;
     PERFORM outbox_put(outbox_id, channel, 0, before, 'strategy', caller); -- in place of a ts: what it was
     RETURN true;
@@ -45,14 +46,21 @@ BEGIN
     FROM channels c WHERE c.id = channel;
 END $$;
 
--- Moves channels of auto to what fits the members that they have now, at most `count`, in the outbox row `outbox_id`. Answers how
--- many: none, and there is no row.
-CREATE FUNCTION strategies_auto(outbox_id text, auto_limits bigint[], count bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
-    SELECT count(*) FILTER (WHERE strategy_use(outbox_id, c.id, c.creator, c.wanted))
-    FROM (SELECT l.id, l.creator, strategy_pick('auto', l.member_count, auto_limits) AS wanted FROM channels l
-          WHERE l.strategy = 'auto' AND NOT l.is_archived
-            AND l.strategy_in_use <> strategy_pick('auto', l.member_count, auto_limits)
-          ORDER BY l.id LIMIT count FOR NO KEY UPDATE SKIP LOCKED) c
+-- Moves channels of auto to what fits the members that they have now, in the outbox row `outbox_id`: of the `count` channels after the id
+-- `after`. Answers how many moved (none, and there is no row) and the last one looked at; NULL: there is none after it.
+CREATE FUNCTION strategies_auto(outbox_id text, auto_limits bigint[], after text, count bigint, OUT moved bigint, OUT last text)
+LANGUAGE sql VOLATILE AS $$
+    WITH page AS MATERIALIZED (
+        SELECT l.id FROM channels l WHERE l.id > after COLLATE "C" ORDER BY l.id LIMIT strategies_auto.count
+    ), wanted AS MATERIALIZED (
+        SELECT l.id, l.creator, l.is_hot, strategy_pick('auto', l.member_count, auto_limits) AS wanted FROM page p JOIN channels l ON l.id = p.id
+        WHERE l.strategy = 'auto' AND NOT l.is_archived
+          AND l.strategy_in_use <> strategy_pick('auto', l.member_count, auto_limits)
+        ORDER BY l.id FOR NO KEY UPDATE OF l SKIP LOCKED
+    )
+    SELECT (SELECT count(*) FILTER (WHERE CASE WHEN c.is_hot AND hot_lock(c.id, false) IS NULL THEN false -- another time
+                                               ELSE strategy_use(outbox_id, c.id, c.creator, c.wanted) END) FROM wanted c),
+           (SELECT max(p.id) FROM page p HAVING count(*) = strategies_auto.count)
 $$;
 
 -- Reads messages one by one, all of `tss` or none; what the cursor has passed, one's own and what counts for nobody is read already.

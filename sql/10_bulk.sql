@@ -2,49 +2,59 @@
 -- Everything of one user at once: what changed since a transaction, and reading all.
 
 -- The channels in which anything that the caller sees may have changed in transactions that a snapshot with xmin `since` did
--- not see; NULL when that is not known, or would take looking at more than `rows_max` rows. A change is in the outbox until
--- a transaction moves it to the log, which began after the change was committed and so has an xid of at least `since`.
+-- not see; NULL when that is not known, would take looking at more than `rows_max` rows, or they are more than that. A change is in the
+-- outbox until a transaction moves it to the log, which began after the change was committed and so has an xid of at least `since`.
 CREATE FUNCTION sync_candidates(caller text, since xid8, rows_max bigint) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF since <= (SELECT s.xid FROM change_log_start s) THEN
         RETURN NULL;
     END IF;
     IF (SELECT count(*) FROM ((SELECT 1 FROM change_log l WHERE l.xid >= since LIMIT rows_max)
-                              UNION ALL (SELECT 1 FROM outbox LIMIT rows_max)) r) >= rows_max THEN
+                              UNION ALL (SELECT 1 FROM outbox_rows LIMIT rows_max)) r) >= rows_max THEN
         RETURN NULL;
     END IF;
-    RETURN ARRAY(SELECT DISTINCT e.channel COLLATE "C"
+    RETURN (SELECT CASE WHEN count(*) <= rows_max THEN coalesce(array_agg(d.channel), '{}') END
+            FROM (SELECT DISTINCT e.channel COLLATE "C" AS channel
                  FROM (SELECT l.channels, l.users FROM change_log l WHERE l.xid >= since
-                       UNION ALL SELECT o.channels, CASE WHEN is_personal(o.kinds) THEN o.users END FROM outbox o) t,
+                       UNION ALL SELECT o.channels, CASE WHEN is_personal(o.kinds) THEN o.users END FROM outbox_rows o) t,
                       unnest(t.channels, t.users) AS e (channel, about)
-                 WHERE t.users IS NULL OR e.about = caller);
+                 WHERE t.users IS NULL OR e.about = caller LIMIT rows_max + 1) d);
 END $$;
 
 -- Marks every channel of a user up to its head, and every thread that they follow if asked to. Told in outbox rows of at most
 -- 500 channels: `outbox_id`, then `outbox_id`.1 and so on. `types`: bits, 1 << channels.type. Cursors only move forward; locks are taken in the order of marks.
+-- Rows are found once, locked, and changed where they are: a user may be in 100,000 channels. Where the last event of a channel is its
+-- latest message, its own row tells all of that message.
 CREATE FUNCTION mark_all(outbox_id text, workspace text, caller text, types bigint, with_threads boolean,
                          OUT changed bigint, OUT told bigint) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
+    places tid[];        -- of the rows, which stay there while they are locked
     with_singles text[]; -- where something was read one by one
 BEGIN
-    PERFORM 1 FROM channel_members m WHERE m.user_id = caller AND m.active ORDER BY m.channel_id, m.user_id FOR NO KEY UPDATE;
-    WITH behind AS (
-        SELECT m.channel_id, t.ts, t.seq, t.ord, m.posts
-        FROM channel_members m
-        JOIN channels c ON c.id = m.channel_id AND (c.workspace_id = workspace) IS TRUE AND c.last_ts > m.ts AND NOT c.is_archived
-                           AND types >> c.type & 1 = 1
-        CROSS JOIN LATERAL (SELECT r.ts, r.seq, r.ord FROM messages r WHERE r.channel_id = m.channel_id AND r.ts > m.ts
-                            ORDER BY r.ts DESC LIMIT 1) t
-        WHERE m.user_id = caller AND m.active
-    ), moved AS (
-        UPDATE channel_members m SET ts = b.ts, seq = b.seq, ord = b.ord, own = b.posts, changed = pg_current_xact_id()
-        FROM behind b WHERE m.channel_id = b.channel_id AND m.user_id = caller
+    SELECT array_agg(l.place) INTO places
+    FROM (SELECT m.ctid AS place
+          FROM channel_members m
+          JOIN channels c ON c.id = m.channel_id AND (c.workspace_id = workspace) IS TRUE AND (c.is_hot OR c.last_ts > m.ts)
+                             AND NOT c.is_archived AND types >> c.type & 1 = 1
+          WHERE m.user_id = caller AND m.active ORDER BY m.channel_id, m.user_id FOR NO KEY UPDATE OF m) l;
+    WITH moved AS (
+        UPDATE channel_members m SET ts = h.ts, seq = h.seq, ord = h.ord, own = coalesce(h.posts, m.posts), changed = pg_current_xact_id()
+        FROM channels c
+        LEFT JOIN LATERAL hot_state(c.id, c.is_hot, caller) s ON true
+        CROSS JOIN LATERAL (SELECT coalesce(s.latest_ts, c.latest_ts) AS latest_ts, coalesce(s.last_ts, c.last_ts) AS last_ts,
+                                   coalesce(s.seq, c.seq) AS seq, coalesce(s.ord, c.ord) AS ord) n
+        LEFT JOIN LATERAL (SELECT r.ts, r.seq, r.ord FROM messages r WHERE r.channel_id = c.id AND n.latest_ts <> n.last_ts
+                           ORDER BY r.ts DESC LIMIT 1) t ON true
+        CROSS JOIN LATERAL (SELECT CASE WHEN n.latest_ts = n.last_ts THEN n.last_ts ELSE t.ts END AS ts,
+                                   CASE WHEN n.latest_ts = n.last_ts THEN n.seq ELSE t.seq END AS seq,
+                                   CASE WHEN n.latest_ts = n.last_ts THEN n.ord ELSE t.ord END AS ord, s.posts) h
+        WHERE m.ctid = ANY (places) AND c.id = m.channel_id AND h.ts > m.ts
         RETURNING m.channel_id, m.seq, m.ts, m.singles
     ), rows_told AS (
         INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
         SELECT outbox_id || CASE WHEN k.part > 0 THEN '.' || k.part ELSE '' END, array_agg(k.channel_id), array_agg(k.seq),
-               array_agg(k.ts), array_agg('mark'::text), array_agg(caller)
-        FROM (SELECT v.*, (row_number() OVER (ORDER BY v.channel_id) - 1) / 500 AS part FROM moved v) k
+               array_agg(k.ts), array_fill('mark'::text, ARRAY[count(*)::integer]), array_fill(caller, ARRAY[count(*)::integer])
+        FROM (SELECT v.*, (row_number() OVER () - 1) / 500 AS part FROM moved v) k
         GROUP BY k.part RETURNING 1
     )
     SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM rows_told),

@@ -56,7 +56,7 @@ DECLARE
     was_open boolean;
 BEGIN
     SELECT m.closed_ord INTO closed FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller FOR NO KEY UPDATE;
-    SELECT * INTO c FROM channels x WHERE x.id = channel;
+    c := (SELECT channel_now(x) FROM channels x WHERE x.id = channel);
     was_open := closed IS NULL OR c.ord > closed;
     IF closed IS NOT NULL THEN
         UPDATE channel_members m SET closed_ord = NULL, changed = pg_current_xact_id() WHERE m.channel_id = channel AND m.user_id = caller;
@@ -113,7 +113,7 @@ BEGIN
     PERFORM 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller FOR NO KEY UPDATE;
     PERFORM change_note(channel, caller);
     UPDATE channel_members m SET closed_ord = c.ord, changed = pg_current_xact_id()
-    FROM channels c WHERE c.id = channel AND m.channel_id = channel AND m.user_id = caller
+    FROM channel_heads c WHERE c.id = channel AND m.channel_id = channel AND m.user_id = caller
       AND (m.closed_ord IS NULL OR c.ord > m.closed_ord);
     RETURN QUERY SELECT NULL::text, CASE WHEN FOUND THEN '{}' ELSE '{"no_op":true,"already_closed":true}' END;
 END $$;
@@ -164,6 +164,7 @@ DECLARE
     event record;
     old_name text;
 BEGIN
+    PERFORM pg_advisory_xact_lock(7236402, hashtext(workspace)); -- two channels that take each other's name
     SELECT * INTO found FROM channel_change_lock(workspace, caller, channel);
     IF found.error IS NULL AND NOT is_admin AND (found.c).creator <> caller THEN
         found.error := 'not_authorized';
@@ -192,17 +193,23 @@ END $$;
 CREATE FUNCTION users_conversations(workspace text, caller text, member text, types integer, exclude_archived boolean,
                                     exclude_muted boolean, after text, count integer)
 RETURNS TABLE (error text, id text, object text) LANGUAGE sql STABLE AS $$
+    WITH refused AS MATERIALIZED ( -- asked once, not for each row
+        SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM users u WHERE u.id = member AND (u.workspace_id = workspace) IS TRUE)
+                    THEN 'user_not_found' END AS error
+    )
     SELECT refused.error, listed.id, listed.object
-    FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM users u WHERE u.id = member AND (u.workspace_id = workspace) IS TRUE)
-                      THEN 'user_not_found' END AS error) refused
+    FROM refused
     LEFT JOIN LATERAL (
-        SELECT c.id, conversation_object(c, member, NULL, seen.closed_ord) AS object FROM channel_members m
-        JOIN channels c ON c.id = m.channel_id
-        LEFT JOIN channel_members seen ON seen.channel_id = c.id AND seen.user_id = caller
-        WHERE refused.error IS NULL AND m.user_id = member AND m.channel_id > after COLLATE "C" AND m.active
-          AND types >> c.type & 1 <> 0 AND (c.type = 0 OR seen.active) AND NOT (exclude_archived AND c.is_archived)
-          AND NOT (exclude_muted AND member = caller AND m.muted)
-        ORDER BY m.channel_id LIMIT count) listed ON true
+        SELECT f.id, conversation_object(c, member, NULL, f.closed_ord) AS object
+        FROM (SELECT t.id, seen.closed_ord FROM channel_members m
+              CROSS JOIN LATERAL (SELECT x.id, x.type, x.is_archived FROM channels x WHERE x.id = m.channel_id OFFSET 0) t
+              LEFT JOIN LATERAL (SELECT s.active, s.closed_ord FROM channel_members s
+                                 WHERE s.channel_id = m.channel_id AND s.user_id = caller OFFSET 0) seen ON true
+              WHERE refused.error IS NULL AND m.user_id = member AND m.channel_id > first_id_of(types, after) COLLATE "C" AND m.active
+                AND types >> t.type & 1 <> 0 AND (t.type = 0 OR seen.active) AND NOT (exclude_archived AND t.is_archived)
+                AND NOT (exclude_muted AND member = caller AND m.muted)
+              ORDER BY m.channel_id LIMIT count) f
+        JOIN channels c ON c.id = f.id) listed ON true
     ORDER BY listed.id
 $$;
 
@@ -210,16 +217,24 @@ $$;
 -- channels, with `channel` where they are the caller's; 5 bots. Own channels come first, those with the newest posts before others.
 CREATE FUNCTION rtm_lists(workspace text, caller text, most bigint) RETURNS TABLE (list integer, place bigint, object text, channel text)
 LANGUAGE sql STABLE AS $$
+    WITH own AS MATERIALIZED (
+        SELECT p.* FROM (
+            SELECT c.id, c.type, m.closed_ord,
+                   row_number() OVER (PARTITION BY c.type ORDER BY c.is_archived, coalesce(h.updated_ts, c.updated_ts) DESC, c.id) AS place
+            FROM channel_members m JOIN channels c ON c.id = m.channel_id
+            LEFT JOIN LATERAL hot_state(c.id, c.is_hot, NULL) h ON true WHERE m.user_id = caller AND m.active) p
+        WHERE p.place <= most + 1
+    )
     SELECT 0, row_number() OVER (ORDER BY u.id), user_reply(u), NULL::text
     FROM (SELECT x.* FROM users x WHERE x.workspace_id = workspace ORDER BY x.id LIMIT most + 1) u
     UNION ALL
     SELECT 1 + p.type, p.place, conversation_object(c, caller, true, p.closed_ord), c.id
-    FROM (SELECT c.id, c.type, m.closed_ord, row_number() OVER (PARTITION BY c.type ORDER BY c.is_archived, c.updated_ts DESC, c.id) AS place
-          FROM channel_members m JOIN channels c ON c.id = m.channel_id WHERE m.user_id = caller AND m.active) p
-    JOIN channels c ON c.id = p.id WHERE p.place <= most + 1
+    FROM own p JOIN channels c ON c.id = p.id
     UNION ALL
     SELECT 1, most + 1 + row_number() OVER (ORDER BY c.id), channel_object(c, false), NULL
-    FROM (SELECT x.* FROM channels x WHERE x.workspace_id = workspace AND x.type = 0 AND NOT x.is_archived AND NOT EXISTS (
+    FROM (SELECT x.* FROM channels x
+          WHERE NOT EXISTS (SELECT 1 FROM own WHERE own.type = 0 AND own.place > most) -- then the list is full
+            AND x.workspace_id = workspace AND x.type = 0 AND NOT x.is_archived AND NOT EXISTS (
               SELECT 1 FROM channel_members m WHERE m.channel_id = x.id AND m.user_id = caller AND m.active)
           ORDER BY x.id LIMIT most + 1) c
     UNION ALL

@@ -16,13 +16,20 @@ CREATE FUNCTION channel_seq_below(channel text, bound xid8) RETURNS bigint LANGU
         0)
 $$;
 
+-- Whether a message of the channel was edited or deleted since everything below `sent` was sent.
+CREATE FUNCTION changes_since(channel text, sent xid8) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT NOT xmin_is_below(l.written, sent)
+    FROM (SELECT e.xmin AS written FROM changes e WHERE e.channel_id = channel ORDER BY e.seq DESC LIMIT 1) l
+$$;
+
 -- The event after which a member's stream goes on in a channel, when everything below `sent` was sent and everything about
 -- membership below `heard` was heard: from there, if they were a member then and left later, else from their first join since.
-CREATE FUNCTION resume_seq(channel text, caller text, member_seq bigint, sent xid8, heard xid8)
+-- When the events up to `told` were sent and heard already (0: none were), then likewise from there; this looks at no event before.
+CREATE FUNCTION resume_seq(channel text, caller text, member_seq bigint, sent xid8, heard xid8, told bigint)
 RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    after_seq bigint := channel_seq_below(channel, sent);
-    heard_seq bigint := channel_seq_below(channel, heard);
+    after_seq bigint := CASE WHEN told > 0 THEN told ELSE channel_seq_below(channel, sent) END;
+    heard_seq bigint := CASE WHEN told > 0 THEN told ELSE channel_seq_below(channel, heard) END;
     joined bigint;
     left_at bigint;
 BEGIN

@@ -84,6 +84,10 @@ $$;
 -- none is verified; else the next comes after 1, 2, 4 … 60 seconds.
 CREATE FUNCTION app_events_settle(the_apps text[], channels text[], seqs bigint[], the_tries bigint[], waits bigint[], reasons text[])
 RETURNS void LANGUAGE sql VOLATILE AS $$
+    SELECT FROM unnest(the_apps, channels, seqs) AS s (app, channel, seq)
+    JOIN app_events e ON e.app_id = s.app AND e.channel_id = s.channel AND e.seq = s.seq
+    ORDER BY e.app_id, e.channel_id, e.seq FOR UPDATE OF e;
+
     UPDATE app_events e
     SET frame = CASE WHEN s.wait >= 0 THEN e.frame END, reason = s.reason,
         due_at = clock_timestamp() + greatest(s.wait, 0) * interval '1 millisecond'
@@ -100,17 +104,22 @@ CREATE FUNCTION app_workspaces() RETURNS TABLE (workspace text) LANGUAGE sql STA
     WHERE a.events_url IS NOT NULL OR greatest(a.linked_at, to_timestamp(a.created)) > now() - interval '1 day' ORDER BY 1
 $$;
 
--- Drops rows that waited longer than `keep_s` (`link_keep_s` for a link), and those that ended 10 minutes ago. How many waited.
-CREATE FUNCTION app_events_clean(keep_s bigint, link_keep_s bigint) RETURNS TABLE (dropped bigint, links_dropped bigint)
-LANGUAGE sql VOLATILE AS $$
-    WITH gone AS (
-        DELETE FROM app_events e USING apps a
-        WHERE a.id = e.app_id AND e.queued_at < now() - least(keep_s, link_keep_s, 600) * interval '1 second'
+-- Drops rows that waited longer than `keep_s` (`link_keep_s` for a link), and those that ended 10 minutes ago, at most `most`. How many
+-- waited, and whether there may be more.
+CREATE FUNCTION app_events_clean(keep_s bigint, link_keep_s bigint, most bigint)
+RETURNS TABLE (dropped bigint, links_dropped bigint, has_more boolean) LANGUAGE sql VOLATILE AS $$
+    WITH expired AS MATERIALIZED (
+        SELECT e.ctid AS place FROM app_events e JOIN apps a ON a.id = e.app_id
+        WHERE e.queued_at < now() - least(keep_s, link_keep_s, 600) * interval '1 second'
           AND CASE WHEN e.frame IS NULL THEN e.due_at < now() - interval '10 minutes'
               ELSE e.queued_at < now() - CASE WHEN a.events_url IS NULL THEN link_keep_s ELSE keep_s END * interval '1 second' END
+        LIMIT most FOR UPDATE OF e SKIP LOCKED
+    ), gone AS (
+        DELETE FROM app_events e USING apps a
+        WHERE e.ctid = ANY (ARRAY(SELECT x.place FROM expired x)) AND a.id = e.app_id
         RETURNING e.frame IS NOT NULL AS waited, a.events_url IS NULL AS by_link
     )
-    SELECT count(*) FILTER (WHERE waited AND NOT by_link), count(*) FILTER (WHERE waited AND by_link) FROM gone
+    SELECT count(*) FILTER (WHERE waited AND NOT by_link), count(*) FILTER (WHERE waited AND by_link), count(*) = most FROM gone
 $$;
 
 -- An app is about to open a link: events of from now on are kept for it; had it one within `keep_s`, of from then on. `by_socket`:
@@ -129,9 +138,11 @@ $$;
 
 -- The app acked these events, kept or not. Of those without a channel only the envelope's id is known; they end if they are kept.
 CREATE FUNCTION link_events_ack(the_apps text[], channels text[], seqs bigint[], ids text[]) RETURNS void LANGUAGE sql VOLATILE AS $$
-    WITH acked AS (
+    WITH present AS MATERIALIZED ( -- locked before their events, as who deletes an app does
+        SELECT a.id FROM apps a WHERE a.id = ANY (the_apps) ORDER BY a.id FOR KEY SHARE
+    ), acked AS (
         SELECT k.app, k.channel, k.seq, k.id FROM unnest(the_apps, channels, seqs, ids) AS k (app, channel, seq, id)
-        JOIN apps a ON a.id = k.app
+        WHERE k.app IN (SELECT a.id FROM present a)
     ), kept AS MATERIALIZED ( -- the ids are made once, not for each that was acked
         SELECT e.app_id, e.channel_id, e.seq, envelope_id(e.app_id, e.channel_id, e.seq) AS id FROM app_events e
         WHERE e.app_id IN (SELECT k.app FROM acked k WHERE k.channel = '') AND e.frame IS NOT NULL
@@ -148,10 +159,13 @@ $$;
 -- of which another gateway makes a later attempt already.
 CREATE FUNCTION link_events_return(the_apps text[], channels text[], seqs bigint[], times bigint[], frames text[], the_tries bigint[])
 RETURNS void LANGUAGE sql VOLATILE AS $$
+    WITH present AS MATERIALIZED (
+        SELECT a.id FROM apps a WHERE a.id = ANY (the_apps) ORDER BY a.id FOR KEY SHARE
+    )
     INSERT INTO app_events AS e (app_id, channel_id, seq, happened, frame, tries)
     SELECT k.app, k.channel, k.seq, k.happened, k.frame, k.tries
     FROM unnest(the_apps, channels, seqs, times, frames, the_tries) AS k (app, channel, seq, happened, frame, tries)
-    JOIN apps a ON a.id = k.app
+    JOIN present a ON a.id = k.app
     ORDER BY k.app, k.channel, k.seq
     ON CONFLICT (app_id, channel_id, seq) DO UPDATE SET due_at = clock_timestamp()
         WHERE e.frame IS NOT NULL AND e.tries = excluded.tries

@@ -8,8 +8,8 @@ $$;
 
 -- Says that an instance of this version runs, or is about to. No row: the functions are not there.
 CREATE FUNCTION version_use(own_functions text, own_library text, own_release text) RETURNS SETOF text LANGUAGE sql VOLATILE AS $$
-    INSERT INTO versions_in_use AS v (functions, library, release)
-    SELECT own_functions, own_library, own_release WHERE to_regnamespace(own_functions) IS NOT NULL
+    INSERT INTO versions_in_use AS v (functions, library, release, knows_hot)
+    SELECT own_functions, own_library, own_release, true WHERE to_regnamespace(own_functions) IS NOT NULL
     ON CONFLICT (functions, library) DO UPDATE SET used_at = now(), release = excluded.release
     RETURNING v.functions
 $$;

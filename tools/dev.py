@@ -6,9 +6,10 @@ import resource
 import shutil
 import signal
 import sys
+import textwrap
 import time
 
-from tools import demo, image, lint, reference, testing
+from tools import demo, fuzz, image, lint, reference, testing
 from tools.project import ROOT, RUN, SIGNALS, Failure, build, catch_signals, locked, process_identity
 from tools.service import ServiceError, port_is_free, wait_until
 from tools.stack import LOG, Stack
@@ -26,11 +27,17 @@ HELP = """\
 ./dev restart PART      tidings, postgres, redis or kafka: dead, stopped or well; same data
 ./dev reset             stop, and forget all data
 ./dev test [GROUP...]   groups: {groups}
-                        (without a name: all but image)
+                        (without a name: all but long and image)
+./dev fuzz [--minutes N] [TARGET...]
+                        the parsers on made-up input, N minutes each, two at a time; targets:
+                        {targets}
 ./dev bench [--json FILE] [--rows A,B] [--quick]
                         speed, against the floor measured in the same run; --help tells of each row
+./dev soak --minutes N [--faults] [--seed S]
+                        a mixed load on all parts, in rounds that are judged; what grows with time is measured
 ./dev fmt               format the C code, write openapi/tidings-3.0.json, and the version where it is spelt out
-./dev lint              format, layers, headers, sizes, banned functions, documents, release, migrations, API, names in Python
+./dev lint              format, layers, headers, sizes, banned functions, documents, release, migrations, API,
+                        alert rules, names in Python
 ./dev image             build the container image with buildah
 """
 
@@ -189,6 +196,12 @@ def bench(arguments):
     os.execv(sys.executable, [sys.executable, program, *arguments.options])
 
 
+def soak(arguments):
+    python = testing.python()
+    build("release", "tidings")
+    os.execv(python, [str(python), "-m", "tests.soak", *arguments.options])
+
+
 def whole_number(low, high):
     """A type for argparse, whose own `choices` would print every number there is."""
     def read(text):
@@ -196,6 +209,10 @@ def whole_number(low, high):
             raise argparse.ArgumentTypeError(f"{text!r}: must be a whole number from {low} to {high}")
         return int(text)
     return read
+
+
+def targets():
+    return textwrap.fill(" ".join(fuzz.targets()), 90, subsequent_indent=" " * 24)
 
 
 def parse(argv):
@@ -218,12 +235,17 @@ def parse(argv):
     tester = commands.add_parser("test")
     tester.add_argument("groups", nargs="*", metavar="GROUP")
     tester.set_defaults(run=testing.main)
+    fuzzer = commands.add_parser("fuzz")
+    fuzzer.add_argument("--minutes", type=whole_number(1, 10000), default=3, metavar="N")
+    fuzzer.add_argument("targets", nargs="*", metavar="TARGET")
+    fuzzer.set_defaults(run=fuzz.main)
     commands.add_parser("bench")
+    commands.add_parser("soak")
     if not argv or argv[0] not in commands.choices:
-        say(HELP.format(groups=" ".join(testing.GROUPS)))
+        say(HELP.format(groups=" ".join(testing.GROUPS), targets=targets()))
         sys.exit(0 if argv in ([], ["help"], ["-h"], ["--help"]) else 2)
-    if argv[0] == "bench":  # which reads its own options
-        return argparse.Namespace(command="bench", run=bench, options=argv[1:])
+    if argv[0] in ("bench", "soak"):  # which read their own options
+        return argparse.Namespace(command=argv[0], run={"bench": bench, "soak": soak}[argv[0]], options=argv[1:])
     return parser.parse_args(argv)
 
 

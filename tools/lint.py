@@ -6,7 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tools import documents, layers, migrations, release
+from tools import alerts, authorization, documents, layers, migrations, release
 from tools.project import ROOT, Failure, call, configure, read_json
 
 FUNCTION_LINES_MAX = 70
@@ -140,6 +140,8 @@ CHECKS = {
     "migrations": migrations.check,
     "openapi": check_openapi,
     "compatible": check_compatible,
+    "alerts": alerts.check,
+    "authorization": authorization.check,
     "python": check_python,
 }
 

@@ -113,19 +113,20 @@ class Service:
             where = os.readlink(f"/proc/{pid}/cwd").removesuffix(" (deleted)")
             what = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
         except FileNotFoundError:
-            return pid == self._recorded_pid() and self._threads(pid) > 1
+            return pid == self._recorded_pid() and self._ends(pid)
         except OSError:
             return False  # another user's
         return where == str(self.run_directory()) and os.path.basename(what) in self.programs
 
     @staticmethod
-    def _threads(pid):
-        """Of a process that is gone or a zombie: over 1 while threads of it still end, and hold
-        its port."""
+    def _ends(pid):
+        """True for a process that gives back its memory or whose threads still end: until that is
+        done it holds its port."""
         try:
-            return len(os.listdir(f"/proc/{pid}/task"))
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+            return stat.rpartition(")")[2].split()[0] not in "ZX" or len(os.listdir(f"/proc/{pid}/task")) > 1
         except OSError:
-            return 0
+            return False
 
     def run_directory(self):
         return self.home

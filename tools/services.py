@@ -55,7 +55,7 @@ class Postgres(Service):
         "listen_addresses": "127.0.0.1",
         "shared_buffers": "256MB",
         "max_wal_size": "2GB",
-        "max_connections": "1000",  # an instance takes 8 a loop and some more, and has a loop for each two cores
+        "max_connections": "1000",  # an instance takes 12 a loop and some more, and has a loop for each two cores
         "wal_compression": "off",
         "jit": "off",
     }

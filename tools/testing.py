@@ -9,7 +9,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from tools import image, lint, model, reference, releases
+from tools import fuzz, image, lint, model, reference, releases
 from tools.project import BUILD, ROOT, RUN, Failure, build, call, catch_signals
 from tools.services import ServiceError, Tidings, sanitizer_prefix
 
@@ -101,7 +101,7 @@ def side_by_side(workers):
 
 
 # Files that take longest, longest first: begun last, they would keep one process busy while the others have nothing left.
-LONG = {"e2e": ("events_api", "sse", "socket_mode", "strategies", "dev"), "faults": ("kafka", "postgres", "kafka_anew"), "openapi": ("fuzz",)}
+LONG = {"e2e": ("events_api", "sse", "socket_mode", "strategies", "dev"), "faults": ("kafka", "postgres", "redis"), "openapi": ("fuzz",)}
 
 
 def files(directory):
@@ -145,7 +145,7 @@ def left_behind(scratch):
 
 # What a loop does alone (arguments, errors, shapes), or ./dev: no two threads for TSan to watch; or what goes the ways between threads
 # that the others go, too.
-NOT_UNDER_TSAN = ("admin", "app_wishes", "bad_input", "basics", "channels", "chat_more", "conversations", "cors", "dev",
+NOT_UNDER_TSAN = ("admin", "app_wishes", "authorization", "bad_input", "basics", "channels", "chat_more", "conversations", "cors", "dev",
                   "dms", "error_statuses", "front_door", "history", "idempotency", "info_kept", "isolation",
                   "mark_messages", "mentions", "nginx", "notifications", "older_names", "plans", "posting", "rate_limits",
                   "rtm_start", "settings", "threads", "tokens", "vectors")
@@ -156,13 +156,23 @@ def sanitizers():
     tests under both."""
     alone = [f"--ignore={ROOT / 'tests' / 'e2e' / f'test_{name}.py'}" for name in NOT_UNDER_TSAN]
     return (unit("asan") + pytest("e2e", "asan", *side_by_side(4)) +
-            unit("tsan") + pytest("e2e", "tsan", *side_by_side(4), "-m", "not large", *alone))
+            unit("tsan") + pytest("e2e", "tsan", *side_by_side(4), "-m", "not large and not long", *alone))
 
 
 def upgrade():
     """The release before is built first: pytest would show a failure of that as one of each test."""
     releases.build(releases.before())
     return pytest("upgrade", "release", *side_by_side(2))
+
+
+def torture(*options):
+    build("asan")  # the unit tests, too
+    return pytest("torture", "asan", *options)
+
+
+def long():
+    """Tests that take a minute or more each: before a release, and before what they try is changed."""
+    return pytest("faults", "release", "-m", "long") + torture("-m", "long", *side_by_side(2))
 
 
 def checks():
@@ -177,14 +187,20 @@ GROUPS = {
     "contract": lambda: pytest("contract"),
     "openapi": lambda: pytest("openapi", "release", *side_by_side(3)),
     "model": lambda: Result(*model.run()),
+    "fuzz": lambda: Result(*fuzz.test()) + pytest("fuzz"),
     "property": lambda: pytest("property", "release", "--numprocesses=2", "--dist=load"),
     "faults": lambda: pytest("faults", "release", *side_by_side(3)),
     "web": lambda: pytest("web", "release", *side_by_side(2)),
     "sdk": lambda: pytest("sdk", "release", *side_by_side(5)),
     "upgrade": upgrade,
     "sanitizers": sanitizers,
+    "torture": torture,
+    "long": long,
     "image": lambda: Result(*image.test()),
 }
+
+
+ASKED_FOR = ("long", "image")  # run by name only
 
 
 def run_group(name):
@@ -201,7 +217,7 @@ def main(arguments):
     if unknown:
         raise Failure(f"no such group: {' '.join(unknown)}; there are {' '.join(GROUPS)}")
     catch_signals(signal.default_int_handler)  # not ignored, so neither by what is started here
-    chosen = arguments.groups or [name for name in GROUPS if name != "image"]
+    chosen = arguments.groups or [name for name in GROUPS if name not in ASKED_FOR]
     total, lines = Result(), []
     for name in chosen:
         started = time.monotonic()

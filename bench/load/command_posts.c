@@ -11,6 +11,9 @@
 #define REQUEST_ROOM 1024
 #define TEXT_MAX 400
 
+// A channel that there is not.
+static const char nowhere[] = "C00000000000";
+
 struct rotation {
     char (*requests)[REQUEST_ROOM];
     size_t *lens;
@@ -26,6 +29,14 @@ static const char *rotation_request(void *owner, size_t n, uint64_t due_ns, size
     return rotation->requests[n % rotation->count];
 }
 
+static void refused_reply(void *owner, size_t n, const char *body, size_t len)
+{
+    (void)owner;
+    (void)n;
+    if (!memmem(body, len, "\"channel_not_found\"", 19))
+        tool_die("not refused as it should be: %.*s", (int)len, body);
+}
+
 static void rotation_init(struct rotation *rotation, const struct setting *setting,
                           const char *method, const char *text)
 {
@@ -36,12 +47,13 @@ static void rotation_init(struct rotation *rotation, const struct setting *setti
                                   .lens = tool_alloc(count, sizeof(size_t)),
                                   .count = count};
     for (size_t i = 0; i < rotation->count; i++) {
-        struct setting_turn turn = setting_turn(setting, i);
+        bool refused = setting->plan.reply == refused_reply; // they are all one user's
+        struct setting_turn turn = setting_turn(setting, refused ? 0 : i);
         char json[REQUEST_ROOM];
 
         if (text)
-            snprintf(json, sizeof(json), "{\"channel\":\"%s\",\"text\":\"%s\"}", turn.channel->id,
-                     text);
+            snprintf(json, sizeof(json), "{\"channel\":\"%s\",\"text\":\"%s\"}",
+                     refused ? nowhere : turn.channel->id, text);
         else
             snprintf(json, sizeof(json), "{\"channel\":\"%s\"}", turn.channel->id);
         rotation->lens[i] = setting_request(setting, rotation->requests[i], REQUEST_ROOM, method,
@@ -74,6 +86,8 @@ void command_posts(const struct tool_args *args)
     setting_init(&setting, args, "small", 64);
     setting.plan.total = tool_args_number(args, "total", 0, 0, UINT32_MAX);
     setting.plan.rate = tool_args_number(args, "rate", 0, 0, 1000000);
+    if (tool_args_number(args, "refused", 0, 0, 1) == 1)
+        setting.plan.reply = refused_reply;
     memset(text, 'x', tool_args_number(args, "text-bytes", 256, 1, TEXT_MAX));
     rotation_run(&setting, "chat.postMessage", text);
     setting_done(&setting);

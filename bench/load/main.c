@@ -13,7 +13,7 @@ struct command {
 };
 
 static const struct command commands[] = {
-    {"posts", command_posts, COMMAND_ARGS_LOAD " text-bytes total rate",
+    {"posts", command_posts, COMMAND_ARGS_LOAD " text-bytes total rate refused",
      "closed loop, or open with a rate, of chat.postMessage: posts/s and latency"},
     {"info", command_info, COMMAND_ARGS_LOAD " rate", "open loop of channels.info: latency"},
     {"sync", command_sync, COMMAND_ARGS_LOAD " user total",

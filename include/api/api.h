@@ -25,22 +25,27 @@ struct api_options {
     const char *operator_token; // "": none
     int64_t token_cache_ms;
     int64_t tokens_max;
+    int64_t token_lookups_max; // at once
     int64_t ticket_ms;
     int64_t start_max;   // most entries of each list of rtm.start
     int64_t link_keep_s; // how long events wait for an app without a link
     int64_t text_max;
     int64_t presence_ttl_s;
-    int64_t auto_limits[3];  // members: zset and counter at most, bitmap at least; 0: never
-    int mentions_max;        // most users that a message may mention
-    int64_t rate_limit;      // calls a minute of one token to one method; 0: no limit
-    const char *rate_limits; // methods with a limit of their own: "chat.postMessage=600,…"
-    int64_t rate_channel;    // posts a minute to one channel; 0: no limit
-    int64_t rate_settle_ms;  // how soon calls are reported to Redis
+    int64_t auto_limits[3];       // members: zset and counter at most, bitmap at least; 0: never
+    int mentions_max;             // most users that a message may mention
+    int64_t rate_limit;           // calls a minute of one token to one method; 0: no limit
+    const char *rate_limits;      // methods with a limit of their own: "chat.postMessage=600,…"
+    int64_t rate_channel;         // posts a minute to one channel; 0: no limit
+    int64_t rate_bytes;           // bytes a minute of large bodies of one user; 0: no limit
+    int64_t rate_strangers_bytes; // of all who call without a token
+    int64_t rate_settle_ms;       // how soon calls are reported to Redis
     int rate_buckets_max;
     int64_t objects_bytes; // memory for channels as channels.info shows them
     int queue_max;         // most calls of channels.info that may wait
     // Called after each change's commit, with the id of its outbox row.
     void (*told)(void *arg, const char *outbox_id);
+    // The same of each further row of a change that has many: they are told of after all others.
+    void (*told_later)(void *arg, const char *outbox_id);
     void *arg;
 };
 
@@ -53,6 +58,10 @@ void api_free(struct api *api);
 NODISCARD int api_limits_check(const char *text);
 
 bool api_has_method(const char *name);
+
+// Whether the body of a call is let in (a server_admit_fn): when its token is good, and its user
+// has not sent too much.
+void api_admit(void *arg, struct request *request);
 
 // Answers one request; `arg` is the api (a server_call_fn). A request whose actor is set already
 // (its type is not 0) needs no token.

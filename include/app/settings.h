@@ -39,8 +39,22 @@
             "open sockets per loop; more are refused")                                             \
     INTEGER(body_max_bytes, BODY_MAX_BYTES, 2097152, 1024, 67108864,                               \
             "most bytes of a request's body")                                                      \
+    INTEGER(stranger_body_max_bytes, STRANGER_BODY_MAX_BYTES, 65536, 4096, 67108864,               \
+            "most bytes of a body whose token is not in the head")                                 \
+    INTEGER(json_values_max, JSON_VALUES_MAX, 20000, 16, 10000000,                                 \
+            "most JSON values of a body or an argument, at any depth")                             \
+    INTEGER(bodies_bytes, BODIES_BYTES, 67108864, 4096, 68719476736,                               \
+            "bytes of bodies of the calls under way on a loop; more are refused")                  \
+    INTEGER(user_bodies_bytes, USER_BODIES_BYTES, 4194304, 4096, 68719476736,                      \
+            "one user's share of it; a body that comes alone may be larger")                       \
+    INTEGER(strangers_bodies_bytes, STRANGERS_BODIES_BYTES, 8388608, 4096, 68719476736,            \
+            "share of all callers whose token is not known yet")                                   \
     INTEGER(reply_max_bytes, REPLY_MAX_BYTES, 67108864, 65536, 1073741824,                         \
             "most bytes of a reply")                                                               \
+    INTEGER(replies_bytes, REPLIES_BYTES, 268435456, 65536, 68719476736,                           \
+            "bytes of replies of more than 64 KiB that are not sent yet, on a loop")               \
+    INTEGER(user_replies_bytes, USER_REPLIES_BYTES, 134217728, 65536, 68719476736,                 \
+            "one user's share of it; a reply that goes alone may be larger")                       \
     INTEGER(header_timeout_ms, HEADER_TIMEOUT_MS, 10000, 100, 600000,                              \
             "time for a request's head to arrive; then the connection is closed")                  \
     INTEGER(body_timeout_ms, BODY_TIMEOUT_MS, 30000, 100, 600000,                                  \
@@ -50,6 +64,9 @@
             "time that a connection may stay idle between requests")                               \
     INTEGER(statement_timeout_ms, STATEMENT_TIMEOUT_MS, 10000, 100, 600000,                        \
             "time for Postgres to answer a statement")                                             \
+    INTEGER(lock_wait_ms, LOCK_WAIT_MS, 50, 1, 60000,                                              \
+            "time that a post, a mark or another change waits for a row that somebody else has "   \
+            "locked; then it is put aside and tried again")                                        \
     INTEGER(                                                                                       \
         migrate_lock_ms, MIGRATE_LOCK_MS, 500, 10, 60000,                                          \
         "ms a step of tidings migrate waits for a lock; it ends, or is undone, within twice that") \
@@ -60,6 +77,10 @@
     INTEGER(redis_timeout_ms, REDIS_TIMEOUT_MS, 500, 10, 60000,                                    \
             "time for Redis to answer; then it counts as away")                                    \
     INTEGER(batch_max, BATCH_MAX, 1000, 1, 1000, "most posts or marks in one group commit")        \
+    INTEGER(batch_bytes, BATCH_BYTES, 1048576, 65536, 16777216,                                    \
+            "bytes of posts in one group commit; a larger post is committed alone")                \
+    INTEGER(queue_bytes, QUEUE_BYTES, 33554432, 65536, 68719476736,                                \
+            "bytes of posts that may wait on a loop; more are refused")                            \
     INTEGER(queue_max, QUEUE_MAX, 20000, 16, 1000000,                                              \
             "posts (and marks, and calls of channels.info) that may wait on a loop")               \
     INTEGER(sidebar_bytes, SIDEBAR_BYTES, 67108864, 0, 68719476736,                                \
@@ -70,10 +91,14 @@
             "a user in at least this many channels is kept in TIDINGS_SIDEBAR_BYTES")              \
     INTEGER(log_queue_max, LOG_QUEUE_MAX, 200000, 1000, 10000000,                                  \
             "events of the log held in memory; further ones stay in the outbox")                   \
+    INTEGER(log_queue_bytes, LOG_QUEUE_BYTES, 67108864, 65536, 68719476736,                        \
+            "bytes of them, as frames; the same")                                                  \
     INTEGER(socket_queue_max_bytes, SOCKET_QUEUE_MAX_BYTES, 1048576, 4096, 1073741824,             \
             "unsent bytes of one socket; beyond, it is closed as slow")                            \
     INTEGER(socket_message_max_bytes, SOCKET_MESSAGE_MAX_BYTES, 65536, 1024, 1048576,              \
             "most bytes of one message from a socket")                                             \
+    INTEGER(socket_values_max, SOCKET_VALUES_MAX, 2000, 16, 1000000,                               \
+            "most JSON values of one message from a socket, at any depth")                         \
     INTEGER(socket_frames_per_s, SOCKET_FRAMES_PER_S, 64, 1, 1000,                                 \
             "frames a second that a socket may send in the long run")                              \
     INTEGER(socket_frames_burst, SOCKET_FRAMES_BURST, 256, 1, 100000,                              \
@@ -96,6 +121,9 @@
             "time to fill in missing events; then sockets are told of a gap")                      \
     INTEGER(hole_events_max, HOLE_EVENTS_MAX, 100, 1, 10000,                                       \
             "missing events of a channel read back at once; also later events held meanwhile")     \
+    INTEGER(hole_bytes, HOLE_BYTES, 16777216, 65536, 68719476736,                                  \
+            "bytes of events held on a loop because earlier ones are missing; further ones are "   \
+            "read back")                                                                           \
     INTEGER(hole_reads_max, HOLE_READS_MAX, 10, 1, 1000,                                           \
             "reads to fill in missing events; then sockets are told of a gap")                     \
     INTEGER(token_check_ms, TOKEN_CHECK_MS, 3000, 100, 60000,                                      \
@@ -146,6 +174,8 @@
     INTEGER(token_cache_ms, TOKEN_CACHE_MS, 4000, 0, 5000,                                         \
             "how long a token is trusted without asking Postgres again")                           \
     INTEGER(tokens_max, TOKENS_MAX, 100000, 1, 10000000, "tokens that a loop caches")              \
+    INTEGER(token_lookups_max, TOKEN_LOOKUPS_MAX, 64, 1, 100000,                                   \
+            "tokens that a loop asks Postgres for at once; others wait")                           \
     INTEGER(unread_max, UNREAD_MAX, 100, 1, 100,                                                   \
             "unread messages that strategy zset counts; beyond, it says there are more")           \
     INTEGER(singles_max, SINGLES_MAX, 1000, 1, 100000,                                             \
@@ -175,6 +205,10 @@
          "methods with a limit of their own: \"chat.postMessage=600,…\"")                          \
     INTEGER(rate_channel, RATE_CHANNEL, 3000000, 0, 1000000000,                                    \
             "posts a minute to one channel; 0: no limit")                                          \
+    INTEGER(rate_bytes, RATE_BYTES, 67108864, 0, 60000000000,                                      \
+            "bytes a minute of one user's bodies of more than 4 KiB; 0: no limit")                 \
+    INTEGER(rate_strangers_bytes, RATE_STRANGERS_BYTES, 1048576, 0, 60000000000,                   \
+            "bytes a minute of bodies of calls without a token (api.test); 0: no limit")           \
     INTEGER(rate_settle_ms, RATE_SETTLE_MS, 5000, 10, 60000,                                       \
             "how soon instances report calls to each other, for rate limits")                      \
     INTEGER(rate_buckets_max, RATE_BUCKETS_MAX, 100000, 16, 10000000,                              \
@@ -191,15 +225,7 @@
 
 // RENAMED(OLD, NEW, release): a setting under the name that it had before that release. It is read
 // where the new one is unset, with a warning, and gone a release later.
-#define SETTINGS_RENAMED(RENAMED)                                                                  \
-    RENAMED(PUSH_TIMEOUT_MS, EVENTS_API_TIMEOUT_MS, "0.2.0")                                       \
-    RENAMED(PUSH_RETRY_MS, EVENTS_API_RETRY_MS, "0.2.0")                                           \
-    RENAMED(PUSH_QUEUE_MAX, EVENTS_API_QUEUE_MAX, "0.2.0")                                         \
-    RENAMED(PUSH_TOTAL_MAX, EVENTS_API_TOTAL_MAX, "0.2.0")                                         \
-    RENAMED(PUSH_KEEP_S, EVENTS_API_KEEP_S, "0.2.0")                                               \
-    RENAMED(PUSH_PARALLEL, EVENTS_API_PARALLEL, "0.2.0")                                           \
-    RENAMED(PUSH_APP_PARALLEL, EVENTS_API_APP_PARALLEL, "0.2.0")                                   \
-    RENAMED(PUSH_PRIVATE, EVENTS_API_PRIVATE, "0.2.0")
+#define SETTINGS_RENAMED(RENAMED)
 
 struct settings {
 #define SETTINGS_TEXT(field, name, value, description) const char *field;

@@ -21,20 +21,43 @@
       "Requests refused before they were understood")                                              \
     X(HTTP_BODY_TOO_LARGE, counter, "tidings_http_body_too_large_total", "",                       \
       "Bodies over TIDINGS_BODY_MAX_BYTES")                                                        \
+    X(BODIES_BYTES, gauge, "tidings_http_bodies_bytes", "", "Bodies of requests under way")        \
+    X(BODIES_USER, counter, "tidings_http_bodies_refused_total", "reason=\"user\"",                \
+      "Bodies refused: by TIDINGS_USER_BODIES_BYTES, TIDINGS_STRANGERS_BODIES_BYTES, "             \
+      "TIDINGS_BODIES_BYTES, TIDINGS_STRANGER_BODY_MAX_BYTES, TIDINGS_JSON_VALUES_MAX")            \
+    X(BODIES_STRANGERS, counter, "tidings_http_bodies_refused_total", "reason=\"strangers\"", "")  \
+    X(BODIES_ALL, counter, "tidings_http_bodies_refused_total", "reason=\"all\"", "")              \
+    X(BODIES_STRANGER_LARGE, counter, "tidings_http_bodies_refused_total", "reason=\"stranger\"",  \
+      "")                                                                                          \
+    X(BODIES_VALUES, counter, "tidings_http_bodies_refused_total", "reason=\"values\"", "")        \
+    X(BODIES_PARSED_ASIDE, counter, "tidings_http_bodies_parsed_aside_total", "",                  \
+      "Large bodies read by the thread beside the loop")                                           \
+    X(REPLIES_BYTES, gauge, "tidings_http_replies_bytes", "",                                      \
+      "Large replies that are not sent yet")                                                       \
+    X(REPLIES_USER, counter, "tidings_http_replies_refused_total", "reason=\"user\"",              \
+      "Replies refused: by TIDINGS_USER_REPLIES_BYTES, TIDINGS_REPLIES_BYTES")                     \
+    X(REPLIES_ALL, counter, "tidings_http_replies_refused_total", "reason=\"all\"", "")            \
     X(HTTP_REPLY_TOO_LARGE, counter, "tidings_http_reply_too_large_total", "",                     \
       "Replies that did not fit in their bound")                                                   \
     X(RATELIMITED_TOKEN, counter, "tidings_ratelimited_total", "kind=\"token\"",                   \
       "Calls refused by the token's own limit, by the method's, posts by the channel's")           \
     X(RATELIMITED_METHOD, counter, "tidings_ratelimited_total", "kind=\"method\"", "")             \
     X(RATELIMITED_CHANNEL, counter, "tidings_ratelimited_total", "kind=\"channel\"", "")           \
+    X(RATELIMITED_BYTES, counter, "tidings_ratelimited_total", "kind=\"bytes\"", "")               \
     X(RATE_BUCKETS_DROPPED, counter, "tidings_rate_buckets_dropped_total", "",                     \
       "Counts of calls dropped because of TIDINGS_RATE_BUCKETS_MAX")                               \
     X(TOKENS_DROPPED, counter, "tidings_tokens_dropped_total", "",                                 \
       "Tokens that are asked for anew because of TIDINGS_TOKENS_MAX")                              \
+    X(TOKENS_WAITED, counter, "tidings_tokens_waited_total", "",                                   \
+      "Look-ups of tokens that waited because of TIDINGS_TOKEN_LOOKUPS_MAX")                       \
+    X(TOKENS_FULL, counter, "tidings_tokens_refused_total", "",                                    \
+      "Calls refused because TIDINGS_TOKENS_MAX look-ups were under way")                          \
     X(MESSAGES_POSTED, counter, "tidings_messages_posted_total", "", "Messages committed")         \
     X(MESSAGES_DUPLICATE, counter, "tidings_messages_duplicate_total", "",                         \
       "Posts recognised as retries of one committed before")                                       \
     X(POST_BATCHES, counter, "tidings_post_batches_total", "", "Group commits of posts")           \
+    X(POST_BATCHES_REFUSED, counter, "tidings_post_batches_refused_total", "",                     \
+      "Batches rolled back because a post in them may not be posted, or is there already")         \
     X(POST_BATCHES_SPLIT, counter, "tidings_post_batches_split_total", "",                         \
       "Batches run again one by one because one item failed")                                      \
     X(POST_UNKNOWN, counter, "tidings_post_unknown_total", "",                                     \
@@ -50,6 +73,8 @@
       "Memory of users' channels that are kept")                                                   \
     X(STORE_CONNECTS, counter, "tidings_store_connects_total", "", "Connections made to Postgres") \
     X(STORE_LOST, counter, "tidings_store_lost_total", "", "Connections to Postgres lost")         \
+    X(STORE_LOCKED, counter, "tidings_store_locked_total", "",                                     \
+      "Times that a post, a mark or another change found a row locked and was put aside")          \
     X(STORE_QUEUE_FULL, counter, "tidings_store_queue_full_total", "",                             \
       "Statements refused because a connection's queue was full")                                  \
     X(CACHE_CONNECTS, counter, "tidings_cache_connects_total", "", "Connections made to Redis")    \
@@ -74,6 +99,22 @@
       "Members that a list in Redis had or lacked by mistake")                                     \
     X(HOUSEKEEPING_FAILED, counter, "tidings_housekeeping_failed_total", "",                       \
       "Chores of housekeeping that failed and are tried again")                                    \
+    X(UPKEEP_PIECES, counter, "tidings_upkeep_pieces_total", "", "Short transactions of upkeep")   \
+    X(UPKEEP_ROWS, counter, "tidings_upkeep_rows_total", "",                                       \
+      "Rows that upkeep read, changed or deleted")                                                 \
+    X(MONTHS_EXPIRED, counter, "tidings_months_dropped_total", "",                                 \
+      "Months of messages that this instance dropped")                                             \
+    X(MONTH_EXPIRING_S, gauge, "tidings_month_expiring_seconds", "",                               \
+      "How long ago the work on the month that is being dropped began; 0: there is none")          \
+    X(OUTBOX_ROWS, gauge, "tidings_outbox_rows", "",                                               \
+      "Outbox rows of all instances that are not done; counted up to a million")                   \
+    X(OUTBOX_OLDEST_S, gauge, "tidings_outbox_oldest_seconds", "", "Age of the oldest of them")    \
+    X(SNAPSHOT_OLDEST_S, gauge, "tidings_postgres_oldest_snapshot_seconds", "",                    \
+      "Age of what keeps Postgres from removing old versions of rows; 0: nothing does")            \
+    X(PART_POSTGRES, gauge, "tidings_part_up", "part=\"postgres\"",                                \
+      "Whether a part answers this instance, as /readyz has it")                                   \
+    X(PART_REDIS, gauge, "tidings_part_up", "part=\"redis\"", "")                                  \
+    X(PART_LOG, gauge, "tidings_part_up", "part=\"log\"", "")                                      \
     X(OUTBOX_RELAYED, counter, "tidings_outbox_relayed_total", "", "Outbox rows done")             \
     X(OUTBOX_LEFTOVERS, counter, "tidings_outbox_leftovers_total", "",                             \
       "Outbox rows picked up by polling")                                                          \
@@ -87,6 +128,8 @@
     X(EVENTS_UNKNOWN, counter, "tidings_events_unknown_total", "",                                 \
       "Events of an unknown form or kind that were passed over, as of a later release")            \
     X(KAFKA_ERRORS, counter, "tidings_kafka_errors_total", "", "Errors reported by Kafka")         \
+    X(DEAD_LETTERS, gauge, "tidings_dead_letters", "",                                             \
+      "Records that stand in the topic of dead letters")                                           \
     X(SOCKETS_OPEN, gauge, "tidings_ws_connections", "kind=\"rtm\"", "Open sockets")               \
     X(STREAMS_OPEN, gauge, "tidings_ws_connections", "kind=\"sse\"", "")                           \
     X(STREAMS_RESUMED, counter, "tidings_streams_resumed_total", "",                               \
@@ -109,6 +152,10 @@
     X(GAPS_FOUND, counter, "tidings_gaps_found_total", "", "Holes found in a channel's events")    \
     X(GAPS_FILLED, counter, "tidings_gaps_filled_total", "", "Holes filled from Postgres")         \
     X(GAPS_TOLD, counter, "tidings_gaps_told_total", "", "Holes that clients were told of")        \
+    X(MARKS_HELD, counter, "tidings_marks_held_total", "",                                         \
+      "Marks that came before their messages, and waited for them")                                \
+    X(HELD_FULL, counter, "tidings_gaps_not_held_total", "",                                       \
+      "Events behind a hole that there was no room for, and that are read back later")             \
     X(PRESENCE_REFUSED, counter, "tidings_presence_refused_total", "",                             \
       "Requests of sockets for presence with bad or too many ids")                                 \
     X(TYPING_DROPPED, counter, "tidings_typing_dropped_total", "",                                 \
@@ -142,8 +189,46 @@ enum metric {
         METRIC_MAX
 };
 
+// X(NAME, metric name, label, help): gauges for each of a number of things.
+#define METRIC_SERIES_TABLE(X)                                                                     \
+    X(KAFKA_LAG, "tidings_kafka_lag", "partition",                                                 \
+      "Records of a partition that the workers of all instances have yet to finish")               \
+    X(KAFKA_END, "tidings_kafka_end_offset", "partition", "Where a partition ends")
+
+enum metric_series {
+#define METRICS_ENUM(name, metric, label, help) METRIC_SERIES_##name,
+    METRIC_SERIES_TABLE(METRICS_ENUM)
+#undef METRICS_ENUM
+        METRIC_SERIES_MAX
+};
+
+enum { METRIC_SERIES_SIZE = 1024 };
+
+// X(NAME, metric name, help): times, from half a millisecond to 10 seconds.
+#define METRIC_TIMES_TABLE(X)                                                                      \
+    X(DELIVERY, "tidings_delivery_seconds",                                                        \
+      "From an event's time, by Postgres' clock, until its frame was written to a connection, by " \
+      "this instance's")                                                                           \
+    X(LOOP_STALL, "tidings_loop_stall_seconds",                                                    \
+      "How long each turn of a loop made others wait, with how late it began")
+
+enum metric_times {
+#define METRICS_ENUM(name, metric, help) METRIC_TIMES_##name,
+    METRIC_TIMES_TABLE(METRICS_ENUM)
+#undef METRICS_ENUM
+        METRIC_TIMES_MAX
+};
+
 void metric_add(enum metric metric, int64_t amount);
+void metric_set(enum metric metric, int64_t value); // of a gauge that one place knows
 int64_t metric_value(enum metric metric);
+
+// The gauge of thing `index`; beyond METRIC_SERIES_SIZE it is not shown. `value` is not negative.
+void metric_series_set(enum metric_series series, int index, int64_t value);
+void metric_series_clear(enum metric_series series, int index); // it is gone
+
+// Counts one time; a negative one, of clocks that are apart, as 0.
+void metric_time(enum metric_times times, int64_t duration_us);
 
 // Counts one finished request: `method` must be a static name of the method table (or "other").
 void metric_request(const char *method, const char *error, int64_t duration_us);

@@ -44,6 +44,8 @@ struct post {
     const char *client_msg_id; // NULL: none
     const char *origin;        // the socket it came from, "" when none
     int64_t deadline_ms;       // set by writer_post
+    bool
+        is_checked; // its author is suspect, and it may be posted, as far as is known; the writer's
     post_fn *fn;
     void *arg;
 };
@@ -56,7 +58,12 @@ typedef void writer_offer_fn(void *arg, struct event *const *events, size_t coun
 
 struct writer_options {
     int batch_max;
-    int queue_max; // posts that wait
+    size_t batch_bytes; // a larger post is a batch of its own
+    int queue_max;      // posts that wait
+    size_t queue_bytes;
+    // How long a post waits for a locked row, or is looked for when its commit may or may not have
+    // happened, before its author is told to try again.
+    int64_t wait_max_ms;
     writer_offer_fn *offer;
     writer_told_fn *told;
     void *arg;
@@ -66,8 +73,9 @@ NODISCARD int writer_new(struct loop *loop, struct store *store,
                          const struct writer_options *options, struct writer **ret_writer);
 void writer_free(struct writer *writer);
 
-// Answers all posts that are committed and still wait to be answered on a later turn. To be called
-// after the store was freed, and before anything is freed that the posts' functions need.
+// Answers all posts that are committed and still wait to be answered on a later turn, and, with
+// -ERROR_UNAVAILABLE, those that wait for a locked row. To be called after the store was freed, and
+// before anything is freed that the posts' functions need.
 void writer_finish(struct writer *writer);
 
 // Queues `post`. -ERROR_BUSY when the queue is full (fn is not called then).

@@ -18,8 +18,10 @@ struct log_options {
     const char *topic;
     const char *group;
     int workers;
-    int queue_max; // events held in memory; more are refused (the outbox still has them), but for
-                   // one row that has more by itself
+    // Events held in memory, and bytes of their frames; more are refused (the outbox still has
+    // them), but for one row that has more by itself.
+    int queue_max;
+    int64_t queue_bytes;
 };
 
 // Called once per appended row. r = 0: the row may be deleted (in-process: its effects are done;
@@ -37,6 +39,12 @@ void log_stop(struct log *log, int64_t flush_ms);
 void log_free(struct log *log); // after all worker threads ended
 
 bool log_is_ready(const struct log *log); // any thread
+
+// Whether it has answered lately. In-process: always. Any thread.
+bool log_answers(const struct log *log);
+// Whether it does not, or workers are some seconds behind with what it has. In-process: never. Any
+// thread.
+bool log_is_behind(const struct log *log);
 
 // Appends the events of one outbox row. Takes a reference of each event. Any thread; never blocks.
 // -ERROR_BUSY: the queue is full, or Kafka takes nothing now; `fn` is not called then.

@@ -37,6 +37,10 @@ void relay_free(struct relay *relay);
 void relay_submit(struct relay *relay, const char *outbox_id, struct event *const *events,
                   size_t count);
 
+// Row `outbox_id`, one of many of the same change, was committed: its events are read back when no
+// other row waits for that and the log has carried out those of the one before. As above.
+void relay_submit_later(struct relay *relay, const char *outbox_id);
+
 // Row `outbox_id` was committed, and its effects are already done (a mark): only deletes the row.
 // Any thread.
 void relay_forget(struct relay *relay, const char *outbox_id);

@@ -17,22 +17,25 @@
 #include "base/actor.h"
 #include "base/loop.h"
 #include "cache/cache.h"
-#include "events/event.h"
+#include "events/log.h"
 #include "http/server.h"
 #include "store/store.h"
 
 struct gateway;
 
 struct gateway_options {
-    int64_t queue_max_bytes;   // per connection: more unsent than this closes it (slow)
-    int64_t message_max_bytes; // of one client message
-    int64_t frames_per_s;      // that a client may send in the long run, at most 1000
-    int64_t frames_burst;      // that a client may send at once
+    const struct log *log;      // that brings the events of other instances; NULL: is never behind
+    int64_t queue_max_bytes;    // per connection: more unsent than this closes it (slow)
+    int64_t message_max_bytes;  // of one client message
+    int64_t message_values_max; // JSON values of it
+    int64_t frames_per_s;       // that a client may send in the long run, at most 1000
+    int64_t frames_burst;       // that a client may send at once
     int64_t ping_interval_ms;
     int64_t pong_timeout_ms; // no byte for ping_interval_ms + this: closed
     int64_t head_check_ms;   // how often heads are compared
     int64_t hole_delay_ms;   // how long a hole may fill by itself before Postgres is asked
     int64_t hole_timeout_ms; // a hole without progress for so long is told as a gap
+    int64_t hole_bytes;      // of events held on the loop
     int hole_events_max;     // events read at once; also events held behind a hole
     int hole_reads_max;      // a hole that needs more reads is told as a gap
     int focus_max;           // channels that one socket may focus at once

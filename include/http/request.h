@@ -10,6 +10,8 @@
 #include "base/cleanup.h"
 #include "base/json_writer.h"
 
+#include <jansson.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +38,20 @@ void request_set_known(struct request *request, const char *name);
 // Sets the scope that the method needs: static text, or NULL.
 void request_set_scope(struct request *request, const char *scope);
 
+// A request comes with its arguments unread, but for the token: who calls can be found out before
+// work is put into what may be megabytes. Reads them, then calls fn(arg, r), inside the call or on
+// a later turn; request_reply_unread() answers a negative r. Once per request.
+typedef void request_read_fn(void *arg, int r);
+void request_read(struct request *request, request_read_fn *fn, void *arg);
+void request_reply_unread(struct request *request, int r);
+
+// Counts the bytes of the body, if there are any, as those of user `owner` until the request ends:
+// -ERROR_RATELIMITED when this user has too many on this loop already.
+NODISCARD int request_charge(struct request *request, const char *owner);
+int64_t request_body_bytes(const struct request *request);
+// Answers server_options.on_admit: the body is that of user `owner`.
+void request_admit(struct request *request, const char *owner);
+
 // Arguments: those of the query, and of the form or JSON body, which wins. A JSON number or boolean
 // reads as its text; null reads as absent; an array or object reads as its compact JSON text.
 const char *
@@ -44,6 +60,11 @@ request_arg(const struct request *request,
 size_t request_arg_length(const struct request *request, const char *name);
 bool request_arg_is_text(const struct request *request,
                          const char *name); // a string, number or boolean (not array/object)
+
+// Reads an argument as JSON, of at most the service's number of values. The caller owns the value.
+// -ERROR_INVALID_JSON, -ERROR_REQUEST_TOO_LARGE (too many values).
+NODISCARD int request_arg_json(const struct request *request, const char *name, int depth_max,
+                               json_t **ret_value);
 
 // Sets the argument `name` as if it had been sent, replacing one of that name: to `text`, which
 // must stay valid until the request's end, or to the value of the argument `other`, which must

@@ -12,6 +12,13 @@ struct server;
 // A call of an API method. The handler owns the reply (see request.h).
 typedef void server_call_fn(void *arg, struct request *request);
 
+// Whether a body of more than SERVER_BODY_SMALL_BYTES, or of unknown length, is let in: asked when
+// the head has a token, before the body is read. The callee answers by request_admit() or by a
+// reply, inside the call or later.
+typedef void server_admit_fn(void *arg, struct request *request);
+
+enum { SERVER_BODY_SMALL_BYTES = 4096 };
+
 // A plain page (/healthz, /readyz, /metrics): fills `body`, sets the content type, and returns the
 // HTTP status.
 typedef int server_page_fn(void *arg, struct buffer *body, const char **ret_type);
@@ -31,10 +38,18 @@ struct server_options {
     int64_t body_timeout_ms;
     int64_t idle_timeout_ms; // between requests, until the next request line is complete
     int64_t body_max_bytes;
+    int64_t stranger_body_max_bytes; // of a body whose head has no token
+    int64_t bodies_bytes;            // of all requests under way
+    int64_t user_bodies_bytes;       // of those of one user; one body may be more
+    int64_t strangers_bodies_bytes;  // of those whose user is not known yet; the same
+    int64_t replies_bytes;           // of all large replies that are not sent yet
+    int64_t user_replies_bytes;      // of those of one user; one reply may be more
+    int64_t json_values_max;         // of a body, or of an argument
     int64_t reply_max_bytes;
     int connections_max;
     const char *cors_origins; // origins whose pages may call: "a,b", "*" or ""
     server_call_fn *on_call;
+    server_admit_fn *on_admit;       // may be NULL: all are
     server_takeover_fn *on_takeover; // may be NULL
     void *arg;
 };

@@ -17,18 +17,27 @@ struct group;
 struct group_item {
     struct list link;
     int64_t number; // in the order added
+    size_t bytes;   // set by whoever adds it: about what it takes in memory and in a statement
 };
 
 // Sends `count` items as one batch, but for those that it gives back, and returns how many it sent;
 // must lead to group_done() later, never inside the call, unless that is 0.
 typedef int group_send_fn(void *arg, struct group_item *const *items, int count);
 
-// At most `depth` batches are in work at a time.
-NODISCARD int group_new(struct loop *loop, int depth, int batch_max, int queue_max,
-                        group_send_fn *send, void *arg, struct group **ret_group);
+// A batch has as many items as fit both bounds, and one at least.
+struct group_limits {
+    int depth; // batches in work at a time
+    int batch_max;
+    size_t batch_bytes;
+    int queue_max; // items that wait
+    size_t queue_bytes;
+};
+
+NODISCARD int group_new(struct loop *loop, const struct group_limits *limits, group_send_fn *send,
+                        void *arg, struct group **ret_group);
 void group_free(struct group *group); // nothing may be queued or in work
 
-// Queues an item. -ERROR_BUSY when queue_max wait already.
+// Queues an item. -ERROR_BUSY when as many, or as many bytes, wait as may.
 NODISCARD int group_add(struct group *group, struct group_item *item);
 
 // An item of a batch in work goes back to its place in the queue / is tried alone, before all that

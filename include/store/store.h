@@ -9,13 +9,17 @@
 
 // A lane is a connection for one kind of work, so that kinds of work do not wait for each other.
 // The statements of a lane run in the order given, except short reads, which have two connections:
-// those that one of them is too busy for take the other.
+// those that one of them is too busy for take the other. Those that write come first, up to
+// STORE_ASIDE: they wait for a lock for a moment only.
 enum store_lane {
     STORE_POST,      // group commits of posts
     STORE_MARK,      // group commits of marks
-    STORE_WRITE,     // other changes
+    STORE_WRITE,     // other changes: store_change()
+    STORE_MANY,      // what is about all channels of a user in one statement: store_change_many()
+    STORE_ASIDE,     // what found a row locked is tried again here
     STORE_READ,      // short reads, and notes that may be lost
     STORE_READ_TOO,  // the second connection for these: store_call() chooses for STORE_READ
+    STORE_LIST,      // pages of lists, which may have a thousand entries
     STORE_SYNC,      // long reads
     STORE_BULK,      // reads of many adjacent rows; the planner may only use merge joins
     STORE_BULK_BACK, // the same, for a second reader at the same time
@@ -31,6 +35,7 @@ struct store_options {
     const char *database_url;
     int64_t connect_timeout_ms;
     int64_t statement_timeout_ms; // also the client's own deadline for an answer, plus a second
+    int64_t lock_wait_ms;         // for a locked row, on the lanes that change something
     int queue_max;                // statements in flight per lane
 };
 
@@ -42,10 +47,12 @@ struct store_options {
 //  -ERROR_INTERNAL     Postgres refused the statement (logged): it was undone
 //  -ERROR_MEMORY       the parameters did not fit: not sent
 // `unknown` is true when the connection broke after the statement was sent, so that it may have
-// been committed (r is then -ERROR_UNAVAILABLE).
+// been committed (r is then -ERROR_UNAVAILABLE). `locked` is true when a lock was held by somebody
+// else for too long (r is then -ERROR_BUSY).
 struct store_outcome {
     int r;
     bool unknown;
+    bool locked;
     const struct result *result; // NULL unless r == 0
 };
 typedef void store_fn(void *arg, const struct store_outcome *outcome);
@@ -62,6 +69,17 @@ void store_free(struct store *store);
 // exactly once, never from inside store_call(). Statements of one turn are sent at its end.
 void store_call(struct store *store, enum store_lane lane, const struct statement *statement,
                 struct params *params, store_fn *fn, void *arg);
+
+// Runs a change on STORE_WRITE, as store_call() does. Of the changes with one `key` (the id of what
+// they change, the channel's as a rule), one is on its way at a time, in the order given. One that
+// finds a row locked is tried again, while those with its key wait and no others do; after the
+// statement timeout it is answered -ERROR_BUSY.
+void store_change(struct store *store, const char *key, const struct statement *statement,
+                  struct params *params, store_fn *fn, void *arg);
+
+// The same on STORE_MANY, where it is tried again, too.
+void store_change_many(struct store *store, const char *key, const struct statement *statement,
+                       struct params *params, store_fn *fn, void *arg);
 
 // Sends a lane's statements now instead of at the end of the turn: when somebody waits for them and
 // this turn still has more to do.

@@ -41,6 +41,10 @@ NODISCARD int marker_new(struct loop *loop, struct store *store, struct cache *c
                          struct marker **ret_marker);
 void marker_free(struct marker *marker);
 
+// Answers, with -ERROR_UNAVAILABLE, marks that wait for a locked row. To be called after the store
+// was freed, and before anything is freed that the marks' functions need.
+void marker_finish(struct marker *marker);
+
 // Queues `mark`. -ERROR_BUSY when the queue is full (fn is not called then).
 NODISCARD int marker_mark(struct marker *marker, struct mark *mark);
 

@@ -38,7 +38,10 @@ static int api_make(struct api *api)
     r = channel_states_new(api->loop, options->store, options->queue_max, &api->channel_states);
     if (r < 0)
         return r;
-    return token_cache_new(options->store, options->token_cache_ms, options->tokens_max,
+    return token_cache_new(options->store,
+                           &(struct token_cache_options){.believe_ms = options->token_cache_ms,
+                                                         .entries_max = options->tokens_max,
+                                                         .lookups_max = options->token_lookups_max},
                            &api->tokens);
 }
 
@@ -70,6 +73,9 @@ void api_free(struct api *api)
     free(api->limits);
     free(api);
 }
+
+// Seconds after which a body may be taken that was one too many.
+enum { BODY_RETRY_S = 1 };
 
 static int access_refusal(enum method_access access, const struct actor *actor)
 {
@@ -104,6 +110,34 @@ static void scope_fail(struct invocation *invocation)
     free(invocation);
 }
 
+static void arguments_read(void *arg, int r)
+{
+    struct invocation *invocation = arg;
+
+    if (r < 0) {
+        invocation_unread(invocation, r);
+        return;
+    }
+    r = older_arguments(invocation->request, invocation->older);
+    if (r < 0)
+        invocation_fail(invocation, r);
+    else
+        invocation->method->fn(invocation);
+}
+
+// The caller may call: what the body costs is the caller's from here on.
+static void body_read(struct invocation *invocation)
+{
+    int r = request_charge(invocation->request, body_owner(invocation));
+
+    if (r == -ERROR_RATELIMITED)
+        invocation_fail_for(invocation, BODY_RETRY_S);
+    else if (r < 0)
+        invocation_fail(invocation, r);
+    else if (limits_admit_body(invocation))
+        request_read(invocation->request, arguments_read, invocation);
+}
+
 static void method_run(struct invocation *invocation)
 {
     const struct method *method = invocation->method;
@@ -117,7 +151,7 @@ static void method_run(struct invocation *invocation)
     else if (method->scope && !actor_has_scope(invocation->actor, method->scope))
         scope_fail(invocation);
     else
-        method->fn(invocation);
+        body_read(invocation);
 }
 
 static void actor_known(struct invocation *invocation, int r, const struct actor *actor)
@@ -174,19 +208,19 @@ bool api_has_method(const char *name)
     return method_find(name) != NULL;
 }
 
-void api_call(void *arg, struct request *request)
+// NULL: there is no such method, or no memory, and this was answered.
+static struct invocation *invocation_new(struct api *api, struct request *request)
 {
-    struct api *api = arg;
     const struct method *method = method_find(request_method(request));
 
     if (!method && name_is_plain(request_method(request))) {
         unknown_fail(request);
-        return;
+        return NULL;
     }
     struct invocation *invocation = method ? calloc(1, sizeof *invocation) : NULL;
     if (!invocation) {
         request_reply_error(request, method ? -ERROR_MEMORY : -ERROR_UNKNOWN_METHOD);
-        return;
+        return NULL;
     }
     request_set_known(request, method->name);
     request_set_scope(request, method->scope);
@@ -195,9 +229,44 @@ void api_call(void *arg, struct request *request)
     invocation->actor = request_actor(request);
     invocation->method = method;
     invocation->older = older_find(request_method(request));
-    int r = older_arguments(request, invocation->older);
-    if (r < 0)
-        invocation_fail(invocation, r);
-    else
+    return invocation;
+}
+
+void api_call(void *arg, struct request *request)
+{
+    struct invocation *invocation = invocation_new(arg, request);
+
+    if (invocation)
         actor_find(invocation);
+}
+
+static void body_owner_known(struct invocation *invocation, int r, const struct actor *actor)
+{
+    struct request *request = invocation->request;
+
+    if (r < 0) {
+        invocation_fail(invocation, r);
+        return;
+    }
+    int64_t wait_s = limits_ask_body(invocation->api, actor->user_id);
+    if (wait_s > 0) {
+        invocation_fail_for(invocation, wait_s);
+        return;
+    }
+    free(invocation);
+    request_admit(request, actor->user_id);
+}
+
+void api_admit(void *arg, struct request *request)
+{
+    struct invocation *invocation = invocation_new(arg, request);
+    struct actor operator= {.user_id = OPERATOR_OWNER};
+
+    if (!invocation)
+        return;
+    if (is_operator(arg, request_token(request)))
+        body_owner_known(invocation, 0, &operator);
+    else
+        token_look_up(invocation->api->tokens, request_token(request), invocation,
+                      body_owner_known);
 }

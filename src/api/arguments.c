@@ -77,7 +77,10 @@ bool take_id(struct invocation *invocation, const char *name, const char *prefix
 
 bool take_channel(struct invocation *invocation, const char **ret_channel_id)
 {
-    return take_id(invocation, "channel", "CGD", -ERROR_CHANNEL_NOT_FOUND, ret_channel_id);
+    if (!take_id(invocation, "channel", "CGD", -ERROR_CHANNEL_NOT_FOUND, ret_channel_id))
+        return false;
+    invocation->channel_id = *ret_channel_id;
+    return true;
 }
 
 bool take_user(struct invocation *invocation, const char *name, const char **ret_user_id)
@@ -179,13 +182,14 @@ bool take_optional_int(struct invocation *invocation, const char *name, int erro
 }
 
 // Adds the members of a JSON array of texts. -ERROR_INVALID_ARGUMENTS when it is none.
-static int array_add(const char *text, const char *prefixes, struct params *params)
+static int array_add(const struct request *request, const char *name, const char *prefixes,
+                     struct params *params)
 {
     CLEANUP_JSON json_t *array = NULL;
     size_t index;
     json_t *item;
 
-    if (json_read(text, strlen(text), 1, &array) < 0)
+    if (request_arg_json(request, name, 1, &array) < 0)
         return -ERROR_INVALID_ARGUMENTS;
     json_array_foreach(array, index, item)
     {
@@ -243,8 +247,8 @@ bool take_ids(struct invocation *invocation, const char *name, const char *prefi
                             name);
         return false;
     }
-    int count =
-        text[0] == '[' ? array_add(text, prefixes, params) : list_add(text, prefixes, params);
+    int count = text[0] == '[' ? array_add(invocation->request, name, prefixes, params)
+                               : list_add(text, prefixes, params);
     if (count < 0) {
         invocation_complain(invocation, error, "%s: must be a list of ids that begin with %s", name,
                             prefixes);
@@ -259,14 +263,14 @@ bool take_ids(struct invocation *invocation, const char *name, const char *prefi
 }
 
 // Writes a JSON array of texts as "a,b"; false when it is none, or too long.
-static bool array_join(const char *text, char *ret_text, size_t size)
+static bool array_join(const struct request *request, const char *name, char *ret_text, size_t size)
 {
     CLEANUP_JSON json_t *array = NULL;
     size_t used = 0;
     size_t index;
     json_t *item;
 
-    if (json_read(text, strlen(text), 1, &array) < 0)
+    if (request_arg_json(request, name, 1, &array) < 0)
         return false;
     ret_text[0] = '\0';
     json_array_foreach(array, index, item)
@@ -302,7 +306,8 @@ bool take_list(struct invocation *invocation, const char *name, char *ret_text, 
 
     if (!text)
         text = "";
-    if (text[0] == '[' ? array_join(text, ret_text, size) : list_copy(text, ret_text, size))
+    if (text[0] == '[' ? array_join(invocation->request, name, ret_text, size)
+                       : list_copy(text, ret_text, size))
         return true;
     invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
                         "%s: must be a list of strings, at most %zu characters", name, size - 1);

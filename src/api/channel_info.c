@@ -19,7 +19,7 @@ enum { OBJECT_MAX = 8 << 20 };
 #define OBJECT ", conversation_object(c, $2, m.active IS TRUE, m.closed_ord), "
 #define LATEST                                                                                     \
     " LEFT JOIN LATERAL (SELECT * FROM message_rows l WHERE l.channel_id = c.id AND l.ts = "       \
-    "c.latest_ts LIMIT 1) r ON true"
+    "coalesce(h.latest_ts, c.latest_ts) LIMIT 1) r ON true"
 #define INFO_FROM " FROM channels c" CHANNEL_STATE_MEMBER("$2") LATEST
 #define INFO_WHERE " WHERE c.id = $3 AND " CHANNEL_STATE_SEEN("$1")
 static const struct statement INFO = {

@@ -119,8 +119,14 @@ int channel_states_new(struct loop *loop, struct store *store, int queue_max,
     if (!states)
         return -ERROR_MEMORY;
     states->store = store;
-    int r =
-        group_new(loop, BATCHES_IN_WORK, BATCH_MAX, queue_max, batch_send, states, &states->group);
+    const struct group_limits limits = {
+        .depth = BATCHES_IN_WORK,
+        .batch_max = BATCH_MAX,
+        .batch_bytes = BATCH_MAX * sizeof(struct channel_state_call),
+        .queue_max = queue_max,
+        .queue_bytes = (size_t)queue_max * sizeof(struct channel_state_call),
+    };
+    int r = group_new(loop, &limits, batch_send, states, &states->group);
     if (r < 0) {
         free(states);
         return r;
@@ -139,5 +145,6 @@ void channel_states_free(struct channel_states *states)
 
 int channel_state_read(struct channel_states *states, struct channel_state_call *call)
 {
+    call->item.bytes = sizeof *call;
     return group_add(states->group, &call->item);
 }

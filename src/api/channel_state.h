@@ -13,19 +13,21 @@
 // The columns, with `item` before them; `viewer` is an SQL expression. Each change of the channel's
 // row, and each event of the channel, makes another version.
 #define CHANNEL_STATE_SELECT(item, viewer)                                                         \
-    item ", c.xmin::text || '.' || c.last_ts, c.seq, c.type, m.active, m.epoch, m.ts, m.posts,"    \
-         " m.muted, m.ord, m.own, c.ord, c.deleted_ord,"                                           \
-         " CASE WHEN c.ord - m.ord > m.posts - m.own THEN"                                         \
+    item ", c.xmin::text || '.' || coalesce(h.last_ts, c.last_ts), coalesce(h.seq, c.seq), "       \
+         "c.type, m.active, m.epoch, m.ts, coalesce(h.posts, m.posts),"                            \
+         " m.muted, m.ord, m.own, coalesce(h.ord, c.ord), c.deleted_ord,"                          \
+         " CASE WHEN coalesce(h.ord, c.ord) - m.ord > coalesce(h.posts, m.posts) - m.own THEN"     \
          " (SELECT o.ts FROM messages o WHERE o.channel_id = c.id AND o.ts > m.ts AND o.counted"   \
          " AND NOT o.deleted AND o.user_id <> " viewer " AND (m.singles = 0 OR NOT"                \
          " is_read_singly(c.id, " viewer ", o.ts)) ORDER BY o.ts LIMIT 1) END,"                    \
-         " CASE WHEN m.mention_ts > m.ts OR c.mention_ts > m.ts"                                   \
+         " CASE WHEN m.mention_ts > m.ts OR coalesce(h.mention_ts, c.mention_ts) > m.ts"           \
          " THEN mentions_after(c.id, " viewer ", m.ts, m.singles > 0) ELSE 0 END,"                 \
          " c.strategy_in_use, c.generation, m.number, m.single_version, m.singles"
 // The joins and conditions for a channel `c` of `workspace` that `viewer` may see. IS TRUE makes
 // the workspace a check: no index of workspaces is used.
 #define CHANNEL_STATE_MEMBER(viewer)                                                               \
-    " LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = " viewer
+    " LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = " viewer                  \
+    " LEFT JOIN LATERAL hot_state(c.id, c.is_hot, " viewer ") h ON true"
 #define CHANNEL_STATE_SEEN(workspace)                                                              \
     "(c.workspace_id = " workspace ") IS TRUE AND (NOT c.is_private OR m.active)"
 

@@ -222,7 +222,7 @@ void channels_list(struct invocation *invocation)
     params_bool(&params, exclude_archived);
     params_text(&params, after);
     params_int(&params, page_rows_wanted(invocation));
-    invocation_query(invocation, STORE_READ, &LIST, &params, list_answer);
+    invocation_query(invocation, STORE_LIST, &LIST, &params, list_answer);
 }
 
 static const struct statement MEMBERS = {
@@ -260,5 +260,5 @@ void channels_members(struct invocation *invocation)
     params_text(&params, channel_id);
     params_text(&params, after);
     params_int(&params, page_rows_wanted(invocation));
-    invocation_query(invocation, STORE_READ, &MEMBERS, &params, members_answer);
+    invocation_query(invocation, STORE_LIST, &MEMBERS, &params, members_answer);
 }

@@ -135,7 +135,13 @@ static bool take_part(struct invocation *invocation, const struct part *part, js
     if (!text || text[0] == '\0')
         return true;
     size_t length = strlen(text);
-    if (json_read(text, length, JSON_DEPTH_MAX, &value) < 0 || !part->mend(value)) {
+    int r = request_arg_json(invocation->request, part->name, JSON_DEPTH_MAX, &value);
+    if (r == -ERROR_REQUEST_TOO_LARGE) {
+        invocation_complain(invocation, part->malformed, "%s: must have fewer JSON values",
+                            part->name);
+        return false;
+    }
+    if (r < 0 || !part->mend(value)) {
         invocation_complain(invocation, part->malformed, "%s: must be a JSON %s", part->name,
                             part->shape);
         return false;

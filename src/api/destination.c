@@ -83,8 +83,8 @@ static void direct_open(struct destination *destination)
     invocation_change_params(destination->invocation, &params);
     params_text(&params, id);
     params_text(&params, destination->channel);
-    store_call(destination->invocation->api->options.store, STORE_WRITE, &OPEN, &params,
-               open_answer, destination);
+    store_change(destination->invocation->api->options.store,
+                 destination->invocation->actor->user_id, &OPEN, &params, open_answer, destination);
 }
 
 static void people_answer(void *arg, const struct store_outcome *outcome)

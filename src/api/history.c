@@ -278,12 +278,13 @@ void channels_replies(struct invocation *invocation)
 #define EVENTS_FROM                                                                                \
     " FROM (SELECT channel_refusal($1, $2, $3) AS error) a"                                        \
     " LEFT JOIN channels c ON c.id = $3 AND a.error IS NULL"                                       \
+    " LEFT JOIN channel_heads w ON w.id = c.id"                                                    \
     " LEFT JOIN LATERAL channel_events(c.id, $4, $5::integer) e ON true" MESSAGE_OF_EVENT_JOIN(    \
         "c.id") " ORDER BY e.seq"
 static const struct statement EVENTS = {
     "events",
     "SELECT a.error, " MESSAGE_SELECT("r") ", e.seq, e.kind, e.event_ts, e.actor, e.message_ts, "
-                                           "c.type, c.created, c.seq, " OLDEST_SEQ EVENTS_FROM,
+                                           "c.type, c.created, w.seq, " OLDEST_SEQ EVENTS_FROM,
 };
 enum {
     COLUMN_SEQ = COLUMN_MESSAGE + MESSAGE_COLUMNS,

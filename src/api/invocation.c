@@ -24,12 +24,27 @@ static void rows_answer(void *arg, const struct store_outcome *outcome)
         invocation->rows_fn(invocation, outcome->result);
 }
 
+static const char *change_key(const struct invocation *invocation)
+{
+    if (invocation->channel_id)
+        return invocation->channel_id;
+    return invocation->actor ? invocation->actor->user_id : "";
+}
+
 void invocation_query(struct invocation *invocation, enum store_lane lane,
                       const struct statement *statement, struct params *params,
                       invocation_rows_fn *fn)
 {
+    struct store *store = invocation->api->options.store;
+
     invocation->rows_fn = fn;
-    store_call(invocation->api->options.store, lane, statement, params, rows_answer, invocation);
+    if (lane == STORE_WRITE)
+        store_change(store, change_key(invocation), statement, params, rows_answer, invocation);
+    else if (lane == STORE_MANY)
+        store_change_many(store, change_key(invocation), statement, params, rows_answer,
+                          invocation);
+    else
+        store_call(store, lane, statement, params, rows_answer, invocation);
 }
 
 void invocation_change_params(struct invocation *invocation, struct params *params)
@@ -133,6 +148,19 @@ void invocation_fail(struct invocation *invocation, int r)
 {
     request_reply_error(invocation->request, r);
     invocation_end(invocation);
+}
+
+void invocation_unread(struct invocation *invocation, int r)
+{
+    request_reply_unread(invocation->request, r);
+    invocation_end(invocation);
+}
+
+const char *body_owner(const struct invocation *invocation)
+{
+    const struct actor *actor = invocation->actor;
+
+    return actor->type == 'o' ? OPERATOR_OWNER : actor->user_id;
 }
 
 void invocation_fail_for(struct invocation *invocation, int64_t seconds)

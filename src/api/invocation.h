@@ -10,6 +10,9 @@
 #include "base/error.h"
 #include "base/id.h"
 
+// Whose the operator's bodies are.
+#define OPERATOR_OWNER "operator"
+
 struct invocation;
 struct older;
 typedef void method_fn(struct invocation *invocation);
@@ -38,6 +41,7 @@ struct invocation {
     struct request *request;
     const struct actor *actor;
     const struct method *method;
+    const char *channel_id;      // the argument, once it was taken; NULL: none
     const struct older *older;   // the older name it was called by, if its reply differs; else NULL
     invocation_rows_fn *rows_fn; // gets the rows of the statement under way
     invocation_rows_fn *done_fn; // gets the answer of a change once it was made; may be NULL
@@ -57,7 +61,7 @@ struct api {
 };
 
 // Runs `statement` (takes over `params`). If it fails, replies with the error; otherwise `fn` gets
-// the rows.
+// the rows. On STORE_WRITE, changes of one channel take turns; of no channel, those of one user.
 void invocation_query(struct invocation *invocation, enum store_lane lane,
                       const struct statement *statement, struct params *params,
                       invocation_rows_fn *fn);
@@ -82,10 +86,15 @@ struct json_writer *invocation_open(struct invocation *invocation);
 void invocation_close(struct invocation *invocation);
 void invocation_object(struct invocation *invocation, const char *json, size_t length);
 void invocation_fail(struct invocation *invocation, int r);
+// The arguments could not be read.
+void invocation_unread(struct invocation *invocation, int r);
 // -ERROR_RATELIMITED, for so many seconds.
 void invocation_fail_for(struct invocation *invocation, int64_t seconds);
 void invocation_complain(struct invocation *invocation, int r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+// Whose bytes those of the body are: the user's; "" for who has no token.
+const char *body_owner(const struct invocation *invocation);
 
 // Whether the argument is there, and not empty.
 bool is_given(const struct invocation *invocation, const char *name);

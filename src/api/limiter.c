@@ -2,6 +2,7 @@
 #include "limiter.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/list.h"
 #include "base/metrics.h"
 
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 // Of a bucket's calls, the part after which Redis is told without waiting for the timer.
 enum { LEASE_PART = 32, KEY_SIZE = 96 };
@@ -157,18 +157,19 @@ static void untold_tell(void *arg)
         loop_timer_set(limiter->timer, limiter->options.settle_ms);
 }
 
-static void bucket_note(struct bucket *bucket)
+static void bucket_note(struct bucket *bucket, int64_t count)
 {
     struct limiter *limiter = bucket->limiter;
 
     if (!limiter->cache)
         return;
-    bucket->untold++;
+    bool is_first = bucket->untold == 0;
+    bucket->untold += count;
     if ((bucket->untold >= bucket->lease || !bucket->told) && !bucket->telling) {
         bucket_tell(bucket, bucket_heard);
         return;
     }
-    if (bucket->untold > 1)
+    if (!is_first)
         return;
     if (list_is_empty(&limiter->untold))
         loop_timer_set(limiter->timer, limiter->options.settle_ms);
@@ -178,6 +179,12 @@ static void bucket_note(struct bucket *bucket)
 int64_t limiter_take(struct limiter *limiter, const char *subject, const char *name,
                      int64_t per_minute)
 {
+    return limiter_take_many(limiter, subject, name, per_minute, 1);
+}
+
+int64_t limiter_take_many(struct limiter *limiter, const char *subject, const char *name,
+                          int64_t per_minute, int64_t count)
+{
     struct bucket *bucket = bucket_find(limiter, subject, name);
 
     if (!bucket)
@@ -185,12 +192,13 @@ int64_t limiter_take(struct limiter *limiter, const char *subject, const char *n
     int64_t now = now_ns(limiter);
     bucket->interval_ns = MINUTE_NS / per_minute;
     bucket->lease = per_minute / LEASE_PART + 1;
-    int64_t until = later(bucket->lasts_until_ns, now) + bucket->interval_ns;
-    int64_t missing = until - now - MINUTE_NS;
+    int64_t from = later(bucket->lasts_until_ns, now);
+    int64_t missing = from + bucket->interval_ns - now - MINUTE_NS;
     if (missing > 0)
         return (missing + SECOND_NS - 1) / SECOND_NS;
-    bucket->lasts_until_ns = until;
-    bucket_note(bucket);
+    bucket->lasts_until_ns = from + count * bucket->interval_ns;
+    if (count > 0)
+        bucket_note(bucket, count);
     return 0;
 }
 

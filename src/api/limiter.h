@@ -27,3 +27,8 @@ void limiter_free(struct limiter *limiter);
 // call will be available.
 int64_t limiter_take(struct limiter *limiter, const char *subject, const char *name,
                      int64_t per_minute);
+
+// The same for `count` units at once (0: only asks). They are let through whole while there is room
+// for one: what they are too many by is missing later.
+int64_t limiter_take_many(struct limiter *limiter, const char *subject, const char *name,
+                          int64_t per_minute, int64_t count);

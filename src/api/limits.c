@@ -2,6 +2,7 @@
 #include "limits.h"
 
 #include "base/metrics.h"
+#include "http/server.h"
 
 #include <string.h>
 
@@ -80,4 +81,34 @@ bool limits_admit_post(struct invocation *invocation, const char *channel_id)
 {
     return take(invocation, channel_id, "posts", invocation->api->limits->channel,
                 METRIC_RATELIMITED_CHANNEL);
+}
+
+int64_t limits_ask_body(struct api *api, const char *user_id)
+{
+    int64_t per_minute = api->options.rate_bytes;
+    if (per_minute == 0)
+        return 0;
+    int64_t wait_s = limiter_take_many(api->limiter, user_id, "bytes", per_minute, 0);
+    if (wait_s > 0)
+        metric_add(METRIC_RATELIMITED_BYTES, 1);
+    return wait_s;
+}
+
+bool limits_admit_body(struct invocation *invocation)
+{
+    const struct api_options *options = &invocation->api->options;
+    bool is_known = invocation->actor->type != 0;
+    int64_t bytes = request_body_bytes(invocation->request);
+    int64_t per_minute = is_known ? options->rate_bytes : options->rate_strangers_bytes;
+
+    if (per_minute == 0 || bytes == 0 || (is_known && bytes <= SERVER_BODY_SMALL_BYTES))
+        return true;
+    int64_t wait_s =
+        limiter_take_many(invocation->api->limiter, is_known ? body_owner(invocation) : "nobody",
+                          "bytes", per_minute, bytes);
+    if (wait_s == 0)
+        return true;
+    metric_add(METRIC_RATELIMITED_BYTES, 1);
+    invocation_fail_for(invocation, wait_s);
+    return false;
 }

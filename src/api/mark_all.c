@@ -13,13 +13,23 @@ static const struct statement MARK_ALL = {"mark_all",
 enum { COLUMN_CHANGED, COLUMN_TOLD };
 
 struct marking_all {
+    unsigned types; // bits 1 << enum channel_type
     int64_t changed;
 };
+
+static void marking_reply(struct invocation *invocation, const struct sidebar_totals *totals)
+{
+    const struct marking_all *marking = invocation->state;
+    struct json_writer *w = invocation_open(invocation);
+
+    json_key_int(w, "channels", marking->changed);
+    sidebar_totals_write(w, totals);
+    invocation_close(invocation);
+}
 
 static void totals_read(void *arg, int r, const struct sidebar_state *state)
 {
     struct invocation *invocation = arg;
-    const struct marking_all *marking = invocation->state;
 
     if (r < 0) {
         invocation_fail(invocation, r);
@@ -27,13 +37,11 @@ static void totals_read(void *arg, int r, const struct sidebar_state *state)
     }
     struct sidebar_totals totals = sidebar_totals_of(state);
     sidebar_release(state);
-    struct json_writer *w = invocation_open(invocation);
-    json_key_int(w, "channels", marking->changed);
-    sidebar_totals_write(w, &totals);
-    invocation_close(invocation);
+    marking_reply(invocation, &totals);
 }
 
-// The events of many channels are in several outbox rows, named one after another.
+// The events of many channels are in several outbox rows, named one after another. Others' events
+// are told between them.
 static void rows_tell(const struct invocation *invocation, int64_t count)
 {
     const struct api_options *options = &invocation->api->options;
@@ -43,7 +51,7 @@ static void rows_tell(const struct invocation *invocation, int64_t count)
         options->told(options->arg, invocation->outbox_id);
     for (int64_t i = 1; i < count; i++) {
         snprintf(id, sizeof id, "%s.%" PRId64, invocation->outbox_id, i);
-        options->told(options->arg, id);
+        options->told_later(options->arg, id);
     }
 }
 
@@ -53,6 +61,10 @@ static void marked_all(struct invocation *invocation, const struct result *resul
 
     marking->changed = result_int(result, 0, COLUMN_CHANGED);
     rows_tell(invocation, result_int(result, 0, COLUMN_TOLD));
+    if (marking->types == TYPES_ALL) { // nothing was left when it looked: 100,000 rows say no more
+        marking_reply(invocation, &(struct sidebar_totals){0});
+        return;
+    }
     int r =
         sidebar_read(invocation->api->options.sidebar, invocation->actor, totals_read, invocation);
     if (r < 0)
@@ -62,19 +74,20 @@ static void marked_all(struct invocation *invocation, const struct result *resul
 void channels_mark_all(struct invocation *invocation)
 {
     struct params params = {0};
-    unsigned types = TYPES_ALL;
     bool threads = false;
+    struct marking_all *marking = calloc(1, sizeof *marking);
 
-    invocation->state = calloc(1, sizeof(struct marking_all));
-    if (!invocation->state) {
+    if (!marking) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }
+    invocation->state = marking;
+    marking->types = TYPES_ALL;
     if (!take_optional_bool(invocation, "threads", &threads) ||
-        !take_optional_types(invocation, &types))
+        !take_optional_types(invocation, &marking->types))
         return;
     invocation_change_params(invocation, &params);
-    params_int(&params, types);
+    params_int(&params, marking->types);
     params_bool(&params, threads);
-    invocation_query(invocation, STORE_WRITE, &MARK_ALL, &params, marked_all);
+    invocation_query(invocation, STORE_MANY, &MARK_ALL, &params, marked_all);
 }

@@ -2,12 +2,12 @@
 #include "objects.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/id.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 // One that is larger than this part of all would push out too many others.
 enum { PART_MAX = 16 };

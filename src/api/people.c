@@ -67,7 +67,7 @@ static void users_info_of_many(struct invocation *invocation, bool with_locale)
         return;
     params_close_array(&params);
     params_bool(&params, with_locale);
-    invocation_query(invocation, STORE_READ, &INFO_OF_MANY, &params, many_answer);
+    invocation_query(invocation, STORE_LIST, &INFO_OF_MANY, &params, many_answer);
 }
 
 void users_info(struct invocation *invocation)
@@ -92,9 +92,7 @@ void users_info(struct invocation *invocation)
 
 static void list_answer(struct invocation *invocation, const struct result *result)
 {
-    int64_t limit = *(const int64_t *)invocation->state;
-    bool has_more = limit > 0 && result_rows(result) > limit;
-    int rows = has_more ? (int)limit : result_rows(result);
+    int rows = page_rows(invocation, result);
     struct json_writer *w = invocation_open(invocation);
 
     json_key(w, "members");
@@ -103,11 +101,11 @@ static void list_answer(struct invocation *invocation, const struct result *resu
         json_raw(w, result_text(result, row, 1), result_length(result, row, 1));
     json_close_array(w);
     json_key_int(w, "cache_ts", clock_wall_us() / 1000000);
-    write_next_cursor(w, "u1", has_more ? result_text(result, rows - 1, 0) : NULL);
+    page_end_write(w, invocation, "u1", result, 0);
     invocation_close(invocation);
 }
 
-// limit=0: all of them.
+// Slack's clients may ask for all by limit=0: they get as much as one page holds.
 void users_list(struct invocation *invocation)
 {
     struct params params = {0};
@@ -124,6 +122,8 @@ void users_list(struct invocation *invocation)
         !take_optional_bool(invocation, "include_locale", &with_locale) ||
         !take_cursor(invocation, "u1", &after))
         return;
+    if (*limit == 0)
+        *limit = LIMIT_MAX;
     if (after[0] != '\0' && !id_is_valid(after, "UW")) {
         invocation_complain(invocation, -ERROR_INVALID_CURSOR,
                             "cursor: must be the next_cursor of an earlier reply");
@@ -131,9 +131,9 @@ void users_list(struct invocation *invocation)
     }
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, after);
-    params_int(&params, *limit == 0 ? INT64_MAX : *limit + 1);
+    params_int(&params, page_rows_wanted(invocation));
     params_bool(&params, with_locale);
-    invocation_query(invocation, STORE_READ, &LIST, &params, list_answer);
+    invocation_query(invocation, STORE_LIST, &LIST, &params, list_answer);
 }
 
 static const struct statement CONVERSATIONS = {
@@ -173,5 +173,5 @@ void users_conversations(struct invocation *invocation)
     params_bool(&params, exclude_muted);
     params_text(&params, after);
     params_int(&params, page_rows_wanted(invocation));
-    invocation_query(invocation, STORE_READ, &CONVERSATIONS, &params, conversations_answer);
+    invocation_query(invocation, STORE_LIST, &CONVERSATIONS, &params, conversations_answer);
 }

@@ -203,7 +203,7 @@ void rtm_start(struct invocation *invocation)
     if (!ticket_make(invocation, &params))
         return;
     params_int(&params, invocation->api->options.start_max);
-    invocation_query(invocation, STORE_SYNC, &START, &params, connect_answer);
+    invocation_query(invocation, STORE_MANY, &START, &params, connect_answer);
 }
 
 // A ticket for a connection of an app (Socket Mode).

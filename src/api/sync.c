@@ -1,39 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // unread.sync: all that a sidebar needs, in one call; with a token of an earlier one, only what
 // changed since.
-//
-// A sync token names a snapshot of Postgres: "s1.<xid>.<seconds>.<era>". Every transaction below
-// that xid had ended, so its effects are in the answer; all others are looked at again by the next
-// call.
-// Nothing is missed whatever was being committed. What a later release appends to it is ignored.
 #include "methods.h"
+#include "sync_token.h"
 
 #include "base/clock.h"
-#include "base/versioned.h"
 #include "unread/sidebar.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 // A turn of the loop writes SLICE_BYTES of a long reply.
-enum { LIMIT_MAX = 1000, TOKEN_DAYS_MAX = 30, TOKEN_TEXT_SIZE = 80, SLICE_BYTES = 1 << 20 };
+enum { LIMIT_MAX = 1000, TOKEN_DAYS_MAX = 30, SLICE_BYTES = 1 << 20 };
 #define DAY_US (86400LL * 1000000)
-
-struct sync_token {
-    int64_t xid;
-    int64_t seconds;
-    int64_t era;
-};
-
-// Where the page before ended; with the token that the first page gave.
-struct sync_page {
-    struct sync_token token;
-    bool unread;
-    int64_t updated;
-    char id[ID_SIZE];
-};
 
 struct sync {
     bool has_since;
@@ -54,43 +34,6 @@ struct sync {
     bool has_more;
 };
 
-static void token_print(const struct sync_token *token, char *ret_text) // TOKEN_TEXT_SIZE bytes
-{
-    snprintf(ret_text, TOKEN_TEXT_SIZE, "s1.%" PRId64 ".%" PRId64 ".%" PRId64, token->xid,
-             token->seconds, token->era);
-}
-
-// A token of a later version is as one of long ago: it gives a full answer.
-static bool token_parse(const char *text, struct sync_token *ret_token)
-{
-    int64_t numbers[3] = {0};
-
-    if (versioned_parse(text, strlen(text), 's', numbers, 3) < 0)
-        return false;
-    *ret_token = (struct sync_token){numbers[0], numbers[1], numbers[2]};
-    return true;
-}
-
-// Whether it is the end of a cursor, or what a later release appends to one.
-static bool is_page_end(const char *text)
-{
-    return text[0] == '\0' || (text[0] == '.' && text[strspn(text, "0123456789.")] == '\0');
-}
-
-static bool page_parse(const char *text, struct sync_page *ret_page)
-{
-    int unread;
-    int end = 0;
-
-    if (sscanf(text, "%" SCNd64 ".%" SCNd64 ".%" SCNd64 ".%1d.%" SCNd64 ".%20[A-Z0-9]%n",
-               &ret_page->token.xid, &ret_page->token.seconds, &ret_page->token.era, &unread,
-               &ret_page->updated, ret_page->id, &end) != 6 ||
-        !is_page_end(text + end) || !id_is_valid(ret_page->id, "CGD"))
-        return false;
-    ret_page->unread = unread != 0;
-    return true;
-}
-
 static bool take_since(struct invocation *invocation, struct sync *sync)
 {
     const char *text = NULL;
@@ -99,7 +42,7 @@ static bool take_since(struct invocation *invocation, struct sync *sync)
         return false;
     if (!text)
         return true;
-    if (!token_parse(text, &sync->since)) {
+    if (!sync_token_parse(text, &sync->since)) {
         invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
                             "since: must be the sync_token of an earlier reply");
         return false;
@@ -120,7 +63,7 @@ static bool take_sync(struct invocation *invocation, struct sync *sync)
         !take_cursor(invocation, "p1", &page) || !take_optional_types(invocation, &sync->types))
         return false;
     sync->has_page = page != NULL;
-    if (!page || page_parse(page, &sync->page))
+    if (!page || sync_page_parse(page, &sync->page))
         return true;
     invocation_complain(invocation, -ERROR_INVALID_CURSOR,
                         "cursor: must be the next_cursor of an earlier reply");
@@ -282,22 +225,25 @@ static void badges_write(struct json_writer *w, const struct sidebar_state *stat
 // Where this page ended, when there is another.
 static void page_write(const struct sync *sync, bool has_more)
 {
-    const struct sidebar_entry *last = has_more ? &sync->state->entries[sync->end - 1] : NULL;
-    char text[128] = "";
+    char text[SYNC_PAGE_SIZE] = "";
 
-    if (last)
-        snprintf(text, sizeof text, "%" PRId64 ".%" PRId64 ".%" PRId64 ".%d.%" PRId64 ".%.*s",
-                 sync->token.xid, sync->token.seconds, sync->token.era, last->is_unread,
-                 last->updated, last->id_length, sidebar_entry_id(sync->state, last));
+    if (has_more) {
+        const struct sidebar_entry *last = &sync->state->entries[sync->end - 1];
+        struct sync_page page = {
+            .token = sync->token, .unread = last->is_unread, .updated = last->updated};
+        snprintf(page.id, sizeof page.id, "%.*s", last->id_length,
+                 sidebar_entry_id(sync->state, last));
+        sync_page_print(&page, text);
+    }
     write_next_cursor(sync->w, "p1", text);
 }
 
 static void reply_begin(struct invocation *invocation)
 {
     struct sync *sync = invocation->state;
-    char text[TOKEN_TEXT_SIZE];
+    char text[SYNC_TOKEN_SIZE];
 
-    token_print(&sync->token, text);
+    sync_token_print(&sync->token, text);
     sync->w = invocation_open(invocation);
     json_key_bool(sync->w, "full", !sync->has_since);
     json_key_string(sync->w, "sync_token", text);

@@ -226,5 +226,5 @@ void threads_list(struct invocation *invocation)
     params_text(&params, page.channel_id);
     params_int(&params, page.thread_ts);
     params_int(&params, *limit + 1);
-    invocation_query(invocation, STORE_READ, &LIST, &params, list_answer);
+    invocation_query(invocation, STORE_LIST, &LIST, &params, list_answer);
 }

@@ -3,13 +3,13 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
+#include "base/hash.h"
 #include "base/list.h"
 #include "base/metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 static const struct statement TOKEN = {
     "token",
@@ -46,7 +46,9 @@ struct token_entry {
     UT_hash_handle hh;
     struct token_cache *cache;
     struct list waiting; // of struct waiter, while Postgres is asked
+    struct list turn;    // in the cache's, while others are asked for
     bool asking;
+    bool is_counted; // among those asked for at once
     int64_t known_at_ms;
     int64_t expires_ms; // by the monotonic clock, as Postgres' clock has it; INT64_MAX: never
     int r;
@@ -62,11 +64,14 @@ struct waiter {
 struct token_cache {
     struct store *store;
     struct token_entry *entries;
+    struct list turns; // entries that wait to be asked for
     int64_t believe_ms;
     int64_t entries_max;
+    int64_t asked; // at once, of tokens that were not found to be good before
+    int64_t asked_max;
 };
 
-int token_cache_new(struct store *store, int64_t believe_ms, int64_t entries_max,
+int token_cache_new(struct store *store, const struct token_cache_options *options,
                     struct token_cache **ret_cache)
 {
     struct token_cache *cache = calloc(1, sizeof *cache);
@@ -74,8 +79,10 @@ int token_cache_new(struct store *store, int64_t believe_ms, int64_t entries_max
     if (!cache)
         return -ERROR_MEMORY;
     cache->store = store;
-    cache->believe_ms = believe_ms;
-    cache->entries_max = entries_max;
+    cache->believe_ms = options->believe_ms;
+    cache->entries_max = options->entries_max;
+    cache->asked_max = options->lookups_max;
+    list_init(&cache->turns);
     *ret_cache = cache;
     return 0;
 }
@@ -165,12 +172,29 @@ static void entry_read(struct token_entry *entry, const struct result *result)
         entry->r = result_bool(result, 0, COLUMN_ACTIVE) ? 0 : -ERROR_ACCOUNT_INACTIVE;
 }
 
+static void entry_ask(struct token_entry *entry);
+
+// Those that nobody vouches for share a few look-ups; others' are never among them.
+static void turns_go_on(struct token_cache *cache)
+{
+    while (cache->asked < cache->asked_max && !list_is_empty(&cache->turns)) {
+        struct token_entry *entry = LIST_ITEM(cache->turns.next, struct token_entry, turn);
+        list_remove(&entry->turn);
+        entry->is_counted = true;
+        cache->asked++;
+        entry_ask(entry);
+    }
+}
+
 static void entry_answer(void *arg, const struct store_outcome *outcome)
 {
     struct token_entry *entry = arg;
     struct list waiting;
 
     entry->asking = false;
+    entry->cache->asked -= entry->is_counted;
+    entry->is_counted = false;
+    turns_go_on(entry->cache);
     entry->r = outcome->r;
     entry->known_at_ms = clock_monotonic_ms();
     if (outcome->r == 0)
@@ -195,9 +219,13 @@ static struct token_entry *entry_new(struct token_cache *cache, const char *dige
 {
     if (HASH_COUNT(cache->entries) >= cache->entries_max)
         entries_make_room(cache);
-    struct token_entry *entry = calloc(1, sizeof *entry);
-    if (!entry)
+    bool is_full = HASH_COUNT(cache->entries) >= cache->entries_max;
+    struct token_entry *entry = is_full ? NULL : calloc(1, sizeof *entry);
+    if (!entry) {
+        metric_add(METRIC_TOKENS_FULL, 1);
         return NULL;
+    }
+    list_init(&entry->turn);
     memcpy(entry->digest, digest, DIGEST_HEX_SIZE);
     entry->cache = cache;
     entry->known_at_ms = INT64_MIN / 2;
@@ -210,9 +238,24 @@ static void entry_ask(struct token_entry *entry)
 {
     struct params params = {0};
 
-    entry->asking = true;
     params_text(&params, entry->digest);
     store_call(entry->cache->store, STORE_READ, &TOKEN, &params, entry_answer, entry);
+}
+
+static void entry_begin(struct token_entry *entry)
+{
+    struct token_cache *cache = entry->cache;
+    bool was_good = entry->actor.type != 0 && entry->r == 0;
+
+    entry->asking = true;
+    if (was_good) {
+        entry_ask(entry);
+        return;
+    }
+    if (cache->asked >= cache->asked_max)
+        metric_add(METRIC_TOKENS_WAITED, 1);
+    list_append(&cache->turns, &entry->turn);
+    turns_go_on(cache);
 }
 
 void token_look_up(struct token_cache *cache, const char *token, struct invocation *invocation,
@@ -235,11 +278,11 @@ void token_look_up(struct token_cache *cache, const char *token, struct invocati
     }
     struct waiter *waiter = entry ? malloc(sizeof *waiter) : NULL;
     if (!waiter) {
-        fn(invocation, -ERROR_MEMORY, NULL);
+        fn(invocation, -ERROR_BUSY, NULL);
         return;
     }
     *waiter = (struct waiter){.invocation = invocation, .fn = fn};
     list_append(&entry->waiting, &waiter->link);
     if (!entry->asking)
-        entry_ask(entry);
+        entry_begin(entry);
 }

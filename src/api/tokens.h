@@ -8,12 +8,21 @@
 struct token_cache;
 
 // Of at most `entries_max` tokens; when there are more, those that are no good go first.
-NODISCARD int token_cache_new(struct store *store, int64_t believe_ms, int64_t entries_max,
+// Postgres is asked for at most `lookups_max` tokens at once that were not good when last looked
+// at.
+struct token_cache_options {
+    int64_t believe_ms;
+    int64_t entries_max;
+    int64_t lookups_max;
+};
+
+NODISCARD int token_cache_new(struct store *store, const struct token_cache_options *options,
                               struct token_cache **ret_cache);
 void token_cache_free(struct token_cache *cache);
 
 // r: 0 with the actor, or -ERROR_INVALID_AUTH, -ERROR_TOKEN_REVOKED, -ERROR_TOKEN_EXPIRED,
-// -ERROR_ACCOUNT_INACTIVE, -ERROR_UNAVAILABLE. May be called inside the call, or on a later turn.
+// -ERROR_ACCOUNT_INACTIVE, -ERROR_UNAVAILABLE, -ERROR_BUSY (too many are looked up). May be called
+// inside the call, or on a later turn.
 typedef void token_fn(struct invocation *invocation, int r, const struct actor *actor);
 void token_look_up(struct token_cache *cache, const char *token, struct invocation *invocation,
                    token_fn *fn);

@@ -63,10 +63,14 @@ static void on_user_topics(void *arg, int r, const struct cache_value *value)
         count = USERS_MAX;
     users->ids = count > 0 ? memory_must_resize(NULL, count, sizeof *users->ids) : NULL;
     for (size_t i = 0; i < count; i++) {
-        const char *id = cache_value_text(cache_value_at(value, i)) + strlen(USER_TOPICS);
-        size_t length = strcspn(id, "}");
+        const char *topic = cache_value_text(cache_value_at(value, i));
+        size_t prefix = sizeof USER_TOPICS - 1;
+        if (strncmp(topic, USER_TOPICS, prefix) != 0)
+            continue;
+        size_t length = strcspn(topic + prefix, "}");
         if (length < EVENT_ID_SIZE)
-            snprintf(users->ids[users->count++], EVENT_ID_SIZE, "%.*s", (int)length, id);
+            snprintf(users->ids[users->count++], EVENT_ID_SIZE, "%.*s", (int)length,
+                     topic + prefix);
     }
 }
 

@@ -7,48 +7,86 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/wait.h"
+#include "measures.h"
 #include "parts.h"
 #include "store/session.h"
 #include "unread/members.h"
+#include "upkeep.h"
 #include "versions.h"
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
     INTERVAL_S = 3600,
+    MEASURES_INTERVAL_S = 1,
+    CALM_INTERVAL_S = 5,
+    HOT_QUIET_US = 10 * 1000 * 1000,
+    MONTHS_INTERVAL_S = 10,     // whoever was at work on one may have died
     PARTITIONS_INTERVAL_S = 60, // Postgres' clock may leap, as after a long pause of its machine
     RETRY_S = 10,
     BUSY_S = 60,
-    STATEMENT_TIMEOUT_MS = 600 * 1000,
-    MOVES_MAX = 1000
+    ELSEWHERE_S = 5,
+    STATEMENT_TIMEOUT_MS = 5000,
+    MOVES_PAGE = 500
 };
 
-static const struct statement HOUSEKEEPING = {"housekeeping",
-                                              "SELECT housekeeping($1::integer, $2::integer)"};
 static const struct statement PARTITIONS = {"partitions", "SELECT message_partitions_make()"};
+static const struct statement OUTBOX_START = {"outbox_start_move", "SELECT outbox_start_move()"};
+static const struct statement CALM = {"hot_channels_calm", "SELECT hot_channels_calm($1, $2)"};
 static const struct statement STRATEGIES = {"strategies_auto",
-                                            "SELECT strategies_auto($1, $2, $3)"};
+                                            "SELECT last FROM strategies_auto($1, $2, $3, $4)"};
 
 struct housekeeping {
     const struct settings *settings;
     struct session *session;
     struct pipeline *pipeline;
+    struct upkeep *upkeep;
+    struct measures measures;
+    int64_t months_due_ms; // when to look again for a month to begin with
     pthread_t thread;
     pthread_mutex_t lock; // guards stopping
     pthread_cond_t stop;
     bool stopping;
 };
 
-static int tables_keep(struct housekeeping *housekeeping)
+static bool is_stopping(struct housekeeping *housekeeping)
 {
-    CLEANUP_RESULT struct result *result = NULL;
-    struct params params = {0};
+    pthread_mutex_lock(&housekeeping->lock);
+    bool stopping = housekeeping->stopping;
+    pthread_mutex_unlock(&housekeeping->lock);
+    return stopping;
+}
 
-    params_int(&params, housekeeping->settings->retention_days);
-    params_int(&params, housekeeping->settings->idempotency_days);
-    return session_call(housekeeping->session, &HOUSEKEEPING, &params, &result);
+// Waits, or until it is to stop; false then.
+static bool pause_until(void *arg, int64_t until_ms)
+{
+    struct housekeeping *housekeeping = arg;
+
+    pthread_mutex_lock(&housekeeping->lock);
+    while (!housekeeping->stopping &&
+           wait_until(&housekeeping->stop, &housekeeping->lock, until_ms))
+        ;
+    bool stopping = housekeeping->stopping;
+    pthread_mutex_unlock(&housekeeping->lock);
+    return !stopping;
+}
+
+static int months_drop(struct housekeeping *housekeeping)
+{
+    bool begins = clock_monotonic_ms() >= housekeeping->months_due_ms;
+    int r = upkeep_months(housekeeping->upkeep, begins);
+
+    if (begins && r == UPKEEP_DONE)
+        housekeeping->months_due_ms = clock_monotonic_ms() + 1000 * INTERVAL_S;
+    return r;
+}
+
+static int rows_delete(struct housekeeping *housekeeping)
+{
+    return upkeep_rows(housekeeping->upkeep);
 }
 
 static int partitions_make(struct housekeeping *housekeeping)
@@ -58,8 +96,9 @@ static int partitions_make(struct housekeeping *housekeeping)
     return session_call(housekeeping->session, &PARTITIONS, NULL, &result);
 }
 
-// Channels of auto that have outgrown what they use. Their outbox row is found by the relays.
-static int strategies_move(struct housekeeping *housekeeping)
+// Of the page of channels after the id `last`, those of auto that have outgrown what they use.
+// Their outbox row is found by the relays. `last`: "" after the last page.
+static int strategies_page(struct housekeeping *housekeeping, char last[EVENT_ID_SIZE])
 {
     CLEANUP_RESULT struct result *result = NULL;
     const struct settings *settings = housekeeping->settings;
@@ -73,8 +112,23 @@ static int strategies_move(struct housekeeping *housekeeping)
     params_element_int(&params, settings->auto_counter_members);
     params_element_int(&params, settings->auto_bitmap_members);
     params_close_array(&params);
-    params_int(&params, MOVES_MAX);
-    return session_call(housekeeping->session, &STRATEGIES, &params, &result);
+    params_text(&params, last);
+    params_int(&params, MOVES_PAGE);
+    int r = session_call(housekeeping->session, &STRATEGIES, &params, &result);
+    if (r >= 0)
+        snprintf(last, EVENT_ID_SIZE, "%s", result_text(result, 0, 0));
+    return r;
+}
+
+static int strategies_move(struct housekeeping *housekeeping)
+{
+    char last[EVENT_ID_SIZE] = "";
+    int r;
+
+    do
+        r = strategies_page(housekeeping, last);
+    while (r >= 0 && last[0] != '\0' && !is_stopping(housekeeping));
+    return r;
 }
 
 static int members_check(struct housekeeping *housekeeping)
@@ -93,28 +147,55 @@ static int versions_look(struct housekeeping *housekeeping)
     return versions_keep(housekeeping->settings, housekeeping->session, housekeeping->pipeline);
 }
 
+static int outbox_begin(struct housekeeping *housekeeping)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+
+    return session_call(housekeeping->session, &OUTBOX_START, NULL, &result);
+}
+
+// Hot channels that are quiet become like others, one a transaction; without an old snapshot, all.
+static int channels_calm(struct housekeeping *housekeeping)
+{
+    char last[EVENT_ID_SIZE] = "";
+    int r;
+
+    do {
+        CLEANUP_RESULT struct result *result = NULL;
+        struct params params = {0};
+        params_text(&params, last);
+        params_int(&params, metric_value(METRIC_SNAPSHOT_OLDEST_S) > 0 ? HOT_QUIET_US : 0);
+        r = session_call(housekeeping->session, &CALM, &params, &result);
+        snprintf(last, sizeof last, "%s", r < 0 ? "" : result_text(result, 0, 0));
+    } while (last[0] != '\0' && !is_stopping(housekeeping));
+    return r;
+}
+
+static int postgres_measure(struct housekeeping *housekeeping)
+{
+    return measures_take(&housekeeping->measures, housekeeping->session);
+}
+
 // What is done every so often.
 struct chore {
     const char *name;
     int (*run)(struct housekeeping *housekeeping);
     int64_t interval_s;
     int64_t due_ms;
+    bool is_upkeep; // answers an outcome of upkeep.h
 };
-
-static bool is_stopping(struct housekeeping *housekeeping)
-{
-    pthread_mutex_lock(&housekeeping->lock);
-    bool stopping = housekeeping->stopping;
-    pthread_mutex_unlock(&housekeeping->lock);
-    return stopping;
-}
 
 static void chore_run(struct housekeeping *housekeeping, struct chore *chore)
 {
     int r = chore->run(housekeeping);
     int retry_s = r == -ERROR_BUSY ? BUSY_S : RETRY_S;
+    int64_t next_s = r < 0 ? retry_s : chore->interval_s;
 
-    chore->due_ms = clock_monotonic_ms() + 1000 * (r < 0 ? retry_s : chore->interval_s);
+    if (chore->is_upkeep && r == UPKEEP_GOES_ON)
+        next_s = 0;
+    else if (chore->is_upkeep && r == UPKEEP_ELSEWHERE)
+        next_s = ELSEWHERE_S;
+    chore->due_ms = clock_monotonic_ms() + 1000 * next_s;
     if (r >= 0 || is_stopping(housekeeping))
         return;
     metric_add(METRIC_HOUSEKEEPING_FAILED, 1);
@@ -136,29 +217,21 @@ static int64_t chores_run(struct housekeeping *housekeeping, struct chore *chore
     return next_ms;
 }
 
-// Waits, or until it is to stop; false then.
-static bool pause_until(struct housekeeping *housekeeping, int64_t until_ms)
-{
-    pthread_mutex_lock(&housekeeping->lock);
-    while (!housekeeping->stopping &&
-           wait_until(&housekeeping->stop, &housekeeping->lock, until_ms))
-        ;
-    bool stopping = housekeeping->stopping;
-    pthread_mutex_unlock(&housekeeping->lock);
-    return !stopping;
-}
-
 static void *housekeeping_run(void *arg)
 {
     struct housekeeping *housekeeping = arg;
     const struct settings *settings = housekeeping->settings;
     struct chore chores[] = {
-        {"making partitions", partitions_make, PARTITIONS_INTERVAL_S, 0},
-        {"looking for versions", versions_look, versions_interval_s(settings), 0},
-        {"housekeeping", tables_keep, INTERVAL_S, 0},
-        {"moving strategies", strategies_move, settings->auto_interval_s, 0},
+        {"measuring the outbox", postgres_measure, MEASURES_INTERVAL_S, 0, false},
+        {"moving the start of the outbox", outbox_begin, CALM_INTERVAL_S, 0, false},
+        {"calming channels", channels_calm, CALM_INTERVAL_S, 0, false},
+        {"making partitions", partitions_make, PARTITIONS_INTERVAL_S, 0, false},
+        {"looking for versions", versions_look, versions_interval_s(settings), 0, false},
+        {"deleting old rows", rows_delete, INTERVAL_S, 0, true},
+        {"dropping old months", months_drop, MONTHS_INTERVAL_S, 0, true},
+        {"moving strategies", strategies_move, settings->auto_interval_s, 0, false},
         {"comparing members", members_check, settings->members_check_s,
-         clock_monotonic_ms() + 1000 * settings->members_check_s},
+         clock_monotonic_ms() + 1000 * settings->members_check_s, false},
     };
     int64_t next_ms;
 
@@ -167,6 +240,19 @@ static void *housekeeping_run(void *arg)
         log_flush();
     } while (pause_until(housekeeping, next_ms));
     return NULL;
+}
+
+static int housekeeping_upkeep_make(struct housekeeping *housekeeping)
+{
+    const struct upkeep_options options = {
+        .session = housekeeping->session,
+        .retention_days = housekeeping->settings->retention_days,
+        .key_days = housekeeping->settings->idempotency_days,
+        .wait = pause_until,
+        .arg = housekeeping,
+    };
+
+    return upkeep_new(&options, &housekeeping->upkeep);
 }
 
 int housekeeping_start(const struct settings *settings, struct housekeeping **ret_housekeeping)
@@ -182,9 +268,12 @@ int housekeeping_start(const struct settings *settings, struct housekeeping **re
     int r = session_new(settings->database_url, STATEMENT_TIMEOUT_MS, &housekeeping->session);
     if (r >= 0)
         r = pipeline_new(&cache_options, &housekeeping->pipeline);
+    if (r >= 0)
+        r = housekeeping_upkeep_make(housekeeping);
     if (r >= 0 && pthread_create(&housekeeping->thread, NULL, housekeeping_run, housekeeping) != 0)
         r = -ERROR_MEMORY;
     if (r < 0) {
+        upkeep_free(housekeeping->upkeep);
         session_free(housekeeping->session);
         pipeline_free(housekeeping->pipeline);
         free(housekeeping);
@@ -202,8 +291,9 @@ void housekeeping_stop(struct housekeeping *housekeeping)
     housekeeping->stopping = true;
     pthread_cond_signal(&housekeeping->stop);
     pthread_mutex_unlock(&housekeeping->lock);
-    session_stop(housekeeping->session); // its statements may take long
+    session_stop(housekeeping->session);
     pthread_join(housekeeping->thread, NULL);
+    upkeep_free(housekeeping->upkeep);
     session_free(housekeeping->session);
     pipeline_free(housekeeping->pipeline);
     pthread_cond_destroy(&housekeeping->stop);

@@ -13,6 +13,7 @@
 #include "service.h"
 #include "unread/view.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -24,7 +25,8 @@ enum {
     LEFTOVER_AGE_MS = 3000,
     LEFTOVER_POLL_MS = 1000,
     RELAY_QUEUE_MAX = 100000,
-    STOP_LOOK_MS = 10
+    STOP_LOOK_MS = 10,
+    MAPPED_BYTES_MIN = 256 << 10
 };
 
 struct instance {
@@ -95,6 +97,7 @@ static int fanout_make(struct instance *instance)
         .group = settings->kafka_group,
         .workers = (int)settings->workers,
         .queue_max = (int)settings->log_queue_max,
+        .queue_bytes = settings->log_queue_bytes,
     };
     const struct workers_options workers_options = {
         .cache = parts_cache_options(settings),
@@ -227,6 +230,13 @@ static long long descriptors_allow(void)
     return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : (long long)limit.rlim_cur;
 }
 
+// Large buffers are the system's again as soon as they are freed. Otherwise glibc keeps what is
+// below the largest one that was ever freed (up to 32 MiB), and a burst's memory for good.
+static void memory_give_back(void)
+{
+    mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
+}
+
 int instance_run(const struct settings *settings)
 {
     struct instance instance = {.settings = settings};
@@ -234,6 +244,7 @@ int instance_run(const struct settings *settings)
     int number = 0;
 
     signals_block(&signals);
+    memory_give_back();
     long long descriptors = descriptors_allow();
     unread_cap_set(settings->unread_max);
     int r = instance_start(&instance);
@@ -245,6 +256,9 @@ int instance_run(const struct settings *settings)
         log_write(LOG_INFO, "app", "stopping on signal %d", number);
         log_flush();
         services_drain(&instance);
+    } else {
+        log_write(LOG_ERROR, "app", "cannot start: %s",
+                  r == -ERROR_MEMORY ? "out of memory, threads or descriptors" : error_code(r));
     }
     instance_stop(&instance);
     log_write(LOG_INFO, "app", "stopped");

@@ -24,7 +24,15 @@ static int healthz(void *arg, struct buffer *body, const char **ret_type)
     return 200;
 }
 
-// 200 when every part answers; else 503, and which one does not.
+// "unreachable": it was there, and posts are taken all the same.
+static const char *log_word(const struct log *log)
+{
+    if (!log_is_ready(log))
+        return "missing";
+    return log_answers(log) ? "ok" : "unreachable";
+}
+
+// 200 when every part that calls need is there; else 503, and which one is not.
 static int readyz(void *arg, struct buffer *body, const char **ret_type)
 {
     const struct pages *pages = arg;
@@ -39,14 +47,18 @@ static int readyz(void *arg, struct buffer *body, const char **ret_type)
     json_key_string(&w, "status", ready ? "ok" : pages->draining ? "draining" : "unavailable");
     json_key_string(&w, "postgres", postgres ? "ok" : "missing");
     json_key_string(&w, "redis", redis ? "ok" : "missing");
-    json_key_string(&w, "log", log ? "ok" : "missing");
+    json_key_string(&w, "log", log_word(pages->log));
     json_close_object(&w);
     return ready ? 200 : 503;
 }
 
 static int metrics(void *arg, struct buffer *body, const char **ret_type)
 {
-    (void)arg;
+    const struct pages *pages = arg;
+
+    metric_set(METRIC_PART_POSTGRES, readiness_of_postgres(pages->readiness));
+    metric_set(METRIC_PART_REDIS, readiness_of_redis(pages->readiness));
+    metric_set(METRIC_PART_LOG, log_is_ready(pages->log) && log_answers(pages->log));
     *ret_type = "text/plain; version=0.0.4; charset=utf-8";
     metrics_print(body);
     return 200;

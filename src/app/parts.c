@@ -22,6 +22,7 @@ struct store_options parts_store_options(const struct settings *settings)
         .database_url = settings->database_url,
         .connect_timeout_ms = CONNECT_TIMEOUT_MS,
         .statement_timeout_ms = settings->statement_timeout_ms,
+        .lock_wait_ms = settings->lock_wait_ms,
         .queue_max = STATEMENTS_MAX,
     };
 }

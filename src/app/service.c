@@ -73,11 +73,25 @@ static void change_told(void *arg, const char *outbox_id)
     relay_submit(service->relay, outbox_id, NULL, 0);
 }
 
+static void change_told_later(void *arg, const char *outbox_id)
+{
+    struct service *service = arg;
+
+    relay_submit_later(service->relay, outbox_id);
+}
+
 static void on_call(void *arg, struct request *request)
 {
     struct service *service = arg;
 
     api_call(service->api, request);
+}
+
+static void on_admit(void *arg, struct request *request)
+{
+    struct service *service = arg;
+
+    api_admit(service->api, request);
 }
 
 static void on_takeover(void *arg, int fd, const char *head, size_t length)
@@ -111,7 +125,10 @@ static int service_make_stores(struct service *service, const struct settings *s
         return r;
     r = writer_new(service->loop, service->store,
                    &(struct writer_options){.batch_max = batch_max,
+                                            .batch_bytes = (size_t)settings->batch_bytes,
+                                            .queue_bytes = (size_t)settings->queue_bytes,
                                             .queue_max = queue_max,
+                                            .wait_max_ms = settings->statement_timeout_ms,
                                             .offer = post_offer,
                                             .told = post_told,
                                             .arg = service},
@@ -144,6 +161,7 @@ static int service_make_api(struct service *service, const struct settings *sett
         .operator_token = settings->operator_token,
         .token_cache_ms = settings->token_cache_ms,
         .tokens_max = settings->tokens_max,
+        .token_lookups_max = settings->token_lookups_max,
         .ticket_ms = settings->ticket_ms,
         .start_max = settings->start_max,
         .link_keep_s = settings->link_keep_s,
@@ -155,11 +173,14 @@ static int service_make_api(struct service *service, const struct settings *sett
         .rate_limit = settings->rate_limit,
         .rate_limits = settings->rate_limits,
         .rate_channel = settings->rate_channel,
+        .rate_bytes = settings->rate_bytes,
+        .rate_strangers_bytes = settings->rate_strangers_bytes,
         .rate_settle_ms = settings->rate_settle_ms,
         .rate_buckets_max = (int)settings->rate_buckets_max,
         .objects_bytes = settings->objects_bytes,
         .queue_max = (int)settings->queue_max,
         .told = change_told,
+        .told_later = change_told_later,
         .arg = service,
     };
 
@@ -169,9 +190,11 @@ static int service_make_api(struct service *service, const struct settings *sett
 static int service_make_gateway(struct service *service, const struct settings *settings)
 {
     const struct gateway_options options = {
+        .log = relay_log(service->relay),
         .queue_max_bytes = settings->socket_queue_max_bytes,
         .focus_max = (int)settings->socket_focus_max,
         .message_max_bytes = settings->socket_message_max_bytes,
+        .message_values_max = settings->socket_values_max,
         .frames_per_s = settings->socket_frames_per_s,
         .frames_burst = settings->socket_frames_burst,
         .ping_interval_ms = settings->ping_interval_ms,
@@ -180,6 +203,7 @@ static int service_make_gateway(struct service *service, const struct settings *
         .hole_delay_ms = settings->hole_delay_ms,
         .hole_timeout_ms = settings->hole_timeout_ms,
         .hole_events_max = (int)settings->hole_events_max,
+        .hole_bytes = settings->hole_bytes,
         .hole_reads_max = (int)settings->hole_reads_max,
         .token_check_ms = settings->token_check_ms,
         .channel_linger_ms = settings->channel_linger_ms,
@@ -212,10 +236,18 @@ static int service_make_server(struct service *service, const struct settings *s
         .body_timeout_ms = settings->body_timeout_ms,
         .idle_timeout_ms = settings->idle_timeout_ms,
         .body_max_bytes = settings->body_max_bytes,
+        .stranger_body_max_bytes = settings->stranger_body_max_bytes,
+        .bodies_bytes = settings->bodies_bytes,
+        .user_bodies_bytes = settings->user_bodies_bytes,
+        .strangers_bodies_bytes = settings->strangers_bodies_bytes,
+        .replies_bytes = settings->replies_bytes,
+        .user_replies_bytes = settings->user_replies_bytes,
+        .json_values_max = settings->json_values_max,
         .reply_max_bytes = settings->reply_max_bytes,
         .connections_max = (int)settings->connections_max,
         .cors_origins = settings->cors_origins,
         .on_call = on_call,
+        .on_admit = on_admit,
         .on_takeover = on_takeover,
         .arg = service,
     };
@@ -337,6 +369,7 @@ void service_free(struct service *service)
     cache_free(service->cache);
     store_free(service->store);
     writer_finish(service->writer);
+    marker_finish(service->marker);
     server_free(service->server);
     pages_free(service->pages);
     api_free(service->api);

@@ -335,7 +335,9 @@ void settings_print(struct buffer *out)
     buffer_append_format(out, "  %-36s %s [%s]\n", PREFIX #name, description,                      \
                          (value) ? "true" : "false");
     SETTINGS_TABLE(TEXT_PRINT, INTEGER_PRINT, FLAG_PRINT)
-    buffer_append_text(out, "\nOld names, until the next release, for settings that are unset:\n");
+    if (renamed[0].old)
+        buffer_append_text(out,
+                           "\nOld names, until the next release, for settings that are unset:\n");
     for (const struct renamed *row = renamed; row->old; row++)
         buffer_append_format(out, "  %-36s %s, since %s\n", row->old, row->name, row->release);
 }

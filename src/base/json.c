@@ -4,37 +4,89 @@
 #include "base/error.h"
 
 #include <stdbool.h>
+#include <string.h>
 
-// Whether brackets nest at most `depth_max` deep, by looking at brackets outside of strings alone:
-// before a parser that recurses gets to see them.
-static bool depth_is_within(const char *text, size_t length, int depth_max)
+// The byte behind the string that begins at `quote`.
+static const char *string_skip(const char *quote, const char *end)
 {
-    bool in_string = false;
-    int depth = 0;
+    const char *at = quote + 1;
 
-    for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-        if (in_string) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            if (++depth > depth_max)
-                return false;
-        } else if (c == '}' || c == ']') {
-            depth--;
-        }
+    while ((at = memchr(at, '"', (size_t)(end - at)))) {
+        const char *before = at++;
+        while (before[-1] == '\\')
+            before--;
+        if ((at - 1 - before) % 2 == 0)
+            return at;
     }
-    return true;
+    return end;
 }
 
-int json_read(const char *text, size_t length, int depth_max, json_t **ret_value)
+// The byte behind a number or a word.
+static const char *word_skip(const char *at, const char *end)
 {
-    if (!depth_is_within(text, length, depth_max))
+    while (at < end && !memchr(" \t\r\n,:[]{}\"", *at, 11))
+        at++;
+    return at;
+}
+
+// By looking at brackets, quotes and words alone: a text that is no JSON has some size or other,
+// but no smaller one than its beginning that is.
+struct json_size json_measure(const char *text, size_t length)
+{
+    struct json_size size = {0};
+    const char *end = text + length;
+    bool after_string = false;
+    int depth = 0;
+
+    for (const char *at = text; at < end;) {
+        switch (*at) {
+        case '"':
+            size.values++;
+            after_string = true;
+            at = string_skip(at, end);
+            continue;
+        case '{':
+        case '[':
+            size.values++;
+            if (++depth > size.depth)
+                size.depth = depth;
+            break;
+        case '}':
+        case ']':
+            depth--;
+            break;
+        case ':': // a string before it was no value
+            size.values -= after_string;
+            break;
+        case ' ':
+        case '\t':
+        case '\r':
+        case '\n':
+            at++;
+            continue;
+        case ',':
+            break;
+        default:
+            size.values++;
+            after_string = false;
+            at = word_skip(at, end);
+            continue;
+        }
+        after_string = false;
+        at++;
+    }
+    return size;
+}
+
+int json_read(const char *text, size_t length, int depth_max, int64_t values_max,
+              json_t **ret_value)
+{
+    struct json_size size = json_measure(text, length);
+
+    if (size.depth > depth_max)
         return -ERROR_INVALID_JSON;
+    if (size.values > values_max)
+        return -ERROR_REQUEST_TOO_LARGE;
     json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
     if (!value)
         return -ERROR_INVALID_JSON;

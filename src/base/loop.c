@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/metrics.h"
 
 #include "loop_internal.h"
 
@@ -55,12 +56,17 @@ struct loop {
     struct calls inbox;
 };
 
+static size_t capacity_next(const struct calls *calls)
+{
+    return calls->capacity ? 2 * calls->capacity : 16;
+}
+
 // Room for one more call; false without memory.
 static bool calls_grow(struct calls *calls)
 {
     if (calls->count < calls->capacity)
         return true;
-    size_t capacity = calls->capacity ? 2 * calls->capacity : 16;
+    size_t capacity = capacity_next(calls);
     void *call = reallocarray(calls->call, capacity, sizeof *calls->call);
     if (!call)
         return false;
@@ -201,9 +207,23 @@ static int loop_timeout_ms(const struct loop *loop)
     return left_ms < INT32_MAX ? (int)left_ms : INT32_MAX;
 }
 
+// A loop that is kept from beginning a turn (no processor, a process that is stopped) shows it by a
+// timer that is overdue.
+static void loop_count_stall(const struct loop *loop, int64_t due_us)
+{
+    int64_t began_us = due_us < loop->now_us ? due_us : loop->now_us;
+    metric_time(METRIC_TIMES_LOOP_STALL, clock_monotonic_us() - began_us);
+}
+
+static int64_t loop_due_us(const struct loop *loop)
+{
+    return loop->timers.count > 0 ? loop_timers_next_us(&loop->timers) : INT64_MAX;
+}
+
 static void loop_turn(struct loop *loop)
 {
     int count = epoll_wait(loop->epoll_fd, loop->events, EVENTS_MAX, loop_timeout_ms(loop));
+    int64_t due_us = loop_due_us(loop);
     loop->now_us = clock_monotonic_us();
     loop->again = false;
     for (int i = 0; i < count; i++) {
@@ -217,6 +237,7 @@ static void loop_turn(struct loop *loop)
     calls_run(&loop->idle);
     loop_run_deferred(loop);
     log_flush();
+    loop_count_stall(loop, due_us);
 }
 
 void loop_run(struct loop *loop)
@@ -286,10 +307,13 @@ void loop_again(struct loop *loop)
 
 void loop_defer(struct loop *loop, loop_fn *fn, void *arg)
 {
-    if (calls_append(&loop->deferred, fn, arg))
-        return;
-    log_write(LOG_ERROR, "base", "out of memory");
-    abort();
+    struct calls *deferred = &loop->deferred;
+    if (deferred->count == deferred->capacity) {
+        deferred->capacity = capacity_next(deferred);
+        deferred->call =
+            memory_must_resize(deferred->call, deferred->capacity, sizeof *deferred->call);
+    }
+    (void)calls_append(deferred, fn, arg);
 }
 
 int64_t loop_now_ms(const struct loop *loop)

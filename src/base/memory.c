@@ -1,9 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/memory.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/log.h"
+
+enum { RESERVE_BYTES = 1 << 20 };
+
+// Memory that is held for the moment when there is no other.
+static void *_Atomic reserve;
+
+// Makes the reserve, at first and after it was used, as soon as there is memory again.
+static void reserve_keep(void)
+{
+    if (atomic_load_explicit(&reserve, memory_order_relaxed))
+        return;
+    void *none = NULL;
+    void *made = malloc(RESERVE_BYTES);
+    if (!atomic_compare_exchange_strong(&reserve, &none, made))
+        free(made);
+}
+
+static void reserve_use(void)
+{
+    log_write(LOG_ERROR, "base", "out of memory: going on by the reserve");
+    free(atomic_exchange(&reserve, NULL));
+}
 
 static void *memory_checked(void *memory)
 {
@@ -15,10 +38,22 @@ static void *memory_checked(void *memory)
 
 void *memory_must_new(size_t size)
 {
+    void *memory = calloc(1, size);
+    if (memory) {
+        reserve_keep();
+        return memory;
+    }
+    reserve_use();
     return memory_checked(calloc(1, size));
 }
 
 void *memory_must_resize(void *array, size_t count, size_t size)
 {
+    void *memory = reallocarray(array, count, size);
+    if (memory) {
+        reserve_keep();
+        return memory;
+    }
+    reserve_use();
     return memory_checked(reallocarray(array, count, size));
 }

@@ -32,12 +32,17 @@ void metric_add(enum metric metric, int64_t amount)
     atomic_fetch_add_explicit(&values[metric].value, amount, memory_order_relaxed);
 }
 
+void metric_set(enum metric metric, int64_t value)
+{
+    atomic_store_explicit(&values[metric].value, value, memory_order_relaxed);
+}
+
 int64_t metric_value(enum metric metric)
 {
     return atomic_load_explicit(&values[metric].value, memory_order_relaxed);
 }
 
-static void print_head(struct buffer *out, const char *name, const char *type, const char *help)
+void metrics_print_head(struct buffer *out, const char *name, const char *type, const char *help)
 {
     buffer_append_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -47,11 +52,54 @@ static void print_rows(struct buffer *out)
 {
     for (int i = 0; i < METRIC_MAX; i++) {
         if (i == 0 || strcmp(rows[i].name, rows[i - 1].name) != 0)
-            print_head(out, rows[i].name, rows[i].type, rows[i].help);
+            metrics_print_head(out, rows[i].name, rows[i].type, rows[i].help);
         buffer_append_text(out, rows[i].name);
         if (rows[i].label[0])
             buffer_append_format(out, "{%s}", rows[i].label);
         buffer_append_format(out, " %lld\n", (long long)metric_value((enum metric)i));
+    }
+}
+
+static const struct {
+    const char *name;
+    const char *label;
+    const char *help;
+} series_rows[METRIC_SERIES_MAX] = {
+#define METRICS_ROW(id, name, label, help) [METRIC_SERIES_##id] = {name, label, help},
+    METRIC_SERIES_TABLE(METRICS_ROW)
+#undef METRICS_ROW
+};
+
+// One more than the value; 0: there is none.
+static _Atomic int64_t series_values[METRIC_SERIES_MAX][METRIC_SERIES_SIZE];
+
+static void series_store(enum metric_series series, int index, int64_t value)
+{
+    if (index < METRIC_SERIES_SIZE)
+        atomic_store_explicit(&series_values[series][index], value, memory_order_relaxed);
+}
+
+void metric_series_set(enum metric_series series, int index, int64_t value)
+{
+    series_store(series, index, value + 1);
+}
+
+void metric_series_clear(enum metric_series series, int index)
+{
+    series_store(series, index, 0);
+}
+
+static void print_series(struct buffer *out)
+{
+    for (int i = 0; i < METRIC_SERIES_MAX; i++) {
+        metrics_print_head(out, series_rows[i].name, "gauge", series_rows[i].help);
+        for (int index = 0; index < METRIC_SERIES_SIZE; index++) {
+            int64_t value =
+                atomic_load_explicit(&series_values[i][index], memory_order_relaxed) - 1;
+            if (value >= 0)
+                buffer_append_format(out, "%s{%s=\"%d\"} %lld\n", series_rows[i].name,
+                                     series_rows[i].label, index, (long long)value);
+        }
     }
 }
 
@@ -75,11 +123,11 @@ static long long descriptors_max(void)
 
 static void print_process(struct buffer *out)
 {
-    print_head(out, "tidings_build_info", "gauge", "The version that runs");
+    metrics_print_head(out, "tidings_build_info", "gauge", "The version that runs");
     buffer_append_text(out, "tidings_build_info{version=\"" TIDINGS_VERSION "\"} 1\n");
-    print_head(out, "process_resident_memory_bytes", "gauge", "Resident memory");
+    metrics_print_head(out, "process_resident_memory_bytes", "gauge", "Resident memory");
     buffer_append_format(out, "process_resident_memory_bytes %lld\n", (long long)resident_bytes());
-    print_head(out, "process_max_fds", "gauge", "Files that may be open at a time");
+    metrics_print_head(out, "process_max_fds", "gauge", "Files that may be open at a time");
     buffer_append_format(out, "process_max_fds %lld\n", descriptors_max());
 }
 
@@ -87,5 +135,7 @@ void metrics_print(struct buffer *out)
 {
     print_process(out);
     print_rows(out);
+    print_series(out);
+    metrics_print_times(out);
     metrics_print_requests(out);
 }

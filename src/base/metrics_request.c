@@ -4,20 +4,14 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/metrics.h"
 
 #include "metrics_internal.h"
 
-enum { PAIRS_MAX = 1024, METHODS_MAX = 256, BUCKETS_MAX = 14 };
-
-static const int64_t bucket_us[BUCKETS_MAX] = {500,     1000,    2000,    5000,    10000,
-                                               25000,   50000,   100000,  250000,  500000,
-                                               1000000, 2500000, 5000000, 10000000};
-static const char *const bucket_text[BUCKETS_MAX] = {"0.0005", "0.001", "0.002", "0.005", "0.01",
-                                                     "0.025",  "0.05",  "0.1",   "0.25",  "0.5",
-                                                     "1",      "2.5",   "5",     "10"};
+enum { PAIRS_MAX = 1024, METHODS_MAX = 256, LABEL_MAX = 128 };
 
 struct key {
     _Atomic(const char *) method; // NULL: the place is free. Set last
@@ -34,10 +28,7 @@ struct table {
 static struct key pair_keys[PAIRS_MAX];
 static _Atomic int64_t pair_counts[PAIRS_MAX];
 static struct key method_keys[METHODS_MAX];
-static struct {
-    _Atomic int64_t counts[BUCKETS_MAX + 1]; // the last: longer than all
-    _Atomic int64_t sum_us;
-} durations[METHODS_MAX];
+static struct histogram durations[METHODS_MAX];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // guards adding to the tables
 static struct table pairs = {pair_keys, PAIRS_MAX, 0};
@@ -92,20 +83,11 @@ static size_t table_place(struct table *table, const char *method, const char *e
     return table_has(table, place) ? place : table_add(table, method, error);
 }
 
-static void increment(_Atomic int64_t *counter, int64_t amount)
-{
-    atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
-}
-
 void metric_request(const char *method, const char *error, int64_t duration_us)
 {
-    int bucket = 0;
-    while (bucket < BUCKETS_MAX && duration_us > bucket_us[bucket])
-        bucket++;
-    increment(&pair_counts[table_place(&pairs, method, error)], 1);
-    size_t place = table_place(&methods, method, "");
-    increment(&durations[place].counts[bucket], 1);
-    increment(&durations[place].sum_us, duration_us);
+    atomic_fetch_add_explicit(&pair_counts[table_place(&pairs, method, error)], 1,
+                              memory_order_relaxed);
+    histogram_add(&durations[table_place(&methods, method, "")], duration_us);
 }
 
 static void print_counts(struct buffer *out)
@@ -119,28 +101,18 @@ static void print_counts(struct buffer *out)
                 pair_keys[i].method, pair_keys[i].error, (long long)pair_counts[i]);
 }
 
-static void print_histogram(struct buffer *out, size_t place)
+static void print_duration(struct buffer *out, size_t place)
 {
-    static const char name[] = "tidings_http_request_duration_seconds";
-    const char *method = method_keys[place].method;
-    long long count = 0;
-    for (int i = 0; i <= BUCKETS_MAX; i++) {
-        count += durations[place].counts[i];
-        buffer_append_format(out, "%s_bucket{method=\"%s\",le=\"%s\"} %lld\n", name, method,
-                             i < BUCKETS_MAX ? bucket_text[i] : "+Inf", count);
-    }
-    long long sum_us = durations[place].sum_us;
-    buffer_append_format(out, "%s_sum{method=\"%s\"} %lld.%06lld\n", name, method, sum_us / 1000000,
-                         sum_us % 1000000);
-    buffer_append_format(out, "%s_count{method=\"%s\"} %lld\n", name, method, count);
+    char label[LABEL_MAX];
+    snprintf(label, sizeof label, "method=\"%s\"", method_keys[place].method);
+    histogram_print(&durations[place], 1, "tidings_http_request_duration_seconds", label, out);
 }
 
 void metrics_print_requests(struct buffer *out)
 {
     print_counts(out);
-    buffer_append_text(out, "# HELP tidings_http_request_duration_seconds Time to answer\n"
-                            "# TYPE tidings_http_request_duration_seconds histogram\n");
+    metrics_print_head(out, "tidings_http_request_duration_seconds", "histogram", "Time to answer");
     for (size_t i = 0; i < METHODS_MAX; i++)
         if (table_has(&methods, i))
-            print_histogram(out, i);
+            print_duration(out, i);
 }

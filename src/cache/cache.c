@@ -87,11 +87,14 @@ void cache_call(struct cache *cache, int count, const char *const *texts, const 
     cache_format(cache, count, texts, lengths, fn, arg);
 }
 
-// Whether a step of the greeting went well; a server that refuses one is of no use.
+// Whether a step of the greeting went well. A server that refuses one is of no use, and so is a
+// connection on which one could not be sent: it would never come up.
 static bool greeting_step(struct cache *cache, int r, const struct cache_value *value)
 {
     if (r == -ERROR_INTERNAL)
         wire_drop(cache->wire, cache_value_text(value));
+    else if (r == -ERROR_BUSY)
+        wire_drop(cache->wire, "no memory for its greeting");
     return r == 0;
 }
 

@@ -2,12 +2,12 @@
 #include "subscriber.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "reply.h"
 #include "wire.h"
 
 #include <string.h>
-#include <uthash.h>
 
 // Topics are subscribed anew a slice at a time, each when the one before it is confirmed, so that
 // neither side has to hold all of it in memory.

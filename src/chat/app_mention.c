@@ -69,7 +69,7 @@ int app_mention_read(const char *frame, size_t length, struct app_mention *ret_m
     CLEANUP_APP_MENTION struct app_mention mention = {0};
     if (!has_text(frame, length, "<@") && !has_text(frame, length, "\"user_id\""))
         return 0;
-    if (json_read(frame, length, INT_MAX, &value) < 0 || !is_said(value))
+    if (json_read(frame, length, JSON_DEPTH_ANY, JSON_VALUES_ANY, &value) < 0 || !is_said(value))
         return 0;
     int r = users_read(value, &mention);
     if (r <= 0)

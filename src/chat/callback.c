@@ -4,7 +4,6 @@
 #include "base/json.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,7 +55,7 @@ static bool is_direct_join(const json_t *frame, const char *type)
 bool callback_name(const char *frame, size_t length, char *ret_name)
 {
     CLEANUP_JSON json_t *value = NULL;
-    bool is_read = json_read(frame, length, INT_MAX, &value) >= 0;
+    bool is_read = json_read(frame, length, JSON_DEPTH_ANY, JSON_VALUES_ANY, &value) >= 0;
     const char *type = is_read ? json_string_value(json_object_get(value, "type")) : NULL;
     if (type && strcmp(type, "message") == 0)
         type = message_name(value);

@@ -3,8 +3,6 @@
 
 #include "base/json.h"
 
-#include <limits.h>
-
 static void common_write(struct json_writer *w, const struct frame_context *context)
 {
     json_key_string(w, "channel", context->channel_id);
@@ -81,7 +79,8 @@ static void names_write(struct json_writer *w, const struct message *message)
 {
     CLEANUP_JSON json_t *names = NULL;
 
-    if (json_read(message->extra, message->extra_length, INT_MAX, &names) < 0)
+    if (json_read(message->extra, message->extra_length, JSON_DEPTH_ANY, JSON_VALUES_ANY, &names) <
+        0)
         return;
     const char *name = json_string_value(json_object_get(names, "name"));
     const char *old_name = json_string_value(json_object_get(names, "old_name"));

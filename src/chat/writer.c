@@ -21,57 +21,59 @@ static const struct statement POST_BATCH = {
     "post_batch",
     "SELECT first_ts, first_seq, first_ord, traits, parent_users FROM post_batch($1, $2, $3, $4, "
     "$5, $6, $7, $8, $9, $10, $11, $12,"
-    " $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)",
+    " $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)",
 };
 static const struct statement POST_ONE = {
     "post_one",
     "SELECT first_ts, first_seq, first_ord, traits FROM post_one($1, $2, $3, $4, $5, $6, $7, $8, "
-    "$9, $10)",
-};
-static const struct statement POST_CHECK = {
-    "post_check",
-    "SELECT error, duplicate_ts FROM post_check($1, $2, $3, $4, $5, $6)",
+    "$9, $10, $11)",
 };
 static const struct statement POST_BATCH_FIND = {
     "post_batch_find",
     "SELECT first_ts, first_seq FROM post_batch_find($1)",
 };
 
-// How long a post whose commit may or may not have happened is looked for before its author is told
-// "try again".
-enum { UNKNOWN_MAX_MS = 10000, LOOK_AGAIN_MS = 100 };
+enum { LOOK_AGAIN_MS = 100 };
 
 enum { ANSWERS_A_TURN = 8 };
 
 // After the columns of enum start.
 enum { COLUMN_PARENTS = START_KINDS };
-enum { CHECK_ERROR, CHECK_DUPLICATE_TS };
 
-static void post_answer(struct batch *batch, int index, const struct post_outcome *outcome)
+void batch_post_answer(struct batch *batch, int index, const struct post_outcome *outcome)
 {
     struct post *post = TAKE(batch->posts[index]);
 
     post->fn(post->arg, outcome);
 }
 
-static void post_fail(struct batch *batch, int index, int r)
+void post_fail(struct post *post, int r)
 {
-    post_answer(batch, index, &(struct post_outcome){.r = r, .parent_user = ""});
+    post->fn(post->arg, &(struct post_outcome){.r = r, .parent_user = ""});
+}
+
+void batch_post_fail(struct batch *batch, int index, int r)
+{
+    post_fail(TAKE(batch->posts[index]), r);
 }
 
 // The batch is not in work any more.
 static void batch_leave(struct batch *batch)
 {
+    struct writer *writer = batch->writer;
+
     batch->in_work = false;
-    group_done(batch->writer->group, batch->count);
+    if (batch->aside_key[0] != '\0')
+        writer_aside_done(batch);
+    else if (batch != &writer->batches[BATCH_OF_SUSPECTS])
+        group_done(writer->group, batch->count);
 }
 
-// Ends a batch: whatever was not answered gets `r`.
-static void batch_end(struct batch *batch, int r)
+void batch_end(struct batch *batch, int r)
 {
     for (int i = 0; i < batch->count; i++)
         if (batch->posts[i])
-            post_fail(batch, i, r);
+            batch_post_fail(batch, i, r);
     batch_leave(batch);
     batch->count = 0;
 }
@@ -230,10 +232,10 @@ static void answers_write(struct writer *writer, int max)
         return;
     for (; batch->answered < batch->count && max > 0; max--) {
         int i = batch->answered++;
-        post_answer(batch, i,
-                    &(struct post_outcome){.ts = ts_of(batch, i),
-                                           .seq = seq_of(batch, i),
-                                           .parent_user = batch->places[i].parent});
+        batch_post_answer(batch, i,
+                          &(struct post_outcome){.ts = ts_of(batch, i),
+                                                 .seq = seq_of(batch, i),
+                                                 .parent_user = batch->places[i].parent});
     }
     if (batch->answered < batch->count) {
         loop_again(writer->loop);
@@ -254,8 +256,11 @@ static void on_turn(void *arg)
 
 void writer_finish(struct writer *writer)
 {
-    if (writer)
-        answers_write(writer, INT_MAX);
+    if (!writer)
+        return;
+    answers_write(writer, INT_MAX);
+    aside_free(TAKE(writer->aside));
+    writer_suspects_finish(writer);
 }
 
 // The batch is committed, and is now to be told of and answered. The next one is sent first, so
@@ -265,7 +270,7 @@ static void batch_pass_on(struct batch *batch)
 {
     struct writer *writer = batch->writer;
 
-    writer_finish(writer);
+    answers_write(writer, INT_MAX);
     metric_add(METRIC_MESSAGES_POSTED, batch->count);
     batch->answered = 0;
     writer->answering = batch;
@@ -276,8 +281,7 @@ static void batch_pass_on(struct batch *batch)
 
 static void batch_look(void *arg);
 
-// Runs what is left of the batch again, except what waited too long already.
-static void batch_repeat(struct batch *batch, bool alone)
+void batch_repeat(struct batch *batch, bool alone)
 {
     int64_t now_ms = clock_monotonic_ms();
 
@@ -286,7 +290,7 @@ static void batch_repeat(struct batch *batch, bool alone)
         if (!post)
             continue;
         if (post->deadline_ms < now_ms)
-            post_fail(batch, i, -ERROR_UNAVAILABLE);
+            batch_post_fail(batch, i, -ERROR_UNAVAILABLE);
         else
             post_requeue(batch, i, alone);
     }
@@ -327,44 +331,11 @@ static void batch_look(void *arg)
     store_call(batch->writer->store, STORE_POST, &POST_BATCH_FIND, &params, batch_found, batch);
 }
 
-// Answers those that may not be posted or are there already; the others go again.
-static void batch_checked(void *arg, const struct store_outcome *outcome)
-{
-    struct batch *batch = arg;
-
-    if (outcome->r < 0) {
-        batch_end(batch, outcome->r);
-        return;
-    }
-    for (int i = 0; i < batch->count; i++) {
-        const char *error = result_text(outcome->result, i, CHECK_ERROR);
-        struct post_outcome duplicate = {.ts = result_int(outcome->result, i, CHECK_DUPLICATE_TS),
-                                         .is_duplicate = true,
-                                         .parent_user = ""};
-        if (error[0] != '\0') {
-            post_fail(batch, i, error_from_code(error));
-        } else if (duplicate.ts != 0) {
-            metric_add(METRIC_MESSAGES_DUPLICATE, 1);
-            post_answer(batch, i, &duplicate);
-        }
-    }
-    batch_repeat(batch, false);
-}
-
-// Some post of the batch may not be posted: asks which.
-static void batch_check(struct batch *batch)
-{
-    struct params params = {0};
-
-    batch_check_params(&params, batch);
-    store_call(batch->writer->store, STORE_POST, &POST_CHECK, &params, batch_checked, batch);
-}
-
 // The batch may have been committed, without an answer that tells of it.
 static void batch_lost(struct batch *batch)
 {
     metric_add(METRIC_POST_UNKNOWN, 1);
-    batch->look_until_ms = clock_monotonic_ms() + UNKNOWN_MAX_MS;
+    batch->look_until_ms = clock_monotonic_ms() + batch->writer->options.wait_max_ms;
     batch_look(batch);
 }
 
@@ -376,13 +347,16 @@ static void batch_committed(void *arg, const struct store_outcome *outcome)
         batch_lost(batch);
     } else if (outcome->r == 0 && batch_read(batch, outcome->result, START_KINDS)) {
         metric_add(METRIC_POST_BATCHES, 1);
+        batch->writer->waited_in_vain = false;
         parents_read(batch, result_text(outcome->result, 0, COLUMN_PARENTS));
         batch_pass_on(batch);
         batch_tell(batch->writer, batch);
     } else if (outcome->r == 0) {
         batch_lost(batch); // committed, with an answer that cannot be read: never run again
     } else if (outcome->r == -ERROR_REFUSED) {
-        batch_check(batch);
+        writer_check(batch);
+    } else if (outcome->locked) {
+        batch_locked(batch);
     } else if (outcome->r != -ERROR_UNAVAILABLE && batch->count > 1) {
         metric_add(METRIC_POST_BATCHES_SPLIT, 1);
         batch_repeat(batch, true);
@@ -391,14 +365,12 @@ static void batch_committed(void *arg, const struct store_outcome *outcome)
     }
 }
 
-// One that is neither in work nor being answered.
-static struct batch *batch_free(struct writer *writer)
+struct batch *batch_free(struct writer *writer, int first, int end)
 {
-    struct batch *batch = writer->batches;
-
-    while (batch->in_work || batch->count > 0)
-        batch++;
-    return batch;
+    for (int i = first; i < end; i++)
+        if (!writer->batches[i].in_work && writer->batches[i].count == 0)
+            return &writer->batches[i];
+    return NULL;
 }
 
 // Whether a post waits for one on its way: a batch can be refused as a whole and go again, and what
@@ -409,7 +381,7 @@ static bool must_wait(const struct writer *writer, const struct batch *batch,
     for (int k = 0; post->key && k < batch->count; k++)
         if (writer_same_key(batch->posts[k], post))
             return true;
-    for (int i = 0; i < BATCHES_IN_WORK + 1; i++) {
+    for (int i = 0; i < BATCHES_MAX; i++) {
         const struct batch *other = &writer->batches[i];
         for (int k = 0; other->in_work && k < other->count; k++)
             if (other->posts[k] && writer_same_place(other->posts[k], post))
@@ -427,6 +399,8 @@ static void batch_take(struct batch *batch, struct group_item *const *items, int
     batch->count = 0;
     for (int i = 0; i < count; i++) {
         struct post *post = (struct post *)(void *)items[i];
+        if (post_joins_suspects(writer, post) || post_joins_aside(writer, post))
+            continue;
         if (must_wait(writer, batch, post))
             writer->waiting[waiting++] = post;
         else
@@ -436,15 +410,11 @@ static void batch_take(struct batch *batch, struct group_item *const *items, int
         group_retry(writer->group, &writer->waiting[--waiting]->item);
 }
 
-static int batch_send(void *arg, struct group_item *const *items, int count)
+void batch_send(struct batch *batch, enum store_lane lane)
 {
-    struct writer *writer = arg;
-    struct batch *batch = batch_free(writer);
+    struct writer *writer = batch->writer;
     struct params params = {0};
 
-    batch_take(batch, items, count);
-    if (batch->count == 0)
-        return 0;
     batch->in_work = true;
     writer->batch_number++;
     snprintf(batch->id, sizeof batch->id, "%s-%" PRIx64, writer->name, writer->batch_number);
@@ -453,9 +423,18 @@ static int batch_send(void *arg, struct group_item *const *items, int count)
         batch_one_params(&params, batch);
     else if (batch_params(&params, batch) < 0)
         params.bytes.failed = true; // answered as any call whose parameters do not fit
-    store_call(writer->store, STORE_POST, is_one ? &POST_ONE : &POST_BATCH, &params,
-               batch_committed, batch);
-    store_flush(writer->store, STORE_POST);
+    store_call(writer->store, lane, is_one ? &POST_ONE : &POST_BATCH, &params, batch_committed,
+               batch);
+    store_flush(writer->store, lane);
+}
+
+static int group_send(void *arg, struct group_item *const *items, int count)
+{
+    struct batch *batch = batch_free(arg, 0, BATCHES_OF_GROUP);
+
+    batch_take(batch, items, count);
+    if (batch->count > 0)
+        batch_send(batch, STORE_POST);
     return batch->count;
 }
 
@@ -482,12 +461,18 @@ static void batch_done(struct batch *batch)
     loop_timer_free(batch->look_again);
 }
 
+// For how many posts a batch has room: what is aside goes one by one.
+static size_t batch_room(int number, size_t batch_max)
+{
+    return number < BATCHES_OF_GROUP || number == BATCH_OF_SUSPECTS ? batch_max : 1;
+}
+
 static int writer_make_room(struct writer *writer, size_t batch_max)
 {
     int r = 0;
 
-    for (int i = 0; i < BATCHES_IN_WORK + 1 && r == 0; i++)
-        r = batch_make(&writer->batches[i], writer, batch_max);
+    for (int i = 0; i < BATCHES_MAX && r == 0; i++)
+        r = batch_make(&writer->batches[i], writer, batch_room(i, batch_max));
     writer->events = calloc(batch_max, sizeof(struct event *));
     writer->waiting = calloc(batch_max, sizeof(struct post *));
     return r == 0 && (!writer->events || !writer->waiting) ? -ERROR_MEMORY : r;
@@ -511,8 +496,19 @@ int writer_new(struct loop *loop, struct store *store, const struct writer_optio
     r = loop_gather_add(loop, on_turn, writer);
     if (r < 0)
         goto fail;
-    r = group_new(loop, BATCHES_IN_WORK, options->batch_max, options->queue_max, batch_send, writer,
-                  &writer->group);
+    r = group_new(loop,
+                  &(struct group_limits){.depth = BATCHES_IN_WORK,
+                                         .batch_max = options->batch_max,
+                                         .batch_bytes = options->batch_bytes,
+                                         .queue_max = options->queue_max,
+                                         .queue_bytes = options->queue_bytes},
+                  group_send, writer, &writer->group);
+    if (r < 0)
+        goto fail;
+    r = writer_aside_new(writer);
+    if (r < 0)
+        goto fail;
+    r = writer_suspects_new(writer);
     if (r < 0)
         goto fail;
     *ret_writer = writer;
@@ -526,8 +522,10 @@ void writer_free(struct writer *writer)
 {
     if (!writer)
         return;
+    aside_free(writer->aside);
+    writer_suspects_free(writer);
     group_free(writer->group);
-    for (int i = 0; i < BATCHES_IN_WORK + 1; i++)
+    for (int i = 0; i < BATCHES_MAX; i++)
         batch_done(&writer->batches[i]);
     free(writer->events);
     free(writer->waiting);
@@ -536,7 +534,9 @@ void writer_free(struct writer *writer)
 
 int writer_post(struct writer *writer, struct post *post)
 {
-    post->deadline_ms = clock_monotonic_ms() + UNKNOWN_MAX_MS;
+    post->is_checked = false;
+    post->deadline_ms = clock_monotonic_ms() + writer->options.wait_max_ms;
+    post->item.bytes = sizeof *post + post->text_length + (post->extra ? strlen(post->extra) : 0);
     int r = group_add(writer->group, &post->item);
     if (r < 0)
         metric_add(METRIC_POST_QUEUE_FULL, 1);
@@ -545,5 +545,6 @@ int writer_post(struct writer *writer, struct post *post)
 
 int writer_waiting(const struct writer *writer)
 {
-    return group_waiting(writer->group) + (writer->answering ? writer->answering->count : 0);
+    return group_waiting(writer->group) + writer_aside_waiting(writer) + writer->suspects.waiting +
+           (writer->answering ? writer->answering->count : 0);
 }

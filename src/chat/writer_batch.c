@@ -228,10 +228,10 @@ static void channels_add(struct params *params, const struct plan *plan)
 
 static void authors_add(struct params *params, const struct plan *plan)
 {
-    params_open_text_array(params);
+    params_open_int_array(params);
     for (int i = 0; i < plan->count; i++)
         if (plan->by_author[i]->begins_author)
-            params_element_text(params, plan->by_author[i]->post->channel_id);
+            params_element_int(params, plan->by_author[i]->channel);
     params_close_array(params);
     params_open_text_array(params);
     for (int i = 0; i < plan->count; i++)
@@ -323,7 +323,8 @@ static void broadcasts_add(struct params *params, struct post *const *posts, int
     params_close_array(params);
 }
 
-static void mentions_add(struct params *params, struct post *const *posts, int count)
+// Of each mention: the place of its post, and who is mentioned.
+static void mentioned_add(struct params *params, struct post *const *posts, int count)
 {
     params_open_int_array(params);
     for (int i = 0; i < count; i++)
@@ -335,6 +336,11 @@ static void mentions_add(struct params *params, struct post *const *posts, int c
         for (int k = 0; k < posts[i]->mentions.count; k++)
             params_element_text(params, posts[i]->mentions.items[k].user_id);
     params_close_array(params);
+}
+
+static void mentions_add(struct params *params, struct post *const *posts, int count)
+{
+    mentioned_add(params, posts, count);
     params_open_int_array(params);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < posts[i]->mentions.count; k++)
@@ -372,6 +378,7 @@ int batch_params(struct params *params, struct batch *batch)
     params_bool(params, plan.has_keys);
     params_bool(params, plan.has_replies);
     params_bool(params, plan.has_mentions);
+    params_int(params, writer_heat(batch->writer));
     return 0;
 }
 
@@ -402,6 +409,7 @@ void batch_one_params(struct params *params, struct batch *batch)
     params_text(params, post->key);
     params_text(params, post->digest);
     params_text(params, post->client_msg_id);
+    params_int(params, writer_heat(batch->writer));
 }
 
 void batch_check_params(struct params *params, const struct batch *batch)
@@ -412,6 +420,13 @@ void batch_check_params(struct params *params, const struct batch *batch)
     threads_add(params, batch->posts, batch->count);
     texts_add(params, batch->posts, batch->count, key_of);
     texts_add(params, batch->posts, batch->count, digest_of);
+}
+
+void batch_locked_params(struct params *params, const struct batch *batch)
+{
+    texts_add(params, batch->posts, batch->count, channel_of);
+    texts_add(params, batch->posts, batch->count, author_of);
+    mentioned_add(params, batch->posts, batch->count);
 }
 
 bool writer_same_place(const struct post *one, const struct post *other)

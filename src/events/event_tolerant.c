@@ -92,7 +92,8 @@ static json_t *header_read(const char *data, size_t length, const struct span *f
         buffer_append_text(&text, "{}");
     }
     buffer_append(&text, data + end, length - end);
-    if (buffer_failed(&text) || json_read(text.data, text.length, JSON_DEPTH_MAX, &header) < 0)
+    if (buffer_failed(&text) ||
+        json_read(text.data, text.length, JSON_DEPTH_MAX, JSON_VALUES_ANY, &header) < 0)
         return NULL;
     if (json_is_object(header))
         return header;

@@ -29,15 +29,24 @@ struct kafka_consumer {
     atomic_bool stopped;
 };
 
-// With librdkafka 2.0.2 the assignor must be `range` (the cooperative one loses partitions), and
-// the queue must be larger than what is ever in it (over its bound fetching pauses for a second).
+// A group that came together while its topic was gone has nothing to read until a member looks for
+// topics again: after five minutes by default. With librdkafka 2.0.2 the assignor must be `range`
+// (the cooperative one loses partitions), and the queue must be larger than what is ever in it
+// (over its bound fetching pauses for a second).
 static const struct kafka_setting consumer_settings[] = {
-    {"enable.auto.offset.store", "false"},      {"enable.auto.commit", "true"},
-    {"auto.commit.interval.ms", "1000"},        {"auto.offset.reset", "earliest"},
-    {"partition.assignment.strategy", "range"}, {"session.timeout.ms", "6000"},
-    {"heartbeat.interval.ms", "1500"},          {"fetch.wait.max.ms", "20"},
-    {"fetch.error.backoff.ms", "50"},           {"queued.max.messages.kbytes", "32768"},
-    {"allow.auto.create.topics", "false"},      {0},
+    {"enable.auto.offset.store", "false"},
+    {"enable.auto.commit", "true"},
+    {"auto.commit.interval.ms", "1000"},
+    {"auto.offset.reset", "earliest"},
+    {"partition.assignment.strategy", "range"},
+    {"session.timeout.ms", "6000"},
+    {"heartbeat.interval.ms", "1500"},
+    {"fetch.wait.max.ms", "20"},
+    {"fetch.error.backoff.ms", "50"},
+    {"queued.max.messages.kbytes", "32768"},
+    {"allow.auto.create.topics", "false"},
+    {"topic.metadata.refresh.interval.ms", "5000"},
+    {0},
 };
 
 static rd_kafka_t *client_open(const char *brokers, const char *group)

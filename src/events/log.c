@@ -31,6 +31,16 @@ bool log_is_ready(const struct log *log)
     return log->backend->is_ready(log);
 }
 
+bool log_answers(const struct log *log)
+{
+    return !log->backend->answers || log->backend->answers(log);
+}
+
+bool log_is_behind(const struct log *log)
+{
+    return log->backend->is_behind && log->backend->is_behind(log);
+}
+
 int log_append(struct log *log, const char *outbox_id, struct event *const *events, size_t count)
 {
     int r = log->backend->append(log, outbox_id, events, count);

@@ -9,6 +9,8 @@ struct log_backend {
     void (*stop)(struct log *log, int64_t flush_ms);
     void (*free)(struct log *log);
     bool (*is_ready)(const struct log *log);
+    bool (*answers)(const struct log *log);   // NULL: always
+    bool (*is_behind)(const struct log *log); // NULL: never
     int (*append)(struct log *log, const char *outbox_id, struct event *const *events,
                   size_t count);
     int (*read)(struct log *log, int worker, struct event **ret_events, int max,

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/wait.h"
 #include "kafka_consumer.h"
+#include "kafka_lag.h"
 #include "kafka_producer.h"
 #include "log_internal.h"
 
@@ -23,9 +24,13 @@ struct log_kafka {
     char *topic;
     char *dead_topic;
     char *brokers;
+    char *group;
     struct kafka_producer *producer;
+    struct kafka_lag *lag;
     size_t held_max;
     atomic_size_t held; // events appended and not yet reported
+    size_t held_bytes_max;
+    atomic_size_t held_bytes; // of the frames of rows that are not yet reported whole
     pthread_mutex_t lock;
     pthread_cond_t drained;
     int consumer_count;
@@ -38,6 +43,7 @@ struct row {
     struct log_kafka *kafka;
     atomic_size_t left; // events not yet reported, and one while it is being appended
     atomic_bool failed;
+    size_t bytes;
     char id[OUTBOX_ID_SIZE];
 };
 
@@ -62,6 +68,7 @@ static void row_release(struct row *row, size_t count)
         return;
     struct log *log = &row->kafka->log;
     log->done(log->arg, row->id, row->failed ? -ERROR_UNAVAILABLE : 0);
+    atomic_fetch_sub(&row->kafka->held_bytes, row->bytes);
     free(row);
 }
 
@@ -90,13 +97,28 @@ static int event_send(struct log_kafka *kafka, const struct event *event, struct
     return r;
 }
 
-static struct row *row_new(struct log_kafka *kafka, const char *outbox_id, size_t count)
+// Takes `count` events with `bytes`, if there is room: a row of more than there may be goes alone.
+static bool kafka_take(struct log_kafka *kafka, size_t count, size_t bytes)
+{
+    size_t held = atomic_fetch_add(&kafka->held, count);
+    size_t held_bytes = atomic_fetch_add(&kafka->held_bytes, bytes);
+    if (held == 0 ||
+        (held + count <= kafka->held_max && held_bytes + bytes <= kafka->held_bytes_max))
+        return true;
+    atomic_fetch_sub(&kafka->held_bytes, bytes);
+    kafka_release(kafka, count);
+    return false;
+}
+
+static struct row *row_new(struct log_kafka *kafka, const char *outbox_id, size_t count,
+                           size_t bytes)
 {
     struct row *row = memory_must_new(sizeof *row);
     assert(count > 0 && strlen(outbox_id) < OUTBOX_ID_SIZE);
     row->delivery.done = on_delivered;
     row->kafka = kafka;
     row->left = count + 1;
+    row->bytes = bytes;
     memcpy(row->id, outbox_id, strlen(outbox_id));
     return row;
 }
@@ -105,17 +127,18 @@ static int kafka_append(struct log *log, const char *outbox_id, struct event *co
                         size_t count)
 {
     struct log_kafka *kafka = kafka_of(log);
-    size_t held = atomic_fetch_add(&kafka->held, count);
-    if (held > 0 && held + count > kafka->held_max) { // a row of more than that goes alone
-        kafka_release(kafka, count);
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += events[i]->frame_length;
+    if (!kafka_take(kafka, count, bytes))
         return -ERROR_BUSY;
-    }
-    struct row *row = row_new(kafka, outbox_id, count);
+    struct row *row = row_new(kafka, outbox_id, count, bytes);
     size_t sent = 0;
     while (sent < count && event_send(kafka, events[sent], row) == 0)
         sent++;
     if (sent == 0) {
         free(row);
+        atomic_fetch_sub(&kafka->held_bytes, bytes);
         kafka_release(kafka, count);
         return -ERROR_BUSY;
     }
@@ -154,6 +177,7 @@ static void kafka_stop(struct log *log, int64_t flush_ms)
 static void kafka_free(struct log *log)
 {
     struct log_kafka *kafka = kafka_of(log);
+    kafka_lag_free(kafka->lag);
     kafka_consumers_free(kafka->consumers, kafka->consumer_count);
     if (kafka->producer)
         kafka_producer_stop(kafka->producer);
@@ -163,6 +187,7 @@ static void kafka_free(struct log *log)
     free(kafka->brokers);
     free(kafka->topic);
     free(kafka->dead_topic);
+    free(kafka->group);
     free(kafka);
 }
 
@@ -171,10 +196,22 @@ static bool kafka_is_ready(const struct log *log)
     return kafka_producer_is_ready(((const struct log_kafka *)log)->producer);
 }
 
+static bool kafka_answers(const struct log *log)
+{
+    return kafka_lag_answers(((const struct log_kafka *)log)->lag);
+}
+
+static bool kafka_is_behind(const struct log *log)
+{
+    return kafka_lag_is_behind(((const struct log_kafka *)log)->lag);
+}
+
 static const struct log_backend kafka_backend = {
     .stop = kafka_stop,
     .free = kafka_free,
     .is_ready = kafka_is_ready,
+    .answers = kafka_answers,
+    .is_behind = kafka_is_behind,
     .append = kafka_append,
     .read = kafka_read,
     .commit = kafka_commit,
@@ -190,7 +227,12 @@ static int kafka_open(struct log_kafka *kafka, const struct log_options *options
         if (r < 0)
             break;
     }
-    return r;
+    const struct kafka_lag_options lag = {.brokers = kafka->brokers,
+                                          .topic = kafka->topic,
+                                          .dead_topic = kafka->dead_topic,
+                                          .group = kafka->group,
+                                          .producer = kafka->producer};
+    return r < 0 ? r : kafka_lag_new(&lag, &kafka->lag);
 }
 
 int log_kafka_new(const struct log_options *options, log_done_fn *fn, void *arg,
@@ -200,10 +242,12 @@ int log_kafka_new(const struct log_options *options, log_done_fn *fn, void *arg,
     struct log_kafka *kafka = memory_must_new(sizeof *kafka + workers * sizeof kafka->consumers[0]);
     kafka->log = (struct log){.backend = &kafka_backend, .done = fn, .arg = arg};
     kafka->held_max = (size_t)options->queue_max;
+    kafka->held_bytes_max = (size_t)options->queue_bytes;
     pthread_mutex_init(&kafka->lock, NULL);
     pthread_cond_init(&kafka->drained, NULL);
     kafka->brokers = strdup(options->brokers);
     kafka->topic = strdup(options->topic);
+    kafka->group = strdup(options->group);
     int r = asprintf(&kafka->dead_topic, "%s.dead", options->topic) < 0 ? -ERROR_MEMORY : 0;
     if (r == 0)
         r = kafka_open(kafka, options);

@@ -33,6 +33,7 @@ struct queue {
     size_t count;
     struct row **taken; // of each event that was read and not yet committed
     size_t taken_count;
+    size_t taken_bytes;
     size_t taken_capacity;
 };
 
@@ -43,6 +44,8 @@ struct log_local {
     struct list rows;
     size_t held; // events appended and not yet committed
     size_t held_max;
+    size_t held_bytes; // of their frames
+    size_t held_bytes_max;
     size_t queue_count;
     bool stopped;
     struct queue queues[];
@@ -90,6 +93,23 @@ static struct entry queue_pop(struct queue *queue)
     return entry;
 }
 
+static size_t bytes_of(struct event *const *events, size_t count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += events[i]->frame_length;
+    return bytes;
+}
+
+// A row of more than there may be goes alone.
+static bool local_has_room(const struct log_local *local, size_t count, size_t bytes)
+{
+    if (local->stopped)
+        return false;
+    return local->held == 0 || (local->held + count <= local->held_max &&
+                                local->held_bytes + bytes <= local->held_bytes_max);
+}
+
 static int local_append(struct log *log, const char *outbox_id, struct event *const *events,
                         size_t count)
 {
@@ -99,11 +119,12 @@ static int local_append(struct log *log, const char *outbox_id, struct event *co
     row->left = count;
     memcpy(row->id, outbox_id, strlen(outbox_id));
 
+    size_t bytes = bytes_of(events, count);
     pthread_mutex_lock(&local->lock);
-    // A row of more events than there may be goes alone.
-    bool fits = !local->stopped && (local->held == 0 || local->held + count <= local->held_max);
+    bool fits = local_has_room(local, count, bytes);
     if (fits) {
         local->held += count;
+        local->held_bytes += bytes;
         list_append(&local->rows, &row->link);
         for (size_t i = 0; i < count; i++)
             queue_push(queue_of(local, events[i]->channel_id), event_ref(events[i]), row);
@@ -139,14 +160,17 @@ static int local_read(struct log *log, int worker, struct event **ret_events, in
         queue->taken = memory_must_resize(queue->taken, most, sizeof *queue->taken);
         queue->taken_capacity = most;
     }
-    for (size_t bytes = 0; count < most && bytes < LOG_READ_BYTES; count++) {
+    size_t bytes = 0;
+    for (; count < most && bytes < LOG_READ_BYTES; count++) {
         struct entry entry = queue_pop(queue);
         ret_events[count] = entry.event;
         queue->taken[count] = entry.row;
         bytes += entry.event->frame_length;
     }
-    if (count > 0)
+    if (count > 0) {
         queue->taken_count = count;
+        queue->taken_bytes = bytes;
+    }
     pthread_mutex_unlock(&local->lock);
     return (int)count;
 }
@@ -177,7 +201,9 @@ static void local_commit(struct log *log, int worker)
         list_append(&finished, &row->link);
     }
     local->held -= queue->taken_count;
+    local->held_bytes -= queue->taken_bytes;
     queue->taken_count = 0;
+    queue->taken_bytes = 0;
     if (local->held == 0)
         pthread_cond_broadcast(&local->drained);
     pthread_mutex_unlock(&local->lock);
@@ -239,6 +265,7 @@ int log_local_new(const struct log_options *options, log_done_fn *fn, void *arg,
     struct log_local *local = memory_must_new(sizeof *local + count * sizeof local->queues[0]);
     local->log = (struct log){.backend = &local_backend, .done = fn, .arg = arg};
     local->held_max = (size_t)options->queue_max;
+    local->held_bytes_max = (size_t)options->queue_bytes;
     local->queue_count = count;
     pthread_mutex_init(&local->lock, NULL);
     pthread_cond_init(&local->drained, NULL);

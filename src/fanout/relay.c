@@ -89,10 +89,14 @@ static void on_done(void *arg, const char *outbox_id, int r)
     struct relay *relay = arg;
     pthread_mutex_lock(&relay->lock);
     struct row *row = rows_find(&relay->rows, outbox_id);
-    if (row && row->state == ROW_IN_LOG && r == 0)
-        row_finish(relay, row);
-    else if (row && row->state == ROW_IN_LOG)
-        row_leave(relay, row);
+    if (row && row->state == ROW_IN_LOG) {
+        if (row->later)
+            pthread_cond_signal(&relay->changed); // for the next of its kind
+        if (r == 0)
+            row_finish(relay, row);
+        else
+            row_leave(relay, row);
+    }
     pthread_mutex_unlock(&relay->lock);
     if (r == 0)
         metric_add(METRIC_OUTBOX_RELAYED, 1);
@@ -128,6 +132,20 @@ void relay_submit(struct relay *relay, const char *outbox_id, struct event *cons
         metric_add(METRIC_OUTBOX_QUEUE_FULL, 1);
     if (row && !waits)
         row_appended(relay, outbox_id, log_append(relay->log, outbox_id, events, count));
+}
+
+void relay_submit_later(struct relay *relay, const char *outbox_id)
+{
+    pthread_mutex_lock(&relay->lock);
+    bool known = rows_find(&relay->rows, outbox_id) != NULL;
+    struct row *row = rows_add(&relay->rows, outbox_id);
+    if (row) {
+        row->later = true;
+        row_wait(relay, row);
+    }
+    pthread_mutex_unlock(&relay->lock);
+    if (!known && !row)
+        metric_add(METRIC_OUTBOX_QUEUE_FULL, 1);
 }
 
 void relay_forget(struct relay *relay, const char *outbox_id)

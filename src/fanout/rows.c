@@ -11,6 +11,7 @@ void rows_init(struct rows *rows, size_t count_max)
 {
     *rows = (struct rows){.count_max = count_max};
     list_init(&rows->waiting);
+    list_init(&rows->waiting_later);
     list_init(&rows->deferred);
     list_init(&rows->done);
 }
@@ -48,8 +49,10 @@ struct row *rows_add(struct rows *rows, const char *id)
 static void rows_unlink(struct rows *rows, struct row *row)
 {
     list_remove(&row->link);
-    if (row->state == ROW_WAITING)
+    if (row->state == ROW_WAITING && !row->later)
         rows->waiting_count--;
+    if (row->state == ROW_IN_LOG && row->later)
+        rows->later_in_log--;
     if (row->state == ROW_DONE)
         rows->done_count--;
     row->state = ROW_NEW;
@@ -78,8 +81,10 @@ void rows_move(struct rows *rows, struct row *row, enum row_state state)
     rows_unlink(rows, row);
     row->state = state;
     if (state == ROW_WAITING) {
-        list_append(&rows->waiting, &row->link);
-        rows->waiting_count++;
+        list_append(row->later ? &rows->waiting_later : &rows->waiting, &row->link);
+        rows->waiting_count += !row->later;
+    } else if (state == ROW_IN_LOG) {
+        rows->later_in_log += row->later;
     } else if (state == ROW_DEFERRED) {
         list_append(&rows->deferred, &row->link);
     } else if (state == ROW_DONE) {
@@ -90,7 +95,11 @@ void rows_move(struct rows *rows, struct row *row, enum row_state state)
 
 struct row *rows_first_waiting(const struct rows *rows)
 {
-    return list_is_empty(&rows->waiting) ? NULL : LIST_ITEM(rows->waiting.next, struct row, link);
+    const struct list *list = list_is_empty(&rows->waiting) && rows->later_in_log == 0
+                                  ? &rows->waiting_later
+                                  : &rows->waiting;
+
+    return list_is_empty(list) ? NULL : LIST_ITEM(list->next, struct row, link);
 }
 
 void rows_retry_deferred(struct rows *rows)

@@ -3,8 +3,7 @@
 // looks for them. Not thread safe: under the relay's lock.
 #pragma once
 
-#include <uthash.h>
-
+#include "base/hash.h"
 #include "base/list.h"
 #include "events/event.h"
 
@@ -21,6 +20,7 @@ struct row {
     struct list link;
     enum row_state state;
     bool polled; // found in Postgres: its writer may still ask for it
+    bool later;  // waits until no other does, and none of its kind is in the log
     int tries;
     struct event **events; // of a waiting row: owned, NULL when they must be read back
     size_t event_count;
@@ -31,9 +31,11 @@ struct rows {
     struct row *table;
     size_t count_max;
     struct list waiting;
+    struct list waiting_later;
     struct list deferred;
     struct list done;
-    size_t waiting_count;
+    size_t waiting_count; // without those that wait for later
+    size_t later_in_log;
     size_t done_count;
     int64_t polled_count; // in any state
 };

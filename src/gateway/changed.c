@@ -4,8 +4,8 @@
 // answers in the order asked: what is sent last is newest, however the news of it came. What could
 // not be read is read again a second later.
 #include "gateway_internal.h"
+#include "held_marks.h"
 
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "unread/view.h"
 
@@ -31,7 +31,7 @@ static const struct statement STATE = {
                                      "r ON r.channel_id = a.channel"
                                      " AND r.user_id = a.member AND r.active"};
 
-enum { FRAME_MAX_BYTES = 4096, CHANGED_LATELY_MS = 5000, MARK_LATE_US = 1000000 };
+enum { CHANGED_LATELY_MS = 5000, MARK_LATE_US = 1000000 };
 
 static const enum store_lane LANE = STORE_READ_TOO;
 
@@ -44,19 +44,11 @@ struct changed_ask {
 static void view_send(struct gateway *gateway, const struct unread_view *view)
 {
     struct user *user = user_find(gateway, view->user_id);
-    CLEANUP(buffer_done) struct buffer out;
+    struct event *event = user ? unread_mark_event("unread_changed", view, clock_wall_us()) : NULL;
 
-    buffer_init(&out, FRAME_MAX_BYTES);
-    unread_frame_write(&out, "unread_changed", view, clock_wall_us());
-    if (!user || buffer_failed(&out))
-        return;
-    CLEANUP(packets_done) struct packets packets = packets_of(out.data, out.length);
-    LIST_FOREACH(link, &user->connections)
-    {
-        struct connection *c = LIST_ITEM(link, struct connection, user_link);
-        if (c->native)
-            connection_send(c, &packets);
-    }
+    if (event)
+        mark_offer(gateway, user, event);
+    event_unref(event);
 }
 
 void changed_send(struct gateway *gateway, const struct result *views)

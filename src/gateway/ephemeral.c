@@ -62,7 +62,8 @@ void ephemeral_hear(struct gateway *gateway, const char *topic, const char *data
     char id[EVENT_ID_SIZE];
     CLEANUP_JSON json_t *frame = NULL;
     CLEANUP(packets_done) struct packets packets = packets_of(data + 1, length - 1);
-    if (json_read(data + 1, length - 1, JSON_DEPTH_MAX, &frame) < 0 || !json_is_object(frame))
+    if (json_read(data + 1, length - 1, JSON_DEPTH_MAX, JSON_VALUES_ANY, &frame) < 0 ||
+        !json_is_object(frame))
         return;
     if (topic_id(topic, "user-events", id))
         user_hear(gateway, id, frame, &packets);

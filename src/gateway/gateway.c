@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway_internal.h"
+#include "held_marks.h"
+#include "late.h"
 
 #include "base/error.h"
 #include "base/id.h"
@@ -76,21 +78,37 @@ static void on_resubscribed(void *arg)
     gateway->heard_ms = loop_now_ms(gateway->loop);
 }
 
-// While topics cannot be heard, events come from Postgres alone.
+// While topics cannot be heard, or bring nothing, events come from Postgres alone.
+static void events_catch_up(struct gateway *gateway)
+{
+    if (!heads_are_read(gateway)) // else those at its end would never have their turn
+        heads_check_store(gateway);
+    marks_sweep(gateway);
+    if (loop_now_ms(gateway->loop) - gateway->swept_ms >= SWEEP_EVERY_MS)
+        joins_catch_up(gateway);
+}
+
+void gateway_note_late(struct gateway *gateway, bool is_late)
+{
+    gateway->is_late = is_late || (gateway->options.log && log_is_behind(gateway->options.log));
+    if (gateway->is_late)
+        events_catch_up(gateway);
+}
+
 static void gateway_poll(struct gateway *gateway, int64_t now_ms)
 {
-    if (cache_is_subscribed(gateway->cache)) {
-        gateway->heard_ms = now_ms;
-        if (gateway->marks.missed)
-            marks_sweep(gateway);
-        else if (gateway->users)
-            marks_note(gateway);
+    if (!cache_is_subscribed(gateway->cache)) {
+        events_catch_up(gateway);
         return;
     }
-    heads_check_store(gateway);
-    marks_sweep(gateway);
-    if (now_ms - gateway->swept_ms >= SWEEP_EVERY_MS)
-        joins_catch_up(gateway);
+    if (!gateway->users)
+        gateway->is_late = false; // nobody misses anything, and it is not asked for
+    if (!gateway->is_late)
+        gateway->heard_ms = now_ms;
+    if (gateway->marks.missed)
+        marks_sweep(gateway);
+    else if (gateway->users)
+        marks_note(gateway);
 }
 
 static void streams_trim(struct gateway *gateway, int64_t now_ms)
@@ -115,6 +133,7 @@ static void on_tick(void *arg)
     streams_trim(gateway, now_ms);
     gateway_poll(gateway, now_ms);
     changed_tend(gateway);
+    marks_tend(gateway);
     presence_tend(gateway);
     presence_refresh(gateway);
     watch_refresh(gateway);

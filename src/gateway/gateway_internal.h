@@ -14,11 +14,13 @@
 //   heads.c       compares channels' heads with what was sent, to notice missing events
 //   members.c     checks who is in a channel, when joins and leaves may have been missed
 //   marks.c       fetches marks that may have been missed; created.c new channels, likewise
+//   held_marks.c  marks that came before their messages
 //   changed.c     tells unread counts after a delete, an edit or a change of preferences
 //   joined.c      frames for only the user who joined or left a channel
 //   tokens.c      closes connections whose token is no longer valid
 //   sse.c         opens event streams; sse_head.c parses their request (pure)
-//   resume.c      reads back what an event stream missed; position.c is where it continues
+//   resume.c      reads back what an event stream missed: resume_events.c the events of a channel,
+//                 resume_others.c what is none; position.c is where it continues
 //   watermark.c   how far all event streams of this gateway have got
 //   presence.c    tells Redis who is connected here; watch.c tells sockets about others' presence
 //   ephemeral.c   frames that are stored nowhere: user_typing
@@ -26,6 +28,7 @@
 //   envelope.c    the events that apps get; kept.c those of them that wait in Postgres
 #pragma once
 
+#include "base/hash.h"
 #include "base/list.h"
 #include "base/metrics.h"
 #include "events/event.h"
@@ -35,13 +38,13 @@
 #include "position.h"
 
 #include <jansson.h>
-#include <uthash.h>
 
 enum close_code {
     CLOSE_GOING_AWAY = 1001,
     CLOSE_PROTOCOL = 1002,
     CLOSE_UNSUPPORTED = 1003,
     CLOSE_POLICY = 1008,
+    CLOSE_TOO_BIG = 1009,
     CLOSE_RESTART = 1012,
     CLOSE_REVOKED = 4001,
 };
@@ -88,7 +91,9 @@ struct stream {
     uint32_t seat_count;
     uint32_t sse_count; // event streams among them
     uint32_t seat_capacity;
-    struct list held; // by seq
+    int64_t sent_ts;        // no message up to it is missing before sent_seq; 0: not known
+    struct list held_marks; // see held_marks.c
+    struct list held;       // by seq
     int held_count;
     struct list own_posts;
     struct list focuses;   // see focus.c
@@ -114,6 +119,7 @@ struct user {
     struct workspace *workspace;
     struct list workspace_link;
     struct list connections;
+    struct list held_marks; // see held_marks.c
     bool is_young;
     bool manual_away;    // the user chose to be shown as away
     int64_t presence_ms; // when Redis was last told
@@ -142,12 +148,14 @@ struct gone;
 
 // What an event stream has in addition to a connection.
 struct sse {
-    struct position since;  // where the client asked to continue; xid 0: it begins now
-    bool is_settled;        // its events have the watermark as their id
-    uint32_t serial;        // the last watermark that was asked for without its channels
-    char id[POSITION_SIZE]; // of its events until it is settled
-    const char *cors;       // CORS headers for the page that asks: static or `cors_text`
-    struct resume *resume;  // while earlier events are read back
+    struct position since; // all before it was sent: at first, where the client asked to continue;
+                           // xid 0: it begins now
+    struct progress progress; // of the backlog since then
+    bool is_settled;          // its events have the watermark as their id
+    uint32_t serial;          // the last watermark that was asked for without its channels
+    char id[POSITION_SIZE];   // of its events until it is settled
+    const char *cors;         // CORS headers for the page that asks: static or `cors_text`
+    struct resume *resume;    // while earlier events are read back
     char cors_text[512];
 };
 
@@ -239,6 +247,7 @@ struct members {
 struct marks {
     int64_t notes[2]; // 0 is the older one
     int64_t noted_ms; // when the newer one was taken
+    bool any_held;    // see held_marks.c
     bool is_asked;
     bool missed;        // a sweep is due
     int64_t sweep_note; // of the sweep under way; 0: there is none, or its first part has failed
@@ -299,7 +308,8 @@ struct gateway {
     struct gateway_options options;
     struct list connections;
     struct list dirty;
-    struct list held; // connections that would be in `dirty`, but wait for Redis to subscribe
+    int64_t held_bytes; // of events that streams hold
+    struct list held;   // connections that would be in `dirty`, but wait for Redis to subscribe
     int connection_count;
     int sse_count; // event streams that are open
     int openings;  // connections whose channels are being read
@@ -311,7 +321,8 @@ struct gateway {
     bool draining;
     bool ended;              // being freed: store and cache may be gone
     int asked;               // see gateway_ask(): answers still to come
-    int64_t heard_ms;        // when all topics were last known to be subscribed
+    int64_t heard_ms;        // when all topics were last known to be subscribed, and nothing late
+    bool is_late;            // what others committed is late: see late.h
     int64_t unknown_told_ms; // when the log was last told of a message that is no event
     int64_t swept_ms;        // when missed joins were last asked for
     int64_t era;             // of Postgres: see store.h
@@ -382,6 +393,10 @@ NODISCARD int user_enter(struct connection *c);
 void user_leave(struct connection *c);
 void topic_follow(struct gateway *gateway, const char *topic, bool follow);
 struct user *user_find(struct gateway *gateway, const char *id);
+// Whether sockets get its frame that did not ask for Tidings' own.
+bool event_is_for_all(const struct event *event);
+// Sends to the user's connections what only the user gets.
+void user_send(struct user *user, const struct event *event);
 // Sends to those of the user's connections that asked for Tidings' own frames.
 void user_send_native(struct gateway *gateway, const char *id, const char *frame, size_t length);
 void people_on_created(struct gateway *gateway, struct event *event);
@@ -415,6 +430,7 @@ void stream_offer(struct stream *stream,
 
 struct stream_item {
     int64_t seq;
+    int64_t event_ts;
     int64_t ts; // of a post
     enum event_kind kind;
     const char *user_id;
@@ -490,8 +506,6 @@ void members_on_timer(void *gateway);
 // marks.c. Events without a seq count as heard once they are older than this, provided that the
 // outbox was then seen to hold nothing late.
 enum { HEARD_LAG_S = 5 };
-#define HEARD_LATE                                                                                 \
-    "EXISTS (SELECT FROM outbox WHERE NOT done AND created < now() - interval '2 seconds')"
 void marks_note(struct gateway *gateway);       // all topics are subscribed
 void marks_note_first(struct gateway *gateway); // before a connection's channels are read
 // Topics were not subscribed for a while, or are not: reads what was missed.
@@ -577,8 +591,7 @@ void watermark_lower(struct gateway *gateway, int64_t xid); // Postgres may give
 // created.c
 // The first part of a sweep: new channels. Also takes the next note.
 void created_sweep(struct gateway *gateway);
-// Appends the frame of a channel: of the columns after the first (id, name, is_private, creator,
-// created).
+// Appends the frame of a channel: of id, name, is_private, creator, created, after a first column.
 void created_write(const struct result *result, int row, struct buffer *out);
 // Whether a channel's creation has not been told yet, as far as is known. It counts as told then.
 bool created_take(struct gateway *gateway, const char *channel_id);

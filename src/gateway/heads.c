@@ -4,6 +4,7 @@
 // alone, since a head that Redis has may be old (a replica that lagged and took over). A round goes
 // over all streams a slice at a time.
 #include "gateway_internal.h"
+#include "late.h"
 
 #include "base/metrics.h"
 #include "unread/keys.h"
@@ -14,7 +15,7 @@
 enum { SLICE = 500, SLICE_PAUSE_MS = 5, STORE_ROUNDS = 8 };
 
 static const struct statement heads = {
-    "gateway_heads", "SELECT id, seq, generation FROM channels WHERE id = ANY($1)"};
+    "gateway_heads", "SELECT id, seq, generation FROM channel_heads WHERE id = ANY($1)"};
 
 // The heads that were asked of Redis together; answers come in the order of asking.
 struct slice {
@@ -144,6 +145,11 @@ void heads_check_store(struct gateway *gateway)
     gateway->heads.by_store = true;
     gateway->heads.cursor = NULL;
     loop_timer_set(gateway->heads.timer, 0);
+}
+
+bool heads_are_read(const struct gateway *gateway)
+{
+    return gateway->heads.by_store && gateway->heads.cursor;
 }
 
 // Their topics were asked for when their heads were known already: what came in between was not

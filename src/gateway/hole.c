@@ -80,6 +80,7 @@ static void row_send(struct stream *stream, const struct page_row *row)
         return;
     }
     struct stream_item item = {.seq = row->seq,
+                               .event_ts = row->event_ts,
                                .ts = row->event_ts,
                                .kind = row->kind,
                                .user_id = row->actor,

@@ -247,7 +247,8 @@ static void message_handle(struct connection *c, json_t *message, const char *te
 static void ack_take(struct connection *c, const char *text, size_t length)
 {
     CLEANUP_JSON json_t *message = NULL;
-    if (json_read(text, length, JSON_DEPTH_MAX, &message) < 0)
+    if (json_read(text, length, JSON_DEPTH_MAX, c->gateway->options.message_values_max, &message) <
+        0)
         return;
     const char *id = json_string_value(json_object_get(message, "envelope_id"));
     if (id)
@@ -265,7 +266,9 @@ void inbound_message(struct connection *c, const char *text, size_t length)
         ack_take(c, text, length);
         return;
     }
-    if (json_read(text, length, JSON_DEPTH_MAX, &message) == 0 && json_is_object(message))
+    if (json_read(text, length, JSON_DEPTH_MAX, c->gateway->options.message_values_max, &message) ==
+            0 &&
+        json_is_object(message))
         message_handle(c, message, text, length);
     else
         connection_send_text(c, invalid, sizeof invalid - 1);

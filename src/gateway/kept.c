@@ -12,6 +12,8 @@
 // Each unknown id is compared with those of all that is kept for its app.
 enum { TAKE_MS = 500, UNKNOWN_MAX = 100 };
 
+#define ENVELOPES "envelopes" // all changes of them take turns
+
 static const struct statement ACK = {"link_events_ack", "SELECT link_events_ack($1, $2, $3, $4)"};
 static const struct statement RETURN = {"link_events_return",
                                         "SELECT link_events_return($1, $2, $3, $4, $5, $6)"};
@@ -140,7 +142,7 @@ static void acks_send(struct gateway *gateway)
     column_params(&params, &gateway->envelopes.acking, is_any, params_open_text_array, id_add);
     gateway->envelopes.acks_asked = true;
     gateway_ask(gateway);
-    store_call(gateway->store, STORE_WRITE, &ACK, &params, on_acked, gateway);
+    store_change(gateway->store, ENVELOPES, &ACK, &params, on_acked, gateway);
 }
 
 void kept_ack(struct gateway *gateway, struct envelope *envelope)
@@ -182,7 +184,7 @@ void kept_return(struct app *app)
         LIST_ITEM(link, struct envelope, link)->returns = false;
     }
     gateway_ask(app->gateway);
-    store_call(app->gateway->store, STORE_WRITE, &RETURN, &params, on_returned, app->gateway);
+    store_change(app->gateway->store, ENVELOPES, &RETURN, &params, on_returned, app->gateway);
 }
 
 static struct kept row_read(const struct result *result, int row)
@@ -239,7 +241,7 @@ void kept_take(struct gateway *gateway)
     gateway->envelopes.taken_ms = loop_now_ms(gateway->loop);
     gateway->envelopes.take_asked = true;
     gateway_ask(gateway);
-    store_call(gateway->store, STORE_WRITE, &TAKE, &params, on_taken, gateway);
+    store_change(gateway->store, ENVELOPES, &TAKE, &params, on_taken, gateway);
 }
 
 void kept_tick(struct gateway *gateway)
@@ -260,7 +262,7 @@ void kept_linked(const struct app *app)
     CLEANUP_PARAMS struct params params = {0};
     params_text(&params, app->id);
     gateway_ask(app->gateway);
-    store_call(app->gateway->store, STORE_WRITE, &LINKED, &params, on_linked, app->gateway);
+    store_change(app->gateway->store, ENVELOPES, &LINKED, &params, on_linked, app->gateway);
 }
 
 void kept_end(struct gateway *gateway)

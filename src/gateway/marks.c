@@ -9,13 +9,16 @@
 // the outbox holds nothing that is late. What committed below the note before the last one has left
 // the outbox while topics were heard.
 #include "gateway_internal.h"
+#include "held_marks.h"
+#include "late.h"
 
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "unread/view.h"
 
+// It is asked every second: what is late is found and read from Postgres within two.
 static const struct statement NOTE = {
-    "gateway_note", "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, " HEARD_LATE};
+    "gateway_note",
+    "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, " OUTBOX_LATE("700 milliseconds")};
 
 // The first column is whether anything was ever marked: a join alone is no mark.
 static const struct statement SWEEP = {
@@ -32,8 +35,6 @@ static const struct statement THREADS = {
                        "k.kind) e WHERE m.user_id = ANY ($1) AND m.changed >= $2::xid8"
                        " AND EXISTS (SELECT 1 FROM channel_members x WHERE x.channel_id ="
                        " m.channel_id AND x.user_id = m.user_id AND x.active)"};
-
-enum { FRAME_MAX_BYTES = 4096 };
 
 static void notes_set(struct gateway *gateway, int64_t note)
 {
@@ -63,8 +64,10 @@ static void on_note(void *arg, const struct store_outcome *outcome)
     if (!gateway_answer(gateway))
         return;
     gateway->marks.is_asked = false;
-    if (outcome->r == 0)
-        note_take(gateway, result_int(outcome->result, 0, 0), result_bool(outcome->result, 0, 1));
+    if (outcome->r < 0)
+        return;
+    gateway_note_late(gateway, result_bool(outcome->result, 0, 1));
+    note_take(gateway, result_int(outcome->result, 0, 0), gateway->is_late);
 }
 
 void marks_note(struct gateway *gateway)
@@ -102,18 +105,12 @@ void marks_on_store_up(void *arg)
 
 static void mark_tell(struct gateway *gateway, const struct unread_view *view)
 {
-    const struct user *user = user_find(gateway, view->user_id);
-    CLEANUP(buffer_done) struct buffer out;
+    struct user *user = user_find(gateway, view->user_id);
+    struct event *event = user ? unread_mark_event("channel_marked", view, clock_wall_us()) : NULL;
 
-    buffer_init(&out, FRAME_MAX_BYTES);
-    unread_frame_write(&out, "channel_marked", view, clock_wall_us());
-    if (!user || buffer_failed(&out))
-        return;
-    CLEANUP(packets_done) struct packets packets = packets_of(out.data, out.length);
-    LIST_FOREACH(link, &user->connections)
-    {
-        connection_send(LIST_ITEM(link, struct connection, user_link), &packets);
-    }
+    if (event)
+        mark_offer(gateway, user, event);
+    event_unref(event);
 }
 
 // The next tick asks again, from the same note.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "outlet.h"
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/metrics.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -140,11 +142,14 @@ static int iov_fill(struct outlet *outlet, struct iovec *iov)
 
 static size_t packet_consume(struct outlet *outlet, size_t length)
 {
-    size_t left = (*outlet_at(outlet, 0))->length - outlet->first_sent;
+    const struct packet *packet = *outlet_at(outlet, 0);
+    size_t left = packet->length - outlet->first_sent;
     if (length < left) {
         outlet->first_sent += (uint32_t)length;
         return 0;
     }
+    if (packet->event_us > 0)
+        metric_time(METRIC_TIMES_DELIVERY, clock_wall_us() - packet->event_us);
     outlet_pop(outlet);
     return length - left;
 }

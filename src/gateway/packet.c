@@ -40,6 +40,7 @@ static struct packet *packet_make(const void *head, size_t head_length, const ch
         return NULL;
     packet->references = 1;
     packet->length = (uint32_t)whole;
+    packet->event_us = 0;
     memcpy(packet->data, head, head_length);
     memcpy(packet->data + head_length, text, length);
     memcpy(packet->data + head_length + length, tail, tail_length);
@@ -92,10 +93,17 @@ struct packet *packet_new_event(const char *text, size_t length, const char *id)
     return packet;
 }
 
+static struct packet *packet_at(struct packet *packet, int64_t event_us)
+{
+    if (packet)
+        packet->event_us = event_us;
+    return packet;
+}
+
 struct packet *packets_frame(struct packets *packets)
 {
     if (!packets->frame)
-        packets->frame = packet_new(packets->text, packets->length);
+        packets->frame = packet_at(packet_new(packets->text, packets->length), packets->event_us);
     return packets->frame;
 }
 
@@ -111,7 +119,8 @@ struct packet *packets_event(struct packets *packets, const char *id)
     if (packets->event && !event_has_id(packets->event, id))
         packet_unref(TAKE(packets->event));
     if (!packets->event)
-        packets->event = packet_new_event(packets->text, packets->length, id);
+        packets->event =
+            packet_at(packet_new_event(packets->text, packets->length, id), packets->event_us);
     return packets->event;
 }
 

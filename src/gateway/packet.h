@@ -13,7 +13,8 @@ enum { PACKET_HEADER_MAX = 10 };
 
 struct packet {
     uint32_t references;
-    uint32_t length; // of data
+    uint32_t length;  // of data
+    int64_t event_us; // when what it tells of happened; 0: it does not matter
     char data[];
 };
 
@@ -42,6 +43,7 @@ void packet_unref(struct packet *packet); // takes NULL
 struct packets {
     const char *text;
     size_t length;
+    int64_t event_us; // of the packets
     struct packet *frame;
     struct packet *event;
 };

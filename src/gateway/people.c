@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Users and workspaces with connections here: their topics, and what events of these topics bring.
 #include "gateway_internal.h"
+#include "held_marks.h"
+#include "resume.h"
 
 #include "base/error.h"
 #include "base/metrics.h"
@@ -79,6 +81,7 @@ static struct user *user_new(struct gateway *gateway, const struct actor *actor)
     }
     snprintf(user->id, sizeof user->id, "%s", actor->user_id);
     list_init(&user->connections);
+    list_init(&user->held_marks);
     list_append(&user->workspace->users, &user->workspace_link);
     HASH_ADD_STR(gateway->users, id, user);
     user_follow(gateway, user, true);
@@ -123,6 +126,7 @@ void user_leave(struct connection *c)
             presence_enter(user, gateway);
         return;
     }
+    marks_leave_user(user);
     user_follow(gateway, user, false);
     list_remove(&user->workspace_link);
     workspace_leave(gateway, user->workspace);
@@ -139,7 +143,7 @@ static bool frame_is(const struct event *event, const char *start)
 
 // Slack's clients take types that they do not know for errors: those go to sockets that asked for
 // them.
-static bool frame_is_for_all(const struct event *event)
+bool event_is_for_all(const struct event *event)
 {
     return event->kind == EVENT_CREATED || event->kind == EVENT_EPHEMERAL ||
            frame_is(event, "{\"type\":\"channel_marked\"") ||
@@ -148,15 +152,22 @@ static bool frame_is_for_all(const struct event *event)
            frame_is(event, "{\"type\":\"mpim_marked\"");
 }
 
-static void user_send(struct user *user, const struct event *event, struct packets *packets)
+static void packets_send(struct user *user, const struct event *event, struct packets *packets)
 {
-    bool for_all = frame_is_for_all(event);
+    bool for_all = event_is_for_all(event);
+    bool is_read = event->kind == EVENT_MARK || event_kind_is_thread(event->kind);
     LIST_FOREACH(link, &user->connections)
     {
         struct connection *c = LIST_ITEM(link, struct connection, user_link);
-        if (for_all || c->native)
+        if ((for_all || c->native) && !(is_read && resume_awaits(c, event)))
             connection_send(c, packets);
     }
+}
+
+void user_send(struct user *user, const struct event *event)
+{
+    CLEANUP(packets_done) struct packets packets = packets_of(event->frame, event->frame_length);
+    packets_send(user, event, &packets);
 }
 
 void user_send_native(struct gateway *gateway, const char *id, const char *frame, size_t length)
@@ -192,8 +203,7 @@ static void user_on_event(struct gateway *gateway, const char *id, struct event 
         focus_cursor_moved(gateway, event);
     if (event->kind == EVENT_CREATED && !created_take(gateway, event->channel_id))
         return;
-    CLEANUP(packets_done) struct packets packets = packets_of(event->frame, event->frame_length);
-    user_send(user, event, &packets);
+    mark_offer(gateway, user, event);
     if (event->kind == EVENT_MARK)
         changed_marked(gateway, event, id);
 }
@@ -207,7 +217,7 @@ static void workspace_on_event(struct gateway *gateway, const char *id, const st
     CLEANUP(packets_done) struct packets packets = packets_of(event->frame, event->frame_length);
     LIST_FOREACH(link, &workspace->users)
     {
-        user_send(LIST_ITEM(link, struct user, workspace_link), event, &packets);
+        packets_send(LIST_ITEM(link, struct user, workspace_link), event, &packets);
     }
 }
 

@@ -1,28 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "position.h"
 
+#include "text_cut.h"
+
 #include "base/error.h"
 #include "base/versioned.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { NUMBERS = 4 };
+enum { NUMBERS = 4, PROGRESS_NUMBERS = 6 };
 
-void position_print(const struct position *position, char *ret_text)
+// An id in digits: two for each character, whose codes are 48 to 90.
+static void channel_print(const char *channel_id, char *ret_digits)
 {
-    snprintf(ret_text, POSITION_SIZE, "e1.%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64,
-             position->xid, position->heard_xid, position->seconds, position->era);
+    for (; *channel_id; channel_id++) {
+        *ret_digits++ = (char)('0' + *channel_id / 10);
+        *ret_digits++ = (char)('0' + *channel_id % 10);
+    }
+    *ret_digits = '\0';
 }
 
-int position_parse(const char *text, size_t length, struct position *ret_position)
+static bool channel_parse(struct text digits, char *ret_channel_id)
+{
+    if (digits.length % 2 != 0 || digits.length > 2 * ID_LENGTH_MAX)
+        return false;
+    for (size_t i = 0; i < digits.length; i += 2)
+        ret_channel_id[i / 2] = (char)(10 * (digits.data[i] - '0') + digits.data[i + 1] - '0');
+    ret_channel_id[digits.length / 2] = '\0';
+    return id_is_valid(ret_channel_id, "CGD");
+}
+
+void position_print(const struct position *position, const struct progress *progress,
+                    char *ret_text)
+{
+    char channel[2 * ID_LENGTH_MAX + 1] = "0";
+    int length =
+        snprintf(ret_text, POSITION_SIZE, "e1.%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64,
+                 position->xid, position->heard_xid, position->seconds, position->era);
+    if (!progress || !progress->channel_id[0])
+        return;
+    channel_print(progress->channel_id, channel);
+    snprintf(ret_text + length, POSITION_SIZE - (size_t)length,
+             ".%" PRId64 ".%" PRId64 ".%" PRId64 ".%s.%d.%" PRId64, progress->until.xid,
+             progress->until.seconds, progress->until.era, channel, (int)progress->part,
+             progress->number);
+}
+
+static int progress_parse(struct text rest, struct progress *ret_progress)
+{
+    struct text parts[PROGRESS_NUMBERS];
+    struct progress progress = {0};
+    int64_t part;
+    for (int i = 0; i < PROGRESS_NUMBERS; i++)
+        parts[i] = text_take(&rest, ".");
+    struct position *until = &progress.until;
+    if (integer_parse(parts[0].data, parts[0].length, 1, INT64_MAX, &until->xid) < 0 ||
+        integer_parse(parts[1].data, parts[1].length, 1, INT64_MAX, &until->seconds) < 0 ||
+        integer_parse(parts[2].data, parts[2].length, 0, INT64_MAX, &until->era) < 0 ||
+        !channel_parse(parts[3], progress.channel_id) ||
+        integer_parse(parts[4].data, parts[4].length, 0, PROGRESS_PART_MAX - 1, &part) < 0 ||
+        integer_parse(parts[5].data, parts[5].length, 0, INT64_MAX, &progress.number) < 0)
+        return -ERROR_INVALID_ARGUMENTS;
+    until->heard_xid = until->xid;
+    progress.part = (enum progress_part)part;
+    *ret_progress = progress;
+    return 0;
+}
+
+int position_parse(const char *text, size_t length, struct position *ret_position,
+                   struct progress *ret_progress)
 {
     int64_t numbers[NUMBERS] = {1, 1, 1, 0}; // of a later version: before all that there is
-    if (versioned_parse(text, length, 'e', numbers, NUMBERS) < 0)
-        return -ERROR_INVALID_ARGUMENTS;
-    *ret_position = (struct position){numbers[0], numbers[1], numbers[2], numbers[3]};
-    bool is_one = ret_position->heard_xid > 0 && ret_position->heard_xid <= ret_position->xid &&
-                  ret_position->seconds > 0; // only the era may be 0
-    return is_one ? 0 : -ERROR_INVALID_ARGUMENTS;
+    int version = versioned_parse(text, length, 'e', numbers, NUMBERS);
+    if (version < 0)
+        return version;
+    struct position position = {numbers[0], numbers[1], numbers[2], numbers[3]};
+    if (position.heard_xid < 1 || position.heard_xid > position.xid || position.seconds < 1)
+        return -ERROR_INVALID_ARGUMENTS; // only the era may be 0
+    struct text rest = {text, length};
+    for (int i = 0; i < 1 + NUMBERS; i++)
+        (void)text_take(&rest, ".");
+    *ret_position = position;
+    *ret_progress = (struct progress){0};
+    if (version == 1 && rest.length > 0 &&
+        (progress_parse(rest, ret_progress) < 0 || ret_progress->until.xid < position.xid))
+        *ret_progress = (struct progress){0};
+    return 0;
 }

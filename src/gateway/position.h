@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a stream of events can be resumed: a moment of Postgres such that everything committed
-// before it was sent. In text it is the id of events: "e1.<xid>.<heard xid>.<seconds>.<era>",
-// opaque to clients, the same for all users, good on every instance. See
-// docs/decisions/2026-11-21-event-stream-position.md.
+// before it was sent, and how far a resumed stream has got since. In text it is the id of events,
+// "e1.<xid>.<heard xid>.<seconds>.<era>", opaque to clients, good on every instance. While a
+// backlog is sent, the progress is appended, ".<xid>.<seconds>.<era>.<channel>.<part>.<number>".
+// See docs/decisions/2026-11-21-event-stream-position.md.
 #pragma once
 
 #include "base/cleanup.h"
+#include "base/id.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { POSITION_SIZE = 88 };
+enum { POSITION_SIZE = 224 };
 
 struct position {
     int64_t xid;       // transactions below it: their events of channels were sent
@@ -19,7 +21,23 @@ struct position {
     int64_t era;       // in which this is so: see store.h
 };
 
-void position_print(const struct position *position, char *ret_text); // POSITION_SIZE bytes
-// What position_print() prints, perhaps with more numbers; a position that a later release prints
-// in another version ("e2.…") is read as one too old to be resumed from. -ERROR_INVALID_ARGUMENTS.
-NODISCARD int position_parse(const char *text, size_t length, struct position *ret_position);
+// A backlog is sent channel by channel, in the order of their ids; of each channel first its
+// events, then the read state, then the threads. Channels that were made come last.
+enum progress_part { PROGRESS_EVENTS, PROGRESS_THREADS, PROGRESS_CREATED, PROGRESS_PART_MAX };
+
+struct progress {
+    struct position until;    // what was sent of the channels before this one; xid 0: none
+    char channel_id[ID_SIZE]; // "": none yet; of PROGRESS_CREATED: the last one told
+    enum progress_part part;
+    int64_t
+        number; // the last seq; the ts of the last thread, 0: the read state; the xid of a creation
+};
+
+// Prints the position, and the progress if there is one, to POSITION_SIZE bytes.
+void position_print(const struct position *position, const struct progress *progress,
+                    char *ret_text);
+// What position_print() prints, perhaps with more numbers. A progress that makes no sense is
+// dropped: the backlog is then sent from its beginning. A position that a later release prints in
+// another version ("e2.…") is read as one too old to be resumed from. -ERROR_INVALID_ARGUMENTS.
+NODISCARD int position_parse(const char *text, size_t length, struct position *ret_position,
+                             struct progress *ret_progress);

@@ -11,17 +11,21 @@
 #include <string.h>
 #include <wslay/wslay.h>
 
-enum { MASK_LENGTH = 4 };
+enum { MASK_LENGTH = 4, HEADER_MAX = 10 };
 
 struct receiver {
     wslay_event_context_ptr context;
     struct connection *connection;
     const uint8_t *data; // what is left of the bytes being taken
     size_t length;
-    uint64_t given;        // bytes given to wslay
-    uint64_t framed;       // bytes of the whole frames among them
-    uint64_t frame_length; // of the frame being read, header included
-    bool in_message;       // its first fragment came, its last did not
+    uint64_t given;             // bytes given to wslay
+    uint64_t framed;            // bytes of the whole frames among them
+    uint64_t frame_length;      // of the frame being read, header included
+    bool in_message;            // its first fragment came, its last did not
+    uint8_t header[HEADER_MAX]; // what came of a frame's, without its mask
+    size_t header_length;
+    uint64_t skip;         // bytes until the next header
+    uint64_t message_left; // how much longer the message may be
     bool is_wrong;
 };
 
@@ -119,6 +123,54 @@ static void on_message(wslay_event_context_ptr context,
                                 "text only");
 }
 
+// The length that a header tells; false as long as it is not all there.
+static bool header_is_whole(const struct receiver *receiver, uint64_t *ret_payload_length)
+{
+    if (receiver->header_length < 2)
+        return false;
+    uint64_t length = receiver->header[1] & 0x7f;
+    size_t more = length == 127 ? 8 : length == 126 ? 2 : 0;
+    if (receiver->header_length < 2 + more)
+        return false;
+    for (size_t i = 0; i < more; i++)
+        length = (i == 0 ? 0 : length << 8) | receiver->header[2 + i];
+    *ret_payload_length = length;
+    return true;
+}
+
+// wslay looks at a length when the first byte of the payload is there, which need never come. Goes
+// through the frames of the bytes that came; false when a message is announced that is too long.
+static bool messages_may_be_so_long(struct receiver *receiver, const uint8_t *data, size_t length)
+{
+    const struct gateway_options *options = &receiver->connection->gateway->options;
+    while (length > 0) {
+        size_t part = length < receiver->skip ? length : (size_t)receiver->skip;
+        receiver->skip -= part;
+        data += part;
+        length -= part;
+        if (length == 0)
+            break;
+        uint64_t payload;
+        receiver->header[receiver->header_length++] = *data++;
+        length--;
+        if (!header_is_whole(receiver, &payload))
+            continue;
+        uint8_t opcode = receiver->header[0] & 0x0f;
+        receiver->header_length = 0;
+        if (wslay_is_ctrl_frame(opcode)) {
+            receiver->skip = MASK_LENGTH + (payload & 0x7f); // wslay refuses a longer one
+            continue;
+        }
+        if (opcode != WSLAY_CONTINUATION_FRAME)
+            receiver->message_left = (uint64_t)options->message_max_bytes;
+        if (payload > receiver->message_left)
+            return false;
+        receiver->message_left -= payload;
+        receiver->skip = MASK_LENGTH + payload;
+    }
+    return true;
+}
+
 static struct receiver *receiver_new(struct connection *c)
 {
     static const struct wslay_event_callbacks callbacks = {
@@ -173,6 +225,7 @@ int receive(struct connection *c, const void *data, size_t length)
     }
     receiver->data = data;
     receiver->length = length;
+    bool fine = messages_may_be_so_long(receiver, data, length);
     int r = wslay_event_recv(receiver->context);
     if (r != 0 || receiver->is_wrong) {
         connection_doom_counted(c, METRIC_SOCKETS_PROTOCOL, CLOSE_PROTOCOL, "protocol error");
@@ -181,6 +234,10 @@ int receive(struct connection *c, const void *data, size_t length)
     r = receiver_answer(receiver);
     if (r < 0)
         return r;
+    if (!fine) {
+        connection_doom_counted(c, METRIC_SOCKETS_PROTOCOL, CLOSE_TOO_BIG, "message too long");
+        return -ERROR_INVALID_ARGUMENTS;
+    }
     if (receiver->given == receiver->framed && receiver->length == 0 && !receiver->in_message)
         receiver_free(TAKE(c->receiver));
     return 0;

@@ -85,6 +85,7 @@ void sse_accept(struct connection *c, size_t head_length)
     buffer_done(&c->input); // what follows is nothing to us
     c->native = true;
     c->sse->since = head.since;
+    c->sse->progress = head.progress;
     if (status == 0 && head.is_preflight) {
         preflight_answer(c);
         return;

@@ -15,6 +15,7 @@ struct sse_head {
     bool resumes;                         // Last-Event-ID, or since=, was sent
     bool since_is_bad;                    // and is none of ours
     struct position since;                // else
+    struct progress progress;             // of the backlog since then
     char credential[SSE_CREDENTIAL_SIZE]; // "" when none
     char origin[SSE_ORIGIN_SIZE];         // of the page that asks; "" when none
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One channel's events on this gateway: sent in the order of seq, each once, to all who sit here.
 #include "gateway_internal.h"
+#include "held_marks.h"
 #include "resume.h"
 
 #include "base/buffer.h"
@@ -46,6 +47,7 @@ struct stream *stream_follow(struct gateway *gateway, const char *workspace_id,
     snprintf(stream->channel_id, sizeof stream->channel_id, "%s", channel_id);
     snprintf(stream->workspace_id, sizeof stream->workspace_id, "%s", workspace_id);
     list_init(&stream->held);
+    list_init(&stream->held_marks);
     list_init(&stream->own_posts);
     list_init(&stream->focuses);
     list_init(&stream->hole_link);
@@ -60,6 +62,7 @@ static void held_free(struct stream *stream, struct list *link)
     struct held *held = LIST_ITEM(link, struct held, link);
     list_remove(link);
     stream->held_count--;
+    stream->gateway->held_bytes -= (int64_t)held->event->frame_length;
     event_unref(held->event);
     free(held);
 }
@@ -67,6 +70,7 @@ static void held_free(struct stream *stream, struct list *link)
 void stream_free(struct stream *stream)
 {
     heads_forget(stream);
+    marks_leave_stream(stream);
     if (stream->watermark_seq > 0)
         watermark_passed(stream);
     channel_follow(stream, false);
@@ -245,6 +249,7 @@ void stream_own_post(struct gateway *gateway, const char *channel_id, int64_t se
 static void seats_send(struct stream *stream, const struct stream_item *item)
 {
     CLEANUP(packets_done) struct packets packets = packets_of(item->frame, item->frame_length);
+    packets.event_us = item->event_ts;
     const char *origin = origin_find(stream, item);
     int64_t sent = 0;
     for (uint32_t i = 0; i < stream->seat_count; i++) {
@@ -283,6 +288,7 @@ static void sent_note(struct stream *stream, int64_t seq)
     if (stream->known_seq < seq)
         stream->known_seq = seq;
     own_posts_trim(stream);
+    marks_release(stream);
     if (stream->watermark_seq > 0 && stream->watermark_seq <= seq)
         watermark_passed(stream);
 }
@@ -309,12 +315,15 @@ void stream_send(struct stream *stream, const struct stream_item *item)
     if (item->kind == EVENT_DELETE || item->kind == EVENT_EDIT)
         changed_tell(stream, item->seq);
     stream->waiting_ms = loop_now_ms(stream->gateway->loop);
+    if (stream->sent_ts > 0 && item->kind == EVENT_POST)
+        stream->sent_ts = item->ts;
     sent_note(stream, item->seq);
 }
 
 static void event_send(struct stream *stream, const struct event *event)
 {
     struct stream_item item = {.seq = event->seq,
+                               .event_ts = event->event_ts,
                                .ts = event->ts,
                                .kind = event->kind,
                                .user_id = event->user_id,
@@ -322,6 +331,17 @@ static void event_send(struct stream *stream, const struct event *event)
                                .frame = event->frame,
                                .frame_length = event->frame_length};
     stream_send(stream, &item);
+}
+
+static bool may_hold(const struct stream *stream, const struct event *event)
+{
+    const struct gateway *gateway = stream->gateway;
+    int64_t bytes = gateway->held_bytes + (int64_t)event->frame_length;
+    if (stream->held_count < gateway->options.hole_events_max &&
+        bytes <= gateway->options.hole_bytes)
+        return true;
+    metric_add(METRIC_HELD_FULL, 1);
+    return false;
 }
 
 // Holds the event in its place by seq, most likely the last. What there is no room for is read back
@@ -335,14 +355,13 @@ static void event_hold(struct stream *stream, struct event *event)
         metric_add(METRIC_FRAMES_DOUBLE, 1);
         return;
     }
-    struct held *held = NULL;
-    if (stream->held_count < stream->gateway->options.hole_events_max)
-        held = calloc(1, sizeof *held);
+    struct held *held = may_hold(stream, event) ? calloc(1, sizeof *held) : NULL;
     if (!held)
         return;
     held->event = event_ref(event);
     list_append(after->next, &held->link);
     stream->held_count++;
+    stream->gateway->held_bytes += (int64_t)event->frame_length;
 }
 
 void stream_release(struct stream *stream)

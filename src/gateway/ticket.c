@@ -32,10 +32,10 @@ static const struct statement use_token = {
     " WHERE t.digest = $1 AND t.revoked_at IS NULL AND u.active"
     " AND (t.expires_at IS NULL OR t.expires_at > extract(epoch FROM now()))"};
 
-static const struct statement channels = {
-    "gateway_channels",
-    "SELECT c.id, c.seq FROM channel_members m JOIN channels c ON c.id = m.channel_id"
-    " WHERE m.user_id = $1 AND m.active"};
+static const struct statement channels = {"gateway_channels",
+                                          "SELECT c.id, c.seq, c.last_ts FROM channel_members m "
+                                          "JOIN channel_heads c ON c.id = m.channel_id"
+                                          " WHERE m.user_id = $1 AND m.active"};
 
 struct ticket {
     struct gateway *gateway;
@@ -104,6 +104,8 @@ static int channels_enter(struct connection *c, const struct result *result)
             stream_follow(c->gateway, c->actor.workspace_id, result_text(result, row, 0), seq);
         if (!stream)
             return -ERROR_MEMORY;
+        if (stream->sent_ts == 0)
+            stream->sent_ts = result_int(result, row, 2);
         r = stream_enter(stream, c, seq, seq);
     }
     return r;
@@ -169,31 +171,37 @@ static void on_used(void *arg, const struct store_outcome *outcome)
     free(ticket);
 }
 
-static void credential_use(struct connection *c, enum store_lane lane,
-                           const struct statement *statement, const char *text, const char *reply)
+// NULL: the connection was refused.
+static struct ticket *ticket_new(struct connection *c, const char *text, const char *reply,
+                                 struct params *params)
 {
-    CLEANUP_PARAMS struct params params = {0};
     char digest[DIGEST_HEX_SIZE];
     struct ticket *ticket = calloc(1, sizeof *ticket);
     if (!ticket) {
         connection_refuse(c, handshake_unavailable);
-        return;
+        return NULL;
     }
     ticket->gateway = c->gateway;
     ticket->connection = c;
     c->ticket = ticket;
     snprintf(ticket->reply, sizeof ticket->reply, "%s", reply);
     digest_sha256_hex(text, strlen(text), digest);
-    params_text(&params, digest);
-    store_call(c->gateway->store, lane, statement, &params, on_used, ticket);
+    params_text(params, digest);
+    return ticket;
 }
 
 void ticket_use(struct connection *c, const char *ticket, const char *reply)
 {
-    credential_use(c, STORE_WRITE, &use, ticket, reply);
+    CLEANUP_PARAMS struct params params = {0};
+    struct ticket *used = ticket_new(c, ticket, reply, &params);
+    if (used)
+        store_change(c->gateway->store, ticket, &use, &params, on_used, used);
 }
 
 void ticket_use_token(struct connection *c, const char *token)
 {
-    credential_use(c, STORE_READ, &use_token, token, "");
+    CLEANUP_PARAMS struct params params = {0};
+    struct ticket *used = ticket_new(c, token, "", &params);
+    if (used)
+        store_call(c->gateway->store, STORE_READ, &use_token, &params, on_used, used);
 }

@@ -8,6 +8,7 @@
 // have no seq to be sure by: for them the position is older by some seconds, and stands still while
 // the outbox holds old rows.
 #include "gateway_internal.h"
+#include "late.h"
 
 // Asked for again at the soonest after the pause, and after COST_FACTOR times what the last answer
 // took: this costs Postgres a few hundredths of a core at most, however many channels there are.
@@ -17,8 +18,9 @@ static const struct statement ASK = {
     "gateway_watermark",
     "SELECT t.xid, t.seconds, t.late, c.id, c.seq FROM"
     " (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid,"
-    " extract(epoch FROM clock_timestamp())::bigint AS seconds, " HEARD_LATE " AS late)"
-    " t LEFT JOIN channels c ON c.id = ANY ($1) AND c.changed >= $2::xid8"};
+    " extract(epoch FROM clock_timestamp())::bigint AS seconds, " OUTBOX_LATE(
+        "2 seconds") " AS late)"
+                     " t LEFT JOIN channel_heads c ON c.id = ANY ($1) AND c.changed >= $2::xid8"};
 
 enum { COLUMN_XID, COLUMN_SECONDS, COLUMN_LATE, COLUMN_CHANNEL, COLUMN_SEQ };
 
@@ -44,7 +46,7 @@ static void watermark_reached(struct gateway *gateway)
     w->position = w->next;
     w->serial = w->next_serial;
     w->next.xid = 0;
-    position_print(&w->position, w->text);
+    position_print(&w->position, NULL, w->text);
     LIST_FOREACH(link, &gateway->connections)
     {
         sse_settle(LIST_ITEM(link, struct connection, link));

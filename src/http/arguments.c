@@ -2,11 +2,16 @@
 #include "arguments.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+// JSON of at most HEAVY_BYTES_MIN bytes is never much work, that of more than HEAVY_BYTES_MAX may
+// always be.
+enum { HEAVY_BYTES_MIN = 256, HEAVY_BYTES_MAX = 65536, HEAVY_VALUES = 256 };
 
 void arguments_init(struct arguments *arguments, struct arena *arena)
 {
@@ -15,11 +20,15 @@ void arguments_init(struct arguments *arguments, struct arena *arena)
     arguments->count = 0;
     arguments->capacity = ARGUMENTS_FIRST;
     arguments->json = NULL;
+    arguments->values_max = JSON_VALUES_ANY;
     arguments->complaint[0] = '\0';
 }
 
 void arguments_done(struct arguments *arguments)
 {
+    for (size_t i = 0; i < arguments->count; i++)
+        json_decref(arguments->items[i].json);
+    arguments->count = 0;
     json_decref(arguments->json);
     arguments->json = NULL;
 }
@@ -87,4 +96,33 @@ int arguments_check_text(struct arguments *arguments, const struct argument *arg
         return arguments_fail(arguments, -ERROR_INVALID_FORM_DATA, "%.64s: must be UTF-8 text",
                               name_length <= 64 ? argument->name : "an argument");
     return 0;
+}
+
+static bool argument_is_heavy(const struct argument *argument)
+{
+    char first = argument->text[0];
+    if ((first != '[' && first != '{') || argument->length <= HEAVY_BYTES_MIN)
+        return false;
+    return argument->length > HEAVY_BYTES_MAX ||
+           json_measure(argument->text, argument->length).values > HEAVY_VALUES;
+}
+
+bool arguments_are_heavy(const struct arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->count; i++)
+        if (argument_is_heavy(&arguments->items[i]))
+            return true;
+    return false;
+}
+
+void arguments_parse_ahead(struct arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->count; i++) {
+        struct argument *argument = &arguments->items[i];
+        if (!argument_is_heavy(argument))
+            continue;
+        argument->json_r = json_read(argument->text, argument->length, JSON_DEPTH_MAX,
+                                     arguments->values_max, &argument->json);
+        argument->is_parsed = true;
+    }
 }

@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { ARGUMENTS_MAX = 512, ARGUMENTS_FIRST = 16 };
 
@@ -17,7 +18,10 @@ struct argument {
     const char *name;
     const char *text; // NUL-terminated
     size_t length;
-    bool is_text; // not a JSON array or object
+    bool is_text;   // not a JSON array or object
+    bool is_parsed; // ahead, to `json` (owned), or with the error `json_r`
+    int json_r;
+    json_t *json;
 };
 
 struct arguments {
@@ -26,6 +30,7 @@ struct arguments {
     size_t count;
     size_t capacity;
     json_t *json;
+    int64_t values_max;  // JSON values of the body, or of an argument
     char complaint[128]; // what was wrong, for people, after an arguments_add… function failed
     struct argument first[ARGUMENTS_FIRST];
 };
@@ -52,6 +57,15 @@ NODISCARD int arguments_add_multipart(struct arguments *arguments, const char *c
 
 // Adds the members of a JSON object. At most once per arguments.
 NODISCARD int arguments_add_json(struct arguments *arguments, const char *text, size_t length);
+
+// The member `token` of a JSON object that is not parsed yet, in the arena; NULL when there is none
+// that can be read as it stands.
+const char *arguments_json_token(struct arguments *arguments, const char *text, size_t length);
+
+// Whether an argument is JSON that takes its reader a while.
+bool arguments_are_heavy(const struct arguments *arguments);
+// Parses these. What cannot be parsed is its reader's to complain about.
+void arguments_parse_ahead(struct arguments *arguments);
 
 // -ERROR_INVALID_FORM_DATA, with the complaint "name: what", unless both are UTF-8;
 // -ERROR_INVALID_ARRAY_ARG for "a[]".

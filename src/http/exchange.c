@@ -18,7 +18,8 @@ enum {
     METHOD_LENGTH_MAX = 64,
     REQUEST_ID_LENGTH_MAX = 128,
     HEX_LENGTH = 16,
-    EXCHANGE_SPARES_MAX = 256
+    EXCHANGE_SPARES_MAX = 256,
+    BODY_RETRY_S = 1 // after which a body may be let in that was not
 };
 
 // An exchange takes 3 KiB, which malloc does not hand out quickly: some are kept.
@@ -83,6 +84,14 @@ static struct exchange *exchange_new(struct connection *connection, const char *
     exchange->state = EXCHANGE_LINE;
     exchange->is_call = false;
     exchange->started = false;
+    exchange->is_chunked = false;
+    exchange->is_text = false;
+    exchange->is_read = false;
+    list_init(&exchange->job.link);
+    exchange->request.load = exchange_load;
+    exchange->request.intake = &server->intake;
+    exchange->request.outgo = &server->outgo;
+    exchange->request.arguments.values_max = server->options.json_values_max;
     return exchange;
 }
 
@@ -292,6 +301,63 @@ static enum MHD_Result exchange_too_large(struct exchange *exchange)
     return MHD_YES;
 }
 
+// The announced length of the body: -ERROR_REQUEST_TOO_LARGE when that is more than is taken.
+static int exchange_read_length(struct exchange *exchange)
+{
+    // Digits and no more than fit into 64 bits: libmicrohttpd has seen to that.
+    const char *digits = exchange->head.content_length;
+    int64_t length = 0;
+    exchange->is_chunked = exchange->head.transfer_encoding != NULL;
+    for (; digits && *digits != '\0'; digits++) {
+        length = length * 10 + (*digits - '0');
+        if (length > exchange->server->options.body_max_bytes)
+            return -ERROR_REQUEST_TOO_LARGE;
+    }
+    exchange->request.body_bytes = length;
+    return 0;
+}
+
+static enum MHD_Result exchange_refuse_body(struct exchange *exchange, int r)
+{
+    struct request *request = &exchange->request;
+    if (r == -ERROR_REQUEST_TOO_LARGE && request->arguments.complaint[0] == '\0')
+        return exchange_too_large(exchange);
+    exchange->state = EXCHANGE_ANSWERING;
+    if (!request->replied && r == -ERROR_RATELIMITED)
+        request_reply_ratelimited(request, BODY_RETRY_S);
+    else if (!request->replied)
+        request_reply_unread(request, r);
+    exchange_last_word(exchange);
+    return MHD_YES;
+}
+
+static enum MHD_Result exchange_let_in(struct exchange *exchange)
+{
+    exchange->state = EXCHANGE_BODY;
+    exchange->connection->is_unread = false;
+    connection_move(exchange->connection, CONNECTION_BODY);
+    return MHD_YES;
+}
+
+static enum MHD_Result exchange_admit(struct exchange *exchange)
+{
+    int r = exchange_ask(exchange);
+    if (r < 0)
+        return exchange_refuse_body(exchange, r);
+    if (exchange->state != EXCHANGE_ASKED)
+        return exchange_let_in(exchange);
+    connection_move(exchange->connection, CONNECTION_WORK);
+    MHD_suspend_connection(exchange->mhd);
+    return MHD_YES;
+}
+
+static enum MHD_Result exchange_admit_end(struct exchange *exchange)
+{
+    exchange_set_timeout(exchange, 0);
+    int r = exchange_ask_end(exchange);
+    return r < 0 ? exchange_refuse_body(exchange, r) : exchange_let_in(exchange);
+}
+
 // The head is complete.
 static enum MHD_Result exchange_begin(struct exchange *exchange)
 {
@@ -309,12 +375,9 @@ static enum MHD_Result exchange_begin(struct exchange *exchange)
     }
     if (exchange_route(exchange) < 0)
         return MHD_NO;
-    if (exchange_body_is_too_large(exchange))
+    if (exchange_read_length(exchange) < 0)
         return exchange_too_large(exchange);
-    exchange->state = EXCHANGE_BODY;
-    exchange->connection->is_unread = false;
-    connection_move(exchange->connection, CONNECTION_BODY);
-    return MHD_YES;
+    return exchange_admit(exchange);
 }
 
 static void exchange_call(struct exchange *exchange)
@@ -324,11 +387,9 @@ static void exchange_call(struct exchange *exchange)
     exchange->started = true;
     server->calls_count++;
     list_append(&server->calls, &exchange->link);
-    int r = exchange_arguments(exchange);
-    if (r < 0 && request->arguments.complaint[0] != '\0')
-        request_reply_error_message(request, r, "%s", request->arguments.complaint);
-    else if (r < 0)
-        request_reply_error(request, r);
+    int r = exchange_find_token(exchange);
+    if (r < 0)
+        request_reply_unread(request, r);
     else
         server->options.on_call(server->options.arg, request);
 }
@@ -349,6 +410,17 @@ static enum MHD_Result exchange_answer(struct exchange *exchange)
     return MHD_YES;
 }
 
+// A piece of the body is there.
+static enum MHD_Result exchange_take(struct exchange *exchange, const char *data, size_t *size)
+{
+    int r = exchange_body_add(exchange, data, *size);
+    if (r < 0)
+        return exchange_refuse_body(exchange, r);
+    *size = 0;
+    exchange->connection->is_unread = false;
+    return MHD_YES;
+}
+
 enum MHD_Result exchange_step(void *arg, struct MHD_Connection *mhd, const char *path,
                               const char *verb, const char *version, const char *data, size_t *size,
                               void **context)
@@ -364,14 +436,10 @@ enum MHD_Result exchange_step(void *arg, struct MHD_Connection *mhd, const char 
         exchange->line.verb = verb;
         exchange->line.version = version;
         return exchange_begin(exchange);
+    case EXCHANGE_ASKED:
+        return exchange_admit_end(exchange);
     case EXCHANGE_BODY:
-        if (*size == 0)
-            return exchange_answer(exchange);
-        if (exchange_body_add(exchange, data, *size) < 0)
-            return exchange_too_large(exchange);
-        *size = 0;
-        exchange->connection->is_unread = false;
-        return MHD_YES;
+        return *size == 0 ? exchange_answer(exchange) : exchange_take(exchange, data, size);
     case EXCHANGE_SUSPENDED:
         exchange_set_timeout(exchange, 0); // those with one are looked at in each run
         return exchange_queue(exchange);
@@ -404,7 +472,8 @@ void exchanges_abandon(struct server *server)
     LIST_FOREACH(link, &server->calls)
     {
         struct exchange *exchange = LIST_ITEM(link, struct exchange, link);
-        if (exchange->state != EXCHANGE_SUSPENDED || exchange->request.replied)
+        if ((exchange->state != EXCHANGE_SUSPENDED && exchange->state != EXCHANGE_ASKED) ||
+            exchange->request.replied)
             continue;
         exchange->state = EXCHANGE_DETACHED;
         MHD_resume_connection(exchange->mhd);
@@ -418,5 +487,7 @@ void exchanges_forget(struct server *server)
         struct exchange *exchange = LIST_ITEM(link, struct exchange, link);
         list_remove(link);
         exchange->server = NULL;
+        exchange->request.intake = NULL;
+        exchange->request.outgo = NULL;
     }
 }

@@ -3,17 +3,21 @@
 #pragma once
 
 #include "gate.h"
+#include "parser.h"
 #include "request_internal.h"
 #include "server_internal.h"
 
 enum exchange_state {
-    EXCHANGE_LINE, // the request line is read, headers are coming
+    EXCHANGE_LINE,  // the request line is read, headers are coming
+    EXCHANGE_ASKED, // whether the body is let in will be told later
     EXCHANGE_BODY,
     EXCHANGE_ANSWERING, // the handler runs, or has replied already
     EXCHANGE_SUSPENDED, // the handler will reply later
     EXCHANGE_ANSWERED,
     EXCHANGE_DETACHED, // libmicrohttpd no longer has the descriptor
 };
+
+enum body_type { BODY_UNTOLD, BODY_UNKNOWN, BODY_FORM, BODY_JSON, BODY_MULTIPART };
 
 struct exchange {
     struct request request;     // first: the one is cast to the other
@@ -32,18 +36,35 @@ struct exchange {
     const struct page *page;
     struct buffer body;
     enum exchange_state state;
-    bool is_call; // of an API method
-    bool started; // the call was counted
+    bool is_call;     // of an API method
+    bool started;     // the call was counted
+    bool is_chunked;  // the length of the body is not announced
+    bool is_admitted; // the body is let in
+    bool is_text;     // the body is UTF-8 that a NUL ends
+    bool is_read;     // there are arguments of it
+    enum body_type type;
+    size_t text_length;
+    struct parser_job job;
+    int read_r; // what came of the job
 };
+
+// exchange_admission.c
+
+// Asks whether the body that the head announces is let in. Negative: it is not, and the request may
+// hold the reply already. In the state ASKED the answer comes later: exchange_send() or
+// exchange_resume() wakes libmicrohttpd up.
+NODISCARD int exchange_ask(struct exchange *exchange);
+// What came of it, the same way.
+NODISCARD int exchange_ask_end(struct exchange *exchange);
+// Keeps a piece of the body. -ERROR_REQUEST_TOO_LARGE, -ERROR_RATELIMITED, -ERROR_BUSY.
+NODISCARD int exchange_body_add(struct exchange *exchange, const char *data, size_t size);
 
 // exchange_body.c
 
-// Keeps a piece of the body. -ERROR_REQUEST_TOO_LARGE when there is too much of it.
-NODISCARD int exchange_body_add(struct exchange *exchange, const char *data, size_t size);
-// Whether the head announces more than is taken.
-bool exchange_body_is_too_large(const struct exchange *exchange);
-// Makes arguments of query and body.
-NODISCARD int exchange_arguments(struct exchange *exchange);
+// Reads the query and, when the head has no token, as much of the body as tells one.
+NODISCARD int exchange_find_token(struct exchange *exchange);
+// request_load_fn of exchanges.
+void exchange_load(struct request *request);
 
 // exchange_reply.c
 
@@ -59,6 +80,8 @@ void exchange_last_word(struct exchange *exchange);
 void exchange_hand_over(struct exchange *exchange);
 // libmicrohttpd's timeout of the connection; 0: none.
 void exchange_set_timeout(const struct exchange *exchange, int timeout_s);
+// Lets libmicrohttpd go on with what was suspended.
+void exchange_resume(struct exchange *exchange);
 // request_send_fn of exchanges.
 void exchange_send(struct request *request);
 void exchange_free(struct exchange *exchange);

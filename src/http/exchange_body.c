@@ -1,38 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of a request, and the arguments that query and body make together.
+// The arguments that query and body make together. The token comes first; the rest is read when
+// the call asks for it, on the loop if it is little work, else by the server's parser.
 #include "exchange.h"
 
 #include "base/error.h"
+#include "base/json.h"
+#include "base/metrics.h"
 #include "charset.h"
 #include "json_plain.h"
 
 #include <string.h>
 #include <strings.h>
 
-enum body_type { BODY_UNTOLD, BODY_UNKNOWN, BODY_FORM, BODY_JSON, BODY_MULTIPART };
-
-int exchange_body_add(struct exchange *exchange, const char *data, size_t size)
-{
-    if (exchange->body.length + size > (size_t)exchange->server->options.body_max_bytes)
-        return -ERROR_REQUEST_TOO_LARGE;
-    buffer_append(&exchange->body, data, size);
-    return 0;
-}
-
-bool exchange_body_is_too_large(const struct exchange *exchange)
-{
-    // Digits and no more than fit into 64 bits: libmicrohttpd has seen to that.
-    const char *digits = exchange->head.content_length;
-    if (!digits)
-        return false;
-    uint64_t length = 0;
-    for (; *digits != '\0'; digits++) {
-        length = length * 10 + (uint64_t)(*digits - '0');
-        if (length > (uint64_t)exchange->server->options.body_max_bytes)
-            return true;
-    }
-    return false;
-}
+// What is read on the loop: bodies that need no parser's tree, and small ones.
+enum { FLAT_BYTES_MAX = 65536, TREE_BYTES_MAX = 4096, TREE_VALUES_MAX = 256 };
 
 static bool type_is(const char *content_type, size_t length, const char *name)
 {
@@ -54,14 +35,6 @@ static enum body_type body_type(const char *content_type)
     return BODY_UNKNOWN;
 }
 
-static int json_arguments(struct arguments *arguments, char *body, size_t length)
-{
-    int r = arguments_add_plain_json(arguments, body, length);
-    if (r != 0)
-        return r < 0 ? r : 0;
-    return arguments_add_json(arguments, body, length);
-}
-
 // Makes the body UTF-8.
 static int body_widen(struct exchange *exchange, enum body_type type)
 {
@@ -73,34 +46,43 @@ static int body_widen(struct exchange *exchange, enum body_type type)
     return buffer_failed(&wide) ? -ERROR_MEMORY : 0;
 }
 
-static int body_decode(struct exchange *exchange, enum body_type type)
+static int body_decode(struct exchange *exchange)
 {
     enum charset charset = charset_of(exchange->head.content_type);
     if (charset == CHARSET_UNKNOWN)
         return arguments_fail(&exchange->request.arguments, -ERROR_INVALID_CHARSET,
                               "the charset must be utf-8 or iso-8859-1");
-    return charset == CHARSET_LATIN_1 ? body_widen(exchange, type) : 0;
+    return charset == CHARSET_LATIN_1 ? body_widen(exchange, exchange->type) : 0;
 }
 
-static int body_arguments(struct exchange *exchange)
+// Makes the body a text in UTF-8 with a NUL at its end. Once.
+static int body_prepare(struct exchange *exchange)
 {
-    struct arguments *arguments = &exchange->request.arguments;
-    enum body_type type = body_type(exchange->head.content_type);
-    int r = body_decode(exchange, type);
+    if (exchange->is_text)
+        return 0;
+    exchange->type = body_type(exchange->head.content_type);
+    int r = body_decode(exchange);
     if (r < 0)
         return r;
-    size_t length = exchange->body.length;
+    exchange->is_text = true;
+    exchange->text_length = exchange->body.length;
     buffer_append_byte(&exchange->body, '\0'); // one byte is kept free for it
-    if (buffer_failed(&exchange->body))
-        return -ERROR_MEMORY;
-    char *body = exchange->body.data;
-    switch (type) {
+    return buffer_failed(&exchange->body) ? -ERROR_MEMORY : 0;
+}
+
+static int body_parse(struct exchange *exchange)
+{
+    struct arguments *arguments = &exchange->request.arguments;
+    char *text = exchange->body.data;
+    size_t length = exchange->text_length;
+    exchange->is_read = true;
+    switch (exchange->type) {
     case BODY_FORM:
-        return arguments_add_form(arguments, body, length);
+        return arguments_add_form(arguments, text, length);
     case BODY_JSON:
-        return json_arguments(arguments, body, length);
+        return arguments_add_json(arguments, text, length);
     case BODY_MULTIPART:
-        return arguments_add_multipart(arguments, exchange->head.content_type, body, length);
+        return arguments_add_multipart(arguments, exchange->head.content_type, text, length);
     case BODY_UNTOLD:
         return arguments_fail(arguments, -ERROR_MISSING_POST_TYPE, "no content type");
     case BODY_UNKNOWN:
@@ -109,13 +91,104 @@ static int body_arguments(struct exchange *exchange)
     return arguments_fail(arguments, -ERROR_INVALID_POST_TYPE, "unknown content type");
 }
 
-int exchange_arguments(struct exchange *exchange)
+// Reads the body if it is a JSON object of plain texts.
+static int body_parse_plain(struct exchange *exchange)
 {
-    char *query = exchange->query;
-    if (query) {
-        int r = arguments_add_form(&exchange->request.arguments, query, strlen(query));
-        if (r < 0)
-            return r;
+    if (exchange->type != BODY_JSON)
+        return 0;
+    int r = arguments_add_plain_json(&exchange->request.arguments, exchange->body.data,
+                                     exchange->text_length);
+    exchange->is_read = r != 0;
+    return r < 0 ? r : 0;
+}
+
+int exchange_find_token(struct exchange *exchange)
+{
+    struct request *request = &exchange->request;
+    exchange->is_read = exchange->body.length == 0;
+    int r = exchange->query
+                ? arguments_add_form(&request->arguments, exchange->query, strlen(exchange->query))
+                : 0;
+    if (r < 0 || exchange->is_read || request->token[0] != '\0')
+        return r;
+    r = body_prepare(exchange);
+    if (r < 0)
+        return r;
+    r = body_parse_plain(exchange);
+    if (r < 0 || exchange->is_read)
+        return r;
+    if (exchange->type != BODY_JSON)
+        return body_parse(exchange);
+    const char *token =
+        arguments_json_token(&request->arguments, exchange->body.data, exchange->text_length);
+    if (token)
+        request->token = token;
+    return 0;
+}
+
+static bool body_is_light(const struct exchange *exchange)
+{
+    if (exchange->text_length > TREE_BYTES_MAX)
+        return false;
+    return exchange->type != BODY_JSON ||
+           json_measure(exchange->body.data, exchange->text_length).values <= TREE_VALUES_MAX;
+}
+
+// Reads what is little work.
+static int body_read_light(struct exchange *exchange)
+{
+    if (exchange->is_read || exchange->body.length > FLAT_BYTES_MAX)
+        return 0;
+    int r = body_prepare(exchange);
+    if (r < 0)
+        return r;
+    r = body_parse_plain(exchange);
+    if (r < 0 || exchange->is_read)
+        return r;
+    return body_is_light(exchange) ? body_parse(exchange) : 0;
+}
+
+static void job_run(struct parser_job *job)
+{
+    struct exchange *exchange = LIST_ITEM(job, struct exchange, job);
+    int r = exchange->is_read ? 0 : body_prepare(exchange);
+    if (r >= 0 && !exchange->is_read)
+        r = body_parse(exchange);
+    if (r >= 0)
+        arguments_parse_ahead(&exchange->request.arguments);
+    exchange->read_r = r;
+}
+
+static void job_done(struct parser_job *job, int r)
+{
+    struct exchange *exchange = LIST_ITEM(job, struct exchange, job);
+    struct request *request = &exchange->request;
+    request->read_fn(request->read_arg, r < 0 ? r : exchange->read_r);
+}
+
+// The connection may go meanwhile, and libmicrohttpd's memory with it.
+static int head_keep(struct exchange *exchange)
+{
+    const char *type = exchange->head.content_type;
+    if (!type)
+        return 0;
+    exchange->head.content_type = arena_copy(&exchange->request.arena, type, strlen(type));
+    return exchange->head.content_type ? 0 : -ERROR_MEMORY;
+}
+
+void exchange_load(struct request *request)
+{
+    struct exchange *exchange = (struct exchange *)request;
+    int r = body_read_light(exchange);
+    bool is_done = exchange->is_read && !arguments_are_heavy(&request->arguments);
+    if (r >= 0 && !is_done)
+        r = head_keep(exchange);
+    if (r < 0 || is_done) {
+        request->read_fn(request->read_arg, r);
+        return;
     }
-    return exchange->body.length == 0 ? 0 : body_arguments(exchange);
+    exchange->job.run = job_run;
+    exchange->job.done = job_done;
+    metric_add(METRIC_BODIES_PARSED_ASIDE, 1);
+    parser_add(exchange->server->parser, &exchange->job);
 }

@@ -58,6 +58,13 @@ static int scope_headers(const struct request *request, struct reply_header *hea
     return count;
 }
 
+// libmicrohttpd takes lines of a chunked body that end with a bare LF, and a proxy may see another
+// end there: what follows such a body on its connection is not read as a request.
+static bool is_last(const struct exchange *exchange)
+{
+    return exchange->server->quiescing || exchange->is_chunked;
+}
+
 // The headers that every reply has, and those that this one needs.
 static int reply_headers(const struct exchange *exchange, struct reply_header *ret_headers)
 {
@@ -79,7 +86,7 @@ static int reply_headers(const struct exchange *exchange, struct reply_header *r
         count = cors_headers(exchange, ret_headers, count);
     if (exchange->allow)
         ret_headers[count++] = (struct reply_header){"Allow", exchange->allow};
-    if (exchange->server->quiescing)
+    if (is_last(exchange))
         ret_headers[count++] = (struct reply_header){"Connection", "close"};
     return count;
 }
@@ -166,7 +173,7 @@ static void reply_write(struct exchange *exchange, struct buffer *text)
     int count = reply_headers(exchange, headers);
     for (int i = 0; i < count; i++)
         buffer_append_format(text, "%s: %s\r\n", headers[i].name, headers[i].value);
-    if (!exchange->server->quiescing)
+    if (!is_last(exchange))
         buffer_append_text(text, "Connection: close\r\n");
     buffer_append_format(text, "Content-Length: %zu\r\n\r\n", request->reply.length);
     if (!is_head)
@@ -241,17 +248,21 @@ void exchange_set_timeout(const struct exchange *exchange, int timeout_s)
     MHD_set_connection_option(exchange->mhd, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)timeout_s);
 }
 
+// Who half-closes may wait for the reply all the same. But libmicrohttpd reads before it goes on
+// with what was suspended, and takes the end for the connection's. With a timeout of its own,
+// whatever it is, a connection is looked at before anything is read.
+void exchange_resume(struct exchange *exchange)
+{
+    exchange_set_timeout(exchange, EXCHANGE_TIMEOUT_S);
+    MHD_resume_connection(exchange->mhd);
+    server_run_soon(exchange->server);
+}
+
 void exchange_send(struct request *request)
 {
     struct exchange *exchange = (struct exchange *)request;
-    if (!exchange->mhd) {
+    if (!exchange->mhd)
         exchange_free(exchange);
-    } else if (exchange->state == EXCHANGE_SUSPENDED) {
-        // Who half-closes may wait for the reply all the same. But libmicrohttpd reads before it
-        // goes on with what was suspended, and takes the end for the connection's. With a timeout
-        // of its own, whatever it is, a connection is looked at before anything is read.
-        exchange_set_timeout(exchange, EXCHANGE_TIMEOUT_S);
-        MHD_resume_connection(exchange->mhd);
-        server_run_soon(exchange->server);
-    }
+    else if (exchange->state == EXCHANGE_SUSPENDED || exchange->state == EXCHANGE_ASKED)
+        exchange_resume(exchange);
 }

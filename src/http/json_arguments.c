@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arguments from a JSON object. jansson judges the text; what it would lose (the digits of numbers,
 // the text of nested values) is taken from the text itself, which a scan has cut into its top-level
-// values first. That scan also bounds the depth before jansson, which recurses, sees the text.
+// values first. Depth and number of values are bounded before jansson sees the text.
 #include "arguments.h"
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/metrics.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 struct slice {
@@ -17,7 +19,9 @@ struct slice {
 struct scan {
     struct slice values[ARGUMENTS_MAX]; // the top-level values, in order
     size_t count;
-    const char *value; // where the current one began, or NULL
+    const char *value;   // where the current one began, or NULL
+    struct slice string; // the last one at the top: before a colon it is a name
+    struct slice token;  // the value of the member of that name, with its quotes
 };
 
 static bool is_blank(char byte)
@@ -51,6 +55,9 @@ static int scan_value_ends(struct scan *scan, const char *end)
     while (start < end && is_blank(end[-1]))
         end--;
     scan->values[scan->count++] = (struct slice){start, (size_t)(end - start)};
+    if (scan->string.start && scan->string.length == 5 &&
+        memcmp(scan->string.start, "token", 5) == 0)
+        scan->token = scan->values[scan->count - 1];
     scan->value = NULL;
     return 0;
 }
@@ -65,12 +72,13 @@ static int scan_text(struct scan *scan, const char *text, size_t length)
     for (const char *at = text; at < end && r == 0; at++) {
         switch (*at) {
         case '"':
+            if (depth == 1 && !scan->value)
+                scan->string = (struct slice){at + 1, (size_t)(string_end(at, end) - at - 1)};
             at = string_end(at, end);
             break;
         case '{':
         case '[':
-            if (++depth > JSON_DEPTH_MAX)
-                r = -ERROR_INVALID_JSON;
+            depth++;
             break;
         case '}':
         case ']':
@@ -186,11 +194,27 @@ static int json_parse(struct arguments *arguments, const char *text, size_t leng
                           error.line, error.column);
 }
 
-static int scan_failed(struct arguments *arguments, int r)
+// Before anything that recurses, or takes time for each value.
+static int json_check_size(struct arguments *arguments, const char *text, size_t length)
 {
-    if (r == -ERROR_INVALID_JSON)
-        return arguments_fail(arguments, r, "nested more than %d deep", JSON_DEPTH_MAX);
-    return arguments_fail(arguments, r, "more than %d arguments", ARGUMENTS_MAX);
+    struct json_size size = json_measure(text, length);
+    if (size.depth > JSON_DEPTH_MAX)
+        return arguments_fail(arguments, -ERROR_INVALID_JSON, "nested more than %d deep",
+                              JSON_DEPTH_MAX);
+    if (size.values <= arguments->values_max)
+        return 0;
+    metric_add(METRIC_BODIES_VALUES, 1);
+    return arguments_fail(arguments, -ERROR_INVALID_JSON, "more than %" PRId64 " JSON values",
+                          arguments->values_max);
+}
+
+const char *arguments_json_token(struct arguments *arguments, const char *text, size_t length)
+{
+    struct scan scan = {0};
+    if (scan_text(&scan, text, length) < 0 || scan.token.length < 2 || scan.token.start[0] != '"' ||
+        memchr(scan.token.start, '\\', scan.token.length))
+        return NULL;
+    return arena_copy(arguments->arena, scan.token.start + 1, scan.token.length - 2);
 }
 
 int arguments_add_json(struct arguments *arguments, const char *text, size_t length)
@@ -198,9 +222,13 @@ int arguments_add_json(struct arguments *arguments, const char *text, size_t len
     struct scan scan;
     scan.count = 0;
     scan.value = NULL;
-    int r = scan_text(&scan, text, length);
+    scan.string = scan.token = (struct slice){0};
+    int r = json_check_size(arguments, text, length);
     if (r < 0)
-        return scan_failed(arguments, r);
+        return r;
+    r = scan_text(&scan, text, length);
+    if (r < 0)
+        return arguments_fail(arguments, r, "more than %d arguments", ARGUMENTS_MAX);
     r = json_parse(arguments, text, length);
     if (r < 0)
         return r;

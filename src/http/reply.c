@@ -14,7 +14,7 @@
 #include <string.h>
 
 // The status of an error that the caller asked for, whatever it is.
-enum { REPLY_MESSAGE_SIZE = 512, REQUESTED_STATUS = 400 };
+enum { REPLY_MESSAGE_SIZE = 512, REQUESTED_STATUS = 400, BUSY_RETRY_S = 1, REPLY_RETRY_S = 1 };
 
 static void reply_account(const struct request *request)
 {
@@ -128,6 +128,12 @@ void request_reply_close(struct request *request)
         request_reply_error(request, -ERROR_INTERNAL);
         return;
     }
+    if (request_hold_reply(request) < 0) {
+        buffer_done(&request->reply);
+        buffer_init(&request->reply, (size_t)request->reply_max_bytes);
+        request_reply_ratelimited(request, REPLY_RETRY_S);
+        return;
+    }
     bool is_problem = request->http_errors && request->error[0] != '\0';
     request->status = is_problem ? REQUESTED_STATUS : 200;
     reply_send(request);
@@ -185,6 +191,8 @@ static void error_send(struct request *request, int r, const char *message, cons
     int status = error_http_status(r);
     request->error = error_code(r);
     request->status = request->http_errors ? status : 200;
+    if (r == -ERROR_BUSY) // there is too much just now
+        snprintf(request->retry_after, sizeof request->retry_after, "%d", BUSY_RETRY_S);
     error_write(request, status, request->error, message, members);
     reply_send(request);
 }
@@ -204,6 +212,15 @@ void request_reply_error_message(struct request *request, int r, const char *for
     if (length > 0)
         message_cut(message, (size_t)length, sizeof message);
     error_send(request, r, message, NULL);
+}
+
+void request_reply_unread(struct request *request, int r)
+{
+    const char *complaint = request->arguments.complaint;
+    if (complaint[0] != '\0')
+        request_reply_error_message(request, r, "%s", complaint);
+    else
+        request_reply_error(request, r);
 }
 
 void request_reply_error_members(struct request *request, int r, const char *members)

@@ -3,6 +3,8 @@
 #include "request_internal.h"
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,10 +32,20 @@ void request_init(struct request *request, int64_t reply_max_bytes, request_send
     request->reply_max_bytes = reply_max_bytes;
     request->started_us = clock_monotonic_us();
     request->send = send;
+    request->load = NULL;
+    request->admit = NULL;
+    request->read_fn = NULL;
+    request->intake = NULL;
+    request->owner[0] = '\0';
+    request->body_bytes = 0;
+    request->held_bytes = 0;
+    request->outgo = NULL;
+    request->reply_bytes = 0;
 }
 
 void request_done(struct request *request)
 {
+    request_release(request);
     buffer_done(&request->reply);
     arguments_done(&request->arguments);
     arena_done(&request->arena);
@@ -55,6 +67,17 @@ const char *request_token(const struct request *request)
         return request->token;
     const char *token = request_arg(request, "token");
     return token ? token : "";
+}
+
+void request_read(struct request *request, request_read_fn *fn, void *arg)
+{
+    if (!request->load) {
+        fn(arg, 0);
+        return;
+    }
+    request->read_fn = fn;
+    request->read_arg = arg;
+    request->load(request);
 }
 
 const char *request_idempotency_key(const struct request *request)
@@ -104,6 +127,23 @@ size_t request_arg_length(const struct request *request, const char *name)
     return argument ? argument->length : 0;
 }
 
+int request_arg_json(const struct request *request, const char *name, int depth_max,
+                     json_t **ret_value)
+{
+    const struct argument *argument = arguments_find(&request->arguments, name);
+    if (!argument)
+        return -ERROR_INVALID_JSON;
+    if (argument->is_parsed && argument->json_r < 0)
+        return argument->json_r;
+    if (!argument->is_parsed)
+        return json_read(argument->text, argument->length, depth_max, request->arguments.values_max,
+                         ret_value);
+    if (json_measure(argument->text, argument->length).depth > depth_max)
+        return -ERROR_INVALID_JSON;
+    *ret_value = json_incref(argument->json);
+    return 0;
+}
+
 bool request_arg_is_text(const struct request *request, const char *name)
 {
     const struct argument *argument = arguments_find(&request->arguments, name);
@@ -121,7 +161,11 @@ int request_arg_copy(struct request *request, const char *name, const char *othe
 {
     struct argument argument = *arguments_find(&request->arguments, other);
     argument.name = name;
-    return arguments_add(&request->arguments, &argument);
+    json_incref(argument.json);
+    int r = arguments_add(&request->arguments, &argument);
+    if (r < 0)
+        json_decref(argument.json);
+    return r;
 }
 
 void request_args_each(const struct request *request, request_arg_fn *fn, void *arg)

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "parser.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -96,6 +97,20 @@ static void server_init(struct server *server, struct loop *loop,
     server->spare_fd = -1;
     list_init(&server->calls);
     list_init(&server->spares);
+    server->intake = (struct intake){.bytes_max = options->bodies_bytes,
+                                     .owner_bytes_max = options->user_bodies_bytes,
+                                     .strangers_bytes_max = options->strangers_bodies_bytes,
+                                     .gauge = METRIC_BODIES_BYTES,
+                                     .refused_all = METRIC_BODIES_ALL,
+                                     .refused_owner = METRIC_BODIES_USER,
+                                     .refused_strangers = METRIC_BODIES_STRANGERS};
+    server->outgo = (struct intake){.bytes_max = options->replies_bytes,
+                                    .owner_bytes_max = options->user_replies_bytes,
+                                    .strangers_bytes_max = options->user_replies_bytes,
+                                    .gauge = METRIC_REPLIES_BYTES,
+                                    .refused_all = METRIC_REPLIES_ALL,
+                                    .refused_owner = METRIC_REPLIES_USER,
+                                    .refused_strangers = METRIC_REPLIES_USER};
     for (int state = 0; state < CONNECTION_STATES; state++)
         list_init(&server->connections[state]);
     server->timeout_ms[CONNECTION_FRESH] = options->header_timeout_ms;
@@ -116,6 +131,9 @@ static int server_start(struct server *server)
     if (r < 0)
         return r;
     loop_timer_set(server->tick, SERVER_TICK_MS);
+    r = parser_new(server->loop, &server->parser);
+    if (r < 0)
+        return r;
     r = door_open(server);
     if (r < 0)
         return r;
@@ -222,6 +240,7 @@ void server_free(struct server *server)
     if (!server)
         return;
     door_close(server);
+    parser_free(server->parser);
     connections_close(server, CONNECTION_FRESH);
     connections_close(server, CONNECTION_LINGER);
     loop_timer_free(server->tick);

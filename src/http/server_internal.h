@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "base/loop.h"
 #include "http/server.h"
+#include "intake.h"
 
 #include <microhttpd.h>
 #include <stdbool.h>
@@ -75,6 +76,9 @@ struct server {
     struct list connections[CONNECTION_STATES]; // each in the order of its deadlines
     struct list calls;                          // exchanges whose handler was called
     struct list spares;                         // exchanges to use again
+    struct intake intake;                       // of bodies
+    struct intake outgo;                        // of replies
+    struct parser *parser;
     int spares_count;
     struct connection *adding; // what is being handed to libmicrohttpd
     int64_t timeout_ms[CONNECTION_STATES];

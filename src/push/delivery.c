@@ -198,7 +198,7 @@ static bool challenge_is_answered(const struct delivery *delivery)
     CLEANUP_JSON json_t *value = NULL;
     const char *text = delivery->answer.data;
     size_t length = delivery->answer.length;
-    if (length > 0 && json_read(text, length, JSON_DEPTH_MAX, &value) == 0) {
+    if (length > 0 && json_read(text, length, JSON_DEPTH_MAX, JSON_VALUES_ANY, &value) == 0) {
         const char *answer = json_string_value(json_object_get(value, "challenge"));
         return answer && strcmp(answer, delivery->challenge) == 0;
     }

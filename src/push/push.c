@@ -109,8 +109,9 @@ static void look(struct push *push, int64_t now_ms)
     ids = before;
     if (now_ms < push->clean_at_ms)
         return;
-    push->clean_at_ms = now_ms + CLEAN_MS;
-    if (queue_clean(push->session, &push->options) < 0)
+    int r = queue_clean(push->session, &push->options);
+    push->clean_at_ms = now_ms + (r > 0 ? 0 : CLEAN_MS); // the rest at the next look
+    if (r < 0)
         log_write(LOG_WARN, "push", "app_events could not be cleaned up");
 }
 

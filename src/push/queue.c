@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 // Beyond the time of a request: until the event counts as lost with its instance.
-enum { LEASE_EXTRA_MS = 10000 };
+enum { LEASE_EXTRA_MS = 10000, CLEAN_MAX = 1000 };
 
 static const struct statement ADD = {
     "app_events_add", "SELECT kept, dropped, links_dropped FROM app_events_add($1, $2, $3, $4, "
@@ -23,7 +23,8 @@ static const struct statement SETTLE = {"app_events_settle",
 static const struct statement WORKSPACES = {"app_workspaces",
                                             "SELECT workspace FROM app_workspaces()"};
 static const struct statement CLEAN = {
-    "app_events_clean", "SELECT dropped, links_dropped FROM app_events_clean($1, $2)"};
+    "app_events_clean",
+    "SELECT dropped, links_dropped, has_more FROM app_events_clean($1, $2, $3)"};
 
 // A row that apps may get: an event, or the mention in it.
 struct entry {
@@ -204,10 +205,11 @@ int queue_clean(struct session *session, const struct push_options *options)
     struct params params = {0};
     params_int(&params, options->keep_s);
     params_int(&params, options->link_keep_s);
+    params_int(&params, CLEAN_MAX);
     int r = session_call(session, &CLEAN, &params, &result);
     if (r < 0)
         return r;
     metric_add(METRIC_PUSH_EXPIRED, result_int(result, 0, 0));
     metric_add(METRIC_ENVELOPES_DROPPED, result_int(result, 0, 1));
-    return 0;
+    return result_bool(result, 0, 2);
 }

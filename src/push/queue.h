@@ -21,4 +21,5 @@ NODISCARD int queue_settle(struct session *session, const struct list *settled);
 // The workspaces whose events are wanted: sorted, each EVENT_ID_SIZE bytes; appended to `ids`.
 NODISCARD int queue_workspaces(struct session *session, struct buffer *ids);
 
+// Drops what is kept no longer: a piece of it. 1 when there may be more, else 0.
 NODISCARD int queue_clean(struct session *session, const struct push_options *options);

@@ -13,9 +13,8 @@ struct group {
     struct list queue; // waiting for the next batch
     struct list alone; // each to be a batch of its own, before the queue
     int queued;
-    int queue_max;
-    int batch_max;
-    int depth;   // batches that may be in work
+    size_t queued_bytes;
+    struct group_limits limits;
     int batches; // in work
     int working; // items of them
     int newest;  // items of the one sent last
@@ -26,32 +25,41 @@ struct group {
 static int batch_gather(struct group *group, struct list *from, int max)
 {
     int count = 0;
+    size_t bytes = 0;
 
     LIST_FOREACH(link, from)
     {
-        if (count == max)
+        struct group_item *item = LIST_ITEM(link, struct group_item, link);
+        bytes += item->bytes;
+        if (count == max || (count > 0 && bytes > group->limits.batch_bytes))
             break;
         list_remove(link);
-        group->batch[count++] = LIST_ITEM(link, struct group_item, link);
+        group->queued_bytes -= item->bytes;
+        group->batch[count++] = item;
     }
     group->queued -= count;
     return count;
 }
 
-// A further batch is worth its own cost only when it is no smaller than the one before it.
+// A further batch is worth its own cost only when it is no smaller than the one before it, or as
+// large as one may be.
 static bool is_due(const struct group *group)
 {
-    if (group->queued == 0 || group->batches == group->depth)
+    if (group->queued == 0 || group->batches == group->limits.depth)
         return false;
-    return group->batches == 0 || (list_is_empty(&group->alone) && group->queued >= group->newest);
+    if (group->batches == 0)
+        return true;
+    return list_is_empty(&group->alone) &&
+           (group->queued >= group->newest || group->queued_bytes >= group->limits.batch_bytes);
 }
 
 void group_flush(struct group *group)
 {
     if (!is_due(group))
         return;
-    int count = list_is_empty(&group->alone) ? batch_gather(group, &group->queue, group->batch_max)
-                                             : batch_gather(group, &group->alone, 1);
+    int count = list_is_empty(&group->alone)
+                    ? batch_gather(group, &group->queue, group->limits.batch_max)
+                    : batch_gather(group, &group->alone, 1);
     int taken = group->send(group->arg, group->batch, count);
     if (taken == 0)
         return;
@@ -66,19 +74,18 @@ static void turn_end(void *arg)
     group_flush(arg);
 }
 
-int group_new(struct loop *loop, int depth, int batch_max, int queue_max, group_send_fn *send,
-              void *arg, struct group **ret_group)
+int group_new(struct loop *loop, const struct group_limits *limits, group_send_fn *send, void *arg,
+              struct group **ret_group)
 {
-    struct group *group = calloc(1, sizeof *group + (size_t)batch_max * sizeof *group->batch);
+    struct group *group =
+        calloc(1, sizeof *group + (size_t)limits->batch_max * sizeof *group->batch);
 
     if (!group)
         return -ERROR_MEMORY;
     group->loop = loop;
     group->send = send;
     group->arg = arg;
-    group->depth = depth;
-    group->batch_max = batch_max;
-    group->queue_max = queue_max;
+    group->limits = *limits;
     list_init(&group->queue);
     list_init(&group->alone);
     int r = loop_gather_add(loop, turn_end, group);
@@ -97,11 +104,13 @@ void group_free(struct group *group)
 
 int group_add(struct group *group, struct group_item *item)
 {
-    if (group->queued >= group->queue_max)
+    if (group->queued >= group->limits.queue_max ||
+        (group->queued > 0 && group->queued_bytes + item->bytes > group->limits.queue_bytes))
         return -ERROR_BUSY;
     item->number = group->added++;
     list_append(&group->queue, &item->link);
     group->queued++;
+    group->queued_bytes += item->bytes;
     return 0;
 }
 
@@ -114,6 +123,7 @@ static void item_return(struct group *group, struct list *to, struct group_item 
         later = later->next;
     list_append(later, &item->link);
     group->queued++;
+    group->queued_bytes += item->bytes;
 }
 
 void group_retry(struct group *group, struct group_item *item)

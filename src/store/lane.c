@@ -207,6 +207,7 @@ static void lane_take_error(struct lane *lane, struct call *call, const PGresult
         return;
     }
     call->r = postgres_error(result, call->statement->name);
+    call->locked = postgres_is_locked(result);
     if (call->preparing || prepared_is_gone(result))
         prepared_forget(&lane->prepared, call->statement);
 }

@@ -23,6 +23,7 @@ struct call {
     PGresult *result; // kept until the Sync, which commits
     int r;
     bool unknown;
+    bool locked;
     bool preparing; // the next result is that of preparing the statement
 };
 

@@ -7,13 +7,16 @@
 #include "store/session.h"
 #include "tables_internal.h"
 
+#include <unistd.h>
+
 enum {
     STATEMENT_TIMEOUT_MS = 24 * 3600 * 1000, // to build an index on much data
     LOOK_TIMEOUT_MS = 3000,
+    LOCK_PAUSE_MS = 50,
     LOCK_KEY = 0x71d195 // any number that nobody else locks; release 0.1.0 locks it, too
 };
 
-static const struct statement LOCK = {"migrate_lock", "SELECT pg_advisory_lock($1)"};
+static const struct statement LOCK = {"migrate_lock", "SELECT pg_try_advisory_lock($1)::integer"};
 static const struct statement PARTITIONS = {"migrate_partitions",
                                             "SELECT message_partitions_make()"};
 static const struct statement DIFFERING = {
@@ -34,13 +37,28 @@ static int session_open_bare(const char *database_url, int64_t timeout_ms,
     return r;
 }
 
-// Held until the session ends: who comes second finds the work done.
-static int lock_take(struct session *session)
+static int lock_try(struct session *session, bool *ret_taken)
 {
     CLEANUP_PARAMS struct params params = {0};
     CLEANUP_RESULT struct result *result = NULL;
     params_int(&params, LOCK_KEY);
-    return session_call(session, &LOCK, &params, &result);
+    int r = session_call(session, &LOCK, &params, &result);
+    if (r >= 0)
+        *ret_taken = result_int(result, 0, 0) == 1;
+    return r;
+}
+
+// Held until the session ends: who comes second finds the work done. In tries: a statement that
+// waited would hold a snapshot, for which an index that is built concurrently waits.
+static int lock_take(struct session *session)
+{
+    bool taken = false;
+    int r = lock_try(session, &taken);
+    while (r >= 0 && !taken) {
+        usleep(LOCK_PAUSE_MS * 1000);
+        r = lock_try(session, &taken);
+    }
+    return r;
 }
 
 static int notes_make(struct session *session)
@@ -105,8 +123,8 @@ static int functions_make(struct session *session)
         buffer_append_text(&script, ";\n");
     }
     buffer_append_format(&script,
-                         "INSERT INTO versions_in_use (functions, library, release) VALUES ('%s',"
-                         " '', '%s') ON CONFLICT (functions, library) DO UPDATE"
+                         "INSERT INTO versions_in_use (functions, library, release, knows_hot)"
+                         " VALUES ('%s', '', '%s', true) ON CONFLICT (functions, library) DO UPDATE"
                          " SET made_at = now(), used_at = now()",
                          embedded_functions_schema, TIDINGS_VERSION);
     return script_run(session, &script);

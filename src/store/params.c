@@ -34,6 +34,14 @@ void params_done(struct params *params)
     params->count = 0;
 }
 
+void params_copy(struct params *ret_params, const struct params *params)
+{
+    *ret_params = *params;
+    ret_params->bytes = (struct buffer){.length_max = params->bytes.length_max};
+    buffer_append(&ret_params->bytes, params->bytes.data, params->bytes.length);
+    ret_params->bytes.failed = ret_params->bytes.failed || params->bytes.failed;
+}
+
 bool params_are_whole(const struct params *params)
 {
     return !buffer_failed(&params->bytes);

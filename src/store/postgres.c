@@ -13,15 +13,22 @@
 
 enum { TEXT_FORMAT = 0, BINARY_FORMAT = 1, LOCK_MARGIN_MS = 2000, LOCK_TIMEOUT_MIN_MS = 500 };
 
+static int64_t lock_timeout_of(const struct postgres_settings *settings)
+{
+    int64_t left_ms = settings->statement_timeout_ms - LOCK_MARGIN_MS;
+
+    if (settings->lock_wait_ms > 0)
+        return settings->lock_wait_ms;
+    return left_ms < LOCK_TIMEOUT_MIN_MS ? LOCK_TIMEOUT_MIN_MS : left_ms;
+}
+
 // Plans are made once, without looking at parameters: planning a batch anew costs more than running
 // it. They go by plain indexes, in their order: what a table held when it was last analysed says
 // nothing of what it holds now, and the first unread message must not cost all of them.
 static int format_options(const struct postgres_settings *settings, const char *first,
                           char *ret_options)
 {
-    int64_t lock_timeout_ms = settings->statement_timeout_ms - LOCK_MARGIN_MS;
-    if (lock_timeout_ms < LOCK_TIMEOUT_MIN_MS)
-        lock_timeout_ms = LOCK_TIMEOUT_MIN_MS;
+    int64_t lock_timeout_ms = lock_timeout_of(settings);
     int length = snprintf(
         ret_options, POSTGRES_OPTIONS_SIZE,
         "%s%s%s -c plan_cache_mode=force_generic_plan -c jit=off -c TimeZone=UTC"
@@ -143,10 +150,15 @@ static int error_of(const PGresult *result)
     return postgres_is_fatal(result) ? -ERROR_UNAVAILABLE : -ERROR_INTERNAL;
 }
 
+bool postgres_is_locked(const PGresult *result)
+{
+    return strcmp(error_field(result, PG_DIAG_SQLSTATE), "55P03") == 0;
+}
+
 int postgres_error(const PGresult *result, const char *name)
 {
     int r = error_of(result);
-    if (r == -ERROR_REFUSED) // what it says is dealt with by the caller
+    if (r == -ERROR_REFUSED || postgres_is_locked(result)) // dealt with by the caller
         return r;
     log_write(r == -ERROR_INTERNAL ? LOG_ERROR : LOG_WARN, "store", "%s: %s %s", name,
               error_field(result, PG_DIAG_SQLSTATE), error_field(result, PG_DIAG_MESSAGE_PRIMARY));

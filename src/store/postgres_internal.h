@@ -12,11 +12,12 @@ struct postgres_settings {
     const char *database_url;
     int64_t connect_timeout_ms; // for each host of the URL
     int64_t statement_timeout_ms;
-    bool relaxed; // synchronous_commit off
-    bool nested;  // no plans but nested loops over indexes: right for batches of single rows,
-                  // whatever the statistics say
-    bool bare;    // sees the tables, and no functions of this version
-    bool merged;  // no plans but merge joins over indexes: right for reading ranges of whole tables
+    int64_t lock_wait_ms; // 0: as long as a statement may take, less a moment to say so
+    bool relaxed;         // synchronous_commit off
+    bool nested; // no plans but nested loops over indexes: right for batches of single rows,
+                 // whatever the statistics say
+    bool bare;   // sees the tables, and no functions of this version
+    bool merged; // no plans but merge joins over indexes: right for reading ranges of whole tables
 };
 
 enum { POSTGRES_KEYWORDS_MAX = 7, POSTGRES_OPTIONS_SIZE = 1024, POSTGRES_GREETING_SIZE = 256 };
@@ -51,6 +52,9 @@ void postgres_log_notices(PGconn *conn);
 // The error (negative) that the failed `result` of the statement `name` stands for. Logs it,
 // without parameters.
 int postgres_error(const PGresult *result, const char *name);
+
+// Whether the error is that somebody else held a lock for too long.
+bool postgres_is_locked(const PGresult *result);
 
 // Whether the error `result` ends its connection: the outcome of all that was sent on it is then
 // unknown.

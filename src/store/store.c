@@ -8,8 +8,9 @@
 
 #include "eras_internal.h"
 #include "lane_internal.h"
+#include "turns_internal.h"
 
-enum { PATIENCE_MS = 1000, READS_AHEAD_MAX = 1 };
+enum { READS_AHEAD_MAX = 1 };
 
 // What a connection begins with.
 struct greeting {
@@ -24,6 +25,7 @@ struct store {
     struct lane *lanes[STORE_LANE_MAX];
     struct greeting greetings[STORE_LANE_MAX];
     struct eras eras;
+    struct turns *turns;
     struct loop_timer *patience;
     int64_t flushed_us;  // the time of the turn that flushed last
     struct list refused; // to be answered at the end of a turn
@@ -31,9 +33,10 @@ struct store {
 };
 
 static const char *const lane_names[STORE_LANE_MAX] = {
-    [STORE_POST] = "post", [STORE_MARK] = "mark",           [STORE_WRITE] = "write",
-    [STORE_READ] = "read", [STORE_READ_TOO] = "read_too",   [STORE_SYNC] = "sync",
-    [STORE_BULK] = "bulk", [STORE_BULK_BACK] = "bulk_back",
+    [STORE_POST] = "post",         [STORE_MARK] = "mark",           [STORE_WRITE] = "write",
+    [STORE_MANY] = "many",         [STORE_ASIDE] = "aside",         [STORE_READ] = "read",
+    [STORE_READ_TOO] = "read_too", [STORE_LIST] = "list",           [STORE_SYNC] = "sync",
+    [STORE_BULK] = "bulk",         [STORE_BULK_BACK] = "bulk_back",
 };
 
 bool store_url_is_valid(const char *database_url)
@@ -57,6 +60,7 @@ static void store_answer(struct store *store, struct call *call)
     struct store_outcome outcome = {
         .r = call->r,
         .unknown = call->unknown,
+        .locked = call->locked,
         .result = call->r == 0 ? result_of(call->result) : NULL,
     };
     call->fn(call->arg, &outcome);
@@ -166,8 +170,9 @@ static int store_make_keywords(struct store *store)
             .database_url = store->options.database_url,
             .connect_timeout_ms = store->options.connect_timeout_ms,
             .statement_timeout_ms = store->options.statement_timeout_ms,
+            .lock_wait_ms = i <= STORE_ASIDE ? store->options.lock_wait_ms : 0,
             .relaxed = i == STORE_READ || i == STORE_READ_TOO,
-            .nested = i == STORE_POST || i == STORE_MARK || i == STORE_SYNC,
+            .nested = i == STORE_POST || i == STORE_MARK || i == STORE_ASIDE || i == STORE_SYNC,
             .merged = i == STORE_BULK || i == STORE_BULK_BACK,
         };
         int r = postgres_keywords_init(&settings, &store->keywords[i]);
@@ -185,7 +190,10 @@ static int store_start(struct store *store)
     r = loop_timer_new(store->loop, store_end_patience, store, &store->patience);
     if (r < 0)
         return r;
-    loop_timer_set(store->patience, PATIENCE_MS);
+    loop_timer_set(store->patience, store->options.connect_timeout_ms);
+    r = turns_new(store->loop, store, store->options.statement_timeout_ms, &store->turns);
+    if (r < 0)
+        return r;
     r = store_open_lanes(store);
     if (r < 0)
         return r;
@@ -222,10 +230,12 @@ void store_free(struct store *store)
 {
     if (!store)
         return;
+    turns_close(store->turns);
     for (int i = 0; i < STORE_LANE_MAX; i++)
         lane_free(TAKE(store->lanes[i]));
     while (!list_is_empty(&store->refused))
         store_answer_refused(store);
+    turns_free(store->turns);
     loop_timer_free(store->patience);
     free_calls(&store->spare);
     eras_done(&store->eras);
@@ -262,6 +272,18 @@ void store_call(struct store *store, enum store_lane lane, const struct statemen
     // not wait.
     if (store->flushed_us == loop_now_us(store->loop))
         loop_again(store->loop);
+}
+
+void store_change(struct store *store, const char *key, const struct statement *statement,
+                  struct params *params, store_fn *fn, void *arg)
+{
+    turns_change(store->turns, STORE_WRITE, key, statement, params, fn, arg);
+}
+
+void store_change_many(struct store *store, const char *key, const struct statement *statement,
+                       struct params *params, store_fn *fn, void *arg)
+{
+    turns_change(store->turns, STORE_MANY, key, statement, params, fn, arg);
 }
 
 void store_flush(struct store *store, enum store_lane lane)

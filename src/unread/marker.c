@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unread/marker.h"
+#include "marker_internal.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/metrics.h"
-#include "unread/keys.h"
-#include "unread/strategy.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -31,185 +29,12 @@ static const struct statement MARK_MESSAGES = {
         "(m.state)") " FROM mark_messages($1, $2, $3, $4, $5, $6) m",
 };
 
-// While Postgres runs one batch, another is on its way to it. In which order marks come is all the
-// same.
-enum { BATCHES_IN_WORK = 2, RETRY_MAX_MS = 5000, EVENT_MAX_BYTES = 16384 };
-enum { COLUMN_ITEM, COLUMN_ERROR, COLUMN_CHANGED, COLUMN_VIEW };
-
-// A batch in work; free for the next one while its count is 0.
-struct batch {
-    struct marker *marker;
-    char outbox_id[OUTBOX_ID_SIZE];
-    struct mark **marks;
-    int count;
+static const struct statement MEMBERS_LOCKED = {
+    "members_locked",
+    "SELECT l FROM unnest(members_locked($1, $2)) WITH ORDINALITY AS m (l, n) ORDER BY n",
 };
 
-struct marker {
-    struct store *store;
-    struct cache *cache;
-    struct group *group;
-    marker_done_fn *done;
-    void *arg;
-    int singles_max;
-    char name[ID_SIZE];
-    uint64_t batch_number;
-    struct batch batches[BATCHES_IN_WORK];
-};
-
-// A committed mark that changed something, on its way to Redis and to its author.
-struct settled {
-    struct mark *mark;
-    struct unread_view view;
-};
-
-// One outbox row while its marks are brought to Redis.
-struct settling {
-    struct marker *marker;
-    char outbox_id[OUTBOX_ID_SIZE];
-    int64_t at_us; // when it was answered
-    int pending;   // calls of Redis
-    bool failed;
-    int count;
-    struct settled marks[];
-};
-
-static void settling_done(struct settling *settling)
-{
-    if (--settling->pending > 0)
-        return;
-    // A row that Redis has not heard of is left to the relay's polling.
-    if (!settling->failed)
-        settling->marker->done(settling->marker->arg, settling->outbox_id);
-    free(settling);
-}
-
-static void mark_told(void *arg, int r, const struct cache_value *value)
-{
-    struct settling *settling = arg;
-
-    (void)value;
-    settling->failed = settling->failed || r < 0;
-    settling_done(settling);
-}
-
-static void mark_publish(struct settling *settling, const struct unread_view *view)
-{
-    struct event *event = unread_mark_event("channel_marked", view, settling->at_us);
-    CLEANUP(buffer_done) struct buffer wire;
-    char topic[KEY_SIZE];
-
-    if (!event) {
-        settling->failed = true;
-        return;
-    }
-    buffer_init(&wire, EVENT_MAX_BYTES);
-    event_encode(event, &wire);
-    event_unref(event);
-    if (buffer_failed(&wire)) {
-        settling->failed = true;
-        return;
-    }
-    settling->pending++;
-    key_user_topic(topic, view->user_id);
-    cache_call(settling->marker->cache, 3, (const char *const[]){"SPUBLISH", topic, wire.data},
-               (const size_t[]){8, strlen(topic), wire.length}, mark_told, settling);
-}
-
-// Redis has the marks, or is found to be away: now their authors are answered.
-static void marks_settled(void *arg, int r, const struct cache_value *value)
-{
-    struct settling *settling = arg;
-
-    (void)value;
-    settling->failed = settling->failed || r < 0;
-    for (int i = 0; i < settling->count; i++) {
-        struct settled *settled = &settling->marks[i];
-        if (r == 0)
-            mark_publish(settling, &settled->view);
-        settled->mark->fn(settled->mark->arg, 0, &settled->view);
-    }
-    settling_done(settling);
-}
-
-// What the channel's strategy keeps of it. Nobody waits: until it is there nothing is believed.
-static void mark_keep(struct marker *marker, const struct mark *mark,
-                      const struct unread_view *view)
-{
-    const struct strategy_ops *ops = strategy_find(view->head.strategy);
-
-    if (!ops || !ops->on_read)
-        return;
-    UNZEROED struct call call;
-    if (!ops->on_read(&call, view, mark->tss, mark->ts_count))
-        return;
-    call_end(&call);
-    cache_call(marker->cache, call.count, call.texts, NULL, NULL, NULL);
-}
-
-// False: there is no memory for it.
-static bool settling_call(struct settling *settling)
-{
-    struct member_call *calls = malloc((size_t)settling->count * sizeof *calls);
-    const char **texts = NULL;
-    int count;
-
-    for (int i = 0; calls && i < settling->count; i++) {
-        const struct unread_view *view = &settling->marks[i].view;
-        member_call_make(&calls[i], view->user_id, view->channel_id, &view->member);
-    }
-    if (calls)
-        texts = members_call_new(calls, settling->count, &count);
-    if (texts)
-        cache_call(settling->marker->cache, count, texts, NULL, marks_settled, settling);
-    bool called = texts != NULL;
-    free(texts);
-    free(calls);
-    return called;
-}
-
-// Brings what changed to Redis, in one call.
-static void settling_send(struct settling *settling)
-{
-    if (settling->count == 0) { // then there is no row
-        free(settling);
-        return;
-    }
-    settling->pending = 1;
-    if (!settling_call(settling))
-        marks_settled(settling, -ERROR_MEMORY, NULL);
-}
-
-static void mark_answer(struct settling *settling, struct mark *mark, const struct result *result,
-                        int row)
-{
-    const char *error = result_text(result, row, COLUMN_ERROR);
-    struct unread_view view;
-
-    if (error[0] != '\0') {
-        mark->fn(mark->arg, error_from_code(error), NULL);
-        return;
-    }
-    metric_add(METRIC_MARKS, 1);
-    unread_view_read(result, row, COLUMN_VIEW, &view);
-    if (!result_bool(result, row, COLUMN_CHANGED)) {
-        mark->fn(mark->arg, 0, &view);
-        return;
-    }
-    mark_keep(settling->marker, mark, &view);
-    settling->marks[settling->count++] = (struct settled){mark, view};
-}
-
-// For the marks of so many rows.
-static struct settling *settling_new(struct marker *marker, const char *outbox_id, int rows)
-{
-    struct settling *settling = malloc(sizeof *settling + (size_t)rows * sizeof settling->marks[0]);
-
-    if (!settling)
-        return NULL;
-    *settling = (struct settling){.marker = marker, .at_us = clock_wall_us()};
-    snprintf(settling->outbox_id, sizeof settling->outbox_id, "%s", outbox_id);
-    return settling;
-}
+enum { RETRY_MAX_MS = 5000 };
 
 static void batch_answer(struct batch *batch, const struct result *result)
 {
@@ -222,7 +47,7 @@ static void batch_answer(struct batch *batch, const struct result *result)
         if (!settling)
             mark->fn(mark->arg, -ERROR_MEMORY, NULL);
         else
-            mark_answer(settling, mark, result, row);
+            settling_add(settling, mark, result, row);
     }
     if (settling)
         settling_send(settling);
@@ -247,18 +72,109 @@ static void batch_give_up(struct batch *batch, int r, bool repeat)
     }
 }
 
+static void key_write(char *key, const struct mark *mark)
+{
+    snprintf(key, ASIDE_KEY_SIZE, "%s %s", mark->channel_id, mark->actor->user_id);
+}
+
+// Puts a mark behind those that wait for the same row: no more than half of what may wait at all.
+static void mark_put_aside(struct marker *marker, struct mark *mark)
+{
+    char key[ASIDE_KEY_SIZE];
+
+    if (aside_waiting(marker->aside) >= marker->queue_max / 2) {
+        mark->fn(mark->arg, -ERROR_BUSY, NULL);
+        return;
+    }
+    metric_add(METRIC_STORE_LOCKED, 1);
+    key_write(key, mark);
+    aside_add(marker->aside, key, &mark->item.link);
+}
+
+static void batch_leave(struct batch *batch)
+{
+    struct marker *marker = batch->marker;
+    char key[ASIDE_KEY_SIZE];
+    int count = batch->count;
+
+    snprintf(key, sizeof key, "%s", batch->aside_key);
+    batch->aside_key[0] = '\0';
+    batch->count = 0;
+    if (key[0] == '\0')
+        group_done(marker->group, count);
+    else if (marker->aside)
+        aside_done(marker->aside, key);
+}
+
+static void on_locked(void *arg, const struct store_outcome *outcome)
+{
+    struct batch *batch = arg;
+    bool any = false;
+
+    for (int i = 0; outcome->r == 0 && i < batch->count; i++)
+        if (result_bool(outcome->result, i, 0)) {
+            any = true;
+            mark_put_aside(batch->marker, TAKE(batch->marks[i]));
+        }
+    batch_give_up(batch, any ? -ERROR_UNAVAILABLE : -ERROR_BUSY, true);
+    batch_leave(batch);
+}
+
+static void channels_add(struct params *params, const struct batch *batch)
+{
+    params_open_text_array(params);
+    for (int i = 0; i < batch->count; i++)
+        params_element_text(params, batch->marks[i]->channel_id);
+    params_close_array(params);
+}
+
+static void callers_add(struct params *params, const struct batch *batch)
+{
+    params_open_text_array(params);
+    for (int i = 0; i < batch->count; i++)
+        params_element_text(params, batch->marks[i]->actor->user_id);
+    params_close_array(params);
+}
+
+// Some row was locked for too long: those marks have to wait whose row it is.
+static void batch_locked(struct batch *batch)
+{
+    struct params params = {0};
+
+    channels_add(&params, batch);
+    callers_add(&params, batch);
+    store_call(batch->marker->store, STORE_ASIDE, &MEMBERS_LOCKED, &params, on_locked, batch);
+}
+
+// The one mark of a batch that was aside waits on.
+static void batch_again(struct batch *batch)
+{
+    struct mark *mark = TAKE(batch->marks[0]);
+
+    aside_again(batch->marker->aside, batch->aside_key, &mark->item.link);
+    batch->aside_key[0] = '\0';
+    batch->count = 0;
+}
+
 static void batch_committed(void *arg, const struct store_outcome *outcome)
 {
     struct batch *batch = arg;
 
+    if (outcome->locked && batch->aside_key[0] != '\0') {
+        batch_again(batch);
+        return;
+    }
+    if (outcome->locked) {
+        batch_locked(batch);
+        return;
+    }
     if (outcome->r == 0)
         batch_answer(batch, outcome->result);
     else if (outcome->r == -ERROR_UNAVAILABLE)
         batch_give_up(batch, outcome->r, outcome->unknown);
     else
         batch_give_up(batch, outcome->r, batch->count > 1);
-    group_done(batch->marker->group, batch->count);
-    batch->count = 0;
+    batch_leave(batch);
 }
 
 static void batch_params(struct params *params, const struct batch *batch)
@@ -272,14 +188,8 @@ static void batch_params(struct params *params, const struct batch *batch)
     for (int i = 0; i < batch->count; i++)
         params_element_text(params, batch->marks[i]->actor->workspace_id);
     params_close_array(params);
-    params_open_text_array(params);
-    for (int i = 0; i < batch->count; i++)
-        params_element_text(params, batch->marks[i]->actor->user_id);
-    params_close_array(params);
-    params_open_text_array(params);
-    for (int i = 0; i < batch->count; i++)
-        params_element_text(params, batch->marks[i]->channel_id);
-    params_close_array(params);
+    callers_add(params, batch);
+    channels_add(params, batch);
     params_open_int_array(params);
     for (int i = 0; i < batch->count; i++)
         params_element_int(params, batch->marks[i]->ts);
@@ -296,35 +206,90 @@ static void outbox_id_next(struct marker *marker, char *ret_id)
     snprintf(ret_id, OUTBOX_ID_SIZE, "%s-%" PRIx64, marker->name, marker->batch_number);
 }
 
-static struct batch *batch_free_one(struct marker *marker)
+// From number `first` up to `end`. NULL: all are under way.
+static struct batch *batch_free(struct marker *marker, int first, int end)
 {
-    struct batch *batch = marker->batches;
-
-    while (batch->count > 0)
-        batch++;
-    return batch;
+    for (int i = first; i < end; i++)
+        if (marker->batches[i].count == 0)
+            return &marker->batches[i];
+    return NULL;
 }
 
-static int batch_send(void *arg, struct group_item *const *items, int count)
+static void batch_send(struct batch *batch, enum store_lane lane)
 {
-    struct marker *marker = arg;
-    struct batch *batch = batch_free_one(marker);
+    struct marker *marker = batch->marker;
     struct params params = {0};
 
-    batch->count = count;
-    for (int i = 0; i < count; i++)
-        batch->marks[i] = (struct mark *)(void *)items[i];
     outbox_id_next(marker, batch->outbox_id);
     batch_params(&params, batch);
-    store_call(marker->store, STORE_MARK, &MARK_BATCH, &params, batch_committed, batch);
-    return count;
+    store_call(marker->store, lane, &MARK_BATCH, &params, batch_committed, batch);
+}
+
+// Whether it needs a row that others wait for.
+static bool mark_waits(const struct marker *marker, const struct mark *mark)
+{
+    char key[ASIDE_KEY_SIZE];
+
+    if (aside_is_empty(marker->aside))
+        return false;
+    key_write(key, mark);
+    return aside_holds(marker->aside, key);
+}
+
+static int group_send(void *arg, struct group_item *const *items, int count)
+{
+    struct marker *marker = arg;
+    struct batch *batch = batch_free(marker, 0, BATCHES_IN_WORK);
+
+    for (int i = 0; i < count; i++) {
+        struct mark *mark = (struct mark *)(void *)items[i];
+        if (mark_waits(marker, mark))
+            mark_put_aside(marker, mark);
+        else
+            batch->marks[batch->count++] = mark;
+    }
+    if (batch->count > 0)
+        batch_send(batch, STORE_MARK);
+    return batch->count;
+}
+
+static void mark_try(void *arg, const char *key, struct list *item)
+{
+    struct marker *marker = arg;
+    struct mark *mark = LIST_ITEM(item, struct mark, item.link);
+    struct batch *batch = batch_free(marker, BATCHES_IN_WORK, BATCHES_MAX);
+
+    if (mark->deadline_ms < clock_monotonic_ms()) {
+        aside_next(marker->aside, key);
+        mark->fn(mark->arg, -ERROR_BUSY, NULL);
+        return;
+    }
+    if (!batch) {
+        aside_again(marker->aside, key, item);
+        return;
+    }
+    batch->marks[0] = mark;
+    batch->count = 1;
+    snprintf(batch->aside_key, sizeof batch->aside_key, "%s", key);
+    batch_send(batch, STORE_ASIDE);
+}
+
+static void mark_return(void *arg, struct list *item)
+{
+    struct marker *marker = arg;
+    struct mark *mark = LIST_ITEM(item, struct mark, item.link);
+
+    if (marker->aside)
+        group_retry(marker->group, &mark->item);
+    else
+        mark->fn(mark->arg, -ERROR_UNAVAILABLE, NULL);
 }
 
 static int batches_make(struct marker *marker, int batch_max)
 {
     int r = 0;
 
-    for (int i = 0; i < BATCHES_IN_WORK; i++) {
+    for (int i = 0; i < BATCHES_MAX; i++) {
         struct batch *batch = &marker->batches[i];
         batch->marker = marker;
         batch->marks = calloc((size_t)batch_max, sizeof(struct mark *));
@@ -346,12 +311,21 @@ int marker_new(struct loop *loop, struct store *store, struct cache *cache, int 
     marker->cache = cache;
     marker->done = done;
     marker->singles_max = singles_max;
+    marker->queue_max = queue_max;
     marker->arg = arg;
     id_make('M', marker->name);
     int r = batches_make(marker, batch_max);
     if (r == 0)
-        r = group_new(loop, BATCHES_IN_WORK, batch_max, queue_max, batch_send, marker,
-                      &marker->group);
+        r = group_new(
+            loop,
+            &(struct group_limits){.depth = BATCHES_IN_WORK,
+                                   .batch_max = batch_max,
+                                   .batch_bytes = (size_t)batch_max * sizeof(struct mark),
+                                   .queue_max = queue_max,
+                                   .queue_bytes = (size_t)queue_max * sizeof(struct mark)},
+            group_send, marker, &marker->group);
+    if (r == 0)
+        r = aside_new(loop, mark_try, mark_return, marker, &marker->aside);
     if (r < 0) {
         marker_free(marker);
         return r;
@@ -360,12 +334,19 @@ int marker_new(struct loop *loop, struct store *store, struct cache *cache, int 
     return 0;
 }
 
+void marker_finish(struct marker *marker)
+{
+    if (marker)
+        aside_free(TAKE(marker->aside));
+}
+
 void marker_free(struct marker *marker)
 {
     if (!marker)
         return;
+    marker_finish(marker);
     group_free(marker->group);
-    for (int i = 0; i < BATCHES_IN_WORK; i++)
+    for (int i = 0; i < BATCHES_MAX; i++)
         free(marker->batches[i].marks);
     free(marker);
 }
@@ -373,6 +354,7 @@ void marker_free(struct marker *marker)
 int marker_mark(struct marker *marker, struct mark *mark)
 {
     mark->deadline_ms = clock_monotonic_ms() + RETRY_MAX_MS;
+    mark->item.bytes = sizeof *mark;
     return group_add(marker->group, &mark->item);
 }
 
@@ -394,7 +376,7 @@ static void single_committed(void *arg, const struct store_outcome *outcome)
     if (!settling) {
         mark->fn(mark->arg, outcome->r == 0 ? -ERROR_MEMORY : outcome->r, NULL);
     } else {
-        mark_answer(settling, mark, outcome->result, 0);
+        settling_add(settling, mark, outcome->result, 0);
         settling_send(settling);
     }
     free(single);
@@ -426,7 +408,7 @@ void marker_mark_unread(struct marker *marker, struct mark *mark)
     if (!single)
         return;
     params_int(&params, mark->ts);
-    store_call(marker->store, STORE_WRITE, &MARK_UNREAD, &params, single_committed, single);
+    store_change(marker->store, mark->channel_id, &MARK_UNREAD, &params, single_committed, single);
 }
 
 void marker_mark_messages(struct marker *marker, struct mark *mark)
@@ -441,10 +423,11 @@ void marker_mark_messages(struct marker *marker, struct mark *mark)
         params_element_int(&params, mark->tss[i]);
     params_close_array(&params);
     params_int(&params, marker->singles_max);
-    store_call(marker->store, STORE_WRITE, &MARK_MESSAGES, &params, single_committed, single);
+    store_change(marker->store, mark->actor->user_id, &MARK_MESSAGES, &params, single_committed,
+                 single);
 }
 
 int marker_waiting(const struct marker *marker)
 {
-    return group_waiting(marker->group);
+    return group_waiting(marker->group) + (marker->aside ? aside_waiting(marker->aside) : 0);
 }

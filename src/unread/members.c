@@ -12,7 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHARD_SIZE = 5000, SHARDED_FROM = 10000, PAGE = 5000, SHARD_KEY_SIZE = KEY_SIZE + 32 };
+enum {
+    SHARD_SIZE = 5000,
+    SHARDED_FROM = 10000,
+    SHARDS_MAX = 200000, // of a billion members: what says more is not ours
+    PAGE = 5000,
+    SHARD_KEY_SIZE = KEY_SIZE + 32
+};
 
 // In each shard, so that one that expired or was evicted alone is told from an empty one.
 static const char SHARD_MARK[] = "!";
@@ -62,10 +68,11 @@ void member_list_take(void *arg, int r, const struct cache_value *value)
             list->complete = false;
         else if (strcmp(member, SHARD_MARK) == 0)
             list->is_shard = true;
-        else if (member[0] == '*')
-            list->shards = strtoll(member + 1, NULL, 10);
         else if (id_is_valid(member, "UW"))
             list->r = member_ids_add(&list->ids, member);
+        else if (member[0] == '*' &&
+                 integer_parse(member + 1, strlen(member + 1), 0, SHARDS_MAX, &list->shards) >= 0)
+            continue;
         else
             list->complete = false; // in a form of a later release: who is in it cannot be told
     }

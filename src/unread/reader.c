@@ -244,7 +244,8 @@ static bool member_matches(const struct reading *reading, const char *packed)
         return false;
     if (strcmp(active, "1") != 0 || copy.epoch != known->epoch || copy.ts != known->ts)
         return false;
-    // Retention moves the row's ord and own; its ts, and with it this copy, stays.
+    // Retention by an instance of 0.2.0 moves the row's ord and own; its ts, and with it this copy,
+    // stays.
     return copy.ord == known->ord && copy.own == known->own;
 }
 

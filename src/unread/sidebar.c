@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/id.h"
 #include "base/list.h"
 #include "base/metrics.h"
@@ -12,10 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 // A chunk keeps Postgres' connection for some milliseconds, and the loop for two.
-enum { FIRST_CHUNK = 250, CHUNK = 2000, SLICE = 400, DENSE_TIMES = 5 };
+enum { FIRST_CHUNK = 250, SPARSE_CHUNK = 500, CHUNK = 1000, SLICE = 400, DENSE_TIMES = 5 };
 #define AFTER_ALL_IDS "~"
 enum { TICK_MS = 60000, IDLE_MAX_MS = 300000, CHANGES_MIN = 200, CHANGES_SHARE = 20 };
 
@@ -256,8 +256,9 @@ static void on_density(void *arg, const struct store_outcome *outcome)
 
     if (!slot_take(slot, outcome))
         return;
-    slot->chunk = CHUNK;
+    slot->chunk = SPARSE_CHUNK;
     if (result_bool(outcome->result, 0, 0)) {
+        slot->chunk = CHUNK;
         slot->walks[WALK_UP].statement = &CHUNK_DENSE;
         slot->walks[WALK_UP].lane = STORE_BULK;
         walk_ask(&slot->walks[WALK_DOWN]);
@@ -311,6 +312,17 @@ static void slot_add(struct slot *slot, const struct result *result, int count)
     }
 }
 
+// Others are served between the slices of many channels.
+static void slot_sort(void *arg)
+{
+    struct slot *slot = arg;
+
+    while (!sidebar_rows_sort(&slot->rows))
+        if (loop_post(slot->sidebar->loop, slot_sort, slot) == 0)
+            return;
+    slot_serve(slot);
+}
+
 static void on_chunk(void *arg, const struct store_outcome *outcome)
 {
     struct walk *walk = arg;
@@ -324,10 +336,8 @@ static void on_chunk(void *arg, const struct store_outcome *outcome)
     else if (!slot->has_met)
         walk_ask(walk);
     slot_add(slot, outcome->result, count);
-    if (slot->asked > 0)
-        return;
-    sidebar_rows_sort(&slot->rows);
-    slot_serve(slot);
+    if (slot->asked == 0)
+        slot_sort(slot);
 }
 
 static void slot_read_anew(struct slot *slot)

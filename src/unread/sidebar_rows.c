@@ -43,7 +43,7 @@ struct row {
     int64_t rest[REST_MAX];
 };
 
-enum { FIRST_CAPACITY = 256 };
+enum { FIRST_CAPACITY = 256, RUN_MAX = 8192, MERGED_AT_ONCE = 8192 };
 
 static const char json_start[] = "{\"id\":\"";
 
@@ -252,29 +252,34 @@ static void runs_merge(struct sidebar_rows *rows, int start, int middle, int end
     memcpy(rows->entries + start, rows->spare, (size_t)(end - start) * sizeof *to);
 }
 
-static int run_start(const struct sidebar_rows *rows, int run)
+static int run_length(const struct run *run)
 {
-    return run == 0 ? 0 : rows->runs[run - 1];
+    return run->end - run->at;
 }
 
 static void last_runs_merge(struct sidebar_rows *rows)
 {
-    int last = --rows->run_count;
+    struct run *last = &rows->runs[--rows->run_count];
 
     if (!rows->failed)
-        runs_merge(rows, run_start(rows, last - 1), rows->runs[last - 1], rows->runs[last]);
-    rows->runs[last - 1] = rows->runs[last];
+        runs_merge(rows, last[-1].at, last->at, last->end);
+    last[-1].end = last->end;
 }
 
-// Runs are merged as soon as one is as long as the one before it, so that there are few of them and
-// each entry is moved a few times only.
-static void run_push(struct sidebar_rows *rows)
+// The last `count` entries are a run. Runs are merged as soon as one is as long as the one before
+// it, so that there are few of them and each entry is moved a few times only; but not into long
+// ones, which would take long.
+static void run_push(struct sidebar_rows *rows, int count)
 {
-    rows->runs[rows->run_count++] = rows->state.count;
+    int end = rows->state.count;
+
+    if (rows->run_count == RUNS_MAX)
+        last_runs_merge(rows);
+    rows->runs[rows->run_count++] = (struct run){end - count, end};
     while (rows->run_count > 1) {
-        int last = rows->run_count - 1;
-        int length = rows->runs[last] - run_start(rows, last);
-        if (2 * length <= run_start(rows, last) - run_start(rows, last - 1))
+        const struct run *last = &rows->runs[rows->run_count - 1];
+        int length = run_length(last);
+        if (2 * length <= run_length(&last[-1]) || length + run_length(&last[-1]) > RUN_MAX)
             return;
         last_runs_merge(rows);
     }
@@ -292,14 +297,58 @@ void sidebar_rows_add(struct sidebar_rows *rows, const struct result *result, in
     rows->state.count += count;
     rows->state.entries = rows->entries;
     entries_sort(rows, entries, count);
-    run_push(rows);
+    run_push(rows, count);
 }
 
-void sidebar_rows_sort(struct sidebar_rows *rows)
+static bool run_is_first(const struct sidebar_rows *rows, int a, int b)
 {
-    while (rows->run_count > 1)
-        last_runs_merge(rows);
-    free(TAKE(rows->spare));
+    return entry_compare(rows, &rows->entries[rows->runs[a].at], &rows->entries[rows->runs[b].at]) <
+           0;
+}
+
+// The runs are a heap by their first entries, but for `run`, which may belong further down.
+static void run_sink(struct sidebar_rows *rows, int run)
+{
+    for (int child = 2 * run + 1; child < rows->run_count; child = 2 * run + 1) {
+        if (child + 1 < rows->run_count && run_is_first(rows, child + 1, child))
+            child++;
+        if (run_is_first(rows, run, child))
+            return;
+        struct run down = rows->runs[run];
+        rows->runs[run] = rows->runs[child];
+        rows->runs[child] = down;
+        run = child;
+    }
+}
+
+static void first_entry_take(struct sidebar_rows *rows)
+{
+    struct run *first = &rows->runs[0];
+
+    rows->spare[rows->merged++] = rows->entries[first->at++];
+    if (first->at == first->end)
+        *first = rows->runs[--rows->run_count];
+    run_sink(rows, 0);
+}
+
+bool sidebar_rows_sort(struct sidebar_rows *rows)
+{
+    bool in_order = rows->merged == 0 && rows->run_count <= 1;
+
+    if (rows->failed || in_order) {
+        free(TAKE(rows->spare));
+        return true;
+    }
+    for (int run = rows->run_count - 1; rows->merged == 0 && run >= 0; run--)
+        run_sink(rows, run);
+    for (int i = 0; i < MERGED_AT_ONCE && rows->merged < rows->state.count; i++)
+        first_entry_take(rows);
+    if (rows->merged < rows->state.count)
+        return false;
+    free(rows->entries);
+    rows->entries = TAKE(rows->spare);
+    rows->state.entries = rows->entries;
+    return true;
 }
 
 static int hash_compare(const void *left, const void *right)

@@ -24,8 +24,11 @@ struct sidebar_rows {
     struct sidebar_entry *entries;
     struct sidebar_entry *spare; // as many, for merging; NULL between uses
     int capacity;
-    int runs[RUNS_MAX]; // sorted runs of entries, while it is read; each ends here
+    struct run {
+        int at, end;
+    } runs[RUNS_MAX]; // of sorted entries that follow one another, while it is read
     int run_count;
+    int merged; // entries that are in their place in `spare`
     struct buffer bytes;
     size_t wasted;       // bytes of entries that were replaced
     const char *user_id; // of the user
@@ -37,8 +40,8 @@ void sidebar_rows_done(struct sidebar_rows *rows);
 
 // Adds `count` rows of a result from `first` on, of channels that were not added before.
 void sidebar_rows_add(struct sidebar_rows *rows, const struct result *result, int first, int count);
-// After the last chunk: sorts all entries.
-void sidebar_rows_sort(struct sidebar_rows *rows);
+// After the last chunk: brings some more entries in their order. Whether all are.
+bool sidebar_rows_sort(struct sidebar_rows *rows);
 // Replaces the channels in `result`, whose columns begin at `column` (rows that are NULL there are
 // skipped), and keeps the order.
 void sidebar_rows_apply(struct sidebar_rows *rows, const struct result *result, int column);

@@ -180,10 +180,11 @@ def test_form_of_bytes_that_are_no_utf8(workspace):
 
 
 @pytest.mark.parametrize("depth, ok", [(64, True), (65, False), (100_000, False)])
-def test_json_nested_deep(environment, depth, ok):
+def test_json_nested_deep(workspace, depth, ok):
     """The body itself is level 1."""
     body = '{"a":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
-    reply = raw_call(environment.urls[0], "/api/api.test", content_type="application/json", body=body).json
+    ann = workspace.admin
+    reply = raw_call(ann.url, "/api/api.test", token=ann.token, content_type="application/json", body=body).json
     assert reply["ok"] is ok
     if not ok:
         assert reply["error"] == "invalid_json"
@@ -250,3 +251,18 @@ def test_unknown_method(environment, workspace):
 @pytest.mark.parametrize("method", ["Chat.postMessage", "chat.postmessage", "chat", "channels.", "conversations.none"])
 def test_method_names_are_exact(workspace, method):
     workspace.admin.fails("unknown_method", method)
+
+
+def test_users_list_gives_a_page_when_asked_for_all(environment, workspace):
+    ann = workspace.user()
+    with environment.database() as database:
+        database.execute("INSERT INTO users (id, workspace_id, name, real_name) SELECT 'U0' || lpad(n::text, 9, '0') || %(end)s, %(workspace)s,"
+                         " 'many-' || n, 'Many' FROM generate_series(1, 1100) AS n", {"workspace": workspace.id, "end": workspace.id[-4:]})
+    whole = []
+    for args in ({}, {"limit": 0}):
+        first = ann.ok("users.list", **args)
+        assert len(first["members"]) == 1000
+        rest = ann.ok("users.list", cursor=first["response_metadata"]["next_cursor"], **args)
+        assert rest["response_metadata"]["next_cursor"] == ""
+        whole.append([member["id"] for member in first["members"] + rest["members"]])
+    assert whole[0] == whole[1] == sorted(set(whole[0])) and len(whole[0]) == 1102

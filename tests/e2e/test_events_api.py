@@ -310,7 +310,8 @@ def test_what_waits_is_bounded(workspace, server, environment):
 
 @pytest.mark.large
 def test_large_messages_that_waited_for_redis(tmp_path_factory, recorder, server):
-    for environment in make(tmp_path_factory, recorder, instances=1, TIDINGS_EVENTS_API_QUEUE_MAX="1000"):
+    for environment in make(tmp_path_factory, recorder, instances=1, TIDINGS_EVENTS_API_QUEUE_MAX="1000",
+                            TIDINGS_RATE_BYTES="0"):
         app = listening(environment, environment.workspace(), server)
         sent = {f"m{i}" for i in range(80)}
         environment.redis.kill(signal.SIGSTOP)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """channel_focus and channel_blur: what arrives in a channel that one looks at is read, on every device."""
 
+import concurrent.futures
+import contextlib
+
 import pytest
 
 from tests.support.wait import wait_until
@@ -158,3 +161,64 @@ def test_only_so_many_at_once(room, workspace):
         replies = [socket.request({"id": n, "type": "channel_focus", "channel": rooms[n]}) for n in range(17)]
         assert [reply["ok"] for reply in replies] == [True] * 16 + [False]
         assert replies[16]["error"]["msg"].startswith("slow down") or replies[16]["error"]["msg"] == "ratelimited"
+
+
+def overtaking(device, kind, seen):
+    """The frames of `kind` that came before the message up to which they tell that all was read."""
+    arrived, early = set(), []
+    for frame in device.frames:
+        arrived.add((frame.get("channel"), frame.get("ts")) if frame["type"] == "message" else None)
+        place = (frame.get("channel"), frame.get("last_read"))
+        if frame["type"] == kind and place in seen and place not in arrived:
+            early.append(frame)
+    return early
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_no_mark_overtakes_its_message(environment, workspace, native):
+    """What is focused on one instance is marked at once, and other instances learn of the mark on another way than of the message."""
+    ann, bob = workspace.users(2)
+    channels = [workspace.channel(ann, bob) for _ in range(48)]
+    with contextlib.ExitStack() as stack:
+        device = stack.enter_context(bob.at(environment.urls[1]).socket(native=native))
+        for i in range(0, len(channels), 16):
+            socket = stack.enter_context(bob.socket())
+            for channel in channels[i:i + 16]:
+                assert focus(socket, channel)["ok"]
+
+        def post(part):
+            author = ann.at(environment.urls[0])
+            return [(channel, author.post(channel)) for channel in part]
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            seen = {place for places in pool.map(post, [channels[i::8] for i in range(8)]) for place in places}
+        for channel, ts in seen:
+            device.expect({"type": "channel_marked", "channel": channel, "last_read": ts})
+            device.expect({"type": "message", "channel": channel, "ts": ts})
+        early = overtaking(device, "channel_marked", seen) + overtaking(device, "unread_changed", seen)
+        assert not early, f"{len(early)} of {len(seen)}"
+
+
+def test_no_mark_of_a_thread_overtakes_its_reply(environment, workspace):
+    ann, bob = workspace.users(2)
+    channels = [workspace.channel(ann, bob) for _ in range(8)]
+    roots = {channel: bob.post(channel, "root") for channel in channels}
+    with bob.at(environment.urls[1]).socket(native=True) as device:
+        seen = set()
+        for channel, root in roots.items():
+            for i in range(4):
+                ts = ann.post(channel, f"{i}", thread_ts=root)
+                bob.ok("threads.mark", channel=channel, thread_ts=root, ts=ts)
+                seen.add((channel, ts))
+        for channel, ts in seen:
+            device.expect({"type": "message", "channel": channel, "ts": ts})
+        for channel in channels:
+            last = max(ts for where, ts in seen if where == channel)
+            device.expect(lambda f, c=channel, t=last: f["type"] == "thread_marked" and f["channel"] == c
+                          and f["subscription"]["last_read"] == t)
+        marks = [frame for frame in device.frames if frame["type"] == "thread_marked"]
+        arrived = []
+        for frame in device.frames:
+            arrived.append((frame.get("channel"), frame.get("ts")))
+            if frame in marks:
+                assert (frame["channel"], frame["subscription"]["last_read"]) in arrived

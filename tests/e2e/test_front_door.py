@@ -154,6 +154,9 @@ def body_of(size, prefix=b"pad="):
 def test_body_at_the_maximum(ann, door, chunked):
     send_body(door, ann, BODY_MAX, chunked)
     assert door.reply().json["ok"] is True
+    if chunked:
+        assert door.rest(timeout=IN_TIME_S) == b""
+        return
     door.send(request("POST", "/api/auth.test", ann.token))
     assert door.reply().json["ok"] is True
 
@@ -286,6 +289,15 @@ def test_keep_alive(ann, door):
 def test_pipelining(ann, door):
     door.send(b"".join(request("POST", "/api/api.test", ann.token, FORM, f"n={i}") for i in range(20)))
     assert [door.reply().json["args"]["n"] for _ in range(20)] == [str(i) for i in range(20)]
+
+
+@pytest.mark.parametrize("body", ["3\r\na=b\r\n0\r\n\r\n", "3\na=b\n0\n\n"])
+def test_nothing_is_read_behind_a_chunked_body(ann, door, body):
+    """A proxy that sees another end of its lines could be made to send a request of its choice there."""
+    follows = request("POST", "/api/api.test", ann.token, FORM, "a=smuggled")
+    door.send(f"{POST}Content-Type: {FORM}\r\nTransfer-Encoding: chunked\r\n\r\n{body}".encode() + follows)
+    assert door.reply().headers["connection"] == "close"
+    assert door.rest(timeout=IN_TIME_S) == b""
 
 
 def test_pipelined_posts_are_answered_in_order(ann, door, workspace):

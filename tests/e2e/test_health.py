@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from tests.support.environment import Environment
+from tests.support.metrics import metric_of
 from tests.support.raw import RawConnection, request
 from tests.support.wait import wait_until
 
@@ -99,24 +100,17 @@ def test_a_redis_that_is_full_is_counted_and_numbers_stay_right(fragile):
     ann, bob = workspace.users(2)
     channel = workspace.channel(ann, bob)
     ann.post(channel)
-    before = metric(fragile.client().page("/metrics").text, "tidings_events_refused_total")
+    before = metric_of(fragile.client().page("/metrics").text, "tidings_events_refused_total")
     fragile.redis.cli("CONFIG", "SET", "maxmemory", "1")
     try:
         ann.post(channel)
-        wait_until(lambda: metric(fragile.client().page("/metrics").text, "tidings_events_refused_total") > before)
+        wait_until(lambda: metric_of(fragile.client().page("/metrics").text, "tidings_events_refused_total") > before)
         assert bob.unread(channel) == 2
     finally:
         fragile.redis.cli("CONFIG", "SET", "maxmemory", "0")
     ann.post(channel)
     assert bob.unread(channel) == 3
     wait_until(lambda: bob.ok("unread.sync")["totals"]["unread_count"] == 3)
-
-
-def metric(text, name, labels=""):
-    """The sum over the samples of `name` whose labels contain `labels`."""
-    values = re.findall(rf"^{name}(?:{{([^}}]*)}})? ([0-9.e+-]+|NaN)$", text, re.M)
-    assert values, f"no {name} in /metrics"
-    return sum(float(value) for found, value in values if labels in found)
 
 
 def test_metrics(environment, workspace):
@@ -137,7 +131,7 @@ def test_metrics_count_calls_and_errors(environment, workspace):
     after = client.page("/metrics").text
     labels = 'error="not_authed"'
     name = "tidings_http_requests_total"
-    assert metric(after, name, labels) - metric(before, name, labels) == 5
+    assert metric_of(after, name, labels) - metric_of(before, name, labels) == 5
 
 
 def test_metrics_hold_no_ids_and_no_unknown_methods(environment, workspace):

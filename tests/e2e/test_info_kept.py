@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """channels.info keeps what it showed in memory. It must not show: after every change all instances answer as one that keeps nothing."""
 import json
-import signal
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
 
-from tests.support.environment import end_of
+from tests.support.environment import end_of, standing_still
 from tests.support.raw import RawConnection
 
 
@@ -79,16 +78,6 @@ def test_locale_is_told_to_who_asks(workspace):
     for asked in (False, True, False):
         shown = workspace.admin.ok("channels.info", channel=channel, include_locale=asked)["channel"]
         assert ("locale" in shown) is asked
-
-
-@contextmanager
-def standing_still(instance):
-    """What is sent to it meanwhile it finds all at once."""
-    instance.kill(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        instance.kill(signal.SIGCONT)
 
 
 def request_of(who, channel):

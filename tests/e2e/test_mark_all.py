@@ -176,3 +176,41 @@ def test_posts_and_marks_meanwhile(people, workspace):
         info = bob.ok("channels.info", channel=room)["channel"]
         assert info["unread_count"] == sum(channel == room and ts > info["last_read"] for channel, ts in posts)
     assert mark_all(bob)["totals"] == NOTHING
+
+
+def test_a_row_that_somebody_changes_meanwhile(environment, people, workspace):
+    """It is elsewhere in the table when its lock is free, and marked all the same."""
+    ann, bob = people
+    rooms = [workspace.channel(ann, bob) for _ in range(3)]
+    for room in rooms:
+        ann.post(room)
+    with environment.database() as marking, environment.database() as changing, ThreadPoolExecutor(1) as pool:
+        pid = marking.info.backend_pid
+        with changing.transaction():
+            changing.execute("UPDATE channel_members SET muted = true WHERE channel_id = %s AND user_id = %s", (rooms[1], bob.id))
+            marked = pool.submit(lambda: marking.execute("SELECT changed FROM mark_all('O' || gen_random_uuid(), %s, %s, 15, false)",
+                                                         (workspace.id, bob.id)).fetchone())
+            wait_until(lambda: changing.execute("SELECT count(*) FROM pg_locks WHERE pid = %s AND NOT granted", (pid,)).fetchone() == (1,),
+                       what="the lock that is waited for")
+        assert marked.result() == (3,)
+    assert [bob.unread(room) for room in rooms] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("last", ["chat.update", "chat.delete", "reply", "topic"])
+def test_where_the_last_event_is_no_message_that_counts(people, workspace, last):
+    ann, bob = people
+    room = workspace.channel(ann, bob)
+    first, second = ann.post(room), ann.post(room)
+    if last == "reply":
+        second = ann.post(room, thread_ts=first)
+    elif last == "topic":
+        ann.ok("channels.setTopic", channel=room, topic="new")
+        second = ann.ok("channels.history", channel=room)["messages"][0]["ts"]
+    else:
+        ann.ok(last, channel=room, ts=second, **({"text": "edited"} if last == "chat.update" else {}))
+    assert mark_all(bob)["channels"] == 1
+    info = bob.ok("channels.info", channel=room)["channel"]
+    assert (info["unread_count"], info["last_read"]) == (0, second)
+    assert mark_all(bob)["channels"] == 0
+    ann.post(room)
+    assert bob.unread(room) == 1

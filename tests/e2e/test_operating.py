@@ -8,14 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import psycopg
 import pytest
 import requests
 import yaml
 
 from tests.support.command import run
 from tests.support.environment import log_trouble
-from tests.support.retention import housekeep
+from tests.support.retention import housekeep, upkeep
 from tests.support.wait import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,17 +64,6 @@ def test_a_setting_that_there_is_not_is_told(environment, extra_instance):
         done = run(command, LISTEN=f"127.0.0.1:{instance.port}", DATABASE_URL=environment.postgres.url, LISTN="hush")
         assert done.returncode == 0 and "TIDINGS_LISTN is no setting" in done.stderr
         assert "is no setting" not in done.stdout and "hush" not in done.stderr
-
-
-def test_an_old_name_of_a_setting_is_told_once_with_the_new_one(environment):
-    """What a name that is not known would get, it does not."""
-    settings = {"DATABASE_URL": environment.postgres.url, "PUSH_QUEUE_MAX": "7", "PUSH_KEEP_S": "8", "EVENTS_API_KEEP_S": "9"}
-    warnings = [json.loads(line) for line in run("migrate", **settings).stderr.splitlines()]
-    assert {(line["level"], line["message"]) for line in warnings} == {
-        ("warn", "TIDINGS_PUSH_QUEUE_MAX is called TIDINGS_EVENTS_API_QUEUE_MAX since 0.2.0: the old name goes with the next release"),
-        ("warn", "TIDINGS_PUSH_KEEP_S is called TIDINGS_EVENTS_API_KEEP_S since 0.2.0, which is set too: the old one has no effect"),
-    }
-    assert len(warnings) == 2
 
 
 @pytest.mark.parametrize("command", ["serve", "check"])
@@ -233,24 +221,21 @@ def test_a_redis_that_hangs_up_ends_no_command_without_a_word(environment, tmp_p
     assert done.returncode == 2 and "unread: service_unavailable" in done.stderr
 
 
-def test_housekeeping_does_not_wait_behind_a_backup_and_nobody_behind_housekeeping(environment, room):
-    """pg_dump holds every table for as long as it takes; dropping a partition wants messages for itself."""
+def test_upkeep_does_not_wait_behind_a_backup_and_nobody_behind_upkeep(environment, room):
+    """pg_dump holds every table for as long as it takes. Months are made all the same; to drop one takes messages for itself."""
     ann, _, channel = room
-    with environment.database() as database, ThreadPoolExecutor(1) as pool:
-        database.execute("SELECT message_partition_make('2001-01-01Z')")
-
-        def keep():
-            with environment.database() as other:
-                other.execute("SELECT housekeeping(90, 7)")
-
+    with upkeep(environment) as database, ThreadPoolExecutor(1) as pool:
         with environment.database() as dump, dump.transaction():
             dump.execute("SELECT count(*) FROM messages")
-            keeping = pool.submit(keep)
-            while not keeping.done():
+            database.execute("SELECT message_partition_make('2001-01-01Z')")
+            keeping = pool.submit(housekeep, database)
+            with environment.database() as watch:
+                wait_until(lambda: watch.execute("SELECT (month_steps())[step] FROM month_expiring").fetchone() == ("detach",),
+                           what="the end of what needs no lock")
+            for _ in range(20):
                 ann.post(channel, "meanwhile")
-            with pytest.raises(psycopg.errors.LockNotAvailable):
-                keeping.result()
-        housekeep(database)
+            assert not keeping.done()
+        keeping.result()
         assert database.execute("SELECT to_regclass('messages_2001_01')").fetchone()[0] is None
 
 
@@ -258,10 +243,10 @@ def test_housekeeping_that_fails_is_counted(environment, extra_instance):
     url = environment.postgres.create_database("unkept")
     assert run("migrate", DATABASE_URL=url).returncode == 0
     schema = environment.postgres.sql("SELECT functions FROM versions_in_use", "unkept")
-    environment.postgres.sql(f"DROP FUNCTION {schema}.housekeeping", "unkept")
+    environment.postgres.sql(f"DROP FUNCTION {schema}.rows_expire", "unkept")
     instance = extra_instance(database_url=url)
     wait_until(lambda: values(instance, "tidings_housekeeping_failed_total")[""] > 0, what="a count of what failed")
-    assert "housekeeping failed" in instance.log.read_text()
+    assert "deleting old rows failed" in instance.log.read_text()
 
 
 def test_a_role_that_may_not_use_the_tables_is_told_at_start(environment):

@@ -94,16 +94,21 @@ def test_what_a_bot_posted_is_not_gone_through_when_it_reads(environment, worksp
     for number in range(MESSAGES):
         bot.post(channel, str(number))
     with environment.database() as database:
-        read = int(environment.postgres.sql(READ))
-        wanted = by_id(database) + ROUNDS * 10
 
-        def calls_counted():
-            """Postgres counts what a connection did with a delay: further calls bring it out."""
-            assert bot.unread(channel) == 0
-            return by_id(database) > wanted
+        def read_meanwhile():
+            read = int(environment.postgres.sql(READ))
+            wanted = by_id(database) + ROUNDS * 10
 
-        wait_until(calls_counted, 60, what="counts of scans")
-    assert int(environment.postgres.sql(READ)) - read < ROUNDS * MESSAGES, "all that it posted, each time"
+            def calls_counted():
+                """Postgres counts what a connection did with a delay: further calls bring it out."""
+                assert bot.unread(channel) == 0
+                return by_id(database) > wanted
+
+            wait_until(calls_counted, 60, what="counts of scans")
+            return int(environment.postgres.sql(READ)) - read
+
+        # What other tests left uncounted may come out meanwhile, but not each time.
+        wait_until(lambda: read_meanwhile() < ROUNDS * MESSAGES, 60, what="a round in which not all is gone through")
 
 
 def test_what_was_deleted_is_not_gone_through_by_further_deletes(environment, workspace):

@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.support.metrics import metric
+
 TS = re.compile(r"^\d{10}\.\d{6}$")
 BLOCKS = [{"type": "section", "text": {"type": "mrkdwn", "text": "*hi* \u00e9"}},
           {"type": "actions", "elements": [{"type": "button", "text": {"type": "plain_text", "text": "B"}}]}]
@@ -39,6 +41,7 @@ def test_ts_rises_although_a_clock_went_back(environment, room):
     ann, bob, channel = room
     first = ann.post(channel)
     with environment.database() as database:
+        database.execute("SELECT channel_cool(%s)", [channel])
         database.execute("UPDATE channels SET last_ts = last_ts + 3600000000 WHERE id = %s", [channel])
     root = ann.post(channel)
     assert float(root) - float(first) > 3590
@@ -393,3 +396,18 @@ def test_edit_and_delete_of_a_reply(room):
     assert ann.ok("channels.replies", channel=channel, ts=root)["messages"][1]["text"] == "r2"
     ann.ok("chat.delete", channel=channel, ts=child)
     assert [m["ts"] for m in ann.ok("channels.replies", channel=channel, ts=root)["messages"]] == [root]
+
+
+def test_who_is_refused_again_and_again_rolls_no_batches_back(environment, workspace):
+    """The second refused post within a second is checked by itself; what else its author posts is posted."""
+    instance = environment.instances[0]
+    [ann] = workspace.users(1)
+    ann = ann.at(instance.url)
+    channel = workspace.channel(ann)
+    before = metric(instance, "tidings_post_batches_refused_total")
+    for number in range(20):
+        ann.fails("channel_not_found", "chat.postMessage", channel="C00000000000", text="nowhere")
+        ann.post(channel, f"{number}", client_msg_id=f"key-{number}")
+        assert ann.ok("chat.postMessage", channel=channel, text=f"{number}", client_msg_id=f"key-{number}")["ts"]
+    assert [message["text"] for message in ann.history(channel)][::-1] == [f"{number}" for number in range(20)]
+    assert metric(instance, "tidings_post_batches_refused_total") - before <= 3

@@ -257,6 +257,7 @@ def test_mark_unread_of_much_holds_up_no_post(environment, room):
     ann, bob, channel = room
     tried = taken = 0
     with environment.database() as database, ThreadPoolExecutor(1) as pool:
+        database.execute("SELECT channel_cool(%s)", [channel])
         database.execute("INSERT INTO messages (channel_id, ts, seq, ord, user_id, counted, body) SELECT id, last_ts + n, seq + n, n, %s, true, ''"
                          " FROM channels, generate_series(1, %s) n WHERE id = %s", [ann.id, MANY, channel])
         database.execute("UPDATE channels SET last_ts = last_ts + %(n)s, seq = seq + %(n)s, ord = %(n)s WHERE id = %(c)s",

@@ -128,6 +128,32 @@ def test_too_large_frame(ws, length):
     assert ws.close_code() == 1009
 
 
+@pytest.mark.parametrize("length", [65537, 4 << 20, (1 << 63) - 1])
+@pytest.mark.parametrize("bytewise", [False, True])
+def test_a_frame_that_announces_too_much(ws, length, bytewise):
+    """It is closed before any of the payload comes."""
+    ws.send_frame(TEXT, json.dumps({"id": 1, "type": "ping"}).encode())
+    header = b"\x81\xff" + length.to_bytes(8, "big")
+    for part in ([header[i:i + 1] for i in range(len(header))] if bytewise else [header]):
+        ws.send(part)
+    assert ws.close_code() == 1009
+
+
+def test_fragments_that_announce_too_much(ws):
+    ws.send_frame(TEXT, b"x" * 65000, final=False)
+    ws.send_frame(PING, b"between")
+    ws.send(b"\x80\xfe" + (537).to_bytes(2, "big"))
+    assert ws.close_code() == 1009
+
+
+def test_the_longest_message_in_fragments(ws):
+    text = json.dumps({"id": 1, "type": "ping"})
+    text += " " * (65536 - len(text))
+    for i in range(0, 65536, 16384):
+        ws.send_frame(CONTINUATION if i else TEXT, text[i:i + 16384].encode(), final=i == 49152)
+    wait_until(lambda: json.loads(ws.read_until(TEXT)).get("reply_to") == 1)
+
+
 def test_too_large_message_in_fragments(ws):
     try:
         for i in range(512):

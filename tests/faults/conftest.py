@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of the fault tests' own, made whole again after each test."""
-import signal
-
 import pytest
 
 from tests.faults.followers import Follower
@@ -27,7 +25,7 @@ def parts(request):
     marked = request.node.get_closest_marker("kafka")
     environment = request.getfixturevalue("with_kafka" if marked else "in_process")
     yield environment
-    heal(environment)
+    environment.heal()
     trouble = [line for instance in environment.instances for line in log_trouble(instance)]
     assert not trouble, "\n".join(trouble)
 
@@ -48,12 +46,3 @@ def followers(load, parts):
     yield made
     for follower in made:
         follower.stop()
-
-
-def heal(environment):
-    """Starts what is dead and continues what is stopped."""
-    services = [environment.postgres, environment.redis, environment.kafka, *environment.instances]
-    for service in filter(None, services):
-        service.kill(signal.SIGCONT)
-        service.start()
-    environment.redis.cli("CONFIG", "SET", "maxmemory", "0")

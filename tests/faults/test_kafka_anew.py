@@ -8,7 +8,7 @@ import pytest
 from tests.support.environment import Environment, running
 from tests.support.wait import wait_until
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 QUIET_S = 60  # a consumer that lost its broker may need half of it to go on
 
 
@@ -49,4 +49,4 @@ def test_topics_that_are_gone_are_made_anew(tmp_path_factory):
         before = fanned_out(environment)
         for _ in range(20):
             ann.post(channel)
-        wait_until(lambda: fanned_out(environment) >= before + 20, 60, what="what was posted since")
+        wait_until(lambda: fanned_out(environment) >= before + 20, 180, what="what was posted since")

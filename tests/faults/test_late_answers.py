@@ -49,6 +49,30 @@ def test_a_kick_while_a_connection_is_opened(parts, slow, kind):
             assert not late.matching({"channel": channel})
 
 
+@pytest.mark.parametrize("method, statement", [("channels.markAll", "mark_all("), ("rtm.start", "rtm_lists(")])
+def test_others_go_on_while_a_user_in_many_channels_waits(parts, slow, method, statement):
+    """What looks at all channels of a user has a connection of its own."""
+    proxy, instance = slow
+    workspace = Workspace(parts.urls, parts.operator_token)
+    author, many, other = workspace.users(3)
+    channel = workspace.channel(author, many, other)
+    author.post(channel)
+    many, other = many.at(instance.url), other.at(instance.url)
+    with ThreadPoolExecutor(1) as pool:
+        proxy.trap(statement, "hold")
+        waiting = pool.submit(many.ok, method)
+        wait_until(proxy.holds, what="the answer of Postgres")
+        assert other.ok("unread.sync")["totals"]["unread_count"] == 1
+        other.ok("channels.setNotifications", channel=channel, muted=True)
+        other.ok("conversations.list", types="im")
+        other.ok("rtm.connect")
+        ts = other.post(channel)
+        other.ok("channels.mark", channel=channel, ts=ts)
+        assert not waiting.done()
+        proxy.let_go()
+        waiting.result()
+
+
 @pytest.fixture
 def room(parts, slow):
     """(author, member, channel, native socket of the member on the instance, which has three messages unread there)."""

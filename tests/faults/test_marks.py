@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 
+from tests.faults.proxy import Proxy
 from tests.support.environment import end_of
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
@@ -223,3 +224,56 @@ def test_a_device_that_connects_while_redis_is_dead(parts, desk):
     desk.open()
     parts.redis.start()
     desk.expect(desk.mark())
+
+
+class LateDesk(Desk):
+    """One of its sides is at an instance that messages of channels do not reach by Redis; marks do."""
+
+    def __init__(self, parts, instance, redis):
+        super().__init__(parts, parts.urls[0], instance.url)
+        self.redis = redis
+
+    def lost_post(self):
+        ts = self.author.post(self.channel)
+        wait_until(lambda: ts.encode() in self.redis.lost, what="the message lost") # what comes along is lost, too
+        return ts
+
+
+@pytest.fixture
+def late_desk(parts):
+    with Proxy("127.0.0.1", parts.redis.port) as redis:
+        instance = parts.instance(redis_url=f"redis://127.0.0.1:{redis.port}")
+        desk = LateDesk(parts, instance, redis)
+        desk.open()
+        redis.lose("channel-events:{")
+        yield desk
+        desk.close()
+        assert end_of(instance) == []
+
+
+def test_marks_wait_for_their_messages(late_desk):
+    """Which are read from Postgres; the mark is what tells of them."""
+    late, sent = late_desk.sockets[1], []
+    for _ in range(ROUNDS):
+        late_desk.expect(late_desk.mark_of(late_desk.lost_post()))
+    for frame in late.frames:
+        if frame["type"] == "message":
+            sent.append(frame["ts"])
+        elif frame["type"] == "channel_marked":
+            assert frame["last_read"] in sent
+
+
+def test_a_mark_back_goes_before_one_that_waits(late_desk):
+    """A markUnread is not followed by the mark that it took back."""
+    late = late_desk.sockets[1]
+    reader = late_desk.sides[0]
+    first = late_desk.lost_post()
+    late_desk.expect(late_desk.mark_of(first))
+    for _ in range(ROUNDS):
+        second = late_desk.lost_post()
+        reader.ok("channels.mark", channel=late_desk.channel, ts=second)
+        reader.ok("channels.markUnread", channel=late_desk.channel, ts=first)
+        late.expect({"type": "message", "ts": second})
+    late_desk.expect(late_desk.mark_of(late_desk.lost_post()))
+    epochs = [frame["read_epoch"] for frame in late.frames if frame["type"] == "channel_marked"]
+    assert epochs == sorted(epochs) and epochs[-1] == ROUNDS

@@ -25,6 +25,20 @@ def test_kill_9_of_postgres(parts, load):
     assert load.slowest() < REQUEST_LIMIT_S
 
 
+def test_snapshots_that_come_and_go(parts, load):
+    """Channels become hot, on both instances, and cool again, while all goes on."""
+    hot = "SELECT count(*) FROM channels WHERE is_hot"
+    for _ in range(3):
+        with parts.held_snapshot(), parts.database() as database:
+            wait_until(lambda: database.execute(hot).fetchone()[0] > 0, what="a hot channel")
+            load.wait_acked(50)
+        with parts.database() as database:
+            wait_until(lambda: database.execute(hot).fetchone()[0] == 0, what="no hot channel")
+        load.wait_acked(20)
+    assert load.failed() == []
+    load.finish()
+
+
 def test_postgres_stays_away_for_a_while(parts, load):
     """Posts are refused with service_unavailable, readiness says so, and all comes back by itself."""
     parts.postgres.kill()
@@ -45,11 +59,11 @@ def test_ready_means_all_loops(parts):
     """A connection goes to any loop; one of them still waits for an answer of Postgres."""
     with Proxy("127.0.0.1", parts.postgres.port) as proxy:
         proxy.trap("eras_begin", "hold")
-        instance = parts.instance(start=False, database_url=proxy.of(parts.postgres.tcp_url), loops=8)
+        instance = parts.instance(start=False, database_url=proxy.of(parts.postgres.tcp_url), loops=4)
         try:
             instance.start(wait=False)
             wait_until(proxy.holds, what="a first answer of Postgres")
-            assert not any(instance.ready() for _ in range(300))
+            assert not any(instance.ready() for _ in range(40))
             assert proxy.holds()
             proxy.let_go()
             instance.wait_ready()

@@ -51,15 +51,15 @@ def test_function_flush_under_load(parts, steady):
 
 
 def test_the_library_in_use_is_dropped_under_load(parts, steady):
-    """As by an instance of another release that does not know of it. What another one loaded stays as it is."""
-    theirs = "#!lua name=tidings_v1\nredis.register_function('heads_apply', function() return 'theirs' end)"
+    """As by an instance of another release that does not know of it. What another program loaded stays as it is."""
+    theirs = "#!lua name=theirs_v1\nredis.register_function('heads_apply', function() return 'theirs' end)"
     parts.redis.cli("FUNCTION", "LOAD", theirs)
     for _ in range(10):
         parts.redis.cli("FUNCTION", "DELETE", f"tidings_{HASH}")
         steady.wait_acked(15)
     steady.finish()
     assert parts.redis.cli("FCALL", "heads_apply", 0) == "theirs"
-    parts.redis.cli("FUNCTION", "DELETE", "tidings_v1")
+    parts.redis.cli("FUNCTION", "DELETE", "theirs_v1")
 
 
 def test_function_flush_and_flushall_at_the_end(parts, steady):

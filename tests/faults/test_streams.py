@@ -2,12 +2,15 @@
 """Event streams that go on, by Last-Event-ID, on another instance than the one they began on."""
 import random
 import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.faults.followers import all_came, heads
 from tests.faults.proxy import Proxy
-from tests.support.reading import is_event
+from tests.support.cuts import Cuts
+from tests.support.reading import is_event, whole_log
 from tests.support.streams import Stream
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
@@ -95,6 +98,15 @@ class Comings:
     def resumed(self):
         return Stream(self.url, self.reader.token, self.last_id)
 
+    def go_past_told(self):
+        """Takes an id of a stream that has caught up."""
+        elsewhere = self.author.ok("channels.create", name="elsewhere")["channel"]["id"]
+        self.author.ok("channels.invite", channel=elsewhere, users=[self.reader.id])
+        with self.resumed() as stream:
+            stream.expect({"channel": self.channel, "seq": self.told})
+            wait_until(lambda: self.author.post(elsewhere) and stream.last_id.count(".") == 4, what="the end of the backlog")
+            self.last_id = stream.close()
+
     def check(self, stream, seqs):
         """The stream got these, in this order, of all after the id, and goes on."""
         last = self.post("last")
@@ -139,3 +151,79 @@ def test_a_return_that_the_instance_hears_of_later(comings):
         comings.redis.lose(None)
         comings.heard(join)
         comings.check(stream, [comings.told, leave, join])
+
+
+def test_what_comes_while_the_channels_are_read(comings):
+    """It is in no snapshot, and went past: others on the instance had it before the stream was there."""
+    comings.go_past_told()
+    comings.postgres.trap("gateway_resume", "hold")
+    with ThreadPoolExecutor() as pool:
+        opening = pool.submit(comings.resumed)
+        wait_until(comings.postgres.holds, what="the snapshot on its way")
+        between = comings.post("between")
+        comings.heard(between)
+        comings.postgres.let_go()
+    with opening.result() as stream:
+        comings.check(stream, [between])
+
+
+class Shifting(threading.Thread):
+    """Beside a load: a channel whose messages are edited, deleted and marked, and members who come and go."""
+
+    def __init__(self, load, channel):
+        super().__init__(daemon=True)
+        self.author, self.reader = load.people[0][0], load.people[-1][0]
+        self.guest = load.people[1][1]
+        self.channel = channel
+        self.stopping = threading.Event()
+        self.error = None
+        self.start()
+
+    def run(self):
+        while not self.stopping.is_set() and not self.error:
+            try:
+                self.change()
+            except AssertionError as error:
+                self.error = error
+
+    def change(self):
+        tss = [self.author.post(self.channel, f"{i}") for i in range(3)]
+        self.author.ok("chat.update", channel=self.channel, ts=tss[0], text="edited")
+        self.guest.ok("channels.leave", channel=self.channel)
+        self.author.ok("chat.delete", channel=self.channel, ts=tss[1])
+        self.reader.ok("channels.mark", channel=self.channel, ts=tss[2])
+        self.guest.ok("channels.join", channel=self.channel)
+
+    def stop(self):
+        self.stopping.set()
+        self.join()
+        if self.error:
+            raise self.error
+
+
+def test_cut_after_any_number_of_events(parts, load):
+    """A backlog that no connection lasts for, and one that grows meanwhile."""
+    chance = random.Random(5)
+    author, reader = load.people[0][0], load.people[-1][0]
+    channel = author.ok("channels.create", name="shifting")["channel"]["id"]
+    author.ok("channels.invite", channel=channel, users=[reader.id, load.people[1][0].id])
+    cuts = Cuts(parts.urls, reader.token, 1)
+    since = heads(load)
+    shifting = Shifting(load, channel)
+    load.wait_acked(150)
+    for _ in range(60):
+        cuts.count = chance.randrange(2, 40)
+        cuts.follow(lambda frame: False, cuts.connections + 1)
+    shifting.stop()
+    load.stop()
+    wanted = {(c, seq) for c in (*load.channels, channel)
+              for seq in range(since.get(c, 3) + 1, max(e["seq"] for e in whole_log(reader, c)) + 1)}
+    wanted -= {(frame["channel"], frame["seq"]) for frame in cuts.frames if is_event(frame)}
+
+    def take(frame):
+        if is_event(frame):
+            wanted.discard((frame["channel"], frame["seq"]))
+        return not wanted
+
+    assert cuts.follow(take, cuts.connections + 200), f"{len(wanted)} are missing: {sorted(wanted)[:9]}"
+    assert not [frame for frame in cuts.frames if frame["type"] == "gap"]

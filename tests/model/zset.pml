@@ -11,13 +11,12 @@
 //
 // Follows zset_walk, zset_trim, zset_install, zset_read and zset_mark of lua/tidings.lua (the turns are in
 // walks.inc), src/unread/strategy_zset.c, messages_ask() of src/unread/reader.c, mark_messages() of
-// sql/09_strategies.sql, messages_expire() of sql/01_upkeep.sql.
+// sql/09_strategies.sql, month_move() of sql/15_months.sql.
 //
 // What can be taken out (-D):
 //   NO_SEQ_CHECK      an event is walked whatever was walked before it
 //   NO_HOLE_CHECK     an event is walked also when the one before it was not
 //   NO_BUILD          what was kept before a hole or a wipe is still believed
-//   NO_GENERATION     what was kept before the strategy changed is still believed
 //   NO_WALKING_CHECK  a set is believed while a walk goes on
 //   NO_FRESH_CHECK    a set of any seq is believed
 //   NO_INSTALL_CHECK  a set read from Postgres is installed whatever was walked since
@@ -26,7 +25,7 @@
 //   NO_VERSION        a set is believed whatever was read one by one since
 //   NO_STEP           what is read one by one is taken out of a set of any version, which then counts as that of today
 //   NO_MARK_CHECK     what is read one by one is taken out of a set that does not have it yet
-//   NO_EXPIRY         retention leaves the generation as it is
+//   NO_EXPIRY         retention leaves the cursor as it is
 
 #define CAP 1
 #define KEEP CAP // of a walk that trims: with its one post there are CAP + 1
@@ -160,7 +159,7 @@ active proctype Postgres()
         gone = 1;
         printf("message 1 is dropped by retention\n");
 #ifndef NO_EXPIRY
-        generation = (IS_ZSET(generation) -> generation + 2 : generation);
+        cursor = MAX(cursor, 1); // nobody tells Redis
 #endif
         now_true() }
     :: atomic { changes > 0 && seq > 0 ->

@@ -8,7 +8,8 @@ import pytest
 from tools import release
 from tools.project import ROOT
 
-PARTS = ("VERSION", "CHANGELOG.md", "compose.yaml", "Dockerfile", "include/app/settings.h", "migrations", "openapi")
+PARTS = ("VERSION", "CHANGELOG.md", "compose.yaml", "Dockerfile", "include/app/settings.h", "migrations", "openapi",
+         "src/api/methods.c", "tests/e2e/authorization.txt")
 
 
 class Tree:

@@ -3,6 +3,7 @@
 
 import copy
 import json
+import re
 
 import pytest
 import yaml
@@ -137,7 +138,8 @@ def test_a_break_is_shown_ready_to_paste_and_then_passes(tree):
     (problem,) = compatible.check(tree.root)
     line = problem.rpartition("\n")[2].strip()
     assert line == "- channels.history: argument inclusive: is gone" and "### Breaking" in problem
-    tree.replace("CHANGELOG.md", "### Upgrades", f"### Other\n\n{line}\n\n### Upgrades")
+    heading = re.search(r"^## .*$", tree.read("CHANGELOG.md"), re.MULTILINE).group()
+    tree.replace("CHANGELOG.md", heading, f"{heading}\n\n### Other\n\n{line}\n\n### More")
     assert compatible.check(tree.root) == [problem]
     tree.replace("CHANGELOG.md", "### Other", "### Breaking")
     assert compatible.check(tree.root) == []

@@ -4,12 +4,14 @@
 import os
 import re
 import secrets
+import signal
 from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 
 from tests.support.client import Client
+from tests.support.metrics import metric
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
 from tools.services import Kafka, Postgres, Redis, Tidings
@@ -27,6 +29,16 @@ TROUBLE = re.compile(
 # The search_path of an instance: the functions that were made last, then the tables.
 WITH_FUNCTIONS = ("SELECT set_config('search_path', functions || ', ' || current_setting('search_path'), false)"
                   " FROM versions_in_use ORDER BY made_at DESC LIMIT 1")
+
+
+@contextmanager
+def standing_still(service):
+    """It answers nothing, and finds all that was sent to it meanwhile at once."""
+    service.kill(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        service.kill(signal.SIGCONT)
 
 
 class Environment:
@@ -108,18 +120,39 @@ class Environment:
     def client(self, token=None, url=None):
         return Client(url or self.urls[0], token, self.recorder)
 
-    def database(self):
+    def database(self, url=None):
         """A connection to Postgres in autocommit mode, with the functions of the build; the caller closes it."""
-        database = psycopg.connect(self.postgres.url, autocommit=True)
+        database = psycopg.connect(url or self.postgres.url, autocommit=True)
         if database.execute("SELECT to_regclass('versions_in_use')").fetchone()[0]:
             database.execute(WITH_FUNCTIONS)
         return database
+
+    @contextmanager
+    def held_snapshot(self):
+        """Somebody holds one for as long, and all instances know."""
+        for instance in self.instances:
+            wait_until(lambda one=instance: metric(one, "tidings_postgres_oldest_snapshot_seconds") == 0, what="the end of others")
+        with self.database() as holder:
+            holder.autocommit = False
+            holder.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            holder.execute("SELECT count(*) FROM channels")
+            for instance in self.instances:
+                wait_until(lambda one=instance: metric(one, "tidings_postgres_oldest_snapshot_seconds") >= 1, what="word of the snapshot")
+            yield
+            holder.rollback()
 
     def wait_fanned_out(self, channel):
         """Waits until the fan-out has brought on all that happened in the channel."""
         with self.database() as database:
             wait_until(lambda: database.execute("SELECT count(*) FROM outbox WHERE NOT done AND %s = ANY (channels)",
                                                 [channel]).fetchone()[0] == 0, what="the end of the fan-out")
+
+    def heal(self):
+        """Starts what is dead and continues what is stopped."""
+        for service in filter(None, (self.postgres, self.redis, self.kafka, *self.instances)):
+            service.kill(signal.SIGCONT)
+            service.start()
+        self.redis.cli("CONFIG", "SET", "maxmemory", "0")
 
     def stop(self):
         """Stops everything and deletes the data (logs of Tidings stay); returns what went wrong."""

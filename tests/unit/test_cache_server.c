@@ -164,10 +164,12 @@ static int group_setup(void **state)
 static int group_teardown(void **state)
 {
     (void)state;
-    loop_stop(loop);
-    pthread_join(thread, NULL);
-    cache_free(cache);
-    loop_free(loop);
+    if (thread) { // else setting up has failed
+        loop_stop(loop);
+        pthread_join(thread, NULL);
+        cache_free(cache);
+        loop_free(loop);
+    }
     server_kill();
     unlink(socket_path);
     return rmdir(directory);

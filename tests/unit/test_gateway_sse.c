@@ -82,18 +82,69 @@ static void test_positions(void **state)
                                       "s1.1.1.1.1", "e1.1.2.1.1",  "e1.1.1.1.1 ", "e1.-1.1.1.1",
                                       "e1..1.1.1",  "e1.1.1.1.+1", "E1.1.1.1.1",  "e1.1.1.1.1x"};
     struct position position = {INT64_MAX, 12, 1795266528, 7}, again;
+    struct progress progress;
     char text[POSITION_SIZE];
     (void)state;
-    position_print(&position, text);
+    position_print(&position, NULL, text);
     assert_string_equal(text, "e1.9223372036854775807.12.1795266528.7");
-    assert_int_equal(position_parse(text, strlen(text), &again), 0);
+    assert_int_equal(position_parse(text, strlen(text), &again, &progress), 0);
     assert_memory_equal(&position, &again, sizeof again);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_true(position_parse(bad[i], strlen(bad[i]), &again) < 0);
-    assert_int_equal(position_parse("e1.5.5.6.7.0.88", 15, &again), 0);
+        assert_true(position_parse(bad[i], strlen(bad[i]), &again, &progress) < 0);
+    assert_int_equal(position_parse("e1.5.5.6.7.0.88", 15, &again, &progress), 0);
     assert_memory_equal(&again, (&(struct position){5, 5, 6, 7}), sizeof again);
-    assert_int_equal(position_parse("e2.9.9.9999999999", 17, &again), 0);
+    assert_int_equal(progress.until.xid, 0);
+    assert_int_equal(position_parse("e2.9.9.9999999999", 17, &again, &progress), 0);
     assert_memory_equal(&again, (&(struct position){1, 1, 1, 0}), sizeof again);
+}
+
+static void test_progress(void **state)
+{
+    struct position max = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}, position;
+    struct progress progress = {.until = max,
+                                .channel_id = "GZZZZZZZZZ0123456789",
+                                .part = PROGRESS_THREADS,
+                                .number = INT64_MAX};
+    struct progress again;
+    char text[POSITION_SIZE];
+    (void)state;
+    position_print(&max, &progress, text);
+    assert_true(strlen(text) < POSITION_SIZE - 1);
+    assert_int_equal(position_parse(text, strlen(text), &position, &again), 0);
+    assert_memory_equal(&position, &max, sizeof max);
+    assert_memory_equal(&again.until, &max, sizeof max);
+    assert_string_equal(again.channel_id, progress.channel_id);
+    assert_int_equal(again.part, progress.part);
+    assert_int_equal(again.number, progress.number);
+    char later[2 * POSITION_SIZE];
+    int length = snprintf(later, sizeof later, "%s.1", text); // of a later release
+    assert_int_equal(position_parse(later, (size_t)length, &position, &again), 0);
+    assert_int_equal(again.number, progress.number);
+}
+
+static void test_progress_without_sense_is_none(void **state)
+{
+    static const char *const none[] = {
+        "e1.5.5.6.7.5.6.7.674849.0",
+        "e1.5.5.6.7.4.6.7.674849.0.9",
+        "e1.5.5.6.7.5.0.7.674849.0.9",
+        "e1.5.5.6.7.5.6.7.67484.0.9",
+        "e1.5.5.6.7.5.6.7.850.0.9",
+        "e1.5.5.6.7.5.6.7.674899.0.9",
+        "e1.5.5.6.7.5.6.7.674849.3.9",
+        "e1.5.5.6.7.5.6.7.0.0.9",
+        "e1.5.5.6.7.99999999999999999999.6.7.674849.0.9",
+        "e1.5.5.6.7.5.6.7.67484848484848484848484848484848484848484848.0.9"};
+    struct position position;
+    struct progress progress;
+    (void)state;
+    assert_int_equal(position_parse("e1.5.5.6.7.5.6.7.674849.0.9", 27, &position, &progress), 0);
+    assert_string_equal(progress.channel_id, "C01");
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        assert_int_equal(position_parse(none[i], strlen(none[i]), &position, &progress), 0);
+        assert_int_equal(progress.until.xid, 0);
+        assert_int_equal(position.xid, 5);
+    }
 }
 
 static void expect_event(const char *text, const char *expected)
@@ -134,6 +185,7 @@ static void test_an_event_has_the_id_that_was_asked_for(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         const struct packet *event = packets_event(&packets, ids[i]);
+        assert_non_null(event);
         snprintf(line, sizeof line, "id: %s\nevent:", ids[i]);
         assert_memory_equal(event->data, line, strlen(line));
     }
@@ -147,6 +199,8 @@ int main(void)
         cmocka_unit_test(test_a_whole_head),
         cmocka_unit_test(test_heads_that_are_refused),
         cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_progress_without_sense_is_none),
         cmocka_unit_test(test_events),
         cmocka_unit_test(test_packets_are_made_once),
         cmocka_unit_test(test_an_event_has_the_id_that_was_asked_for),

@@ -46,6 +46,7 @@ static struct connection *socket_open(struct fixture *f, int which, bool native)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     f->fd[which] = pair[1];
     connection_accept(f->gateway, pair[0], "", 0);
+    assert_int_equal(gateway_sockets(f->gateway), which + 1);
     struct connection *c = LIST_ITEM(f->gateway->connections.previous, struct connection, link);
     (void)snprintf(c->actor.workspace_id, sizeof c->actor.workspace_id, "T0000000001");
     (void)snprintf(c->actor.user_id, sizeof c->actor.user_id, "U000000000%d", which);
@@ -97,6 +98,7 @@ static int setup(void **state)
                                   .timeout_ms = 1000,
                                   .pending_max = 100};
     struct gateway_options gateway = {.queue_max_bytes = 1 << 20,
+                                      .hole_bytes = 1 << 20,
                                       .message_max_bytes = 65536,
                                       .ping_interval_ms = 60000,
                                       .pong_timeout_ms = 60000,

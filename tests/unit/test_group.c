@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 enum { BATCH_MAX = 4, QUEUE_MAX = 6, ITEMS = 8, SENT_MAX = 16 };
+enum { BATCH_BYTES = 100, QUEUE_BYTES = 250 };
 
 struct fixture {
     struct loop *loop;
@@ -70,8 +71,14 @@ static int setup_depth(void **state, int depth)
 
     fixture = (struct fixture){.retry_item = -1};
     assert_int_equal(loop_new(&fixture.loop), 0);
-    assert_int_equal(
-        group_new(fixture.loop, depth, BATCH_MAX, QUEUE_MAX, on_send, &fixture, &fixture.group), 0);
+    assert_int_equal(group_new(fixture.loop,
+                               &(struct group_limits){.depth = depth,
+                                                      .batch_max = BATCH_MAX,
+                                                      .batch_bytes = BATCH_BYTES,
+                                                      .queue_max = QUEUE_MAX,
+                                                      .queue_bytes = QUEUE_BYTES},
+                               on_send, &fixture, &fixture.group),
+                     0);
     *state = &fixture;
     return 0;
 }
@@ -122,6 +129,48 @@ static void a_batch_has_at_most_its_maximum(void **state)
     loop_run(fixture->loop);
     assert_int_equal(fixture->sizes[0], BATCH_MAX);
     assert_int_equal(fixture->sizes[1], 1);
+}
+
+static void a_batch_has_at_most_its_bytes(void **state)
+{
+    struct fixture *fixture = *state;
+    static const size_t bytes[] = {60, 40, 1, BATCH_BYTES + 1, 1};
+
+    for (int i = 0; i < 5; i++)
+        fixture->items[i].bytes = bytes[i];
+    fixture->stop_after = 4;
+    items_add(fixture, 5);
+    loop_run(fixture->loop);
+    assert_int_equal(fixture->sizes[0], 2);
+    assert_int_equal(fixture->sizes[1], 1);
+    assert_int_equal(fixture->sizes[2], 1); // more than a batch may have, and alone
+    assert_int_equal(fixture->first[2], 3);
+    assert_int_equal(fixture->sizes[3], 1);
+}
+
+static void queue_empty(struct fixture *fixture)
+{
+    group_flush(fixture->group);
+    group_done(fixture->group, 1);
+    assert_int_equal(group_waiting(fixture->group), 0);
+}
+
+static void a_queue_full_of_bytes_refuses(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->holds = true;
+    fixture->items[0].bytes = QUEUE_BYTES;
+    fixture->items[1].bytes = 1;
+    fixture->items[2].bytes = QUEUE_BYTES + 1;
+    assert_int_equal(group_add(fixture->group, &fixture->items[0]), 0);
+    assert_int_equal(group_add(fixture->group, &fixture->items[1]), -ERROR_BUSY);
+    queue_empty(fixture);
+    assert_int_equal(group_add(fixture->group, &fixture->items[1]), 0);
+    assert_int_equal(group_add(fixture->group, &fixture->items[2]), -ERROR_BUSY);
+    queue_empty(fixture);
+    assert_int_equal(group_add(fixture->group, &fixture->items[2]), 0); // nobody before it
+    queue_empty(fixture);
 }
 
 static void a_full_queue_refuses(void **state)
@@ -257,6 +306,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_gathered_goes_as_one_batch, setup, teardown),
         cmocka_unit_test_setup_teardown(a_batch_has_at_most_its_maximum, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_batch_has_at_most_its_bytes, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_queue_full_of_bytes_refuses, setup, teardown),
         cmocka_unit_test_setup_teardown(a_full_queue_refuses, setup, teardown),
         cmocka_unit_test_setup_teardown(an_item_given_back_goes_first, setup, teardown),
         cmocka_unit_test_setup_teardown(an_item_given_back_alone_is_a_batch_of_one, setup,

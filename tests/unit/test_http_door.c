@@ -11,6 +11,7 @@
 #define SMUGGLED "GET /api/late HTTP/1.1\r\n" HOST "\r\n"
 #define GET "GET /api/now HTTP/1.1\r\n" HOST
 #define POST "POST /api/now HTTP/1.1\r\n" HOST
+#define KNOWN "Authorization: Bearer ann\r\n"
 #define CHUNKED "Transfer-Encoding: chunked\r\n"
 
 static int count_of(const char *text, const char *part)
@@ -275,8 +276,9 @@ static void a_client_can_read_that_its_body_is_too_large(void **state)
     static const char *const heads[] = {
         "POST /api/now HTTP/1.1\r\n" HOST "Content-Length: 200000\r\n\r\n",
         "POST /api/now HTTP/1.1\r\n" HOST "Content-Length: 99999999999\r\n\r\n",
-        "POST /api/now HTTP/1.1\r\n" HOST CHUNKED "\r\n30d40\r\n",
-        "POST /api/now HTTP/1.1\r\n" HOST "X-Tidings-Errors: http\r\n" CHUNKED "\r\n30d40\r\n",
+        "POST /api/now HTTP/1.1\r\n" HOST KNOWN CHUNKED "\r\n30d40\r\n",
+        "POST /api/now HTTP/1.1\r\n" HOST KNOWN "X-Tidings-Errors: http\r\n" CHUNKED
+        "\r\n30d40\r\n",
     };
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         too_large(heads[i], metric_value(METRIC_HTTP_BODY_TOO_LARGE));
@@ -292,8 +294,8 @@ static void the_largest_body_is_taken(void **state)
     (void)state;
     static char request[FIXTURE_BODY_MAX + 256];
     int length = snprintf(request, sizeof request,
-                          POST "Connection: close\r\nContent-Type: text/plain\r\n"
-                               "Content-Length: %d\r\n\r\n",
+                          POST KNOWN "Connection: close\r\nContent-Type: text/plain\r\n"
+                                     "Content-Length: %d\r\n\r\n",
                           FIXTURE_BODY_MAX);
     memset(request + length, 'a', FIXTURE_BODY_MAX);
     assert_has(ask_bytes(request, (size_t)length + FIXTURE_BODY_MAX), "\"ok\":true");
@@ -330,7 +332,7 @@ static void slow_senders_are_cut_off(void **state)
     assert_in_range(drip(GET "X: "), FIXTURE_SOON_MS - 50, 5000);
     assert_in_range(drip("GET /rtm/"), FIXTURE_SOON_MS - 50, 5000);
     assert_int_equal(metric_value(METRIC_HTTP_DEADLINE_HEADERS), headers + 3);
-    assert_in_range(drip(POST "Content-Length: 90000\r\n\r\n"), FIXTURE_SOON_MS - 50, 5000);
+    assert_in_range(drip(POST KNOWN "Content-Length: 90000\r\n\r\n"), FIXTURE_SOON_MS - 50, 5000);
     assert_int_equal(metric_value(METRIC_HTTP_DEADLINE_BODY), body + 1);
 }
 

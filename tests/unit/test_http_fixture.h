@@ -31,7 +31,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { FIXTURE_BODY_MAX = 100000, FIXTURE_CONNECTIONS_MAX = 20 };
+enum {
+    FIXTURE_BODY_MAX = 100000,
+    FIXTURE_STRANGER_MAX = 20000,
+    FIXTURE_USER_BODIES = 120000,
+    FIXTURE_BODIES = 300000,
+    FIXTURE_VALUES_MAX = 1000,
+    FIXTURE_CONNECTIONS_MAX = 20,
+    FIXTURE_ADMIT_MS = 50
+};
 // A client that is slow, as on a busy machine, is cut off by tests of deadlines alone.
 enum { FIXTURE_DEADLINE_MS = 20000, FIXTURE_SOON_MS = 800 };
 
@@ -48,6 +56,7 @@ static struct {
     int port;
     struct late *late; // the last call of that method
     atomic_int calls_begun;
+    atomic_int admissions; // asked for
     atomic_bool quiesced;
 } fixture;
 
@@ -110,10 +119,14 @@ static void echo(struct request *request)
     request_reply_close(request);
 }
 
-static void on_call(void *arg, struct request *request)
+static void on_read(void *arg, int r)
 {
+    struct request *request = arg;
     const char *method = request_method(request);
-    (void)arg;
+    if (r < 0) {
+        request_reply_unread(request, r);
+        return;
+    }
     fixture.calls_begun++;
     if (strcmp(method, "now") == 0)
         reply_plainly(request);
@@ -127,6 +140,42 @@ static void on_call(void *arg, struct request *request)
         request_reply_error_message(request, -ERROR_INVALID_AUTH, "no");
     else
         request_reply_error(request, -ERROR_UNKNOWN_METHOD);
+}
+
+static void on_call(void *arg, struct request *request)
+{
+    (void)arg;
+    int r = request_charge(request, request_token(request));
+    if (r < 0)
+        request_reply_error(request, r);
+    else
+        request_read(request, on_read, request);
+}
+
+// Bodies of who has the token "nobody" are not let in; those of "later" are a while later.
+static void admit_now(void *arg)
+{
+    struct late *late = arg;
+    request_admit(late->request, "LATER");
+    loop_timer_free(late->timer);
+    free(late);
+}
+
+static void on_admit(void *arg, struct request *request)
+{
+    (void)arg;
+    fixture.admissions++;
+    if (strcmp(request_token(request), "nobody") == 0) {
+        request_reply_error(request, -ERROR_INVALID_AUTH);
+    } else if (strcmp(request_token(request), "later") == 0) {
+        struct late *late = malloc(sizeof *late);
+        assert_non_null(late);
+        late->request = request;
+        assert_int_equal(loop_timer_new(fixture.loop, admit_now, late, &late->timer), 0);
+        loop_timer_set(late->timer, FIXTURE_ADMIT_MS);
+    } else {
+        request_admit(request, request_token(request));
+    }
 }
 
 // Answers with the head that was handed over.
@@ -160,13 +209,22 @@ static int fixture_start_with(int deadline_ms)
         .body_timeout_ms = deadline_ms,
         .idle_timeout_ms = deadline_ms,
         .body_max_bytes = FIXTURE_BODY_MAX,
+        .stranger_body_max_bytes = FIXTURE_STRANGER_MAX,
+        .bodies_bytes = FIXTURE_BODIES,
+        .user_bodies_bytes = FIXTURE_USER_BODIES,
+        .strangers_bodies_bytes = FIXTURE_USER_BODIES,
+        .json_values_max = FIXTURE_VALUES_MAX,
+        .replies_bytes = 100000000,
+        .user_replies_bytes = 60000000,
         .reply_max_bytes = 30000000,
         .cors_origins = "",
         .connections_max = FIXTURE_CONNECTIONS_MAX,
         .on_call = on_call,
+        .on_admit = on_admit,
         .on_takeover = on_takeover,
     };
     fixture.calls_begun = 0;
+    fixture.admissions = 0;
     fixture.quiesced = false;
     assert_int_equal(loop_new(&fixture.loop), 0);
     assert_int_equal(server_new(fixture.loop, &options, &fixture.server), 0);

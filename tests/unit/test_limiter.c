@@ -111,6 +111,8 @@ static int side_start(struct side *side, bool with_redis)
 
 static void side_stop(struct side *side)
 {
+    if (!side->thread) // it did not start
+        return;
     loop_stop(side->loop);
     pthread_join(side->thread, NULL);
     cache_free(side->cache);

@@ -65,8 +65,12 @@ static int start(void **state)
     client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof reason);
     cluster = rd_kafka_mock_cluster_new(client, 1);
     const char *brokers = rd_kafka_mock_cluster_bootstraps(cluster);
-    const struct log_options options = {
-        .brokers = brokers, .topic = topic, .group = "test", .workers = 1, .queue_max = 1000};
+    const struct log_options options = {.brokers = brokers,
+                                        .topic = topic,
+                                        .group = "test",
+                                        .workers = 1,
+                                        .queue_max = 1000,
+                                        .queue_bytes = 1 << 20};
     assert_int_equal(rd_kafka_mock_topic_create(cluster, topic, PARTITIONS, 1), 0);
     assert_int_equal(rd_kafka_mock_topic_create(cluster, "tidings.test.dead", 1, 1), 0);
     done_well = done_badly = 0;
@@ -133,6 +137,25 @@ static void what_is_appended_is_delivered_and_read_in_order(void **state)
     assert_int_equal(done_well, POSTS);
 }
 
+static bool reads_and_is_not_behind(void)
+{
+    struct event *event;
+    if (log_read(events_log, 0, &event, 1, 10) > 0)
+        event_unref(event);
+    log_commit(events_log, 0);
+    return !log_is_behind(events_log);
+}
+
+static void workers_that_are_behind_show(void **state)
+{
+    (void)state;
+    WAIT_FOR(reads_and_is_not_behind());
+    assert_int_equal(append(0, 1, 1, 1), 0);
+    WAIT_FOR(log_is_behind(events_log));
+    assert_true(log_answers(events_log));
+    WAIT_FOR(reads_and_is_not_behind());
+}
+
 static void a_row_is_answered_once_for_all_of_its_events(void **state)
 {
     (void)state;
@@ -169,8 +192,12 @@ static void what_is_not_delivered_at_the_end_is_answered_so(void **state)
     log_free(events_log);
     assert_int_equal(done_badly, 1);
     assert_int_equal(done_well, 0);
-    const struct log_options options = {
-        .brokers = "127.0.0.1:1", .topic = topic, .group = "test", .workers = 1, .queue_max = 1};
+    const struct log_options options = {.brokers = "127.0.0.1:1",
+                                        .topic = topic,
+                                        .group = "test",
+                                        .workers = 1,
+                                        .queue_max = 1,
+                                        .queue_bytes = 1 << 20};
     assert_int_equal(log_new(&options, on_done, NULL, &events_log), 0);
     assert_false(log_is_ready(events_log));
 }
@@ -269,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_appended_is_delivered_and_read_in_order, start,
                                         stop),
+        cmocka_unit_test_setup_teardown(workers_that_are_behind_show, start, stop),
         cmocka_unit_test_setup_teardown(a_row_is_answered_once_for_all_of_its_events, start, stop),
         cmocka_unit_test_setup_teardown(without_a_broker_nothing_blocks_and_nothing_is_lost, start,
                                         stop),

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 enum { WORKERS = 3, CHANNELS = 8, POSTS = 20000, READ_MAX = 64, WAIT_MS = 20000 };
-enum { LONG = 1 << 20, LONGS_READ = LOG_READ_BYTES / LONG };
+enum { LONG = 1 << 20, LONGS_READ = LOG_READ_BYTES / LONG, QUEUE_BYTES = 40 * LONG };
 
 static struct log *events_log;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,7 +33,8 @@ static void on_done(void *arg, const char *outbox_id, int r)
 
 static void open_log(int workers, int queue_max)
 {
-    const struct log_options options = {.workers = workers, .queue_max = queue_max};
+    const struct log_options options = {
+        .workers = workers, .queue_max = queue_max, .queue_bytes = QUEUE_BYTES};
     answered_count = 0;
     assert_int_equal(log_new(&options, on_done, NULL, &events_log), 0);
     assert_true(log_is_ready(events_log));
@@ -103,6 +104,32 @@ static void more_than_the_bound_is_refused_until_some_is_committed(void **state)
     log_commit(events_log, 0);
     assert_int_equal(answered_count, 2);
     assert_int_equal(append("d", 0, 3, 3), 0);
+    close_log();
+}
+
+static int append_bytes(const char *id, size_t bytes)
+{
+    struct event *event = event_new(EVENT_POST, calloc(1, bytes), bytes);
+    int r = log_append(events_log, id, &event, 1);
+    event_unref(event);
+    return r;
+}
+
+static void bytes_are_bounded_as_well(void **state)
+{
+    (void)state;
+    open_log(1, 1000);
+    assert_int_equal(append_bytes("a", QUEUE_BYTES - LONG), 0);
+    assert_int_equal(append_bytes("b", LONG + 1), -ERROR_BUSY);
+    assert_int_equal(append_bytes("b", LONG), 0);
+    assert_int_equal(append_bytes("c", 1), -ERROR_BUSY);
+    assert_int_equal(read_all(0, 0), 1);
+    assert_int_equal(append_bytes("c", 1), -ERROR_BUSY);
+    log_commit(events_log, 0);
+    assert_int_equal(append_bytes("c", 1), 0);
+    assert_int_equal(read_all(0, 0), 2);
+    log_commit(events_log, 0);
+    assert_int_equal(append_bytes("large", QUEUE_BYTES + 1), 0); // alone
     close_log();
 }
 
@@ -238,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_is_done_when_all_of_its_events_are),
         cmocka_unit_test(more_than_the_bound_is_refused_until_some_is_committed),
+        cmocka_unit_test(bytes_are_bounded_as_well),
         cmocka_unit_test(a_row_of_more_than_the_bound_goes_alone),
         cmocka_unit_test(what_is_read_together_is_bounded_in_bytes),
         cmocka_unit_test(what_is_left_at_the_end_is_answered_as_not_done),

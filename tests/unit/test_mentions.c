@@ -110,7 +110,7 @@ static void finds_in_blocks(const char *json, const char *expected)
     struct mentions mentions = {0};
     char found[256] = "";
 
-    assert_int_equal(json_read(json, strlen(json), JSON_DEPTH_MAX, &blocks), 0);
+    assert_int_equal(json_read(json, strlen(json), JSON_DEPTH_MAX, JSON_VALUES_ANY, &blocks), 0);
     assert_int_equal(mentions_find_in_blocks(&mentions, blocks, USERS_MAX), 0);
     for (int i = 0; i < mentions.count; i++)
         snprintf(found + strlen(found), sizeof found - strlen(found), "%s%s", i == 0 ? "" : " ",

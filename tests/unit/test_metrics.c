@@ -80,6 +80,35 @@ static void durations_are_a_cumulative_histogram(void **state)
     assert_printed(DURATION "_count{method=\"users.info\"} 4");
 }
 
+static void gauges_of_things_are_shown_while_they_are_there(void **state)
+{
+    (void)state;
+    metric_series_set(METRIC_SERIES_KAFKA_LAG, 0, 0);
+    metric_series_set(METRIC_SERIES_KAFKA_LAG, METRIC_SERIES_SIZE - 1, 7);
+    metric_series_set(METRIC_SERIES_KAFKA_LAG, METRIC_SERIES_SIZE, 8);
+    assert_printed("tidings_kafka_lag{partition=\"0\"} 0");
+    assert_printed("tidings_kafka_lag{partition=\"1023\"} 7");
+    metric_series_clear(METRIC_SERIES_KAFKA_LAG, 0);
+    CLEANUP_FREE char *text = printed();
+    assert_null(strstr(text, "tidings_kafka_lag{partition=\"0\"}"));
+    assert_null(strstr(text, "tidings_kafka_lag{partition=\"1024\"}"));
+}
+
+static void times_are_a_histogram(void **state)
+{
+    (void)state;
+    metric_time(METRIC_TIMES_DELIVERY, -5);
+    metric_time(METRIC_TIMES_DELIVERY, 600000);
+    metric_set(METRIC_DEAD_LETTERS, 3);
+    assert_printed("# TYPE tidings_delivery_seconds histogram");
+    assert_printed("tidings_delivery_seconds_bucket{le=\"0.5\"} 1");
+    assert_printed("tidings_delivery_seconds_bucket{le=\"1\"} 2");
+    assert_printed("tidings_delivery_seconds_bucket{le=\"+Inf\"} 2");
+    assert_printed("tidings_delivery_seconds_sum 0.600000");
+    assert_printed("tidings_delivery_seconds_count 2");
+    assert_printed("tidings_dead_letters 3");
+}
+
 static void *count_requests(void *arg)
 {
     static const char *const errors[] = {"", "a", "b", "c"};
@@ -121,6 +150,8 @@ int main(void)
         cmocka_unit_test(counters_are_printed_with_their_labels),
         cmocka_unit_test(requests_are_counted_by_method_and_error),
         cmocka_unit_test(durations_are_a_cumulative_histogram),
+        cmocka_unit_test(gauges_of_things_are_shown_while_they_are_there),
+        cmocka_unit_test(times_are_a_histogram),
         cmocka_unit_test(no_request_of_any_thread_is_lost),
         cmocka_unit_test(too_many_pairs_count_as_other),
     };

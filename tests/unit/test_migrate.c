@@ -192,13 +192,18 @@ static void a_database_of_the_release_after_the_next_is_refused(void **state)
 // What release 0.1.0 leaves: its tables, and no digests.
 static void become_0_1_0(void)
 {
-    char sql[512];
+    char sql[1024];
     assert_int_equal(migrate(), 0);
-    snprintf(sql, sizeof sql,
-             "SET client_min_messages = warning; DROP SCHEMA %s CASCADE; DROP TABLE"
-             " versions_in_use; DELETE FROM schema_migrations WHERE version = 14; ALTER TABLE"
-             " schema_migrations DROP sha256, DROP release, DROP before_runs",
-             embedded_functions_schema);
+    snprintf(
+        sql, sizeof sql,
+        "SET client_min_messages = warning; DROP SCHEMA %s CASCADE; DROP TABLE"
+        " versions_in_use, month_expiring, month_channels, month_authors, hot_channels, hot_heads,"
+        " hot_authors, outbox_start; DROP FUNCTION hot_channels_end; ALTER TABLE channels DROP "
+        "is_hot;"
+        " ALTER TABLE outbox DROP number; DROP SEQUENCE outbox_numbers; DELETE FROM"
+        " schema_migrations WHERE version >= 14; ALTER TABLE schema_migrations DROP sha256, "
+        "DROP release, DROP before_runs",
+        embedded_functions_schema);
     script(sql);
 }
 

@@ -34,6 +34,7 @@ static struct workers *workers;
 static struct pipeline *pipeline;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int loads;
+static int loads_out_of_order;
 
 static struct event *post(int64_t seq)
 {
@@ -52,6 +53,7 @@ static int load(struct session *of, const char *outbox_id, struct event ***ret_e
     assert_non_null(of);
     pthread_mutex_lock(&lock);
     loads++;
+    loads_out_of_order += strtol(outbox_id + strcspn(outbox_id, "0123456789"), NULL, 10) != loads;
     pthread_mutex_unlock(&lock);
     if (strcmp(outbox_id, "gone") == 0)
         return 0;
@@ -129,13 +131,13 @@ static int open_relay(void **state)
                                           .leftover_age_ms = 3000,
                                           .leftover_poll_ms = 50,
                                           .queue_max = ROWS_MAX};
-    struct log_options log_options = {.workers = 2, .queue_max = QUEUE_MAX};
+    struct log_options log_options = {.workers = 2, .queue_max = QUEUE_MAX, .queue_bytes = 1 << 20};
     const struct workers_options workers_options = {.cache = cache_options(),
                                                     .database_url = postgres.url,
                                                     .statement_timeout_ms = 2000,
                                                     .count = 2,
                                                     .thread_read_s = 60};
-    loads = 0;
+    loads = loads_out_of_order = 0;
     assert_int_equal(redis_launch(), 0);
     WAIT_FOR(redis_ask(1, (const char *[]){"DBSIZE"}) >= 0);
     head_install();
@@ -191,6 +193,27 @@ static void a_row_without_bodies_is_read_back_and_keeps_its_place(void **state)
     // Out of order, one would have made the head unknown.
     WAIT_FOR(head_seq() == 20);
     WAIT_FOR(outbox_state("seq-19") == 0);
+}
+
+static void rows_for_later_let_others_go_first_and_keep_their_order(void **state)
+{
+    (void)state;
+    char id[32];
+    for (int i = 1; i <= 40; i++) {
+        (void)snprintf(id, sizeof id, "seq-%d", i);
+        outbox_insert(id, 0);
+    }
+    pthread_mutex_lock(&lock); // which the first load waits for
+    for (int i = 1; i <= 20; i++) {
+        (void)snprintf(id, sizeof id, "seq-%d", i);
+        relay_submit(relay, id, NULL, 0);
+        (void)snprintf(id, sizeof id, "seq-%d", 20 + i);
+        relay_submit_later(relay, id);
+    }
+    pthread_mutex_unlock(&lock);
+    WAIT_FOR(outbox_state("seq-40") == 0);
+    assert_int_equal(loads, 40);
+    assert_int_equal(loads_out_of_order, 0);
 }
 
 static void a_row_whose_effects_are_done_is_deleted(void **state)
@@ -303,6 +326,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_row_with_bodies_goes_through_and_is_deleted),
         TEST(a_row_without_bodies_is_read_back_and_keeps_its_place),
+        TEST(rows_for_later_let_others_go_first_and_keep_their_order),
         TEST(a_row_whose_effects_are_done_is_deleted),
         TEST(what_somebody_left_behind_is_brought_on_and_marked),
         TEST(what_is_refused_again_and_again_is_given_up),

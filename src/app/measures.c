@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measures.h"
+
+#include "base/clock.h"
+#include "base/metrics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COST_FACTOR = 50 }; // at most a fiftieth of the time is spent with it
+
+static const struct statement OUTBOX = {"outbox_depth",
+                                        "SELECT count, oldest_s FROM outbox_depth()"};
+static const struct statement SNAPSHOT = {"snapshot_oldest",
+                                          "SELECT age_s, held FROM snapshot_oldest()"};
+
+// Also while its next piece cannot be done.
+static const struct statement MONTH = {
+    "month_age", "SELECT coalesce(extract(epoch FROM clock_timestamp() - min(began)), 0)::bigint"
+                 " FROM month_expiring"};
+
+static int outbox_measure(struct session *session)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    int r = session_call(session, &OUTBOX, NULL, &result);
+
+    if (r < 0)
+        return r;
+    metric_set(METRIC_OUTBOX_ROWS, result_int(result, 0, 0));
+    metric_set(METRIC_OUTBOX_OLDEST_S, result_int(result, 0, 1));
+    return 0;
+}
+
+static int64_t held_age_s(struct measures *measures, const char *held)
+{
+    int64_t now_ms = clock_monotonic_ms();
+
+    if (held[0] == '\0' || strcmp(held, measures->held) != 0) {
+        snprintf(measures->held, sizeof measures->held, "%s", held);
+        measures->held_ms = now_ms;
+    }
+    return (now_ms - measures->held_ms) / 1000;
+}
+
+static int snapshot_measure(struct measures *measures, struct session *session)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    int r = session_call(session, &SNAPSHOT, NULL, &result);
+
+    if (r < 0)
+        return r;
+    int64_t age_s = result_int(result, 0, 0);
+    int64_t held_s = held_age_s(measures, result_text(result, 0, 1));
+    metric_set(METRIC_SNAPSHOT_OLDEST_S, held_s > age_s ? held_s : age_s);
+    return 0;
+}
+
+static int month_measure(struct session *session)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    int r = session_call(session, &MONTH, NULL, &result);
+
+    if (r >= 0)
+        metric_set(METRIC_MONTH_EXPIRING_S, result_int(result, 0, 0));
+    return r;
+}
+
+int measures_take(struct measures *measures, struct session *session)
+{
+    int64_t began_ms = clock_monotonic_ms();
+
+    if (began_ms < measures->due_ms)
+        return 0;
+    int r = outbox_measure(session);
+    if (r >= 0)
+        r = snapshot_measure(measures, session);
+    if (r >= 0)
+        r = month_measure(session);
+    int64_t now_ms = clock_monotonic_ms();
+    measures->due_ms = now_ms + COST_FACTOR * (now_ms - began_ms);
+    return r;
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What others committed and nobody brings: while it waits in the outbox for longer than it should,
+// or in the log, events come from Postgres.
+#pragma once
+
+#include "gateway_internal.h"
+
+// SQL: whether rows wait there for longer than `interval`.
+#define OUTBOX_LATE(interval)                                                                      \
+    "EXISTS (SELECT FROM outbox_rows WHERE NOT done AND created < now() - interval '" interval "'" \
+    ")"
+
+// gateway.c: whether there are such rows, as was just read.
+void gateway_note_late(struct gateway *gateway, bool is_late);
+
+// heads.c: whether a round that compares all streams with Postgres is under way.
+bool heads_are_read(const struct gateway *gateway);

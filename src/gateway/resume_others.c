@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a resumed event stream is told beside the events of channels: read states, threads that were
+// followed or read, channels that were made. None of these has a seq; all are absolute.
+#include "resume_internal.h"
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "unread/view.h"
+
+enum { FRAME_MAX_BYTES = 65536, PAGE = 100 };
+
+static const struct statement STATE = {
+    "gateway_resume_state",
+    "SELECT u.member_changed >= $3::xid8 AND " MEMBER_IS_MARKED("u") ", " UNREAD_VIEW_SELECT(
+        "u") " FROM unread_rows u WHERE u.user_id = $1 AND u.channel_id = $2 AND u.active"};
+
+// Two rows for each thread.
+static const struct statement THREADS = {
+    "gateway_resume_threads",
+    "SELECT m.thread_ts, e.frame FROM (SELECT t.channel_id, t.thread_ts, t.user_id"
+    " FROM thread_members t WHERE t.user_id = $1 AND t.channel_id = $2 AND t.changed >= $3::xid8"
+    " AND t.thread_ts > $4 AND EXISTS (SELECT 1 FROM channel_members x"
+    " WHERE x.channel_id = $2 AND x.user_id = $1 AND x.active)"
+    " ORDER BY t.thread_ts LIMIT $5::integer) m"
+    " CROSS JOIN unnest(ARRAY['thread_follow', 'thread_mark']) WITH ORDINALITY AS k (kind, number)"
+    " LEFT JOIN LATERAL thread_event(m.channel_id, m.thread_ts, m.user_id, k.kind) e ON true"
+    " ORDER BY m.thread_ts, k.number"};
+enum { KINDS = 2 };
+
+static const struct statement CREATED = {
+    "gateway_resume_created",
+    "SELECT c.made::text, c.id, c.name, c.is_private, c.creator, c.created FROM channels c"
+    " WHERE c.workspace_id = $2 AND c.made >= $3::xid8 AND (c.made, c.id) > ($4::xid8, $5)"
+    " AND (NOT c.is_private OR c.creator = $1) ORDER BY c.made, c.id LIMIT $6::integer"};
+
+static void frame_send(struct connection *c, const struct buffer *frame)
+{
+    if (!buffer_failed(frame))
+        connection_send_text(c, frame->data, frame->length);
+}
+
+static void state_tell(struct connection *c, const struct result *result)
+{
+    CLEANUP(buffer_done) struct buffer out;
+    struct unread_view view;
+
+    unread_view_read(result, 0, 1, &view);
+    buffer_init(&out, FRAME_MAX_BYTES);
+    unread_frame_write(&out, result_bool(result, 0, 0) ? "channel_marked" : "unread_changed", &view,
+                       clock_wall_us());
+    resume_note(c, view.channel_id, PROGRESS_THREADS, 0);
+    frame_send(c, &out);
+}
+
+static void on_state(void *arg, const struct store_outcome *outcome)
+{
+    struct resume *resume = arg;
+    struct connection *c = resume_answer(resume, outcome);
+
+    if (!c)
+        return;
+    if (result_rows(outcome->result) > 0)
+        state_tell(c, outcome->result);
+    resume->behind[resume->next].state_due = false;
+    resume_go_on(c);
+}
+
+static void behind_params(const struct resume *resume, const struct behind *behind,
+                          struct params *params)
+{
+    params_text(params, resume->connection->actor.user_id);
+    params_text(params, behind->channel_id);
+    params_xid(params, resume->connection->sse->since.heard_xid);
+}
+
+void resume_state_ask(struct resume *resume, const struct behind *behind)
+{
+    CLEANUP_PARAMS struct params params = {0};
+
+    behind_params(resume, behind, &params);
+    resume_ask(resume);
+    store_call(resume->gateway->store, STORE_SYNC, &STATE, &params, on_state, resume);
+}
+
+// The thread counts as told with the last of its rows.
+static void thread_tell(struct connection *c, struct behind *behind, const struct result *result,
+                        int row)
+{
+    if (row % KINDS == KINDS - 1) {
+        behind->thread_ts = result_int(result, row, 0);
+        resume_note(c, behind->channel_id, PROGRESS_THREADS, behind->thread_ts);
+    }
+    if (!result_is_null(result, row, 1))
+        connection_send_text(c, result_text(result, row, 1), result_length(result, row, 1));
+}
+
+static void on_threads(void *arg, const struct store_outcome *outcome)
+{
+    struct resume *resume = arg;
+    struct connection *c = resume_answer(resume, outcome);
+    int row = 0;
+
+    if (!c)
+        return;
+    struct behind *behind = &resume->behind[resume->next];
+    int rows = result_rows(outcome->result);
+    for (; row < rows && (row % KINDS != 0 || resume_has_room(c)); row++)
+        thread_tell(c, behind, outcome->result, row);
+    behind->threads_due = row < rows || rows == KINDS * PAGE;
+    resume_go_on(c);
+}
+
+void resume_threads_ask(struct resume *resume, const struct behind *behind)
+{
+    CLEANUP_PARAMS struct params params = {0};
+
+    behind_params(resume, behind, &params);
+    params_int(&params, behind->thread_ts);
+    params_int(&params, PAGE);
+    resume_ask(resume);
+    store_call(resume->gateway->store, STORE_SYNC, &THREADS, &params, on_threads, resume);
+}
+
+static void created_tell(struct connection *c, const struct result *result, int row)
+{
+    CLEANUP(buffer_done) struct buffer out;
+
+    buffer_init(&out, FRAME_MAX_BYTES);
+    created_write(result, row, &out);
+    resume_note(c, result_text(result, row, 1), PROGRESS_CREATED, result_int(result, row, 0));
+    frame_send(c, &out);
+}
+
+static void on_created(void *arg, const struct store_outcome *outcome)
+{
+    struct connection *c = resume_answer(arg, outcome);
+    int row = 0;
+
+    if (!c)
+        return;
+    int rows = result_rows(outcome->result);
+    for (; row < rows && resume_has_room(c); row++)
+        created_tell(c, outcome->result, row);
+    if (row < rows || rows == PAGE)
+        resume_go_on(c);
+    else
+        resume_pass_end(c);
+}
+
+void resume_created_ask(struct resume *resume)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    const struct connection *c = resume->connection;
+    const struct progress *progress = &c->sse->progress;
+    bool begun = progress->part == PROGRESS_CREATED;
+
+    params_text(&params, c->actor.user_id);
+    params_text(&params, c->actor.workspace_id);
+    params_xid(&params, c->sse->since.heard_xid);
+    params_xid(&params, begun ? progress->number : 0);
+    params_text(&params, begun ? progress->channel_id : "");
+    params_int(&params, PAGE);
+    resume_ask(resume);
+    store_call(resume->gateway->store, STORE_SYNC, &CREATED, &params, on_created, resume);
+}

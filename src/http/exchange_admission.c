@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a body is let in, and on whose account: asked once the head is there, so that what is
+// refused is never read. A small body is let in unasked; a large one whose caller is not named in
+// the head must not be too large, and shares what strangers may send with all others.
+#include "exchange.h"
+
+#include "base/error.h"
+#include "base/metrics.h"
+
+static bool is_strangers(const struct exchange *exchange)
+{
+    return exchange->request.token[0] == '\0';
+}
+
+static int stranger_fail(struct exchange *exchange)
+{
+    metric_add(METRIC_BODIES_STRANGER_LARGE, 1);
+    return arguments_fail(&exchange->request.arguments, -ERROR_REQUEST_TOO_LARGE,
+                          "a body of more than %d bytes needs its token in the head",
+                          (int)exchange->server->options.stranger_body_max_bytes);
+}
+
+// Lets in the bytes that are announced.
+static int announced_hold(struct exchange *exchange)
+{
+    struct request *request = &exchange->request;
+    if (request->body_bytes <= SERVER_BODY_SMALL_BYTES)
+        return 0;
+    if (is_strangers(exchange) &&
+        request->body_bytes > exchange->server->options.stranger_body_max_bytes)
+        return stranger_fail(exchange);
+    return request_hold(request, request->body_bytes);
+}
+
+static void call_leaves(struct exchange *exchange)
+{
+    exchange->started = false;
+    exchange->server->calls_count--;
+    list_remove(&exchange->link);
+}
+
+// The answer came: for libmicrohttpd to go on with, unless it is asking still, or the caller has
+// gone meanwhile.
+static void exchange_admitted(struct request *request)
+{
+    struct exchange *exchange = (struct exchange *)request;
+    exchange->is_admitted = true;
+    if (!exchange->mhd)
+        exchange_free(exchange);
+    else if (exchange->state == EXCHANGE_ASKED)
+        exchange_resume(exchange);
+}
+
+static bool must_ask(const struct exchange *exchange)
+{
+    const struct server *server = exchange->server;
+    bool is_long = exchange->is_chunked || exchange->request.body_bytes > SERVER_BODY_SMALL_BYTES;
+    return exchange->is_call && is_long && !is_strangers(exchange) && server->options.on_admit;
+}
+
+int exchange_ask(struct exchange *exchange)
+{
+    struct server *server = exchange->server;
+    if (!must_ask(exchange))
+        return exchange->is_call ? announced_hold(exchange) : 0;
+    exchange->is_admitted = false;
+    exchange->started = true;
+    server->calls_count++;
+    list_append(&server->calls, &exchange->link);
+    exchange->state = EXCHANGE_ANSWERING;
+    exchange->request.admit = exchange_admitted;
+    server->options.on_admit(server->options.arg, &exchange->request);
+    if (exchange->is_admitted || exchange->request.replied)
+        return exchange_ask_end(exchange);
+    exchange->state = EXCHANGE_ASKED;
+    return 0;
+}
+
+int exchange_ask_end(struct exchange *exchange)
+{
+    if (exchange->request.replied)
+        return -ERROR_INVALID_AUTH;
+    call_leaves(exchange);
+    return announced_hold(exchange);
+}
+
+int exchange_body_add(struct exchange *exchange, const char *data, size_t size)
+{
+    struct request *request = &exchange->request;
+    const struct server_options *options = &exchange->server->options;
+    if (exchange->is_chunked)
+        request->body_bytes += (int64_t)size;
+    if (request->body_bytes > options->body_max_bytes)
+        return -ERROR_REQUEST_TOO_LARGE;
+    if (!exchange->is_call) // nobody reads it
+        return 0;
+    if (exchange->is_chunked && request->body_bytes > SERVER_BODY_SMALL_BYTES) {
+        if (is_strangers(exchange) && request->body_bytes > options->stranger_body_max_bytes)
+            return stranger_fail(exchange);
+        int r = request_hold(request, request->body_bytes - request->held_bytes);
+        if (r < 0)
+            return r;
+    }
+    buffer_append(&exchange->body, data, size);
+    return 0;
+}

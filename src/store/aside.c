@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/aside.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAUSE_MIN_MS = 5, PAUSE_MAX_MS = 200 };
+
+#define NEVER INT64_MAX
+
+struct held {
+    UT_hash_handle hh;
+    char key[ASIDE_KEY_SIZE];
+    struct list items;
+    int64_t pause_ms;
+    int64_t due_ms; // when the first item is tried; NEVER while one is
+};
+
+struct aside {
+    struct loop *loop;
+    aside_try_fn *try;
+    aside_return_fn *back;
+    void *arg;
+    struct held *keys; // uthash
+    struct loop_timer *timer;
+    int waiting;
+};
+
+static unsigned key_length(const char *key)
+{
+    return (unsigned)strnlen(key, ASIDE_KEY_SIZE - 1);
+}
+
+static struct held *held_find(const struct aside *aside, const char *key)
+{
+    struct held *held;
+
+    HASH_FIND(hh, aside->keys, key, key_length(key), held);
+    return held;
+}
+
+static struct held *held_new(struct aside *aside, const char *key)
+{
+    struct held *held = memory_must_new(sizeof *held);
+    unsigned length = key_length(key);
+
+    memcpy(held->key, key, length);
+    list_init(&held->items);
+    held->pause_ms = PAUSE_MIN_MS;
+    held->due_ms = NEVER;
+    HASH_ADD(hh, aside->keys, key, length, held);
+    return held;
+}
+
+// Forgets the key, and returns what waits under it.
+static void held_free(struct aside *aside, struct held *held)
+{
+    struct list items;
+
+    list_init(&items);
+    list_append_all(&items, &held->items);
+    HASH_DELETE(hh, aside->keys, held);
+    free(held);
+    LIST_FOREACH(item, &items)
+    {
+        list_remove(item);
+        aside->waiting--;
+        aside->back(aside->arg, item);
+    }
+}
+
+static void timer_start(struct aside *aside)
+{
+    int64_t now_ms = loop_now_ms(aside->loop);
+    int64_t due_ms = NEVER;
+
+    for (const struct held *held = aside->keys; held; held = held->hh.next)
+        if (held->due_ms < due_ms)
+            due_ms = held->due_ms;
+    if (due_ms != NEVER)
+        loop_timer_set(aside->timer, due_ms > now_ms ? due_ms - now_ms : 0);
+}
+
+static void held_wait(struct aside *aside, struct held *held, int64_t pause_ms)
+{
+    held->due_ms = loop_now_ms(aside->loop) + pause_ms;
+    timer_start(aside);
+}
+
+static void held_pause(struct aside *aside, struct held *held)
+{
+    held_wait(aside, held, held->pause_ms);
+    held->pause_ms = held->pause_ms < PAUSE_MAX_MS / 2 ? held->pause_ms * 2 : PAUSE_MAX_MS;
+}
+
+static void held_try(struct aside *aside, struct held *held)
+{
+    struct list *item = held->items.next;
+
+    if (list_is_empty(&held->items)) {
+        held_free(aside, held);
+        return;
+    }
+    list_remove(item);
+    aside->waiting--;
+    held->due_ms = NEVER;
+    aside->try(aside->arg, held->key, item);
+}
+
+static void on_timer(void *arg)
+{
+    struct aside *aside = arg;
+    struct held *held;
+    struct held *next;
+
+    HASH_ITER(hh, aside->keys, held, next)
+    if (held->due_ms <= loop_now_ms(aside->loop))
+        held_try(aside, held);
+    timer_start(aside);
+}
+
+int aside_new(struct loop *loop, aside_try_fn *try, aside_return_fn *back, void *arg,
+              struct aside **ret_aside)
+{
+    struct aside *aside = calloc(1, sizeof *aside);
+
+    if (!aside)
+        return -ERROR_MEMORY;
+    *aside = (struct aside){.loop = loop, .try = try, .back = back, .arg = arg};
+    int r = loop_timer_new(loop, on_timer, aside, &aside->timer);
+    if (r < 0) {
+        free(aside);
+        return r;
+    }
+    *ret_aside = aside;
+    return 0;
+}
+
+void aside_free(struct aside *aside)
+{
+    if (!aside)
+        return;
+    while (aside->keys)
+        held_free(aside, aside->keys);
+    loop_timer_free(aside->timer);
+    free(aside);
+}
+
+bool aside_is_empty(const struct aside *aside)
+{
+    return !aside->keys;
+}
+
+bool aside_holds(const struct aside *aside, const char *key)
+{
+    return held_find(aside, key);
+}
+
+void aside_add(struct aside *aside, const char *key, struct list *item)
+{
+    struct held *held = held_find(aside, key);
+
+    if (!held) {
+        held = held_new(aside, key);
+        held_pause(aside, held);
+    }
+    list_append(&held->items, item);
+    aside->waiting++;
+}
+
+void aside_begin(struct aside *aside, const char *key)
+{
+    assert(!aside_holds(aside, key));
+    held_new(aside, key);
+}
+
+void aside_again(struct aside *aside, const char *key, struct list *item)
+{
+    struct held *held = held_find(aside, key);
+
+    list_append(held->items.next, item); // before the first
+    aside->waiting++;
+    held_pause(aside, held);
+}
+
+void aside_next(struct aside *aside, const char *key)
+{
+    held_wait(aside, held_find(aside, key), 0);
+}
+
+void aside_done(struct aside *aside, const char *key)
+{
+    held_free(aside, held_find(aside, key));
+}
+
+int aside_waiting(const struct aside *aside)
+{
+    return aside->waiting;
+}

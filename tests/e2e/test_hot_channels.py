@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Channels that are posted to often while somebody holds a snapshot of Postgres, and whose heads are not in the rows of channels: all that
+is said of them is as of others."""
+import pytest
+
+from tests.support.wait import wait_until
+from tests.support.workspace import Workspace
+
+POSTS = 300
+
+
+def is_hot(database, channel):
+    return database.execute("SELECT is_hot FROM channels WHERE id = %s", [channel]).fetchone()[0]
+
+
+@pytest.fixture
+def talk(environment, workspace):
+    """Ann and bob in a hot channel with three messages of ann's and two of bob's."""
+    ann, bob = workspace.users(2)
+    channel = workspace.channel(ann, bob)
+    with environment.held_snapshot(), environment.database() as database:
+        said = [ann.post(channel, "one"), bob.post(channel, "two"), ann.post(channel, "three"), bob.post(channel, "four"),
+                ann.post(channel, "<!channel> five")]
+        assert is_hot(database, channel)
+        yield ann, bob, channel, said, database
+
+
+def unread(user, channel):
+    info = user.ok("channels.info", channel=channel)["channel"]
+    synced = next(entry for entry in user.ok("unread.sync")["channels"] if entry["id"] == channel)
+    assert (info["unread_count"], info["mention_count"]) == (synced["unread_count"], synced["mention_count"])
+    return info["unread_count"], info["mention_count"]
+
+
+def test_counts(talk):
+    ann, bob, channel, said, database = talk
+    assert (unread(ann, channel), unread(bob, channel)) == ((2, 0), (3, 1))
+    bob.ok("channels.mark", channel=channel, ts=said[2])
+    ann.ok("channels.mark", channel=channel, ts=said[4])
+    assert (unread(ann, channel), unread(bob, channel)) == ((0, 0), (1, 1))
+    assert is_hot(database, channel)
+    bob.ok("channels.markAll")
+    bob.post(channel, "six")
+    assert (unread(ann, channel), unread(bob, channel)) == ((1, 0), (0, 0))
+    bob.ok("channels.markUnread", channel=channel, ts=said[0])
+    assert unread(bob, channel) == (3, 1)
+
+
+@pytest.mark.parametrize("method, arguments", [
+    ("chat.update", {"ts": 0, "text": "edited"}), ("chat.delete", {"ts": 2}), ("channels.setTopic", {"topic": "news"}),
+    ("channels.setStrategy", {"strategy": "counter"}), ("channels.rename", {"name": "cooled"}), ("channels.archive", {}),
+    ("conversations.leave", {})])
+def test_other_events(talk, method, arguments):
+    """Their numbers follow those of posts, and the counts are right before and after, and when the channel is hot again."""
+    ann, bob, channel, said, database = talk
+    head = ann.ok("channels.events", channel=channel, after_seq=0)["events"][-1]["seq"]
+    if "ts" in arguments:
+        arguments = {**arguments, "ts": said[arguments["ts"]]}
+    ann.ok(method, channel=channel, **arguments)
+    assert not is_hot(database, channel)
+    was = 3 - (method == "chat.delete")
+    if method != "channels.archive":
+        assert unread(bob, channel)[0] == was
+    else:
+        assert ann.call("chat.postMessage", channel=channel, text="late")["error"] == "is_archived"
+        ann.ok("channels.unarchive", channel=channel)
+    if method == "conversations.leave":
+        assert ann.call("chat.postMessage", channel=channel, text="late")["error"] == "not_in_channel"
+        ann.ok("conversations.join", channel=channel)
+    for number in range(3):
+        ann.post(channel, f"after {number}")
+    assert is_hot(database, channel)
+    assert unread(bob, channel)[0] == was + 3
+    events = bob.ok("channels.events", channel=channel, after_seq=head)["events"]
+    assert [event["seq"] for event in events] == list(range(head + 1, head + 1 + len(events)))
+
+
+def test_an_edit_of_what_made_it_hot(environment, workspace):
+    """Nobody has posted since."""
+    ann, bob = workspace.users(2)
+    channel = workspace.channel(ann, bob)
+    with environment.held_snapshot(), environment.database() as database:
+        ts = ann.post(channel, "one")
+        if not is_hot(database, channel):
+            ts = ann.post(channel, "two")
+        assert is_hot(database, channel)
+        ann.ok("chat.update", channel=channel, ts=ts, text="edited")
+        assert not is_hot(database, channel)
+
+
+def test_refused(environment, talk, workspace):
+    _, bob, channel, _, database = talk
+    outsider = workspace.user("eve")
+    assert outsider.call("chat.postMessage", channel=channel, text="x")["error"] == "not_in_channel"
+    assert bob.ok("conversations.join", channel=channel)["warning"] == "already_in_channel"
+    assert is_hot(database, channel)
+    stranger = Workspace(environment.urls, environment.operator_token).user("mallory")
+    assert stranger.call("chat.postMessage", channel=channel, text="x")["error"] == "channel_not_found"
+
+
+def test_quiet_channels_cool(talk):
+    """What was counted meanwhile stays. The snapshot is still there."""
+    ann, bob, channel, _, database = talk
+    wait_until(lambda: not is_hot(database, channel), 60, what="the channel to cool")
+    assert (unread(ann, channel), unread(bob, channel)) == ((2, 0), (3, 1))
+    rows = database.execute("SELECT (SELECT count(*) FROM hot_heads WHERE channel_id = %(c)s), (SELECT count(*) FROM hot_authors WHERE"
+                            " channel_id = %(c)s), (SELECT count(*) FROM hot_channels WHERE channel_id = %(c)s)", {"c": channel}).fetchone()
+    assert rows == (0, 0, 0)
+
+
+def test_a_release_before_runs(talk):
+    """It does not know of hot channels: before it has said that it runs, there are none, and while it does, none comes to be."""
+    ann, bob, channel, _, database = talk
+    database.execute("INSERT INTO versions_in_use (functions, library, release) VALUES ('tidings_old', 'tidings_old', '0.2.0')")
+    try:
+        assert not is_hot(database, channel)
+        assert (unread(ann, channel), unread(bob, channel)) == ((2, 0), (3, 1))
+        for number in range(3):
+            ann.post(channel, f"more {number}")
+        assert not is_hot(database, channel) and unread(bob, channel)[0] == 6
+    finally:
+        database.execute("DELETE FROM versions_in_use WHERE release = '0.2.0'")
+    ann.post(channel, "again")
+    assert is_hot(database, channel) and unread(bob, channel)[0] == 7
+
+
+def test_posts_cost_the_same(talk):
+    """Each looks at no more than the first, though no old version of a row goes away; and what every look-up of the channel or its members comes by
+    is not written at all."""
+    ann, _, channel, _, database = talk
+
+    def written():
+        database.execute("SELECT pg_stat_clear_snapshot()")
+        return database.execute("SELECT sum(n_tup_upd) FROM pg_stat_user_tables WHERE relname IN ('channels', 'channel_members')").fetchone()[0]
+
+    def buffers(number):
+        """What a post of the next quarter of a second comes by."""
+        ann.post(channel, f"{number}")
+        database.execute("SELECT pg_sleep(0.3)")
+        plan = database.execute("EXPLAIN (ANALYZE, BUFFERS, FORMAT json) SELECT * FROM hot_state(%s, true, %s)", [channel, ann.id]).fetchone()[0]
+        return plan[0]["Plan"]["Shared Hit Blocks"]
+
+    before, first = written(), buffers(0)
+    for number in range(POSTS):
+        ann.post(channel, f"{number}")
+    last = buffers(1)
+    assert is_hot(database, channel)
+    assert written() - before < POSTS / 10  # by other tests' upkeep
+    assert last <= 2 * first
+

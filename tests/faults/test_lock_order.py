@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All that writes takes its locks in one order (docs/locks.md): whatever runs beside whatever, nobody waits in a circle."""
+import itertools
+import threading
+
+import psycopg
+from tests.support.workspace import Workspace
+
+ROUNDS = 2
+TABLES = ("channels", "channel_members", "message_keys", "thread_members", "threads", "outbox", "app_events", "read_messages")
+# Each row takes a moment to write, so that two who begin at once meet in the middle.
+SLOW = ("CREATE FUNCTION locks_slow() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN PERFORM pg_sleep(0.0005); RETURN coalesce(NEW, OLD); END $$")
+SECONDS_US = 1_000_000
+
+
+class World:
+    """Two channels with two members each, messages, threads, an app with events, outbox rows: what all functions fight for."""
+
+    def __init__(self, parts, database):
+        workspace = Workspace(parts.urls, parts.operator_token)
+        ann, bob = workspace.users(2)
+        self.workspace = workspace.id
+        self.users = [ann.id, bob.id]
+        self.channels = sorted(workspace.channel(ann, bob) for _ in range(2))
+        self.roots = [[int(user.post(channel).replace(".", "")) for user in (ann, bob)] for channel in self.channels]
+        for channel, roots in zip(self.channels, self.roots):
+            for root in roots:
+                bob.post(channel, thread_ts=f"{root // SECONDS_US}.{root % SECONDS_US:06}")
+        self.app = "A00000LOCKS" + workspace.id[-3:]
+        bot = workspace.bot()
+        database.execute("INSERT INTO apps (id, workspace_id, name, bot_user_id, signing_secret) VALUES (%s, %s, 'locks', %s, '')",
+                         [self.app, self.workspace, bot.id])
+        self.numbers = itertools.count(1)
+        self.round = 0  # the pair that runs, so that keys are new
+
+    def order(self, items, back):
+        return list(reversed(items)) if back else list(items)
+
+
+def post(world, back, number):
+    """Both authors in both channels, each with a key, a mention of the other and a reply; as the writer sorts them."""
+    channels, users = world.channels, world.users
+    pairs = [(c, u) for c in (1, 2) for u in (0, 1)]
+    items = world.order(pairs, back)
+    authors = sorted(range(4), key=lambda n: (channels[pairs[n][0] - 1], users[pairs[n][1]]))
+    places = {pairs[n]: place for place, n in enumerate(authors, 1)}
+    ranks = {1: 0, 2: 0}
+    rows = []
+    for channel, user in items:
+        rows.append((channel, ranks[channel], ranks[channel] + 1, places[channel, user], 1, world.roots[channel - 1][user]))
+        ranks[channel] += 1
+    column = [list(values) for values in zip(*rows)]
+    keys = [f"key-{number}-{n}" for n in world.order(range(4), back)]
+    return ("SELECT post_batch(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,"
+            " true, true, true, 2)",
+            [f"locks-{next(world.numbers)}", channels, [world.workspace] * 2, [2, 2], [2, 2], [2, 2], users, ["", ""],
+             [pairs[n][0] for n in authors], [users[pairs[n][1]] for n in authors], [1] * 4,
+             column[0], column[1], column[2], column[3], column[4], ["reply"] * 4, [None] * 4, column[5], [True] * 4, keys, ["d"] * 4,
+             [None] * 4, [1, 2, 3, 4], [users[1 - user] for _, user in items], [1] * 4])
+
+
+def keys(world, back, number):
+    """One author's two keys, the other way round in the other channel, as by a phone that repeats what it has on two instances."""
+    channel, user = world.channels[back], world.users[0]
+    return ("SELECT post_batch(%s, %s, %s, '{2}', '{2}', '{2}', %s, '{x}', %s, %s, '{2}', '{1,1}', '{0,1}', '{1,2}', '{1,1}', '{1,2}',"
+            " '{a,b}', '{NULL,NULL}', '{0,0}', '{f,f}', %s, '{d,d}', '{NULL,NULL}', '{}', '{}', '{}', true, false, false, 2)",
+            [f"locks-{next(world.numbers)}", [channel], [world.workspace], [user], [1], [user],
+             world.order([f"{word}-{world.round}-{number}" for word in ("one", "two")], back)])
+
+
+def marks(world, back, number):
+    pairs = world.order([(c, u) for c in world.channels for u in world.users], back)
+    return ("SELECT mark_batch(%s, %s, %s, %s, %s, %s, %s)",
+            [f"locks-{next(world.numbers)}", list(range(4)), [world.workspace] * 4, [u for _, u in pairs], [c for c, _ in pairs],
+             [world.roots[0][0] * 2] * 4, [-1] * 4])
+
+
+def of_channel(sql, *more):
+    """A function of one channel: the first, or the other way round the second."""
+    def call(world, back, number):
+        channel, user = world.channels[back], world.users[back]
+        names = {"row": f"locks-{next(world.numbers)}", "workspace": world.workspace, "channel": channel, "user": user,
+                 "other": world.users[1 - back], "users": world.order(world.users, back), "message": world.roots[back][back],
+                 "name": f"name-{number % 2 ^ back}-{world.workspace.lower()}", "app": world.app, "number": number}
+        return sql, names
+    return call
+
+
+def events(sql):
+    """Of several of an app's events, in either order."""
+    def call(world, back, number):
+        return sql, {"apps": [world.app] * 4, "channels": world.order([c for c in world.channels for _ in (1, 2)], back),
+                     "seqs": world.order([1, 2, 1, 2], back), "ones": [1] * 4, "texts": [""] * 4, "app": world.app}
+    return call
+
+
+def outbox(world, back, number):
+    return ("SELECT outbox_delete(ARRAY(SELECT id FROM outbox WHERE id LIKE 'locks-%%' ORDER BY CASE WHEN %s THEN id END DESC, id LIMIT 50))",
+            [back == 1])
+
+
+WRITERS = {
+    "post_batch": post,
+    "post_batch of keys": keys,
+    "post_one": of_channel("SELECT post_one(%(row)s, %(workspace)s, %(channel)s, %(user)s, '', 'text', NULL, NULL, NULL, NULL, 2)"),
+    "mark_batch": marks,
+    "mark_all": of_channel("SELECT mark_all(%(row)s, %(workspace)s, %(user)s, 15, true)"),
+    "mark_unread": of_channel("SELECT mark_unread(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s)"),
+    "mark_messages": of_channel("SELECT mark_messages(%(row)s, %(workspace)s, %(user)s, %(channel)s, ARRAY[%(message)s::bigint], 100)"),
+    "message_update": of_channel("SELECT message_update(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s, 'edited', NULL,"
+                                 " %(users)s::text[], '{1,1}', false, false)"),
+    "members_add": of_channel("SELECT members_add(%(row)s, l.id, %(users)s::text[], %(user)s) FROM (SELECT id FROM channels"
+                              " WHERE id = %(channel)s FOR NO KEY UPDATE) l"),
+    "channels_leave": of_channel("SELECT channels_leave(%(row)s, %(workspace)s, %(user)s, %(channel)s)"),
+    "channels_join": of_channel("SELECT channels_join(%(row)s, %(workspace)s, %(user)s, %(channel)s)"),
+    "channels_rename": of_channel("SELECT channels_rename(%(row)s, %(workspace)s, %(user)s, true, %(channel)s, %(name)s)"),
+    "channels_create": of_channel("SELECT channels_create(%(row)s, %(workspace)s, %(user)s, 'C' || %(row)s, %(name)s, false, 'auto', '{0,0,0}')"),
+    "channels_set": of_channel("SELECT channels_set(%(row)s, %(workspace)s, %(user)s, %(channel)s, 'topic', %(row)s)"),
+    "channels_set_strategy": of_channel("SELECT channels_set_strategy(%(row)s, %(workspace)s, %(user)s, true, %(channel)s,"
+                                        " CASE WHEN %(number)s %% 2 = 0 THEN 'zset' ELSE 'bitmap' END, '{0,0,0}')"),
+    "strategies_auto": of_channel("SELECT strategies_auto(%(row)s, '{0,0,0}', '', 10)"),
+    "set_notifications": of_channel("SELECT channels_set_notifications(%(row)s, %(workspace)s, %(user)s, %(channel)s,"
+                                    " %(number)s %% 2 = 0, NULL)"),
+    "direct_open": of_channel("SELECT direct_open(%(row)s, %(workspace)s, %(user)s, 'D' || %(row)s, ARRAY[%(other)s], true, false)"),
+    "threads_follow": of_channel("SELECT threads_follow(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s)"),
+    "threads_unfollow": of_channel("SELECT threads_unfollow(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s)"),
+    "threads_mark": of_channel("SELECT threads_mark(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s, %(message)s * 2)"),
+    "outbox_delete": outbox,
+    "link_events_ack": events("SELECT link_events_ack(%(apps)s, %(channels)s, %(seqs)s, %(texts)s)"),
+    "link_events_return": events("SELECT link_events_return(%(apps)s, %(channels)s, %(seqs)s, %(ones)s, %(texts)s, %(ones)s)"),
+    "link_events_take": events("SELECT link_events_take(ARRAY[%(app)s], '{10}', 1, 9)"),
+    "app_events_settle": events("SELECT app_events_settle(%(apps)s, %(channels)s, %(seqs)s, %(ones)s, %(ones)s, %(texts)s)"),
+    "app_events_clean": events("SELECT app_events_clean(0, 0, 10)"),
+}
+
+
+def deadlocks(database):
+    database.execute("SELECT pg_stat_clear_snapshot()")
+    return database.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").fetchone()[0]
+
+
+class Side(threading.Thread):
+    """Runs its part of all pairs, side by side with the other side."""
+
+    def __init__(self, parts, world, pairs, back, turn):
+        super().__init__()
+        self.world, self.pairs, self.back, self.turn = world, pairs, back, turn
+        self.database = parts.database()
+        self.database.execute("SET deadlock_timeout = '5ms'; SET statement_timeout = '20s'")
+        self.failed = []
+
+    def run(self):
+        for self.world.round, pair in enumerate(self.pairs):
+            for number in range(ROUNDS):
+                name = pair[self.back]
+                self.turn.wait(60)
+                try:
+                    self.database.execute(*WRITERS[name](self.world, self.back, number))
+                except psycopg.Error as error:
+                    if error.sqlstate != "TD001":  # which is: not allowed just now
+                        self.failed.append((pair, number, str(error).splitlines()[0]))
+
+
+
+
+def test_no_two_writers_wait_for_each_other(parts):
+    with parts.database() as database:
+        world = World(parts, database)
+        for instance in parts.instances:
+            assert instance.stop() == 0
+        try:
+            database.execute(SLOW)
+            for table in TABLES:
+                database.execute(f"CREATE TRIGGER locks_slow BEFORE INSERT OR UPDATE OR DELETE ON {table}"
+                                 " FOR EACH ROW EXECUTE FUNCTION locks_slow()")
+            before = deadlocks(database)
+            turn = threading.Barrier(2)
+            pairs = list(itertools.combinations_with_replacement(WRITERS, 2))
+            sides = [Side(parts, world, pairs, back, turn) for back in (0, 1)]
+            for side in sides:
+                side.start()
+            for side in sides:
+                side.join()
+            assert not [failure for side in sides for failure in side.failed][:10]
+            for side in sides:
+                side.database.close()
+            database.execute("SELECT pg_stat_force_next_flush()")
+            assert deadlocks(database) == before
+        finally:
+            database.execute("DROP FUNCTION IF EXISTS locks_slow CASCADE")
+            for instance in parts.instances:
+                instance.start()

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The front door's look at a head, whose bytes come in any pieces: what the whole may be, each
+// beginning of it may.
+#include "../../src/http/head.h"
+#include "../../src/http/server_internal.h"
+#include "fuzz.h"
+
+enum { PIECES = 64 };
+
+static void beginning_check(const char *text, size_t length, const char *reason,
+                            const struct head_progress *whole)
+{
+    struct head_progress part;
+    char *copy = fuzz_bytes(text, length);
+    const char *early = head_scan(copy, length, &part);
+    assert(!early || reason);
+    assert(!part.complete || whole->complete);
+    assert(part.line_length == 0 || part.line_length == whole->line_length);
+    free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *text = (const char *)data;
+    struct head_progress whole;
+    const char *reason = head_scan(text, size, &whole);
+    if (whole.complete) {
+        assert(!reason && whole.line_length > 0);
+        assert(memmem(text, size, "\r\n\r\n", 4));
+    }
+    if (!reason && !whole.complete && size > 0)
+        assert(!memmem(text, size, "\r\n\r\n", 4));
+    for (size_t length = 0; length < size; length += 1 + size / PIECES)
+        beginning_check(text, length, reason, &whole);
+    (void)door_is_takeover(text, size);
+    return 0;
+}

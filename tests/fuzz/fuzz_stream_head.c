@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The heads of requests for a WebSocket and for an event stream, which the gateway reads itself.
+#include "../../src/gateway/handshake.h"
+#include "../../src/gateway/sse_head.h"
+#include "fuzz.h"
+
+static void visible_check(const char *text, size_t size)
+{
+    size_t length = strnlen(text, size);
+    assert(length < size);
+    for (size_t i = 0; i < length; i++)
+        assert(text[i] > ' ' && text[i] <= '~');
+}
+
+static void handshake_check(const char *head, size_t length)
+{
+    struct handshake handshake;
+    const char *refusal = handshake_read(head, length, &handshake);
+    if (refusal) {
+        assert(strncmp(refusal, "HTTP/1.1 4", 10) == 0);
+        return;
+    }
+    visible_check(handshake.ticket, sizeof handshake.ticket);
+    size_t reply = strnlen(handshake.reply, sizeof handshake.reply);
+    assert(handshake.ticket[0] != '\0' && reply < sizeof handshake.reply);
+    assert(strcmp(handshake.reply + reply - 4, "\r\n\r\n") == 0);
+    // Whatever else the head says, it is a GET of that path.
+    assert(strncmp(head, handshake.is_link ? "GET /link/" : "GET /rtm/", 9) == 0);
+}
+
+static void sse_check(const char *head, size_t length)
+{
+    struct sse_head sse;
+    int status = sse_head_read(head, length, &sse);
+    assert(status == 0 || status == 400 || status == 405);
+    if (status != 0)
+        return;
+    visible_check(sse.credential, sizeof sse.credential);
+    visible_check(sse.origin, sizeof sse.origin);
+    if (sse.resumes && !sse.since_is_bad)
+        assert(sse.since.xid >= sse.since.heard_xid && sse.since.heard_xid >= 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *text = (const char *)data;
+    size_t length = handshake_head_length(text, size);
+    if (length == 0)
+        return 0;
+    assert(length >= 4 && length <= size && memcmp(text + length - 4, "\r\n\r\n", 4) == 0);
+    char *head = fuzz_bytes(text, length);
+    handshake_check(head, length);
+    (void)sse_head_is_one(head, length);
+    sse_check(head, length);
+    free(head);
+    return 0;
+}

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ./dev lint says of the table of what each method answers to whom."""
+
+import pytest
+
+from tools import authorization
+from tools.project import ROOT
+
+METHODS = "src/api/methods.c"
+LINE = "channels.kick              private "
+
+
+def said(tree):
+    return authorization.check(tree.root)
+
+
+def test_the_tree_as_it_is():
+    assert authorization.check(ROOT) == []
+
+
+def test_a_method_without_a_line(tree):
+    tree.replace(METHODS, '{"api.test",', '{"api.news", ACCESS_OPEN, NULL, api_test},\n    {"api.test",')
+    assert said(tree) == [f"{authorization.TABLE}: has no line api.news -"]
+
+
+def test_a_line_without_a_method(tree):
+    tree.replace(METHODS, '{"api.test",', '{"api.older",')
+    assert said(tree) == [f"{authorization.TABLE}: has no line api.older -", f"{authorization.TABLE}: api.test is no method"]
+
+
+@pytest.mark.parametrize("planted, problems", [
+    (f"#{LINE}", ["has no line channels.kick private"]),
+    (LINE.replace("private", "secret"), ["has no line channels.kick private", "channels.kick is called on no channel that is secret"]),
+    (LINE.replace("private", "public"), ["a second line of channels.kick public", "has no line channels.kick private"]),
+    (f"{LINE} ok", ["has 12 outcomes, 11 callers are in the heading", "has no line channels.kick private"]),
+])
+def test_a_line_that_is_wrong(tree, planted, problems):
+    tree.replace(authorization.TABLE, LINE, planted)
+    found = said(tree)
+    assert len(found) == len(problems) and all(text.endswith(problem) for text, problem in zip(found, problems, strict=True)), found
+
+
+def test_a_method_that_takes_no_channel(tree):
+    tree.replace(authorization.TABLE, "users.list                 -      ", "users.list                 public ")
+    assert said(tree) == [f"{authorization.TABLE}: has no line users.list -",
+                          f"{authorization.TABLE}: users.list is called on no channel that is public"]

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everybody who may call, and a valid call of each method."""
+from tests.support.workspace import fresh_name
+from tools import authorization
+
+MESSAGE = {"channel": "<channel>", "ts": "<ts>"}
+THREAD = {"channel": "<channel>", "thread_ts": "<ts>"}
+CHANNEL = {"channel": "<channel>"}
+
+# Valid arguments: <this> is an attribute of Scene. Methods that are not named here take none, or a channel.
+ARGUMENTS = {
+    "chat.postMessage": {**CHANNEL, "text": "x"},
+    "chat.meMessage": {**CHANNEL, "text": "x"},
+    "chat.postEphemeral": {**CHANNEL, "user": "<creator>", "text": "x"},
+    "chat.getPermalink": {**CHANNEL, "message_ts": "<ts>"},
+    "chat.update": {**MESSAGE, "text": "y"},
+    "chat.delete": MESSAGE,
+    "channels.create": {"name": "<name>"},
+    "channels.replies": MESSAGE,
+    "channels.events": {**CHANNEL, "after_seq": 0},
+    "channels.invite": {**CHANNEL, "users": "<guest>"},
+    "channels.kick": {**CHANNEL, "user": "<target>"},
+    "channels.rename": {**CHANNEL, "name": "<name>"},
+    "channels.setTopic": {**CHANNEL, "topic": "x"},
+    "channels.setPurpose": {**CHANNEL, "purpose": "x"},
+    "channels.mark": MESSAGE,
+    "channels.markUnread": MESSAGE,
+    "channels.markMessages": MESSAGE,
+    "channels.setNotifications": {**CHANNEL, "muted": True},
+    "channels.setStrategy": {**CHANNEL, "strategy": "counter"},
+    "threads.mark": {**THREAD, "ts": "<ts>"},
+    "threads.follow": THREAD,
+    "threads.unfollow": THREAD,
+    "users.info": {"user": "<creator>"},
+    "users.conversations": {"user": "<creator>"},
+    "users.getPresence": {"user": "<creator>"},
+    "users.setPresence": {"presence": "auto"},
+    "admin.workspaces.create": {"name": "<name>", "domain": "<name>"},
+    "admin.users.create": {"name": "<name>"},
+    "admin.users.setActive": {"user_id": "<target>", "active": True},
+    "admin.tokens.create": {"user_id": "<target>"},
+    "admin.tokens.revoke": {"token_id": "<token>"},
+    "admin.tokens.list": {"user_id": "<target>"},
+    "admin.apps.create": {"name": "x", "bot_user_id": "<bot>"},
+    "admin.apps.delete": {"app_id": "<app>"},
+}
+# By people in place of a channel.
+WITHOUT_CHANNEL = {
+    "chat.postMessage": {"channel": "<guest>", "text": "x"},
+    "channels.open": {"users": "<guest>"},
+}
+# What they do to a channel would be seen by the next caller.
+DESTRUCTIVE = {"chat.delete", "channels.join", "channels.leave", "channels.invite", "channels.kick", "channels.archive",
+               "channels.unarchive"}
+IDS = {"<channel>", "<creator>", "<target>", "<guest>", "<bot>", "<app>", "<token>"}
+
+
+class Cast:
+    """The callers by the names of the table's columns, and those whom they do something to."""
+
+    def __init__(self, environment):
+        self.workspace = environment.workspace()
+        self.admin = self.workspace.admin
+        self.creator, self.member, outsider, revoked, self.target, self.guest = self.workspace.users(6)
+        self.bot = self.workspace.bot()
+        self.admin_in = self.workspace.user(is_admin=True)
+        app = self.admin.ok("admin.apps.create", name="x", bot_user_id=self.bot.id)
+        self.admin.ok("admin.tokens.revoke", revoke_token=revoked.token)
+        self.callers = {
+            "no_token": environment.client(), "revoked": revoked, "app": environment.client(app["app_token"]),
+            "operator": environment.client(environment.operator_token), "stranger": environment.workspace().admin,
+            "outsider": outsider, "member": self.member, "creator": self.creator, "bot": self.bot, "admin": self.admin,
+            "admin_in": self.admin_in,
+        }
+        self._channels = {}
+
+    def channel(self, kind, caller):
+        """A channel of the kind, and a message of its creator's; direct: of the creator and the caller, if such a one is in."""
+        partner = caller if caller in (self.admin_in, self.bot) else self.member
+        key = (kind, partner.id if kind == "direct" else "")
+        if key not in self._channels:
+            self._channels[key] = self._direct(partner) if kind == "direct" else self._make(kind)
+        return self._channels[key]
+
+    def forget_channels(self):
+        self._channels.clear()
+
+    def _direct(self, partner):
+        channel = self.creator.ok("channels.open", users=[partner.id])["channel"]["id"]
+        return channel, self.creator.post(channel)
+
+    def _make(self, kind):
+        channel = self.workspace.channel(self.creator, self.member, self.bot, self.admin_in, self.target, private=kind == "private")
+        ts = self.creator.post(channel)
+        if kind == "archived":
+            self.creator.ok("channels.archive", channel=channel)
+        return channel, ts
+
+
+class Scene:
+    """What the arguments of one call may be."""
+
+    def __init__(self, cast, kind, caller):
+        self._admin = cast.admin
+        self.creator, self.target, self.guest, self.bot = cast.creator.id, cast.target.id, cast.guest.id, cast.bot.id
+        self.name = fresh_name("made")
+        if kind != authorization.NO_KIND:
+            self.channel, self.ts = cast.channel(kind, caller)
+
+    @property
+    def token(self):
+        return self._admin.ok("admin.tokens.create", user_id=self.target)["token_id"]
+
+    @property
+    def app(self):
+        return self._admin.ok("admin.apps.create", name="x", bot_user_id=self.bot)["app"]["id"]
+
+
+def arguments_of(method, kind):
+    """As they stand in the table."""
+    if kind == authorization.NO_KIND:
+        return WITHOUT_CHANNEL.get(method, ARGUMENTS.get(method, {}))
+    return ARGUMENTS.get(method, CHANNEL)
+
+
+def filled(arguments, scene):
+    return {name: getattr(scene, value[1:-1]) if str(value).startswith("<") else value for name, value in arguments.items()}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unit tests while one allocation, or one system call, of ours fails: a test may fail then, and says so; nothing crashes, and what
+passes leaves no memory behind. Some programs, and some numbers, other ones in each run; more in `./dev test long`."""
+import os
+import random
+import re
+import subprocess
+import time
+
+import pytest
+
+from tests.torture.conftest import ABORTS, BUILD
+from tests.torture.control import KINDS, Control
+
+SECONDS = 12  # for as many programs as that is enough for
+EACH = 2  # numbers of each kind, of a program
+LIMIT_S = 60
+PROGRAMS = sorted(BUILD.glob("tests/unit/test_*"))
+# Their servers, 200,000 inputs, or waiting for what does not come take many seconds; what these modules do is in test_serve.py as well.
+SLOW = ("test_gateway_stream", "test_group", "test_http_json_plain", "test_log_kafka", "test_migrate", "test_relay")
+REFUSED = re.compile(r"\[ +(FAILED|ERROR) +\]")  # says cmocka
+FRAME = re.compile(r"#\d+ \S+ in \S+ (/\S*/(?:src|include|tests)/\S+)")
+BROKEN = re.compile(r"ERROR: AddressSanitizer|runtime error:|UndefinedBehaviorSanitizer|Assertion .* failed")
+
+
+def is_the_tests_own(text):
+    """Whether a report is of a test that used what it did not get: the innermost code of ours is the test's."""
+    where = [path for path in FRAME.findall(text) if "/tests/torture/" not in path]
+    return bool(where) and "/tests/unit/" in where[0]
+
+
+def run(program, control):
+    """How it ended, and what it printed. Its output is a file's: servers that it leaves behind hold no pipe open."""
+    output = control.path.with_suffix(".output")
+    with open(output, "w+b") as file:
+        done = subprocess.run([program], cwd=BUILD, stdin=subprocess.DEVNULL, stdout=file, stderr=file, timeout=LIMIT_S, check=False,
+                              env={**os.environ, **control.environment, "ASAN_OPTIONS": ABORTS, "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"})
+    return done.returncode, output.read_text(encoding="utf-8", errors="replace")
+
+
+def attempt(program, control, kind, number):
+    """Whether `number` was reached. What it must not do is an AssertionError."""
+    control.clear()
+    control.fail(kind, number)
+    code, text = run(program, control)
+    assert code >= 0 and (not BROKEN.search(text) or is_the_tests_own(text)), f"{program.name}: {kind} {number}: ended with {code}\n{text[-6000:]}"
+    # A test that gave up leaves its own memory behind; one that went on must not.
+    gave_up = REFUSED.search(text) or BROKEN.search(text)
+    assert "LeakSanitizer" not in text or gave_up, f"{program.name}: {kind} {number}:\n{text[-6000:]}"
+    return control.failed(kind) > 0
+
+
+def test_units_that_run_short(tmp_path):
+    control = Control(tmp_path / "control")
+    programs = [program for program in PROGRAMS if program.name not in SLOW and os.access(program, os.X_OK)]
+    random.shuffle(programs)
+    deadline = time.monotonic() + SECONDS
+    while programs and time.monotonic() < deadline:
+        program = programs.pop()
+        control.clear()
+        code, text = run(program, control)
+        assert code == 0, text[-6000:]
+        counts = {kind: control.counted(kind) for kind in KINDS.values() if control.counted(kind) > 0}
+        for kind, count in counts.items():
+            for number in random.sample(range(1, count + 1), min(count, EACH)):
+                if time.monotonic() < deadline:
+                    attempt(program, control, kind, number)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [program.name for program in PROGRAMS if program.name not in SLOW])
+@pytest.mark.parametrize("kind", KINDS)
+def test_units_at_many_numbers(name, kind, control):
+    number = 1
+    while attempt(BUILD / "tests" / "unit" / name, control, KINDS[kind], number):
+        number += 1 + number // 8  # what comes late is much like what came before
