@@ -132,8 +132,8 @@ $$;
 
 -- Since when the oldest transaction runs, or is prepared, that keeps Postgres from removing old versions of rows, as far as this role
 -- may see (sessions of others: with pg_read_all_stats). And the oldest transaction that a replication slot or a standby
--- holds on to, of which no time is known; '' when none does.
-CREATE FUNCTION snapshot_oldest() RETURNS TABLE (age_s bigint, held text) LANGUAGE sql VOLATILE AS $$
+-- holds on to, of which no time is known; '' when none does. And how many channels are hot.
+CREATE FUNCTION snapshot_oldest() RETURNS TABLE (age_s bigint, held text, hot_channels bigint) LANGUAGE sql VOLATILE AS $$
     SELECT greatest(0, (SELECT max(extract(epoch FROM clock_timestamp() - t.since)) FROM (
                SELECT a.xact_start AS since FROM pg_stat_activity a
                WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.backend_type <> 'autovacuum worker'
@@ -143,5 +143,6 @@ CREATE FUNCTION snapshot_oldest() RETURNS TABLE (age_s bigint, held text) LANGUA
                SELECT s.xmin FROM pg_replication_slots s WHERE s.xmin IS NOT NULL
                UNION ALL SELECT a.backend_xmin FROM pg_stat_activity a
                WHERE a.backend_type = 'walsender' AND a.backend_xmin IS NOT NULL) h
-               ORDER BY age(h.xmin) DESC LIMIT 1), '')
+               ORDER BY age(h.xmin) DESC LIMIT 1), ''),
+           (SELECT count(*) FROM hot_channels)
 $$;

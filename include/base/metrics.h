@@ -111,6 +111,8 @@
     X(OUTBOX_OLDEST_S, gauge, "tidings_outbox_oldest_seconds", "", "Age of the oldest of them")    \
     X(SNAPSHOT_OLDEST_S, gauge, "tidings_postgres_oldest_snapshot_seconds", "",                    \
       "Age of what keeps Postgres from removing old versions of rows; 0: nothing does")            \
+    X(HOT_CHANNELS, gauge, "tidings_hot_channels", "",                                             \
+      "Channels whose heads are kept apart while a snapshot is held")                              \
     X(PART_POSTGRES, gauge, "tidings_part_up", "part=\"postgres\"",                                \
       "Whether a part answers this instance, as /readyz has it")                                   \
     X(PART_REDIS, gauge, "tidings_part_up", "part=\"redis\"", "")                                  \

@@ -11,8 +11,8 @@ enum { COST_FACTOR = 50 }; // at most a fiftieth of the time is spent with it
 
 static const struct statement OUTBOX = {"outbox_depth",
                                         "SELECT count, oldest_s FROM outbox_depth()"};
-static const struct statement SNAPSHOT = {"snapshot_oldest",
-                                          "SELECT age_s, held FROM snapshot_oldest()"};
+static const struct statement SNAPSHOT = {
+    "snapshot_oldest", "SELECT age_s, held, hot_channels FROM snapshot_oldest()"};
 
 // Also while its next piece cannot be done.
 static const struct statement MONTH = {
@@ -52,6 +52,7 @@ static int snapshot_measure(struct measures *measures, struct session *session)
     int64_t age_s = result_int(result, 0, 0);
     int64_t held_s = held_age_s(measures, result_text(result, 0, 1));
     metric_set(METRIC_SNAPSHOT_OLDEST_S, held_s > age_s ? held_s : age_s);
+    metric_set(METRIC_HOT_CHANNELS, result_int(result, 0, 2));
     return 0;
 }
 

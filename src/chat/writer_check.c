@@ -16,7 +16,7 @@
 enum { SUSPECT_MS = 1000, CHECK_EVERY_MS = 50, SUSPECTS_MAX = 4096 };
 
 // A snapshot that is older makes channels hot; for how long after it some may be.
-enum { SNAPSHOT_S = 1, HOT_MS = 60 * 1000 };
+enum { SNAPSHOT_S = 1, HOT_MS = 10 * 1000 };
 
 static const struct statement POST_CHECK = {
     "post_check",
@@ -117,13 +117,9 @@ bool post_joins_suspects(struct writer *writer, struct post *post)
 
 int64_t writer_heat(struct writer *writer)
 {
-    int64_t now_ms = clock_monotonic_ms();
-
-    if (metric_value(METRIC_SNAPSHOT_OLDEST_S) >= SNAPSHOT_S) {
-        writer->hot_until_ms = now_ms + HOT_MS;
+    if (metric_value(METRIC_SNAPSHOT_OLDEST_S) >= SNAPSHOT_S)
         return 2;
-    }
-    return now_ms < writer->hot_until_ms;
+    return metric_value(METRIC_HOT_CHANNELS) > 0 || clock_monotonic_ms() < writer->hot_until_ms;
 }
 
 static void check_answer(struct batch *batch, int index, const struct result *result)

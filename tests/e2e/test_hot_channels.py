@@ -3,6 +3,7 @@
 is said of them is as of others."""
 import pytest
 
+from tests.support.metrics import metric
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
 
@@ -106,6 +107,31 @@ def test_quiet_channels_cool(talk):
     rows = database.execute("SELECT (SELECT count(*) FROM hot_heads WHERE channel_id = %(c)s), (SELECT count(*) FROM hot_authors WHERE"
                             " channel_id = %(c)s), (SELECT count(*) FROM hot_channels WHERE channel_id = %(c)s)", {"c": channel}).fetchone()
     assert rows == (0, 0, 0)
+
+
+def test_when_the_snapshot_is_gone(environment, workspace):
+    """No channel is hot any more, and no post looks for one."""
+    ann, bob = workspace.users(2)
+    channel = workspace.channel(ann, bob)
+    hot = "SELECT idx_scan FROM pg_stat_user_tables WHERE relname = 'hot_heads'"
+    posts = "SELECT n_tup_ins FROM pg_stat_user_tables WHERE relid IN (SELECT tableoid FROM messages WHERE channel_id = %s)"
+    with environment.held_snapshot():
+        for number in range(3):
+            ann.post(channel, f"under it {number}")
+        for instance in environment.instances:
+            wait_until(lambda one=instance: metric(one, "tidings_hot_channels") > 0, what="word of the hot channel")
+    for instance in environment.instances:
+        wait_until(lambda one=instance: metric(one, "tidings_hot_channels") == 0, what="the end of hot channels")
+
+    with environment.database() as database:
+        def counted(statement, *arguments):
+            database.execute("SELECT pg_stat_clear_snapshot()")
+            return database.execute(statement, arguments).fetchone()[0]
+
+        ann.post(channel, "after it")
+        scans, written = counted(hot), counted(posts, channel)
+        wait_until(lambda: ann.post(channel, "more") and counted(posts, channel) >= written + 20, what="the posts in Postgres' statistics")
+        assert counted(hot) == scans
 
 
 def test_a_release_before_runs(talk):

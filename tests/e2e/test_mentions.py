@@ -331,6 +331,7 @@ def test_in_a_thread_that_one_followed_while_the_reply_was_under_way(room, envir
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%post_batch%'"
     with environment.database() as database, environment.database() as watch, bob.socket() as socket:
         with database.transaction():
+            database.execute("SELECT channel_cool(%s)", [channel])
             database.execute("SELECT 1 FROM channels WHERE id = %s FOR NO KEY UPDATE", [channel])
             socket.send_at_once({"id": 1, "text": "one", **reply}, {"id": 2, "text": f"two {at(cid)}", **reply})
             wait_until(lambda: watch.execute(waiting).fetchone()[0], what="the replies wait")
