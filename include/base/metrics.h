@@ -44,8 +44,10 @@
     X(RATELIMITED_METHOD, counter, "tidings_ratelimited_total", "kind=\"method\"", "")             \
     X(RATELIMITED_CHANNEL, counter, "tidings_ratelimited_total", "kind=\"channel\"", "")           \
     X(RATELIMITED_BYTES, counter, "tidings_ratelimited_total", "kind=\"bytes\"", "")               \
+    X(RATE_BUCKETS, gauge, "tidings_rate_buckets", "", "Counts of calls that are kept")            \
     X(RATE_BUCKETS_DROPPED, counter, "tidings_rate_buckets_dropped_total", "",                     \
       "Counts of calls dropped because of TIDINGS_RATE_BUCKETS_MAX")                               \
+    X(TOKENS, gauge, "tidings_tokens", "", "Tokens that are kept")                                 \
     X(TOKENS_DROPPED, counter, "tidings_tokens_dropped_total", "",                                 \
       "Tokens that are asked for anew because of TIDINGS_TOKENS_MAX")                              \
     X(TOKENS_WAITED, counter, "tidings_tokens_waited_total", "",                                   \

@@ -14,11 +14,14 @@
 #include "older.h"
 #include "tokens.h"
 
+enum { RATE_IDLE_MS = 60 * 1000 };
+
 static int api_make(struct api *api)
 {
     const struct api_options *options = &api->options;
     const struct limiter_options limiter_options = {
         .settle_ms = options->rate_settle_ms,
+        .idle_ms = RATE_IDLE_MS,
         .buckets_max = options->rate_buckets_max,
     };
 

@@ -92,6 +92,7 @@ static void bucket_heard(void *arg, int r, const struct cache_value *value)
 static void bucket_drop(struct bucket *bucket)
 {
     HASH_DEL(bucket->limiter->buckets, bucket);
+    metric_add(METRIC_RATE_BUCKETS, -1);
     list_remove(&bucket->recent);
     list_remove(&bucket->untold_link);
     bucket->dropped = true;
@@ -99,9 +100,24 @@ static void bucket_drop(struct bucket *bucket)
         free(bucket);
 }
 
-// Makes room for one more.
+static bool bucket_is_idle(const struct bucket *bucket)
+{
+    const struct limiter *limiter = bucket->limiter;
+
+    return bucket->untold == 0 &&
+           bucket->lasts_until_ns + limiter->options.idle_ms * 1000000 < now_ns(limiter);
+}
+
+// Makes room for one more. Two idle ones go for each that comes, so that there are no more of them
+// than were used lately.
 static void limiter_shrink(struct limiter *limiter)
 {
+    for (int i = 0; i < 2 && !list_is_empty(&limiter->recent); i++) {
+        struct bucket *idle = LIST_ITEM(limiter->recent.next, struct bucket, recent);
+        if (!bucket_is_idle(idle))
+            break;
+        bucket_drop(idle);
+    }
     if (HASH_COUNT(limiter->buckets) < (unsigned)limiter->options.buckets_max)
         return;
     struct bucket *oldest = LIST_ITEM(limiter->recent.next, struct bucket, recent);
@@ -122,6 +138,7 @@ static struct bucket *bucket_new(struct limiter *limiter, const char *key, size_
     list_init(&bucket->recent);
     list_init(&bucket->untold_link);
     HASH_ADD(hh, limiter->buckets, key, length, bucket);
+    metric_add(METRIC_RATE_BUCKETS, 1);
     return bucket;
 }
 

@@ -13,6 +13,7 @@ struct limiter;
 
 struct limiter_options {
     int64_t settle_ms; // at least this often calls are reported to Redis
+    int64_t idle_ms;   // a bucket that has been full for so long makes room for new ones
     int buckets_max;   // beyond, the least recently used bucket is dropped
 };
 

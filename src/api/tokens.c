@@ -41,12 +41,16 @@ enum {
 
 enum { TOKEN_LENGTH_MAX = 256 };
 
+// A token that nobody used for so many times as long as it is believed is forgotten.
+enum { IDLE_FACTOR = 150 };
+
 struct token_entry {
     char digest[DIGEST_HEX_SIZE];
     UT_hash_handle hh;
     struct token_cache *cache;
     struct list waiting; // of struct waiter, while Postgres is asked
     struct list turn;    // in the cache's, while others are asked for
+    struct list recent;  // in the cache's, the most recently asked for last
     bool asking;
     bool is_counted; // among those asked for at once
     int64_t known_at_ms;
@@ -65,6 +69,7 @@ struct token_cache {
     struct store *store;
     struct token_entry *entries;
     struct list turns; // entries that wait to be asked for
+    struct list recent;
     int64_t believe_ms;
     int64_t entries_max;
     int64_t asked; // at once, of tokens that were not found to be good before
@@ -83,8 +88,30 @@ int token_cache_new(struct store *store, const struct token_cache_options *optio
     cache->entries_max = options->entries_max;
     cache->asked_max = options->lookups_max;
     list_init(&cache->turns);
+    list_init(&cache->recent);
     *ret_cache = cache;
     return 0;
+}
+
+static void entry_drop(struct token_entry *entry)
+{
+    HASH_DEL(entry->cache->entries, entry);
+    list_remove(&entry->recent);
+    metric_add(METRIC_TOKENS, -1);
+    free(entry);
+}
+
+// Two that nobody used for long go for each that comes, so that there are no more than were used
+// lately.
+static void entries_drop_idle(struct token_cache *cache)
+{
+    for (int i = 0; i < 2 && !list_is_empty(&cache->recent); i++) {
+        struct token_entry *entry = LIST_ITEM(cache->recent.next, struct token_entry, recent);
+        if (entry->asking ||
+            clock_monotonic_ms() - entry->known_at_ms < IDLE_FACTOR * cache->believe_ms)
+            break;
+        entry_drop(entry);
+    }
 }
 
 // Drops what nobody waits for; only what is no good, unless `good_too`.
@@ -96,8 +123,7 @@ static void entries_drop(struct token_cache *cache, bool good_too)
     {
         if (entry->asking || (entry->r == 0 && !good_too))
             continue;
-        HASH_DEL(cache->entries, entry);
-        free(entry);
+        entry_drop(entry);
     }
 }
 
@@ -217,6 +243,7 @@ static void entry_answer(void *arg, const struct store_outcome *outcome)
 
 static struct token_entry *entry_new(struct token_cache *cache, const char *digest)
 {
+    entries_drop_idle(cache);
     if (HASH_COUNT(cache->entries) >= cache->entries_max)
         entries_make_room(cache);
     bool is_full = HASH_COUNT(cache->entries) >= cache->entries_max;
@@ -226,11 +253,13 @@ static struct token_entry *entry_new(struct token_cache *cache, const char *dige
         return NULL;
     }
     list_init(&entry->turn);
+    list_init(&entry->recent);
     memcpy(entry->digest, digest, DIGEST_HEX_SIZE);
     entry->cache = cache;
     entry->known_at_ms = INT64_MIN / 2;
     list_init(&entry->waiting);
     HASH_ADD(hh, cache->entries, digest, DIGEST_HEX_SIZE - 1, entry);
+    metric_add(METRIC_TOKENS, 1);
     return entry;
 }
 
@@ -248,6 +277,8 @@ static void entry_begin(struct token_entry *entry)
     bool was_good = entry->actor.type != 0 && entry->r == 0;
 
     entry->asking = true;
+    list_remove(&entry->recent);
+    list_append(&cache->recent, &entry->recent);
     if (was_good) {
         entry_ask(entry);
         return;

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who calls: tokens that are good, gone, old, of the wrong kind or of too little scope."""
 
+import itertools
+
 import pytest
 
+from tests.support.metrics import metric
 from tests.support.raw import RawConnection, request
 from tests.support.wait import SOON_S, wait_until
 
@@ -182,6 +185,22 @@ def test_scopes_are_told_in_a_header(environment, workspace):
     assert (refused["X-OAuth-Scopes"], refused["X-Accepted-OAuth-Scopes"]) == ("users:read,chat:write", "channels:read")
     assert "X-Accepted-OAuth-Scopes" not in few.ok("auth.test").headers, "it needs none"
     assert not {"X-OAuth-Scopes", "X-Accepted-OAuth-Scopes"} & set(ann.ok("users.list").headers)
+
+
+def test_tokens_that_nobody_uses_are_forgotten(environment, workspace):
+    """For each that comes two go: after a crowd there are soon few."""
+    instance = environment.instance(token_cache_ms=1, loops=1)
+    numbers = itertools.count()
+
+    def call():
+        environment.client(f"xoxp-{next(numbers)}", url=instance.url).fails("invalid_auth", "auth.test")
+        return metric(instance, "tidings_tokens")
+
+    for _ in range(30):
+        call()
+    wait_until(lambda: call() < 5, interval=0.2, what="the crowd forgotten")
+    assert metric(instance, "tidings_tokens_dropped_total") == 0
+    assert instance.stop() == 0
 
 
 def test_tokens_that_are_kept(environment, workspace):

@@ -19,7 +19,7 @@
 
 #include "private_redis.h"
 
-enum { SETTLE_MS = 10, BUCKETS_MAX = 16, LIMIT = 64, WAIT_TURNS = 2000 };
+enum { SETTLE_MS = 10, BUCKETS_MAX = 16, IDLE_MS = 50, LIMIT = 64, WAIT_TURNS = 2000 };
 
 // One loop with a limiter, as one instance has.
 struct side {
@@ -93,7 +93,8 @@ static void *side_run(void *arg)
 
 static int side_start(struct side *side, bool with_redis)
 {
-    const struct limiter_options options = {.settle_ms = SETTLE_MS, .buckets_max = BUCKETS_MAX};
+    const struct limiter_options options = {
+        .settle_ms = SETTLE_MS, .idle_ms = IDLE_MS, .buckets_max = BUCKETS_MAX};
     const struct cache_options cache_options = {.redis_url = redis.url,
                                                 .library = embedded_redis_functions[0].data,
                                                 .library_name = embedded_redis_functions[0].name,
@@ -171,6 +172,28 @@ static void a_bucket_fills_up(void **state)
     while (ask(&alone, "T4", 60, 1).admitted == 0 && turns++ < WAIT_TURNS)
         pause_ms(5);
     assert_in_range(turns, 0, WAIT_TURNS - 1);
+}
+
+// There are as many as were used lately: for each that comes two go that have been full for long.
+static void idle_buckets_go(void **state)
+{
+    (void)state;
+    char subject[24];
+    int64_t before = metric_value(METRIC_RATE_BUCKETS);
+    int64_t dropped = metric_value(METRIC_RATE_BUCKETS_DROPPED);
+
+    for (int i = 0; i < BUCKETS_MAX; i++) {
+        (void)snprintf(subject, sizeof subject, "I%d", i);
+        (void)ask(&alone, subject, 60000, 1);
+    }
+    assert_int_equal(metric_value(METRIC_RATE_BUCKETS), before + BUCKETS_MAX);
+    pause_ms(2 * IDLE_MS);
+    for (int i = 0; i < BUCKETS_MAX / 2; i++) {
+        (void)snprintf(subject, sizeof subject, "J%d", i);
+        (void)ask(&alone, subject, 60000, 1);
+    }
+    assert_in_range(metric_value(METRIC_RATE_BUCKETS), before, before + BUCKETS_MAX / 2);
+    assert_int_equal(metric_value(METRIC_RATE_BUCKETS_DROPPED), dropped);
 }
 
 // Only what was not used for longest is forgotten.
@@ -284,6 +307,7 @@ static void limits_of_methods_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(idle_buckets_go),
         cmocka_unit_test(a_bucket_holds_so_many_and_says_when_there_is_one_more),
         cmocka_unit_test(a_bucket_fills_up),
         cmocka_unit_test(buckets_are_bounded),
