@@ -121,6 +121,7 @@ struct user {
     struct list connections;
     struct list held_marks; // see held_marks.c
     bool is_young;
+    int64_t resumed_xid; // 0, or since when a young stream may not have heard marks
     bool manual_away;    // the user chose to be shown as away
     int64_t presence_ms; // when Redis was last told
 };
@@ -498,18 +499,17 @@ void members_sweep(struct gateway *gateway, bool young_only,
 void members_young(struct gateway *gateway); // there is a new stream or user: checks again soon
 void members_on_timer(void *gateway);
 
-// SQL, for a row of unread_rows: whether the cursor moved since the join, or back, or messages were
-// read one by one.
+// SQL, for a row of unread_rows: whether anything was marked since the join.
 #define MEMBER_IS_MARKED(m)                                                                        \
     "(" m ".seq <> " m ".member_seq OR " m ".epoch > 0 OR " m ".single_version > 0)"
 
-// marks.c. Events without a seq count as heard once they are older than this, provided that the
-// outbox was then seen to hold nothing late.
-enum { HEARD_LAG_S = 5 };
+// marks.c. Events without a seq count as heard once they are older than this and nothing was late.
+enum { HEARD_LAG_S = 5, USERS_SLICE = 500 };
 void marks_note(struct gateway *gateway);       // all topics are subscribed
 void marks_note_first(struct gateway *gateway); // before a connection's channels are read
 // Topics were not subscribed for a while, or are not: reads what was missed.
 void marks_sweep(struct gateway *gateway);
+void marks_sweep_resumed(struct gateway *gateway); // those of users who were away
 void marks_on_store_up(void *gateway);
 // Parameters of a sweep: the users here, and the note since which changes are to be told.
 void sweep_params(struct params *params, const struct gateway *gateway);

@@ -181,11 +181,22 @@ static void column_params(struct params *params, const struct result *result, in
     params_close_array(params);
 }
 
+static void marks_tell(struct gateway *gateway, const struct result *result)
+{
+    struct unread_view view;
+
+    for (int row = 0; row < result_rows(result); row++) {
+        if (!result_bool(result, row, COLUMN_MARKED))
+            continue;
+        unread_view_read(result, row, COLUMN_VIEW, &view);
+        mark_tell(gateway, &view);
+    }
+}
+
 static void on_sweep(void *arg, const struct store_outcome *outcome)
 {
     CLEANUP_PARAMS struct params params = {0};
     struct gateway *gateway = arg;
-    struct unread_view view;
 
     if (!gateway_answer(gateway))
         return;
@@ -193,12 +204,7 @@ static void on_sweep(void *arg, const struct store_outcome *outcome)
         sweep_fail(gateway);
         return;
     }
-    for (int row = 0; row < result_rows(outcome->result); row++) {
-        if (!result_bool(outcome->result, row, COLUMN_MARKED))
-            continue;
-        unread_view_read(outcome->result, row, COLUMN_VIEW, &view);
-        mark_tell(gateway, &view);
-    }
+    marks_tell(gateway, outcome->result);
     column_params(&params, outcome->result, COLUMN_VIEW);
     column_params(&params, outcome->result, COLUMN_VIEW + 1);
     changed_read(gateway, &params, on_swept);
@@ -219,4 +225,47 @@ void marks_sweep(struct gateway *gateway)
     gateway->marks.is_asked = true;
     gateway_ask(gateway);
     store_call(gateway->store, STORE_SYNC, &SWEEP, &params, on_sweep, gateway);
+}
+
+static void on_sweep_resumed(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = arg;
+
+    if (!gateway_answer(gateway))
+        return;
+    if (outcome->r < 0)
+        gateway->marks.missed = true;
+    else
+        marks_tell(gateway, outcome->result);
+}
+
+static void resumed_ask(struct gateway *gateway, struct params *params, int64_t since_xid)
+{
+    params_close_array(params);
+    params_xid(params, since_xid);
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_SYNC, &SWEEP, params, on_sweep_resumed, gateway);
+}
+
+void marks_sweep_resumed(struct gateway *gateway)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    int64_t since_xid = INT64_MAX;
+    int count = 0;
+
+    for (struct user *user = gateway->users; user; user = user->hh.next) {
+        if (user->resumed_xid == 0)
+            continue;
+        if (count++ == 0)
+            params_open_text_array(&params);
+        params_element_text(&params, user->id);
+        since_xid = user->resumed_xid < since_xid ? user->resumed_xid : since_xid;
+        user->resumed_xid = 0;
+        if (count == USERS_SLICE) {
+            resumed_ask(gateway, &params, since_xid);
+            count = 0;
+        }
+    }
+    if (count > 0)
+        resumed_ask(gateway, &params, since_xid);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { YOUNG_MS = 100, YOUNG_JOINS_S = 10, SLICE = 500 };
+enum { YOUNG_MS = 100, YOUNG_JOINS_S = 10 };
 
 static const struct statement check = {
     "gateway_members",
@@ -155,7 +155,7 @@ void members_sweep(struct gateway *gateway, bool young_only, int64_t since_s)
         if (count++ == 0)
             params_open_text_array(&params);
         params_element_text(&params, user->id);
-        if (count == SLICE) {
+        if (count == USERS_SLICE) {
             joins_ask(gateway, &params, since_s);
             count = 0;
         }
@@ -177,6 +177,7 @@ void members_on_timer(void *arg)
     struct gateway *gateway = arg;
     gateway->members.timer_runs = false;
     members_sweep(gateway, true, YOUNG_JOINS_S);
+    marks_sweep_resumed(gateway);
     heads_young(gateway);
     for (struct stream *stream = gateway->streams; stream; stream = stream->hh.next) {
         if (!stream->members_due)

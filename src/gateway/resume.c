@@ -185,6 +185,8 @@ int resume_begin(struct connection *c, const struct result *result)
     }
     if (r >= 0)
         r = user_enter(c);
+    if (r >= 0 && sse->resume && (c->user->resumed_xid == 0 || c->user->resumed_xid > xid))
+        c->user->resumed_xid = xid;
     for (int row = 0; r >= 0 && row < result_rows(result); row++)
         if (!result_is_null(result, row, COLUMN_ID))
             r = result_bool(result, row, COLUMN_ACTIVE) ? channel_enter(c, result, row)

@@ -3,10 +3,13 @@
 
 import collections
 import concurrent.futures
+import os
+import signal
 
 import pytest
 
 from tests.support.cuts import Cuts
+from tests.support.wait import wait_until
 
 
 class Missing:
@@ -140,3 +143,26 @@ def test_an_id_with_other_numbers(environment, workspace, number, value):
     ts = ann.post(channel, "last")
     assert cuts.follow(lambda frame: frame.get("ts") == ts or number in (0, 5), 2)
     assert not [frame for frame in cuts.frames if frame.get("text") == "secret"]
+
+
+def test_a_mark_while_the_stream_opens(environment, workspace):
+    """Between Postgres' answer, of what the stream missed, and the moment in which it hears what comes next."""
+    ann, bob = workspace.users(2)
+    channel = workspace.channel(ann, bob)
+    instance, elsewhere = environment.instances[0], bob.at(environment.urls[1])
+    ts = ann.post(channel)
+    last_id = bob.at(instance.url).stream().close()
+    with environment.database() as holder, environment.database() as watch, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        asked = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_snapshot_xmin(s)%' AND query NOT LIKE '%pg_stat_activity%' AND "
+        with holder.transaction():
+            holder.execute("LOCK TABLE thread_members IN ACCESS EXCLUSIVE MODE")
+            opened = pool.submit(bob.at(instance.url).stream, last_id)
+            wait_until(lambda: watch.execute(asked + "wait_event_type = 'Lock'").fetchone()[0], what="the stream to open")
+            os.kill(instance.pid, signal.SIGSTOP)
+        try:
+            wait_until(lambda: not watch.execute(asked + "state = 'active'").fetchone()[0], what="Postgres' answer")
+            elsewhere.ok("channels.mark", channel=channel, ts=ts)
+        finally:
+            os.kill(instance.pid, signal.SIGCONT)
+        with opened.result() as stream:
+            stream.expect({"type": "channel_marked", "channel": channel, "ts": ts})
