@@ -8,20 +8,44 @@
 #include <string.h>
 #include <strings.h>
 
-#define LENGTH_HEADER "Content-Length:"
-
-static size_t content_length(const char *head, const char *end)
+// The number that a header with this name says; false: there is no such header.
+static bool header_number(const char *head, const char *end, const char *name, size_t *ret_number)
 {
-    size_t name_len = sizeof(LENGTH_HEADER) - 1;
+    size_t name_len = strlen(name);
 
     for (const char *line = head; line && line < end; line++) {
-        if ((size_t)(end - line) > name_len && strncasecmp(line, LENGTH_HEADER, name_len) == 0)
-            return strtoul(line + name_len, NULL, 10);
+        if ((size_t)(end - line) > name_len && strncasecmp(line, name, name_len) == 0) {
+            *ret_number = strtoul(line + name_len, NULL, 10);
+            return true;
+        }
         line = memchr(line, '\n', (size_t)(end - line));
         if (!line)
             break;
     }
-    tool_die("a reply without Content-Length: %.*s", (int)(end - head), head);
+    return false;
+}
+
+static bool status_is_known(const struct http_client *client)
+{
+    return client->status == 200 ||
+           (client->may_refuse && (client->status == 429 || client->status == 503));
+}
+
+// Notes what a reply's head says; returns the length of its body.
+static size_t head_read(struct http_client *client, const char *head, const char *end)
+{
+    size_t body_len, retry_after_s = 0;
+
+    client->status = 0;
+    if (end - head > 12 && memcmp(head, "HTTP/1.1 ", 9) == 0)
+        client->status = (unsigned)strtoul(head + 9, NULL, 10);
+    if (!status_is_known(client))
+        tool_die("HTTP failed: %.*s", (int)(end - head), head);
+    if (!header_number(head, end, "Content-Length:", &body_len))
+        tool_die("a reply without Content-Length: %.*s", (int)(end - head), head);
+    header_number(head, end, "Retry-After:", &retry_after_s);
+    client->retry_after_s = (unsigned)retry_after_s;
+    return body_len;
 }
 
 static size_t on_data(struct net_conn *conn, const char *data, size_t len)
@@ -33,9 +57,7 @@ static size_t on_data(struct net_conn *conn, const char *data, size_t len)
     if (!end)
         return 0;
     head_len = (size_t)(end - data) + 4;
-    if (len < 12 || memcmp(data, "HTTP/1.1 200", 12) != 0)
-        tool_die("HTTP failed: %.*s", (int)len, data);
-    body_len = content_length(data, end + 2);
+    body_len = head_read(client, data, end + 2);
     if (len < head_len + body_len) {
         conn->need = head_len + body_len;
         return 0;

@@ -17,7 +17,10 @@ struct http_client {
     bool busy;
     uint64_t due_ns; // when the request under way was due: what its latency counts from
     size_t tag;      // the caller's: which request this is
-    void *owner;     // the caller's
+    bool may_refuse; // 429 and 503 are replies like others
+    unsigned status;
+    unsigned retry_after_s; // 0: the reply said nothing of it
+    void *owner;            // the caller's
     http_reply_fn on_reply;
     struct http_client *next_idle;
 };

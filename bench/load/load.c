@@ -23,6 +23,8 @@ void load_start(struct load *load, struct net_loop *loop, const struct load_plan
 {
     *load = (struct load){.plan = *plan};
     http_pool_init(&load->pool, loop, plan->url, plan->clients, on_reply, load);
+    for (unsigned i = 0; i < plan->clients; i++)
+        load->pool.clients[i].may_refuse = plan->may_refuse;
     load->start_ns = tool_now_ns();
     load->warm_until_ns = load->start_ns + plan->warm_ns;
     load->end_ns = load->warm_until_ns + plan->run_ns;

@@ -15,6 +15,7 @@ struct load_plan {
     uint64_t warm_ns; // what is due in this first while is not measured
     uint64_t run_ns;  // measured after it
     size_t total;     // stop after so many requests; 0: by time alone
+    bool may_refuse;  // replies of 429 and 503 are given to `reply` like others
     // The n-th request, borrowed until the next call; NULL: none now (closed loop: asked again;
     // open loop: left out).
     const char *(*request)(void *owner, size_t n, uint64_t due_ns, size_t *ret_len);
