@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// More posts than can be kept: open loop on many connections, all channels but the last. Beside
+// More posts than can be kept: open loop on many connections to all channels but the last. Beside
 // them slow users, the members of the last channel, who post twice a second on a connection of
-// their own and wait out each Retry-After.
+// their own and post again what was refused. All wait out each Retry-After.
 #include "commands.h"
 #include "setting.h"
 
@@ -31,8 +31,8 @@ struct overload {
     struct samples slow_latency;
     uint64_t *sent_ns; // of each post
     size_t sent_room;
-    size_t kept, refused, left_out; // of what was answered, or due, in the measured time
-    struct samples refusal;         // from sent to refused
+    size_t left_out;
+    struct samples kept, refusal; // from sent to answered
     char text[TEXT_MAX + 1];
     char request[REQUEST_ROOM];
 };
@@ -90,10 +90,7 @@ static void post_reply(void *owner, size_t n, const char *body, size_t len)
 
     if (!is_measured(run, now_ns))
         return;
-    run->refused += refused;
-    run->kept += !refused;
-    if (refused)
-        samples_add(&run->refusal, now_ns - run->sent_ns[n]);
+    samples_add(refused ? &run->refusal : &run->kept, now_ns - run->sent_ns[n]);
 }
 
 static void slow_reply(struct http_client *client, const char *body, size_t len)
@@ -181,10 +178,10 @@ static void print_overload(struct overload *run)
 
     printf("{\"rate\":%.1f,\"refused_per_s\":%.1f,\"left_out_per_s\":%.1f,\"unanswered\":%zu,"
            "\"slow_refused\":%zu,\"slow_unanswered\":%zu,",
-           (double)run->kept / seconds, (double)run->refused / seconds,
+           (double)run->kept.count / seconds, (double)run->refusal.count / seconds,
            (double)run->left_out / seconds, run->load.sent - run->load.replies, run->slow_refused,
            slow_unanswered(run));
-    samples_print(&run->load.latency, "");
+    samples_print(&run->kept, "");
     fputs(",", stdout);
     samples_print(&run->refusal, "refusal_");
     fputs(",", stdout);
@@ -215,6 +212,7 @@ void command_overload(const struct tool_args *args)
     http_pool_done(&run.slow_pool);
     free(run.slow);
     free(run.sent_ns);
+    samples_done(&run.kept);
     samples_done(&run.refusal);
     samples_done(&run.slow_latency);
     input->channel_count++;

@@ -15,8 +15,9 @@
 #define TEXT_MAX 400
 #define BACK_MAX_NS (60 * TOOL_NS_PER_S)
 #define DRAIN_NS (3 * TOOL_NS_PER_S)
-#define LOOK_NS (5 * TOOL_NS_PER_MS)
+#define LOOK_NS (50 * TOOL_NS_PER_MS)
 #define AGAIN_NS TOOL_NS_PER_S
+#define CUT_STEP 64 // a reset takes some 10 us, for which this program does nothing else
 
 enum state { STATE_WAITS, STATE_OPENS, STATE_LISTENS };
 
@@ -33,6 +34,7 @@ struct reconnect {
     struct tracker tracker;
     struct stream *streams;
     size_t count, listening, opening, window;
+    size_t next; // all before it were opened, or wait
     size_t text_bytes;
     size_t refused_posts, refused_streams, dropped_streams, gaps;
     uint64_t cut_ns, back_ns, whole_ns, look_ns;
@@ -110,8 +112,16 @@ static void stream_look(struct reconnect *run, struct stream *stream, uint64_t n
         stream->state = STATE_WAITS;
         stream->open_ns = now_ns + AGAIN_NS;
     }
-    if (stream->state == STATE_WAITS && stream->open_ns <= now_ns && run->opening < run->window)
-        stream_open(run, stream);
+}
+
+static void open_more(struct reconnect *run, uint64_t now_ns)
+{
+    for (; run->next < run->count && run->opening < run->window; run->next++) {
+        struct stream *stream = &run->streams[run->next];
+
+        if (stream->state == STATE_WAITS && stream->open_ns <= now_ns)
+            stream_open(run, stream);
+    }
 }
 
 // Whether every frame of each post that was due before `until_ns` is there.
@@ -134,6 +144,8 @@ static void look(struct reconnect *run)
     run->look_ns = now_ns + LOOK_NS;
     for (size_t i = 0; i < run->count; i++)
         stream_look(run, &run->streams[i], now_ns);
+    if (run->next == run->count)
+        run->next = 0;
     if (run->cut_ns == 0)
         return;
     if (run->back_ns == 0 && run->listening == run->count)
@@ -142,12 +154,14 @@ static void look(struct reconnect *run)
         run->whole_ns = now_ns;
 }
 
-static void step(struct reconnect *run)
+static void step(struct reconnect *run, uint64_t until_ns)
 {
     uint64_t post_ns = run->posts.start_ns > 0 ? load_step(&run->posts) : UINT64_MAX;
 
     look(run);
-    net_loop_run(run->setting.loop, post_ns < run->look_ns ? post_ns : run->look_ns);
+    open_more(run, tool_now_ns());
+    until_ns = run->look_ns < until_ns ? run->look_ns : until_ns;
+    net_loop_run(run->setting.loop, post_ns < until_ns ? post_ns : until_ns);
 }
 
 static void open_all(struct reconnect *run)
@@ -157,19 +171,23 @@ static void open_all(struct reconnect *run)
     while (run->listening < run->count) {
         if (tool_now_ns() > end_ns)
             tool_die("%zu of %zu streams said hello", run->listening, run->count);
-        step(run);
+        step(run, UINT64_MAX);
     }
 }
 
 static void cut_all(struct reconnect *run)
 {
+    run->cut_ns = tool_now_ns();
+    run->next = run->count; // none comes back before all are cut
+    run->look_ns = UINT64_MAX;
     for (size_t i = 0; i < run->count; i++) {
         net_conn_cut(&run->streams[i].socket.conn);
         run->streams[i].state = STATE_WAITS;
         run->streams[i].open_ns = 0;
+        if (i % CUT_STEP == CUT_STEP - 1)
+            step(run, tool_now_ns());
     }
-    run->listening = run->opening = 0;
-    run->cut_ns = tool_now_ns();
+    run->listening = run->opening = run->next = 0;
     run->look_ns = 0;
 }
 
@@ -180,16 +198,17 @@ static void post_and_cut(struct reconnect *run)
 
     plan.run_ns += BACK_MAX_NS + TOOL_NS_PER_S;
     load_start(&run->posts, run->setting.loop, &plan);
+    run->posts.pool.may_reopen = true; // most are idle for long
     while (tool_now_ns() < run->posts.start_ns + before_ns)
-        step(run);
+        step(run, UINT64_MAX);
     cut_all(run);
     while (run->whole_ns == 0 && tool_now_ns() < run->cut_ns + BACK_MAX_NS)
-        step(run);
+        step(run, UINT64_MAX);
     run->posts.end_ns = tool_now_ns();
     end_ns = run->posts.end_ns + DRAIN_NS;
     while (tool_now_ns() < end_ns &&
            (!load_is_over(&run->posts) || tracker_lost(&run->tracker) > 0))
-        step(run);
+        step(run, UINT64_MAX);
 }
 
 // Seconds since the cut; what has not happened took longer than was waited.

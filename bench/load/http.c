@@ -83,16 +83,13 @@ const char *http_url_parse(const char *url, char ret_host[16], uint16_t *ret_por
 void http_pool_init(struct http_pool *pool, struct net_loop *loop, const char *url, unsigned count,
                     http_reply_fn on_reply, void *owner)
 {
-    char host[16];
-    uint16_t port;
-
-    http_url_parse(url, host, &port);
-    *pool = (struct http_pool){.count = count};
+    *pool = (struct http_pool){.count = count, .loop = loop};
+    http_url_parse(url, pool->host, &pool->port);
     pool->clients = tool_alloc(count, sizeof(*pool->clients));
     for (unsigned i = 0; i < count; i++) {
         struct http_client *client = &pool->clients[i];
 
-        net_conn_open(&client->conn, loop, host, port, on_data);
+        net_conn_open(&client->conn, loop, pool->host, pool->port, on_data);
         client->owner = owner;
         client->on_reply = on_reply;
         http_pool_give(pool, client);
@@ -111,8 +108,13 @@ struct http_client *http_pool_take(struct http_pool *pool)
 {
     struct http_client *client = pool->idle;
 
-    if (client)
-        pool->idle = client->next_idle;
+    if (!client)
+        return NULL;
+    pool->idle = client->next_idle;
+    if (client->conn.fd < 0 && pool->may_reopen) {
+        net_conn_close(&client->conn);
+        net_conn_open(&client->conn, pool->loop, pool->host, pool->port, on_data);
+    }
     return client;
 }
 

@@ -22,6 +22,7 @@ struct http_client {
     unsigned retry_after_s; // 0: the reply said nothing of it
     void *owner;            // the caller's
     http_reply_fn on_reply;
+    uint64_t rests_until_ns; // the load's: a refused client that waits out its Retry-After
     struct http_client *next_idle;
 };
 
@@ -29,6 +30,10 @@ struct http_pool {
     struct http_client *clients;
     struct http_client *idle;
     unsigned count;
+    struct net_loop *loop;
+    char host[16];
+    uint16_t port;
+    bool may_reopen; // a connection that the server closed while it was idle
 };
 
 // Opens `count` connections to http://host:port; they call `on_reply` with client->owner = owner.
