@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // More posts than can be kept: open loop on many connections to all channels but the last. Beside
-// them slow users, the members of the last channel, who post twice a second on a connection of
-// their own and post again what was refused. All wait out each Retry-After.
+// them slow users, the members of the last channel, who post at most twice a second on a connection
+// of their own and post again what was refused. All wait out each Retry-After.
 #include "commands.h"
 #include "setting.h"
 
@@ -108,6 +108,7 @@ static void slow_reply(struct http_client *client, const char *body, size_t len)
     if (is_measured(run, slow->due_ns))
         samples_add(&run->slow_latency, now_ns - slow->due_ns);
     slow->due_ns += SLOW_EVERY_NS;
+    slow->due_ns = slow->due_ns > now_ns ? slow->due_ns : now_ns;
     slow->send_ns = slow->due_ns;
 }
 
