@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from bench import hostile_rows, long_rows, retention_rows, snapshot_rows, strategy_rows as by_strategy
+from bench import hostile_rows, long_rows, overload_rows, retention_rows, snapshot_rows, strategy_rows as by_strategy
 from bench.data import Api, HUGE_CHANNELS
 from bench.outcome import Outcome, against, alternate, latencies, middle
 from bench.rig import LoadError
@@ -316,4 +316,9 @@ ROWS = [
         delivery_of(100, kafka=True), kafka=True),
     Row("delivery_500_kafka", "post to frame with Kafka, 500 posts/s: p99", "ms", 20,
         delivery_of(500, kafka=True), kafka=True),
+    *[Row(f"overload_{times}x", f"posts/s kept when {times} times the rate of 256 clients is due, against that rate", "1/s", 0.8,
+          overload_rows.overload_of(times), of="ratio", more_is_better=True) for times in (2, 10)],
+    Row("reconnect_10000", "10,000 event streams cut at once: until all have everything", "s", 15, overload_rows.measure_reconnect),
+    Row("stalled_sockets", "post to 900 sockets' frames beside 100 that stop reading: p99, against without", "x", 1.5,
+        overload_rows.measure_stalled),
 ]

@@ -8,19 +8,22 @@ CREATE FUNCTION xmin_is_below(row_xmin xid, bound xid8) RETURNS boolean LANGUAGE
 $$;
 
 -- The highest seq of a channel of which a row tells that it was committed in every snapshot whose xmin is `bound`. Events of
--- a channel commit in the order of seq, so all before it were, too.
-CREATE FUNCTION channel_seq_below(channel text, bound xid8) RETURNS bigint LANGUAGE sql STABLE AS $$
-    SELECT greatest(
+-- a channel commit in the order of seq, so all before it were, too. (In plpgsql, which keeps its plan: a function in SQL is planned
+-- anew for each stream that comes back, which takes longer than to run it.)
+CREATE FUNCTION channel_seq_below(channel text, bound xid8) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN greatest(
         (SELECT m.seq FROM messages m WHERE m.channel_id = channel AND xmin_is_below(m.xmin, bound) ORDER BY m.ts DESC LIMIT 1),
         (SELECT e.seq FROM changes e WHERE e.channel_id = channel AND xmin_is_below(e.xmin, bound) ORDER BY e.seq DESC LIMIT 1),
-        0)
-$$;
+        0);
+END $$;
 
 -- Whether a message of the channel was edited or deleted since everything below `sent` was sent.
-CREATE FUNCTION changes_since(channel text, sent xid8) RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT NOT xmin_is_below(l.written, sent)
-    FROM (SELECT e.xmin AS written FROM changes e WHERE e.channel_id = channel ORDER BY e.seq DESC LIMIT 1) l
-$$;
+CREATE FUNCTION changes_since(channel text, sent xid8) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT NOT xmin_is_below(l.written, sent)
+            FROM (SELECT e.xmin AS written FROM changes e WHERE e.channel_id = channel ORDER BY e.seq DESC LIMIT 1) l);
+END $$;
 
 -- The event after which a member's stream goes on in a channel, when everything below `sent` was sent and everything about
 -- membership below `heard` was heard: from there, if they were a member then and left later, else from their first join since.

@@ -9,10 +9,13 @@
 
 void command_posts(const struct tool_args *args);
 void command_info(const struct tool_args *args);
+void command_reconnect(const struct tool_args *args);
+void command_stalled(const struct tool_args *args);
 void command_sync(const struct tool_args *args);
 void command_marks(const struct tool_args *args);
 void command_delivery(const struct tool_args *args);
 void command_frames(const struct tool_args *args);
+void command_overload(const struct tool_args *args);
 void command_listen(const struct tool_args *args);
 void command_idle(const struct tool_args *args);
 void command_pauses(const struct tool_args *args);

@@ -8,20 +8,44 @@
 #include <string.h>
 #include <strings.h>
 
-#define LENGTH_HEADER "Content-Length:"
-
-static size_t content_length(const char *head, const char *end)
+// The number that a header with this name says; false: there is no such header.
+static bool header_number(const char *head, const char *end, const char *name, size_t *ret_number)
 {
-    size_t name_len = sizeof(LENGTH_HEADER) - 1;
+    size_t name_len = strlen(name);
 
     for (const char *line = head; line && line < end; line++) {
-        if ((size_t)(end - line) > name_len && strncasecmp(line, LENGTH_HEADER, name_len) == 0)
-            return strtoul(line + name_len, NULL, 10);
+        if ((size_t)(end - line) > name_len && strncasecmp(line, name, name_len) == 0) {
+            *ret_number = strtoul(line + name_len, NULL, 10);
+            return true;
+        }
         line = memchr(line, '\n', (size_t)(end - line));
         if (!line)
             break;
     }
-    tool_die("a reply without Content-Length: %.*s", (int)(end - head), head);
+    return false;
+}
+
+static bool status_is_known(const struct http_client *client)
+{
+    return client->status == 200 ||
+           (client->may_refuse && (client->status == 429 || client->status == 503));
+}
+
+// Notes what a reply's head says; returns the length of its body.
+static size_t head_read(struct http_client *client, const char *head, const char *end)
+{
+    size_t body_len, retry_after_s = 0;
+
+    client->status = 0;
+    if (end - head > 12 && memcmp(head, "HTTP/1.1 ", 9) == 0)
+        client->status = (unsigned)strtoul(head + 9, NULL, 10);
+    if (!status_is_known(client))
+        tool_die("HTTP failed: %.*s", (int)(end - head), head);
+    if (!header_number(head, end, "Content-Length:", &body_len))
+        tool_die("a reply without Content-Length: %.*s", (int)(end - head), head);
+    header_number(head, end, "Retry-After:", &retry_after_s);
+    client->retry_after_s = (unsigned)retry_after_s;
+    return body_len;
 }
 
 static size_t on_data(struct net_conn *conn, const char *data, size_t len)
@@ -33,9 +57,7 @@ static size_t on_data(struct net_conn *conn, const char *data, size_t len)
     if (!end)
         return 0;
     head_len = (size_t)(end - data) + 4;
-    if (len < 12 || memcmp(data, "HTTP/1.1 200", 12) != 0)
-        tool_die("HTTP failed: %.*s", (int)len, data);
-    body_len = content_length(data, end + 2);
+    body_len = head_read(client, data, end + 2);
     if (len < head_len + body_len) {
         conn->need = head_len + body_len;
         return 0;
@@ -61,16 +83,13 @@ const char *http_url_parse(const char *url, char ret_host[16], uint16_t *ret_por
 void http_pool_init(struct http_pool *pool, struct net_loop *loop, const char *url, unsigned count,
                     http_reply_fn on_reply, void *owner)
 {
-    char host[16];
-    uint16_t port;
-
-    http_url_parse(url, host, &port);
-    *pool = (struct http_pool){.count = count};
+    *pool = (struct http_pool){.count = count, .loop = loop};
+    http_url_parse(url, pool->host, &pool->port);
     pool->clients = tool_alloc(count, sizeof(*pool->clients));
     for (unsigned i = 0; i < count; i++) {
         struct http_client *client = &pool->clients[i];
 
-        net_conn_open(&client->conn, loop, host, port, on_data);
+        net_conn_open(&client->conn, loop, pool->host, pool->port, on_data);
         client->owner = owner;
         client->on_reply = on_reply;
         http_pool_give(pool, client);
@@ -89,8 +108,13 @@ struct http_client *http_pool_take(struct http_pool *pool)
 {
     struct http_client *client = pool->idle;
 
-    if (client)
-        pool->idle = client->next_idle;
+    if (!client)
+        return NULL;
+    pool->idle = client->next_idle;
+    if (client->conn.fd < 0 && pool->may_reopen) {
+        net_conn_close(&client->conn);
+        net_conn_open(&client->conn, pool->loop, pool->host, pool->port, on_data);
+    }
     return client;
 }
 

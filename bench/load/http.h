@@ -17,8 +17,12 @@ struct http_client {
     bool busy;
     uint64_t due_ns; // when the request under way was due: what its latency counts from
     size_t tag;      // the caller's: which request this is
-    void *owner;     // the caller's
+    bool may_refuse; // 429 and 503 are replies like others
+    unsigned status;
+    unsigned retry_after_s; // 0: the reply said nothing of it
+    void *owner;            // the caller's
     http_reply_fn on_reply;
+    uint64_t rests_until_ns; // the load's: a refused client that waits out its Retry-After
     struct http_client *next_idle;
 };
 
@@ -26,6 +30,10 @@ struct http_pool {
     struct http_client *clients;
     struct http_client *idle;
     unsigned count;
+    struct net_loop *loop;
+    char host[16];
+    uint16_t port;
+    bool may_reopen; // a connection that the server closed while it was idle
 };
 
 // Opens `count` connections to http://host:port; they call `on_reply` with client->owner = owner.

@@ -5,6 +5,27 @@
 
 #define LATE_NS (10 * TOOL_NS_PER_S)
 
+static void client_rest(struct load *load, struct http_client *client, uint64_t now_ns)
+{
+    client->rests_until_ns = now_ns + client->retry_after_s * TOOL_NS_PER_S;
+    client->next_idle = NULL;
+    if (load->resting)
+        load->last_resting->next_idle = client;
+    else
+        load->resting = client;
+    load->last_resting = client;
+}
+
+static void clients_go_on(struct load *load, uint64_t now_ns)
+{
+    while (load->resting && load->resting->rests_until_ns <= now_ns) {
+        struct http_client *client = load->resting;
+
+        load->resting = client->next_idle;
+        http_pool_give(&load->pool, client);
+    }
+}
+
 static void on_reply(struct http_client *client, const char *body, size_t len)
 {
     struct load *load = client->owner;
@@ -16,13 +37,18 @@ static void on_reply(struct http_client *client, const char *body, size_t len)
     if (client->due_ns >= load->warm_until_ns)
         samples_add(&load->latency, now - client->due_ns);
     load->plan.reply(load->plan.owner, client->tag, body, len);
-    http_pool_give(&load->pool, client);
+    if (load->plan.may_refuse && client->retry_after_s > 0)
+        client_rest(load, client, now);
+    else
+        http_pool_give(&load->pool, client);
 }
 
 void load_start(struct load *load, struct net_loop *loop, const struct load_plan *plan)
 {
     *load = (struct load){.plan = *plan};
     http_pool_init(&load->pool, loop, plan->url, plan->clients, on_reply, load);
+    for (unsigned i = 0; i < plan->clients; i++)
+        load->pool.clients[i].may_refuse = plan->may_refuse;
     load->start_ns = tool_now_ns();
     load->warm_until_ns = load->start_ns + plan->warm_ns;
     load->end_ns = load->warm_until_ns + plan->run_ns;
@@ -61,6 +87,7 @@ uint64_t load_step(struct load *load)
 {
     uint64_t now = tool_now_ns();
 
+    clients_go_on(load, now);
     for (;;) {
         uint64_t due_ns = slot_due_ns(load);
         size_t sent = load->sent;

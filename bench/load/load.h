@@ -15,6 +15,9 @@ struct load_plan {
     uint64_t warm_ns; // what is due in this first while is not measured
     uint64_t run_ns;  // measured after it
     size_t total;     // stop after so many requests; 0: by time alone
+    // Refusals are given to `reply` like other replies. A connection on which one with a
+    // Retry-After came is not used for so long.
+    bool may_refuse;
     // The n-th request, borrowed until the next call; NULL: none now (closed loop: asked again;
     // open loop: left out).
     const char *(*request)(void *owner, size_t n, uint64_t due_ns, size_t *ret_len);
@@ -26,6 +29,7 @@ struct load_plan {
 struct load {
     struct load_plan plan;
     struct http_pool pool;
+    struct http_client *resting, *last_resting; // by next_idle, in the order in which they go on
     uint64_t start_ns, warm_until_ns, end_ns;
     size_t slots; // requests sent or left out
     size_t sent;

@@ -15,10 +15,13 @@
 
 #define LOOP_BUFFER_BYTES (256u * 1024)
 #define LOOP_EVENTS 512
+#define NARROW_RECEIVE_BYTES 16384
+#define NARROW_SEGMENT_BYTES 1400
 
 struct net_loop {
     int epoll;
     uint64_t reads;
+    bool is_narrow;
     char buffer[LOOP_BUFFER_BYTES];
 };
 
@@ -45,6 +48,20 @@ uint64_t net_loop_reads(const struct net_loop *loop)
     return loop->reads;
 }
 
+void net_loop_narrow(struct net_loop *loop)
+{
+    loop->is_narrow = true;
+}
+
+static void conn_narrow(const struct net_conn *conn)
+{
+    int receive = NARROW_RECEIVE_BYTES, segment = NARROW_SEGMENT_BYTES;
+
+    if (setsockopt(conn->fd, SOL_SOCKET, SO_RCVBUF, &receive, sizeof(receive)) < 0 ||
+        setsockopt(conn->fd, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof(segment)) < 0)
+        tool_die("setsockopt: %s", strerror(errno));
+}
+
 static void conn_watch(struct net_conn *conn, int operation)
 {
     struct epoll_event event = {.events = EPOLLIN | (conn->waits_to_write ? EPOLLOUT : 0u),
@@ -67,9 +84,26 @@ void net_conn_open(struct net_conn *conn, struct net_loop *loop, const char *hos
     if (conn->fd < 0)
         tool_die("socket: %s", strerror(errno));
     setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if (loop->is_narrow)
+        conn_narrow(conn);
     if (connect(conn->fd, (struct sockaddr *)&address, sizeof(address)) < 0 && errno != EINPROGRESS)
         tool_die("connect to %s:%u: %s", host, port, strerror(errno));
     conn_watch(conn, EPOLL_CTL_ADD);
+}
+
+void net_conn_stall(struct net_conn *conn)
+{
+    if (conn->fd >= 0 && epoll_ctl(conn->loop->epoll, EPOLL_CTL_DEL, conn->fd, NULL) < 0)
+        tool_die("epoll_ctl: %s", strerror(errno));
+}
+
+void net_conn_cut(struct net_conn *conn)
+{
+    struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    if (conn->fd >= 0)
+        setsockopt(conn->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    net_conn_close(conn);
 }
 
 void net_conn_close(struct net_conn *conn)

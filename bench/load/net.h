@@ -46,6 +46,16 @@ void net_conn_open(struct net_conn *conn, struct net_loop *loop, const char *hos
 // Sends all, now or when the peer takes it.
 void net_conn_send(struct net_conn *conn, const char *bytes, size_t len);
 
+// Connections that are opened from now on have small buffers and segments, as over a network: on
+// loopback, the kernel takes megabytes for a peer that does not read.
+void net_loop_narrow(struct net_loop *loop);
+
+// Reads nothing any more.
+void net_conn_stall(struct net_conn *conn);
+
+// As net_conn_close, but resets it: the peer is told at once, and no port stays in use.
+void net_conn_cut(struct net_conn *conn);
+
 // Closes and frees what the connection holds; nothing where it is closed.
 void net_conn_close(struct net_conn *conn);
 

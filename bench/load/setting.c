@@ -21,7 +21,7 @@ void setting_init(struct setting *setting, const struct tool_args *args, const c
     input_read(&setting->input, path, group ? tool_args_text(args, "group", group) : NULL);
     setting->plan = (struct load_plan){
         .url = setting->input.url,
-        .clients = tool_args_number(args, "clients", clients, 1, 4096),
+        .clients = tool_args_number(args, "clients", clients, 1, 15000),
         .warm_ns = tool_args_number(args, "warm-ms", 300, 0, 60000) * TOOL_NS_PER_MS,
         .run_ns = tool_args_number(args, "seconds", 3, 1, 600) * TOOL_NS_PER_S,
         .reply = reply_check,

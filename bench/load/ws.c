@@ -113,6 +113,20 @@ void ws_socket_open_raw(struct ws_socket *socket, struct net_loop *loop, const c
     socket->is_open = true;
 }
 
+static void keep_id(struct ws_socket *socket, const char *event, size_t len)
+{
+    static const char mark[] = "id: "; // the first line of each
+    const char *id = event + sizeof(mark) - 1, *end;
+
+    if (len < sizeof(mark) - 1 || memcmp(event, mark, sizeof(mark) - 1) != 0)
+        return;
+    end = memchr(id, '\n', (size_t)(event + len - id));
+    if (!end || end - id >= WS_ID_ROOM)
+        tool_die("not the id of an event: %.*s", (int)len, event);
+    memcpy(socket->last_id, id, (size_t)(end - id));
+    socket->last_id[end - id] = '\0';
+}
+
 // One event's lines up to the empty one; comments have no data.
 static void take_event(struct ws_socket *socket, const char *event, size_t len)
 {
@@ -122,6 +136,8 @@ static void take_event(struct ws_socket *socket, const char *event, size_t len)
     if (!data)
         return;
     data += sizeof(mark) - 1;
+    if (socket->last_id)
+        keep_id(socket, event, len);
     socket->on_frame(socket, data, (size_t)(event + len - data));
 }
 
@@ -147,6 +163,10 @@ static size_t on_event_data(struct net_conn *conn, const char *data, size_t len)
     end = memmem(data, len, "\r\n\r\n", 4);
     if (!end)
         return 0;
+    if (len >= 12 && memcmp(data, "HTTP/1.1 503", 12) == 0) {
+        socket->is_refused = true;
+        return len;
+    }
     if (len < 12 || memcmp(data, "HTTP/1.1 200", 12) != 0)
         tool_die("no event stream: %.*s", (int)len, data);
     socket->is_open = true;
@@ -154,16 +174,36 @@ static size_t on_event_data(struct net_conn *conn, const char *data, size_t len)
     return (size_t)(end - data) + take_events(socket, end, len - (size_t)(end - data));
 }
 
-void ws_socket_open_events(struct ws_socket *socket, struct net_loop *loop, const char *url)
+static void open_events(struct ws_socket *socket, struct net_loop *loop, const char *url,
+                        const char *headers)
 {
-    char host[16], request[512];
+    char host[16], request[1024];
     uint16_t port;
     const char *path = http_url_parse(url, host, &port);
-    int len = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: %s:%u\r\n\r\n", path,
-                       host, port);
+    int len = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: %s:%u\r\n%s\r\n", path,
+                       host, port, headers);
 
     if (len < 0 || (size_t)len >= sizeof(request))
         tool_die("%s is too long", url);
     net_conn_open(&socket->conn, loop, host, port, on_event_data);
     net_conn_send(&socket->conn, request, (size_t)len);
+}
+
+void ws_socket_open_events(struct ws_socket *socket, struct net_loop *loop, const char *url)
+{
+    open_events(socket, loop, url, "");
+}
+
+void ws_socket_resume_events(struct ws_socket *socket, struct net_loop *loop, const char *url,
+                             const char *token)
+{
+    char whole_url[128], headers[512];
+    bool resumes = socket->last_id && socket->last_id[0] != '\0';
+
+    snprintf(whole_url, sizeof(whole_url), "%s/events", url);
+    snprintf(headers, sizeof(headers), "Authorization: Bearer %s\r\n%s%s%s", token,
+             resumes ? "Last-Event-ID: " : "", resumes ? socket->last_id : "",
+             resumes ? "\r\n" : "");
+    socket->is_open = socket->is_refused = false;
+    open_events(socket, loop, whole_url, headers);
 }

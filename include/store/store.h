@@ -19,7 +19,7 @@ enum store_lane {
     STORE_ASIDE,     // what found a row locked is tried again here
     STORE_READ,      // short reads, and notes that may be lost
     STORE_READ_TOO,  // the second connection for these: store_call() chooses for STORE_READ
-    STORE_LIST,      // pages of lists, which may have a thousand entries
+    STORE_LIST,      // pages: of lists, and of what an event stream missed
     STORE_SYNC,      // long reads
     STORE_BULK,      // reads of many adjacent rows; the planner may only use merge joins
     STORE_BULK_BACK, // the same, for a second reader at the same time

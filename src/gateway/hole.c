@@ -123,7 +123,7 @@ static void hole_ask(struct stream *stream)
     read->known_seq = stream->known_seq;
     snprintf(read->channel_id, sizeof read->channel_id, "%s", stream->channel_id);
     gateway_ask(stream->gateway);
-    page_ask(stream->gateway, stream->channel_id, stream->sent_seq,
+    page_ask(stream->gateway, STORE_READ, stream->channel_id, stream->sent_seq,
              stream->gateway->options.hole_events_max, on_page, read);
 }
 

@@ -25,14 +25,14 @@ enum {
     COLUMN_MESSAGE
 };
 
-void page_ask(struct gateway *gateway, const char *channel_id, int64_t after_seq, int count,
-              store_fn *fn, void *arg)
+void page_ask(struct gateway *gateway, enum store_lane lane, const char *channel_id,
+              int64_t after_seq, int count, store_fn *fn, void *arg)
 {
     CLEANUP_PARAMS struct params params = {0};
     params_text(&params, channel_id);
     params_int(&params, after_seq);
     params_int(&params, count);
-    store_call(gateway->store, STORE_READ, &page, &params, fn, arg);
+    store_call(gateway->store, lane, &page, &params, fn, arg);
 }
 
 int page_row_read(const struct result *result, int row, struct page_row *ret_row)

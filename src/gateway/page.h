@@ -19,8 +19,8 @@ struct page_row {
 };
 
 // Asks for at most `count` events after `after_seq`, in order. The caller has called gateway_ask().
-void page_ask(struct gateway *gateway, const char *channel_id, int64_t after_seq, int count,
-              store_fn *fn, void *arg);
+void page_ask(struct gateway *gateway, enum store_lane lane, const char *channel_id,
+              int64_t after_seq, int count, store_fn *fn, void *arg);
 // -ERROR_INVALID_ARGUMENTS: of a kind that is not known.
 NODISCARD int page_row_read(const struct result *result, int row, struct page_row *ret_row);
 // Writes its frame; look at buffer_failed().

@@ -157,7 +157,9 @@ static void page_of(struct connection *c, struct behind *behind)
     resume->asked_seated = stream && seat_find(c, stream);
     resume->asked_sent_seq = to_seq;
     resume_ask(resume);
-    page_ask(c->gateway, behind->channel_id, behind->at_seq, resume->page, on_page, resume);
+    // Apart from the short reads, which posts wait for: many streams may come back at once.
+    page_ask(c->gateway, STORE_LIST, behind->channel_id, behind->at_seq, resume->page, on_page,
+             resume);
 }
 
 static void on_begin(void *arg, const struct store_outcome *outcome)

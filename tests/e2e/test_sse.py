@@ -176,6 +176,27 @@ def test_resumed_without_a_hole(environment, room, streams, other, late):
     assert not again.matching({"type": "gap"})
 
 
+def test_a_stream_that_comes_back_keeps_no_call_waiting(environment, extra_instance, room, streams, workspace):
+    """The page that it missed takes its time; who calls is looked up all the same."""
+    ann, bob, channel = room
+    one = extra_instance()
+    bob = bob.at(one.url)
+    stream = streams(bob)
+    stream.expect({"type": "hello"})
+    last_id = stream.close()
+    missed = ann.post(channel, "missed")
+    other = workspace.user().at(one.url)
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%channel_events(%'"
+    with environment.database() as database, environment.database() as watch:
+        with database.transaction():
+            database.execute("LOCK TABLE threads IN ACCESS EXCLUSIVE MODE")
+            again = streams(bob, last_id)
+            wait_until(lambda: watch.execute(waiting).fetchone()[0], what="the page waits")
+            assert requests.post(f"{one.url}/api/auth.test", headers={"Authorization": f"Bearer {other.token}"},
+                                 timeout=3).json()["ok"]
+        again.expect({"type": "message", "ts": missed})
+
+
 def test_what_was_before_the_stream_is_not_resumed(extra_instance, room, streams, workspace):
     """Although the instance had streams before, and none when it happened."""
     ann, bob, channel = room
