@@ -5,7 +5,8 @@ import statistics
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from bench import delivery_rows, hostile_rows, long_rows, read_rows, retention_rows, snapshot_rows, strategy_rows as by_strategy
+from bench import (delivery_rows, hostile_rows, hot_rows, large_rows, long_rows, read_rows, retention_rows, snapshot_rows,
+                   strategy_rows as by_strategy)
 from bench.outcome import Outcome, against, alternate, middle
 
 TURN_S = 2  # a run of a pair
@@ -22,6 +23,7 @@ class Row:
     of: str = "value"
     more_is_better: bool = False
     kafka: bool = False
+    only_named: bool = False  # takes too long for a whole run: measured when --rows names it
 
 
 class Bench:
@@ -36,6 +38,8 @@ class Bench:
         self.pairs = 1 if quick else 7  # of a turn each, short and many: the machine is not the same from one second to the next
         self.wait_pairs = 3 if quick else 5  # of percentiles, which one pair does not tell
         self.turn_s = TURN_S
+        self.full_minutes, self.minute_s = (2, 10) if quick else (15, 60)
+        self.large = {}  # outcomes of the rows of large channels, which one set-up measures
 
     def add_group(self, name, channels):
         self.data["groups"][name] = channels
@@ -116,6 +120,12 @@ ROWS = [
         of="ratio", more_is_better=True),
     Row("post_refused", "durable posts/s of 32 clients beside 16 whose posts are refused, against without", "1/s", 0.9,
         measure_refused, of="ratio", more_is_better=True),
+    Row("hot_channel", "durable posts/s to one channel, 64 clients, against 50 channels", "1/s", 0.7, hot_rows.measure_hot,
+        of="ratio", more_is_better=True),
+    Row("hot_channel_two", "the same by two instances, against one and 50 channels", "1/s", 0.6, hot_rows.measure_hot_two,
+        of="ratio", more_is_better=True),
+    Row("post_15_minutes", "posts/s after 15 minutes at full rate, against the first minute", "x", 0.9, hot_rows.measure_minutes,
+        more_is_better=True, only_named=True),
     Row("delivery_100", "post to 1,000 sockets' frames, 100 posts/s: p99 (p50 ≤ 1.5 of the floor's)", "ms", 2,
         delivery_rows.delivery_of(100), of="ratio"),
     Row("delivery_500", "the same at 500 posts/s", "ms", 2, delivery_rows.delivery_of(500), of="ratio"),
@@ -162,6 +172,12 @@ ROWS = [
         long_rows.measure_long_calls),
     Row("snapshot", "posts/s after minutes under an open snapshot, against before it", "x", 0.85,
         snapshot_rows.measure_snapshot, more_is_better=True),
+    Row("large_history", "pages of history/s of a channel of 1,000,000 messages, against 1,000", "1/s", 0.7,
+        large_rows.large_of("large_history"), of="ratio", more_is_better=True),
+    Row("large_sync", "unread.sync/s of its member, against 1,000", "1/s", 0.7, large_rows.large_of("large_sync"),
+        of="ratio", more_is_better=True),
+    Row("large_posts", "durable posts/s to it, against 1,000", "1/s", 0.9, large_rows.large_of("large_posts"),
+        of="ratio", more_is_better=True),
     Row("retention_500000", "a month of 500,000 messages dropped, beside posts and reads", "s", 15,
         retention_rows.retention_of(500_000)),
     Row("retention", "the same of 2,000,000", "s", 60, retention_rows.retention_of(2_000_000)),
