@@ -11,6 +11,7 @@ from bench import strategies
 from bench.data import Api
 from bench.outcome import Outcome, against, alternate
 from bench.read_rows import compare_info
+from bench.rig import LoadError
 from tools.services import Redis
 
 HUGE_MEMBERS = 500_000
@@ -118,10 +119,11 @@ def copy_s(rig, redis):
     psql = subprocess.Popen(["psql", "-XqAt", "-v", "FETCH_COUNT=20000", "-c", COPY_SQL, rig.postgres.url], stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE)
     began = time.monotonic()
-    subprocess.run(["redis-cli", "-p", str(redis.port), "--pipe"], stdin=psql.stdout, stdout=subprocess.DEVNULL, check=True)
+    sent = subprocess.run(["redis-cli", "-p", str(redis.port), "--pipe"], stdin=psql.stdout, stdout=subprocess.DEVNULL, check=False)
     took = time.monotonic() - began
     psql.stdout.close()
-    psql.wait()
+    if psql.wait() != 0 or sent.returncode != 0:
+        raise LoadError("the bare copy failed")
     return took
 
 
