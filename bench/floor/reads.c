@@ -192,7 +192,7 @@ static void connect_to(struct floor *floor, const char *database_url)
     floor->pg = PQconnectdb(database_url);
     if (PQstatus(floor->pg) != CONNECTION_OK)
         die(floor);
-    PQclear(PQexec(floor->pg, "SET jit = off"));
+    PQclear(PQexec(floor->pg, "SET jit = off; SET max_parallel_workers_per_gather = 0"));
     prepare(floor, "sync", sync_sql);
     prepare(floor, "some", some_sql);
     prepare(floor, "info", info_sql);
