@@ -36,7 +36,7 @@ class Bench:
         self.seconds = 2 if quick else 4
         self.snapshot_s = 20 if quick else 120
         self.pairs = 1 if quick else 7  # of a turn each, short and many: the machine is not the same from one second to the next
-        self.wait_pairs = 3 if quick else 5  # of percentiles, which one pair does not tell
+        self.wait_pairs = 2 if quick else 5  # of percentiles, which one pair does not tell
         self.turn_s = TURN_S
         self.full_minutes, self.minute_s = (2, 10) if quick else (15, 60)
         self.large = {}  # outcomes of the rows of large channels, which one set-up measures

@@ -29,7 +29,7 @@ def parse(argv):
     parser.add_argument("--json", metavar="FILE", help="also write the results there")
     parser.add_argument("--rows", metavar="A,B", help="only these rows")
     parser.add_argument("--quick", action="store_true",
-                        help="one short run of each: about 5 minutes, for a rough view")
+                        help="one short run or two of each: about 10 minutes, for a rough view")
     parser.add_argument("--hold", action="store_true",
                         help="set up, print where, and wait: to look at the server under load")
     parser.add_argument("--strategies", action="store_true",
