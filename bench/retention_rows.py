@@ -62,14 +62,18 @@ FUNCTIONS_SQL = "SELECT functions FROM versions_in_use ORDER BY made_at DESC LIM
 
 
 def make_month(bench, tag, messages):
+    """Returns how long the plain inserts took."""
     postgres = bench.rig.postgres
     poster = bench.data["users"][bench.data["poster"]]["id"]
     workspace = postgres.sql(f"SELECT workspace_id FROM users WHERE id = '{poster}'")
     functions = postgres.sql(FUNCTIONS_SQL)
     text = MONTH_SQL.format(tag=tag, workspace=workspace, creator=poster, messages=messages, channels=messages // EACH, each=EACH,
                             members=MEMBERS)
+    began = time.monotonic()
     postgres.sql(f"SET search_path = {functions}, public; {text}")
+    made_s = time.monotonic() - began
     postgres.sql("ANALYZE channels, channel_members, mentions, changes, message_keys")
+    return made_s
 
 
 def honest_load(bench, seconds):
@@ -136,7 +140,7 @@ def retention_of(messages):
     tag = f"R{messages // 1000}K"
 
     def measure(bench):
-        make_month(bench, tag, messages)
+        made_s = make_month(bench, tag, messages)
         bench.rig.settle()
         before = [honest_load(bench, TURN_S) for _ in range(2)]
         during = []
@@ -151,5 +155,5 @@ def retention_of(messages):
                      p99_ms=over_turns(during, "posts", "ack_p99_ms"))
         fine = dropping.took_s is not None and wrong == 0 and is_unnoticed(before, during)
         took_s = dropping.took_s or DROPPED_WITHIN_S
-        return Outcome(took_s, [took_s], fine=fine, extra=extra)
+        return Outcome(took_s, [took_s], made_s, [made_s], fine=fine, extra=extra)
     return measure

@@ -130,14 +130,30 @@ class Rig:
             raise ServiceError(f"tidings-floor does not serve, see {self.home / 'floor.log'}")
         return port
 
-    def start_post_floor(self, bare):
-        """The floor of posts, with heads and a count in Redis unless it is `bare`; and its own copy of the data with its address."""
+    def _floor_database(self):
         if not self.postgres.sql("SELECT 1 FROM pg_database WHERE datname = 'floor'"):
             self.postgres.create_database("floor")
-        redis = [] if bare else ["--redis", self.redis.port]
-        port = self.start_floor("posts", "--database", self.postgres.database_url("floor"), *redis)
+        return self.postgres.database_url("floor")
+
+    def _write_floor_data(self, port):
+        """The floor's own copy of the data, with its address."""
         data = {**json.loads(self.data.read_text()), "url": f"http://127.0.0.1:{port}"}
         self.floor_data.write_text(json.dumps(data))
+
+    def start_post_floor(self, bare):
+        """The floor of posts, with heads and a count in Redis unless it is `bare`."""
+        redis = [] if bare else ["--redis", self.redis.port]
+        self._write_floor_data(self.start_floor("posts", "--database", self._floor_database(), *redis))
+
+    def start_delivery_floor(self):
+        """The floor of posts whose frames go to sockets, and of marks."""
+        self._write_floor_data(self.start_floor("delivery", "--database", self._floor_database(), "--data", self.data))
+
+    def start_reads_floor(self):
+        """The floor of channels.info and unread.sync: it reads Tidings' own rows. Returns its port."""
+        port = self.start_floor("reads", "--database", self.postgres.url, "--data", self.data)
+        self._write_floor_data(port)
+        return port
 
     def stop_floor(self):
         if self.floor is not None:

@@ -21,14 +21,15 @@ from tools.project import BUILD, RUN, catch_signals  # noqa: E402
 
 
 def parse(argv):
-    rows = "\n".join(f"  {row.name:<20}{row.what}{describe_target(row)}" for row in ROWS)
+    rows = "\n".join(f"  {row.name:<20}{row.what}{describe_target(row)}{' (only when named)' if row.only_named else ''}"
+                     for row in ROWS)
     parser = argparse.ArgumentParser(
         prog="./dev bench", formatter_class=argparse.RawDescriptionHelpFormatter,
         description=__doc__, epilog=f"rows:\n{rows}\n\nHow each is measured: bench/README.md")
     parser.add_argument("--json", metavar="FILE", help="also write the results there")
     parser.add_argument("--rows", metavar="A,B", help="only these rows")
     parser.add_argument("--quick", action="store_true",
-                        help="one short run of each: about 5 minutes, for a rough view")
+                        help="one short run or two of each: about 10 minutes, for a rough view")
     parser.add_argument("--hold", action="store_true",
                         help="set up, print where, and wait: to look at the server under load")
     parser.add_argument("--strategies", action="store_true",
@@ -45,7 +46,7 @@ def parse(argv):
 
 def choose(parser, names):
     if names is None:
-        return ROWS
+        return [row for row in ROWS if not row.only_named]
     known = {row.name: row for row in ROWS}
     unknown = [name for name in names.split(",") if name not in known]
     if unknown:

@@ -214,11 +214,15 @@ def bitmap_bits(redis, members):
 
 
 def shard_read_ms(redis, reads):
-    """How long each read of a whole shard of channel:members:{C} takes, of 5,000 members and its mark."""
+    """How long each read of a whole shard of channel:members:{C} takes, of 5,000 members and its mark; and one of the same words as
+    a plain list, in turn with it: (list, shard) of each."""
     redis.call("FLUSHALL")
     members, key = ["!", *(f"U{number:010}" for number in range(SHARD))], "channel:members:{C}:shard:0"
     redis.call("SADD", key, *members)
-    return [1000 * redis.seconds_of(["SMEMBERS", key], len(packed([members]))) for _ in range(reads)]
+    redis.call("RPUSH", "bare", *members)
+    length = len(packed([members]))
+    return [tuple(1000 * redis.seconds_of(words, length) for words in (["LRANGE", "bare", 0, -1], ["SMEMBERS", key]))
+            for _ in range(reads)]
 
 
 @contextmanager

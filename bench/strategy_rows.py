@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows about how channels keep unread counts, and what a rebuild of Redis and rate limits cost."""
 import statistics
-import threading
+import subprocess
+import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from bench import strategies
 from bench.data import Api
-from bench.outcome import Outcome, against, alternate, latencies
+from bench.outcome import Outcome, against, alternate
+from bench.read_rows import compare_info
+from bench.rig import LoadError
+from tools.services import Redis
 
 HUGE_MEMBERS = 500_000
 REBUILT_WITHIN_S = 120
+SERVED_PER_S = 500  # channels.info beside a rebuild
+SERVED_S = 8
 LIMITED_PER_S = 10_000  # posts of the row of rate limits
 # Nobody of these is anybody: a post does not look.
 HUGE_SQL = """
@@ -18,6 +26,12 @@ SELECT 'CMOST00001', workspace_id, 'most', id, {members} + 10 FROM users WHERE i
 INSERT INTO channel_members (channel_id, user_id, member_seq)
 SELECT 'CMOST00001', 'UMOST' || lpad(n::text, 6, '0'), 0 FROM generate_series(1, {members}) n
 UNION ALL SELECT 'CMOST00001', unnest(ARRAY[{ten}]), 0 ON CONFLICT DO NOTHING;
+"""
+# A command in Redis' protocol a row; psql ends the line with the newline that is missing.
+COPY_SQL = """
+SELECT format(E'*4\\r\n$4\\r\nHSET\\r\n$%s\\r\n%s\\r\n$%s\\r\n%s\\r\n$%s\\r\n%s\\r', length(k), k, length(c), c, length(v), v)
+FROM (SELECT 'read_cursor:{' || user_id || '}' AS k, channel_id AS c, format('%s %s %s %s %s %s', ts, seq, ord, own, posts, epoch) AS v
+      FROM channel_members WHERE active) pairs
 """
 
 
@@ -67,9 +81,10 @@ def measure_bitmap_memory(bench):
 
 def measure_shard(bench):
     with strategies.private_redis() as redis:
-        times = sorted(strategies.shard_read_ms(redis, 1000 * bench.runs))
-    p50, p99 = (times[len(times) * part // 100] for part in (50, 99))
-    return Outcome(p99, [p99], extra={"p50_ms": p50, "p99_ms": p99})
+        bare, ours = (sorted(times) for times in zip(*strategies.shard_read_ms(redis, 1000 * bench.runs)))
+    p50, p99 = (ours[len(ours) * part // 100] for part in (50, 99))
+    floor = bare[len(bare) * 99 // 100]
+    return Outcome(p99, [p99], floor, [floor], extra={"p50_ms": p50, "p99_ms": p99, "floor_p50_ms": bare[len(bare) // 2]})
 
 
 def info_of(strategy):
@@ -82,10 +97,10 @@ def info_of(strategy):
 
     def measure(bench):
         choose(bench, strategy)
-        runs = [bench.load("info", rate=5000, warm_ms=1000) for _ in range(bench.runs)]
-        choose(bench, "auto")
-        extra = {**latencies(runs), "rate": min(run["rate"] for run in runs)}
-        return Outcome(extra["p99_ms"], [run["p99_ms"] for run in runs], extra=extra, fine=extra["rate"] >= 0.98 * 5000)
+        try:
+            return compare_info(bench)
+        finally:
+            choose(bench, "auto")
     return measure
 
 
@@ -99,18 +114,51 @@ def rebuild_s(redis):
     return time.monotonic() - began
 
 
-def measure_rebuild(bench):
-    """A Redis that has lost everything, while channels.info is asked 500 times a second."""
-    rig, served, rates = bench.rig, [], []
-    pairs = int(rig.postgres.sql("SELECT count(*) FROM channel_members WHERE active"))
-    for _ in range(bench.runs):
-        thread = threading.Thread(target=lambda: served.append(bench.load("info", rate=500, seconds=8)))
-        thread.start()
+def copy_s(rig, redis):
+    """The same pairs from Postgres into an empty Redis: one HSET each, written by Postgres and sent as they come."""
+    psql = subprocess.Popen(["psql", "-XqAt", "-v", "FETCH_COUNT=20000", "-c", COPY_SQL, rig.postgres.url], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE)
+    began = time.monotonic()
+    sent = subprocess.run(["redis-cli", "-p", str(redis.port), "--pipe"], stdin=psql.stdout, stdout=subprocess.DEVNULL, check=False)
+    took = time.monotonic() - began
+    psql.stdout.close()
+    if psql.wait() != 0 or sent.returncode != 0:
+        raise LoadError("the bare copy failed")
+    return took
+
+
+def beside_info(bench, work):
+    """What `work` returns while channels.info is asked 500 times a second, and how that went."""
+    with ThreadPoolExecutor(1) as pool:
+        served = pool.submit(bench.load, "info", rate=SERVED_PER_S, seconds=SERVED_S)
         time.sleep(0.5)
-        rates.append(pairs / rebuild_s(rig.redis))
-        thread.join()
-    fine = len(served) == len(rates) and all(run["rate"] >= 0.98 * 500 for run in served)
-    return Outcome(statistics.median(rates), rates, fine=fine, extra={"pairs": pairs, **(latencies(served) if served else {})})
+        return work(), served.result()
+
+
+def measure_rebuild(bench):
+    """A Redis that has lost everything, and a bare copy of the same pairs to another, in turn; beside the same load."""
+    rig = bench.rig
+    pairs = int(rig.postgres.sql("SELECT count(*) FROM channel_members WHERE active"))
+
+    def copy():
+        with tempfile.TemporaryDirectory() as home:
+            redis = Redis(Path(home))
+            redis.start()
+            try:
+                took, _ = beside_info(bench, lambda: copy_s(rig, redis))
+            finally:
+                redis.stop()
+        return {"rate": pairs / took}
+
+    def rebuild():
+        took, served = beside_info(bench, lambda: rebuild_s(rig.redis))
+        return {**served, "rate": pairs / took, "served": served["rate"]}
+
+    floors, ours = alternate(bench, copy, rebuild, bench.runs)
+    outcome = against(floors, ours, "rate")
+    outcome.fine = all(run["served"] >= 0.98 * SERVED_PER_S for run in ours)
+    outcome.extra["pairs"] = pairs
+    return outcome
 
 
 def measure_events(bench):

@@ -12,9 +12,12 @@
 #define OID_BIGINT 20
 #define OID_TEXT 25
 #define MESSAGE_PARAMS 5
+#define CURSOR_PARAMS 3
 #define PARAM_COUNT 8
 
-static const char table_sql[] =
+#define SESSION_SQL "SET plan_cache_mode = force_generic_plan; SET jit = off"
+
+static const char messages_sql[] =
     "DROP TABLE IF EXISTS floor_messages;"
     "CREATE TABLE floor_messages (channel_id text COLLATE \"C\" NOT NULL, ts bigint NOT NULL,"
     " seq bigint NOT NULL, user_id text COLLATE \"C\" NOT NULL, body text NOT NULL,"
@@ -22,8 +25,13 @@ static const char table_sql[] =
     "DROP TABLE IF EXISTS floor_channels;"
     "CREATE TABLE floor_channels (id text COLLATE \"C\" PRIMARY KEY, ts bigint NOT NULL, seq "
     "bigint NOT NULL)"
-    " WITH (fillfactor = 50);"
-    "SET plan_cache_mode = force_generic_plan; SET jit = off";
+    " WITH (fillfactor = 50);" SESSION_SQL;
+
+static const char cursors_sql[] =
+    "DROP TABLE IF EXISTS floor_cursors;"
+    "CREATE TABLE floor_cursors (channel_id text COLLATE \"C\" NOT NULL,"
+    " user_id text COLLATE \"C\" NOT NULL, ts bigint NOT NULL, PRIMARY KEY (channel_id, user_id))"
+    " WITH (fillfactor = 50);" SESSION_SQL;
 
 static const char insert_sql[] =
     "INSERT INTO floor_messages (channel_id, ts, seq, user_id, body)"
@@ -36,6 +44,12 @@ static const char whole_sql[] =
     "INSERT INTO floor_messages (channel_id, ts, seq, user_id, body)"
     " SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[])";
 
+// The first of a member inserts it.
+static const char cursor_sql[] =
+    "INSERT INTO floor_cursors (channel_id, ts, user_id)"
+    " SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])"
+    " ON CONFLICT (channel_id, user_id) DO UPDATE SET ts = excluded.ts";
+
 static const char channel_sql[] = "INSERT INTO floor_channels VALUES ($1, 0, 0)";
 
 // A parameter in Postgres' binary form of an array.
@@ -44,7 +58,18 @@ struct array {
     size_t len, room;
 };
 
+static const struct {
+    const char *tables_sql;
+    const char *sql;
+    int param_count;
+} kinds[] = {
+    [BATCH_POSTS] = {messages_sql, insert_sql, MESSAGE_PARAMS},
+    [BATCH_POSTS_HEADS] = {messages_sql, whole_sql, PARAM_COUNT},
+    [BATCH_CURSORS] = {cursors_sql, cursor_sql, CURSOR_PARAMS},
+};
+
 struct batch_writer {
+    enum batch_kind kind;
     PGconn *pg;
     PGconn *channels_pg; // for new channels, waited for; NULL: no heads are kept
     bool busy;
@@ -112,16 +137,16 @@ static PGconn *connect_to(const char *database_url)
     return pg;
 }
 
-struct batch_writer *batch_writer_new(const char *database_url, bool keeps_heads)
+struct batch_writer *batch_writer_new(const char *database_url, enum batch_kind kind)
 {
     struct batch_writer *writer = tool_alloc(1, sizeof(*writer));
-    const char *sql = keeps_heads ? whole_sql : insert_sql;
 
+    writer->kind = kind;
     writer->pg = connect_to(database_url);
-    if (keeps_heads)
+    if (kind == BATCH_POSTS_HEADS)
         writer->channels_pg = connect_to(database_url);
-    expect(writer->pg, PQexec(writer->pg, table_sql), PGRES_COMMAND_OK);
-    expect(writer->pg, PQprepare(writer->pg, "insert", sql, 0, NULL), PGRES_COMMAND_OK);
+    expect(writer->pg, PQexec(writer->pg, kinds[kind].tables_sql), PGRES_COMMAND_OK);
+    expect(writer->pg, PQprepare(writer->pg, "batch", kinds[kind].sql, 0, NULL), PGRES_COMMAND_OK);
     if (PQsetnonblocking(writer->pg, 1) != 0)
         tool_die("postgres: %s", PQerrorMessage(writer->pg));
     return writer;
@@ -164,7 +189,7 @@ static void flush(struct batch_writer *writer)
     writer->unsent = r > 0;
 }
 
-static void fill_arrays(struct array *arrays, const struct batch_row *rows, size_t count)
+static void fill_messages(struct array *arrays, const struct batch_row *rows, size_t count)
 {
     static const size_t types[MESSAGE_PARAMS] = {OID_TEXT, OID_BIGINT, OID_BIGINT, OID_TEXT,
                                                  OID_TEXT};
@@ -198,21 +223,42 @@ static void fill_heads(struct array *arrays, const struct batch_row *rows, size_
     }
 }
 
+static void fill_cursors(struct array *arrays, const struct batch_row *rows, size_t count)
+{
+    array_start(&arrays[0], OID_TEXT, count);
+    array_start(&arrays[1], OID_BIGINT, count);
+    array_start(&arrays[2], OID_TEXT, count);
+    for (size_t i = 0; i < count; i++) {
+        array_put_text(&arrays[0], rows[i].channel);
+        array_put_bigint(&arrays[1], rows[i].ts);
+        array_put_text(&arrays[2], rows[i].user);
+    }
+}
+
+static void fill(struct batch_writer *writer, const struct batch_row *rows, size_t count)
+{
+    if (writer->kind == BATCH_CURSORS) {
+        fill_cursors(writer->arrays, rows, count);
+        return;
+    }
+    fill_messages(writer->arrays, rows, count);
+    if (writer->kind == BATCH_POSTS_HEADS)
+        fill_heads(writer->arrays + MESSAGE_PARAMS, rows, count);
+}
+
 void batch_writer_send(struct batch_writer *writer, const struct batch_row *rows, size_t count)
 {
     const char *values[PARAM_COUNT];
     int lens[PARAM_COUNT], formats[PARAM_COUNT];
-    int param_count = writer->channels_pg ? PARAM_COUNT : MESSAGE_PARAMS;
+    int param_count = kinds[writer->kind].param_count;
 
-    fill_arrays(writer->arrays, rows, count);
-    if (writer->channels_pg)
-        fill_heads(writer->arrays + MESSAGE_PARAMS, rows, count);
+    fill(writer, rows, count);
     for (int i = 0; i < param_count; i++) {
         values[i] = writer->arrays[i].bytes;
         lens[i] = (int)writer->arrays[i].len;
         formats[i] = 1;
     }
-    if (!PQsendQueryPrepared(writer->pg, "insert", param_count, values, lens, formats, 0))
+    if (!PQsendQueryPrepared(writer->pg, "batch", param_count, values, lens, formats, 0))
         tool_die("postgres: %s", PQerrorMessage(writer->pg));
     writer->busy = true;
     flush(writer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group commit at its barest: what gathered while the last batch was under way goes as one prepared
-// insert of arrays; with heads, the same statement moves the heads of its channels.
+// statement of arrays.
 #ifndef TIDINGS_FLOOR_BATCH_H
 #define TIDINGS_FLOOR_BATCH_H
 
@@ -9,6 +9,12 @@
 #include <stdint.h>
 
 struct batch_writer;
+
+enum batch_kind {
+    BATCH_POSTS,       // inserts messages
+    BATCH_POSTS_HEADS, // and moves the heads of their channels
+    BATCH_CURSORS,     // moves a member's cursor: channel, user and ts of a row
+};
 
 struct batch_row {
     const char *channel;
@@ -19,8 +25,8 @@ struct batch_row {
     bool is_head; // the last of its channel: one a channel and batch
 };
 
-// Connects, makes the tables anew and prepares the insert; dies on failure. Never NULL.
-struct batch_writer *batch_writer_new(const char *database_url, bool keeps_heads);
+// Connects, makes the tables anew and prepares the statement; dies on failure. Never NULL.
+struct batch_writer *batch_writer_new(const char *database_url, enum batch_kind kind);
 void batch_writer_free(struct batch_writer *writer);
 
 // Makes the head of a new channel, before the first row of it is sent; nothing where none are kept.

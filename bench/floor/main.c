@@ -18,25 +18,40 @@ void floor_say_ready(void)
     fflush(stdout);
 }
 
-int main(int argc, char **argv)
+static const struct mode {
+    const char *name;
+    void (*run)(const struct tool_args *args);
+    const char *known; // its arguments
+} modes[] = {
+    {"posts", floor_posts, "port database redis"},
+    {"delivery", floor_posts, "port database data frame-bytes"},
+    {"reads", floor_reads, "port database data"},
+    {"sockets", floor_sockets, "port sockets frame-bytes"},
+};
+
+static void catch_signals(void)
 {
-    struct tool_args args = {.count = argc - 2, .values = argv + 2};
     struct sigaction action = {.sa_handler = stop};
 
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
-    if (argc >= 2 && strcmp(argv[1], "posts") == 0) {
-        tool_args_check(&args, "port database redis");
-        floor_posts(&args);
+}
+
+int main(int argc, char **argv)
+{
+    struct tool_args args = {.count = argc - 2, .values = argv + 2};
+
+    catch_signals();
+    for (size_t i = 0; argc >= 2 && i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (strcmp(argv[1], modes[i].name) != 0)
+            continue;
+        tool_args_check(&args, modes[i].known);
+        modes[i].run(&args);
         return 0;
     }
-    if (argc >= 2 && strcmp(argv[1], "sockets") == 0) {
-        tool_args_check(&args, "port sockets frame-bytes");
-        floor_sockets(&args);
-        return 0;
-    }
-    puts("usage: tidings-floor posts --port P --database URL [--redis PORT]\n"
-         "       tidings-floor sockets --port P [--sockets N] [--frame-bytes N]");
+    puts("usage: tidings-floor MODE [--name value]...\n");
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+        printf("  %-9s arguments: %s\n", modes[i].name, modes[i].known);
     return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : 2;
 }

@@ -2,29 +2,24 @@
 // What a durable post costs at the least with Tidings' libraries: one thread that parses the body
 // with jansson, gathers, inserts in one statement a round, and answers by hand. No token, no check.
 // With --redis the statement moves the channels' heads as well, and a second thread counts each
-// post in Redis: a post's whole way, at its barest.
+// post in Redis: a post's whole way, at its barest. With --data each post is a ready-made frame at
+// the sockets of its channel's members as well, and a mark is one row's update and one frame.
 #include "batch.h"
 #include "counter.h"
 #include "floor.h"
+#include "members.h"
+#include "server.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <jansson.h>
-#include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <time.h>
-#include <unistd.h>
 #include <uthash.h>
 
 #define BATCH_MAX 1000
-#define BODY_MAX 1024
-#define REPLY_MAX (BODY_MAX + 512)
-#define CONNECTION_BYTES                                                                           \
-    4096 // libmicrohttpd clears so much after each request: its own 32 KB cost a microsecond
-#define TICK_MS 100 // libmicrohttpd looks at its listening socket again only when it is run
+#define FRAME_BYTES_MAX 2000
+#define TS_ROOM 32
 
 struct channel {
     char *id; // key
@@ -33,185 +28,145 @@ struct channel {
 };
 
 struct request {
-    struct MHD_Connection *connection;
-    struct request *next; // in the queue of what waits for a batch, or of what is spare
-    struct channel *channel;
+    struct server_request base; // first
+    struct channel *channel;    // NULL: a mark
     json_t *json;
     struct batch_row row;
-    size_t body_len;
-    size_t reply_len; // > 0: stored
-    char body[BODY_MAX];
-    char reply[REPLY_MAX];
 };
 
-struct queue {
-    struct request *first;
-    struct request **last;
-    size_t count;
-};
-
-struct floor_server {
-    struct MHD_Daemon *daemon;
-    struct batch_writer *writer;
-    struct counter *counter; // NULL: nothing counts
-    struct channel *channels;
-    struct queue waiting;
-    struct request
-        *spare; // those of answered posts, the last used first: its memory is still in the cache
+// One connection to Postgres, and the requests that wait for it or are under way.
+struct lane {
+    struct batch_writer *writer; // NULL: there is no such lane
+    struct server_watch watch;
+    struct server_queue waiting;
     struct request *under_way[BATCH_MAX];
     size_t under_way_count;
-    int64_t last_ts;
-    int epoll;
-    bool watches_writes;
+    struct floor *floor;
 };
 
-static void queue_init(struct queue *queue)
-{
-    *queue = (struct queue){.last = &queue->first};
-}
+struct floor {
+    struct server *server;
+    struct lane posts, marks;
+    struct counter *counter; // NULL: nothing counts
+    struct members *members; // NULL: nobody listens
+    struct channel *channels;
+    size_t frame_bytes;
+    int64_t last_ts;
+};
 
-static void queue_push(struct queue *queue, struct request *request)
-{
-    request->next = NULL;
-    *queue->last = request;
-    queue->last = &request->next;
-    queue->count++;
-}
-
-static struct request *queue_pop(struct queue *queue)
-{
-    struct request *request = queue->first;
-
-    queue->first = request->next;
-    if (!queue->first)
-        queue->last = &queue->first;
-    queue->count--;
-    return request;
-}
-
-static int64_t next_ts(struct floor_server *server)
+static int64_t next_ts(struct floor *floor)
 {
     struct timespec now;
     int64_t us;
 
     clock_gettime(CLOCK_REALTIME, &now);
     us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-    server->last_ts = us > server->last_ts ? us : server->last_ts + 1;
-    return server->last_ts;
+    floor->last_ts = us > floor->last_ts ? us : floor->last_ts + 1;
+    return floor->last_ts;
 }
 
-static struct channel *channel_get(struct floor_server *server, const char *id)
+static struct channel *channel_get(struct floor *floor, const char *id)
 {
     struct channel *channel;
 
-    HASH_FIND_STR(server->channels, id, channel);
+    HASH_FIND_STR(floor->channels, id, channel);
     if (!channel) {
         channel = tool_alloc(1, sizeof(*channel));
         channel->id = strdup(id);
-        HASH_ADD_KEYPTR(hh, server->channels, channel->id, strlen(channel->id), channel);
-        batch_writer_add_channel(server->writer, id);
+        HASH_ADD_KEYPTR(hh, floor->channels, channel->id, strlen(channel->id), channel);
+        batch_writer_add_channel(floor->posts.writer, id);
     }
     return channel;
 }
 
-static enum MHD_Result answer(struct request *request)
+static void parse(struct request *request, const char *text_key)
 {
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(request->reply_len, request->reply, MHD_RESPMEM_PERSISTENT);
-    enum MHD_Result result;
+    struct server_request *base = &request->base;
 
-    MHD_add_response_header(response, "Content-Type", "application/json; charset=utf-8");
-    result = MHD_queue_response(request->connection, MHD_HTTP_OK, response);
-    MHD_destroy_response(response);
-    return result;
-}
-
-static void parse(struct floor_server *server, struct request *request)
-{
-    request->json = json_loadb(request->body, request->body_len, 0, NULL);
+    request->json = json_loadb(base->body, base->body_len, 0, NULL);
     request->row.channel = json_string_value(json_object_get(request->json, "channel"));
-    request->row.body = json_string_value(json_object_get(request->json, "text"));
+    request->row.body = json_string_value(json_object_get(request->json, text_key));
     if (!request->row.channel || !request->row.body)
-        tool_die("no post: %.*s", (int)request->body_len, request->body);
+        tool_die("no %s: %.*s", text_key, (int)base->body_len, base->body);
+}
+
+static void take_post(struct floor *floor, struct request *request)
+{
+    parse(request, "text");
     request->row.user = "U0000000000";
-    request->row.ts = next_ts(server);
-    request->channel = channel_get(server, request->row.channel);
+    request->row.ts = next_ts(floor);
+    request->channel = channel_get(floor, request->row.channel);
     request->row.seq = ++request->channel->seq;
+    server_queue_push(&floor->posts.waiting, &request->base);
 }
 
-static struct request *request_take(struct floor_server *server, struct MHD_Connection *connection)
+// The token stands for the user.
+static void take_mark(struct floor *floor, struct request *request)
 {
-    struct request *request = server->spare;
+    long long s, us;
 
-    if (request)
-        server->spare = request->next;
+    parse(request, "ts");
+    if (sscanf(request->row.body, "%lld.%lld", &s, &us) != 2)
+        tool_die("no ts: %s", request->row.body);
+    request->row.user = server_request_token(&request->base);
+    request->row.ts = s * 1000000 + us;
+    request->channel = NULL;
+    server_queue_push(&floor->marks.waiting, &request->base);
+}
+
+static char *write_plain(char *to, const char *text)
+{
+    size_t len = strlen(text);
+
+    memcpy(to, text, len);
+    return to + len;
+}
+
+static void answer_connect(struct floor *floor, struct server_request *request)
+{
+    char *to = write_plain(request->reply, "{\"ok\":true,\"url\":\"");
+
+    to += members_write_url(floor->members, server_request_token(request), to, 256);
+    to = write_plain(to, "\"}");
+    request->reply_len = (size_t)(to - request->reply);
+}
+
+static void on_request(void *owner, struct server_request *request, const char *url)
+{
+    struct floor *floor = owner;
+
+    if (floor->members && strcmp(url, "/api/rtm.connect") == 0)
+        answer_connect(floor, request);
+    else if (floor->members && strcmp(url, "/api/channels.mark") == 0)
+        take_mark(floor, (struct request *)request);
     else
-        request = tool_alloc(1, sizeof(*request));
-    request->connection = connection;
-    request->json = NULL;
-    request->body_len = request->reply_len = 0;
-    return request;
+        take_post(floor, (struct request *)request);
 }
 
-static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
-                                  const char *method, const char *version, const char *data,
-                                  size_t *data_len, void **state)
+static void on_done(void *owner, struct server_request *base)
 {
-    struct floor_server *server = cls;
-    struct request *request = *state;
+    struct request *request = (struct request *)base;
 
-    (void)url;
-    (void)method;
-    (void)version;
-    if (!request) {
-        *state = request_take(server, connection);
-        return MHD_YES;
-    }
-    if (*data_len > 0) {
-        if (*data_len > BODY_MAX - request->body_len)
-            return MHD_NO;
-        memcpy(request->body + request->body_len, data, *data_len);
-        request->body_len += *data_len;
-        *data_len = 0;
-        return MHD_YES;
-    }
-    if (request->reply_len > 0)
-        return answer(request);
-    parse(server, request);
-    queue_push(&server->waiting, request);
-    MHD_suspend_connection(connection);
-    return MHD_YES;
-}
-
-static void on_completed(void *cls, struct MHD_Connection *connection, void **state,
-                         enum MHD_RequestTerminationCode code)
-{
-    struct floor_server *server = cls;
-    struct request *request = *state;
-
-    (void)connection;
-    (void)code;
-    if (!request)
-        return;
+    (void)owner;
     json_decref(request->json);
-    request->next = server->spare;
-    server->spare = request;
+    request->json = NULL;
 }
 
-static void send_batch(struct floor_server *server)
+static void lane_send(struct lane *lane)
 {
     struct batch_row rows[BATCH_MAX];
     size_t count = 0;
 
-    while (server->waiting.count > 0 && count < BATCH_MAX) {
-        struct request *request = queue_pop(&server->waiting);
+    while (lane->waiting.count > 0 && count < BATCH_MAX) {
+        struct request *request = (struct request *)server_queue_pop(&lane->waiting);
+        struct channel *channel = request->channel;
 
-        request->row.is_head = request->row.seq == request->channel->seq;
+        request->row.is_head = channel && request->row.seq == channel->seq;
         rows[count] = request->row;
-        server->under_way[count++] = request;
+        lane->under_way[count++] = request;
     }
-    server->under_way_count = count;
-    batch_writer_send(server->writer, rows, count);
+    lane->under_way_count = count;
+    batch_writer_send(lane->writer, rows, count);
 }
 
 // Quotes and backslashes only: the load program sends nothing else that would need an escape.
@@ -225,21 +180,16 @@ static char *write_escaped(char *to, const char *text)
     return to;
 }
 
-static char *write_plain(char *to, const char *text)
+static void write_ts(char ret_text[TS_ROOM], int64_t ts)
 {
-    size_t len = strlen(text);
-
-    memcpy(to, text, len);
-    return to + len;
+    snprintf(ret_text, TS_ROOM, "%lld.%06lld", (long long)(ts / 1000000),
+             (long long)(ts % 1000000));
 }
 
-static void write_reply(struct request *request)
+static void write_post_reply(struct request *request, const char *ts)
 {
-    char *to = request->reply;
-    char ts[32];
+    char *to = request->base.reply;
 
-    snprintf(ts, sizeof(ts), "%lld.%06lld", (long long)(request->row.ts / 1000000),
-             (long long)(request->row.ts % 1000000));
     to = write_plain(to, "{\"ok\":true,\"channel\":\"");
     to = write_escaped(to, request->row.channel);
     to = write_plain(write_plain(to, "\",\"ts\":\""), ts);
@@ -247,123 +197,161 @@ static void write_reply(struct request *request)
     to = write_escaped(to, request->row.body);
     to = write_plain(write_plain(to, "\",\"ts\":\""), ts);
     to = write_plain(to, "\"}}");
-    request->reply_len = (size_t)(to - request->reply);
+    request->base.reply_len = (size_t)(to - request->base.reply);
 }
 
-static void answer_batch(struct floor_server *server)
+static void write_mark_reply(struct request *request, const char *ts)
 {
-    for (size_t i = 0; i < server->under_way_count; i++) {
-        if (server->counter)
-            counter_tell(server->counter, server->under_way[i]->channel->id);
-        write_reply(server->under_way[i]);
-        MHD_resume_connection(server->under_way[i]->connection);
-    }
-    if (server->counter)
-        counter_send(server->counter);
-    server->under_way_count = 0;
+    char *to = write_plain(request->base.reply, "{\"ok\":true,\"last_read\":\"");
+
+    to = write_plain(write_plain(to, ts), "\"}");
+    request->base.reply_len = (size_t)(to - request->base.reply);
 }
 
-static void watch(struct floor_server *server, int fd, int operation, bool writes)
+// As long as Tidings' own: what is missing is spaces behind.
+static void tell(struct floor *floor, const struct request *request, const char *ts)
 {
-    struct epoll_event event = {.events = EPOLLIN | (writes ? EPOLLOUT : 0u), .data.fd = fd};
+    char text[FRAME_BYTES_MAX + 1];
+    int len = snprintf(text, sizeof(text),
+                       "{\"type\":\"%s\",\"channel\":\"%s\",\"text\":\"%s\",\"ts\":\"%s\"}",
+                       request->channel ? "message" : "channel_marked", request->row.channel,
+                       request->channel ? request->row.body : "", ts);
 
-    if (epoll_ctl(server->epoll, operation, fd, &event) < 0)
-        tool_die("epoll_ctl: %s", strerror(errno));
+    if (len < 0 || (size_t)len > floor->frame_bytes)
+        tool_die("a frame of %d bytes", len);
+    memset(text + len, ' ', floor->frame_bytes - (size_t)len);
+    if (request->channel)
+        members_tell_channel(floor->members, request->row.channel, text, floor->frame_bytes);
+    else
+        members_tell_user(floor->members, request->row.user, text, floor->frame_bytes);
 }
 
-static void watch_writer(struct floor_server *server)
+static void answer(struct floor *floor, struct request *request)
+{
+    char ts[TS_ROOM];
+
+    write_ts(ts, request->row.ts);
+    if (floor->members)
+        tell(floor, request, ts);
+    if (floor->counter)
+        counter_tell(floor->counter, request->channel->id);
+    if (request->channel)
+        write_post_reply(request, ts);
+    else
+        write_mark_reply(request, ts);
+    server_answer(&request->base);
+}
+
+static void lane_answer(struct lane *lane)
+{
+    for (size_t i = 0; i < lane->under_way_count; i++)
+        answer(lane->floor, lane->under_way[i]);
+    if (lane->floor->counter)
+        counter_send(lane->floor->counter);
+    lane->under_way_count = 0;
+}
+
+static void on_writer_ready(void *owner)
+{
+    struct lane *lane = owner;
+
+    if (batch_writer_step(lane->writer))
+        lane_answer(lane);
+}
+
+static void lane_start(struct lane *lane, struct floor *floor, const char *database_url,
+                       enum batch_kind kind)
 {
     bool writes;
-    int fd = batch_writer_socket(server->writer, &writes);
 
-    if (writes != server->watches_writes)
-        watch(server, fd, EPOLL_CTL_MOD, writes);
-    server->watches_writes = writes;
+    *lane = (struct lane){.floor = floor, .watch = {.on_ready = on_writer_ready, .owner = lane}};
+    server_queue_init(&lane->waiting);
+    lane->writer = batch_writer_new(database_url, kind);
+    lane->watch.fd = batch_writer_socket(lane->writer, &writes);
+    server_watch_add(floor->server, &lane->watch);
 }
 
-// 0 while libmicrohttpd has connections left to turn to: those that were resumed, for one.
-static int wait_ms(struct floor_server *server)
+static void lane_run(struct lane *lane)
 {
-    MHD_UNSIGNED_LONG_LONG ms;
-
-    if (MHD_get_timeout(server->daemon, &ms) == MHD_YES && ms < TICK_MS)
-        return (int)ms;
-    return TICK_MS;
-}
-
-static void run_once(struct floor_server *server)
-{
-    struct epoll_event events[2];
     bool writes;
-    int writer_fd = batch_writer_socket(server->writer, &writes);
-    int count = epoll_wait(server->epoll, events, 2, wait_ms(server));
 
-    for (int i = 0; i < count; i++)
-        if (events[i].data.fd == writer_fd && batch_writer_step(server->writer))
-            answer_batch(server);
-    MHD_run(server->daemon);
-    if (!batch_writer_is_busy(server->writer) && server->waiting.count > 0)
-        send_batch(server);
-    watch_writer(server);
+    if (!lane->writer)
+        return;
+    if (!batch_writer_is_busy(lane->writer) && lane->waiting.count > 0)
+        lane_send(lane);
+    batch_writer_socket(lane->writer, &writes);
+    server_watch_writes(lane->floor->server, &lane->watch, writes);
 }
 
-static void start(struct floor_server *server, const struct tool_args *args)
+// What is not stored yet gets no reply.
+static void lane_give_up(struct lane *lane)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    for (size_t i = 0; i < lane->under_way_count; i++)
+        server_answer(&lane->under_way[i]->base);
+    while (lane->writer && lane->waiting.count > 0)
+        server_answer(server_queue_pop(&lane->waiting));
+}
+
+static void start(struct floor *floor, const struct tool_args *args)
+{
+    struct server_plan plan = {.request_bytes = sizeof(struct request),
+                               .on_request = on_request,
+                               .on_done = on_done,
+                               .owner = floor};
+    const char *database_url = tool_args_text(args, "database", "");
+    const char *data_path = tool_args_text(args, "data", NULL);
     unsigned redis_port = tool_args_number(args, "redis", 0, 0, UINT16_MAX);
-    bool writes;
 
-    address.sin_port = htons((uint16_t)tool_args_number(args, "port", 9000, 1, UINT16_MAX));
-    queue_init(&server->waiting);
-    server->writer = batch_writer_new(tool_args_text(args, "database", ""), redis_port != 0);
+    floor->server = server_new(tool_args_number(args, "port", 9000, 1, UINT16_MAX), &plan);
+    floor->frame_bytes = tool_args_number(args, "frame-bytes", 300, 200, FRAME_BYTES_MAX);
+    lane_start(&floor->posts, floor, database_url,
+               redis_port != 0 ? BATCH_POSTS_HEADS : BATCH_POSTS);
     if (redis_port != 0)
-        server->counter = counter_new(redis_port);
-    server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
-        server, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, 2000u,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, server, MHD_OPTION_END);
-    if (!server->daemon)
-        tool_die("cannot listen: %s", strerror(errno));
-    server->epoll = epoll_create1(EPOLL_CLOEXEC);
-    watch(server, batch_writer_socket(server->writer, &writes), EPOLL_CTL_ADD, false);
-    watch(server, MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
-          EPOLL_CTL_ADD, false);
+        floor->counter = counter_new(redis_port);
+    if (!data_path)
+        return;
+    floor->members = members_new(data_path, floor->server);
+    lane_start(&floor->marks, floor, database_url, BATCH_CURSORS);
 }
 
-static void free_memory(struct floor_server *server)
+static void free_memory(struct floor *floor)
 {
     struct channel *channel, *next;
-    struct request *request;
 
-    HASH_ITER(hh, server->channels, channel, next)
+    HASH_ITER(hh, floor->channels, channel, next)
     {
-        HASH_DEL(server->channels, channel);
+        HASH_DEL(floor->channels, channel);
         free(channel->id);
         free(channel);
     }
-    while ((request = server->spare)) {
-        server->spare = request->next;
-        free(request);
-    }
+    free(floor);
+}
+
+static void stop(struct floor *floor)
+{
+    lane_give_up(&floor->posts);
+    lane_give_up(&floor->marks);
+    server_free(floor->server);
+    batch_writer_free(floor->posts.writer);
+    if (floor->marks.writer)
+        batch_writer_free(floor->marks.writer);
+    if (floor->counter)
+        counter_free(floor->counter);
+    if (floor->members)
+        members_free(floor->members);
+    free_memory(floor);
 }
 
 void floor_posts(const struct tool_args *args)
 {
-    struct floor_server *server = tool_alloc(1, sizeof(*server));
+    struct floor *floor = tool_alloc(1, sizeof(*floor));
 
-    start(server, args);
+    start(floor, args);
     floor_say_ready();
-    while (!floor_stopped)
-        run_once(server);
-    answer_batch(server);
-    while (server->waiting.count > 0)
-        MHD_resume_connection(queue_pop(&server->waiting)->connection);
-    MHD_stop_daemon(server->daemon);
-    batch_writer_free(server->writer);
-    if (server->counter)
-        counter_free(server->counter);
-    free_memory(server);
-    close(server->epoll);
-    free(server);
+    while (!floor_stopped) {
+        server_run_once(floor->server);
+        lane_run(&floor->posts);
+        lane_run(&floor->marks);
+    }
+    stop(floor);
 }
