@@ -6,9 +6,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 // Large bodies get the time that loops and Postgres leave, where cores are short.
 enum { PARSER_NICE = 15 };
+
+enum { TELL_AGAIN_US = 1000 };
 
 struct parser {
     struct loop *loop;
@@ -41,7 +44,21 @@ static void done_call(void *arg)
     jobs_end(&done, 0);
 }
 
-// Under the lock, which is let go of meanwhile.
+// Under the lock, which is let go of meanwhile. While the loop's inbox takes nothing more, it is
+// tried again: somebody waits for the answer.
+static void done_tell(struct parser *parser)
+{
+    int r;
+
+    do {
+        pthread_mutex_unlock(&parser->lock);
+        r = loop_post(parser->loop, done_call, parser);
+        if (r < 0)
+            (void)usleep(TELL_AGAIN_US);
+        pthread_mutex_lock(&parser->lock);
+    } while (r < 0 && !parser->stopped);
+}
+
 static void job_run(struct parser *parser, struct parser_job *job)
 {
     list_remove(&job->link);
@@ -49,10 +66,7 @@ static void job_run(struct parser *parser, struct parser_job *job)
     job->run(job);
     pthread_mutex_lock(&parser->lock);
     list_append(&parser->done, &job->link);
-    pthread_mutex_unlock(&parser->lock);
-    // When the loop's inbox is full, the job ends with the next one, or with the server.
-    (void)!loop_post(parser->loop, done_call, parser);
-    pthread_mutex_lock(&parser->lock);
+    done_tell(parser);
 }
 
 static void *parser_run(void *arg)

@@ -90,6 +90,7 @@ static void consuming_keeps_the_rest(void **state)
     CLEANUP(buffer_done) struct buffer b;
     buffer_init(&b, 100);
     buffer_append_text(&b, "hello world");
+    assert_holds(&b, "hello world");
     buffer_consume(&b, 6);
     assert_holds(&b, "world");
     buffer_consume(&b, 5);
