@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.environment import Environment, end_of, running
 from tests.support.recorder import Recorder, Silence, join_parts, part_path, parts
+from tools.services import Redis
 
 E2E = Path(__file__).parent / "e2e"
 USUAL = "not long"  # of pytest.ini; none of e2e are
@@ -88,6 +89,16 @@ def extra_instance(environment):
     yield start
     trouble = [line for instance in started for line in end_of(instance)]
     assert not trouble, "\n".join(trouble)
+
+
+@pytest.fixture
+def own_redis(tmp_path):
+    """For what instances with other settings would share."""
+    redis = Redis(tmp_path / "redis")
+    redis.start()
+    yield redis
+    redis.stop()
+    redis.wipe()
 
 
 @pytest.fixture

@@ -207,8 +207,9 @@
             "posts a minute to one channel; 0: no limit")                                          \
     INTEGER(rate_bytes, RATE_BYTES, 67108864, 0, 60000000000,                                      \
             "bytes a minute of one user's bodies of more than 4 KiB; 0: no limit")                 \
-    INTEGER(rate_strangers_bytes, RATE_STRANGERS_BYTES, 1048576, 0, 60000000000,                   \
-            "bytes a minute of bodies of calls without a token (api.test); 0: no limit")           \
+    INTEGER(                                                                                       \
+        rate_strangers_bytes, RATE_STRANGERS_BYTES, 1048576, 0, 60000000000,                       \
+        "bytes a minute of bodies of more than 4 KiB to api.test, by all callers; 0: no limit")    \
     INTEGER(rate_settle_ms, RATE_SETTLE_MS, 5000, 10, 60000,                                       \
             "how soon instances report calls to each other, for rate limits")                      \
     INTEGER(rate_buckets_max, RATE_BUCKETS_MAX, 100000, 16, 10000000,                              \

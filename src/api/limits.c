@@ -101,7 +101,7 @@ bool limits_admit_body(struct invocation *invocation)
     int64_t bytes = request_body_bytes(invocation->request);
     int64_t per_minute = is_known ? options->rate_bytes : options->rate_strangers_bytes;
 
-    if (per_minute == 0 || bytes == 0 || (is_known && bytes <= SERVER_BODY_SMALL_BYTES))
+    if (per_minute == 0 || bytes <= SERVER_BODY_SMALL_BYTES)
         return true;
     int64_t wait_s =
         limiter_take_many(invocation->api->limiter, is_known ? body_owner(invocation) : "nobody",

@@ -107,7 +107,9 @@ static void behind_read(struct connection *c, const struct result *result, int r
     struct behind *behind = behind_add(resume, result_text(result, row, COLUMN_ID));
     behind->stage = has_events ? BEHIND_EVENTS : BEHIND_THREADS;
     behind->threads_due = threads_due;
-    if (!is_active)
+    if (is_active)
+        behind->seen_seq = result_int(result, row, COLUMN_SEQ);
+    else
         behind->to_seq = result_int(result, row, COLUMN_MEMBER_SEQ);
     if (progress->until.xid > 0 && progress->part == PROGRESS_EVENTS &&
         strcmp(behind->channel_id, progress->channel_id) == 0)

@@ -99,6 +99,13 @@ static bool rows_tell(struct connection *c, struct behind *behind, const struct 
     return true;
 }
 
+// Up to where events are there to be read: an id says that all committed before was sent, also what
+// the instance itself has not heard of yet.
+static int64_t end_seq(const struct stream *stream, const struct behind *behind)
+{
+    return stream->sent_seq > behind->seen_seq ? stream->sent_seq : behind->seen_seq;
+}
+
 // Whether nothing is left to be read; the seat then gets what comes next.
 static bool behind_is_over(struct connection *c, const struct behind *behind)
 {
@@ -106,7 +113,7 @@ static bool behind_is_over(struct connection *c, const struct behind *behind)
     struct seat *seat = stream ? seat_find(c, stream) : NULL;
     if (behind->at_seq >= behind->to_seq)
         return true;
-    if (!seat || behind->at_seq < stream->sent_seq)
+    if (!seat || behind->at_seq < end_seq(stream, behind))
         return false;
     seat->from_seq = behind->at_seq;
     return true;
@@ -125,8 +132,8 @@ static bool behind_take(struct connection *c, struct behind *behind, const struc
         resume->page *= 2;
     if (!seat && behind->at_seq < behind->to_seq) // the leave is read, or never was there
         return last_page && !resume->asked_seated;
-    if (last_page && behind->at_seq < behind->to_seq && behind->at_seq < resume->asked_sent_seq)
-        gap_tell(c, behind, resume->asked_sent_seq);
+    if (last_page && behind->at_seq < behind->to_seq && behind->at_seq < resume->asked_end_seq)
+        gap_tell(c, behind, resume->asked_end_seq);
     return behind_is_over(c, behind);
 }
 
@@ -150,12 +157,12 @@ static void page_of(struct connection *c, struct behind *behind)
     struct resume *resume = c->sse->resume;
     const struct stream *stream = stream_find(c->gateway, behind->channel_id);
     int64_t to_seq = behind->to_seq;
-    if (stream && stream->sent_seq < to_seq)
-        to_seq = stream->sent_seq;
+    if (stream && end_seq(stream, behind) < to_seq)
+        to_seq = end_seq(stream, behind);
     if (to_seq != INT64_MAX && to_seq - behind->at_seq > c->gateway->options.resume_max_events)
         gap_tell(c, behind, to_seq - 1); // the page then ends it
     resume->asked_seated = stream && seat_find(c, stream);
-    resume->asked_sent_seq = to_seq;
+    resume->asked_end_seq = to_seq;
     resume_ask(resume);
     // Apart from the short reads, which posts wait for: many streams may come back at once.
     page_ask(c->gateway, STORE_LIST, behind->channel_id, behind->at_seq, resume->page, on_page,

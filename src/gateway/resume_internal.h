@@ -13,6 +13,7 @@ struct behind {
     enum behind_stage stage;
     int64_t at_seq;    // all events up to it were sent; -1: not known yet
     int64_t to_seq;    // of the leave, when the user is no member any more; else INT64_MAX
+    int64_t seen_seq;  // the head when the connection was opened; 0: no member any more
     int64_t told_seq;  // up to which an earlier connection sent them; 0: none did
     int64_t thread_ts; // all threads up to it were told
     bool is_away;      // read up to a leave of the user's, and not yet to the next join
@@ -32,8 +33,8 @@ struct resume {
     struct position now; // when the connection was opened
     int page; // how many events are asked for at once: about as many as there is room for
     bool is_asked;
-    bool asked_seated;      // when the page was asked for, the connection sat in its stream
-    int64_t asked_sent_seq; // which had sent so much
+    bool asked_seated;     // when the page was asked for, the connection sat in its stream
+    int64_t asked_end_seq; // up to where it was to go
 };
 
 // resume.c

@@ -178,14 +178,16 @@ def test_replies_that_are_not_read_are_bounded(room, extra_instance):
     assert metric(instance, "tidings_http_replies_refused_total", 'reason="user"') == 1
 
 
-def test_who_calls_without_a_token_shares_few_bytes(workspace, extra_instance):
-    instance = extra_instance(rate_strangers_bytes=5000)
+def test_who_calls_without_a_token_shares_few_bytes(workspace, extra_instance, own_redis):
+    instance = extra_instance(rate_strangers_bytes=10_000, redis_url=own_redis.url)
 
-    def test(token=None):
-        return ask(instance.url, request("POST", "/api/api.test", token, FORM, "a=" + "x" * 3000))
+    def test(token=None, size=6000):
+        return ask(instance.url, request("POST", "/api/api.test", token, FORM, "a=" + "x" * (size - 2)))
     assert test().json["ok"] and test().json["ok"]
     assert test().status == 429
     assert test(workspace.admin.token).status == 429, "nobody is asked for it there"
+    assert test(size=4096).json["ok"], "small ones are free"
+    assert test(size=4097).status == 429
     assert workspace.admin.at(instance.url).ok("auth.test")
 
 

@@ -151,15 +151,6 @@ def test_two_instances_share_a_limit(environment, workspace):
         refusal_is_right(next(reply for reply in (member.call("auth.test") for _ in range(20)) if not reply["ok"]), longest=12)
 
 
-@pytest.fixture
-def own_redis(tmp_path):
-    redis = Redis(tmp_path / "redis")
-    redis.start()
-    yield redis
-    redis.stop()
-    redis.wipe()
-
-
 def test_without_redis_each_instance_keeps_to_the_limit(workspace, extra_instance, own_redis):
     instance = extra_instance(redis_url=own_redis.url, loops=1)
     member = limited_member(workspace).at(instance.url)

@@ -100,12 +100,18 @@ class Comings:
 
     def go_past_told(self):
         """Takes an id of a stream that has caught up."""
-        elsewhere = self.author.ok("channels.create", name="elsewhere")["channel"]["id"]
-        self.author.ok("channels.invite", channel=elsewhere, users=[self.reader.id])
+        self.elsewhere = self.author.ok("channels.create", name="elsewhere")["channel"]["id"]
+        self.author.ok("channels.invite", channel=self.elsewhere, users=[self.reader.id])
         with self.resumed() as stream:
             stream.expect({"channel": self.channel, "seq": self.told})
-            wait_until(lambda: self.author.post(elsewhere) and stream.last_id.count(".") == 4, what="the end of the backlog")
-            self.last_id = stream.close()
+            self.caught_up(stream)
+
+    def caught_up(self, stream):
+        """Ends the stream once an id says that all missed was sent."""
+        opened = self.last_id
+        wait_until(lambda: self.author.post(self.elsewhere) and stream.last_id.count(".") == 4 and stream.last_id != opened,
+                   what="the end of the backlog")
+        self.last_id = stream.close()
 
     def check(self, stream, seqs):
         """The stream got these, in this order, of all after the id, and goes on."""
@@ -117,10 +123,15 @@ class Comings:
 
 
 @pytest.fixture
-def comings(parts):
+def settings():
+    return {}
+
+
+@pytest.fixture
+def comings(parts, settings):
     with Proxy("127.0.0.1", parts.redis.port) as redis, Proxy("127.0.0.1", parts.postgres.port) as postgres:
         instance = parts.instance(redis_url=f"redis://127.0.0.1:{redis.port}",
-                                  database_url=postgres.of(parts.postgres.tcp_url), head_check_ms=NEVER_MS)
+                                  database_url=postgres.of(parts.postgres.tcp_url), head_check_ms=NEVER_MS, **settings)
         made = Comings(parts, instance, redis, postgres)
         yield made
         made.socket.close()
@@ -165,6 +176,22 @@ def test_what_comes_while_the_channels_are_read(comings):
         comings.postgres.let_go()
     with opening.result() as stream:
         comings.check(stream, [between])
+
+
+@pytest.mark.parametrize("settings", [{"hole_delay_ms": 3000, "hole_timeout_ms": NEVER_MS}])
+def test_what_the_instance_has_not_heard_of(comings):
+    """An id says that all was sent that was committed before."""
+    comings.go_past_told()
+    comings.redis.lose(comings.channel)
+    untold = comings.post("untold")
+    with comings.resumed() as first:
+        comings.caught_up(first)
+    comings.redis.lose(None)
+    with comings.resumed() as second:
+        last = comings.post("last")
+        second.expect({"channel": comings.channel, "seq": last})
+    frames = [frame for frame in first.frames + second.frames if is_event(frame)]
+    assert [frame["seq"] for frame in frames if frame["channel"] == comings.channel] == [untold, last]
 
 
 class Shifting(threading.Thread):
