@@ -11,7 +11,6 @@ from slack_sdk.http_retry.builtin_handlers import RateLimitErrorRetryHandler
 
 from tests.support.wait import wait_until
 from tests.support.workspace import Member
-from tools.services import Redis
 
 OWN = 60  # a minute: a call comes back each second
 
