@@ -2,6 +2,7 @@
 // Group commit: what arrives while one batch is in work forms the next. There is no timer: a batch
 // is sent at the end of the turn in which the one before it ended, or in which its first item came;
 // or, where more than one may be in work, as soon as it is as large as the one sent last.
+// Where more waits than one batch takes, whoever has something waiting has a turn after the other.
 // When a batch fails as a whole, its items are tried again one by one, so that one bad item never
 // fails another. On the loop's thread.
 #pragma once
@@ -17,7 +18,9 @@ struct group;
 struct group_item {
     struct list link;
     int64_t number; // in the order added
-    size_t bytes;   // set by whoever adds it: about what it takes in memory and in a statement
+    // Set by whoever adds it: about what it takes in memory and in a statement, and who it is of.
+    size_t bytes;
+    const char *user_id;
 };
 
 // Sends `count` items as one batch, but for those that it gives back, and returns how many it sent;
@@ -37,11 +40,11 @@ NODISCARD int group_new(struct loop *loop, const struct group_limits *limits, gr
                         void *arg, struct group **ret_group);
 void group_free(struct group *group); // nothing may be queued or in work
 
-// Queues an item. -ERROR_BUSY when as many, or as many bytes, wait as may.
+// Queues an item. -ERROR_BUSY when as many, or as many bytes, wait as may; -ERROR_MEMORY.
 NODISCARD int group_add(struct group *group, struct group_item *item);
 
-// An item of a batch in work goes back to its place in the queue / is tried alone, before all that
-// is queued. Either keeps the order in which items were added. Before group_done().
+// An item of a batch in work goes back to the front of the queue / is tried alone, before all that
+// is queued. Either keeps the order in which a user's items were added. Before group_done().
 void group_retry(struct group *group, struct group_item *item);
 void group_retry_alone(struct group *group, struct group_item *item);
 

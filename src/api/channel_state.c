@@ -146,5 +146,6 @@ void channel_states_free(struct channel_states *states)
 int channel_state_read(struct channel_states *states, struct channel_state_call *call)
 {
     call->item.bytes = sizeof *call;
+    call->item.user_id = call->viewer->user_id;
     return group_add(states->group, &call->item);
 }

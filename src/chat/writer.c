@@ -536,6 +536,7 @@ int writer_post(struct writer *writer, struct post *post)
 {
     post->is_checked = false;
     post->deadline_ms = clock_monotonic_ms() + writer->options.wait_max_ms;
+    post->item.user_id = post->actor->user_id;
     post->item.bytes = sizeof *post + post->text_length + (post->extra ? strlen(post->extra) : 0);
     int r = group_add(writer->group, &post->item);
     if (r < 0)

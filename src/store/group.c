@@ -2,6 +2,7 @@
 #include "store/group.h"
 
 #include "base/error.h"
+#include "fair_queue.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -10,8 +11,8 @@ struct group {
     struct loop *loop;
     group_send_fn *send;
     void *arg;
-    struct list queue; // waiting for the next batch
-    struct list alone; // each to be a batch of its own, before the queue
+    struct fair_queue *queue; // waiting for the next batch
+    struct list alone;        // each to be a batch of its own, before the queue
     int queued;
     size_t queued_bytes;
     struct group_limits limits;
@@ -22,23 +23,33 @@ struct group {
     struct group_item *batch[];
 };
 
-static int batch_gather(struct group *group, struct list *from, int max)
+static int batch_gather(struct group *group)
 {
     int count = 0;
     size_t bytes = 0;
+    struct group_item *item = fair_queue_first(group->queue);
 
-    LIST_FOREACH(link, from)
-    {
-        struct group_item *item = LIST_ITEM(link, struct group_item, link);
+    while (item && count < group->limits.batch_max &&
+           (count == 0 || bytes + item->bytes <= group->limits.batch_bytes)) {
         bytes += item->bytes;
-        if (count == max || (count > 0 && bytes > group->limits.batch_bytes))
-            break;
-        list_remove(link);
-        group->queued_bytes -= item->bytes;
+        fair_queue_take(group->queue);
         group->batch[count++] = item;
+        item = fair_queue_first(group->queue);
     }
+    group->queued_bytes -= bytes;
     group->queued -= count;
     return count;
+}
+
+static int batch_of_one(struct group *group)
+{
+    struct group_item *item = LIST_ITEM(group->alone.next, struct group_item, link);
+
+    list_remove(&item->link);
+    group->queued_bytes -= item->bytes;
+    group->queued--;
+    group->batch[0] = item;
+    return 1;
 }
 
 // A further batch is worth its own cost only when it is no smaller than the one before it, or as
@@ -57,9 +68,7 @@ void group_flush(struct group *group)
 {
     if (!is_due(group))
         return;
-    int count = list_is_empty(&group->alone)
-                    ? batch_gather(group, &group->queue, group->limits.batch_max)
-                    : batch_gather(group, &group->alone, 1);
+    int count = list_is_empty(&group->alone) ? batch_gather(group) : batch_of_one(group);
     int taken = group->send(group->arg, group->batch, count);
     if (taken == 0)
         return;
@@ -86,11 +95,12 @@ int group_new(struct loop *loop, const struct group_limits *limits, group_send_f
     group->send = send;
     group->arg = arg;
     group->limits = *limits;
-    list_init(&group->queue);
     list_init(&group->alone);
-    int r = loop_gather_add(loop, turn_end, group);
+    int r = fair_queue_new(&group->queue);
+    if (r == 0)
+        r = loop_gather_add(loop, turn_end, group);
     if (r < 0) {
-        free(group);
+        group_free(group);
         return r;
     }
     *ret_group = group;
@@ -99,6 +109,9 @@ int group_new(struct loop *loop, const struct group_limits *limits, group_send_f
 
 void group_free(struct group *group)
 {
+    if (!group)
+        return;
+    fair_queue_free(group->queue);
     free(group);
 }
 
@@ -108,32 +121,31 @@ int group_add(struct group *group, struct group_item *item)
         (group->queued > 0 && group->queued_bytes + item->bytes > group->limits.queue_bytes))
         return -ERROR_BUSY;
     item->number = group->added++;
-    list_append(&group->queue, &item->link);
+    int r = fair_queue_add(group->queue, item);
+    if (r < 0)
+        return r;
     group->queued++;
     group->queued_bytes += item->bytes;
     return 0;
 }
 
-// Before the first of those that came later.
-static void item_return(struct group *group, struct list *to, struct group_item *item)
+void group_retry(struct group *group, struct group_item *item)
 {
-    struct list *later = to->next;
-
-    while (later != to && LIST_ITEM(later, struct group_item, link)->number < item->number)
-        later = later->next;
-    list_append(later, &item->link);
+    fair_queue_return(group->queue, item);
     group->queued++;
     group->queued_bytes += item->bytes;
 }
 
-void group_retry(struct group *group, struct group_item *item)
-{
-    item_return(group, &group->queue, item);
-}
-
 void group_retry_alone(struct group *group, struct group_item *item)
 {
-    item_return(group, &group->alone, item);
+    struct list *later = group->alone.next;
+
+    while (later != &group->alone &&
+           LIST_ITEM(later, struct group_item, link)->number < item->number)
+        later = later->next;
+    list_append(later, &item->link);
+    group->queued++;
+    group->queued_bytes += item->bytes;
 }
 
 void group_done(struct group *group, int count)

@@ -355,6 +355,7 @@ int marker_mark(struct marker *marker, struct mark *mark)
 {
     mark->deadline_ms = clock_monotonic_ms() + RETRY_MAX_MS;
     mark->item.bytes = sizeof *mark;
+    mark->item.user_id = mark->actor->user_id;
     return group_add(marker->group, &mark->item);
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Postgres that dies, loses connections, loses replies or stands still under load."""
+import contextlib
 import os
 import signal
 import time
@@ -11,6 +12,7 @@ from tests.faults.proxy import Proxy
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
 
+OF_A_SOCKET = 16  # posts that may wait there
 REQUEST_LIMIT_S = 10  # each request is answered or closed by then
 STALL_S = 5  # a loop that waited for Postgres would wait for longer
 BACKENDS = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -87,6 +89,34 @@ def test_a_database_that_was_brought_back(parts):
         assert first["channels"][0]["name"] == "as-it-was"
     finally:
         assert instance.stop() == 0
+
+
+def post_waiting(socket, channel, texts):
+    """Posts; and comes back when all of them wait."""
+    for number, text in enumerate(texts):
+        socket.send({"id": number + 1, "type": "message", "channel": channel, "text": text})
+    socket.send({"id": 1000, "type": "ping"})
+    socket.expect({"type": "pong"})
+
+
+def test_who_posts_much_waits_behind_themselves(parts):
+    with Proxy("127.0.0.1", parts.postgres.port) as proxy, contextlib.ExitStack() as open_sockets:
+        instance = parts.instance(database_url=proxy.of(parts.postgres.tcp_url), loops=1, batch_max=10)
+        open_sockets.callback(lambda: instance.stop())
+        workspace = Workspace([instance.url], parts.operator_token)
+        ann, bob = workspace.users(2)
+        channel = workspace.channel(ann, bob)
+        *much, little = [open_sockets.enter_context(user.socket()) for user in [ann] * 8 + [bob]]
+        proxy.trap("post_", "hold")
+        for number, socket in enumerate(much):
+            post_waiting(socket, channel, [f"{number}: {n}" for n in range(OF_A_SOCKET)])
+        post_waiting(little, channel, ["little"])
+        proxy.let_go()
+        for socket in much:
+            socket.expect({"reply_to": OF_A_SOCKET, "ok": True})
+        little.expect({"reply_to": 1, "ok": True})
+        texts = [message["text"] for message in ann.history(channel, limit=200) if "subtype" not in message][::-1]
+        assert len(texts) == 8 * OF_A_SOCKET + 1 and texts.index("little") < 30
 
 
 def test_terminated_sessions(parts, load):

@@ -21,8 +21,9 @@ struct fixture {
     int sizes[SENT_MAX]; // of the batches sent
     int first[SENT_MAX]; // number of the first item of each
     int sent;
-    int stop_after; // batches
-    int retry_item; // given back once, -1: none
+    int batch[BATCH_MAX]; // numbers of the items sent last
+    int stop_after;       // batches
+    int retry_item;       // given back once, -1: none
     bool alone;
     bool holds; // batches stay in work
 };
@@ -58,6 +59,8 @@ static int on_send(void *arg, struct group_item *const *items, int count)
     fixture->sizes[fixture->sent] = count;
     fixture->first[fixture->sent++] = number_of(fixture, items[0]);
     for (int i = 0; i < count; i++)
+        fixture->batch[i] = number_of(fixture, items[i]);
+    for (int i = 0; i < count; i++)
         if (number_of(fixture, items[i]) == fixture->retry_item)
             give_back(fixture, items[i]);
     if (!fixture->holds)
@@ -70,6 +73,8 @@ static int setup_depth(void **state, int depth)
     static struct fixture fixture;
 
     fixture = (struct fixture){.retry_item = -1};
+    for (int i = 0; i < ITEMS; i++)
+        fixture.items[i].user_id = "U1";
     assert_int_equal(loop_new(&fixture.loop), 0);
     assert_int_equal(group_new(fixture.loop,
                                &(struct group_limits){.depth = depth,
@@ -253,6 +258,36 @@ static void nothing_overtakes_an_item_that_goes_alone(void **state)
     group_flush(fixture->group);
     assert_int_equal(fixture->first[1], 0);
     assert_int_equal(fixture->sizes[1], 1);
+    group_done(fixture->group, 1);
+    group_flush(fixture->group);
+    assert_int_equal(fixture->first[2], 1);
+    assert_int_equal(fixture->sizes[2], 2);
+    group_done(fixture->group, 2);
+}
+
+static void users_have_a_turn_after_the_other(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const users[] = {"U1", "U1", "U1", "U2", "U3"};
+
+    for (int i = 0; i < 5; i++)
+        fixture->items[i].user_id = users[i];
+    fixture->holds = true;
+    group_is_flushed_with(fixture, 0, 5);
+    const int turns[] = {0, 3, 4, 1};
+    for (int i = 0; i < BATCH_MAX; i++)
+        assert_int_equal(fixture->batch[i], turns[i]);
+    for (int i = BATCH_MAX; i-- > 0;)
+        group_retry(fixture->group, &fixture->items[turns[i]]);
+    group_done(fixture->group, BATCH_MAX);
+    group_flush(fixture->group);
+    const int again[] = {0, 3, 4, 1};
+    for (int i = 0; i < BATCH_MAX; i++)
+        assert_int_equal(fixture->batch[i], again[i]);
+    group_done(fixture->group, BATCH_MAX);
+    group_flush(fixture->group);
+    assert_int_equal(fixture->first[2], 2);
+    group_done(fixture->group, 1);
 }
 
 // Two batches in work are given back one after the other, each from its last item to its first.
@@ -316,6 +351,7 @@ int main(void)
                                         setup_two, teardown),
         cmocka_unit_test_setup_teardown(nothing_overtakes_an_item_that_goes_alone, setup_two,
                                         teardown),
+        cmocka_unit_test_setup_teardown(users_have_a_turn_after_the_other, setup, teardown),
         cmocka_unit_test_setup_teardown(items_given_back_alone_keep_their_order, setup_two,
                                         teardown),
         cmocka_unit_test_setup_teardown(items_given_back_keep_their_order, setup_two, teardown),
