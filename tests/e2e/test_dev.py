@@ -256,8 +256,8 @@ def test_a_test_run_whose_caller_is_ended_stops_its_servers(checkout, number):
     python.write_text(TEST_RUN, encoding="ascii")
     python.chmod(0o755)
     script = 'trap "" INT; exec "$0" test property'
-    with subprocess.Popen(["sh", "-c", script, checkout / "dev"], cwd=checkout, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.DEVNULL) as testing:
+    with subprocess.Popen(["env", "--default-signal=HUP", "sh", "-c", script, checkout / "dev"], cwd=checkout,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as testing:
         run = checkout / "run"
         try:
             wait_until(lambda: run.exists() and run.read_text(encoding="ascii") == "runs", timeout=LATE_S)
