@@ -34,6 +34,10 @@ NODISCARD int loop_post(struct loop *loop, loop_fn *fn, void *arg);
 // loop_watch_free().
 NODISCARD int loop_watch_new(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn,
                              void *arg, struct loop_watch **ret_watch);
+// The same, for one of the many who are connected: a turn takes some of those at a time, so that
+// thousands at once (a network that breaks off) keep nobody waiting for Postgres' answers.
+NODISCARD int loop_watch_new_peer(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn,
+                                  void *arg, struct loop_watch **ret_watch);
 void loop_watch_set(struct loop_watch *watch, uint32_t events);
 // Before the fd is closed. Safe inside callbacks; NULL does nothing.
 void loop_watch_free(struct loop_watch *watch);

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COST_FACTOR = 50 }; // at most a fiftieth of the time is spent with it
+// At most a fiftieth of the time is spent with it, unless it takes very long.
+enum { COST_FACTOR = 50, PAUSE_MAX_MS = 10000 };
 
 static const struct statement OUTBOX = {"outbox_depth",
                                         "SELECT count, oldest_s FROM outbox_depth()"};
@@ -78,6 +79,7 @@ int measures_take(struct measures *measures, struct session *session)
     if (r >= 0)
         r = month_measure(session);
     int64_t now_ms = clock_monotonic_ms();
-    measures->due_ms = now_ms + COST_FACTOR * (now_ms - began_ms);
+    int64_t pause_ms = COST_FACTOR * (now_ms - began_ms);
+    measures->due_ms = now_ms + (pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS);
     return r;
 }

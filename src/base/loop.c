@@ -18,12 +18,13 @@
 
 #include "loop_internal.h"
 
-enum { EVENTS_MAX = 256, INBOX_MAX = 1 << 20 };
+enum { EVENTS_MAX = 256, PEERS_MAX = 64, INBOX_MAX = 1 << 20 };
 
 struct loop_watch {
     struct loop *loop;
     loop_ready_fn *fn; // NULL once freed: events already fetched for it are then not delivered
     void *arg;
+    int epoll_fd; // the loop's own, or that of its peers
     int fd;
     uint32_t events;
     struct loop_watch *next_dead;
@@ -48,6 +49,9 @@ struct loop {
     struct epoll_event events[EVENTS_MAX];
     int64_t now_us;
     int epoll_fd;
+    int peers_fd;             // an epoll set within that one
+    struct loop_watch *peers; // on peers_fd
+    bool peers_ready;
     bool again;
 
     int wake_fd;
@@ -92,16 +96,24 @@ static void calls_run(const struct calls *calls)
         calls->call[i].fn(calls->call[i].arg);
 }
 
+static void peers_on_ready(void *arg, uint32_t events)
+{
+    struct loop *loop = arg;
+    (void)events;
+    loop->peers_ready = true;
+}
+
 // The eventfd is edge-triggered and never read: each write is an edge.
 static int loop_open(struct loop *loop)
 {
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    loop->peers_fd = epoll_create1(EPOLL_CLOEXEC);
     loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
-    if (loop->epoll_fd < 0 || loop->wake_fd < 0 ||
+    if (loop->epoll_fd < 0 || loop->peers_fd < 0 || loop->wake_fd < 0 ||
         epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, loop->wake_fd, &event) < 0)
         return -ERROR_UNAVAILABLE;
-    return 0;
+    return loop_watch_new(loop, loop->peers_fd, EPOLLIN, peers_on_ready, loop, &loop->peers);
 }
 
 int loop_new(struct loop **ret_loop)
@@ -140,10 +152,13 @@ void loop_free(struct loop *loop)
 {
     if (!loop)
         return;
+    loop_watch_free(loop->peers);
     loop_run_deferred(loop);
     assert(loop->timers.count == 0);
     if (loop->epoll_fd >= 0)
         close(loop->epoll_fd);
+    if (loop->peers_fd >= 0)
+        close(loop->peers_fd);
     if (loop->wake_fd >= 0)
         close(loop->wake_fd);
     free(loop->timers.heap);
@@ -220,17 +235,32 @@ static int64_t loop_due_us(const struct loop *loop)
     return loop->timers.count > 0 ? loop_timers_next_us(&loop->timers) : INT64_MAX;
 }
 
+static void loop_deliver(struct loop *loop, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct loop_watch *watch = loop->events[i].data.ptr;
+        if (watch && watch->fn)
+            watch->fn(watch->arg, loop->events[i].events);
+    }
+}
+
+// Those that are left make the next turn begin at once.
+static void loop_deliver_peers(struct loop *loop)
+{
+    if (!loop->peers_ready)
+        return;
+    loop->peers_ready = false;
+    loop_deliver(loop, epoll_wait(loop->peers_fd, loop->events, PEERS_MAX, 0));
+}
+
 static void loop_turn(struct loop *loop)
 {
     int count = epoll_wait(loop->epoll_fd, loop->events, EVENTS_MAX, loop_timeout_ms(loop));
     int64_t due_us = loop_due_us(loop);
     loop->now_us = clock_monotonic_us();
     loop->again = false;
-    for (int i = 0; i < count; i++) {
-        struct loop_watch *watch = loop->events[i].data.ptr;
-        if (watch && watch->fn)
-            watch->fn(watch->arg, loop->events[i].events);
-    }
+    loop_deliver(loop, count);
+    loop_deliver_peers(loop);
     loop_timers_run(&loop->timers, loop->now_us);
     loop_run_inbox(loop);
     calls_run(&loop->gather);
@@ -252,20 +282,33 @@ void loop_run(struct loop *loop)
     log_flush();
 }
 
-int loop_watch_new(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn, void *arg,
-                   struct loop_watch **ret_watch)
+static int watch_new(const struct loop_watch *wanted, struct loop_watch **ret_watch)
 {
     struct loop_watch *watch = malloc(sizeof *watch);
     if (!watch)
         return -ERROR_MEMORY;
-    *watch = (struct loop_watch){.loop = loop, .fn = fn, .arg = arg, .fd = fd, .events = events};
-    struct epoll_event event = {.events = events, .data.ptr = watch};
-    if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
+    *watch = *wanted;
+    struct epoll_event event = {.events = watch->events, .data.ptr = watch};
+    if (epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->fd, &event) < 0) {
         free(watch);
         return errno == ENOMEM ? -ERROR_MEMORY : -ERROR_UNAVAILABLE;
     }
     *ret_watch = watch;
     return 0;
+}
+
+int loop_watch_new(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn, void *arg,
+                   struct loop_watch **ret_watch)
+{
+    struct loop_watch wanted = {loop, fn, arg, loop->epoll_fd, fd, events, NULL};
+    return watch_new(&wanted, ret_watch);
+}
+
+int loop_watch_new_peer(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn, void *arg,
+                        struct loop_watch **ret_watch)
+{
+    struct loop_watch wanted = {loop, fn, arg, loop->peers_fd, fd, events, NULL};
+    return watch_new(&wanted, ret_watch);
 }
 
 void loop_watch_set(struct loop_watch *watch, uint32_t events)
@@ -274,7 +317,7 @@ void loop_watch_set(struct loop_watch *watch, uint32_t events)
         return;
     watch->events = events;
     struct epoll_event event = {.events = events, .data.ptr = watch};
-    int r = epoll_ctl(watch->loop->epoll_fd, EPOLL_CTL_MOD, watch->fd, &event);
+    int r = epoll_ctl(watch->epoll_fd, EPOLL_CTL_MOD, watch->fd, &event);
     assert(r == 0);
 }
 
@@ -284,7 +327,7 @@ void loop_watch_free(struct loop_watch *watch)
         return;
     assert(watch->fn);
     // Fails, without harm, when the descriptor is closed already.
-    (void)epoll_ctl(watch->loop->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
+    (void)epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
     watch->fn = NULL;
     watch->next_dead = watch->loop->dead;
     watch->loop->dead = watch;

@@ -381,7 +381,8 @@ static void connection_on_ready(void *arg, uint32_t events)
 void connection_accept(struct gateway *gateway, int fd, const char *head, size_t length)
 {
     struct connection *c = calloc(1, sizeof *c);
-    if (!c || loop_watch_new(gateway->loop, fd, EPOLLIN, connection_on_ready, c, &c->watch) < 0) {
+    if (!c ||
+        loop_watch_new_peer(gateway->loop, fd, EPOLLIN, connection_on_ready, c, &c->watch) < 0) {
         free(c);
         close(fd);
         return;

@@ -65,8 +65,8 @@ static void door_ready(void *arg, uint32_t events);
 static void door_wait(struct connection *connection, ssize_t seen)
 {
     struct server *server = connection->server;
-    if (!connection->watch && loop_watch_new(server->loop, connection->fd, EPOLLIN, door_ready,
-                                             connection, &connection->watch) < 0) {
+    if (!connection->watch && loop_watch_new_peer(server->loop, connection->fd, EPOLLIN, door_ready,
+                                                  connection, &connection->watch) < 0) {
         connection_free(connection);
         return;
     }

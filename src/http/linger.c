@@ -39,6 +39,7 @@ void linger_start(struct server *server, int fd, int64_t budget, const char *tex
     // A few hundred bytes: they fit into the socket's buffer, or the peer does not read anyway.
     (void)!send(fd, text, length, MSG_NOSIGNAL);
     shutdown(fd, SHUT_WR);
-    if (loop_watch_new(server->loop, fd, EPOLLIN, linger_ready, connection, &connection->watch) < 0)
+    if (loop_watch_new_peer(server->loop, fd, EPOLLIN, linger_ready, connection,
+                            &connection->watch) < 0)
         connection_free(connection);
 }

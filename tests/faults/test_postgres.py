@@ -150,6 +150,20 @@ def test_postgres_stands_still(parts, load):
     assert load.slowest() < REQUEST_LIMIT_S
 
 
+def test_what_is_measured_is_soon_measured_again(parts):
+    """Also where measuring took long, as when Postgres stood still."""
+    waits = "SELECT pid FROM pg_locks WHERE relation = 'month_expiring'::regclass AND now() - waitstart > '2 s'"
+    slow = set()
+    with parts.database() as database:
+        database.autocommit = False
+        database.execute("LOCK TABLE month_expiring")
+        wait_until(lambda: slow.update(parts.postgres.sql(waits).split()) or len(slow) == len(parts.instances),
+                   what="a slow measure of each instance")
+        database.rollback()
+    with parts.held_snapshot():
+        pass
+
+
 def test_it_ends_while_an_audit_waits_for_its_answer(parts):
     """Which may take a minute."""
     with Proxy("127.0.0.1", parts.postgres.port) as proxy:

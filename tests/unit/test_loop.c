@@ -306,6 +306,53 @@ static void a_watch_waits_for_what_was_set_last(void **state)
     assert_string_equal(scene->log, "wr");
 }
 
+enum { CROWD = 300 };
+
+struct peer {
+    struct scene *scene;
+    struct loop_watch *watch;
+    int fd[2];
+};
+
+static void peer_leave(void *arg, uint32_t events)
+{
+    struct peer *peer = arg;
+    assert_true(events & EPOLLHUP);
+    loop_watch_free(peer->watch);
+    close(peer->fd[0]);
+    if (++peer->scene->count == CROWD)
+        loop_stop(peer->scene->loop);
+}
+
+static void answer_take(void *arg, uint32_t events)
+{
+    struct scene *scene = arg;
+    assert_true(events & EPOLLIN);
+    note(scene, scene->count < CROWD ? "a" : "-");
+    loop_watch_free(TAKE(scene->watch[0]));
+}
+
+static void what_the_loop_asked_does_not_wait_for_a_crowd_that_leaves(void **state)
+{
+    struct scene *scene = *state;
+    static struct peer peers[CROWD];
+    for (int i = 0; i < CROWD; i++) {
+        peers[i].scene = scene;
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, peers[i].fd), 0);
+        close(peers[i].fd[1]);
+        assert_int_equal(loop_watch_new_peer(scene->loop, peers[i].fd[0], EPOLLIN, peer_leave,
+                                             &peers[i], &peers[i].watch),
+                         0);
+    }
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, scene->fd[0]), 0);
+    assert_int_equal(write(scene->fd[0][1], "x", 1), 1);
+    assert_int_equal(
+        loop_watch_new(scene->loop, scene->fd[0][0], EPOLLIN, answer_take, scene, &scene->watch[0]),
+        0);
+    loop_run(scene->loop); // until all have left
+    assert_string_equal(scene->log, "a");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +370,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             an_event_for_a_watch_freed_in_the_same_turn_is_not_delivered, setup, teardown),
         cmocka_unit_test_setup_teardown(a_watch_waits_for_what_was_set_last, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_the_loop_asked_does_not_wait_for_a_crowd_that_leaves,
+                                        setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
