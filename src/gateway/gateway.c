@@ -222,6 +222,7 @@ int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
     list_init(&gateway->connections);
     list_init(&gateway->dirty);
     list_init(&gateway->held);
+    list_init(&gateway->opening_next);
     list_init(&gateway->holes.list);
     list_init(&gateway->envelopes.acked);
     list_init(&gateway->envelopes.acking);

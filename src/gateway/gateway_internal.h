@@ -311,9 +311,9 @@ struct gateway {
     struct list dirty;
     int64_t held_bytes; // of events that streams hold
     struct list held;   // connections that would be in `dirty`, but wait for Redis to subscribe
-    int connection_count;
-    int sse_count; // event streams that are open
-    int openings;  // connections whose channels are being read
+    int connection_count, sse_count; // all, and the event streams that are open
+    int openings;                    // connections whose channels are being read
+    struct list opening_next;        // tickets whose channels are read after those
     struct stream *streams;
     struct user *users;
     struct workspace *workspaces;

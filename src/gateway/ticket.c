@@ -37,7 +37,12 @@ static const struct statement channels = {"gateway_channels",
                                           "JOIN channel_heads c ON c.id = m.channel_id"
                                           " WHERE m.user_id = $1 AND m.active"};
 
+// Whoever opens more at once waits: to read their channels and what they missed is work that the
+// calls of others would wait for.
+enum { OPENINGS_MAX = 8 };
+
 struct ticket {
+    struct list link; // in the gateway's opening_next
     struct gateway *gateway;
     struct connection *connection; // NULL once it is gone
     char reply[HANDSHAKE_REPLY_SIZE];
@@ -50,8 +55,39 @@ void ticket_forget(struct connection *c)
 {
     if (!c->ticket)
         return;
-    c->ticket->connection = NULL;
-    c->ticket = NULL;
+    struct ticket *ticket = TAKE(c->ticket);
+    ticket->connection = NULL;
+    if (!list_is_empty(&ticket->link)) {
+        list_remove(&ticket->link);
+        free(ticket);
+    }
+}
+
+static void on_channels(void *arg, const struct store_outcome *outcome);
+static void on_resume(void *arg, const struct store_outcome *outcome);
+
+// The owner is known: takes its channels' state, as a socket or an event stream needs it.
+static void channels_ask(struct ticket *ticket)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    struct connection *c = ticket->connection;
+    params_text(&params, c->actor.user_id);
+    if (c->sse)
+        resume_params(c, &params);
+    marks_note_first(c->gateway);
+    c->gateway->openings++;
+    gateway_ask(c->gateway);
+    store_call(c->gateway->store, STORE_SYNC, c->sse ? &resume_statement : &channels, &params,
+               c->sse ? on_resume : on_channels, ticket);
+}
+
+static void openings_go_on(struct gateway *gateway)
+{
+    while (gateway->openings < OPENINGS_MAX && !list_is_empty(&gateway->opening_next)) {
+        struct ticket *ticket = LIST_ITEM(gateway->opening_next.next, struct ticket, link);
+        list_remove(&ticket->link);
+        channels_ask(ticket);
+    }
 }
 
 // The channels are read. False: the gateway is gone, and the connection with it.
@@ -60,6 +96,7 @@ static bool opening_end(struct ticket *ticket)
     if (!gateway_answer(ticket->gateway))
         return false;
     ticket->gateway->openings--;
+    openings_go_on(ticket->gateway);
     return true;
 }
 
@@ -133,20 +170,6 @@ static void on_resume(void *arg, const struct store_outcome *outcome)
     free(ticket);
 }
 
-// The owner is known: takes its channels' state, as a socket or an event stream needs it.
-static void channels_ask(struct connection *c, struct ticket *ticket)
-{
-    CLEANUP_PARAMS struct params params = {0};
-    params_text(&params, c->actor.user_id);
-    if (c->sse)
-        resume_params(c, &params);
-    marks_note_first(c->gateway);
-    c->gateway->openings++;
-    gateway_ask(c->gateway);
-    store_call(c->gateway->store, STORE_SYNC, c->sse ? &resume_statement : &channels, &params,
-               c->sse ? on_resume : on_channels, ticket);
-}
-
 static void on_used(void *arg, const struct store_outcome *outcome)
 {
     struct ticket *ticket = arg;
@@ -158,7 +181,8 @@ static void on_used(void *arg, const struct store_outcome *outcome)
         known = c->is_link == (c->actor.type == 'a');
     int refusal = c && c->sse ? sse_refusal(c, outcome->r, known) : 0;
     if (c && known && refusal == 0) {
-        channels_ask(c, ticket);
+        list_append(&c->gateway->opening_next, &ticket->link);
+        openings_go_on(c->gateway);
         return;
     }
     (void)ticket_end(ticket);
@@ -181,6 +205,7 @@ static struct ticket *ticket_new(struct connection *c, const char *text, const c
         connection_refuse(c, handshake_unavailable);
         return NULL;
     }
+    list_init(&ticket->link);
     ticket->gateway = c->gateway;
     ticket->connection = c;
     c->ticket = ticket;
