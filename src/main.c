@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Entry point: picks the subcommand and runs it.
 #include "app/commands.h"
 #include "app/instance.h"
 #include "base/log.h"

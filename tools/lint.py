@@ -6,7 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tools import alerts, authorization, documents, layers, migrations, release
+from tools import alerts, authorization, documents, layers, migrations, openings, release
 from tools.project import ROOT, Failure, call, configure, read_json
 
 FUNCTION_LINES_MAX = 70
@@ -135,6 +135,7 @@ CHECKS = {
     "sizes": check_sizes,
     "banned": check_banned,
     "licence": check_licence,
+    "openings": openings.check,
     "documents": documents.check,
     "release": release.check,
     "migrations": migrations.check,

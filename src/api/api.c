@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs a call of a method: authenticates the token, applies rate limits, checks the scope, reads
+// the body and calls the method's function.
 #include "api/api.h"
 
 #include "base/digest.h"

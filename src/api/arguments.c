@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The take_* readers: each checks one argument of a call, returns its value or answers with the
+// argument's error.
 #include "invocation.h"
 
 #include "base/json.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// api.test and auth.test, and the base URL that replies contain.
 #include "methods.h"
 
 #include <stdio.h>

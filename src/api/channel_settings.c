@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people set on a channel: name, topic, purpose, and that it is not archived any more. Each
+// Changes the settings of a channel: name, topic, purpose, and that it is no longer archived. Each
 // change is one function of sql/11_conversations.sql.
 #include "channel_settings.h"
 

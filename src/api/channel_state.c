@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads a channel, its viewer's membership and unread counts in one statement, batched by group
+// commit for many callers.
 #include "channel_state.h"
 
 #include "base/error.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels and their members. Each change is one function of sql/05_channels.sql.
+// Channels and their members: create, list, join, leave, invite, kick, archive. Each change is one
+// function of sql/05_channels.sql.
 #include "methods.h"
 
 #include "channel_settings.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads what a message consists of from a call's arguments (text, blocks, attachments, metadata)
+// and checks its limits.
 #include "content.h"
 
 #include "base/json.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// link_names and parse=full: whom "@name" in a text means is looked up, and the text says <@U…>.
+// link_names and parse=full: looks up the users whom "@name" in a text means, and puts <@U…> in its
+// place.
 #include "content.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds the conversation a post goes to: a channel by id or name, or a direct conversation with a
+// user, which is opened when there is none.
 #include "destination.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct conversations: of two people, or of a group of at most nine.
+// Direct conversations, of two people or of a group of at most nine: opens, shows and closes them.
 #include "methods.h"
 
 #include "unread/keys.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was said in a channel: history, the replies of a thread, events after a seq.
+// Reads what was said in a channel: its history, the replies of a thread, and its events after a
+// seq.
 #include "methods.h"
 
 #include "chat/frame.h"

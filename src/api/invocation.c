@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One call of a method under way: starts its statements in Postgres, opens and closes its reply,
+// and answers errors.
 #include "invocation.h"
 
 #include "older.h"

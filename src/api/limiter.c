@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Token buckets for rate limits: each loop decides from its own copy and settles the calls it let
+// through with Redis.
 #include "limiter.h"
 
 #include "base/error.h"

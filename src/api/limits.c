@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Applies the rate limits per token, method and channel, and the limit of request bytes per user.
 #include "limits.h"
 
 #include "base/metrics.h"

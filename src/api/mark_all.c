@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// channels.markAll: everything is read, on every device.
+// channels.markAll: marks everything as read and tells every device of the user.
 #include "methods.h"
 
 #include "unread/sidebar.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of all methods: name, who may call it, scope, function.
 #include "methods.h"
 
 #include "older.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// channels.setNotifications: what the caller wants to hear of a channel.
+// channels.setNotifications: stores which messages of a channel the caller is notified of.
 #include "methods.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// An LRU cache of channel objects as JSON text; one for each loop.
 #include "objects.h"
 
 #include "base/error.h"

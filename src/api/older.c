@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of Slack's older method names (groups.*, im.* …) and the method that each one is an
+// alias of.
 #include "older.h"
 
 #include <stdio.h>

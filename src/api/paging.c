@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Pages of a list: reads limit and cursor, and writes next_cursor.
 #include "paging.h"
 
 #include <stdlib.h>

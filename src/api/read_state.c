@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// channels.mark, channels.markUnread and channels.markMessages: what one has read.
+// channels.mark, channels.markUnread and channels.markMessages: change the caller's read position.
 #include "methods.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tickets for sockets: rtm.connect, rtm.start, apps.connections.open.
+// rtm.connect, rtm.start and apps.connections.open: make the ticket and URL for a WebSocket.
 #include "methods.h"
 
 #include "base/clock.h"

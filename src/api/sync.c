@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// unread.sync: all that a sidebar needs, in one call; with a token of an earlier one, only what
-// changed since.
+// unread.sync: everything that a sidebar shows, in one call; with the token of an earlier call,
+// only what changed since.
 #include "methods.h"
 #include "sync_token.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Prints and parses the sync tokens and cursors of unread.sync.
 #include "sync_token.h"
 
 #include "base/versioned.h"

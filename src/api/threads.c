@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads: following them, marking them, listing what one follows. Each change is one function of
-// sql/08_threads.sql.
+// threads.*: follows, marks and lists threads. Each change is one function of sql/08_threads.sql.
 #include "methods.h"
 
 #include "chat/message.h"

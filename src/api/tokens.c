@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The token cache: looks up in Postgres which user a token belongs to and keeps the answer for a
+// short time.
 #include "tokens.h"
 
 #include "base/clock.h"

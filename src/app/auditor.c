@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A thread that audits the counts in Redis: compares a sample with Postgres, corrects what differs,
+// and starts a rebuild when Redis is empty.
 #include "auditor.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The subcommands check and admin.
 #include "app/commands.h"
 
 #include "api/api.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The subcommand migrate: runs or checks the migrations and prints a report.
 #include "app/commands.h"
 
 #include "base/buffer.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tidings unread verify|rebuild: compares, or lets Redis know, what members have unread.
+// The subcommands unread verify and unread rebuild: compare the counts in Redis with Postgres, or
+// write them anew, and show progress.
 #include "app/commands.h"
 
 #include "base/clock.h"

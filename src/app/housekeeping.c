@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A thread for periodic work: partitions, retention, expired rows, changes of strategy, dead Redis
+// members, old versions, and measures of Postgres.
 #include "housekeeping.h"
 
 #include "base/clock.h"

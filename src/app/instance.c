@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One process of tidings serve: creates the loops, relay, workers and threads, runs them, and stops
+// them in order.
 #include "app/instance.h"
 
 #include "auditor.h"

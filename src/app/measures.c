@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads measures of Postgres (outbox depth, oldest snapshot, hot channels) into metrics.
 #include "measures.h"
 
 #include "base/clock.h"

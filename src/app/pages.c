@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The handlers of /healthz, /readyz, /metrics and the static files.
 #include "pages.h"
 #include "web.h"
 

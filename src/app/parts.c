@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Translates settings into the options of the modules.
 #include "parts.h"
 
 #include "base/buffer.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One event loop with all its parts (server, api, gateway, store, cache) on a thread of its own.
 #include "service.h"
 
 #include "api/api.h"

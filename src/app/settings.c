@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the settings from the environment, checks their ranges, and prints their help.
 #include "app/settings.h"
 
 #include "api/api.h"

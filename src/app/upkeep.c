@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Deletes expired data in many short transactions, and drops months of messages.
 #include "upkeep.h"
 
 #include "base/clock.h"

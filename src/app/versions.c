@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Registers this version's Postgres functions and Redis library as in use, and drops those of
+// versions that nobody uses any more.
 #include "versions.h"
 
 #include "base/embedded.h"

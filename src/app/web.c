@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Serves the embedded static files: the web client, the API reference and the OpenAPI documents.
 #include "web.h"
 
 #include "base/embedded.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A growable byte buffer with a maximum and a sticky error flag.
 #include "base/buffer.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The names of the types of channels.
 #include "base/channel.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// SHA-256 digests, computed by OpenSSL.
 #include "base/digest.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of errors: the code on the wire and the HTTP status of each.
 #include "base/error.h"
 
 #include <stdlib.h>

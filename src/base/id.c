@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes and parses ids, tokens and ts.
 #include "base/id.h"
 
 #include <assert.h>

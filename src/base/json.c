@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses JSON that peers send, within bounds of depth and number of values.
 #include "base/json.h"
 
 #include "base/error.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each value reserves all it can need at once and then writes without looking at the buffer again.
+// Writes JSON straight into a buffer. Each value reserves all it can need at once and then writes
+// without looking at the buffer again.
 #include "base/json_writer.h"
 
 #include <stdint.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line is made in one go and then appended whole to the thread's gathered text, so that neither a
-// full buffer nor a slow reader ever cuts one. Access lines, the mass, wait for log_flush(); others
-// are written at once.
+// Writes log lines as JSON to stderr without ever blocking; drops and counts what stderr cannot
+// take. A line is made in one go and then appended whole to the thread's gathered text, so that
+// neither a full buffer nor a slow reader ever cuts one. Access lines, the mass, wait for
+// log_flush(); others are written at once.
 #include "base/log.h"
 
 #include <errno.h>

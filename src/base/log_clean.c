@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Escapes text for the log and blanks out tokens in it.
 #include "log_internal.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The event loop: epoll, an inbox for other threads, and work at the end of a turn.
 #include "base/loop.h"
 
 #include <assert.h>

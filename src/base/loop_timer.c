@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The timers of a loop, in a binary heap.
 #include <assert.h>
 #include <stdlib.h>
 

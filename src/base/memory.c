@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Allocations that must not fail, served from a reserve when there is no memory left.
 #include "base/memory.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Counters and gauges, and their output in Prometheus' text format.
 #include "base/metrics.h"
 
 #include <stdatomic.h>

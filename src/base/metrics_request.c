@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests by method and error, and their durations by method. Rows are only ever added: readers
-// find them without a lock, under which adding is done.
+// Counts requests by method and error, and measures their durations by method. Rows are only ever
+// added: readers find them without the lock that is held to add one.
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histograms of times.
+// Histograms of durations, one for each of the first threads, added up when they are read.
 #include "base/metrics.h"
 
 #include <stdatomic.h>

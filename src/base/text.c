@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Validates UTF-8 and counts code points.
 #include "base/text.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses the versioned texts that clients keep and give back: "<letter><version>.<number>…".
 #include "base/versioned.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Resolves the address of Redis without blocking, and connects to it.
 #include "address.h"
 
 #include "base/error.h"

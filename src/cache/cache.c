@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A loop's connection to Redis: sends commands in a pipeline, matches the replies, and reconnects.
 #include "cache/cache.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A ring buffer of the commands that wait for a reply.
 #include "calls.h"
 
 #include "base/memory.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Written straight into the buffer: hiredis would print into memory of its own first.
+// Writes commands in Redis' wire format. They go straight into the buffer: hiredis would print into
+// memory of its own first.
 #include "command.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Drops the function libraries in Redis that no version in use needs.
 #include "cache/libraries.h"
 
 #include "base/buffer.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A blocking connection to Redis for threads: gathers commands, sends them at once and reads all
+// replies.
 #include "cache/pipeline.h"
 
 #include "address.h"

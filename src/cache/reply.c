@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads values out of replies of Redis.
 #include "reply.h"
 
 #include "base/id.h"

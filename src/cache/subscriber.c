@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sharded pub/sub on a loop: subscribes to topics and renews all subscriptions after a reconnect.
 #include "subscriber.h"
 
 #include "base/error.h"

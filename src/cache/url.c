@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses redis:// URLs.
 #include "url.h"
 
 #include "base/error.h"

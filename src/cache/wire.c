@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One non-blocking connection to Redis: connects, greets, reads, writes, and reconnects with
+// growing pauses.
 #include "wire.h"
 
 #include "address.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes the app_mention event for the bots that a message mentions.
 #include "chat/app_mention.h"
 
 #include "base/buffer.h"

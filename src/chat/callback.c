@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes event_callback envelopes, the form in which apps get events.
 #include "chat/callback.h"
 
 #include "base/json.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes the JSON frames that sockets receive for events of a channel.
 #include "chat/frame.h"
 
 #include "base/json.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds the users and groups mentioned in a message's text and blocks.
 #include "chat/mentions.h"
 
 #include "base/error.h"

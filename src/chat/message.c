@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads a message from a row and writes it as JSON.
 #include "chat/message.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds "@name" in a text and replaces it by a link to the user.
 #include "chat/names.h"
 
 #include <ctype.h>

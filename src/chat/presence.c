@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tells Redis who is online, and asks who is.
 #include "chat/presence.h"
 
 #include "base/error.h"

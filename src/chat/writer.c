@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The writer of posts: gathers them into batches, commits each batch by one statement, and answers
+// every post.
 #include "chat/writer.h"
 
 #include "base/clock.h"

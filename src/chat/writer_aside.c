@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Posts whose channel, author or mentioned member has a row that somebody else keeps locked. They
-// wait by themselves; all other posts go on.
+// Sets posts aside that need a row which somebody else keeps locked (of a channel, an author or a
+// mentioned member), so that all other posts go on.
 #include "writer_internal.h"
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a batch says of itself to post_batch(): which of its posts share a channel or an author, and
-// their order there.
+// Builds the parameters of post_batch() for a batch: its posts, which of them share a channel or an
+// author, and their order there.
 #include "writer_internal.h"
 
 #include "base/error.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Posts that may not be posted. One of them rolls its batch back, which costs all others in it. So
-// the posts of somebody who was refused a moment ago are checked by themselves, together and not
-// too often, before they get into a batch with others. So are those whose key is there already.
+// Checks suspect posts before they join a batch: one refused post rolls a whole batch back, so
+// posts of an author who was refused a moment ago are checked apart, together and not too often. So
+// are those whose key is already known.
 #include "writer_internal.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Events: reference-counted records of one change in a channel or of a user.
 #include "events/event.h"
 
 #include <assert.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header is read in the one form that event_encode() writes, by the same tables in the same
-// order: making a tree of it took more than half of a fan-out worker's time with Kafka. The frame
-// is never parsed: it is taken over byte by byte once it is known to be one JSON object. What is
-// not in that form is read by event_tolerant.c.
+// Decodes events from the log and from pub/sub. The header is read in the one form that
+// event_encode() writes, by the same tables in the same order: making a tree of it took more than
+// half of a fan-out worker's time with Kafka. The frame is never parsed: it is taken over byte by
+// byte once it is known to be one JSON object. What is not in that form is read by
+// event_tolerant.c.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Encodes events for the log and for pub/sub.
 #include "base/json_writer.h"
 #include "event_fields.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of an event's fields: name, type, and the kinds of events that need it.
 #include "event_fields.h"
 
 #define PLACE(member) offsetof(struct event, member)

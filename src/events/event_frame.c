@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds where a JSON string or object ends, without parsing it.
 #include "event_frame.h"
 
 enum { DEPTH_MAX = 80 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Decodes events that another release wrote: any order of fields, unknown fields ignored.
 #include "event_tolerant.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Creates and destroys librdkafka clients with the settings that all of ours share.
 #include "kafka_conf.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A Kafka consumer of the group: reads events, and commits offsets once their effects are done.
 #include "kafka_consumer.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A thread that measures consumer lag, partition ends and dead letters.
 #include "kafka_lag.h"
 
 #include <pthread.h>

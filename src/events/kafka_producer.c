@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The Kafka producer that all threads share.
 #include "kafka_producer.h"
 
 #include <pthread.h>

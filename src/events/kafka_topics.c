@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Creates the topics when they do not exist.
 #include "kafka_topics.h"
 
 #include <stdbool.h>

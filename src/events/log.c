@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The log's interface: passes each call on to Kafka or to the in-process log.
 #include "events/log.h"
 
 #include "base/metrics.h"

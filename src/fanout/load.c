@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads an outbox row back from Postgres and rebuilds its events.
 #include "fanout/load.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads, marks and deletes rows of the outbox.
 #include "outbox.h"
 
 static const struct statement delete_statement = {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row in memory is in one table, from the moment it is told of until it is gone from
+// The relay: a thread that appends outbox rows to the log and deletes them when their effects are
+// done. Every row in memory is in one table, from the moment it is told of until it is gone from
 // Postgres: that bounds them, and keeps polling from taking what is on its way already. A row that
 // cannot go on is forgotten here: it is still in Postgres, and polling finds it again.
 #include "fanout/relay.h"

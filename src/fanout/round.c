@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One round of a fan-out worker: gathers the Redis commands of its events, one call for the heads
+// of many channels.
 #include "round.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of outbox rows in memory and their states.
 #include "rows.h"
 
 #include <assert.h>

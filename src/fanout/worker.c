@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Fan-out workers: threads that read events from the log and apply their effects to Redis.
 #include "fanout/worker.h"
 
 #include <pthread.h>

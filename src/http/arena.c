@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// An arena: memory that lives as long as one request.
 #include "arena.h"
 
 #include <stdint.h>

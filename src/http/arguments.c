@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The arguments of a call, from query, form, multipart or JSON.
 #include "arguments.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the charset of a body, and converts Latin-1 to UTF-8.
 #include "charset.h"
 
 #include <ctype.h>

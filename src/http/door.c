@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The front door. A connection's first head is looked at while it still lies in the socket, so that
-// libmicrohttpd can have the connection as if nobody had touched it.
+// The acceptor: accepts connections and peeks at each one's first request head while it still lies
+// in the socket, so that libmicrohttpd can have the connection as if nobody had touched it.
 #include "head.h"
 #include "server_internal.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libmicrohttpd calls exchange_line() for the request line, exchange_step() when the head is
-// complete, for each piece of the body, when all is there, and again after a resume; and
-// exchange_end() when the reply is out or all is lost.
+// One HTTP request within libmicrohttpd, which calls exchange_line() for the request line,
+// exchange_step() when the head is complete, for each piece of the body, when all is there, and
+// again after a resume; and exchange_end() when the reply is out or all is lost.
 #include "exchange.h"
 #include "head.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a body is let in, and on whose account: asked once the head is there, so that what is
-// refused is never read. A small body is let in unasked; a large one whose caller is not named in
-// the head must not be too large, and shares what strangers may send with all others.
+// Decides whether a body is let in, and on whose account: asked once the head is there, so that
+// what is refused is never read. A small body is let in unasked; a large one whose caller is not
+// named in the head must not be too large, and shares what strangers may send with all others.
 #include "exchange.h"
 
 #include "base/error.h"

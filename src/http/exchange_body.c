@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments that query and body make together. The token comes first; the rest is read when
-// the call asks for it, on the loop if it is little work, else by the server's parser.
+// Reads the arguments of a call from its query and body. The token comes first; the rest is read
+// when the call asks for it, on the loop if it is little work, else by the server's parser.
 #include "exchange.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a reply leaves: by libmicrohttpd, or past it.
+// Sends a reply, through libmicrohttpd or past it.
 #include "exchange.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// application/x-www-form-urlencoded, as queries and bodies have it.
+// Parses application/x-www-form-urlencoded, the form of queries and bodies.
 #include "arguments.h"
 
 #include "base/error.h"

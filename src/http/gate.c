@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Refuses request heads that could smuggle a second request past a proxy.
 #include "gate.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses a request's head strictly, before libmicrohttpd sees it.
 #include "head.h"
 
 #include <string.h>

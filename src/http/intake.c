@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Counts the bytes of bodies and replies in memory, for the loop and for each user, against their
+// bounds.
 #include "intake.h"
 
 #include "base/error.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments from a JSON object. jansson judges the text; what it would lose (the digits of numbers,
-// the text of nested values) is taken from the text itself, which a scan has cut into its top-level
-// values first. Depth and number of values are bounded before jansson sees the text.
+// Reads arguments from a JSON object. jansson judges the text; what it would lose (the digits of
+// numbers, the text of nested values) is taken from the text itself, which a scan has cut into its
+// top-level values first. Depth and number of values are bounded before jansson sees the text.
 #include "arguments.h"
 
 #include "base/error.h"

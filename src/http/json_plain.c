@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The usual body: one object whose values are all strings, with nothing in them that must be
-// decoded. Such a text is what jansson would make of it, so it is cut in place, for a tenth of the
-// time.
+// The fast path for the usual body: one object whose values are all strings without escapes. Such a
+// text is what jansson would make of it, so it is cut in place, for a tenth of the time.
 #include "json_plain.h"
 
 #include "base/text.h"

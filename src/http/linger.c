@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer that is still sending does not read a reply before it is done, and loses it when the
-// connection is closed under what it sends. So after the last word the rest is read and thrown away
-// for a while.
+// Lingering close: a peer that is still sending loses the reply when the connection is closed under
+// what it sends. So after the last reply the rest is read and thrown away for a while.
 #include "server_internal.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses listen addresses and opens the listening sockets.
 #include "server_internal.h"
 
 #include "base/error.h"

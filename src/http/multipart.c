@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// multipart/form-data of a body that is in memory as a whole. (libmicrohttpd's own post processor
-// takes the rest of the header line for the boundary, and hands values out in pieces.)
+// Parses multipart/form-data of a body that is in memory as a whole. (libmicrohttpd's own post
+// processor takes the rest of the header line for the boundary, and hands values out in pieces.)
 #include "arguments.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A thread that parses large bodies, so that no loop stops for one.
 #include "parser.h"
 
 #include "base/error.h"

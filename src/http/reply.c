@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place where a reply's body is made, in Slack's form or, when the caller asked for HTTP
-// statuses, as application/problem+json (RFC 9457) that has Slack's members too.
+// Writes the body of every reply, in Slack's form or, when the caller asked for HTTP statuses, as
+// application/problem+json (RFC 9457) with Slack's members too.
 #include "request_internal.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was asked.
+// A call of a method as its handler sees it: the arguments, who calls, and the reply.
 #include "request_internal.h"
 
 #include "base/clock.h"

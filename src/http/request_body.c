@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose bytes those of a request's body and of its reply are.
+// Counts the bytes of a request's body and reply on the account of its caller.
 #include "request_internal.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that do not come by HTTP.
+// Requests from within the process: calls of methods by sockets and commands.
 #include "request_internal.h"
 
 #include "base/error.h"

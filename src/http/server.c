@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The HTTP server of one loop: starts, drains and stops the acceptor and libmicrohttpd.
 #include "server_internal.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tells public addresses from private and reserved ones, which an events_url must not reach.
 #include "address.h"
 
 #include <arpa/inet.h>

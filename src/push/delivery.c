@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One HTTP request to an app's events_url: an event or a challenge.
 #include "delivery.h"
 
 #include "address.h"

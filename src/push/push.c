@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A thread that posts events to apps' URLs (Events API over HTTP), with retries.
 #include "push/push.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The queue of events for apps' URLs, a table in Postgres.
 #include "queue.h"
 
 #include "base/error.h"

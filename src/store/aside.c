@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Work that waits for a locked row: retries the first of each key with growing pauses, in order.
 #include "store/aside.h"
 
 #include "base/error.h"

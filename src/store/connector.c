@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opens connections to Postgres without blocking, trying several hosts in turn.
 #include "connector_internal.h"
 
 #include <poll.h>

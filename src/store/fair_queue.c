@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A queue that serves users round robin.
 #include "fair_queue.h"
 
 #include "base/actor.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Group commit: what arrives while one batch is under way forms the next.
 #include "store/group.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A lane: one pipelined connection to Postgres that keeps the order of its statements.
 #include "lane_internal.h"
 
 #include <assert.h>

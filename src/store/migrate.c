@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Brings a database up to this program's version: runs migrations and installs functions.
 #include "store/migrate.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs one migration: reads its header, bounds its locks, and retries it.
 #include "migration_internal.h"
 
 #include "base/clock.h"

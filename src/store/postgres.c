@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What lanes and sessions share about libpq: settings of a connection, prepared statements, errors.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A result is libpq's own, under a name that keeps libpq out of the headers.
+// Reads values from a result. It is libpq's own, under a name that keeps libpq out of the headers.
 #include <libpq-fe.h>
 
 #include "store/session.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking, but never for ever: libpq is used without blocking and waited for by poll() with a
-// deadline, since a server that is stopped neither answers nor closes.
+// A blocking connection to Postgres for threads. It never blocks for ever: libpq is used without
+// blocking and waited for by poll() with a deadline, since a server that is stopped neither answers
+// nor closes.
 #include "store/session.h"
 
 #include <poll.h>

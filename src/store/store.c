@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A loop's connections to Postgres: queues statements, picks a lane for each, and answers.
 #include "store/store.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compares the migrations that a database notes with those of this program.
 #include "tables_internal.h"
 
 #include "base/error.h"

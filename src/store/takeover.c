@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Release 0.1.0 noted no digests, and its files were edited after databases had been made by them.
-// So its tables are compared, in the server's own words, with those that the file of today makes in
-// a schema that is rolled back.
+// Takes over a database of release 0.1.0, which noted no digests and whose files were edited after
+// databases had been made by them. Its tables are compared, in the server's own words, with those
+// that the file of today makes in a schema that is rolled back.
 #include "tables_internal.h"
 
 #include "base/error.h"

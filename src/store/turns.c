@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Changes of one channel or user in their order: those that meet a locked row wait aside, the
+// others go on.
 #include "turns_internal.h"
 
 #include <stdlib.h>

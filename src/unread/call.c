@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Builds a call of one of our Redis functions in a fixed buffer.
 #include "unread/call.h"
 
 #include <assert.h>

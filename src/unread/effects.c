@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Turns events into the calls that update Redis: heads, cursors, deletes, counts.
 #include "unread/effects.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The names of keys and topics in Redis.
 #include "unread/keys.h"
 
 #include "base/id.h"

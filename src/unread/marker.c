@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The marker: moves members' cursors in Postgres, in batches by group commit.
 #include "marker_internal.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Committed marks on their way to Redis, their authors and these authors' other devices.
+// Carries committed marks to Redis, to their authors and to these authors' other devices.
 #include "marker_internal.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The list of a channel's members in Redis, in shards when it is long.
 #include "unread/members.h"
 
 #include "base/error.h"

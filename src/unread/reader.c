@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads a member's unread count: from the rows and Redis where they agree, else counted in
+// Postgres.
 #include "unread/reader.h"
 
 #include "base/error.h"

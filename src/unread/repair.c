@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compares counts in Redis with Postgres and rewrites them: verify, rebuild, audit.
 #include "unread/repair.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads whole sidebars for unread.sync and keeps those of users in many channels up to date.
 #include "unread/sidebar.h"
 
 #include "base/clock.h"

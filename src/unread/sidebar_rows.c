@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rows of one kept sidebar: reads them from results and writes them as JSON.
 #include "sidebar_rows.h"
 
 #include "unread/view.h"

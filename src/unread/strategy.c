@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of strategies, and what they share.
 #include "unread/strategy.h"
 
 #include "unread/keys.h"

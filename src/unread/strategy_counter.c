@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number a member, raised with each post. A delete cannot tell whose number it lowers: it makes
-// all of the channel unknown, and each is counted anew in Postgres when it is asked for.
+// The counter strategy: a number for each member, raised with each post. A delete cannot tell whose
+// number it lowers: it makes all of the channel unknown, and each is counted anew in Postgres when
+// it is asked for.
 #include "unread/strategy.h"
 
 static bool walks(const struct run *run)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The newest unread messages of each member: ts → seq. What is beyond the cap is cut off, and noted
-// as a floor; when reading brings one below it, they are read anew from Postgres.
+// The zset strategy: the newest unread messages of each member, ts → seq. What is beyond the cap is
+// cut off, and noted as a floor; when reading brings one below it, they are read anew from
+// Postgres. With the cap at most 100 a set never has more than 128 members, the bound of Redis'
+// small form.
 #include "unread/strategy.h"
 
 // With the cap at most 100 a set never has more than 128 members, the bound of Redis' small form.

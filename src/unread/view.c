@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads a member's view of a channel (counts, cursor, mentions) from a row and writes it as JSON.
 #include "unread/view.h"
 
 #include <stdio.h>

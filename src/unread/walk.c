@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Walks all members of a channel in Redis for strategies that keep something for each member.
 #include "unread/walk.h"
 
 #include "base/error.h"

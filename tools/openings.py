@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each .c file below src/ opens, after the SPDX line, with a comment whose first sentence says what the file does."""
+import re
+
+from tools.project import ROOT
+
+# Its files are moving.
+EXCEPT = "gateway"
+SENTENCE = re.compile(r"\S+ .*\S[.:](?:\s|$)")
+
+
+def opening(text):
+    """The comment that begins in the second line, in one line; empty where there is none."""
+    words = []
+    for line in text.split("\n")[1:]:
+        if not line.startswith("//"):
+            break
+        words += line.removeprefix("//").split()
+    return " ".join(words)
+
+
+def check(root=ROOT):
+    return [f"{path.relative_to(root)}: after the SPDX line comes a sentence that says what the file does"
+            for path in sorted((root / "src").rglob("*.c"))
+            if path.relative_to(root / "src").parts[0] != EXCEPT
+            and not SENTENCE.match(opening(path.read_text(encoding="utf-8")))]
