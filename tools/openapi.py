@@ -3,8 +3,9 @@
 
     python3 -m tools.openapi DIRECTORY    # writes openapi.json and openapi-3.0.json there, for the build
 
-In 3.0.3 a reply is one object with all that it may have instead of a choice of two ("oneOf"): generated classes
-are then plain ones, whose `ok` tells."""
+The 3.0.3 document is for generators, and is what they all understand. A reply is one object with all that it may have
+instead of a choice of two ("oneOf"): generated classes are then plain ones, whose `ok` tells. Arguments are JSON alone:
+with a form beside it some generators make code that does not run."""
 import json
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ SOURCE = ROOT / "openapi" / "tidings.yaml"
 DOWN = ROOT / "openapi" / "tidings-3.0.json"  # kept for who reads the repository; the build makes its own
 NAMING = ("properties", "schemas", "headers", "responses")  # their members have names of ours, which are no keywords
 AS_THEY_ARE = ("example", "examples", "default", "enum")
+FORM = "application/x-www-form-urlencoded"
 LICENSES = {"Apache-2.0": "https://www.apache.org/licenses/LICENSE-2.0"}
 
 
@@ -34,9 +36,14 @@ def down(tree):
     schemas = tree["components"]["schemas"]
     flat = {name: _flat(schema, schemas) for name, schema in schemas.items()}
     merged = {_name(choice["oneOf"][0]) for choice in schemas.values() if _is_reply(choice)}
-    flat = {name: schema for name, schema in flat.items() if name not in merged}
-    tree["components"] = dict(tree["components"], schemas=flat)
+    flat = {name: _finite(schema, schemas) for name, schema in flat.items() if name not in merged}
+    bodies = {name: _without_form(body) for name, body in tree["components"]["requestBodies"].items()}
+    tree["components"] = dict(tree["components"], schemas=flat, requestBodies=bodies)
     return _walk(tree, schemas)
+
+
+def _without_form(body):
+    return dict(body, content={kind: media for kind, media in body["content"].items() if kind != FORM})
 
 
 def _info(info):
@@ -62,6 +69,17 @@ def _flat(schema, schemas):
     properties["ok"] = {"type": "boolean", "description": "False: it failed, and `error` says why."}
     return {"type": "object", "description": schema["description"], "required": ["ok"],
             "properties": {"ok": properties.pop("ok"), **properties}}
+
+
+def _finite(schema, schemas):
+    """A member whose type has a member of the same type need not be there: generators for Go cannot nest it in place."""
+    nested = [name for name, member in schema.get("properties", {}).items() if "$ref" in member and _is_nested(member, schemas)]
+    required = [name for name in schema.get("required", ()) if name not in nested]
+    return dict(schema, required=required) if required else schema
+
+
+def _is_nested(reference, schemas):
+    return reference in schemas[_name(reference)].get("properties", {}).values()
 
 
 def _walk(node, schemas, named=False):

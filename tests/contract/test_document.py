@@ -96,6 +96,24 @@ def test_only_what_generators_understand(document):
             assert keyword not in node or path.endswith("/properties"), path
 
 
+def test_names_of_components_are_unique(document):
+    """Over all kinds, and in any case: a generator may make a type of each."""
+    names = [name.lower() for components in document.tree["components"].values() for name in components]
+    assert sorted(names) == sorted(set(names))
+
+
+@each_method
+def test_components_are_named_after_their_method(document, method):
+    """Nor may they have a name that a generator makes up itself, as oapi-codegen does …Response."""
+    operation = document.operation(method)
+    body, answer = (node["$ref"].rpartition("/")[2] for node in (operation["requestBody"], operation["responses"]["200"]))
+    request = document.request_body(method)["content"]["application/json"]["schema"]["$ref"]
+    reply = document.response(method, 200)["content"]["application/json"]["schema"]["$ref"]
+    assert body.endswith("Body") and request.endswith(f"/{body.removesuffix('Body')}Request")
+    assert answer.endswith("Answer") and reply.endswith(f"/{answer.removesuffix('Answer')}Reply")
+    assert not any(name.endswith("Response") for components in document.tree["components"].values() for name in components)
+
+
 def test_every_component_is_used(document):
     used = {node["$ref"] for _, node in walk(document.tree) if "$ref" in node}
     for kind in ("schemas", "responses", "requestBodies", "headers"):

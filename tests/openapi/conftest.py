@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documents as a program gets them, and the tools that read them."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -27,3 +28,26 @@ def npm():
     """Runs a program of an npm package: `npm("tsc", "--version")`."""
     programs = node.packages(HERE) / ".bin"
     return lambda name, *arguments, **options: run([programs / name, *arguments], env=node.environment(), **options)
+
+
+@pytest.fixture
+def served(environment, tmp_path):
+    """The document for generators, as a server has it, in a file."""
+    path = tmp_path / "openapi-3.0.json"
+    path.write_bytes(environment.client().page("/openapi-3.0.json").content)
+    return path
+
+
+@pytest.fixture
+def converse(room):
+    """Runs a program as a member who has one unread message; it posts, reads in each way, is refused, and says what it got."""
+
+    def converse(argv, name, **environment):
+        ann, bob, channel = room
+        bob.post(channel, text="Hello from Bob")
+        settings = {"API": f"{ann.url}/api", "TOKEN": ann.token, "CHANNEL": channel}
+        said = run(argv, env={**os.environ, **environment, **settings})
+        assert said.splitlines() == [f"posted Hello from {name}", f"info {channel} 1", f"sync {channel} 1",
+                                     f"history Hello from {name}", "history Hello from Bob", "error 404 channel_not_found"]
+
+    return converse

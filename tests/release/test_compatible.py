@@ -51,7 +51,8 @@ def rename_schema(document):
 
 
 def drop_form(document):
-    document["components"]["requestBodies"]["ChannelsHistory"]["content"].pop("application/x-www-form-urlencoded")
+    body = document["paths"]["/channels.history"]["post"]["requestBody"]["$ref"].rpartition("/")[2]
+    document["components"]["requestBodies"][body]["content"].pop("application/x-www-form-urlencoded")
 
 
 def narrow_strategies(document):
