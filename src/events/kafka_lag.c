@@ -151,13 +151,20 @@ static int lag_read(struct kafka_lag *lag)
     return r;
 }
 
-// They have one partition.
+// They have one partition. It is not asked by rd_kafka_query_watermark_offsets(): that of
+// librdkafka 2.0.2 waits for a broker that went away until it is back, whatever its time.
 static void dead_read(struct kafka_lag *lag)
 {
-    int64_t first, next;
-    if (rd_kafka_query_watermark_offsets(lag->client, lag->options.dead_topic, 0, &first, &next,
-                                         TIMEOUT_MS) == RD_KAFKA_RESP_ERR_NO_ERROR)
-        metric_set(METRIC_DEAD_LETTERS, next - first);
+    rd_kafka_topic_partition_list_t *first =
+        offsets_read(lag, lag->options.dead_topic, 1, RD_KAFKA_OFFSET_BEGINNING);
+    rd_kafka_topic_partition_list_t *next =
+        first ? offsets_read(lag, lag->options.dead_topic, 1, RD_KAFKA_OFFSET_END) : NULL;
+    if (next) {
+        metric_set(METRIC_DEAD_LETTERS, next->elems[0].offset - first->elems[0].offset);
+        rd_kafka_topic_partition_list_destroy(next);
+    }
+    if (first)
+        rd_kafka_topic_partition_list_destroy(first);
 }
 
 static void lag_look(struct kafka_lag *lag)

@@ -18,12 +18,24 @@
 
 #include <cmocka.h>
 
+#include "base/buffer.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "wait_for.h"
 
-enum { PARTITIONS = 4, READ_MAX = 64, POSTS = 500, CHANNELS = 5 };
+enum {
+    PARTITIONS = 4,
+    READ_MAX = 64,
+    POSTS = 500,
+    CHANNELS = 5,
+    LETTERS = 3,
+    LIST_OFFSETS = 2, // a request's key in Kafka's protocol
+    CUTS = 10
+};
 
 static const char topic[] = "tidings.test";
+static const char dead_topic[] = "tidings.test.dead";
 
 // librdkafka is not built for ThreadSanitizer, which sees only half of its locking.
 const char *__tsan_default_suppressions(void);
@@ -32,7 +44,7 @@ const char *__tsan_default_suppressions(void)
     return "called_from_lib:librdkafka.so\n";
 }
 
-static rd_kafka_t *client; // a plain one: hosts the broker and writes what no log would
+static rd_kafka_t *client; // a plain one that hosts the broker
 static rd_kafka_mock_cluster_t *cluster;
 static struct log *events_log;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -57,13 +69,18 @@ static int done_count(void)
     return count;
 }
 
-static int start(void **state)
+static void broker_start(void)
 {
-    (void)state;
     char reason[256];
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof reason);
     cluster = rd_kafka_mock_cluster_new(client, 1);
+    assert_int_equal(rd_kafka_mock_topic_create(cluster, topic, PARTITIONS, 1), 0);
+    assert_int_equal(rd_kafka_mock_topic_create(cluster, dead_topic, 1, 1), 0);
+}
+
+static int log_start(void)
+{
     const char *brokers = rd_kafka_mock_cluster_bootstraps(cluster);
     const struct log_options options = {.brokers = brokers,
                                         .topic = topic,
@@ -71,19 +88,31 @@ static int start(void **state)
                                         .workers = 1,
                                         .queue_max = 1000,
                                         .queue_bytes = 1 << 20};
-    assert_int_equal(rd_kafka_mock_topic_create(cluster, topic, PARTITIONS, 1), 0);
-    assert_int_equal(rd_kafka_mock_topic_create(cluster, "tidings.test.dead", 1, 1), 0);
     done_well = done_badly = 0;
     assert_int_equal(log_new(&options, on_done, NULL, &events_log), 0);
     WAIT_FOR(log_is_ready(events_log));
     return 0;
 }
 
+static int start(void **state)
+{
+    (void)state;
+    broker_start();
+    return log_start();
+}
+
+static void log_end(int64_t flush_ms)
+{
+    log_stop(events_log, flush_ms);
+    log_free(events_log);
+    events_log = NULL;
+}
+
 static int stop(void **state)
 {
     (void)state;
-    log_stop(events_log, 0);
-    log_free(events_log);
+    if (events_log)
+        log_end(0);
     rd_kafka_mock_cluster_destroy(cluster);
     rd_kafka_destroy(client);
     return 0;
@@ -188,8 +217,7 @@ static void what_is_not_delivered_at_the_end_is_answered_so(void **state)
     (void)state;
     assert_int_equal(rd_kafka_mock_broker_set_down(cluster, 1), 0);
     assert_int_equal(append(1, 1, 1, 3), 0);
-    log_stop(events_log, 10);
-    log_free(events_log);
+    log_end(10);
     assert_int_equal(done_badly, 1);
     assert_int_equal(done_well, 0);
     const struct log_options options = {.brokers = "127.0.0.1:1",
@@ -202,14 +230,74 @@ static void what_is_not_delivered_at_the_end_is_answered_so(void **state)
     assert_false(log_is_ready(events_log));
 }
 
-static void record_write(const char *key, const char *value)
+static rd_kafka_t *open_writer(const char *brokers)
 {
-    assert_int_equal(rd_kafka_producev(client, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0),
-                                       RD_KAFKA_V_KEY(key, strlen(key)),
+    char reason[256];
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    (void)rd_kafka_conf_set(conf, "bootstrap.servers", brokers, reason, sizeof reason);
+    return rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof reason);
+}
+
+static void record_write(rd_kafka_t *writer, const char *to, const char *value)
+{
+    assert_int_equal(rd_kafka_producev(writer, RD_KAFKA_V_TOPIC(to), RD_KAFKA_V_PARTITION(0),
+                                       RD_KAFKA_V_KEY("C0000000001", 11),
                                        RD_KAFKA_V_VALUE((void *)(uintptr_t)value, strlen(value)),
                                        RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END),
                      0);
-    assert_int_equal(rd_kafka_flush(client, WAIT_MS), 0);
+    assert_int_equal(rd_kafka_flush(writer, WAIT_MS), 0);
+}
+
+static int start_with_letters(void **state)
+{
+    (void)state;
+    broker_start();
+    rd_kafka_t *writer = open_writer(rd_kafka_mock_cluster_bootstraps(cluster));
+    for (int i = 0; i < LETTERS; i++)
+        record_write(writer, dead_topic, "of an earlier day");
+    rd_kafka_destroy(writer);
+    metric_set(METRIC_DEAD_LETTERS, 0);
+    return log_start();
+}
+
+static void dead_letters_are_counted(void **state)
+{
+    (void)state;
+    WAIT_FOR(metric_value(METRIC_DEAD_LETTERS) == LETTERS);
+}
+
+// The first look at the topic asks for its ends and for its beginnings. What is asked next is about
+// the dead letters: its connection is cut off, so that it is asked again.
+static int start_with_letters_unanswered(void **state)
+{
+    (void)state;
+    rd_kafka_resp_err_t errors[2 + CUTS] = {RD_KAFKA_RESP_ERR_NO_ERROR, RD_KAFKA_RESP_ERR_NO_ERROR};
+    for (int i = 0; i < CUTS; i++)
+        errors[2 + i] = RD_KAFKA_RESP_ERR__TRANSPORT;
+    broker_start();
+    rd_kafka_mock_push_request_errors_array(cluster, LIST_OFFSETS, 2 + CUTS, errors);
+    for (int i = 0; i < PARTITIONS; i++)
+        metric_series_clear(METRIC_SERIES_KAFKA_END, i);
+    return log_start();
+}
+
+static bool ends_are_known(void)
+{
+    struct buffer b;
+    buffer_init(&b, 1 << 20);
+    metrics_print(&b);
+    CLEANUP_FREE char *text = buffer_take_text(&b);
+    return strstr(text, "\ntidings_kafka_end_offset{partition=\"3\"}");
+}
+
+static void a_broker_that_goes_away_while_it_is_asked_does_not_hold_the_end_up(void **state)
+{
+    (void)state;
+    WAIT_FOR(ends_are_known());
+    assert_int_equal(rd_kafka_mock_broker_set_down(cluster, 1), 0);
+    int64_t began_ms = clock_monotonic_ms();
+    log_end(0);
+    assert_true(clock_monotonic_ms() - began_ms < 20000);
 }
 
 // A consumer outside of any group, at the start of the dead letters.
@@ -221,8 +309,7 @@ static rd_kafka_t *open_dead_letters(const char *brokers)
     (void)rd_kafka_conf_set(conf, "bootstrap.servers", brokers, reason, sizeof reason);
     rd_kafka_t *reader = rd_kafka_new(RD_KAFKA_CONSUMER, conf, reason, sizeof reason);
     rd_kafka_topic_partition_list_t *from = rd_kafka_topic_partition_list_new(1);
-    rd_kafka_topic_partition_list_add(from, "tidings.test.dead", 0)->offset =
-        RD_KAFKA_OFFSET_BEGINNING;
+    rd_kafka_topic_partition_list_add(from, dead_topic, 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
     assert_int_equal(rd_kafka_assign(reader, from), 0);
     rd_kafka_topic_partition_list_destroy(from);
     return reader;
@@ -250,15 +337,10 @@ enum { RECORDS = sizeof records / sizeof *records, RECORDS_GOOD = 2 };
 
 static void records_write(const char *brokers)
 {
-    char reason[256];
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    (void)rd_kafka_conf_set(conf, "bootstrap.servers", brokers, reason, sizeof reason);
-    rd_kafka_t *host = client;
-    client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof reason);
+    rd_kafka_t *writer = open_writer(brokers);
     for (int i = 0; i < RECORDS; i++)
-        record_write("C0000000001", records[i].record);
-    rd_kafka_destroy(client);
-    client = host;
+        record_write(writer, topic, records[i].record);
+    rd_kafka_destroy(writer);
 }
 
 static void assert_letter(rd_kafka_message_t *letter, const char *record, const char *error)
@@ -302,6 +384,10 @@ int main(void)
                                         stop),
         cmocka_unit_test_setup_teardown(what_is_not_delivered_at_the_end_is_answered_so, start,
                                         stop),
+        cmocka_unit_test_setup_teardown(dead_letters_are_counted, start_with_letters, stop),
+        cmocka_unit_test_setup_teardown(
+            a_broker_that_goes_away_while_it_is_asked_does_not_hold_the_end_up,
+            start_with_letters_unanswered, stop),
         cmocka_unit_test_setup_teardown(
             what_is_not_understood_goes_to_the_dead_letters_and_holds_nothing_up, start, stop),
     };
