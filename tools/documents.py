@@ -5,6 +5,7 @@ import subprocess
 
 from tools.project import ROOT
 
+FRONT = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 NAME = re.compile(r"\bTIDINGS_[A-Z0-9_]+")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 # A path as it is written in text: of a file or folder below one of the project's own folders.
@@ -17,7 +18,7 @@ def check():
                             cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     paths = [ROOT / name for name in listed]
     known = known_names(path for path in paths if path.suffix != ".md")
-    documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    documents = [*(ROOT / name for name in FRONT), *sorted((ROOT / "docs").rglob("*.md"))]
     return [problem for path in documents for problem in problems_of(path, known)]
 
 
