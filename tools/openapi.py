@@ -5,7 +5,8 @@
 
 The 3.0.3 document is for generators, and is what they all understand. A reply is one object with all that it may have
 instead of a choice of two ("oneOf"): generated classes are then plain ones, whose `ok` tells. Arguments are JSON alone:
-with a form beside it some generators make code that does not run."""
+with a form beside it some generators make code that does not run. Defaults are in words: some make an argument that has
+one a required one, others send it with each call."""
 import json
 import sys
 from pathlib import Path
@@ -95,6 +96,8 @@ def _walk(node, schemas, named=False):
 
 def _keywords(node, schemas):
     node = dict(node)
+    if "default" in node:
+        node["description"] += f" Default: `{json.dumps(node.pop('default'))}`."
     if "const" in node:
         node["enum"] = [node.pop("const")]
     if isinstance(node.get("examples"), list):  # those of a schema; those of a media type have names
