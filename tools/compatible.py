@@ -30,7 +30,8 @@ def breaking(root):
     """What the changelog says of it, on one line."""
     _, text = release.sections(root)[0]
     parts = re.split(r"^### (.*)$", text, flags=re.MULTILINE)
-    return " ".join(dict(zip(parts[1::2], parts[2::2], strict=True)).get("Breaking", "").split())
+    texts = [text for name, text in zip(parts[1::2], parts[2::2], strict=True) if name == "Breaking"]
+    return " ".join(" ".join(texts).split())
 
 
 def compare(old, new):

@@ -5,6 +5,7 @@
 #include <string.h>
 
 static const char path[] = "/events";
+static const char api[] = "/api"; // where the OpenAPI document has it, beside the methods
 
 static struct text target_of(struct text *line, struct text *ret_verb)
 {
@@ -19,7 +20,9 @@ bool sse_head_is_one(const char *head, size_t length)
     struct text verb;
     struct text target = target_of(&line, &verb);
     struct text where = text_take(&target, "?");
-    return where.length == sizeof path - 1 && memcmp(where.data, path, where.length) == 0;
+    size_t skipped = where.length > sizeof path - 1 ? sizeof api - 1 : 0;
+    return where.length == skipped + sizeof path - 1 && memcmp(where.data, api, skipped) == 0 &&
+           memcmp(where.data + skipped, path, sizeof path - 1) == 0;
 }
 
 // Copies visible ASCII; false when it does not fit or holds anything else.

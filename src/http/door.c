@@ -18,7 +18,8 @@ enum { DOOR_ACCEPTS_MAX = 64 };
 
 bool door_is_takeover(const char *target, size_t length)
 {
-    static const char *const prefixes[] = {"/rtm/", "/link/", "/events/", "/events?", "/events"};
+    static const char *const prefixes[] = {"/rtm/",   "/link/",       "/events/",   "/events?",
+                                           "/events", "/api/events?", "/api/events"};
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
         size_t prefix = strlen(prefixes[i]);
         bool whole = prefixes[i][prefix - 1] == 's';

@@ -76,6 +76,18 @@ def test_a_ticket_is_good_once_on_any_instance(environment, room):
     assert requests.get(f"{environment.urls[0]}/events?ticket={ticket}", timeout=30).status_code == 401
 
 
+def test_beside_the_methods(environment, room):
+    """Where a generated client looks for it, whose base URL ends with /api."""
+    ann, bob, channel = room
+    with Stream(environment.urls[0], bob.token, path="/api/events") as stream:
+        stream.expect({"type": "hello"})
+        ts = ann.post(channel)
+        stream.expect({"type": "message", "ts": ts})
+    assert requests.get(f"{environment.urls[0]}/api/events", timeout=30).status_code == 401
+    for path in ("/api/events/", "/api/eventsx", "/api/event", "/xapi/events", "/API/events"):
+        assert requests.get(f"{environment.urls[0]}{path}", headers={"X-Tidings-Errors": "http"}, timeout=30).status_code == 404, path
+
+
 @pytest.mark.parametrize("bad", ["x", "e1.", "e1.5", "e1.5.5.5", "e1.5.6.7.8", "e1.0.0.0.0", "e1.5.5.5.5 ", "s1.5.5.5",
                                  "e1.99999999999999999999.5.5.5", "e1.5.5.5.5.x", "e1.-5.5.5.5", "e2", "e2.x", "e0.5.5.5.5"])
 def test_an_id_that_is_none(environment, room, bad):

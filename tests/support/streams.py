@@ -18,7 +18,7 @@ class Stream:
     `frames` are the events' data; `last_id` is the id to resume with, as EventSource keeps it.
     """
 
-    def __init__(self, url, token=None, last_id=None, ticket=None, headers=None, timeout=LIMIT_S):
+    def __init__(self, url, token=None, last_id=None, ticket=None, headers=None, timeout=LIMIT_S, path="/events"):
         sent = {"Authorization": f"Bearer {token}"} if token else {}
         if last_id:
             sent["Last-Event-ID"] = last_id
@@ -26,7 +26,7 @@ class Stream:
         self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
         self._connection.connect()
         self._socket = self._connection.sock
-        target = f"/events?ticket={ticket}" if ticket else "/events"
+        target = f"{path}?ticket={ticket}" if ticket else path
         self._connection.request("GET", target, headers={**sent, **(headers or {})})
         self.response = self._connection.getresponse()
         self.status = self.response.status

@@ -19,12 +19,17 @@ static int head_read(const char *text, struct sse_head *ret_head)
 
 static void test_which_heads_are_ours(void **state)
 {
-    static const char *const ours[] = {"GET /events HTTP/1.1\r\n\r\n",
-                                       "GET /events?ticket=x HTTP/1.1\r\n\r\n",
-                                       "POST /events? HTTP/1.1\r\n\r\n"};
+    static const char *const ours[] = {
+        "GET /events HTTP/1.1\r\n\r\n", "GET /events?ticket=x HTTP/1.1\r\n\r\n",
+        "POST /events? HTTP/1.1\r\n\r\n", "GET /api/events HTTP/1.1\r\n\r\n",
+        "GET /api/events?since=x HTTP/1.1\r\n\r\n"};
     static const char *const others[] = {"GET /events/ HTTP/1.1\r\n\r\n",
                                          "GET /rtm/x?/events HTTP/1.1\r\n\r\n",
-                                         "GET /event HTTP/1.1\r\n\r\n", "\r\n\r\n"};
+                                         "GET /event HTTP/1.1\r\n\r\n",
+                                         "GET /api/event HTTP/1.1\r\n\r\n",
+                                         "GET /xyz/events HTTP/1.1\r\n\r\n",
+                                         "GET /API/events HTTP/1.1\r\n\r\n",
+                                         "\r\n\r\n"};
     (void)state;
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         assert_true(sse_head_is_one(ours[i], strlen(ours[i])));
