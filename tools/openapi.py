@@ -100,14 +100,19 @@ def _keywords(node, schemas):
         node["description"] += f" Default: `{json.dumps(node.pop('default'))}`."
     if "const" in node:
         node["enum"] = [node.pop("const")]
-    if isinstance(node.get("examples"), list):  # those of a schema; those of a media type have names
-        node["example"] = node.pop("examples")[0]
+    if "examples" in node:
+        node["example"] = _first(node.pop("examples"))
     if {"type": "null"} in node.get("oneOf", ()):
         other = node.pop("oneOf")[0]
         schema = schemas[_name(other)]
         node |= {"type": "object", "allOf": [other]} if schema["type"] == "object" else _keywords(schema, schemas)
         node["nullable"] = True
     return node
+
+
+def _first(examples):
+    """Those of a schema are a list; those of a media type have names, of which openapi-generator warns."""
+    return examples[0] if isinstance(examples, list) else next(iter(examples.values()))["value"]
 
 
 def down_text():

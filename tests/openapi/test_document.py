@@ -36,7 +36,7 @@ def test_served_in_3_0(environment):
     assert tree["paths"].keys() == written["paths"].keys()
     for path, node in walk(tree):
         assert not {"const", "default"} & node.keys() and node.get("type") != "null", path
-        assert not isinstance(node.get("examples"), list), path
+        assert "examples" not in node, path
 
 
 @pytest.mark.parametrize("path", ["/openapi.json", "/openapi-3.0.json"])
