@@ -3,8 +3,13 @@
 // edit of who is mentioned, what the user wants to hear of. All is read over one connection, which
 // answers in the order asked: what is sent last is newest, however the news of it came. What could
 // not be read is read again a second later.
-#include "gateway_internal.h"
+#include "changed.h"
+
+#include "connection.h"
+#include "core.h"
 #include "held_marks.h"
+#include "people.h"
+#include "stream.h"
 
 #include "base/clock.h"
 #include "unread/view.h"

@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gateway_internal.h"
+// One connection, from takeover to close: what it reads, queues and sends.
+#include "connection.h"
+
+#include "core.h"
 #include "handshake.h"
+#include "inbound.h"
+#include "link.h"
+#include "outlet.h"
+#include "packet.h"
+#include "people.h"
+#include "receive.h"
 #include "resume.h"
+#include "sse.h"
 #include "sse_head.h"
+#include "stream.h"
+#include "ticket.h"
+#include "watch.h"
 
 #include "base/error.h"
 #include "base/id.h"

@@ -2,7 +2,11 @@
 // New channels. Like marks they have no seq that would show a hole: after a time of deafness those
 // made since (see marks.c) are read from Postgres. Sockets must not hear of one twice, so those
 // told last are remembered.
-#include "gateway_internal.h"
+#include "created.h"
+
+#include "core.h"
+#include "marks.h"
+#include "people.h"
 
 #include "base/buffer.h"
 #include "chat/frame.h"

@@ -6,6 +6,13 @@
 // kept in Postgres for whoever has one (kept.c).
 #include "envelope.h"
 
+#include "connection.h"
+#include "core.h"
+#include "kept.h"
+#include "link.h"
+#include "receive.h"
+#include "stream.h"
+
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/digest.h"

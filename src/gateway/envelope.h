@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events on their way to apps in Socket Mode (envelope.c), and those that are kept in Postgres
-// (kept.c).
+// Events on their way to apps in Socket Mode.
 #pragma once
 
-#include "gateway_internal.h"
+#include "base/list.h"
+#include "events/event.h"
+
+struct app;
+struct connection;
+struct gateway;
+struct kept;
+struct loop_timer;
+struct stream;
+struct stream_item;
 
 enum { UUID_SIZE = 37 };
 
@@ -29,28 +37,27 @@ struct envelope {
     char frame[];
 };
 
-// A kept event that this gateway has taken, to send it.
-struct kept {
-    const char *app_id;
-    const char *channel_id;
-    int64_t seq;
-    int64_t happened_us;
-    const char *frame; // NULL: all attempts were made, it is dropped
-    size_t length;
-    int64_t attempt;
+struct envelopes {
+    struct app *apps;
+    struct list acked;  // acked envelopes that Postgres has to be told of
+    struct list acking; // those that it is being told of
+    int unknown_count;  // in both, of those of which only the id is known
+    bool acks_asked;    // the statement that tells it is under way
+    bool take_asked;    // kept events are being asked for
+    bool take_soon;     // they are to be asked for again after the answer
+    int64_t taken_ms;   // when kept events were last asked for
+    bool timer_runs;
+    struct loop_timer *timer;
 };
 
-// envelope.c
+// An event of a channel in which the link has a seat.
+void envelope_offer(struct connection *c, const struct stream *stream,
+                    const struct stream_item *item);
+void envelope_ack(struct connection *c, const char *id);
+void envelopes_leave(struct app *app, const struct connection *c); // the link `c` ends
+void envelopes_wake(struct app *app);                              // a link is ready
+void envelopes_free(struct app *app);
+void envelope_on_timer(void *gateway);
+
 void envelope_take(struct gateway *gateway, const struct kept *kept);
 int64_t envelopes_room(const struct app *app); // how many kept events it may take; 0: no link
-
-// kept.c
-// The app acked it. Takes over `envelope`.
-void kept_ack(struct gateway *gateway, struct envelope *envelope);
-// The app acked what this gateway does not, or no longer, know: another one may have sent it. An
-// app may ack by any of its links, as Slack's SDK for Python does by the newest.
-void kept_ack_unknown(const struct app *app, const char *id);
-// Makes the app's envelopes with `returns` set due for whichever gateway takes them next.
-void kept_return(struct app *app);
-void kept_take(struct gateway *gateway); // takes due events of apps that have links here
-void kept_tick(struct gateway *gateway);

@@ -2,7 +2,13 @@
 // Frames that are worth something only at once, and are kept nowhere: who types, what a user chose
 // to show, who is new in a workspace. They travel on the topics of channels, users and workspaces,
 // behind a '!'.
-#include "gateway_internal.h"
+#include "ephemeral.h"
+
+#include "connection.h"
+#include "core.h"
+#include "packet.h"
+#include "people.h"
+#include "stream.h"
 
 #include "base/buffer.h"
 #include "base/error.h"

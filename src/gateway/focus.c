@@ -2,7 +2,11 @@
 // Channels that a client has before its eyes: what arrives in them is marked read, at most once a
 // second for each socket and channel, the last arrival always. What was there before stays as it is
 // until something arrives; so does, after a markUnread, what had arrived and was not marked yet.
-#include "gateway_internal.h"
+#include "focus.h"
+
+#include "connection.h"
+#include "core.h"
+#include "stream.h"
 
 #include "base/error.h"
 #include "base/id.h"

@@ -1,7 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gateway_internal.h"
+// Creates, drains and frees the gateway; what happens every second, and at the end of each turn.
+#include "changed.h"
+#include "connection.h"
+#include "core.h"
+#include "envelope.h"
+#include "ephemeral.h"
+#include "focus.h"
+#include "heads.h"
 #include "held_marks.h"
+#include "hole.h"
+#include "kept.h"
 #include "late.h"
+#include "link.h"
+#include "marks.h"
+#include "members.h"
+#include "people.h"
+#include "presence.h"
+#include "stream.h"
+#include "tokens.h"
+#include "watch.h"
+#include "watermark.h"
 
 #include "base/error.h"
 #include "base/id.h"
@@ -15,21 +33,6 @@
 enum { SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10 };
 
 static const char goodbye[] = "{\"type\":\"goodbye\"}";
-
-void gateway_ask(struct gateway *gateway)
-{
-    gateway->asked++;
-}
-
-bool gateway_answer(struct gateway *gateway)
-{
-    gateway->asked--;
-    if (!gateway->ended)
-        return true;
-    if (gateway->asked == 0)
-        free(gateway);
-    return false;
-}
 
 // Where it had a seq, streams find the hole and read it from Postgres.
 static void event_not_understood(struct gateway *gateway, const char *topic, const char *reason)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the head of a WebSocket's request, and makes the answer.
 #include "handshake.h"
 #include "text_cut.h"
 

@@ -3,8 +3,12 @@
 // Redis, or where it does not know, with the truth; every STORE_ROUNDS-th time with the truth
 // alone, since a head that Redis has may be old (a replica that lagged and took over). A round goes
 // over all streams a slice at a time.
-#include "gateway_internal.h"
-#include "late.h"
+#include "heads.h"
+
+#include "changed.h"
+#include "core.h"
+#include "hole.h"
+#include "stream.h"
 
 #include "base/metrics.h"
 #include "unread/keys.h"

@@ -4,7 +4,12 @@
 // the newest is kept. A hole is read from Postgres within a bounded time; should the stream not get
 // there even then, the mark goes without the message.
 #include "held_marks.h"
-#include "gateway_internal.h"
+
+#include "connection.h"
+#include "core.h"
+#include "hole.h"
+#include "people.h"
+#include "stream.h"
 
 #include "base/error.h"
 #include "base/metrics.h"

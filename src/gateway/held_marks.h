@@ -2,7 +2,10 @@
 // Marks that came before their messages.
 #pragma once
 
-#include "gateway_internal.h"
+struct event;
+struct gateway;
+struct stream;
+struct user;
 
 // Sends an event about what the user has read in a channel, or holds it until the message before
 // the cursor was sent.

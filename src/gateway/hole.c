@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events that did not come by themselves: read back from Postgres a page at a time, or told of as a
 // gap.
-#include "gateway_internal.h"
+#include "hole.h"
+
+#include "core.h"
 #include "page.h"
+#include "stream.h"
 
 #include "base/buffer.h"
 #include "base/error.h"

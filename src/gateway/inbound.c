@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gateway_internal.h"
+// Handles a client's messages: posts, pings, focus, presence; and the acks of apps.
+#include "inbound.h"
+
+#include "connection.h"
+#include "core.h"
+#include "envelope.h"
+#include "ephemeral.h"
+#include "focus.h"
+#include "stream.h"
+#include "watch.h"
 
 #include "base/error.h"
 #include "base/json.h"

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only the user hears who came into a channel, or left it: the channel as a whole, or that it
 // is gone. These are no events of the channel, and have no seq.
-#include "gateway_internal.h"
+#include "joined.h"
+
+#include "connection.h"
+#include "core.h"
+#include "packet.h"
+#include "people.h"
+#include "stream.h"
 
 #include "base/buffer.h"
 #include "base/channel.h"

@@ -2,7 +2,11 @@
 // What is kept in Postgres of events for apps in Socket Mode (sql/13_push.sql): the fan-out
 // workers put each event there, acks end it. What was not acked in time, or came while the app had
 // no link, is due some time and taken by a gateway that has a link.
+#include "kept.h"
+
+#include "core.h"
 #include "envelope.h"
+#include "link.h"
 
 #include "base/metrics.h"
 

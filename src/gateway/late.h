@@ -3,7 +3,9 @@
 // or in the log, events come from Postgres.
 #pragma once
 
-#include "gateway_internal.h"
+#include <stdbool.h>
+
+struct gateway;
 
 // SQL: whether rows wait there for longer than `interval`.
 #define OUTBOX_LATE(interval)                                                                      \
@@ -12,6 +14,3 @@
 
 // gateway.c: whether there are such rows, as was just read.
 void gateway_note_late(struct gateway *gateway, bool is_late);
-
-// heads.c: whether a round that compares all streams with Postgres is under way.
-bool heads_are_read(const struct gateway *gateway);

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Socket Mode: the connections of an app ("links"). They get envelopes (envelope.c) and nothing
 // else.
-#include "gateway_internal.h"
+#include "link.h"
+
+#include "connection.h"
+#include "core.h"
+#include "envelope.h"
+#include "kept.h"
+#include "outlet.h"
+#include "packet.h"
 
 #include "base/buffer.h"
 #include "base/clock.h"

@@ -8,9 +8,15 @@
 // transaction that still runs is asked for, and noted when the last note is some seconds old and
 // the outbox holds nothing that is late. What committed below the note before the last one has left
 // the outbox while topics were heard.
-#include "gateway_internal.h"
+#include "marks.h"
+
+#include "changed.h"
+#include "core.h"
+#include "created.h"
 #include "held_marks.h"
 #include "late.h"
+#include "people.h"
+#include "watermark.h"
 
 #include "base/clock.h"
 #include "unread/view.h"

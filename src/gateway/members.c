@@ -2,7 +2,14 @@
 // Who is in a channel. Joins and leaves are events of the channel like any other; this is for when
 // they could not tell: a channel not followed here until now, a gap, or topics that were not heard
 // for some time.
-#include "gateway_internal.h"
+#include "members.h"
+
+#include "core.h"
+#include "heads.h"
+#include "hole.h"
+#include "marks.h"
+#include "people.h"
+#include "stream.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The queue of one connection: what is sent next, and what is left.
 #include "outlet.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes the frames that connections share.
 #include "packet.h"
 
 #include "base/cleanup.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads events of a channel back from Postgres, a page at a time.
 #include "page.h"
 
-#include "gateway_internal.h"
+#include "core.h"
 
 #include "chat/frame.h"
 

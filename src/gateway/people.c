@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Users and workspaces with connections here: their topics, and what events of these topics bring.
-#include "gateway_internal.h"
+#include "people.h"
+
+#include "changed.h"
+#include "connection.h"
+#include "core.h"
+#include "created.h"
+#include "focus.h"
 #include "held_marks.h"
+#include "members.h"
+#include "packet.h"
+#include "presence.h"
 #include "resume.h"
+#include "stream.h"
+#include "watermark.h"
 
 #include "base/error.h"
 #include "base/metrics.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Prints and parses the ids of an event stream's events.
 #include "position.h"
 
 #include "text_cut.h"

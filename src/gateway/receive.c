@@ -2,7 +2,12 @@
 // The client's bytes, read by wslay. Its context has 8 KB of buffers, so there is one only while a
 // message is partly here: when all bytes given to it belong to whole frames, and no fragment is
 // awaited, it goes.
-#include "gateway_internal.h"
+#include "receive.h"
+
+#include "connection.h"
+#include "core.h"
+#include "inbound.h"
+#include "outlet.h"
 
 #include "base/error.h"
 #include "base/metrics.h"

@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+// Goes through the backlog of a resumed event stream, channel by channel.
+#include "resume.h"
+
+#include "connection.h"
+#include "core.h"
+#include "outlet.h"
+#include "people.h"
+#include "position.h"
 #include "resume_internal.h"
+#include "sse.h"
+#include "stream.h"
 
 #include "base/error.h"
 

@@ -9,7 +9,11 @@
 // The channels that were done by then have a second pass, over what happened since.
 #pragma once
 
-#include "gateway_internal.h"
+#include "events/event.h"
+#include "store/store.h"
+
+struct connection;
+struct stream;
 
 extern const struct statement resume_statement;
 
@@ -32,3 +36,5 @@ bool resume_joined(struct connection *c, const struct stream *stream);
 // Whether the connection is still to be sent what it missed in the channel of an event about what
 // its user has read. The event need not be sent: what it tells comes then, too.
 bool resume_awaits(struct connection *c, const struct event *event);
+
+void resume_free(struct connection *c);

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends what a resumed event stream missed in a channel, a page at a time.
+#include "connection.h"
+#include "core.h"
 #include "page.h"
+#include "position.h"
+#include "resume.h"
 #include "resume_internal.h"
+#include "sse.h"
+#include "stream.h"
 
 #include "base/buffer.h"
 #include "base/error.h"

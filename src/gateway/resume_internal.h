@@ -3,7 +3,10 @@
 // the events of a channel, resume_others.c what is no event of a channel.
 #pragma once
 
+#include "position.h"
 #include "resume.h"
+
+struct gateway;
 
 enum behind_stage { BEHIND_EVENTS, BEHIND_STATE, BEHIND_THREADS, BEHIND_DONE };
 

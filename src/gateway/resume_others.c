@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a resumed event stream is told beside the events of channels: read states, threads that were
 // followed or read, channels that were made. None of these has a seq; all are absolute.
+#include "connection.h"
+#include "core.h"
+#include "created.h"
+#include "marks.h"
+#include "position.h"
+#include "resume.h"
 #include "resume_internal.h"
+#include "sse.h"
 
 #include "base/buffer.h"
 #include "base/clock.h"

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event streams (GET /events): the connection's way from its request to its first event.
-#include "gateway_internal.h"
+#include "sse.h"
+
+#include "connection.h"
+#include "core.h"
+#include "outlet.h"
 #include "resume.h"
 #include "sse_head.h"
+#include "ticket.h"
+#include "watermark.h"
 
 #include "base/error.h"
 #include "base/metrics.h"

@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // One channel's events on this gateway: sent in the order of seq, each once, to all who sit here.
-#include "gateway_internal.h"
+#include "stream.h"
+
+#include "changed.h"
+#include "connection.h"
+#include "core.h"
+#include "envelope.h"
+#include "focus.h"
+#include "heads.h"
 #include "held_marks.h"
+#include "hole.h"
+#include "joined.h"
+#include "members.h"
+#include "packet.h"
+#include "people.h"
 #include "resume.h"
+#include "watermark.h"
 
 #include "base/buffer.h"
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Cuts up the head of a request where it lies.
 #include "text_cut.h"
 
 #include <string.h>

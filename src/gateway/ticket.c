@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gateway_internal.h"
+// Turns a ticket or token into an actor and its channels, and says hello.
+#include "ticket.h"
+
+#include "connection.h"
+#include "core.h"
 #include "handshake.h"
+#include "marks.h"
+#include "people.h"
 #include "resume.h"
+#include "sse.h"
+#include "stream.h"
 
 #include "base/digest.h"
 #include "base/error.h"

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gateway_internal.h"
+// Closes connections whose token is no longer valid.
+#include "tokens.h"
+
+#include "connection.h"
+#include "core.h"
+#include "link.h"
 
 #include "base/metrics.h"
 

@@ -2,7 +2,11 @@
 // Sockets that asked to hear of others' presence. A watch is one user that somebody here wants to
 // hear of; what changes within one pause is told together, so that a thousand users who reconnect
 // at once are one frame for each socket.
-#include "gateway_internal.h"
+#include "watch.h"
+
+#include "connection.h"
+#include "core.h"
+#include "people.h"
 
 #include "base/buffer.h"
 #include "base/id.h"

@@ -7,8 +7,16 @@
 // is read like any other hole) everything below that transaction has been. Marks, joins and leaves
 // have no seq to be sure by: for them the position is older by some seconds, and stands still while
 // the outbox holds old rows.
-#include "gateway_internal.h"
+#include "watermark.h"
+
+#include "connection.h"
+#include "core.h"
+#include "hole.h"
 #include "late.h"
+#include "marks.h"
+#include "position.h"
+#include "sse.h"
+#include "stream.h"
 
 // Asked for again at the soonest after the pause, and after COST_FACTOR times what the last answer
 // took: this costs Postgres a few hundredths of a core at most, however many channels there are.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client sends on an open WebSocket, frames and the messages in them, in pieces: the first
 // byte says how long a piece is. Neither Redis nor Postgres is there.
-#include "../../src/gateway/gateway_internal.h"
+#include "../../src/gateway/connection.h"
+#include "../../src/gateway/core.h"
+#include "../../src/gateway/people.h"
+#include "../../src/gateway/receive.h"
+#include "../../src/gateway/stream.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "fuzz.h"

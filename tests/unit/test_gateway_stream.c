@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sockets see of a channel's events that come in any order, twice, or not at all. There is
 // neither Redis nor Postgres: nothing can be read back.
-#include "../../src/gateway/gateway_internal.h"
+#include "../../src/gateway/connection.h"
+#include "../../src/gateway/core.h"
+#include "../../src/gateway/hole.h"
+#include "../../src/gateway/people.h"
+#include "../../src/gateway/stream.h"
 
 #include "base/error.h"
 

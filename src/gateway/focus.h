@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels that a client has before its eyes: what arrives in them is marked read.
+#pragma once
+
+#include "base/cleanup.h"
+#include "base/list.h"
+#include "events/event.h"
+
+struct connection;
+struct gateway;
+struct loop_timer;
+struct stream;
+struct stream_item;
+
+struct focuses {
+    struct list due;
+    struct loop_timer *timer;
+};
+
+// The connection has a seat in the stream. -ERROR_RATELIMITED: it focuses as many channels as it
+// may; -ERROR_MEMORY.
+NODISCARD int focus_begin(struct stream *stream, struct connection *c);
+void focus_end(struct stream *stream, struct connection *c); // does nothing if there is none
+void focus_arrived(struct stream *stream, const struct stream_item *item);
+void focus_cursor_moved(struct gateway *gateway, const struct event *event); // after EVENT_MARK
+void focus_on_timer(void *gateway);

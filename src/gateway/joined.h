@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames for only the user who joined or left a channel.
+#pragma once
+
+#include <stdint.h>
+
+struct stream;
+struct user;
+
+void joined_tell(const struct stream *stream, const struct user *user); // the user joined
+void left_tell(const struct stream *stream, struct user *user, int64_t ts);

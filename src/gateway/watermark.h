@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far all event streams of this gateway have got.
+#pragma once
+
+#include "position.h"
+
+struct gateway;
+struct loop_timer;
+struct stream;
+
+struct watermark {
+    struct position position; // xid 0: there is none yet
+    struct position next;     // the one waited for; else xid 0
+    struct position notes[2]; // earlier ones; the first is the older
+    uint32_t serial;          // number of the question that gave `position`
+    uint32_t next_serial;     // number of the last question
+    int waiting;              // streams that have not sent enough for `next`
+    bool is_asked;            // a question to Postgres is under way
+    bool is_whole;            // the last question was about all streams that are here now
+    int64_t asked_ms;
+    struct loop_timer *timer;
+    char text[POSITION_SIZE]; // the position as the id of events
+};
+
+void watermark_want(struct gateway *gateway);   // the last one does not cover some event stream
+void watermark_passed(struct stream *stream);   // the stream sent what the watermark waits for
+void watermark_forget(struct gateway *gateway); // no event stream is left: its notes begin afresh
+void watermark_on_timer(void *gateway);
+void watermark_lower(struct gateway *gateway, int64_t xid); // Postgres may give ids above it again
