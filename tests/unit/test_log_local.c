@@ -110,6 +110,7 @@ static void more_than_the_bound_is_refused_until_some_is_committed(void **state)
 static int append_bytes(const char *id, size_t bytes)
 {
     struct event *event = event_new(EVENT_POST, calloc(1, bytes), bytes);
+    assert_non_null(event);
     int r = log_append(events_log, id, &event, 1);
     event_unref(event);
     return r;
