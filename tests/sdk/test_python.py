@@ -270,7 +270,6 @@ def test_socket_mode_goes_on_without_a_gap(app, listen, extra_instance):
 
     wait_until(moved, interval=0.1)
     app.ann.post(app.channel, "last")
-    heard = set()
-    while "last" not in heard:
-        heard.add(listener.next().payload["event"]["text"])
-    assert heard >= {*sent, "last"}
+    missing = {*sent, "last"}
+    while missing:  # what came by the old connection may be handled after what came by the new one
+        missing.discard(listener.next().payload["event"]["text"])

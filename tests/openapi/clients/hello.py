@@ -5,7 +5,7 @@ import os
 from openapi_client import (ApiClient, ApiException, Block, ChannelsApi, ChannelsHistoryRequest, ChannelsInfoRequest, ChatApi,
                             ChatPostMessageRequest, Configuration, UnreadApi, UnreadSyncRequest)
 
-configuration = Configuration(host=os.environ["API"], access_token=os.environ["TOKEN"])
+configuration = Configuration(host=os.environ["API"].rstrip("/"), access_token=os.environ["TOKEN"])
 channel = os.environ["CHANNEL"]
 
 with ApiClient(configuration, "X-Tidings-Errors", "http") as client:
