@@ -3,17 +3,15 @@
 //
 // The parts, each with a header of its own:
 //
-//   connections   connection.c takeover to close, outlet.c its queue of packet.c's packets;
-//   ticket.c
-//                 whose it is; people.c users and workspaces, and what their topics bring
-//   WebSocket     handshake.c the request (pure), receive.c bytes to messages, inbound.c messages
-//   event stream  sse_head.c the request (pure), sse.c; resume.c what it missed, resume_events.c
-//   and
-//                 resume_others.c the parts of that; position.c where it continues; watermark.c how
-//                 far all event streams have got
+//   connections   connection.c takeover to close; outlet.c its queue of packet.c's packets;
+//                 ticket.c whose it is; people.c users, workspaces, and what their topics bring
+//   WebSocket     handshake.c the request (pure); receive.c bytes to messages; inbound.c messages
+//   event stream  sse_head.c the request (pure); sse.c; position.c where it continues;
+//                 resume.c what it missed, in parts: resume_events.c and resume_others.c;
+//                 watermark.c how far all event streams have got
 //   Socket Mode   link.c; envelope.c the events that apps get; kept.c those that wait in Postgres
 //   a channel     stream.c its events in order; hole.c fetches missing ones, page.c reads them;
-//                 heads.c notices them; members.c who is in it; ephemeral.c what is stored nowhere
+//                 heads.c notices them; members.c who is in it; ephemeral.c what is not stored
 //   a user        held_marks.c marks that came before their messages; marks.c and created.c those
 //                 that did not come; changed.c unread counts; joined.c their joins; focus.c what is
 //                 read at once; presence.c and watch.c; tokens.c whether a token is still good
