@@ -10,7 +10,6 @@
 #include "base/metrics.h"
 #include "chat/frame.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,17 +18,6 @@
 
 #include "writer_internal.h"
 
-static const struct statement POST_BATCH = {
-    "post_batch",
-    "SELECT first_ts, first_seq, first_ord, traits, parent_users FROM post_batch($1, $2, $3, $4, "
-    "$5, $6, $7, $8, $9, $10, $11, $12,"
-    " $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)",
-};
-static const struct statement POST_ONE = {
-    "post_one",
-    "SELECT first_ts, first_seq, first_ord, traits FROM post_one($1, $2, $3, $4, $5, $6, $7, $8, "
-    "$9, $10, $11)",
-};
 static const struct statement POST_BATCH_FIND = {
     "post_batch_find",
     "SELECT first_ts, first_seq FROM post_batch_find($1)",
@@ -92,27 +80,43 @@ static void post_requeue(struct batch *batch, int index, bool alone)
 
 static int64_t start_of(const struct batch *batch, int index, enum start kind)
 {
-    return batch->starts[kind][batch->places[index].channel - 1];
+    return batch->starts[kind][batch->plan.places[index].channel - 1];
 }
 
 static int64_t ts_of(const struct batch *batch, int index)
 {
-    return start_of(batch, index, START_TS) + batch->places[index].rank;
+    return start_of(batch, index, START_TS) + batch->plan.places[index].rank;
 }
 
 static int64_t seq_of(const struct batch *batch, int index)
 {
-    return start_of(batch, index, START_SEQ) + batch->places[index].rank;
+    return start_of(batch, index, START_SEQ) + batch->plan.places[index].rank;
 }
 
 // Reads the first `kinds` columns. False when the answer is not that to the batch.
 static bool batch_read(struct batch *batch, const struct result *result, int kinds)
 {
     for (int kind = 0; kind < kinds; kind++)
-        if (result_ints(result, 0, kind, batch->starts[kind], batch->channel_count) !=
-            batch->channel_count)
+        if (result_ints(result, 0, kind, batch->starts[kind], batch->plan.channel_count) !=
+            batch->plan.channel_count)
             return false;
     return true;
+}
+
+static void name_copy(char *ret_name, const char *name)
+{
+    size_t length = strnlen(name, EVENT_ID_SIZE - 1);
+
+    memcpy(ret_name, name, length);
+    ret_name[length] = '\0';
+}
+
+static void event_name(struct event *event, const struct post *post)
+{
+    name_copy(event->workspace_id, post->actor->workspace_id);
+    name_copy(event->channel_id, post->channel_id);
+    name_copy(event->user_id, post->actor->user_id);
+    name_copy(event->origin, post->origin);
 }
 
 static struct event *event_of(const struct batch *batch, int index)
@@ -154,12 +158,12 @@ static struct event *event_of(const struct batch *batch, int index)
     event->seq = seq;
     event->event_ts = ts;
     event->ts = ts;
-    writer_event_name(event, post);
-    event->head =
-        (struct event_head){.seq = seq,
-                            .ord = start_of(batch, index, START_ORD) + batch->places[index].ord,
-                            .strategy = start_of(batch, index, START_TRAITS) >> 2 & 3,
-                            .generation = start_of(batch, index, START_TRAITS) >> 4};
+    event_name(event, post);
+    event->head = (struct event_head){.seq = seq,
+                                      .ord = start_of(batch, index, START_ORD) +
+                                             batch->plan.places[index].ord,
+                                      .strategy = start_of(batch, index, START_TRAITS) >> 2 & 3,
+                                      .generation = start_of(batch, index, START_TRAITS) >> 4};
     return event;
 }
 
@@ -167,7 +171,7 @@ static struct event *event_of(const struct batch *batch, int index)
 // are among them (they leave a head alone that only the tables know).
 static bool batch_events(const struct batch *batch, struct event **ret_events)
 {
-    bool complete = !batch->has_replies;
+    bool complete = !batch->plan.has_replies;
     int count = 0;
 
     while (complete && count < batch->count) {
@@ -219,9 +223,9 @@ static void batch_tell(struct writer *writer, const struct batch *batch)
 // The authors of the messages replied to, with commas between.
 static void parents_read(struct batch *batch, const char *parents)
 {
-    for (int i = 0; batch->has_replies && i < batch->count; i++) {
+    for (int i = 0; batch->plan.has_replies && i < batch->count; i++) {
         size_t length = strcspn(parents, ",");
-        snprintf(batch->places[i].parent, EVENT_ID_SIZE, "%.*s", (int)length, parents);
+        snprintf(batch->parents[i], EVENT_ID_SIZE, "%.*s", (int)length, parents);
         parents += length + (parents[length] == ',');
     }
 }
@@ -237,7 +241,7 @@ static void answers_write(struct writer *writer, int max)
         batch_post_answer(batch, i,
                           &(struct post_outcome){.ts = ts_of(batch, i),
                                                  .seq = seq_of(batch, i),
-                                                 .parent_user = batch->places[i].parent});
+                                                 .parent_user = batch->parents[i]});
     }
     if (batch->answered < batch->count) {
         loop_again(writer->loop);
@@ -381,12 +385,12 @@ static bool must_wait(const struct writer *writer, const struct batch *batch,
                       const struct post *post)
 {
     for (int k = 0; post->key && k < batch->count; k++)
-        if (writer_same_key(batch->posts[k], post))
+        if (batch_plan_same_key(batch->posts[k], post))
             return true;
     for (int i = 0; i < BATCHES_MAX; i++) {
         const struct batch *other = &writer->batches[i];
         for (int k = 0; other->in_work && k < other->count; k++)
-            if (other->posts[k] && writer_same_place(other->posts[k], post))
+            if (other->posts[k] && batch_plan_same_author(other->posts[k], post))
                 return true;
     }
     return false;
@@ -420,13 +424,10 @@ void batch_send(struct batch *batch, enum store_lane lane)
     batch->in_work = true;
     writer->batch_number++;
     snprintf(batch->id, sizeof batch->id, "%s-%" PRIx64, writer->name, writer->batch_number);
-    bool is_one = batch_is_one(batch);
-    if (is_one)
-        batch_one_params(&params, batch);
-    else if (batch_params(&params, batch) < 0)
-        params.bytes.failed = true; // answered as any call whose parameters do not fit
-    store_call(writer->store, lane, is_one ? &POST_ONE : &POST_BATCH, &params, batch_committed,
-               batch);
+    batch_plan_make(&batch->plan, batch->posts, batch->count);
+    memset(batch->parents, 0, (size_t)batch->count * sizeof *batch->parents);
+    const struct statement *statement = batch_post_params(&params, batch);
+    store_call(writer->store, lane, statement, &params, batch_committed, batch);
     store_flush(writer->store, lane);
 }
 
@@ -444,14 +445,16 @@ static int batch_make(struct batch *batch, struct writer *writer, size_t max)
 {
     batch->writer = writer;
     batch->posts = calloc(max, sizeof(struct post *));
-    batch->places = calloc(max, sizeof *batch->places);
-    bool complete = batch->posts && batch->places;
+    batch->parents = calloc(max, sizeof *batch->parents);
+    bool complete = batch->posts && batch->parents;
     for (int kind = 0; kind < START_KINDS; kind++) {
         batch->starts[kind] = calloc(max, sizeof(int64_t));
         complete = complete && batch->starts[kind];
     }
-    return complete ? loop_timer_new(writer->loop, batch_look, batch, &batch->look_again)
-                    : -ERROR_MEMORY;
+    int r = batch_plan_init(&batch->plan, (int)max);
+    if (r < 0 || !complete)
+        return -ERROR_MEMORY;
+    return loop_timer_new(writer->loop, batch_look, batch, &batch->look_again);
 }
 
 static void batch_done(struct batch *batch)
@@ -459,7 +462,8 @@ static void batch_done(struct batch *batch)
     for (int kind = 0; kind < START_KINDS; kind++)
         free(batch->starts[kind]);
     free(batch->posts);
-    free(batch->places);
+    free(batch->parents);
+    batch_plan_done(&batch->plan);
     loop_timer_free(batch->look_again);
 }
 

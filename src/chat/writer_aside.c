@@ -9,11 +9,6 @@
 
 #include <stdio.h>
 
-static const struct statement POST_LOCKED = {
-    "post_locked",
-    "SELECT * FROM post_locked($1, $2, $3, $4)",
-};
-
 static void key_write(char *key, const struct post *post, enum locked locked)
 {
     if (locked == LOCKED_CHANNEL)
@@ -117,8 +112,8 @@ void batch_locked(struct batch *batch)
         key[0] = '\0';
         return;
     }
-    batch_locked_params(&params, batch);
-    store_call(batch->writer->store, STORE_ASIDE, &POST_LOCKED, &params, on_locked, batch);
+    const struct statement *statement = batch_locked_params(&params, batch);
+    store_call(batch->writer->store, STORE_ASIDE, statement, &params, on_locked, batch);
 }
 
 static void post_try(void *arg, const char *key, struct list *item)

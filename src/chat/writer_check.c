@@ -18,11 +18,7 @@ enum { SUSPECT_MS = 1000, CHECK_EVERY_MS = 50, SUSPECTS_MAX = 4096 };
 // A snapshot that is older makes channels hot; for how long after it some may be.
 enum { SNAPSHOT_S = 1, HOT_MS = 10 * 1000 };
 
-static const struct statement POST_CHECK = {
-    "post_check",
-    "SELECT error, duplicate_ts FROM post_check($1, $2, $3, $4, $5, $6)",
-};
-
+// The columns of post_check().
 enum { CHECK_ERROR, CHECK_DUPLICATE_TS };
 
 struct suspect {
@@ -182,8 +178,8 @@ void writer_check(struct batch *batch)
     struct params params = {0};
 
     metric_add(METRIC_POST_BATCHES_REFUSED, 1);
-    batch_check_params(&params, batch);
-    store_call(batch->writer->store, STORE_POST, &POST_CHECK, &params, batch_checked, batch);
+    const struct statement *statement = batch_check_params(&params, batch);
+    store_call(batch->writer->store, STORE_POST, statement, &params, batch_checked, batch);
 }
 
 static void check_next(struct writer *writer)
@@ -225,8 +221,8 @@ static void suspects_check(void *arg)
         list_remove(link);
         batch->posts[batch->count++] = LIST_ITEM(link, struct post, item.link);
     }
-    batch_check_params(&params, batch);
-    store_call(writer->store, STORE_READ, &POST_CHECK, &params, suspects_checked, batch);
+    const struct statement *statement = batch_check_params(&params, batch);
+    store_call(writer->store, STORE_READ, statement, &params, suspects_checked, batch);
 }
 
 int writer_suspects_new(struct writer *writer)

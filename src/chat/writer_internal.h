@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "batch_plan.h"
+
 #include "base/id.h"
 #include "chat/writer.h"
 #include "store/aside.h"
-
-// Where one post stands in its batch. Groups are numbered from 1 in the order of their names.
-struct place {
-    const struct post *post;
-    int index; // in the batch
-    bool counted;
-    bool begins_channel; // first of its group, in the order of channels …
-    bool begins_author;  // … and of authors
-    int64_t channel;
-    int64_t rank;
-    int64_t ord;
-    int64_t author;
-    int64_t own;
-    char parent[EVENT_ID_SIZE]; // author of the message replied to, once the batch is committed
-};
 
 // What a channel's share of the batch begins with (START_ORD is the ord before it): the columns of
 // post_batch()'s answer.
@@ -38,16 +25,15 @@ struct batch {
     struct writer *writer;
     char id[OUTBOX_ID_SIZE];
     struct post **posts;
-    struct place *places;
-    int64_t *starts[START_KINDS]; // by channel, once the batch is committed
+    struct batch_plan plan;         // since it was sent
+    int64_t *starts[START_KINDS];   // by channel, once the batch is committed
+    char (*parents)[EVENT_ID_SIZE]; // by post, the author of the message replied to, likewise
     int count;
     int answered; // how many of them, once it is committed
     bool in_work;
     char aside_key[ASIDE_KEY_SIZE]; // "": the batch is one of the group's
     struct loop_timer *look_again;  // looks for the batch while it is not known if it is committed
     int64_t look_until_ms;          // until when it does
-    int channel_count;
-    bool has_replies;
 };
 
 // Authors of whose posts one was refused just now.
@@ -129,28 +115,12 @@ void writer_suspects_free(struct writer *writer);
 enum locked { LOCKED_NOT, LOCKED_CHANNEL, LOCKED_MEMBER }; // as post_locked() answers
 void post_put_aside(struct batch *batch, int index, enum locked locked);
 
-// Places the posts of the batch and fills in the parameters of post_batch(). -ERROR_MEMORY.
 // What a batch is told of hot channels (docs/decisions/2026-11-23-hot-channels.md): 0, there are
 // none; 1, there may be; 2, and those that are posted to often become hot.
 int64_t writer_heat(struct writer *writer);
 
-NODISCARD int batch_params(struct params *params, struct batch *batch);
-
-// Whether post_one() serves for the batch, and its parameters.
-bool batch_is_one(const struct batch *batch);
-void batch_one_params(struct params *params, struct batch *batch);
-
-// Fills in the parameters of post_check().
-void batch_check_params(struct params *params, const struct batch *batch);
-
-// Fills in the parameters of post_locked().
-void batch_locked_params(struct params *params, const struct batch *batch);
-
-// Whether two posts are by one author in one channel: these are committed in the order they came.
-bool writer_same_place(const struct post *one, const struct post *other);
-
-// Whether two posts have the same author and key.
-bool writer_same_key(const struct post *one, const struct post *other);
-
-// Fills in workspace, channel and user.
-void writer_event_name(struct event *event, const struct post *post);
+// writer_params.c: the statements, and their parameters for the posts of a batch. post_batch(), or
+// post_one() where that serves, of a batch with a plan:
+const struct statement *batch_post_params(struct params *params, const struct batch *batch);
+const struct statement *batch_check_params(struct params *params, const struct batch *batch);
+const struct statement *batch_locked_params(struct params *params, const struct batch *batch);
