@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # tidings_module(): one static library per module. tidings_embed(): files as C data.
 
-# Makes tidings_NAME of src/NAME/*.c. A module without sources yet is an interface of the same name.
+# Makes tidings_NAME of the .c files below src/NAME. A module without sources yet is an interface of the same name.
 function(tidings_module name)
     cmake_parse_arguments(arg "" "" "USES;LIBRARIES" ${ARGN})
-    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
     list(TRANSFORM arg_USES PREPEND tidings_)
     if(sources)
         add_library(tidings_${name} STATIC ${sources})

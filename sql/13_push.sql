@@ -130,7 +130,7 @@ CREATE FUNCTION app_linked(app text, keep_s bigint) RETURNS TABLE (by_socket boo
     WHERE a.id = app RETURNING a.events_url IS NULL
 $$;
 
--- As id_write() of src/gateway/envelope.c makes it.
+-- As id_write() of src/gateway/socket_mode/envelope.c makes it.
 CREATE FUNCTION envelope_id(app text, channel text, seq bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT concat_ws('-', substr(h, 1, 8), substr(h, 9, 4), '5' || substr(h, 13, 3), '8' || substr(h, 16, 3), substr(h, 19, 12))
     FROM encode(sha256(convert_to(app || '.' || channel || '.' || seq, 'UTF8')), 'hex') AS h

@@ -3,26 +3,13 @@
 #include "connection.h"
 
 #include "core.h"
-#include "handshake.h"
-#include "inbound.h"
-#include "link.h"
 #include "outlet.h"
 #include "packet.h"
-#include "people.h"
-#include "receive.h"
-#include "resume.h"
-#include "sse.h"
-#include "sse_head.h"
-#include "stream.h"
-#include "ticket.h"
-#include "watch.h"
 
-#include "base/error.h"
 #include "base/id.h"
 #include "base/metrics.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -30,8 +17,6 @@
 #include <unistd.h>
 
 enum { HEAD_TIMEOUT_MS = 10000, CLOSE_TIMEOUT_MS = 2000, READ_SIZE = 16384, READS_A_TURN = 4 };
-
-static const char hello[] = "{\"type\":\"hello\"}";
 
 static bool connection_is_listening(const struct connection *c)
 {
@@ -51,26 +36,17 @@ static void connection_free(void *arg)
 {
     struct connection *c = arg;
     outlet_done(&c->outlet);
-    receiver_free(c->receiver);
-    sse_free(c);
+    if (c->kind)
+        c->ops->free(c->kind);
     buffer_done(&c->input);
     free(c->follows);
     free(c);
 }
 
-// Leaves everything that it is in: nothing more is sent to it.
 static void connection_leave(struct connection *c)
 {
-    ticket_forget(c);
-    inbound_forget(c);
-    watch_forget(c);
-    link_leave(c);
-    if (c->sse)
-        resume_free(c);
-    if (!c->user)
-        return;
-    stream_unseat_all(c);
-    user_leave(c);
+    if (c->ops->leave)
+        c->ops->leave(c);
 }
 
 void connection_abort(struct connection *c)
@@ -110,14 +86,6 @@ void connection_slow(struct connection *c)
     connection_doom_counted(c, METRIC_SOCKETS_SLOW, CLOSE_POLICY, "slow");
 }
 
-static void connection_control(struct connection *c, enum packet_opcode opcode, const void *payload,
-                               size_t length)
-{
-    if (outlet_control(&c->outlet, opcode, payload, length) < 0)
-        connection_slow(c);
-    connection_mark_dirty(c);
-}
-
 // Whether more waits than may, whatever is added now: one frame may be larger than the queue, and
 // so may be all that one turn brings. Therefore it is tried first what the socket takes.
 static bool connection_is_full(struct connection *c)
@@ -131,7 +99,7 @@ static bool connection_is_full(struct connection *c)
     return outlet_flush(&c->outlet, c->fd) > 0 && outlet_unsent(&c->outlet) > max;
 }
 
-static void packet_send(struct connection *c, struct packet *packet)
+void connection_push(struct connection *c, struct packet *packet)
 {
     if (!packet) {
         connection_doom(c, CLOSE_POLICY, "no memory");
@@ -146,23 +114,8 @@ static void packet_send(struct connection *c, struct packet *packet)
 
 void connection_send(struct connection *c, struct packets *packets)
 {
-    if (c->state != CONNECTION_OPEN || c->is_link)
-        return; // a link gets envelopes only
-    if (!c->sse) {
-        packet_send(c, packets_frame(packets));
-        return;
-    }
-    const char *id = c->sse->is_settled ? c->gateway->watermark.text : c->sse->id;
-    packet_send(c, packets_event(packets, id));
-}
-
-void link_send(struct connection *c, const char *text, size_t length)
-{
-    if (c->state != CONNECTION_OPEN)
-        return;
-    struct packet *packet = packet_new(text, length);
-    packet_send(c, packet);
-    packet_unref(packet);
+    if (c->state == CONNECTION_OPEN && c->ops->send)
+        c->ops->send(c, packets);
 }
 
 void connection_send_text(struct connection *c, const char *text, size_t length)
@@ -171,9 +124,20 @@ void connection_send_text(struct connection *c, const char *text, size_t length)
     connection_send(c, &packets);
 }
 
-// From now on it only ends: what is queued goes out, what comes is thrown away once Close was
-// received.
-static void connection_end(struct connection *c)
+void connection_gap(struct connection *c, struct packets *packets)
+{
+    if (c->native)
+        connection_send(c, packets);
+    else
+        connection_doom_counted(c, METRIC_SOCKETS_GAP, CLOSE_RESTART, "gap");
+}
+
+bool connection_awaits(struct connection *c, const struct event *event)
+{
+    return c->ops->awaits && c->ops->awaits(c, event);
+}
+
+void connection_end(struct connection *c)
 {
     connection_leave(c);
     c->state = CONNECTION_CLOSING;
@@ -190,58 +154,6 @@ void connection_refuse(struct connection *c, const char *reply)
     connection_end(c);
     c->is_deaf = true;
     loop_watch_set(c->watch, EPOLLIN);
-}
-
-// Ends an event stream behind what is partly sent, with a comment for people who look.
-static void connection_end_stream(struct connection *c)
-{
-    char text[160];
-    int length = snprintf(text, sizeof text, ": closed: %s\n\n", c->close_reason);
-    outlet_drop_backlog(&c->outlet);
-    if (outlet_raw(&c->outlet, text, (size_t)length) < 0) {
-        connection_abort(c);
-        return;
-    }
-    connection_end(c);
-}
-
-// Sends Close in place of the backlog.
-static void connection_close(struct connection *c)
-{
-    if (c->sse) {
-        connection_end_stream(c);
-        return;
-    }
-    char payload[125] = {(char)(c->close_code >> 8), (char)(c->close_code & 0xff)};
-    size_t length = strlen(c->close_reason);
-    memcpy(payload + 2, c->close_reason, length);
-    outlet_drop_backlog(&c->outlet);
-    if (outlet_control(&c->outlet, PACKET_CLOSE, payload, 2 + length) < 0) {
-        connection_abort(c);
-        return;
-    }
-    connection_end(c);
-}
-
-void connection_expire(struct connection *c, const char *reply, const char *text)
-{
-    struct packet *packet = packet_new(text, strlen(text));
-    bool fits = packet && outlet_raw(&c->outlet, reply, strlen(reply)) >= 0 &&
-                outlet_raw(&c->outlet, packet->data, packet->length) >= 0;
-    packet_unref(packet);
-    if (!fits) {
-        connection_abort(c);
-        return;
-    }
-    c->state = CONNECTION_OPEN;
-    loop_watch_set(c->watch, EPOLLIN);
-    connection_doom(c, CLOSE_POLICY, "expired");
-}
-
-void connection_closed(struct connection *c)
-{
-    outlet_drop_backlog(&c->outlet);
-    connection_end(c);
 }
 
 // All is sent: the server ends TCP first, and waits for the peer's end so that no reset overtakes
@@ -266,7 +178,7 @@ void connection_flush(struct connection *c)
         return;
     }
     if (c->state == CONNECTION_DOOMED)
-        connection_close(c);
+        c->ops->end(c);
     if (c->state == CONNECTION_DEAD)
         return;
     int r = outlet_flush(&c->outlet, c->fd);
@@ -274,13 +186,19 @@ void connection_flush(struct connection *c)
         connection_abort(c);
         return;
     }
-    if (c->state != CONNECTION_TICKET)
+    if (c->state != CONNECTION_LOGIN)
         loop_watch_set(c->watch, r > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
     list_remove(&c->dirty_link);
     if (r == 0)
         connection_flushed(c);
-    if (c->sse)
-        resume_go_on(c);
+    if (c->ops->flushed)
+        c->ops->flushed(c);
+}
+
+void connection_wait(struct connection *c)
+{
+    c->state = CONNECTION_LOGIN;
+    loop_watch_set(c->watch, 0);
 }
 
 void connection_begin(struct connection *c)
@@ -293,68 +211,11 @@ void connection_begin(struct connection *c)
     loop_watch_set(c->watch, EPOLLIN);
 }
 
-void connection_open(struct connection *c, const char *reply)
-{
-    if (outlet_raw(&c->outlet, reply, strlen(reply)) < 0) {
-        connection_abort(c);
-        return;
-    }
-    connection_begin(c);
-    if (c->is_link)
-        link_open(c);
-    else
-        connection_send_text(c, hello, sizeof hello - 1);
-    struct buffer early = c->input;
-    buffer_init(&c->input, HANDSHAKE_HEAD_MAX);
-    if (early.length > 0 && receive(c, early.data, early.length) < 0)
-        c->is_deaf = true;
-    buffer_done(&early);
-}
-
-// The head is here: validates it, keeps what came behind it, and asks for the ticket's owner.
-static void connection_upgrade(struct connection *c, size_t head_length)
-{
-    struct handshake handshake;
-    if (sse_head_is_one(c->input.data, head_length)) {
-        sse_accept(c, head_length);
-        return;
-    }
-    const char *refusal = handshake_read(c->input.data, head_length, &handshake);
-    if (c->gateway->draining)
-        refusal = handshake_unavailable;
-    if (refusal) {
-        connection_refuse(c, refusal);
-        return;
-    }
-    buffer_consume(&c->input, head_length);
-    c->is_link = handshake.is_link;
-    c->state = CONNECTION_TICKET;
-    loop_watch_set(c->watch, 0);
-    ticket_use(c, handshake.ticket, handshake.reply);
-}
-
-static void connection_read_head(struct connection *c)
-{
-    size_t head_length = handshake_head_length(c->input.data, c->input.length);
-    if (head_length > 0) {
-        connection_upgrade(c, head_length);
-        return;
-    }
-    if (buffer_failed(&c->input) || c->input.length == HANDSHAKE_HEAD_MAX)
-        connection_refuse(c, handshake_too_large);
-}
-
 static void connection_take(struct connection *c, const char *data, size_t length)
 {
     c->heard_ms = loop_now_ms(c->gateway->loop);
-    if (c->is_deaf)
-        return;
-    if (c->state == CONNECTION_HEAD) {
-        buffer_append(&c->input, data, length);
-        connection_read_head(c);
-    } else if (receive(c, data, length) < 0) {
+    if (!c->is_deaf && c->ops->input(c, data, length) < 0)
         c->is_deaf = true;
-    }
 }
 
 static void connection_read(struct connection *c)
@@ -363,7 +224,7 @@ static void connection_read(struct connection *c)
     for (int i = 0; i < READS_A_TURN; i++) {
         size_t wanted = sizeof data;
         if (c->state == CONNECTION_HEAD)
-            wanted = HANDSHAKE_HEAD_MAX - c->input.length;
+            wanted = CONNECTION_HEAD_MAX - c->input.length;
         ssize_t length = read(c->fd, data, wanted);
         if (length < 0 && (errno == EAGAIN || errno == EINTR))
             return;
@@ -391,16 +252,18 @@ static void connection_on_ready(void *arg, uint32_t events)
     }
 }
 
-void connection_accept(struct gateway *gateway, int fd, const char *head, size_t length)
+struct connection *connection_adopt(struct gateway *gateway, int fd,
+                                    const struct connection_ops *ops)
 {
     struct connection *c = calloc(1, sizeof *c);
     if (!c ||
         loop_watch_new_peer(gateway->loop, fd, EPOLLIN, connection_on_ready, c, &c->watch) < 0) {
         free(c);
         close(fd);
-        return;
+        return NULL;
     }
     c->gateway = gateway;
+    c->ops = ops;
     c->fd = fd;
     c->state = CONNECTION_HEAD;
     c->heard_ms = loop_now_ms(gateway->loop);
@@ -410,28 +273,30 @@ void connection_accept(struct gateway *gateway, int fd, const char *head, size_t
     gateway->connection_count++;
     list_init(&c->dirty_link);
     list_init(&c->user_link);
-    list_init(&c->calls);
-    list_init(&c->watch_asks);
-    list_init(&c->app_link);
     outlet_init(&c->outlet);
-    buffer_init(&c->input, HANDSHAKE_HEAD_MAX);
-    buffer_append(&c->input, head, length);
-    connection_read_head(c);
+    buffer_init(&c->input, CONNECTION_HEAD_MAX);
+    return c;
 }
 
-static void connection_ping(struct connection *c, int64_t now_ms)
+static void open_tick(struct connection *c, int64_t now_ms)
 {
-    c->pinged_ms = now_ms;
-    if (c->sse) {
-        sse_beat(c);
-        return;
+    const struct gateway_options *options = &c->gateway->options;
+    if (now_ms - c->pinged_ms >= CONNECTION_TICK_MS)
+        c->subscriptions = 0; // who waited for so long waits no more
+    if (c->ops->tick)
+        c->ops->tick(c, now_ms);
+    if (c->ops->must_answer &&
+        now_ms - c->heard_ms >= options->ping_interval_ms + options->pong_timeout_ms) {
+        connection_doom_counted(c, METRIC_SOCKETS_SILENT, CLOSE_POLICY, "silent");
+    } else if (now_ms - c->pinged_ms >= options->ping_interval_ms - CONNECTION_TICK_MS) {
+        // The next tick would be too late: clients count on a ping within the interval.
+        c->pinged_ms = now_ms;
+        c->ops->ping(c, now_ms);
     }
-    connection_control(c, PACKET_PING, &now_ms, sizeof now_ms);
 }
 
 void connection_tick(struct connection *c, int64_t now_ms)
 {
-    const struct gateway_options *options = &c->gateway->options;
     switch (c->state) {
     case CONNECTION_HEAD:
     case CONNECTION_CLOSING:
@@ -439,17 +304,7 @@ void connection_tick(struct connection *c, int64_t now_ms)
             connection_abort(c);
         break;
     case CONNECTION_OPEN:
-        if (now_ms - c->pinged_ms >= CONNECTION_TICK_MS)
-            c->subscriptions = 0; // who waited for so long waits no more
-        if (c->is_link)
-            link_tick(c, now_ms);
-        if (!c->sse &&
-            now_ms - c->heard_ms >= options->ping_interval_ms + options->pong_timeout_ms) {
-            connection_doom_counted(c, METRIC_SOCKETS_SILENT, CLOSE_POLICY, "silent");
-        } else if (now_ms - c->pinged_ms >= options->ping_interval_ms - CONNECTION_TICK_MS) {
-            // The next tick would be too late: clients count on a ping within the interval.
-            connection_ping(c, now_ms);
-        }
+        open_tick(c, now_ms);
         break;
     default:
         break;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection, from takeover to close: a WebSocket, an event stream, or a link of an app.
+// One connection, from takeover to close. What the kinds of connection do differently (WebSocket,
+// event stream, Socket Mode) stands in one table of functions for each: struct connection_ops.
+// Nobody else asks of which kind a connection is.
 #pragma once
 
 #include "outlet.h"
@@ -11,16 +13,19 @@
 #include "base/metrics.h"
 #include "events/event.h"
 
-struct app;
+struct connection;
 struct gateway;
+struct login;
 struct loop_watch;
 struct packets;
-struct receiver;
-struct sse;
+struct params;
+struct result;
+struct statement;
 struct stream;
-struct ticket;
+struct stream_item;
 struct user;
-struct watch;
+
+enum { CONNECTION_HEAD_MAX = 16384 };
 
 enum close_code {
     CLOSE_GOING_AWAY = 1001,
@@ -33,12 +38,65 @@ enum close_code {
 };
 
 enum connection_state {
-    CONNECTION_HEAD,   // the request head is being read
-    CONNECTION_TICKET, // Postgres is asked who this is
+    CONNECTION_HEAD,  // the request head is being read (accept.c)
+    CONNECTION_LOGIN, // Postgres is asked who this is (login.c)
     CONNECTION_OPEN,
     CONNECTION_DOOMED,  // to be closed at the end of the turn
     CONNECTION_CLOSING, // Close sent; waits for the peer's end
     CONNECTION_DEAD,    // freed at the end of the turn
+};
+
+enum announcement {
+    ANNOUNCE_DRAIN,  // the instance stops: the connection ends soon
+    ANNOUNCE_REVOKED // its token is no longer valid: it ends at once
+};
+
+// What one kind of connection does. All is called on the gateway's loop. A member that is NULL does
+// nothing, and returns false.
+struct connection_ops {
+    enum metric open_metric; // counts the open ones
+    bool is_resumable;       // its events have ids to continue from: the watermark goes by it
+    bool must_answer;        // a peer that says nothing for too long is closed
+
+    // Login. `channels` reads the user's channels; its parameters are the user's id and what
+    // `params` adds.
+    const struct statement *channels;
+    void (*params)(struct connection *c, struct params *params);
+    // The owner was asked for (result `r`; `known`: found). The HTTP status to refuse it with, or
+    // 0.
+    int (*admit)(const struct connection *c, int r, bool known);
+    // `reply` is what was given to login_ticket(): the answer to a good request.
+    void (*refuse)(struct connection *c, int status, const char *reply);
+    void (*open)(struct connection *c, const struct result *channels, const char *reply);
+
+    // Takes bytes from the peer; never NULL. Negative: no more are to be taken.
+    int (*input)(struct connection *c, const char *data, size_t length);
+    void (*flushed)(struct connection *c); // at the end of a turn: sent what the peer takes
+    void (*tick)(struct connection *c, int64_t now_ms); // while OPEN, every CONNECTION_TICK_MS
+    void (*ping)(struct connection *c, int64_t now_ms); // shows the peer that the server is there
+
+    // While OPEN.
+    void (*send)(struct connection *c, struct packets *packets); // a frame; NULL: gets none
+    // An event of a channel in which the connection has a seat; `packets` is its frame.
+    void (*deliver)(struct connection *c, const struct stream *stream,
+                    const struct stream_item *item, struct packets *packets);
+    // Events of a channel could not be read back; `packets` tells which. In any state.
+    void (*gap)(struct connection *c, struct packets *packets);
+    // Whether the connection is still to be sent what it missed in the channel of an event about
+    // what its user has read. The event need not be sent: what it tells comes then, too.
+    bool (*awaits)(struct connection *c, const struct event *event);
+    // The user came (back) into the channel of `stream`. True while the connection is still being
+    // told what was before: then of the join in its turn, too, and its seat waits for that.
+    bool (*joins)(struct connection *c, const struct stream *stream);
+    void (*settle)(struct connection *c);                           // there is a new watermark
+    void (*announce)(struct connection *c, enum announcement what); // in any state
+
+    // Queues the last words of a doomed connection in place of its backlog, then calls
+    // connection_end().
+    void (*end)(struct connection *c);
+    // Leaves everything that it is in: nothing more is sent to it. May be called again.
+    void (*leave)(struct connection *c);
+    void (*free)(void *kind); // c->kind, which is not NULL
 };
 
 // A place in a stream, from the connection's side: see struct seat.
@@ -47,77 +105,64 @@ struct follow {
     uint32_t seat; // index in stream->seats
 };
 
-enum link_state {
-    LINK_NEW, // hello not sent yet
-    LINK_READY,
-    LINK_WARNED,   // told that it ends soon
-    LINK_REFRESHED // told to reconnect
-};
-
 struct connection {
     struct gateway *gateway;
-    struct list link;       // in gateway->connections
+    const struct connection_ops *ops; // of its kind
+    void *kind;                       // what its kind keeps of it, or NULL
+    struct list link;                 // in gateway->connections
     struct list dirty_link; // while there is something to send or to end; in gateway->dirty or held
     int64_t subscriptions;  // nothing is sent before Redis has confirmed so many
     struct list user_link;
-    struct list calls; // posts in work
     struct loop_watch *watch;
     struct user *user; // while it is in user->connections
     struct follow *follows;
     uint32_t follow_count;
     uint32_t follow_capacity;
-    struct buffer input;       // the request head, and bytes that came after it before hello
-    struct ticket *ticket;     // while CONNECTION_TICKET
-    struct sse *sse;           // of an event stream; else NULL
-    struct receiver *receiver; // NULL unless a client's message has partly arrived
+    struct buffer input; // the request head, and bytes that came after it before hello
+    struct login *login; // while CONNECTION_LOGIN
     struct outlet outlet;
     int fd;
-    int call_count;
-    int focus_count;
     enum connection_state state;
     uint16_t close_code;
     bool native;              // wants Tidings' own frames
     bool is_deaf;             // what still arrives is thrown away
     bool peer_closed;         // its Close arrived, or its end of file
+    bool manual_away;         // of its user, when it connected
     const char *close_reason; // static text
     int64_t deadline_ms;      // of the handshake, or of the close
     int64_t heard_ms;
     int64_t pinged_ms;
-    int64_t frames_due_us; // for the limit of frames: when those sent so far are paid for
-    bool is_link;          // a connection of an app
-    struct app *app;       // of a link, while it is open
-    struct list app_link;
-    enum link_state link_state;
-    int64_t link_ends_ms;
-    struct list watch_asks; // its questions about presence that are not answered yet
-    struct watch **watches; // the users whose presence it subscribed to (not loop watches)
-    uint32_t watch_count;
-    bool presence_due;      // one of them changed
-    bool presence_all;      // it was told of none of them yet
-    bool manual_away;       // of its user, when it connected
-    int64_t typed_ms;       // when it last sent user_typing
     char id[EVENT_ID_SIZE]; // the origin of its posts
     struct actor actor;
 };
 
-void connection_accept(struct gateway *gateway, int fd, const char *head, size_t length);
+// A connection that was taken over, in CONNECTION_HEAD. NULL: no memory; `fd` is closed then.
+struct connection *connection_adopt(struct gateway *gateway, int fd,
+                                    const struct connection_ops *ops);
 void connection_send(struct connection *c, struct packets *packets); // while OPEN; else nothing
 void connection_send_text(struct connection *c, const char *text, size_t length);
-// Sends Close and ends it, at the end of this turn. `reason` is static text. Safe anywhere.
+// Queues a packet as it is, for `ops` to send with; NULL (no memory) dooms the connection.
+void connection_push(struct connection *c, struct packet *packet);
+// Sends the gap to a native connection. Others do not know of gaps and are closed: their clients
+// begin anew and read what is there.
+void connection_gap(struct connection *c, struct packets *packets);
+// See ops->awaits.
+bool connection_awaits(struct connection *c, const struct event *event);
+// Ends it at the end of this turn, with Close. `reason` is static text. Safe anywhere.
 void connection_doom(struct connection *c, enum close_code code, const char *reason);
 // The same, and counts it in `metric`, unless the connection is ending already.
 void connection_doom_counted(struct connection *c, enum metric metric, enum close_code code,
                              const char *reason);
 void connection_slow(struct connection *c); // the same, for one that does not read
-// Answers the handshake with an HTTP status and ends.
+// Answers the request with an HTTP status and ends.
 void connection_refuse(struct connection *c, const char *reply);
-void connection_open(struct connection *c,
-                     const char *reply);     // 101 and hello, then what came early
+// The head was good, and login.c is about to ask whose it is: nothing is read until then.
+void connection_wait(struct connection *c);
 void connection_begin(struct connection *c); // OPEN, but sends nothing yet
-// Upgrades, sends `text` as the only frame, and closes.
-void connection_expire(struct connection *c, const char *reply, const char *text);
-void connection_closed(struct connection *c); // ends it; its Close is already queued
-void connection_flush(struct connection *c);  // at the end of the turn
+// From now on it only ends: what is queued goes out, what comes is thrown away once Close was
+// received.
+void connection_end(struct connection *c);
+void connection_flush(struct connection *c); // at the end of the turn
 enum { CONNECTION_TICK_MS = 1000 };
 void connection_tick(struct connection *c, int64_t now_ms); // every CONNECTION_TICK_MS
 void connection_abort(struct connection *c);                // ends it without a Close

@@ -3,13 +3,18 @@
 //
 // The parts, each with a header of its own:
 //
-//   connections   connection.c takeover to close; outlet.c its queue of packet.c's packets;
-//                 ticket.c whose it is; people.c users, workspaces, and what their topics bring
-//   WebSocket     handshake.c the request (pure); receive.c bytes to messages; inbound.c messages
-//   event stream  sse_head.c the request (pure); sse.c; position.c where it continues;
-//                 resume.c what it missed, in parts: resume_events.c and resume_others.c;
-//                 watermark.c how far all event streams have got
-//   Socket Mode   link.c; envelope.c the events that apps get; kept.c those that wait in Postgres
+//   connections   accept.c the request's head; connection.c takeover to close, with a table of
+//                 functions for each kind; outlet.c its queue of packet.c's packets; login.c whose
+//                 it is; session.c its place; people.c users, workspaces, and what their topics
+//                 bring
+//   websocket/    handshake.c the request (pure); receive.c bytes to messages; socket.c what apps'
+//                 sockets do as well; websocket.c a client's; inbound.c its messages
+//   sse/          sse_head.c the request (pure); sse.c an event stream; resume.c what it missed, in
+//                 parts: resume_events.c and resume_others.c
+//   socket_mode/  link.c an app's connection; app.c whose links are here; envelope.c the events
+//   that
+//                 apps get; kept.c those that wait in Postgres
+//   positions     position.c where a stream of events continues; watermark.c how far all have got
 //   a channel     stream.c its events in order; hole.c fetches missing ones, page.c reads them;
 //                 heads.c notices them; members.c who is in it; ephemeral.c what is not stored
 //   a user        held_marks.c marks that came before their messages; marks.c and created.c those
@@ -18,12 +23,12 @@
 #pragma once
 
 #include "created.h"
-#include "envelope.h"
 #include "focus.h"
 #include "heads.h"
 #include "hole.h"
 #include "marks.h"
 #include "members.h"
+#include "socket_mode/app.h"
 #include "tokens.h"
 #include "watch.h"
 #include "watermark.h"
@@ -48,7 +53,7 @@ struct gateway {
     struct list held;   // connections that would be in `dirty`, but wait for Redis to subscribe
     int connection_count, sse_count; // all, and the event streams that are open
     int openings;                    // connections whose channels are being read
-    struct list opening_next;        // tickets whose channels are read after those
+    struct list opening_next;        // logins whose channels are read after those
     struct stream *streams;
     struct user *users;
     struct workspace *workspaces;

@@ -107,17 +107,17 @@ static void typing_publish(struct connection *c, const struct stream *stream)
     cache_call(c->gateway->cache, 3, texts, lengths, NULL, NULL);
 }
 
-void ephemeral_typing(struct connection *c, const char *channel_id)
+void ephemeral_typing(struct connection *c, int64_t *typed_ms, const char *channel_id)
 {
     const struct gateway_options *options = &c->gateway->options;
     struct stream *stream = channel_id ? stream_find(c->gateway, channel_id) : NULL;
     int64_t now_ms = loop_now_ms(c->gateway->loop);
     if (!stream || !sits_in(c, stream))
         return;
-    if (c->typed_ms > 0 && now_ms - c->typed_ms < options->typing_interval_ms) {
+    if (*typed_ms > 0 && now_ms - *typed_ms < options->typing_interval_ms) {
         metric_add(METRIC_TYPING_DROPPED, 1);
         return;
     }
-    c->typed_ms = now_ms;
+    *typed_ms = now_ms;
     typing_publish(c, stream);
 }

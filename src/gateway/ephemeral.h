@@ -3,9 +3,11 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct connection;
 struct gateway;
 
 void ephemeral_hear(struct gateway *gateway, const char *topic, const char *data, size_t length);
-void ephemeral_typing(struct connection *c, const char *channel_id); // NULL: the client named none
+// The client types in a channel; NULL: it named none. `typed_ms` is when that was last sent on.
+void ephemeral_typing(struct connection *c, int64_t *typed_ms, const char *channel_id);

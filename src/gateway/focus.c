@@ -23,6 +23,7 @@ struct focus {
     struct list due_link; // in gateway->focuses.due while it waits for its next mark
     struct stream *stream;
     struct connection *connection;
+    int *count;              // of the connection's focuses
     struct focus_call *call; // the mark in work
     int64_t ts;              // arrived and not marked; 0: nothing
     int64_t marked_ms;       // when the last mark was asked for
@@ -158,7 +159,7 @@ static struct focus *focus_find(struct stream *stream, const struct connection *
     return NULL;
 }
 
-void focus_end(struct stream *stream, struct connection *c)
+void focus_end(struct stream *stream, const struct connection *c)
 {
     struct focus *focus = focus_find(stream, c);
 
@@ -174,25 +175,26 @@ void focus_end(struct stream *stream, struct connection *c)
         focus->call->focus = NULL;
     list_remove(&focus->link);
     list_remove(&focus->due_link);
-    c->focus_count--;
+    (*focus->count)--;
     free(focus);
 }
 
-int focus_begin(struct stream *stream, struct connection *c)
+int focus_begin(struct stream *stream, struct connection *c, int *count)
 {
     if (focus_find(stream, c))
         return 0;
-    if (c->focus_count >= c->gateway->options.focus_max)
+    if (*count >= c->gateway->options.focus_max)
         return -ERROR_RATELIMITED;
     struct focus *focus = calloc(1, sizeof *focus);
     if (!focus)
         return -ERROR_MEMORY;
     focus->stream = stream;
     focus->connection = c;
+    focus->count = count;
     focus->epoch = -1;
     focus->marked_ms = loop_now_ms(c->gateway->loop) - MARK_EVERY_MS;
     list_init(&focus->due_link);
     list_append(&stream->focuses, &focus->link);
-    c->focus_count++;
+    (*count)++;
     return 0;
 }

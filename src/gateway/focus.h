@@ -17,10 +17,10 @@ struct focuses {
     struct loop_timer *timer;
 };
 
-// The connection has a seat in the stream. -ERROR_RATELIMITED: it focuses as many channels as it
-// may; -ERROR_MEMORY.
-NODISCARD int focus_begin(struct stream *stream, struct connection *c);
-void focus_end(struct stream *stream, struct connection *c); // does nothing if there is none
+// The connection has a seat in the stream; `count` stays for as long as it has. -ERROR_RATELIMITED:
+// it focuses as many channels as it may; -ERROR_MEMORY.
+NODISCARD int focus_begin(struct stream *stream, struct connection *c, int *count);
+void focus_end(struct stream *stream, const struct connection *c); // does nothing if there is none
 void focus_arrived(struct stream *stream, const struct stream_item *item);
 void focus_cursor_moved(struct gateway *gateway, const struct event *event); // after EVENT_MARK
 void focus_on_timer(void *gateway);

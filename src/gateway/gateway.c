@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creates, drains and frees the gateway; what happens every second, and at the end of each turn.
+#include "accept.h"
 #include "changed.h"
 #include "connection.h"
 #include "core.h"
-#include "envelope.h"
 #include "ephemeral.h"
 #include "focus.h"
 #include "heads.h"
 #include "held_marks.h"
 #include "hole.h"
-#include "kept.h"
 #include "late.h"
-#include "link.h"
 #include "marks.h"
 #include "members.h"
 #include "people.h"
 #include "presence.h"
+#include "socket_mode/envelope.h"
+#include "socket_mode/kept.h"
+#include "socket_mode/link.h"
 #include "stream.h"
 #include "tokens.h"
 #include "watch.h"
@@ -31,8 +32,6 @@
 #include <unistd.h>
 
 enum { SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10 };
-
-static const char goodbye[] = "{\"type\":\"goodbye\"}";
 
 // Where it had a seq, streams find the hole and read it from Postgres.
 static void event_not_understood(struct gateway *gateway, const char *topic, const char *reason)
@@ -231,6 +230,7 @@ int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
     list_init(&gateway->envelopes.acking);
     id_make('G', gateway->device);
     list_init(&gateway->focuses.due);
+    list_init(&gateway->watching.due);
     int r = gateway_start(gateway);
     if (r < 0) {
         gateway_free(gateway);
@@ -242,7 +242,7 @@ int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
 
 void gateway_takeover(struct gateway *gateway, int fd, const char *head, size_t length)
 {
-    connection_accept(gateway, fd, head, length);
+    accept_connection(gateway, fd, head, length);
 }
 
 void gateway_drain(struct gateway *gateway)
@@ -255,10 +255,8 @@ void gateway_drain(struct gateway *gateway)
         struct connection *c = LIST_ITEM(link, struct connection, link);
         if (c->state == CONNECTION_HEAD)
             connection_abort(c);
-        else if (c->is_link)
-            link_disconnect(c, "refresh_requested");
         else
-            connection_send_text(c, goodbye, sizeof goodbye - 1);
+            c->ops->announce(c, ANNOUNCE_DRAIN);
     }
     loop_timer_set(gateway->drain_timer, gateway->options.goodbye_ms);
 }

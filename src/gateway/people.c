@@ -11,7 +11,6 @@
 #include "members.h"
 #include "packet.h"
 #include "presence.h"
-#include "resume.h"
 #include "stream.h"
 #include "watermark.h"
 
@@ -101,11 +100,11 @@ static struct user *user_new(struct gateway *gateway, const struct actor *actor)
 
 static void count_open(const struct connection *c, int change)
 {
-    if (c->sse)
+    if (c->ops->is_resumable)
         c->gateway->sse_count += change;
     if (c->gateway->sse_count == 0)
         watermark_forget(c->gateway);
-    metric_add(c->sse ? METRIC_STREAMS_OPEN : METRIC_SOCKETS_OPEN, change);
+    metric_add(c->ops->open_metric, change);
 }
 
 int user_enter(struct connection *c)
@@ -170,7 +169,7 @@ static void packets_send(struct user *user, const struct event *event, struct pa
     LIST_FOREACH(link, &user->connections)
     {
         struct connection *c = LIST_ITEM(link, struct connection, user_link);
-        if ((for_all || c->native) && !(is_read && resume_awaits(c, event)))
+        if ((for_all || c->native) && !(is_read && connection_awaits(c, event)))
             connection_send(c, packets);
     }
 }

@@ -5,7 +5,6 @@
 #include "changed.h"
 #include "connection.h"
 #include "core.h"
-#include "envelope.h"
 #include "focus.h"
 #include "heads.h"
 #include "held_marks.h"
@@ -14,7 +13,6 @@
 #include "members.h"
 #include "packet.h"
 #include "people.h"
-#include "resume.h"
 #include "watermark.h"
 
 #include "base/buffer.h"
@@ -150,7 +148,7 @@ int stream_seat(struct stream *stream, struct connection *c, int64_t from_seq)
     if (seats_grow(stream) < 0 || follows_grow(c) < 0)
         return -ERROR_MEMORY;
     stream->empty_since_ms = 0;
-    stream->sse_count += c->sse != NULL;
+    stream->sse_count += c->ops->is_resumable;
     stream->seats[stream->seat_count] = (struct seat){c, c->follow_count, from_seq};
     c->follows[c->follow_count++] = (struct follow){stream, stream->seat_count++};
     return 0;
@@ -175,7 +173,8 @@ void stream_seat_user(struct stream *stream, struct user *user, int64_t from_seq
         if (stream_has(stream, c))
             continue;
         any = true;
-        if (stream_seat(stream, c, resume_joined(c, stream) ? INT64_MAX : from_seq) < 0)
+        bool waits = c->ops->joins && c->ops->joins(c, stream);
+        if (stream_seat(stream, c, waits ? INT64_MAX : from_seq) < 0)
             connection_doom(c, CLOSE_POLICY, "no memory");
     }
     if (any)
@@ -188,7 +187,7 @@ static void seat_remove(struct stream *stream, uint32_t index)
     struct connection *c = stream->seats[index].connection;
     focus_end(stream, c);
     uint32_t follow = stream->seats[index].follow;
-    stream->sse_count -= c->sse != NULL;
+    stream->sse_count -= c->ops->is_resumable;
     stream->seats[index] = stream->seats[--stream->seat_count];
     if (index < stream->seat_count) {
         const struct seat *moved = &stream->seats[index];
@@ -267,12 +266,10 @@ static void seats_send(struct stream *stream, const struct stream_item *item)
     int64_t sent = 0;
     for (uint32_t i = 0; i < stream->seat_count; i++) {
         const struct seat *seat = &stream->seats[i];
-        if (item->seq <= seat->from_seq || (origin[0] && strcmp(seat->connection->id, origin) == 0))
+        struct connection *c = seat->connection;
+        if (item->seq <= seat->from_seq || (origin[0] && strcmp(c->id, origin) == 0))
             continue;
-        if (seat->connection->is_link)
-            envelope_offer(seat->connection, stream, item);
-        else
-            connection_send(seat->connection, &packets);
+        c->ops->deliver(c, stream, item, &packets);
         sent++;
     }
     metric_add(METRIC_FRAMES_SENT, sent);
@@ -426,15 +423,11 @@ void stream_gap_write(const char *channel_id, int64_t from_seq, int64_t to_seq, 
     json_close_object(&w);
 }
 
-// Sockets that do not know of gaps are closed: their clients begin anew and read what is there.
-static void gap_tell(struct connection *c, struct packets *packets)
+static void gap_tell(const struct seat *seat, int64_t to_seq, struct packets *packets)
 {
-    if (c->native) {
-        connection_send(c, packets);
-        return;
-    }
-    if (!c->is_link)
-        connection_doom_counted(c, METRIC_SOCKETS_GAP, CLOSE_RESTART, "gap");
+    struct connection *c = seat->connection;
+    if (seat->from_seq < to_seq && c->ops->gap)
+        c->ops->gap(c, packets);
 }
 
 void stream_skip(struct stream *stream, int64_t to_seq)
@@ -444,8 +437,7 @@ void stream_skip(struct stream *stream, int64_t to_seq)
     stream_gap_write(stream->channel_id, stream->sent_seq + 1, to_seq, &out);
     CLEANUP(packets_done) struct packets packets = packets_of(out.data, out.length);
     for (uint32_t i = 0; !buffer_failed(&out) && i < stream->seat_count; i++)
-        if (stream->seats[i].from_seq < to_seq)
-            gap_tell(stream->seats[i].connection, &packets);
+        gap_tell(&stream->seats[i], to_seq, &packets);
     metric_add(METRIC_GAPS_TOLD, 1);
     sent_note(stream, to_seq);
     if (stream->membership_seq < to_seq)

@@ -4,7 +4,6 @@
 
 #include "connection.h"
 #include "core.h"
-#include "link.h"
 
 #include "base/metrics.h"
 
@@ -30,8 +29,7 @@ static void token_end(struct gateway *gateway, const char *token_id)
         if (c->state != CONNECTION_OPEN || strcmp(c->actor.token_id, token_id) != 0)
             continue;
         metric_add(METRIC_SOCKETS_REVOKED, 1);
-        if (c->is_link)
-            link_disconnect(c, "link_disabled");
+        c->ops->announce(c, ANNOUNCE_REVOKED);
         connection_doom(c, CLOSE_REVOKED, "token revoked");
     }
 }

@@ -29,7 +29,7 @@ struct watch {
     bool is_changed; // since the last flush
     bool is_asked;   // Redis was, and has not answered
     int64_t looked_ms;
-    struct connection **connections;
+    struct watcher **watchers;
     uint32_t count;
     uint32_t capacity;
 };
@@ -47,9 +47,9 @@ struct found {
 
 // A request of a client under way.
 struct watch_ask {
-    struct list link; // in the connection's watch_asks
+    struct list link; // in the watcher's asks
     struct gateway *gateway;
-    struct connection *connection; // NULL once it is gone, or has asked anew
+    struct watcher *watcher; // NULL once it is gone, or has asked anew
     bool is_query;
     int left; // answers of a query that are to come
     int count;
@@ -67,38 +67,46 @@ static void watch_free(struct watch *watch)
 {
     watch_topic_follow(watch, false);
     HASH_DEL(watch->gateway->watching.watches, watch);
-    free(watch->connections);
+    free(watch->watchers);
     free(watch);
 }
 
-static void watch_leave(struct watch *watch, const struct connection *c)
+static void watch_leave(struct watch *watch, const struct watcher *watcher)
 {
     for (uint32_t i = 0; i < watch->count; i++) {
-        if (watch->connections[i] != c)
+        if (watch->watchers[i] != watcher)
             continue;
-        watch->connections[i] = watch->connections[--watch->count];
+        watch->watchers[i] = watch->watchers[--watch->count];
         break;
     }
     if (watch->count == 0 && !watch->is_asked)
         watch_free(watch);
 }
 
-static void watches_leave(struct connection *c)
+static void watches_leave(struct watcher *watcher)
 {
-    for (uint32_t i = 0; i < c->watch_count; i++)
-        watch_leave(c->watches[i], c);
-    free(TAKE(c->watches));
-    c->watch_count = 0;
+    for (uint32_t i = 0; i < watcher->count; i++)
+        watch_leave(watcher->watches[i], watcher);
+    free(TAKE(watcher->watches));
+    watcher->count = 0;
 }
 
-void watch_forget(struct connection *c)
+void watch_init(struct watcher *watcher, struct connection *c)
 {
-    LIST_FOREACH(link, &c->watch_asks)
+    *watcher = (struct watcher){.connection = c};
+    list_init(&watcher->asks);
+    list_init(&watcher->due_link);
+}
+
+void watch_forget(struct watcher *watcher)
+{
+    LIST_FOREACH(link, &watcher->asks)
     {
-        LIST_ITEM(link, struct watch_ask, link)->connection = NULL;
+        LIST_ITEM(link, struct watch_ask, link)->watcher = NULL;
         list_remove(link);
     }
-    watches_leave(c);
+    list_remove(&watcher->due_link);
+    watches_leave(watcher);
 }
 
 static void flush_want(struct gateway *gateway)
@@ -126,7 +134,7 @@ static void on_looked(void *arg, int r, const struct presence_state *state)
     struct gateway *gateway = watch->gateway;
     watch->is_asked = false;
     if (!gateway_answer(gateway)) {
-        free(watch->connections);
+        free(watch->watchers);
         free(watch);
         return;
     }
@@ -167,24 +175,31 @@ static struct watch *watch_make(struct gateway *gateway, const char *user_id)
     return watch;
 }
 
-static bool watch_enter(struct connection *c, const char *user_id)
+static void watcher_due(struct watcher *watcher)
 {
-    struct watch *watch = watch_make(c->gateway, user_id);
+    if (list_is_empty(&watcher->due_link))
+        list_append(&watcher->connection->gateway->watching.due, &watcher->due_link);
+}
+
+static bool watch_enter(struct watcher *watcher, const char *user_id)
+{
+    struct watch *watch = watch_make(watcher->connection->gateway, user_id);
     if (!watch)
         return false;
     if (watch->count == watch->capacity) {
         uint32_t capacity = watch->capacity ? 2 * watch->capacity : 2;
-        void *grown = reallocarray(watch->connections, capacity, sizeof *watch->connections);
+        void *grown = reallocarray(watch->watchers, capacity, sizeof *watch->watchers);
         if (!grown)
             return false;
-        watch->connections = grown;
+        watch->watchers = grown;
         watch->capacity = capacity;
     }
-    watch->connections[watch->count++] = c;
-    c->watches[c->watch_count++] = watch;
+    watch->watchers[watch->count++] = watcher;
+    watcher->watches[watcher->count++] = watch;
     // Its state as far as it is known goes out with the flush; and is looked at anew.
-    c->presence_all = true;
-    flush_want(c->gateway);
+    watcher->is_new = true;
+    watcher_due(watcher);
+    flush_want(watch->gateway);
     watch_look(watch);
     return true;
 }
@@ -203,22 +218,22 @@ static void presence_send(struct connection *c, const struct buffer *ids, int co
         connection_send_text(c, out.data, out.length);
 }
 
-// Those of the connection's watches that are (not) active and not told of yet.
-static void presence_tell(struct connection *c, bool is_active)
+// Those of its watches that are (not) active and not told of yet.
+static void presence_tell(const struct watcher *watcher, bool is_active)
 {
     CLEANUP(buffer_done) struct buffer ids;
     int count = 0;
     buffer_init(&ids, FRAME_MAX);
     struct json_writer w = json_writer_to(&ids);
-    for (uint32_t i = 0; i < c->watch_count; i++) {
-        const struct watch *watch = c->watches[i];
+    for (uint32_t i = 0; i < watcher->count; i++) {
+        const struct watch *watch = watcher->watches[i];
         if (!watch->is_known || watch->is_active != is_active ||
-            !(watch->is_changed || c->presence_all))
+            !(watch->is_changed || watcher->is_new))
             continue;
         json_text(&w, watch->user_id);
         count++;
     }
-    presence_send(c, &ids, count, is_active);
+    presence_send(watcher->connection, &ids, count, is_active);
 }
 
 void watch_on_timer(void *arg)
@@ -227,15 +242,14 @@ void watch_on_timer(void *arg)
     gateway->watching.timer_runs = false;
     for (struct watch *watch = gateway->watching.watches; watch; watch = watch->hh.next)
         for (uint32_t i = 0; watch->is_changed && i < watch->count; i++)
-            watch->connections[i]->presence_due = true;
-    LIST_FOREACH(link, &gateway->connections)
+            watcher_due(watch->watchers[i]);
+    LIST_FOREACH(link, &gateway->watching.due)
     {
-        struct connection *c = LIST_ITEM(link, struct connection, link);
-        if (!c->presence_due && !c->presence_all)
-            continue;
-        presence_tell(c, true);
-        presence_tell(c, false);
-        c->presence_due = c->presence_all = false;
+        struct watcher *watcher = LIST_ITEM(link, struct watcher, due_link);
+        list_remove(link);
+        presence_tell(watcher, true);
+        presence_tell(watcher, false);
+        watcher->is_new = false;
     }
     for (struct watch *watch = gateway->watching.watches; watch; watch = watch->hh.next)
         watch->is_changed = false;
@@ -260,21 +274,21 @@ void watch_refresh(struct gateway *gateway)
             watch_look(watch);
 }
 
-static void watches_replace(struct connection *c, const struct result *result)
+static void watches_replace(struct watcher *watcher, const struct result *result)
 {
     int rows = result_rows(result);
     bool fine = true;
-    watches_leave(c);
-    c->watches = rows > 0 ? calloc((size_t)rows, sizeof *c->watches) : NULL;
-    for (int row = 0; c->watches && fine && row < rows; row++)
-        fine = watch_enter(c, result_text(result, row, 0));
-    if (rows > 0 && (!c->watches || !fine))
-        connection_doom(c, CLOSE_POLICY, "no memory");
+    watches_leave(watcher);
+    watcher->watches = rows > 0 ? calloc((size_t)rows, sizeof *watcher->watches) : NULL;
+    for (int row = 0; watcher->watches && fine && row < rows; row++)
+        fine = watch_enter(watcher, result_text(result, row, 0));
+    if (rows > 0 && (!watcher->watches || !fine))
+        connection_doom(watcher->connection, CLOSE_POLICY, "no memory");
 }
 
 static void ask_free(struct watch_ask *ask)
 {
-    if (ask->connection)
+    if (ask->watcher)
         list_remove(&ask->link);
     free(ask->found);
     free(ask);
@@ -292,7 +306,7 @@ static void query_tell(const struct watch_ask *ask, int is_active)
         json_text(&w, ask->found[i].user_id);
         count++;
     }
-    presence_send(ask->connection, &ids, count, is_active == 1);
+    presence_send(ask->watcher->connection, &ids, count, is_active == 1);
 }
 
 static void on_found(void *arg, int r, const struct presence_state *state)
@@ -303,7 +317,7 @@ static void on_found(void *arg, int r, const struct presence_state *state)
     found->is_active = r == 0 ? state->is_active : -1;
     if (--ask->left > 0)
         return;
-    if (alive && ask->connection) {
+    if (alive && ask->watcher) {
         query_tell(ask, 1);
         query_tell(ask, 0);
     }
@@ -336,8 +350,8 @@ static void on_members(void *arg, const struct store_outcome *outcome)
 {
     struct watch_ask *ask = arg;
     bool alive = gateway_answer(ask->gateway);
-    struct connection *c = alive ? ask->connection : NULL;
-    if (!c || outcome->r < 0) {
+    struct watcher *watcher = alive ? ask->watcher : NULL;
+    if (!watcher || outcome->r < 0) {
         ask_free(ask);
         return;
     }
@@ -346,7 +360,7 @@ static void on_members(void *arg, const struct store_outcome *outcome)
         return;
     }
     ask_free(ask);
-    watches_replace(c, outcome->result);
+    watches_replace(watcher, outcome->result);
 }
 
 static void too_many_tell(struct connection *c)
@@ -375,20 +389,21 @@ static bool ids_take(const json_t *ids, size_t max, struct params *params)
 }
 
 // A list that is asked for replaces those asked for before it, whose answers may come later.
-static void asks_drop(struct connection *c)
+static void asks_drop(struct watcher *watcher)
 {
-    LIST_FOREACH(link, &c->watch_asks)
+    LIST_FOREACH(link, &watcher->asks)
     {
         struct watch_ask *ask = LIST_ITEM(link, struct watch_ask, link);
         if (ask->is_query)
             continue;
-        ask->connection = NULL;
+        ask->watcher = NULL;
         list_remove(link);
     }
 }
 
-void watch_ask(struct connection *c, const json_t *ids, bool is_query)
+void watch_ask(struct watcher *watcher, const json_t *ids, bool is_query)
 {
+    struct connection *c = watcher->connection;
     CLEANUP_PARAMS struct params params = {0};
     int64_t max = is_query ? QUERY_MAX : c->gateway->options.presence_subs_max;
     params_text(&params, c->actor.workspace_id);
@@ -402,11 +417,11 @@ void watch_ask(struct connection *c, const json_t *ids, bool is_query)
         return;
     }
     ask->gateway = c->gateway;
-    ask->connection = c;
+    ask->watcher = watcher;
     ask->is_query = is_query;
     if (!is_query)
-        asks_drop(c);
-    list_append(&c->watch_asks, &ask->link);
+        asks_drop(watcher);
+    list_append(&watcher->asks, &ask->link);
     gateway_ask(c->gateway);
     store_call(c->gateway->store, STORE_READ, &members, &params, on_members, ask);
 }

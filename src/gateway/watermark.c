@@ -15,7 +15,6 @@
 #include "late.h"
 #include "marks.h"
 #include "position.h"
-#include "sse.h"
 #include "stream.h"
 
 // Asked for again at the soonest after the pause, and after COST_FACTOR times what the last answer
@@ -57,7 +56,9 @@ static void watermark_reached(struct gateway *gateway)
     position_print(&w->position, NULL, w->text);
     LIST_FOREACH(link, &gateway->connections)
     {
-        sse_settle(LIST_ITEM(link, struct connection, link));
+        struct connection *c = LIST_ITEM(link, struct connection, link);
+        if (c->ops->settle)
+            c->ops->settle(c);
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heads of requests for a WebSocket and for an event stream, which the gateway reads itself.
-#include "../../src/gateway/handshake.h"
-#include "../../src/gateway/sse_head.h"
+#include "../../src/gateway/sse/sse_head.h"
+#include "../../src/gateway/websocket/handshake.h"
 #include "fuzz.h"
 
 static void visible_check(const char *text, size_t size)

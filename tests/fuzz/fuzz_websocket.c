@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client sends on an open WebSocket, frames and the messages in them, in pieces: the first
 // byte says how long a piece is. Neither Redis nor Postgres is there.
+#include "../../src/gateway/accept.h"
 #include "../../src/gateway/connection.h"
 #include "../../src/gateway/core.h"
 #include "../../src/gateway/people.h"
-#include "../../src/gateway/receive.h"
 #include "../../src/gateway/stream.h"
+#include "../../src/gateway/websocket/websocket.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "fuzz.h"
@@ -71,15 +72,17 @@ static struct connection *socket_open(struct stream *stream, int *ret_peer)
     int r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair);
     assert(r == 0);
     *ret_peer = pair[1];
-    connection_accept(gateway, pair[0], "", 0);
+    accept_connection(gateway, pair[0], "", 0);
     struct connection *c = LIST_ITEM(gateway->connections.previous, struct connection, link);
     (void)snprintf(c->actor.workspace_id, sizeof c->actor.workspace_id, "T0000000001");
     (void)snprintf(c->actor.user_id, sizeof c->actor.user_id, "U0000000001");
+    r = websocket_make(c);
+    assert(r == 0);
     r = user_enter(c);
     assert(r == 0);
     r = stream_seat(stream, c, 0);
     assert(r == 0);
-    connection_open(c, "");
+    websocket_hello(c, "");
     return c;
 }
 
@@ -89,7 +92,7 @@ static void pieces_receive(struct connection *c, const uint8_t *data, size_t siz
     for (size_t at = 1; at < size; at += piece) {
         size_t length = size - at < piece ? size - at : piece;
         char *bytes = fuzz_bytes(data + at, length);
-        int r = receive(c, bytes, length);
+        int r = c->ops->input(c, bytes, length);
         free(bytes);
         if (r < 0 || c->state != CONNECTION_OPEN)
             return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../../src/gateway/handshake.h"
+#include "../../src/gateway/websocket/handshake.h"
 
 #include <stdio.h>
 #include <string.h>

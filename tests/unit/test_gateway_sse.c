@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of event streams: requests, positions, events.
 #include "../../src/gateway/packet.h"
-#include "../../src/gateway/sse_head.h"
+#include "../../src/gateway/sse/sse_head.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,12 +6,12 @@
 // kept in Postgres for whoever has one (kept.c).
 #include "envelope.h"
 
-#include "connection.h"
-#include "core.h"
+#include "../connection.h"
+#include "../core.h"
+#include "../stream.h"
+#include "../websocket/receive.h"
+#include "app.h"
 #include "kept.h"
-#include "link.h"
-#include "receive.h"
-#include "stream.h"
 
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_MS = 100, KEY_SIZE = 128, KEY_LIFE_S = 120, ENVELOPE_MAX = 8 << 20, KEPT_AT_ONCE = 32 };
+enum { LOOK_MS = 100, KEY_SIZE = 128, KEY_LIFE_S = 120, ENVELOPE_MAX = 8 << 20 };
 
 // An answer of Redis that is to come: the envelope may be gone by then.
 struct claim {
@@ -49,14 +49,6 @@ static void envelope_free(struct app *app, struct envelope *envelope)
     list_remove(&envelope->link);
     app->envelope_count--;
     free(envelope);
-}
-
-void envelopes_free(struct app *app)
-{
-    LIST_FOREACH(link, &app->envelopes)
-    {
-        envelope_free(app, LIST_ITEM(link, struct envelope, link));
-    }
 }
 
 static struct envelope *envelope_find(struct app *app, const char *id)
@@ -86,8 +78,9 @@ static void payload_write(struct json_writer *w, const struct envelope *envelope
     callback_write(w, &callback);
 }
 
-static void envelope_send(struct envelope *envelope, struct connection *c)
+static void envelope_send(struct envelope *envelope, struct link *link)
 {
+    const struct connection *c = link->connection;
     CLEANUP(buffer_done) struct buffer out;
     buffer_init(&out, ENVELOPE_MAX);
     struct json_writer w = json_writer_to(&out);
@@ -100,37 +93,14 @@ static void envelope_send(struct envelope *envelope, struct connection *c)
     json_key(&w, "payload");
     payload_write(&w, envelope, c);
     json_close_object(&w);
-    envelope->sent = c;
+    envelope->sent = link;
     envelope->state = ENVELOPE_SENT;
     envelope->due_ms =
         loop_now_ms(c->gateway->loop) + (c->gateway->options.link_ack_ms << envelope->attempt);
     metric_add(METRIC_ENVELOPES_SENT, 1);
     metric_add(METRIC_ENVELOPES_AGAIN, envelope->attempt > 0);
     if (!buffer_failed(&out))
-        link_send(c, out.data, out.length);
-}
-
-static bool link_is_open(const struct connection *c)
-{
-    return c->state == CONNECTION_OPEN &&
-           (c->link_state == LINK_READY || c->link_state == LINK_WARNED);
-}
-
-// The next link in turn; another one than `last` when there is one.
-static struct connection *link_choose(struct app *app, const struct connection *last)
-{
-    struct connection *found = NULL;
-    LIST_FOREACH(link, &app->links)
-    {
-        struct connection *c = LIST_ITEM(link, struct connection, app_link);
-        if (link_is_open(c) && (!found || found == last))
-            found = c;
-    }
-    if (found) {
-        list_remove(&found->app_link);
-        list_append(&app->links, &found->app_link);
-    }
-    return found;
+        link_send(link, out.data, out.length);
 }
 
 static void app_look_soon(struct gateway *gateway)
@@ -181,9 +151,9 @@ static void on_claim(void *arg, int r, const struct cache_value *value)
         envelope_free(app, envelope); // another gateway sends it
         return;
     }
-    struct connection *c = link_choose(app, NULL);
-    if (c) {
-        envelope_send(envelope, c);
+    struct link *link = app_next_link(app, NULL);
+    if (link) {
+        envelope_send(envelope, link);
         return;
     }
     envelope_return(app, envelope);
@@ -217,7 +187,7 @@ static void event_offer(struct app *app, const struct kept *event)
         envelope_free(app, envelope);
 }
 
-// Whether it is among the events that its app asked for (ticket.c). Who wants all gets all but some
+// Whether it is among the events that its app asked for (login.c). Who wants all gets all but some
 // joins.
 static bool is_wanted(const struct actor *actor, const struct kept *event, enum event_kind kind)
 {
@@ -242,10 +212,10 @@ static void mention_offer(struct app *app, const char *bot_user_id, const struct
     event_offer(app, &named);
 }
 
-void envelope_offer(struct connection *c, const struct stream *stream,
-                    const struct stream_item *item)
+void envelope_offer(struct link *link, const struct stream *stream, const struct stream_item *item)
 {
-    struct app *app = c->app;
+    struct app *app = link->app;
+    const struct actor *actor = &link->connection->actor;
     if (!app || (app->last_seq == item->seq && strcmp(app->last_channel, stream->channel_id) == 0))
         return; // another link of the app brought it already
     app->last_seq = item->seq;
@@ -255,25 +225,10 @@ void envelope_offer(struct connection *c, const struct stream *stream,
                                .happened_us = clock_wall_us(),
                                .frame = item->frame,
                                .length = item->frame_length};
-    if (is_wanted(&c->actor, &event, item->kind))
+    if (is_wanted(actor, &event, item->kind))
         event_offer(app, &event);
-    if (item->kind == EVENT_POST && actor_has_scope(&c->actor, "app_mention"))
-        mention_offer(app, c->actor.user_id, &event);
-}
-
-int64_t envelopes_room(const struct app *app)
-{
-    bool has_link = false;
-    int64_t room = KEPT_AT_ONCE;
-    LIST_FOREACH(link, &app->links)
-    {
-        has_link = has_link || link_is_open(LIST_ITEM(link, struct connection, app_link));
-    }
-    LIST_FOREACH(link, &app->envelopes)
-    {
-        room -= LIST_ITEM(link, struct envelope, link)->state == ENVELOPE_SENT;
-    }
-    return has_link && room > 0 ? room : 0;
+    if (item->kind == EVENT_POST && actor_has_scope(actor, "app_mention"))
+        mention_offer(app, actor->user_id, &event);
 }
 
 // When it cannot be sent the next attempt is when its time is over.
@@ -283,40 +238,40 @@ void envelope_take(struct gateway *gateway, const struct kept *kept)
     struct app *app = app_find(gateway, kept->app_id);
     id_write(kept->app_id, kept->channel_id, kept->seq, id);
     struct envelope *before = app ? envelope_find(app, id) : NULL;
-    struct connection *c =
-        app && kept->frame ? link_choose(app, before ? before->sent : NULL) : NULL;
+    struct link *link =
+        app && kept->frame ? app_next_link(app, before ? before->sent : NULL) : NULL;
     if (before)
         envelope_free(app, before);
     metric_add(METRIC_ENVELOPES_DROPPED, !kept->frame);
-    struct envelope *envelope = c ? envelope_new(app, kept) : NULL;
+    struct envelope *envelope = link ? envelope_new(app, kept) : NULL;
     if (envelope)
-        envelope_send(envelope, c);
+        envelope_send(envelope, link);
 }
 
-void envelope_ack(struct connection *c, const char *id)
+void envelope_ack(struct link *link, const char *id)
 {
-    struct app *app = c->app;
+    struct app *app = link->app;
     struct envelope *envelope = app ? envelope_find(app, id) : NULL;
     if (app && !envelope)
         kept_ack_unknown(app, id);
     if (!envelope)
         return;
-    receive_free_of_cost(c);
+    receive_free_of_cost(link->connection, &link->socket);
     list_remove(&envelope->link);
     app->envelope_count--;
-    kept_ack(c->gateway, envelope);
-    if (envelopes_room(app) == KEPT_AT_ONCE) // all of the last ones were acked: there may be more
-        kept_take(c->gateway);
+    kept_ack(app->gateway, envelope);
+    if (app_is_idle(app))
+        kept_take(app->gateway);
 }
 
-void envelopes_leave(struct app *app, const struct connection *c)
+void envelopes_leave(struct app *app, const struct link *link)
 {
-    LIST_FOREACH(link, &app->envelopes)
+    LIST_FOREACH(item, &app->envelopes)
     {
-        struct envelope *envelope = LIST_ITEM(link, struct envelope, link);
-        if (envelope->sent == c && envelope->state == ENVELOPE_SENT)
+        struct envelope *envelope = LIST_ITEM(item, struct envelope, link);
+        if (envelope->sent == link && envelope->state == ENVELOPE_SENT)
             envelope_return(app, envelope);
-        if (envelope->sent == c)
+        if (envelope->sent == link)
             envelope->sent = NULL;
     }
     if (!app->gateway->ended)

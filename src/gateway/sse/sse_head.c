@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the head of an event stream's request.
 #include "sse_head.h"
-#include "text_cut.h"
+#include "../text_cut.h"
 
 #include <string.h>
 

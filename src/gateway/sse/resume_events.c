@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends what a resumed event stream missed in a channel, a page at a time.
-#include "connection.h"
-#include "core.h"
-#include "page.h"
-#include "position.h"
+#include "../connection.h"
+#include "../core.h"
+#include "../page.h"
+#include "../position.h"
+#include "../stream.h"
 #include "resume.h"
 #include "resume_internal.h"
-#include "sse.h"
-#include "stream.h"
+#include "sse_state.h"
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -93,7 +93,7 @@ static bool rows_tell(struct connection *c, struct behind *behind, const struct 
         if (page_row_read(result, i, &row) < 0 || row.seq <= behind->at_seq)
             continue;
         if (!resume_has_room(c)) {
-            c->sse->resume->page = i > PAGE_MIN ? i : PAGE_MIN;
+            sse_of(c)->resume->page = i > PAGE_MIN ? i : PAGE_MIN;
             return false;
         }
         if (row_is_for(behind, &row, c->actor.user_id))
@@ -128,7 +128,7 @@ static bool behind_is_over(struct connection *c, const struct behind *behind)
 // Whether the channel needs no other page.
 static bool behind_take(struct connection *c, struct behind *behind, const struct result *result)
 {
-    struct resume *resume = c->sse->resume;
+    struct resume *resume = sse_of(c)->resume;
     const struct stream *stream = stream_find(c->gateway, behind->channel_id);
     const struct seat *seat = stream ? seat_find(c, stream) : NULL;
     bool last_page = result_rows(result) < resume->page;
@@ -160,7 +160,7 @@ static void on_page(void *arg, const struct store_outcome *outcome)
 // More than may be read is told of as a gap.
 static void page_of(struct connection *c, struct behind *behind)
 {
-    struct resume *resume = c->sse->resume;
+    struct resume *resume = sse_of(c)->resume;
     const struct stream *stream = stream_find(c->gateway, behind->channel_id);
     int64_t to_seq = behind->to_seq;
     if (stream && end_seq(stream, behind) < to_seq)
@@ -199,7 +199,7 @@ static void on_begin(void *arg, const struct store_outcome *outcome)
 static void begin_ask(struct connection *c, const struct behind *first)
 {
     CLEANUP_PARAMS struct params params = {0};
-    struct resume *resume = c->sse->resume;
+    struct resume *resume = sse_of(c)->resume;
     int left = resume->pass_end - resume->next;
     int count = resume->batch < left ? resume->batch : left;
     params_text(&params, c->actor.user_id);
@@ -207,8 +207,8 @@ static void begin_ask(struct connection *c, const struct behind *first)
     for (int i = 0; i < count && first[i].stage == BEHIND_EVENTS; i++)
         params_element_text(&params, first[i].channel_id);
     params_close_array(&params);
-    params_xid(&params, c->sse->since.xid);
-    params_xid(&params, c->sse->since.heard_xid);
+    params_xid(&params, sse_of(c)->since.xid);
+    params_xid(&params, sse_of(c)->since.heard_xid);
     params_int(&params, first->told_seq);
     resume->batch = resume->batch < BATCH_MAX ? 2 * resume->batch : BATCH_MAX;
     resume_ask(resume);

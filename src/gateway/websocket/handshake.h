@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { HANDSHAKE_TICKET_SIZE = 128, HANDSHAKE_REPLY_SIZE = 256, HANDSHAKE_HEAD_MAX = 16384 };
+enum { HANDSHAKE_TICKET_SIZE = 128, HANDSHAKE_REPLY_SIZE = 256 };
 
 struct handshake {
     char ticket[HANDSHAKE_TICKET_SIZE];

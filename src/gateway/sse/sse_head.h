@@ -2,7 +2,7 @@
 // The request of an event stream, as far as text goes: no connection, no clock, no state.
 #pragma once
 
-#include "position.h"
+#include "../position.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event streams (GET /events): the connection's way from its request to its first event.
+// Event streams (GET /events): what they do as a connection, from the request on.
 #include "sse.h"
 
-#include "connection.h"
-#include "core.h"
-#include "outlet.h"
+#include "../connection.h"
+#include "../core.h"
+#include "../login.h"
+#include "../outlet.h"
+#include "../packet.h"
+#include "../session.h"
+#include "../watermark.h"
 #include "resume.h"
 #include "sse_head.h"
-#include "ticket.h"
-#include "watermark.h"
+#include "sse_state.h"
 
 #include "base/error.h"
 #include "base/metrics.h"
@@ -34,7 +37,7 @@ static const char gap[] = "{\"type\":\"gap\",\"channel\":null}";
 
 static void cors_write(struct connection *c, const struct sse_head *head)
 {
-    struct sse *sse = c->sse;
+    struct sse *sse = sse_of(c);
     sse->cors = "";
     if (!head->origin[0] || !cors_is_listed(c->gateway->options.cors_origins, head->origin))
         return;
@@ -56,8 +59,9 @@ static const struct {
     {503, "503 Service Unavailable", "Retry-After: 1\r\n", "service_unavailable"},
 };
 
-void sse_refuse(struct connection *c, int status)
+static void sse_refuse(struct connection *c, int status, const char *unused)
 {
+    (void)unused;
     char reply[REPLY_SIZE], body[128];
     size_t i = 0;
     while (refusals[i].status != status)
@@ -66,7 +70,7 @@ void sse_refuse(struct connection *c, int status)
     snprintf(reply, sizeof reply,
              "HTTP/1.1 %s\r\n%s%sContent-Type: application/json\r\nCache-Control: no-store"
              "\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-             refusals[i].line, refusals[i].headers, c->sse->cors, length, body);
+             refusals[i].line, refusals[i].headers, sse_of(c)->cors, length, body);
     connection_refuse(c, reply);
 }
 
@@ -74,7 +78,7 @@ static void preflight_answer(struct connection *c)
 {
     char reply[REPLY_SIZE];
     snprintf(reply, sizeof reply, "HTTP/1.1 204 No Content\r\n%s%sConnection: close\r\n\r\n",
-             c->sse->cors, c->sse->cors[0] ? CORS_PREFLIGHT : "");
+             sse_of(c)->cors, sse_of(c)->cors[0] ? CORS_PREFLIGHT : "");
     connection_refuse(c, reply);
 }
 
@@ -82,16 +86,18 @@ void sse_accept(struct connection *c, size_t head_length)
 {
     struct sse_head head;
     int status = sse_head_read(c->input.data, head_length, &head);
-    c->sse = calloc(1, sizeof *c->sse);
-    if (!c->sse) {
+    struct sse *sse = calloc(1, sizeof *sse);
+    if (!sse) {
         connection_abort(c);
         return;
     }
+    c->kind = sse;
+    c->ops = &sse_ops;
     cors_write(c, &head);
     buffer_done(&c->input); // what follows is nothing to us
     c->native = true;
-    c->sse->since = head.since;
-    c->sse->progress = head.progress;
+    sse->since = head.since;
+    sse->progress = head.progress;
     if (status == 0 && head.is_preflight) {
         preflight_answer(c);
         return;
@@ -103,18 +109,17 @@ void sse_accept(struct connection *c, size_t head_length)
     else if (status == 0 && c->gateway->draining)
         status = 503;
     if (status != 0) {
-        sse_refuse(c, status);
+        sse_refuse(c, status, "");
         return;
     }
-    c->state = CONNECTION_TICKET;
-    loop_watch_set(c->watch, 0);
+    connection_wait(c);
     if (head.is_ticket)
-        ticket_use(c, head.credential, "");
+        login_ticket(c, head.credential, "");
     else
-        ticket_use_token(c, head.credential);
+        login_token(c, head.credential);
 }
 
-int sse_refusal(const struct connection *c, int r, bool known)
+static int sse_admit(const struct connection *c, int r, bool known)
 {
     if (r < 0)
         return 503;
@@ -132,26 +137,24 @@ static void peer_watch(const struct connection *c)
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
 }
 
-void sse_tell_gap(struct connection *c)
+// Tells that anything may be missing: the client is to read all with unread.sync.
+static void sse_tell_gap(struct connection *c)
 {
     connection_send_text(c, gap, sizeof gap - 1);
     metric_add(METRIC_GAPS_TOLD, 1);
 }
 
-void sse_open(struct connection *c, const struct store_outcome *outcome)
+static void sse_open(struct connection *c, const struct result *channels, const char *unused)
 {
     char reply[REPLY_SIZE];
-    struct sse *sse = c->sse;
-    if (outcome->r < 0 || c->gateway->draining) {
-        sse_refuse(c, 503);
-        return;
-    }
-    bool too_old = resume_is_too_old(c, outcome->result);
+    struct sse *sse = sse_of(c);
+    (void)unused;
+    bool too_old = resume_is_too_old(c, channels);
     if (too_old)
         sse->since.xid = 0;
     sse->serial = c->gateway->watermark.next_serial;
-    if (resume_begin(c, outcome->result) < 0) {
-        sse_refuse(c, 503);
+    if (resume_begin(c, channels) < 0) {
+        sse_refuse(c, 503, "");
         return;
     }
     snprintf(reply, sizeof reply,
@@ -173,9 +176,16 @@ void sse_open(struct connection *c, const struct store_outcome *outcome)
     resume_go_on(c);
 }
 
-void sse_beat(struct connection *c)
+static int sse_input(struct connection *c, const char *data, size_t length)
+{
+    (void)c, (void)data, (void)length; // nothing that comes behind the request is read
+    return -ERROR_INVALID_ARGUMENTS;
+}
+
+static void sse_ping(struct connection *c, int64_t now_ms)
 {
     static const char comment[] = ":\n\n";
+    (void)now_ms;
     if (outlet_raw(&c->outlet, comment, sizeof comment - 1) < 0) {
         connection_slow(c);
         return;
@@ -183,19 +193,75 @@ void sse_beat(struct connection *c)
     connection_mark_dirty(c);
 }
 
-void sse_settle(struct connection *c)
+static void sse_send(struct connection *c, struct packets *packets)
 {
-    const struct watermark *watermark = &c->gateway->watermark;
-    if (!c->sse || c->sse->resume || c->state != CONNECTION_OPEN)
-        return;
-    if ((int32_t)(watermark->serial - c->sse->serial) > 0)
-        c->sse->is_settled = true;
+    const struct sse *sse = sse_of(c);
+    connection_push(c,
+                    packets_event(packets, sse->is_settled ? c->gateway->watermark.text : sse->id));
 }
 
-void sse_free(struct connection *c)
+static void sse_deliver(struct connection *c, const struct stream *stream,
+                        const struct stream_item *item, struct packets *packets)
 {
-    if (!c->sse)
-        return;
-    resume_free(c);
-    free(TAKE(c->sse));
+    (void)stream, (void)item;
+    connection_send(c, packets);
 }
+
+// Gives its events the watermark as their id, if it has got everything below that.
+static void sse_settle(struct connection *c)
+{
+    struct sse *sse = sse_of(c);
+    if (sse->resume || c->state != CONNECTION_OPEN)
+        return;
+    if ((int32_t)(c->gateway->watermark.serial - sse->serial) > 0)
+        sse->is_settled = true;
+}
+
+static void sse_announce(struct connection *c, enum announcement what)
+{
+    static const char goodbye[] = "{\"type\":\"goodbye\"}";
+    if (what == ANNOUNCE_DRAIN)
+        connection_send_text(c, goodbye, sizeof goodbye - 1);
+}
+
+// Behind what is partly sent comes a comment, for people who look.
+static void sse_end(struct connection *c)
+{
+    char text[160];
+    int length = snprintf(text, sizeof text, ": closed: %s\n\n", c->close_reason);
+    outlet_drop_backlog(&c->outlet);
+    if (outlet_raw(&c->outlet, text, (size_t)length) < 0) {
+        connection_abort(c);
+        return;
+    }
+    connection_end(c);
+}
+
+static void sse_leave(struct connection *c)
+{
+    resume_free(c);
+    session_leave(c);
+}
+
+const struct connection_ops sse_ops = {
+    .open_metric = METRIC_STREAMS_OPEN,
+    .is_resumable = true,
+    .channels = &resume_statement,
+    .params = resume_params,
+    .admit = sse_admit,
+    .refuse = sse_refuse,
+    .open = sse_open,
+    .input = sse_input,
+    .flushed = resume_go_on,
+    .ping = sse_ping,
+    .send = sse_send,
+    .deliver = sse_deliver,
+    .gap = connection_gap,
+    .awaits = resume_awaits,
+    .joins = resume_joined,
+    .settle = sse_settle,
+    .announce = sse_announce,
+    .end = sse_end,
+    .leave = sse_leave,
+    .free = free,
+};

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles a client's messages: posts, pings, focus, presence; and the acks of apps.
+// Handles a client's messages: posts, pings, focus, presence.
 #include "inbound.h"
 
-#include "connection.h"
-#include "core.h"
-#include "envelope.h"
-#include "ephemeral.h"
-#include "focus.h"
-#include "stream.h"
-#include "watch.h"
+#include "../connection.h"
+#include "../core.h"
+#include "../ephemeral.h"
+#include "../focus.h"
+#include "../stream.h"
 
 #include "base/error.h"
 #include "base/json.h"
@@ -24,9 +22,9 @@ enum { CODE_INVALID = 1, CODE_MESSAGE = 2, CODE_SLOW_DOWN = -1 };
 
 // One post in work.
 struct call {
-    struct list link; // in the connection's calls
+    struct list link; // in inbound->calls
     struct gateway *gateway;
-    struct connection *connection; // NULL once it is gone
+    struct inbound *inbound; // NULL once its connection is gone
     char origin[EVENT_ID_SIZE];
     char reply_to[REPLY_TO_SIZE]; // JSON
 };
@@ -113,7 +111,7 @@ static void on_reply(void *arg, const char *text, size_t length)
 {
     struct call *call = arg;
     CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
-    struct connection *c = call->connection;
+    struct connection *c = call->inbound ? call->inbound->connection : NULL;
     bool posted = json_is_true(json_object_get(reply, "ok"));
     bool alive = gateway_answer(call->gateway);
     const char *channel = json_string_value(json_object_get(reply, "channel"));
@@ -127,7 +125,7 @@ static void on_reply(void *arg, const char *text, size_t length)
         if (error && message && strcmp(error, error_code(ERROR_INVALID_ARGUMENTS)) == 0)
             error = message;
         list_remove(&call->link);
-        c->call_count--;
+        call->inbound->call_count--;
         if (posted)
             ack_send(c, call->reply_to, reply);
         else
@@ -136,11 +134,12 @@ static void on_reply(void *arg, const char *text, size_t length)
     free(call);
 }
 
-static void post(struct connection *c, const char *text, size_t length, const char *reply_to)
+static void post(struct inbound *inbound, const char *text, size_t length, const char *reply_to)
 {
+    struct connection *c = inbound->connection;
     struct gateway *gateway = c->gateway;
     struct request *request;
-    if (c->call_count >= CALLS_MAX) {
+    if (inbound->call_count >= CALLS_MAX) {
         refusal_send(c, reply_to, error_code(ERROR_RATELIMITED));
         return;
     }
@@ -157,24 +156,14 @@ static void post(struct connection *c, const char *text, size_t length, const ch
     }
     gateway_ask(gateway);
     call->gateway = gateway;
-    call->connection = c;
+    call->inbound = inbound;
     memcpy(call->origin, c->id, sizeof call->origin);
     memcpy(call->reply_to, reply_to, sizeof call->reply_to);
-    list_append(&c->calls, &call->link);
-    c->call_count++;
+    list_append(&inbound->calls, &call->link);
+    inbound->call_count++;
     *request_actor(request) = c->actor;
     request_set_origin(request, c->id);
     gateway->options.on_call(gateway->options.arg, request);
-}
-
-void inbound_forget(struct connection *c)
-{
-    LIST_FOREACH(link, &c->calls)
-    {
-        LIST_ITEM(link, struct call, link)->connection = NULL;
-        list_remove(link);
-    }
-    c->call_count = 0;
 }
 
 // {"type":"pong","reply_to":5} and whatever else the ping held.
@@ -211,74 +200,79 @@ static void outcome_send(struct connection *c, const char *reply_to, int r)
         connection_send_text(c, out.data, out.length);
 }
 
-static void focus_change(struct connection *c, const json_t *message, bool begins,
+static void focus_change(struct inbound *inbound, const json_t *message, bool begins,
                          const char *reply_to)
 {
+    struct connection *c = inbound->connection;
     const char *channel = json_string_value(json_object_get(message, "channel"));
     struct stream *stream = channel ? stream_find(c->gateway, channel) : NULL;
     int r = stream && stream_has(stream, c) ? 0 : -ERROR_CHANNEL_NOT_FOUND;
 
     if (r == 0 && begins)
-        r = focus_begin(stream, c);
+        r = focus_begin(stream, c, &inbound->focus_count);
     else if (r == 0)
         focus_end(stream, c);
     outcome_send(c, reply_to, r);
 }
 
-static void message_handle(struct connection *c, json_t *message, const char *text, size_t length)
+static void message_handle(struct inbound *inbound, json_t *message, const char *text,
+                           size_t length)
 {
     static const char no_id[] = "{\"type\":\"error\",\"error\":{\"code\":2,\"msg\":\"id: must be a "
                                 "whole number, or a string of at most 64 bytes\"}}";
+    struct connection *c = inbound->connection;
     char reply_to[REPLY_TO_SIZE];
     const char *type = json_string_value(json_object_get(message, "type"));
     reply_to_read(message, reply_to);
     if (type && strcmp(type, "ping") == 0)
         pong_send(c, message);
     else if (type && strcmp(type, "message") == 0 && reply_to[0])
-        post(c, text, length, reply_to);
+        post(inbound, text, length, reply_to);
     else if (type && strcmp(type, "typing") == 0)
-        ephemeral_typing(c, json_string_value(json_object_get(message, "channel")));
+        ephemeral_typing(c, &inbound->typed_ms,
+                         json_string_value(json_object_get(message, "channel")));
     else if (type && strcmp(type, "presence_sub") == 0)
-        watch_ask(c, json_object_get(message, "ids"), false);
+        watch_ask(&inbound->watcher, json_object_get(message, "ids"), false);
     else if (type && strcmp(type, "presence_query") == 0)
-        watch_ask(c, json_object_get(message, "ids"), true);
+        watch_ask(&inbound->watcher, json_object_get(message, "ids"), true);
     else if (type && strcmp(type, "channel_focus") == 0)
-        focus_change(c, message, true, reply_to);
+        focus_change(inbound, message, true, reply_to);
     else if (type && strcmp(type, "channel_blur") == 0)
-        focus_change(c, message, false, reply_to);
+        focus_change(inbound, message, false, reply_to);
     else if (type && strcmp(type, "message") == 0)
         connection_send_text(c, no_id, sizeof no_id - 1);
     else if (reply_to[0])
         error_send(c, reply_to, CODE_INVALID, type ? "unknown type" : "type is missing");
 }
 
-// All that an app says are acks: {"envelope_id":…}, perhaps with a payload.
-static void ack_take(struct connection *c, const char *text, size_t length)
-{
-    CLEANUP_JSON json_t *message = NULL;
-    if (json_read(text, length, JSON_DEPTH_MAX, c->gateway->options.message_values_max, &message) <
-        0)
-        return;
-    const char *id = json_string_value(json_object_get(message, "envelope_id"));
-    if (id)
-        envelope_ack(c, id);
-}
-
-void inbound_message(struct connection *c, const char *text, size_t length)
+void inbound_message(struct inbound *inbound, const char *text, size_t length)
 {
     static const char invalid[] =
         "{\"type\":\"error\",\"error\":{\"code\":1,\"msg\":\"invalid JSON\"}}";
-    if (c->state != CONNECTION_OPEN)
-        return;
+    struct connection *c = inbound->connection;
     CLEANUP_JSON json_t *message = NULL;
-    if (c->is_link) {
-        ack_take(c, text, length);
-        return;
-    }
     if (json_read(text, length, JSON_DEPTH_MAX, c->gateway->options.message_values_max, &message) ==
             0 &&
         json_is_object(message))
-        message_handle(c, message, text, length);
+        message_handle(inbound, message, text, length);
     else
         connection_send_text(c, invalid, sizeof invalid - 1);
+}
+
+void inbound_init(struct inbound *inbound, struct connection *c)
+{
+    *inbound = (struct inbound){.connection = c};
+    list_init(&inbound->calls);
+    watch_init(&inbound->watcher, c);
+}
+
+void inbound_forget(struct inbound *inbound)
+{
+    LIST_FOREACH(link, &inbound->calls)
+    {
+        LIST_ITEM(link, struct call, link)->inbound = NULL;
+        list_remove(link);
+    }
+    inbound->call_count = 0;
+    watch_forget(&inbound->watcher);
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a resumed event stream is told beside the events of channels: read states, threads that were
 // followed or read, channels that were made. None of these has a seq; all are absolute.
-#include "connection.h"
-#include "core.h"
-#include "created.h"
-#include "marks.h"
-#include "position.h"
+#include "../connection.h"
+#include "../core.h"
+#include "../created.h"
+#include "../marks.h"
+#include "../position.h"
 #include "resume.h"
 #include "resume_internal.h"
-#include "sse.h"
+#include "sse_state.h"
 
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -77,7 +77,7 @@ static void behind_params(const struct resume *resume, const struct behind *behi
 {
     params_text(params, resume->connection->actor.user_id);
     params_text(params, behind->channel_id);
-    params_xid(params, resume->connection->sse->since.heard_xid);
+    params_xid(params, sse_of(resume->connection)->since.heard_xid);
 }
 
 void resume_state_ask(struct resume *resume, const struct behind *behind)
@@ -158,12 +158,12 @@ void resume_created_ask(struct resume *resume)
 {
     CLEANUP_PARAMS struct params params = {0};
     const struct connection *c = resume->connection;
-    const struct progress *progress = &c->sse->progress;
+    const struct progress *progress = &sse_of(c)->progress;
     bool begun = progress->part == PROGRESS_CREATED;
 
     params_text(&params, c->actor.user_id);
     params_text(&params, c->actor.workspace_id);
-    params_xid(&params, c->sse->since.heard_xid);
+    params_xid(&params, sse_of(c)->since.heard_xid);
     params_xid(&params, begun ? progress->number : 0);
     params_text(&params, begun ? progress->channel_id : "");
     params_int(&params, PAGE);

@@ -3,7 +3,7 @@
 // the events of a channel, resume_others.c what is no event of a channel.
 #pragma once
 
-#include "position.h"
+#include "../position.h"
 #include "resume.h"
 
 struct gateway;

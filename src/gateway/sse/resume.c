@@ -2,14 +2,14 @@
 // Goes through the backlog of a resumed event stream, channel by channel.
 #include "resume.h"
 
-#include "connection.h"
-#include "core.h"
-#include "outlet.h"
-#include "people.h"
-#include "position.h"
+#include "../connection.h"
+#include "../core.h"
+#include "../outlet.h"
+#include "../people.h"
+#include "../position.h"
+#include "../stream.h"
 #include "resume_internal.h"
-#include "sse.h"
-#include "stream.h"
+#include "sse_state.h"
 
 #include "base/error.h"
 
@@ -63,19 +63,19 @@ static void bound_params(const struct progress *progress, struct params *params)
 
 void resume_params(struct connection *c, struct params *params)
 {
-    const struct position *since = &c->sse->since;
-    struct position *until = &c->sse->progress.until;
+    const struct position *since = &sse_of(c)->since;
+    struct position *until = &sse_of(c)->progress.until;
     if (!store_era_holds(c->gateway->store, until->era, until->xid))
-        c->sse->progress = (struct progress){0};
+        sse_of(c)->progress = (struct progress){0};
     params_xid(params, since->xid > 0 ? since->xid : INT64_MAX);
     params_xid(params, since->xid > 0 ? since->heard_xid : INT64_MAX);
     params_xid(params, until->xid > 0 ? until->xid : INT64_MAX);
-    bound_params(&c->sse->progress, params);
+    bound_params(&sse_of(c)->progress, params);
 }
 
 bool resume_is_too_old(const struct connection *c, const struct result *result)
 {
-    const struct position *since = &c->sse->since;
+    const struct position *since = &sse_of(c)->since;
     int64_t age_s = result_int(result, 0, COLUMN_SECONDS) - since->seconds;
     return since->xid > 0 && (age_s > c->gateway->options.resume_max_s ||
                               !store_era_holds(c->gateway->store, since->era, since->xid));
@@ -89,7 +89,7 @@ static void resume_done(struct resume *resume)
 
 void resume_free(struct connection *c)
 {
-    struct resume *resume = TAKE(c->sse->resume);
+    struct resume *resume = TAKE(sse_of(c)->resume);
     if (!resume)
         return;
     resume->connection = NULL;
@@ -108,8 +108,8 @@ static struct behind *behind_add(struct resume *resume, const char *channel_id)
 
 static void behind_read(struct connection *c, const struct result *result, int row, bool has_events)
 {
-    const struct progress *progress = &c->sse->progress;
-    struct resume *resume = c->sse->resume;
+    const struct progress *progress = &sse_of(c)->progress;
+    struct resume *resume = sse_of(c)->resume;
     bool is_active = result_bool(result, row, COLUMN_ACTIVE);
     bool threads_due = is_active && result_bool(result, row, COLUMN_THREADS);
     if (!has_events && !threads_due)
@@ -130,7 +130,7 @@ static void behind_read(struct connection *c, const struct result *result, int r
 
 static int channel_left(struct connection *c, const struct result *result, int row)
 {
-    if (c->sse->resume)
+    if (sse_of(c)->resume)
         behind_read(c, result, row, result_bool(result, row, COLUMN_CHANGED));
     return 0;
 }
@@ -147,9 +147,9 @@ static int channel_enter(struct connection *c, const struct result *result, int 
     if (stream->sent_ts == 0)
         stream->sent_ts = result_int(result, row, COLUMN_LAST_TS);
     bool is_behind = result_bool(result, row, COLUMN_CHANGED) || stream->sent_seq > seq;
-    if (c->sse->resume)
+    if (sse_of(c)->resume)
         behind_read(c, result, row, is_behind);
-    return stream_enter(stream, c, seq, c->sse->resume && is_behind ? INT64_MAX : seq);
+    return stream_enter(stream, c, seq, sse_of(c)->resume && is_behind ? INT64_MAX : seq);
 }
 
 // The threads that are left of the channel whose read state was told last.
@@ -166,7 +166,7 @@ static void threads_left_add(struct resume *resume, const struct progress *progr
 
 static int resume_new(struct connection *c, const struct result *result, const struct position *now)
 {
-    struct resume *resume = c->sse->resume = calloc(1, sizeof *resume);
+    struct resume *resume = sse_of(c)->resume = calloc(1, sizeof *resume);
     if (!resume)
         return -ERROR_MEMORY;
     resume->connection = c;
@@ -174,17 +174,17 @@ static int resume_new(struct connection *c, const struct result *result, const s
     resume->now = *now;
     resume->page = PAGE_FIRST;
     resume->batch = 1;
-    resume->is_last_pass = c->sse->progress.until.xid == 0;
+    resume->is_last_pass = sse_of(c)->progress.until.xid == 0;
     resume->behind = calloc((size_t)result_rows(result) + 1, sizeof *resume->behind);
     if (!resume->behind)
         return -ERROR_MEMORY;
-    threads_left_add(resume, &c->sse->progress);
+    threads_left_add(resume, &sse_of(c)->progress);
     return 0;
 }
 
 int resume_begin(struct connection *c, const struct result *result)
 {
-    struct sse *sse = c->sse;
+    struct sse *sse = sse_of(c);
     int64_t xid = result_int(result, 0, COLUMN_XID);
     struct position now = {xid, xid, result_int(result, 0, COLUMN_SECONDS),
                            store_era(c->gateway->store).number};
@@ -211,7 +211,7 @@ int resume_begin(struct connection *c, const struct result *result)
 
 static struct behind *behind_find(struct connection *c, const char *channel_id)
 {
-    struct resume *resume = c->sse ? c->sse->resume : NULL;
+    struct resume *resume = sse_of(c)->resume;
     for (int i = resume ? resume->next : 0; resume && i < resume->count; i++)
         if (resume->behind[i].stage == BEHIND_EVENTS &&
             strcmp(resume->behind[i].channel_id, channel_id) == 0)
@@ -245,11 +245,11 @@ bool resume_has_room(const struct connection *c)
 void resume_note(struct connection *c, const char *channel_id, enum progress_part part,
                  int64_t number)
 {
-    struct progress *progress = &c->sse->progress;
+    struct progress *progress = &sse_of(c)->progress;
     snprintf(progress->channel_id, sizeof progress->channel_id, "%s", channel_id);
     progress->part = part;
     progress->number = number;
-    position_print(&c->sse->since, progress, c->sse->id);
+    position_print(&sse_of(c)->since, progress, sse_of(c)->id);
 }
 
 void resume_ask(struct resume *resume)
@@ -275,14 +275,14 @@ struct connection *resume_answer(struct resume *resume, const struct store_outco
 
 void resume_pass_end(struct connection *c)
 {
-    struct sse *sse = c->sse;
+    struct sse *sse = sse_of(c);
     struct resume *resume = sse->resume;
     sse->since = sse->progress.until;
     sse->progress = (struct progress){.until = resume->now};
     position_print(&sse->since, &sse->progress, sse->id);
     if (resume->is_last_pass) {
         resume_free(c);
-        sse_settle(c);
+        c->ops->settle(c);
         return;
     }
     resume->is_last_pass = true;
@@ -293,7 +293,7 @@ void resume_pass_end(struct connection *c)
 // Asks for what comes next of the channel. False when there is nothing left of this stage.
 static bool behind_ask(struct connection *c, struct behind *behind)
 {
-    struct resume *resume = c->sse->resume;
+    struct resume *resume = sse_of(c)->resume;
     switch (behind->stage) {
     case BEHIND_EVENTS:
         return resume_events_ask(c, behind);
@@ -313,7 +313,7 @@ static bool behind_ask(struct connection *c, struct behind *behind)
 
 void resume_go_on(struct connection *c)
 {
-    struct resume *resume = c->sse->resume;
+    struct resume *resume = sse_of(c)->resume;
     if (!resume || resume->is_asked || c->state != CONNECTION_OPEN || !resume_has_room(c))
         return;
     while (resume->next < resume->pass_end) {

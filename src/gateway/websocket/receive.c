@@ -4,10 +4,9 @@
 // awaited, it goes.
 #include "receive.h"
 
-#include "connection.h"
-#include "core.h"
-#include "inbound.h"
-#include "outlet.h"
+#include "../connection.h"
+#include "../core.h"
+#include "../outlet.h"
 
 #include "base/error.h"
 #include "base/metrics.h"
@@ -21,6 +20,8 @@ enum { MASK_LENGTH = 4, HEADER_MAX = 10 };
 struct receiver {
     wslay_event_context_ptr context;
     struct connection *connection;
+    struct socket *socket;
+    receive_fn *fn;
     const uint8_t *data; // what is left of the bytes being taken
     size_t length;
     uint64_t given;             // bytes given to wslay
@@ -72,20 +73,20 @@ static int64_t frame_cost_us(const struct connection *c)
     return 1000000 / c->gateway->options.frames_per_s;
 }
 
-void receive_free_of_cost(struct connection *c)
+void receive_free_of_cost(const struct connection *c, struct socket *socket)
 {
-    c->frames_due_us -= frame_cost_us(c);
+    socket->frames_due_us -= frame_cost_us(c);
 }
 
-static bool frames_are_too_many(struct connection *c)
+static bool frames_are_too_many(const struct connection *c, struct socket *socket)
 {
     const struct gateway_options *options = &c->gateway->options;
     int64_t cost_us = frame_cost_us(c);
     int64_t now_us = 1000 * loop_now_ms(c->gateway->loop);
-    if (c->frames_due_us < now_us)
-        c->frames_due_us = now_us;
-    c->frames_due_us += cost_us;
-    return c->frames_due_us - now_us > options->frames_burst * cost_us;
+    if (socket->frames_due_us < now_us)
+        socket->frames_due_us = now_us;
+    socket->frames_due_us += cost_us;
+    return socket->frames_due_us - now_us > options->frames_burst * cost_us;
 }
 
 static uint64_t header_length(uint64_t payload_length)
@@ -102,7 +103,7 @@ static void on_frame_start(wslay_event_context_ptr context,
         receiver->in_message = !frame->fin;
     if (frame->opcode == WSLAY_CONNECTION_CLOSE && frame->payload_length == 1)
         receiver->is_wrong = true;
-    if (frames_are_too_many(receiver->connection)) {
+    if (frames_are_too_many(receiver->connection, receiver->socket)) {
         connection_doom_counted(receiver->connection, METRIC_SOCKETS_FRAMES, CLOSE_POLICY,
                                 "too many frames");
         wslay_event_shutdown_read(context);
@@ -120,12 +121,12 @@ static void on_message(wslay_event_context_ptr context,
                        const struct wslay_event_on_msg_recv_arg *message, void *arg)
 {
     struct receiver *receiver = arg;
+    struct connection *c = receiver->connection;
     (void)context;
-    if (message->opcode == WSLAY_TEXT_FRAME)
-        inbound_message(receiver->connection, (const char *)message->msg, message->msg_length);
+    if (message->opcode == WSLAY_TEXT_FRAME && c->state == CONNECTION_OPEN)
+        receiver->fn(c, (const char *)message->msg, message->msg_length);
     else if (message->opcode == WSLAY_BINARY_FRAME)
-        connection_doom_counted(receiver->connection, METRIC_SOCKETS_PROTOCOL, CLOSE_UNSUPPORTED,
-                                "text only");
+        connection_doom_counted(c, METRIC_SOCKETS_PROTOCOL, CLOSE_UNSUPPORTED, "text only");
 }
 
 // The length that a header tells; false as long as it is not all there.
@@ -176,7 +177,7 @@ static bool messages_may_be_so_long(struct receiver *receiver, const uint8_t *da
     return true;
 }
 
-static struct receiver *receiver_new(struct connection *c)
+static struct receiver *receiver_new(struct connection *c, struct socket *socket, receive_fn *fn)
 {
     static const struct wslay_event_callbacks callbacks = {
         .recv_callback = on_recv,
@@ -191,15 +192,22 @@ static struct receiver *receiver_new(struct connection *c)
     wslay_event_config_set_max_recv_msg_length(receiver->context,
                                                (uint64_t)c->gateway->options.message_max_bytes);
     receiver->connection = c;
+    receiver->socket = socket;
+    receiver->fn = fn;
     return TAKE(receiver);
 }
 
-void receiver_free(struct receiver *receiver)
+static void receiver_free(struct receiver *receiver)
 {
     if (!receiver)
         return;
     wslay_event_context_free(receiver->context);
     free(receiver);
+}
+
+void receive_done(struct socket *socket)
+{
+    receiver_free(TAKE(socket->receiver));
 }
 
 // Queues what wslay has to say. Negative when that ends the connection.
@@ -215,15 +223,17 @@ static int receiver_answer(struct receiver *receiver)
     c->peer_closed = wslay_event_get_close_received(receiver->context);
     if (!c->peer_closed)
         metric_add(METRIC_SOCKETS_PROTOCOL, 1);
-    connection_closed(c);
+    outlet_drop_backlog(&c->outlet);
+    connection_end(c);
     return -ERROR_INVALID_ARGUMENTS;
 }
 
-int receive(struct connection *c, const void *data, size_t length)
+int receive(struct connection *c, struct socket *socket, receive_fn *fn, const void *data,
+            size_t length)
 {
-    if (!c->receiver)
-        c->receiver = receiver_new(c);
-    struct receiver *receiver = c->receiver;
+    if (!socket->receiver)
+        socket->receiver = receiver_new(c, socket, fn);
+    struct receiver *receiver = socket->receiver;
     if (!receiver) {
         connection_doom(c, CLOSE_POLICY, "no memory");
         return -ERROR_MEMORY;
@@ -244,6 +254,6 @@ int receive(struct connection *c, const void *data, size_t length)
         return -ERROR_INVALID_ARGUMENTS;
     }
     if (receiver->given == receiver->framed && receiver->length == 0 && !receiver->in_message)
-        receiver_free(TAKE(c->receiver));
+        receive_done(socket);
     return 0;
 }

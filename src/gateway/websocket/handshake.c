@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the head of a WebSocket's request, and makes the answer.
 #include "handshake.h"
-#include "text_cut.h"
+#include "../text_cut.h"
 
 #include <openssl/evp.h>
 #include <openssl/sha.h>

@@ -4,9 +4,9 @@
 // no link, is due some time and taken by a gateway that has a link.
 #include "kept.h"
 
-#include "core.h"
+#include "../core.h"
+#include "app.h"
 #include "envelope.h"
-#include "link.h"
 
 #include "base/metrics.h"
 
@@ -227,7 +227,7 @@ void kept_take(struct gateway *gateway)
         return;
     params_open_text_array(&params);
     for (const struct app *app = gateway->envelopes.apps; app; app = app->hh.next) {
-        if (envelopes_room(app) == 0)
+        if (app_room(app) == 0)
             continue;
         params_element_text(&params, app->id);
         count++;
@@ -235,8 +235,8 @@ void kept_take(struct gateway *gateway)
     params_close_array(&params);
     params_open_int_array(&params);
     for (const struct app *app = gateway->envelopes.apps; app; app = app->hh.next)
-        if (envelopes_room(app) > 0)
-            params_element_int(&params, envelopes_room(app));
+        if (app_room(app) > 0)
+            params_element_int(&params, app_room(app));
     params_close_array(&params);
     if (count == 0)
         return;

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns a ticket or token into an actor, and reads the actor's channels.
+#include "login.h"
+
+#include "connection.h"
+#include "core.h"
+#include "marks.h"
+
+#include "base/digest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A ticket is used up by whoever comes first, good or not. The scopes of a link are the events that
+// its app wants.
+static const struct statement use = {
+    "gateway_ticket_use",
+    "WITH ticket AS (DELETE FROM tickets WHERE digest = $1 RETURNING token_id, native, expires_at) "
+    "SELECT t.workspace_id, t.user_id, t.id, coalesce(u.bot_id, ''), coalesce(t.app_id, ''), "
+    "t.type,"
+    " u.is_admin, coalesce(a.events, t.scopes), k.native, u.manual_away, coalesce(t.rate_limit, 0)"
+    " FROM ticket k JOIN tokens t ON t.id = k.token_id JOIN users u ON u.id = t.user_id"
+    " LEFT JOIN apps a ON a.id = t.app_id"
+    " WHERE k.expires_at > now() AND t.revoked_at IS NULL AND u.active"
+    " AND (t.expires_at IS NULL OR t.expires_at > extract(epoch FROM now()))"};
+
+static const struct statement use_token = {
+    "gateway_token_use",
+    "SELECT t.workspace_id, t.user_id, t.id, coalesce(u.bot_id, ''), coalesce(t.app_id, ''),"
+    " t.type, u.is_admin, t.scopes, true, u.manual_away, coalesce(t.rate_limit, 0) FROM tokens t "
+    "JOIN users u ON u.id = "
+    "t.user_id"
+    " WHERE t.digest = $1 AND t.revoked_at IS NULL AND u.active"
+    " AND (t.expires_at IS NULL OR t.expires_at > extract(epoch FROM now()))"};
+
+// Whoever opens more at once waits: to read their channels and what they missed is work that the
+// calls of others would wait for.
+enum { OPENINGS_MAX = 8, REPLY_SIZE = 256 };
+
+struct login {
+    struct list link; // in the gateway's opening_next
+    struct gateway *gateway;
+    struct connection *connection; // NULL once it is gone
+    char reply[REPLY_SIZE];
+};
+
+void login_forget(struct connection *c)
+{
+    if (!c->login)
+        return;
+    struct login *login = TAKE(c->login);
+    login->connection = NULL;
+    if (!list_is_empty(&login->link)) {
+        list_remove(&login->link);
+        free(login);
+    }
+}
+
+static void on_channels(void *arg, const struct store_outcome *outcome);
+
+// The owner is known: takes its channels' state, as its kind of connection needs it.
+static void channels_ask(struct login *login)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    struct connection *c = login->connection;
+    params_text(&params, c->actor.user_id);
+    if (c->ops->params)
+        c->ops->params(c, &params);
+    marks_note_first(c->gateway);
+    c->gateway->openings++;
+    gateway_ask(c->gateway);
+    store_call(c->gateway->store, STORE_SYNC, c->ops->channels, &params, on_channels, login);
+}
+
+static void openings_go_on(struct gateway *gateway)
+{
+    while (gateway->openings < OPENINGS_MAX && !list_is_empty(&gateway->opening_next)) {
+        struct login *login = LIST_ITEM(gateway->opening_next.next, struct login, link);
+        list_remove(&login->link);
+        channels_ask(login);
+    }
+}
+
+// The channels are read. False: the gateway is gone, and the connection with it.
+static bool opening_end(struct login *login)
+{
+    if (!gateway_answer(login->gateway))
+        return false;
+    login->gateway->openings--;
+    openings_go_on(login->gateway);
+    return true;
+}
+
+// Takes the connection out of the finished login.
+static struct connection *login_end(struct login *login)
+{
+    struct connection *c = login->connection;
+    if (c)
+        c->login = NULL;
+    return c;
+}
+
+static void on_channels(void *arg, const struct store_outcome *outcome)
+{
+    struct login *login = arg;
+    struct connection *c = opening_end(login) ? login_end(login) : NULL;
+    if (c && (outcome->r < 0 || c->gateway->draining))
+        c->ops->refuse(c, 503, login->reply);
+    else if (c)
+        c->ops->open(c, outcome->result, login->reply);
+    free(login);
+}
+
+static void id_copy(char *to, const struct result *result, int column)
+{
+    snprintf(to, EVENT_ID_SIZE, "%s", result_text(result, 0, column));
+}
+
+static void actor_read(const struct result *result, struct connection *c)
+{
+    struct actor *actor = &c->actor;
+    id_copy(actor->workspace_id, result, 0);
+    id_copy(actor->user_id, result, 1);
+    id_copy(actor->token_id, result, 2);
+    id_copy(actor->bot_id, result, 3);
+    id_copy(actor->app_id, result, 4);
+    actor->type = result_text(result, 0, 5)[0];
+    actor->is_admin = result_bool(result, 0, 6);
+    snprintf(actor->scopes, sizeof actor->scopes, "%s", result_text(result, 0, 7));
+    c->native = result_bool(result, 0, 8);
+    c->manual_away = result_bool(result, 0, 9);
+    actor->rate_limit = result_int(result, 0, 10);
+}
+
+static void on_used(void *arg, const struct store_outcome *outcome)
+{
+    struct login *login = arg;
+    struct connection *c = login->connection;
+    bool known = outcome->r == 0 && result_rows(outcome->result) > 0;
+    if (!c) {
+        free(login);
+        return;
+    }
+    if (known)
+        actor_read(outcome->result, c);
+    int status = c->ops->admit(c, outcome->r, known);
+    if (status == 0) {
+        list_append(&c->gateway->opening_next, &login->link);
+        openings_go_on(c->gateway);
+        return;
+    }
+    (void)login_end(login);
+    c->ops->refuse(c, status, login->reply);
+    free(login);
+}
+
+// NULL: the connection was refused.
+static struct login *login_new(struct connection *c, const char *credential, const char *reply,
+                               struct params *params)
+{
+    char digest[DIGEST_HEX_SIZE];
+    struct login *login = calloc(1, sizeof *login);
+    if (!login) {
+        c->ops->refuse(c, 503, reply);
+        return NULL;
+    }
+    list_init(&login->link);
+    login->gateway = c->gateway;
+    login->connection = c;
+    c->login = login;
+    snprintf(login->reply, sizeof login->reply, "%s", reply);
+    digest_sha256_hex(credential, strlen(credential), digest);
+    params_text(params, digest);
+    return login;
+}
+
+void login_ticket(struct connection *c, const char *ticket, const char *reply)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    struct login *login = login_new(c, ticket, reply, &params);
+    if (login)
+        store_change(c->gateway->store, ticket, &use, &params, on_used, login);
+}
+
+void login_token(struct connection *c, const char *token)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    struct login *login = login_new(c, token, "", &params);
+    if (login)
+        store_call(c->gateway->store, STORE_READ, &use_token, &params, on_used, login);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds apps that have links here, and chooses the link that an event goes to.
+#include "app.h"
+
+#include "../connection.h"
+#include "../core.h"
+#include "../packet.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { KEPT_AT_ONCE = 32 };
+
+struct app *app_find(struct gateway *gateway, const char *id)
+{
+    struct app *app;
+    HASH_FIND_STR(gateway->envelopes.apps, id, app);
+    return app;
+}
+
+struct app *app_make(struct gateway *gateway, const char *id)
+{
+    struct app *app = app_find(gateway, id);
+    if (app)
+        return app;
+    app = calloc(1, sizeof *app);
+    if (!app)
+        return NULL;
+    app->gateway = gateway;
+    snprintf(app->id, sizeof app->id, "%s", id);
+    list_init(&app->links);
+    list_init(&app->envelopes);
+    HASH_ADD_STR(gateway->envelopes.apps, id, app);
+    return app;
+}
+
+void app_free(struct app *app)
+{
+    LIST_FOREACH(link, &app->envelopes)
+    {
+        list_remove(link);
+        free(LIST_ITEM(link, struct envelope, link));
+    }
+    HASH_DEL(app->gateway->envelopes.apps, app);
+    free(app);
+}
+
+bool link_is_open(const struct link *link)
+{
+    return link->connection->state == CONNECTION_OPEN &&
+           (link->state == LINK_READY || link->state == LINK_WARNED);
+}
+
+void link_send(const struct link *link, const char *text, size_t length)
+{
+    if (link->connection->state != CONNECTION_OPEN)
+        return;
+    struct packet *packet = packet_new(text, length);
+    connection_push(link->connection, packet);
+    packet_unref(packet);
+}
+
+struct link *app_next_link(struct app *app, const struct link *last)
+{
+    struct link *found = NULL;
+    LIST_FOREACH(item, &app->links)
+    {
+        struct link *link = LIST_ITEM(item, struct link, app_link);
+        if (link_is_open(link) && (!found || found == last))
+            found = link;
+    }
+    if (found) {
+        list_remove(&found->app_link);
+        list_append(&app->links, &found->app_link);
+    }
+    return found;
+}
+
+int64_t app_room(const struct app *app)
+{
+    bool has_link = false;
+    int64_t room = KEPT_AT_ONCE;
+    LIST_FOREACH(item, &app->links)
+    {
+        has_link = has_link || link_is_open(LIST_ITEM(item, struct link, app_link));
+    }
+    LIST_FOREACH(item, &app->envelopes)
+    {
+        room -= LIST_ITEM(item, struct envelope, link)->state == ENVELOPE_SENT;
+    }
+    return has_link && room > 0 ? room : 0;
+}
+
+bool app_is_idle(const struct app *app)
+{
+    return app_room(app) == KEPT_AT_ONCE;
+}

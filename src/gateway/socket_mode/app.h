@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Apps with connections here (Socket Mode): their connections, called links, and the envelopes that
+// are on their way to them.
+#pragma once
+
+#include "../websocket/receive.h"
+
+#include "base/hash.h"
+#include "base/list.h"
+#include "events/event.h"
+
+struct app;
+struct connection;
+struct gateway;
+struct loop_timer;
+
+enum { UUID_SIZE = 37 };
+
+enum link_state {
+    LINK_NEW, // hello not sent yet
+    LINK_READY,
+    LINK_WARNED,   // told that it ends soon
+    LINK_REFRESHED // told to reconnect
+};
+
+// One connection of an app.
+struct link {
+    struct connection *connection;
+    struct socket socket;
+    struct app *app; // while it is open
+    struct list app_link;
+    enum link_state state;
+    int64_t ends_ms;
+};
+
+// An app with links here.
+struct app {
+    UT_hash_handle hh;
+    struct gateway *gateway;
+    char id[EVENT_ID_SIZE];
+    struct list links;     // the first is the next to get an envelope
+    struct list envelopes; // sent by this gateway, or about to be, and not acked
+    int envelope_count;
+    char last_channel[EVENT_ID_SIZE]; // of the last event that was offered
+    int64_t last_seq;                 // the same
+    int64_t counted_ms;               // when Redis was last told of the links
+};
+
+enum envelope_state {
+    ENVELOPE_ASKED, // Redis is asked whether this gateway makes the first attempt
+    ENVELOPE_SENT,  // not acked yet
+    ENVELOPE_OVER,  // its time is over; a late ack still counts
+};
+
+struct envelope {
+    struct list link; // in its app's envelopes, or among those acked
+    char app_id[EVENT_ID_SIZE];
+    char id[UUID_SIZE];
+    char channel_id[EVENT_ID_SIZE]; // "": acked, and only the id is known
+    int64_t seq;                    // negative: of an app_mention (chat/app_mention.h)
+    int64_t happened_us;
+    int64_t due_ms; // the end of its state
+    int64_t attempt;
+    enum envelope_state state;
+    bool returns;            // see kept_return()
+    const struct link *sent; // by which it was sent, while that exists
+    size_t length;
+    char frame[];
+};
+
+struct envelopes {
+    struct app *apps;
+    struct list acked;  // acked envelopes that Postgres has to be told of
+    struct list acking; // those that it is being told of
+    int unknown_count;  // in both, of those of which only the id is known
+    bool acks_asked;    // the statement that tells it is under way
+    bool take_asked;    // kept events are being asked for
+    bool take_soon;     // they are to be asked for again after the answer
+    int64_t taken_ms;   // when kept events were last asked for
+    bool timer_runs;
+    struct loop_timer *timer;
+};
+
+struct app *app_find(struct gateway *gateway, const char *id);
+struct app *app_make(struct gateway *gateway, const char *id); // or finds it; NULL without memory
+void app_free(struct app *app); // its last link is gone; its envelopes are, too
+bool link_is_open(const struct link *link);
+void link_send(const struct link *link, const char *text, size_t length);
+// The link whose turn it is; another one than `last` when there is one. NULL: none is open.
+struct link *app_next_link(struct app *app, const struct link *last);
+// How many kept events the app may take; 0: no link.
+int64_t app_room(const struct app *app);
+// All that may be sent was acked: there may be more.
+bool app_is_idle(const struct app *app);

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Socket Mode: what a connection of an app (a link) does. It gets envelopes (envelope.c) and
+// nothing else, and all that it says are acks.
+#include "link.h"
+
+#include "../connection.h"
+#include "../core.h"
+#include "../login.h"
+#include "../outlet.h"
+#include "../packet.h"
+#include "../session.h"
+#include "../websocket/handshake.h"
+#include "../websocket/receive.h"
+#include "../websocket/socket.h"
+#include "app.h"
+#include "envelope.h"
+#include "kept.h"
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/json_writer.h"
+#include "base/metrics.h"
+#include "chat/presence.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FRAME_MAX = 1024, WARNING_MS = 10000, CLOSE_MS = 5000 };
+
+static const struct connection_ops link_ops;
+
+static struct link *link_of(const struct connection *c)
+{
+    assert(c->ops == &link_ops);
+    return c->kind;
+}
+
+// A hello under way: how many connections the app has elsewhere is asked of Redis.
+struct greeting {
+    struct gateway *gateway;
+    char app_id[EVENT_ID_SIZE];
+    char connection_id[EVENT_ID_SIZE];
+};
+
+static void app_count(const struct app *app, enum presence_op op, presence_fn *fn, void *arg)
+{
+    int64_t count = 0;
+    LIST_FOREACH(link, &app->links)
+    {
+        count++;
+    }
+    const struct presence_change change = {.op = op,
+                                           .user_id = app->id,
+                                           .device = app->gateway->device,
+                                           .connections = count,
+                                           .ttl_s = app->gateway->options.presence_ttl_s};
+    presence_apply(app->gateway->cache, &change, fn, arg);
+}
+
+static void hello_send(struct link *link, int64_t connections)
+{
+    CLEANUP(buffer_done) struct buffer out;
+    const struct gateway *gateway = link->connection->gateway;
+    buffer_init(&out, FRAME_MAX);
+    struct json_writer w = json_writer_to(&out);
+    json_open_object(&w);
+    json_key_string(&w, "type", "hello");
+    json_key_int(&w, "num_connections", connections);
+    json_key(&w, "debug_info");
+    json_open_object(&w);
+    json_key_string(&w, "host", gateway->device);
+    json_key_int(&w, "build_number", 1);
+    json_key_int(&w, "approximate_connection_time", gateway->options.link_life_s);
+    json_close_object(&w);
+    json_key(&w, "connection_info");
+    json_open_object(&w);
+    json_key_string(&w, "app_id", link->app->id);
+    json_close_object(&w);
+    json_close_object(&w);
+    link->state = LINK_READY;
+    link_send(link, out.data, out.length);
+    envelopes_wake(link->app);
+}
+
+// Tells the app to close it; goes ahead of what is queued. `reason` is static text.
+static void link_disconnect(struct connection *c, const char *reason)
+{
+    char text[FRAME_MAX];
+    int length =
+        snprintf(text, sizeof text,
+                 "{\"type\":\"disconnect\",\"reason\":\"%s\",\"debug_info\":{\"host\":\"%s\"}}",
+                 reason, c->gateway->device);
+    struct packet *packet = c->state == CONNECTION_OPEN ? packet_new(text, (size_t)length) : NULL;
+    if (packet && outlet_raw(&c->outlet, packet->data, packet->length) < 0)
+        connection_slow(c);
+    packet_unref(packet);
+    connection_mark_dirty(c);
+}
+
+static void link_greet(struct link *link, int64_t connections)
+{
+    struct connection *c = link->connection;
+    if (connections <= c->gateway->options.links_max) {
+        hello_send(link, connections);
+        return;
+    }
+    metric_add(METRIC_LINKS_TOO_MANY, 1);
+    link_disconnect(c, "too_many_websockets");
+    connection_doom(c, CLOSE_POLICY, "too many connections of the app");
+}
+
+static void on_counted(void *arg, int r, const struct presence_state *state)
+{
+    struct greeting *greeting = arg;
+    bool alive = gateway_answer(greeting->gateway);
+    struct app *app = alive ? app_find(greeting->gateway, greeting->app_id) : NULL;
+    int64_t local = 0;
+    struct link *found = NULL;
+    for (struct list *item = app ? app->links.next : NULL; app && item != &app->links;
+         item = item->next) {
+        struct link *link = LIST_ITEM(item, struct link, app_link);
+        if (strcmp(link->connection->id, greeting->connection_id) == 0)
+            found = link;
+        local++;
+    }
+    free(greeting);
+    if (found && found->connection->state == CONNECTION_OPEN)
+        link_greet(found, r == 0 ? state->connections : local);
+}
+
+static void hello_ask(struct connection *c)
+{
+    struct link *link = link_of(c);
+    struct greeting *greeting = calloc(1, sizeof *greeting);
+    link->app = greeting ? app_make(c->gateway, c->actor.app_id) : NULL;
+    if (!link->app) {
+        free(greeting);
+        connection_doom(c, CLOSE_POLICY, "no memory");
+        return;
+    }
+    list_append(&link->app->links, &link->app_link);
+    link->ends_ms = loop_now_ms(c->gateway->loop) + c->gateway->options.link_life_s * 1000;
+    greeting->gateway = c->gateway;
+    memcpy(greeting->app_id, link->app->id, sizeof greeting->app_id);
+    memcpy(greeting->connection_id, c->id, sizeof greeting->connection_id);
+    gateway_ask(c->gateway);
+    app_count(link->app, PRESENCE_ON, on_counted, greeting);
+}
+
+void link_accept(struct connection *c, const struct handshake *handshake)
+{
+    struct link *link = calloc(1, sizeof *link);
+    if (!link) {
+        connection_refuse(c, handshake_unavailable);
+        return;
+    }
+    link->connection = c;
+    list_init(&link->app_link);
+    c->kind = link;
+    c->ops = &link_ops;
+    connection_wait(c);
+    login_ticket(c, handshake->ticket, handshake->reply);
+}
+
+static int link_admit(const struct connection *c, int r, bool known)
+{
+    if (r < 0)
+        return 503;
+    return known && c->actor.type == 'a' ? 0 : 401;
+}
+
+static void link_open(struct connection *c, const struct result *channels, const char *reply)
+{
+    if (session_enter(c, channels) < 0)
+        connection_refuse(c, handshake_unavailable);
+    else
+        socket_open(c, reply, hello_ask);
+}
+
+// {"envelope_id":…}, perhaps with a payload.
+static void ack_take(struct connection *c, const char *text, size_t length)
+{
+    CLEANUP_JSON json_t *message = NULL;
+    if (json_read(text, length, JSON_DEPTH_MAX, c->gateway->options.message_values_max, &message) <
+        0)
+        return;
+    const char *id = json_string_value(json_object_get(message, "envelope_id"));
+    if (id)
+        envelope_ack(link_of(c), id);
+}
+
+static int link_input(struct connection *c, const char *data, size_t length)
+{
+    return receive(c, &link_of(c)->socket, ack_take, data, length);
+}
+
+static void link_deliver(struct connection *c, const struct stream *stream,
+                         const struct stream_item *item, struct packets *packets)
+{
+    (void)packets;
+    envelope_offer(link_of(c), stream, item);
+}
+
+static void link_announce(struct connection *c, enum announcement what)
+{
+    link_disconnect(c, what == ANNOUNCE_DRAIN ? "refresh_requested" : "link_disabled");
+}
+
+static void app_leave(struct link *link)
+{
+    struct app *app = TAKE(link->app);
+    list_remove(&link->app_link);
+    envelopes_leave(app, link);
+    bool is_empty = list_is_empty(&app->links);
+    if (!app->gateway->ended)
+        app_count(app, is_empty ? PRESENCE_OFF : PRESENCE_ON, NULL, NULL);
+    if (is_empty)
+        app_free(app);
+}
+
+static void link_leave(struct connection *c)
+{
+    struct link *link = link_of(c);
+    if (link->app)
+        app_leave(link);
+    session_leave(c);
+}
+
+static void link_tick(struct connection *c, int64_t now_ms)
+{
+    struct link *link = link_of(c);
+    if (link->state == LINK_READY && now_ms >= link->ends_ms - WARNING_MS) {
+        link->state = LINK_WARNED;
+        link_disconnect(c, "warning");
+    }
+    if (link->state == LINK_WARNED && now_ms >= link->ends_ms) {
+        link->state = LINK_REFRESHED;
+        link_disconnect(c, "refresh_requested");
+    }
+    if (link->state == LINK_REFRESHED && now_ms >= link->ends_ms + CLOSE_MS)
+        connection_doom(c, CLOSE_GOING_AWAY, "refresh");
+}
+
+static void link_free(void *kind)
+{
+    struct link *link = kind;
+    receive_done(&link->socket);
+    free(link);
+}
+
+static const struct connection_ops link_ops = {
+    .open_metric = METRIC_SOCKETS_OPEN,
+    .must_answer = true,
+    .channels = &session_channels,
+    .admit = link_admit,
+    .refuse = socket_refuse,
+    .open = link_open,
+    .input = link_input,
+    .tick = link_tick,
+    .ping = socket_ping,
+    .deliver = link_deliver,
+    .announce = link_announce,
+    .end = socket_end,
+    .leave = link_leave,
+    .free = link_free,
+};
+
+void links_refresh(struct gateway *gateway)
+{
+    const struct gateway_options *options = &gateway->options;
+    int64_t shorter_s = options->presence_ttl_s < options->link_keep_s ? options->presence_ttl_s
+                                                                       : options->link_keep_s;
+    int64_t now_ms = loop_now_ms(gateway->loop);
+    for (struct app *app = gateway->envelopes.apps; app; app = app->hh.next) {
+        if (now_ms - app->counted_ms < shorter_s * 1000 / 3)
+            continue;
+        app->counted_ms = now_ms;
+        app_count(app, PRESENCE_ON, NULL, NULL);
+        kept_linked(app);
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an event stream has in addition to a connection.
+#pragma once
+
+#include "../connection.h"
+#include "../position.h"
+
+#include <assert.h>
+#include <stdbool.h>
+
+struct resume;
+
+struct sse {
+    struct position since; // all before it was sent: at first, where the client asked to continue;
+                           // xid 0: it begins now
+    struct progress progress; // of the backlog since then
+    bool is_settled;          // its events have the watermark as their id
+    uint32_t serial;          // the last watermark that was asked for without its channels
+    char id[POSITION_SIZE];   // of its events until it is settled
+    const char *cors;         // CORS headers for the page that asks: static or `cors_text`
+    struct resume *resume;    // while earlier events are read back
+    char cors_text[512];
+};
+
+extern const struct connection_ops sse_ops; // sse.c
+
+static inline struct sse *sse_of(const struct connection *c)
+{
+    assert(c->ops == &sse_ops);
+    return c->kind;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both kinds of WebSocket, a client's and an app's, do alike. For their connection_ops.
+#pragma once
+
+#include <stdint.h>
+
+struct connection;
+
+// 101, what `hello` sends, then what came early.
+void socket_open(struct connection *c, const char *reply, void (*hello)(struct connection *c));
+void socket_ping(struct connection *c, int64_t now_ms);
+void socket_end(struct connection *c); // Close
+// 503: answers the request so. 401, the ticket is no good: upgrades, tells that, and closes.
+void socket_refuse(struct connection *c, int status, const char *reply);
