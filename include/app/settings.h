@@ -64,6 +64,10 @@
             "time that a connection may stay idle between requests")                               \
     INTEGER(statement_timeout_ms, STATEMENT_TIMEOUT_MS, 10000, 100, 600000,                        \
             "time for Postgres to answer a statement")                                             \
+    INTEGER(statements_max, STATEMENTS_MAX, 20000, 100, 1000000,                                   \
+            "statements under way on a connection of a loop to Postgres; more are refused")        \
+    INTEGER(statements_bytes, STATEMENTS_BYTES, 268435456, 65536, 68719476736,                     \
+            "bytes of their parameters; the same, but a statement that goes alone may be larger")  \
     INTEGER(lock_wait_ms, LOCK_WAIT_MS, 50, 1, 60000,                                              \
             "time that a post, a mark or another change waits for a row that somebody else has "   \
             "locked; then it is put aside and tried again")                                        \
@@ -76,6 +80,11 @@
             "seconds until functions of versions that no longer run are dropped")                  \
     INTEGER(redis_timeout_ms, REDIS_TIMEOUT_MS, 500, 10, 60000,                                    \
             "time for Redis to answer; then it counts as away")                                    \
+    INTEGER(                                                                                       \
+        commands_max, COMMANDS_MAX, 200000, 100, 10000000,                                         \
+        "commands under way from a loop to Redis; what more would ask for is read from Postgres")  \
+    INTEGER(commands_bytes, COMMANDS_BYTES, 67108864, 65536, 68719476736,                          \
+            "bytes of them; the same")                                                             \
     INTEGER(batch_max, BATCH_MAX, 1000, 1, 1000, "most posts or marks in one group commit")        \
     INTEGER(batch_bytes, BATCH_BYTES, 1048576, 65536, 16777216,                                    \
             "bytes of posts in one group commit; a larger post is committed alone")                \
@@ -93,6 +102,13 @@
             "events of the log held in memory; further ones stay in the outbox")                   \
     INTEGER(log_queue_bytes, LOG_QUEUE_BYTES, 67108864, 65536, 68719476736,                        \
             "bytes of them, as frames; the same")                                                  \
+    INTEGER(log_read_bytes, LOG_READ_BYTES, 16777216, 65536, 33554432,                             \
+            "bytes of events that a worker takes from the log at once")                            \
+    INTEGER(kafka_queue_bytes, KAFKA_QUEUE_BYTES, 67108864, 16777216, 1073741824,                  \
+            "bytes of records in Kafka's client that are not sent yet; further events stay in "    \
+            "the outbox")                                                                          \
+    INTEGER(kafka_fetch_bytes, KAFKA_FETCH_BYTES, 33554432, 1048576, 1073741824,                   \
+            "bytes of records that Kafka's client reads ahead for each worker")                    \
     INTEGER(socket_queue_max_bytes, SOCKET_QUEUE_MAX_BYTES, 1048576, 4096, 1073741824,             \
             "unsent bytes of one socket; beyond, it is closed as slow")                            \
     INTEGER(socket_message_max_bytes, SOCKET_MESSAGE_MAX_BYTES, 65536, 1024, 1048576,              \

@@ -24,7 +24,10 @@ struct cache_options {
         *library; // source of the function library, loaded whenever a server without it is met
     const char *library_name; // "tidings_<version>"; each of its functions ends with "_<version>"
     int64_t timeout_ms;
-    int pending_max; // commands waiting for an answer; more are refused with -ERROR_BUSY
+    // While so many commands, or bytes of them, wait for an answer, more are refused with
+    // -ERROR_BUSY.
+    int pending_max;
+    size_t pending_bytes;
 };
 
 // An answer of Redis, valid only inside the callback that got it.

@@ -9,10 +9,6 @@
 
 struct log;
 
-// Of frames that are read together: what is done with them is one call of Redis' and one of
-// Postgres', which have bounds.
-enum { LOG_READ_BYTES = 16 << 20 };
-
 struct log_options {
     const char *brokers; // NULL or "": in-process
     const char *topic;
@@ -22,6 +18,11 @@ struct log_options {
     // them), but for one row that has more by itself.
     int queue_max;
     int64_t queue_bytes;
+    // Bytes of frames that are read together: what is done with them is one call of Redis' and one
+    // of Postgres', which have bounds. The last of them may exceed it.
+    int64_t read_bytes;
+    int64_t kafka_queue_bytes; // of records in Kafka's client, as they were encoded
+    int64_t kafka_fetch_bytes; // that it reads ahead, for each worker
 };
 
 // Called once per appended row. r = 0: the row may be deleted (in-process: its effects are done;
@@ -52,8 +53,8 @@ NODISCARD int log_append(struct log *log, const char *outbox_id, struct event *c
                          size_t count);
 
 // Waits up to timeout_ms for events for `worker` and returns at most `max` of them, and none after
-// LOG_READ_BYTES (the caller gets a reference of each). Returns how many. Kafka: records that
-// cannot be decoded go to the dead-letter topic (<topic>.dead) and are counted.
+// the options' read_bytes (the caller gets a reference of each). Returns how many. Kafka: records
+// that cannot be decoded go to the dead-letter topic (<topic>.dead) and are counted.
 int log_read(struct log *log, int worker, struct event **ret_events, int max, int64_t timeout_ms);
 
 // Confirms that the effects of all events of this worker's last log_read() are done (or given up):

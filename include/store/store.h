@@ -37,6 +37,7 @@ struct store_options {
     int64_t statement_timeout_ms; // also the client's own deadline for an answer, plus a second
     int64_t lock_wait_ms;         // for a locked row, on the lanes that change something
     int queue_max;                // statements in flight per lane
+    size_t queue_bytes;           // of their parameters; a statement that goes alone may have more
 };
 
 // r: 0 with a result, or

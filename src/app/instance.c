@@ -100,6 +100,9 @@ static int fanout_make(struct instance *instance)
         .workers = (int)settings->workers,
         .queue_max = (int)settings->log_queue_max,
         .queue_bytes = settings->log_queue_bytes,
+        .read_bytes = settings->log_read_bytes,
+        .kafka_queue_bytes = settings->kafka_queue_bytes,
+        .kafka_fetch_bytes = settings->kafka_fetch_bytes,
     };
     const struct workers_options workers_options = {
         .cache = parts_cache_options(settings),

@@ -10,12 +10,7 @@
 
 #include <string.h>
 
-enum {
-    REPORT_MAX_BYTES = 65536,
-    CONNECT_TIMEOUT_MS = 3000,
-    STATEMENTS_MAX = 20000,
-    COMMANDS_MAX = 200000
-};
+enum { REPORT_MAX_BYTES = 65536, CONNECT_TIMEOUT_MS = 3000 };
 
 struct store_options parts_store_options(const struct settings *settings)
 {
@@ -24,7 +19,8 @@ struct store_options parts_store_options(const struct settings *settings)
         .connect_timeout_ms = CONNECT_TIMEOUT_MS,
         .statement_timeout_ms = settings->statement_timeout_ms,
         .lock_wait_ms = settings->lock_wait_ms,
-        .queue_max = STATEMENTS_MAX,
+        .queue_max = (int)settings->statements_max,
+        .queue_bytes = (size_t)settings->statements_bytes,
     };
 }
 
@@ -35,7 +31,8 @@ struct cache_options parts_cache_options(const struct settings *settings)
         .library = embedded_redis_functions[0].data,
         .library_name = embedded_redis_functions[0].name,
         .timeout_ms = settings->redis_timeout_ms,
-        .pending_max = COMMANDS_MAX,
+        .pending_max = (int)settings->commands_max,
+        .pending_bytes = (size_t)settings->commands_bytes,
     };
 }
 

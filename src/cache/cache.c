@@ -26,6 +26,7 @@ struct cache {
     struct wire *wire;
     struct subscriber *subscriber;
     struct calls pending; // sent, in the order of sending
+    size_t pending_bytes;
     struct calls refused; // to be answered with their `r` by refused_timer
     struct loop_timer *overdue_timer;
     struct loop_timer *refused_timer;
@@ -50,9 +51,25 @@ static void cache_send(struct cache *cache, struct call *call, const char *comma
     if (calls_count(&cache->pending) == 0)
         loop_timer_set(cache->overdue_timer, cache->options.timeout_ms);
     calls_push(&cache->pending, call);
+    cache->pending_bytes += length;
     wire_write(cache->wire, command, length);
     // For the case that it comes from an idle callback that runs after ours.
     loop_again(cache->loop);
+}
+
+// Takes the call that Redis answers next.
+static bool pending_pop(struct cache *cache, struct call *ret_call)
+{
+    if (!calls_pop(&cache->pending, ret_call))
+        return false;
+    cache->pending_bytes -= ret_call->length;
+    return true;
+}
+
+static bool pending_is_full(const struct cache *cache)
+{
+    return calls_count(&cache->pending) >= (size_t)cache->options.pending_max ||
+           cache->pending_bytes >= cache->options.pending_bytes;
 }
 
 static void cache_format(struct cache *cache, int count, const char *const *texts,
@@ -81,7 +98,7 @@ void cache_call(struct cache *cache, int count, const char *const *texts, const 
         cache_refuse(cache, &call, -ERROR_UNAVAILABLE);
         return;
     }
-    if (calls_count(&cache->pending) >= (size_t)cache->options.pending_max) {
+    if (pending_is_full(cache)) {
         cache_refuse(cache, &call, -ERROR_BUSY);
         return;
     }
@@ -177,7 +194,7 @@ static void on_lost(void *arg)
     cache->loading = false;
     cache->run_id[0] = '\0';
     loop_timer_clear(cache->overdue_timer);
-    while (calls_pop(&cache->pending, &call)) {
+    while (pending_pop(cache, &call)) {
         cache_refuse(cache, &call, -ERROR_UNAVAILABLE);
         free(call.command);
     }
@@ -197,7 +214,7 @@ static void on_reply(void *arg, redisReply *reply)
 {
     struct cache *cache = arg;
     struct call call;
-    if (!calls_pop(&cache->pending, &call)) {
+    if (!pending_pop(cache, &call)) {
         wire_drop(cache->wire, "an answer to nothing");
         return;
     }
@@ -247,13 +264,15 @@ static int cache_start(struct cache *cache)
 {
     static const struct wire_handlers handlers = {on_open, on_reply, on_lost, "commands"};
     int64_t timeout_ms = cache->options.timeout_ms;
+    // What is sent of it is dropped half by half.
+    size_t out_max = 2 * cache->options.pending_bytes + COMMAND_MAX;
     int r = url_parse(cache->options.redis_url, &cache->url);
     if (r >= 0)
         r = loop_timer_new(cache->loop, on_overdue, cache, &cache->overdue_timer);
     if (r >= 0)
         r = loop_timer_new(cache->loop, on_refused, cache, &cache->refused_timer);
     if (r >= 0)
-        r = wire_new(cache->loop, &cache->url, timeout_ms, &handlers, cache, &cache->wire);
+        r = wire_new(cache->loop, &cache->url, timeout_ms, out_max, &handlers, cache, &cache->wire);
     if (r >= 0)
         r = subscriber_new(cache->loop, &cache->url, timeout_ms, &cache->subscriber);
     if (r >= 0)

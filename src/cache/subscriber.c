@@ -12,7 +12,7 @@
 
 // Topics are subscribed anew a slice at a time, each when the one before it is confirmed, so that
 // neither side has to hold all of it in memory.
-enum { SLICE = 500, PING_EVERY_MS = 1000, PING_ANSWER_MS = 2000 };
+enum { SLICE = 500, PING_EVERY_MS = 1000, PING_ANSWER_MS = 2000, OUT_MAX = 64 << 20 };
 
 struct topic {
     UT_hash_handle hh;
@@ -143,7 +143,7 @@ int subscriber_new(struct loop *loop, const struct url *url, int64_t connect_tim
     s->url = *url;
     int r = loop_timer_new(loop, on_ping_timer, s, &s->ping_timer);
     if (r >= 0)
-        r = wire_new(loop, url, connect_timeout_ms, &handlers, s, &s->wire);
+        r = wire_new(loop, url, connect_timeout_ms, OUT_MAX, &handlers, s, &s->wire);
     if (r < 0) {
         subscriber_free(s);
         return r;

@@ -21,7 +21,6 @@ enum {
     LOOKUP_POLL_MS = 5,
     READ_SIZE = 16384,
     READS_A_TURN = 16,
-    OUT_MAX = 64 << 20,
 };
 
 enum wire_state { WIRE_PAUSED, WIRE_LOOKING_UP, WIRE_CONNECTING, WIRE_OPEN };
@@ -169,8 +168,8 @@ void wire_flush(struct wire *wire)
     if (length > 0)
         wire->sent += (size_t)length;
     bool all = wire->sent == wire->out.length;
-    if (all) {
-        buffer_clear(&wire->out);
+    if (wire->sent >= wire->out.length / 2) {
+        buffer_consume(&wire->out, wire->sent);
         wire->sent = 0;
     }
     loop_watch_set(wire->watch, all ? EPOLLIN : EPOLLIN | EPOLLOUT);
@@ -219,7 +218,7 @@ static void wire_on_timer(void *arg)
     wire_look_up(wire);
 }
 
-int wire_new(struct loop *loop, const struct url *url, int64_t connect_timeout_ms,
+int wire_new(struct loop *loop, const struct url *url, int64_t connect_timeout_ms, size_t out_max,
              const struct wire_handlers *handlers, void *arg, struct wire **ret_wire)
 {
     CLEANUP_FREE struct wire *wire = calloc(1, sizeof *wire);
@@ -232,7 +231,7 @@ int wire_new(struct loop *loop, const struct url *url, int64_t connect_timeout_m
                           .fd = -1,
                           .pause_ms = PAUSE_FIRST_MS,
                           .connect_timeout_ms = connect_timeout_ms};
-    buffer_init(&wire->out, OUT_MAX);
+    buffer_init(&wire->out, out_max);
     int r = loop_timer_new(loop, wire_on_timer, wire, &wire->timer);
     if (r < 0)
         return r;

@@ -19,8 +19,10 @@ struct wire_handlers {
 };
 
 // The handlers must outlive the wire; `url` is copied. Connects from the next turn on.
+// With more than `out_max` bytes to send it is dropped.
 NODISCARD int wire_new(struct loop *loop, const struct url *url, int64_t connect_timeout_ms,
-                       const struct wire_handlers *handlers, void *arg, struct wire **ret_wire);
+                       size_t out_max, const struct wire_handlers *handlers, void *arg,
+                       struct wire **ret_wire);
 void wire_free(struct wire *wire); // closes, without on_lost; takes NULL
 
 bool wire_is_open(const struct wire *wire);

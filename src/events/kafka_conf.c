@@ -2,7 +2,9 @@
 // Creates and destroys librdkafka clients with the settings that all of ours share.
 #include "kafka_conf.h"
 
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -32,6 +34,11 @@ static void on_error(rd_kafka_t *client, int error, const char *reason, void *ar
     (void)arg;
     metric_add(METRIC_KAFKA_ERRORS, 1);
     log_write(LOG_DEBUG, "events", "Kafka: %s: %s", rd_kafka_err2name(error), reason);
+}
+
+void kafka_print_kbytes(int64_t bytes, char *ret_text)
+{
+    snprintf(ret_text, KAFKA_NUMBER_SIZE, "%" PRId64, (bytes + 1023) / 1024);
 }
 
 static bool conf_set(rd_kafka_conf_t *conf, const char *name, const char *value)

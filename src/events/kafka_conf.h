@@ -4,6 +4,7 @@
 
 #include <librdkafka/rdkafka.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 // Of a record, an event included: what the topics are made with.
 #define KAFKA_RECORD_MAX "8388608"
@@ -11,10 +12,16 @@
 // Records with this key, and all without a value, are nobody's event: they only warm a producer up.
 #define KAFKA_WARMUP_KEY "__warmup"
 
+// Room for a number as the value of a setting.
+enum { KAFKA_NUMBER_SIZE = 24 };
+
 struct kafka_setting {
     const char *name;
     const char *value;
 };
+
+// Prints the number of KiB that `bytes` are, rounded up.
+void kafka_print_kbytes(int64_t bytes, char *ret_text);
 
 // A configuration with `settings` (ended by one without a name) and the log and error callbacks
 // set; NULL when one is refused (logged).

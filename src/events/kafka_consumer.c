@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
-#include "events/log.h"
 #include "kafka_conf.h"
 
 enum { CLOSE_MS = 3000, TRIES = 3 };
@@ -21,6 +20,7 @@ struct kafka_consumer {
     rd_kafka_t *client;
     rd_kafka_queue_t *queue; // of the client: to wake a reader
     char *topic;
+    size_t read_bytes;
     int64_t *
         next; // by partition: the offset after the last record read and not yet stored, 0 when none
     int partitions;
@@ -34,40 +34,34 @@ struct kafka_consumer {
 // topics again: after five minutes by default. With librdkafka 2.0.2 the assignor must be `range`
 // (the cooperative one loses partitions), and the queue must be larger than what is ever in it
 // (over its bound fetching pauses for a second).
-static const struct kafka_setting consumer_settings[] = {
-    {"enable.auto.offset.store", "false"},
-    {"enable.auto.commit", "true"},
-    {"auto.commit.interval.ms", "1000"},
-    {"auto.offset.reset", "earliest"},
-    {"partition.assignment.strategy", "range"},
-    {"session.timeout.ms", "6000"},
-    {"heartbeat.interval.ms", "1500"},
-    {"fetch.wait.max.ms", "20"},
-    {"fetch.error.backoff.ms", "50"},
-    {"queued.max.messages.kbytes", "32768"},
-    {"allow.auto.create.topics", "false"},
-    {"topic.metadata.refresh.interval.ms", "5000"},
-    {0},
-};
-
-static rd_kafka_t *client_open(const char *brokers, const char *group)
+static rd_kafka_t *client_open(const struct log_options *options)
 {
-    rd_kafka_conf_t *conf = kafka_conf_new(brokers, consumer_settings);
-    char reason[256];
-    if (!conf)
-        return NULL;
-    if (rd_kafka_conf_set(conf, "group.id", group, reason, sizeof reason) != RD_KAFKA_CONF_OK) {
-        log_write(LOG_ERROR, "events", "Kafka setting refused: %s", reason);
-        rd_kafka_conf_destroy(conf);
-        return NULL;
-    }
-    return kafka_client_new(RD_KAFKA_CONSUMER, conf);
+    char ahead[KAFKA_NUMBER_SIZE];
+    const struct kafka_setting settings[] = {
+        {"group.id", options->group},
+        {"enable.auto.offset.store", "false"},
+        {"enable.auto.commit", "true"},
+        {"auto.commit.interval.ms", "1000"},
+        {"auto.offset.reset", "earliest"},
+        {"partition.assignment.strategy", "range"},
+        {"session.timeout.ms", "6000"},
+        {"heartbeat.interval.ms", "1500"},
+        {"fetch.wait.max.ms", "20"},
+        {"fetch.error.backoff.ms", "50"},
+        {"queued.max.messages.kbytes", ahead},
+        {"allow.auto.create.topics", "false"},
+        {"topic.metadata.refresh.interval.ms", "5000"},
+        {0},
+    };
+    kafka_print_kbytes(options->kafka_fetch_bytes, ahead);
+    rd_kafka_conf_t *conf = kafka_conf_new(options->brokers, settings);
+    return conf ? kafka_client_new(RD_KAFKA_CONSUMER, conf) : NULL;
 }
 
-int kafka_consumer_new(const char *brokers, const char *topic, const char *group,
-                       struct kafka_producer *producer, struct kafka_consumer **ret_consumer)
+int kafka_consumer_new(const struct log_options *options, struct kafka_producer *producer,
+                       struct kafka_consumer **ret_consumer)
 {
-    rd_kafka_t *client = client_open(brokers, group);
+    rd_kafka_t *client = client_open(options);
     if (!client)
         return -ERROR_INTERNAL;
     struct kafka_consumer *consumer = memory_must_new(sizeof *consumer);
@@ -75,7 +69,8 @@ int kafka_consumer_new(const char *brokers, const char *topic, const char *group
     consumer->producer = producer;
     consumer->client = client;
     consumer->queue = rd_kafka_queue_get_consumer(client);
-    consumer->topic = strdup(topic);
+    consumer->topic = strdup(options->topic);
+    consumer->read_bytes = (size_t)options->read_bytes;
     *ret_consumer = consumer;
     return 0;
 }
@@ -196,7 +191,7 @@ int kafka_consumer_read(struct kafka_consumer *consumer, struct event **ret_even
             ret_events[count++] = event;
             bytes += event->frame_length;
         }
-        if (count == max || bytes >= LOG_READ_BYTES || consumer->stopped)
+        if (count == max || bytes >= consumer->read_bytes || consumer->stopped)
             break;
         record = rd_kafka_consumer_poll(consumer->client, 0);
     }

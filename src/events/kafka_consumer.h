@@ -3,14 +3,13 @@
 // otherwise.
 #pragma once
 
-#include "events/event.h"
+#include "events/log.h"
 #include "kafka_producer.h"
 
 struct kafka_consumer;
 
-// `producer` is for the dead letters. The strings are copied.
-NODISCARD int kafka_consumer_new(const char *brokers, const char *topic, const char *group,
-                                 struct kafka_producer *producer,
+// `producer` is for the dead letters. The options' strings are copied.
+NODISCARD int kafka_consumer_new(const struct log_options *options, struct kafka_producer *producer,
                                  struct kafka_consumer **ret_consumer);
 // They leave the group, so that others need not wait for silent members, and are freed: all at
 // once, since each may have to wait some seconds for a Kafka that is away. After the workers'

@@ -47,18 +47,6 @@ struct kafka_producer {
     int64_t looked_ms;
 };
 
-static const struct kafka_setting producer_settings[] = {
-    {"enable.idempotence", "true"},
-    {"acks", "all"},
-    // docs/decisions/2026-11-22-records-gather.md
-    {"linger.ms", "2"},
-    {"message.timeout.ms", "120000"},
-    {"message.max.bytes", KAFKA_RECORD_MAX},
-    {"queue.buffering.max.messages", "200000"},
-    {"queue.buffering.max.kbytes", "65536"},
-    {0},
-};
-
 // What a report says to whoever sent the record. One that is too large for the broker counts as
 // delivered: nobody could ever send it, and readers find the hole that it leaves and fill it from
 // Postgres.
@@ -94,9 +82,29 @@ static void topic_open(struct kafka_producer *producer)
     pthread_rwlock_unlock(&producer->client_lock);
 }
 
+static rd_kafka_conf_t *client_conf(const struct kafka_producer_options *options)
+{
+    char records[KAFKA_NUMBER_SIZE];
+    char kbytes[KAFKA_NUMBER_SIZE];
+    const struct kafka_setting settings[] = {
+        {"enable.idempotence", "true"},
+        {"acks", "all"},
+        // docs/decisions/2026-11-22-records-gather.md
+        {"linger.ms", "2"},
+        {"message.timeout.ms", "120000"},
+        {"message.max.bytes", KAFKA_RECORD_MAX},
+        {"queue.buffering.max.messages", records},
+        {"queue.buffering.max.kbytes", kbytes},
+        {0},
+    };
+    snprintf(records, sizeof records, "%d", options->queue_max);
+    kafka_print_kbytes(options->queue_bytes, kbytes);
+    return kafka_conf_new(options->brokers, settings);
+}
+
 static int client_open(struct kafka_producer *producer)
 {
-    rd_kafka_conf_t *conf = kafka_conf_new(producer->options.brokers, producer_settings);
+    rd_kafka_conf_t *conf = client_conf(&producer->options);
     if (!conf)
         return -ERROR_INTERNAL;
     rd_kafka_conf_set_opaque(conf, producer);

@@ -24,6 +24,8 @@ struct kafka_producer_options {
     const char *brokers;
     const char *topic;
     const char *dead_topic;
+    int queue_max;       // records that wait to be sent, or to be reported
+    int64_t queue_bytes; // of them
 };
 
 NODISCARD int kafka_producer_new(const struct kafka_producer_options *options,

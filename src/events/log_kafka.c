@@ -17,7 +17,9 @@
 #include "kafka_producer.h"
 #include "log_internal.h"
 
-enum { EVENT_BYTES_MAX = 64 << 20, HEADER_ROOM = 1024 };
+// Kafka's client has room for some more records: those that warm it up, dead letters, and a row of
+// more events than there may be, which goes alone.
+enum { EVENT_BYTES_MAX = 64 << 20, HEADER_ROOM = 1024, RECORDS_MORE = 200000 };
 
 struct log_kafka {
     struct log log; // first
@@ -219,11 +221,14 @@ static const struct log_backend kafka_backend = {
 
 static int kafka_open(struct log_kafka *kafka, const struct log_options *options)
 {
-    struct kafka_producer_options producer = {kafka->brokers, kafka->topic, kafka->dead_topic};
+    const struct kafka_producer_options producer = {.brokers = kafka->brokers,
+                                                    .topic = kafka->topic,
+                                                    .dead_topic = kafka->dead_topic,
+                                                    .queue_max = options->queue_max + RECORDS_MORE,
+                                                    .queue_bytes = options->kafka_queue_bytes};
     int r = kafka_producer_new(&producer, &kafka->producer);
     for (; r >= 0 && kafka->consumer_count < options->workers; kafka->consumer_count++) {
-        r = kafka_consumer_new(options->brokers, options->topic, options->group, kafka->producer,
-                               &kafka->consumers[kafka->consumer_count]);
+        r = kafka_consumer_new(options, kafka->producer, &kafka->consumers[kafka->consumer_count]);
         if (r < 0)
             break;
     }

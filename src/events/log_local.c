@@ -46,6 +46,7 @@ struct log_local {
     size_t held_max;
     size_t held_bytes; // of their frames
     size_t held_bytes_max;
+    size_t read_bytes;
     size_t queue_count;
     bool stopped;
     struct queue queues[];
@@ -161,7 +162,7 @@ static int local_read(struct log *log, int worker, struct event **ret_events, in
         queue->taken_capacity = most;
     }
     size_t bytes = 0;
-    for (; count < most && bytes < LOG_READ_BYTES; count++) {
+    for (; count < most && bytes < local->read_bytes; count++) {
         struct entry entry = queue_pop(queue);
         ret_events[count] = entry.event;
         queue->taken[count] = entry.row;
@@ -266,6 +267,7 @@ int log_local_new(const struct log_options *options, log_done_fn *fn, void *arg,
     local->log = (struct log){.backend = &local_backend, .done = fn, .arg = arg};
     local->held_max = (size_t)options->queue_max;
     local->held_bytes_max = (size_t)options->queue_bytes;
+    local->read_bytes = (size_t)options->read_bytes;
     local->queue_count = count;
     pthread_mutex_init(&local->lock, NULL);
     pthread_cond_init(&local->drained, NULL);

@@ -34,7 +34,8 @@ struct lane {
     struct prepared prepared;
     struct list queued;
     struct list sent;
-    int count; // in both lists
+    int count;    // in both lists
+    size_t bytes; // of their parameters
     int64_t backoff_ms;
     int64_t told_ms;       // when the log was last told that it is away
     int64_t head_since_ms; // since when the oldest sent call is the oldest
@@ -72,27 +73,48 @@ static void lane_refuse(struct lane *lane, struct call *call, int r, bool unknow
     lane->options.refuse(lane->options.store, call);
 }
 
+static void lane_add(struct lane *lane, struct list *calls, struct call *call)
+{
+    call->bytes = call->params.bytes.length;
+    list_append(calls, &call->link);
+    lane->count++;
+    lane->bytes += call->bytes;
+}
+
+static void lane_remove(struct lane *lane, struct call *call)
+{
+    list_remove(&call->link);
+    lane->count--;
+    lane->bytes -= call->bytes;
+}
+
 static void lane_refuse_all(struct lane *lane, struct list *calls, bool unknown)
 {
     LIST_FOREACH(link, calls)
     {
         struct call *call = LIST_ITEM(link, struct call, link);
-        list_remove(link);
-        lane->count--;
+        lane_remove(lane, call);
         lane_refuse(lane, call, -ERROR_UNAVAILABLE, unknown);
     }
+}
+
+static bool lane_has_room(const struct lane *lane, const struct call *call)
+{
+    const struct store_options *settings = lane->options.settings;
+    size_t bytes = lane->bytes + call->params.bytes.length;
+    return lane->count < settings->queue_max &&
+           (lane->bytes == 0 || bytes <= settings->queue_bytes);
 }
 
 void lane_call(struct lane *lane, struct call *call)
 {
     if (!params_are_whole(&call->params)) {
         lane_refuse(lane, call, -ERROR_MEMORY, false);
-    } else if (lane->count >= lane->options.settings->queue_max) {
+    } else if (!lane_has_room(lane, call)) {
         metric_add(METRIC_STORE_QUEUE_FULL, 1);
         lane_refuse(lane, call, -ERROR_BUSY, false);
     } else {
-        list_append(&lane->queued, &call->link);
-        lane->count++;
+        lane_add(lane, &lane->queued, call);
     }
 }
 
@@ -127,15 +149,15 @@ static bool lane_put(struct lane *lane, struct call *call, bool known)
 static bool lane_send_next(struct lane *lane)
 {
     struct call *call = LIST_ITEM(lane->queued.next, struct call, link);
-    list_remove(&call->link);
     int known = prepared_find(&lane->prepared, call->statement, &call->params);
     if (known < 0) {
-        lane->count--;
+        lane_remove(lane, call);
         lane_refuse(lane, call, known, false);
         return true;
     }
     if (list_is_empty(&lane->sent))
         lane->head_since_ms = loop_now_ms(lane->options.loop);
+    list_remove(&call->link);
     list_append(&lane->sent, &call->link);
     return lane_put(lane, call, known > 0);
 }
@@ -195,8 +217,7 @@ void lane_end_patience(struct lane *lane)
 
 static void lane_finish_head(struct lane *lane, struct call *call)
 {
-    list_remove(&call->link);
-    lane->count--;
+    lane_remove(lane, call);
     lane->head_since_ms = loop_now_ms(lane->options.loop);
     lane->options.answer(lane->options.store, call);
 }
@@ -319,8 +340,7 @@ static void lane_greet(struct lane *lane)
 {
     struct call *call = lane->options.greet(lane->options.store, lane);
     lane->state = LANE_GREETING;
-    list_append(&lane->sent, &call->link);
-    lane->count++;
+    lane_add(lane, &lane->sent, call);
     if (lane_put(lane, call, false))
         lane_write(lane);
     else

@@ -18,6 +18,7 @@ struct call {
     struct list link;
     const struct statement *statement;
     struct params params; // gone once sent
+    size_t bytes;         // of the parameters
     store_fn *fn;
     void *arg;
     PGresult *result; // kept until the Sync, which commits

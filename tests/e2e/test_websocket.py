@@ -195,6 +195,18 @@ def test_text_inside_a_fragmented_text(ws):
     assert ws.close_code() == 1002
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_number_of_values_is_bounded(ann, extra_instance, more):
+    instance = extra_instance(socket_values_max=16)
+    with RawWebSocket(ann.at(instance.url).ok("rtm.connect")["url"]) as raw:
+        greeted(raw)
+        # An object, the id and the type, an array.
+        raw.send_frame(TEXT, json.dumps({"id": 1, "type": "ping", "x": [1] * (12 + more)}).encode())
+        answer = json.loads(raw.read_until(TEXT))
+        assert (answer["type"], answer.get("reply_to")) == (("error", None) if more else ("pong", 1))
+        ping(raw, 2)
+
+
 @pytest.mark.parametrize("payload", [b"", b"x", b"[]", b"5", b"{", b'{"type":5}', b"null", b"{" * 1000,
                                      b'{"a":' + b"[" * 5000])
 def test_text_that_is_no_command(ws, payload):

@@ -32,12 +32,14 @@ static void gateway_make(void)
                                                            "postgres:///none?host=/nonexistent",
                                                        .connect_timeout_ms = 1000,
                                                        .statement_timeout_ms = 1000,
-                                                       .queue_max = 100};
+                                                       .queue_max = 100,
+                                                       .queue_bytes = 1 << 20};
     static const struct cache_options cache_options = {.redis_url = "unix:///nonexistent/redis",
                                                        .library = "",
                                                        .library_name = "none",
                                                        .timeout_ms = 1000,
-                                                       .pending_max = 100};
+                                                       .pending_max = 100,
+                                                       .pending_bytes = 1 << 20};
     static const struct gateway_options options = {.queue_max_bytes = 1 << 20,
                                                    .hole_bytes = 1 << 20,
                                                    .message_max_bytes = 4096,

@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-enum { TIMEOUT_MS = 2000, WAIT_SECONDS = 60 };
+enum { TIMEOUT_MS = 2000, WAIT_SECONDS = 60, PENDING_MAX = 100, PENDING_BYTES = 100000 };
 
 static const char library[] = "#!lua name=test_v1\n"
                               "redis.register_function('echo_v1', function(keys, args) "
@@ -64,7 +64,8 @@ static struct cache_options options(void)
                                   .library = library,
                                   .library_name = "test_v1",
                                   .timeout_ms = TIMEOUT_MS,
-                                  .pending_max = 1000};
+                                  .pending_max = PENDING_MAX,
+                                  .pending_bytes = PENDING_BYTES};
 }
 
 static void sem_wait_bounded(sem_t *sem)
@@ -189,6 +190,70 @@ static void test_commands_and_functions(void **state)
     assert_int_equal(ask(&wrong), -ERROR_INTERNAL);
     assert_int_equal(ask(&function), 0);
     assert_string_equal(function.text, "hello");
+}
+
+enum { BURST_FRAME = sizeof "*2\r\n$4\r\nECHO\r\n$\r\n\r\n" - 1 };
+
+// Commands of one turn: none of them is answered before all are asked.
+static struct {
+    int count;
+    int length; // of each, on the wire
+    int r[PENDING_MAX + 2];
+    sem_t answered;
+} burst;
+
+static void on_burst_answer(void *arg, int r, const struct cache_value *value)
+{
+    (void)value;
+    *(int *)arg = r;
+    sem_post(&burst.answered);
+}
+
+static void burst_ask(void *arg)
+{
+    static char text[PENDING_BYTES];
+    (void)arg;
+    memset(text, 'x', sizeof text);
+    for (int i = 0; i < burst.count; i++) {
+        size_t digits = burst.length < 1000 + BURST_FRAME ? 3 : 5;
+        const size_t lengths[] = {4, (size_t)burst.length - BURST_FRAME - digits};
+        cache_call(cache, 2, (const char *[]){"ECHO", text}, lengths, on_burst_answer, &burst.r[i]);
+    }
+}
+
+static void burst_run(int count, int length)
+{
+    burst.count = count;
+    burst.length = length;
+    sem_init(&burst.answered, 0, 0);
+    assert_int_equal(loop_post(loop, burst_ask, NULL), 0);
+    for (int i = 0; i < count; i++)
+        sem_wait_bounded(&burst.answered);
+    sem_destroy(&burst.answered);
+}
+
+// How many of `count` commands of `length` bytes each are taken; the rest must be refused.
+static int burst_taken(int count, int length)
+{
+    int taken = 0;
+    burst_run(count, length);
+    while (taken < count && burst.r[taken] == 0)
+        taken++;
+    for (int i = taken; i < count; i++)
+        assert_int_equal(burst.r[i], -ERROR_BUSY);
+    return taken;
+}
+
+static void test_commands_under_way_are_bounded(void **state)
+{
+    enum { SHORT = PENDING_BYTES / PENDING_MAX - 1, LONG = PENDING_BYTES / 2 };
+    (void)state;
+    wait_until_up();
+    assert_int_equal(burst_taken(PENDING_MAX, SHORT), PENDING_MAX);
+    assert_int_equal(burst_taken(PENDING_MAX + 2, SHORT), PENDING_MAX);
+    assert_int_equal(burst_taken(3, LONG), 2);
+    assert_int_equal(burst_taken(4, LONG - 1), 3); // there was room for two bytes
+    assert_int_equal(burst_taken(2, LONG), 2);
 }
 
 static void test_flushed_library_comes_back(void **state)
@@ -412,6 +477,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_commands_and_functions),
+        cmocka_unit_test(test_commands_under_way_are_bounded),
         cmocka_unit_test(test_flushed_library_comes_back),
         cmocka_unit_test(test_topics_survive_a_restart),
         cmocka_unit_test(test_killed_pubsub_connection),

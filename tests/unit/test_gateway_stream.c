@@ -10,6 +10,7 @@
 #include "../../src/gateway/websocket/websocket.h"
 
 #include "base/error.h"
+#include "base/metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,12 +99,14 @@ static int setup(void **state)
     struct store_options store = {.database_url = "postgres:///none?host=/nonexistent",
                                   .connect_timeout_ms = 1000,
                                   .statement_timeout_ms = 1000,
-                                  .queue_max = 100};
+                                  .queue_max = 100,
+                                  .queue_bytes = 1 << 20};
     struct cache_options cache = {.redis_url = "unix:///nonexistent/redis",
                                   .library = "",
                                   .library_name = "none",
                                   .timeout_ms = 1000,
-                                  .pending_max = 100};
+                                  .pending_max = 100,
+                                  .pending_bytes = 1 << 20};
     struct gateway_options gateway = {.queue_max_bytes = 1 << 20,
                                       .hole_bytes = 1 << 20,
                                       .message_max_bytes = 65536,
@@ -271,6 +274,75 @@ static void test_a_hole_at_the_bound_is_waited_for(void **state)
     }
 }
 
+// Three events of as many bytes wait for two that are missing.
+static void held_in_bytes(struct fixture *f, int64_t hole_bytes)
+{
+    f->gateway->options.hole_timeout_ms = 3600 * 1000;
+    f->gateway->options.hole_bytes = hole_bytes;
+    for (int seq = 5; seq >= 3; seq--)
+        post(f, seq);
+}
+
+static void test_events_of_as_many_bytes_as_may_are_held(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const frames[] = {"{\"seq\":1}", "{\"seq\":2}", "{\"seq\":3}", "{\"seq\":4}",
+                                         "{\"seq\":5}"};
+    int64_t before = metric_value(METRIC_HELD_FULL);
+    int64_t bytes = (int64_t)(3 * strlen(frames[0]));
+    held_in_bytes(f, bytes);
+    assert_int_equal(f->gateway->held_bytes, bytes);
+    post(f, 1);
+    post(f, 2);
+    run_until(f, frames[4], frames[4]);
+    expect_frames(f, 0, frames, 5);
+    expect_frames(f, 1, frames, 5);
+    assert_int_equal(metric_value(METRIC_HELD_FULL), before);
+    assert_int_equal(f->gateway->held_bytes, 0);
+}
+
+static void test_one_byte_more_is_to_be_read_back(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const frames[] = {"{\"seq\":1}", "{\"seq\":2}"};
+    int64_t before = metric_value(METRIC_HELD_FULL);
+    held_in_bytes(f, (int64_t)(3 * strlen(frames[0])) - 1);
+    assert_int_equal(metric_value(METRIC_HELD_FULL), before + 1);
+    post(f, 1);
+    post(f, 2);
+    run_until(f, frames[1], frames[1]);
+    expect_frames(f, 0, frames, 2); // the third was the last to come
+    assert_int_equal(f->stream->sent_seq, 2);
+    assert_int_equal(f->stream->known_seq, 5);
+}
+
+// Gives a socket that nobody reads more than the kernel takes; how much of it is left.
+static size_t backlog_make(struct connection *c)
+{
+    enum { LENGTH = 1 << 16 };
+    static char text[LENGTH];
+    (void)setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &(int){4096}, sizeof(int));
+    connection_send_text(c, text, LENGTH);
+    assert_int_equal(outlet_flush(&c->outlet, c->fd), 1);
+    return outlet_unsent(&c->outlet);
+}
+
+static void test_a_queue_at_its_bound_takes_one_more(void **state)
+{
+    struct fixture *f = *state;
+    struct connection *c = LIST_ITEM(f->gateway->connections.previous, struct connection, link);
+    int64_t before = metric_value(METRIC_SOCKETS_SLOW);
+    f->gateway->options.queue_max_bytes = (int64_t)backlog_make(c);
+    connection_send_text(c, "{}", 2);
+    assert_int_equal(c->state, CONNECTION_OPEN);
+    assert_int_equal(metric_value(METRIC_SOCKETS_SLOW), before);
+
+    f->gateway->options.queue_max_bytes = (int64_t)outlet_unsent(&c->outlet) - 1;
+    connection_send_text(c, "{}", 2);
+    assert_int_equal(c->state, CONNECTION_DOOMED);
+    assert_int_equal(metric_value(METRIC_SOCKETS_SLOW), before + 1);
+}
+
 static void test_no_other_gap_before_it_is_known_who_is_a_member(void **state)
 {
     struct fixture *f = *state;
@@ -350,6 +422,10 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_no_other_gap_before_it_is_known_who_is_a_member, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(test_events_of_as_many_bytes_as_may_are_held, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_one_byte_more_is_to_be_read_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_queue_at_its_bound_takes_one_more, setup, teardown),
         cmocka_unit_test_setup_teardown(test_leave_and_join, setup, teardown),
         cmocka_unit_test_setup_teardown(test_going_back_sends_nothing_again, setup, teardown),
     };

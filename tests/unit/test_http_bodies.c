@@ -110,19 +110,25 @@ static void a_strangers_body_is_small(void **state)
     assert_int_equal(metric_value(METRIC_BODIES_STRANGER_LARGE), before + 2);
 }
 
-// Opens a connection of user `token` whose body of `bytes` bytes does not come.
-static int hold(const char *token, int bytes)
+// Opens a connection with `headers` whose body of `bytes` bytes does not come.
+static int hold_with(const char *headers, int bytes)
 {
     char text[256];
     int fd = client_open();
     int64_t before = metric_value(METRIC_BODIES_BYTES);
-    snprintf(text, sizeof text, HEAD FORM "Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\na",
-             token, bytes);
+    snprintf(text, sizeof text, HEAD FORM "%sContent-Length: %d\r\n\r\na", headers, bytes);
     client_say(fd, text);
     for (int i = 0; i < 1000 && metric_value(METRIC_BODIES_BYTES) < before + bytes; i++)
         usleep(2000);
     assert_int_equal(metric_value(METRIC_BODIES_BYTES), before + bytes);
     return fd;
+}
+
+static int hold(const char *token, int bytes)
+{
+    char header[64];
+    snprintf(header, sizeof header, "Authorization: Bearer %s\r\n", token);
+    return hold_with(header, bytes);
 }
 
 static void wait_for_none(void)
@@ -167,6 +173,26 @@ static void all_users_together_have_one(void **state)
     wait_for_none();
     assert_has(ask_form("Authorization: Bearer dan\r\n", FIXTURE_BODY_MAX), "\"ok\":true");
     wait_for_none();
+}
+
+static void strangers_share_one(void **state)
+{
+    (void)state;
+    enum { HELD = 5, LEFT = FIXTURE_STRANGERS_BODIES - HELD * FIXTURE_STRANGER_MAX };
+    int fds[HELD];
+    int64_t before = metric_value(METRIC_BODIES_STRANGERS);
+    for (size_t i = 0; i < HELD; i++)
+        fds[i] = hold_with("", FIXTURE_STRANGER_MAX);
+    const char *answer = ask_form("", LEFT + 1);
+    assert_has(answer, "HTTP/1.1 429 ");
+    assert_has(answer, "Retry-After: 1\r\n");
+    assert_int_equal(metric_value(METRIC_BODIES_STRANGERS), before + 1);
+    assert_has(ask_form("", LEFT), "\"ok\":true");
+    assert_has(ask_form("Authorization: Bearer ann\r\n", LEFT + 1), "\"ok\":true");
+    for (size_t i = 0; i < HELD; i++)
+        close(fds[i]);
+    wait_for_none();
+    assert_has(ask_form("", FIXTURE_STRANGER_MAX), "\"ok\":true");
 }
 
 static void the_number_of_values_is_bounded(void **state)
@@ -247,6 +273,7 @@ int main(void)
         TEST(a_strangers_body_is_small),
         TEST(a_user_has_a_share),
         TEST(all_users_together_have_one),
+        TEST(strangers_share_one),
         TEST(the_number_of_values_is_bounded),
         cmocka_unit_test(values_are_counted_as_json_has_them),
         TEST(the_token_may_be_in_a_body_that_is_not_read_yet),

@@ -35,7 +35,11 @@ enum {
     FIXTURE_BODY_MAX = 100000,
     FIXTURE_STRANGER_MAX = 20000,
     FIXTURE_USER_BODIES = 120000,
+    FIXTURE_STRANGERS_BODIES = 110000,
     FIXTURE_BODIES = 300000,
+    FIXTURE_REPLY_MAX = 30000000,
+    FIXTURE_USER_REPLIES = 42000000, // what is left beside one of these the kernel does not take
+    FIXTURE_REPLIES = 72000000,
     FIXTURE_VALUES_MAX = 1000,
     FIXTURE_CONNECTIONS_MAX = 20,
     FIXTURE_ADMIT_MS = 50
@@ -145,6 +149,8 @@ static void on_read(void *arg, int r)
 static void on_call(void *arg, struct request *request)
 {
     (void)arg;
+    struct actor *actor = request_actor(request); // whoever has a token is called by it
+    snprintf(actor->user_id, sizeof actor->user_id, "%s", request_token(request));
     int r = request_charge(request, request_token(request));
     if (r < 0)
         request_reply_error(request, r);
@@ -212,11 +218,11 @@ static int fixture_start_with(int deadline_ms)
         .stranger_body_max_bytes = FIXTURE_STRANGER_MAX,
         .bodies_bytes = FIXTURE_BODIES,
         .user_bodies_bytes = FIXTURE_USER_BODIES,
-        .strangers_bodies_bytes = FIXTURE_USER_BODIES,
+        .strangers_bodies_bytes = FIXTURE_STRANGERS_BODIES,
         .json_values_max = FIXTURE_VALUES_MAX,
-        .replies_bytes = 100000000,
-        .user_replies_bytes = 60000000,
-        .reply_max_bytes = 30000000,
+        .replies_bytes = FIXTURE_REPLIES,
+        .user_replies_bytes = FIXTURE_USER_REPLIES,
+        .reply_max_bytes = FIXTURE_REPLY_MAX,
         .cors_origins = "",
         .connections_max = FIXTURE_CONNECTIONS_MAX,
         .on_call = on_call,

@@ -36,8 +36,9 @@ struct question {
     struct side *side;
     const char *subject;
     int64_t per_minute;
-    int most;     // calls to take, at most, until one is refused
-    int admitted; // answers
+    int64_t units; // of each call
+    int most;      // calls to take, at most, until one is refused
+    int admitted;  // answers
     int64_t wait_s;
     bool is_up;
     sem_t answered;
@@ -49,18 +50,19 @@ static void question_answer(void *arg)
 
     question->is_up = question->side->cache && cache_is_up(question->side->cache);
     for (; question->admitted < question->most; question->admitted++) {
-        question->wait_s = limiter_take(question->side->limiter, question->subject, "auth.test",
-                                        question->per_minute);
+        question->wait_s = limiter_take_many(question->side->limiter, question->subject,
+                                             "auth.test", question->per_minute, question->units);
         if (question->wait_s != 0)
             break;
     }
     sem_post(&question->answered);
 }
 
-static struct question ask(struct side *side, const char *subject, int64_t per_minute, int most)
+static struct question ask_units(struct side *side, const char *subject, int64_t per_minute,
+                                 int64_t units, int most)
 {
     struct question question = {
-        .side = side, .subject = subject, .per_minute = per_minute, .most = most};
+        .side = side, .subject = subject, .per_minute = per_minute, .units = units, .most = most};
 
     sem_init(&question.answered, 0, 0);
     assert_int_equal(loop_post(side->loop, question_answer, &question), 0);
@@ -68,6 +70,11 @@ static struct question ask(struct side *side, const char *subject, int64_t per_m
         continue;
     sem_destroy(&question.answered);
     return question;
+}
+
+static struct question ask(struct side *side, const char *subject, int64_t per_minute, int most)
+{
+    return ask_units(side, subject, per_minute, 1, most);
 }
 
 static void pause_ms(long ms)
@@ -99,7 +106,8 @@ static int side_start(struct side *side, bool with_redis)
                                                 .library = embedded_redis_functions[0].data,
                                                 .library_name = embedded_redis_functions[0].name,
                                                 .timeout_ms = 5000,
-                                                .pending_max = 1000};
+                                                .pending_max = 1000,
+                                                .pending_bytes = 1 << 20};
 
     if (loop_new(&side->loop) < 0)
         return -1;
@@ -159,6 +167,20 @@ static void a_bucket_holds_so_many_and_says_when_there_is_one_more(void **state)
     assert_int_equal(question.admitted, 0);
     assert_in_range(question.wait_s, 10, 15);
     assert_int_equal(ask(&alone, "T3", 1000000000, 1000).admitted, 1000);
+}
+
+// As bytes do, which come as they come: what is one too many is missing later.
+static void units_are_taken_whole_while_there_is_room_for_one(void **state)
+{
+    (void)state;
+    assert_int_equal(ask_units(&alone, "B1", 4, 3, 1).admitted, 1);
+    assert_int_equal(ask_units(&alone, "B1", 4, 0, 1).admitted, 1); // asks whether there is room
+    assert_int_equal(ask_units(&alone, "B1", 4, 1, 1).admitted, 1);
+    assert_in_range(ask_units(&alone, "B1", 4, 0, 1).wait_s, 1, 15);
+    assert_int_equal(ask_units(&alone, "B2", 4, 4, 1).admitted, 1);
+    assert_in_range(ask_units(&alone, "B2", 4, 0, 1).wait_s, 1, 15);
+    assert_int_equal(ask_units(&alone, "B3", 4, 5, 1).admitted, 1);
+    assert_in_range(ask_units(&alone, "B3", 4, 0, 1).wait_s, 16, 30);
 }
 
 static void a_bucket_fills_up(void **state)
@@ -309,6 +331,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(idle_buckets_go),
         cmocka_unit_test(a_bucket_holds_so_many_and_says_when_there_is_one_more),
+        cmocka_unit_test(units_are_taken_whole_while_there_is_room_for_one),
         cmocka_unit_test(a_bucket_fills_up),
         cmocka_unit_test(buckets_are_bounded),
         cmocka_unit_test(two_loops_share),

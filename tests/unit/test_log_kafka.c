@@ -31,7 +31,10 @@ enum {
     CHANNELS = 5,
     LETTERS = 3,
     LIST_OFFSETS = 2, // a request's key in Kafka's protocol
-    CUTS = 10
+    CUTS = 10,
+    KAFKA_BYTES = 16 << 20,
+    LARGE = KAFKA_BYTES / 4,
+    READ_BYTES = 1 << 16
 };
 
 static const char topic[] = "tidings.test";
@@ -79,7 +82,7 @@ static void broker_start(void)
     assert_int_equal(rd_kafka_mock_topic_create(cluster, dead_topic, 1, 1), 0);
 }
 
-static int log_start(void)
+static int log_start_with(int64_t queue_bytes)
 {
     const char *brokers = rd_kafka_mock_cluster_bootstraps(cluster);
     const struct log_options options = {.brokers = brokers,
@@ -87,11 +90,19 @@ static int log_start(void)
                                         .group = "test",
                                         .workers = 1,
                                         .queue_max = 1000,
-                                        .queue_bytes = 1 << 20};
+                                        .queue_bytes = queue_bytes,
+                                        .read_bytes = READ_BYTES,
+                                        .kafka_queue_bytes = KAFKA_BYTES,
+                                        .kafka_fetch_bytes = 1 << 20};
     done_well = done_badly = 0;
     assert_int_equal(log_new(&options, on_done, NULL, &events_log), 0);
     WAIT_FOR(log_is_ready(events_log));
     return 0;
+}
+
+static int log_start(void)
+{
+    return log_start_with(1 << 20);
 }
 
 static int start(void **state)
@@ -99,6 +110,13 @@ static int start(void **state)
     (void)state;
     broker_start();
     return log_start();
+}
+
+static int start_with_room_for_more_than_kafkas_client(void **state)
+{
+    (void)state;
+    broker_start();
+    return log_start_with(4 * KAFKA_BYTES);
 }
 
 static void log_end(int64_t flush_ms)
@@ -131,6 +149,24 @@ static int append(int number, int channel, int64_t seq, size_t copies)
     for (size_t i = 0; i < 2000; i++)
         events[i] = event;
     int r = log_append(events_log, id, events, copies);
+    event_unref(event);
+    return r;
+}
+
+// A row of one event whose frame has `bytes` bytes.
+static int append_bytes(size_t bytes)
+{
+    char *frame = malloc(bytes);
+    assert_non_null(frame);
+    memset(frame, 'x', bytes);
+    memcpy(frame, "{\"text\":\"", 9);
+    memcpy(frame + bytes - 2, "\"}", 2);
+    struct event *event = event_new(EVENT_POST, frame, bytes);
+    (void)snprintf(event->workspace_id, sizeof event->workspace_id, "T0000000001");
+    (void)snprintf(event->channel_id, sizeof event->channel_id, "C0000000001");
+    (void)snprintf(event->user_id, sizeof event->user_id, "U0000000001");
+    event->seq = 1;
+    int r = log_append(events_log, "row", &event, 1);
     event_unref(event);
     return r;
 }
@@ -196,6 +232,41 @@ static void a_row_is_answered_once_for_all_of_its_events(void **state)
     assert_int_equal(done_well, 2);
 }
 
+static void bytes_in_kafkas_client_are_bounded(void **state)
+{
+    enum { FIT = KAFKA_BYTES / LARGE - 1 }; // each record has a header, too
+    (void)state;
+    assert_int_equal(rd_kafka_mock_broker_set_down(cluster, 1), 0);
+    for (int i = 0; i < FIT; i++)
+        assert_int_equal(append_bytes(LARGE), 0);
+    assert_int_equal(append_bytes(LARGE), -ERROR_BUSY);
+    assert_int_equal(append_bytes(LARGE / 2), 0);
+    assert_int_equal(rd_kafka_mock_broker_set_up(cluster, 1), 0);
+    WAIT_FOR(done_count() == FIT + 1);
+    assert_int_equal(done_well, FIT + 1);
+    assert_int_equal(append_bytes(LARGE), 0);
+}
+
+static void what_is_read_together_is_bounded_in_bytes(void **state)
+{
+    enum { ROWS = 6 };
+    (void)state;
+    for (int i = 0; i < ROWS; i++)
+        assert_int_equal(append_bytes(READ_BYTES / 2), 0);
+    WAIT_FOR(done_count() == ROWS);
+    int64_t until_ms = clock_monotonic_ms() + WAIT_MS;
+    for (int left = ROWS; left > 0;) {
+        struct event *events[READ_MAX];
+        int got = log_read(events_log, 0, events, READ_MAX, 500);
+        assert_in_range(got, 0, 2);
+        for (int i = 0; i < got; i++)
+            event_unref(events[i]);
+        log_commit(events_log, 0);
+        left -= got;
+        assert_true(left == 0 || clock_monotonic_ms() < until_ms);
+    }
+}
+
 static void without_a_broker_nothing_blocks_and_nothing_is_lost(void **state)
 {
     (void)state;
@@ -225,7 +296,10 @@ static void what_is_not_delivered_at_the_end_is_answered_so(void **state)
                                         .group = "test",
                                         .workers = 1,
                                         .queue_max = 1,
-                                        .queue_bytes = 1 << 20};
+                                        .queue_bytes = 1 << 20,
+                                        .read_bytes = READ_BYTES,
+                                        .kafka_queue_bytes = KAFKA_BYTES,
+                                        .kafka_fetch_bytes = 1 << 20};
     assert_int_equal(log_new(&options, on_done, NULL, &events_log), 0);
     assert_false(log_is_ready(events_log));
 }
@@ -380,6 +454,9 @@ int main(void)
                                         stop),
         cmocka_unit_test_setup_teardown(workers_that_are_behind_show, start, stop),
         cmocka_unit_test_setup_teardown(a_row_is_answered_once_for_all_of_its_events, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_read_together_is_bounded_in_bytes, start, stop),
+        cmocka_unit_test_setup_teardown(bytes_in_kafkas_client_are_bounded,
+                                        start_with_room_for_more_than_kafkas_client, stop),
         cmocka_unit_test_setup_teardown(without_a_broker_nothing_blocks_and_nothing_is_lost, start,
                                         stop),
         cmocka_unit_test_setup_teardown(what_is_not_delivered_at_the_end_is_answered_so, start,

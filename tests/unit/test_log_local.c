@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 enum { WORKERS = 3, CHANNELS = 8, POSTS = 20000, READ_MAX = 64, WAIT_MS = 20000 };
-enum { LONG = 1 << 20, LONGS_READ = LOG_READ_BYTES / LONG, QUEUE_BYTES = 40 * LONG };
+enum { LONG = 1 << 20, LONGS_READ = 16, QUEUE_BYTES = 40 * LONG };
 
 static struct log *events_log;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,8 +33,10 @@ static void on_done(void *arg, const char *outbox_id, int r)
 
 static void open_log(int workers, int queue_max)
 {
-    const struct log_options options = {
-        .workers = workers, .queue_max = queue_max, .queue_bytes = QUEUE_BYTES};
+    const struct log_options options = {.workers = workers,
+                                        .queue_max = queue_max,
+                                        .queue_bytes = QUEUE_BYTES,
+                                        .read_bytes = LONGS_READ * LONG};
     answered_count = 0;
     assert_int_equal(log_new(&options, on_done, NULL, &events_log), 0);
     assert_true(log_is_ready(events_log));

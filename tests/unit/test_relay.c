@@ -131,7 +131,8 @@ static int open_relay(void **state)
                                           .leftover_age_ms = 3000,
                                           .leftover_poll_ms = 50,
                                           .queue_max = ROWS_MAX};
-    struct log_options log_options = {.workers = 2, .queue_max = QUEUE_MAX, .queue_bytes = 1 << 20};
+    struct log_options log_options = {
+        .workers = 2, .queue_max = QUEUE_MAX, .queue_bytes = 1 << 20, .read_bytes = 1 << 20};
     const struct workers_options workers_options = {.cache = cache_options(),
                                                     .database_url = postgres.url,
                                                     .statement_timeout_ms = 2000,

@@ -21,6 +21,7 @@
 enum {
     ASKS_MAX = 64,
     QUEUE_MAX = 50,
+    QUEUE_BYTES = 10000,
     STATEMENT_TIMEOUT_MS = 3000,
     PATIENCE_SECONDS = 30,
     AT_ONCE = 10
@@ -78,7 +79,8 @@ static void open_store(const char *url)
     const struct store_options options = {.database_url = url,
                                           .connect_timeout_ms = 2000,
                                           .statement_timeout_ms = STATEMENT_TIMEOUT_MS,
-                                          .queue_max = QUEUE_MAX};
+                                          .queue_max = QUEUE_MAX,
+                                          .queue_bytes = QUEUE_BYTES};
     world.ups = 0;
     world.lanes_up = 0;
     assert_int_equal(loop_new(&world.loop), 0);
@@ -303,6 +305,40 @@ static void a_full_queue_refuses(void **state)
     }
 }
 
+static struct ask length_ask(size_t length)
+{
+    static const struct statement statement = {"length", "SELECT length($1::text)"};
+    static char text[2 * QUEUE_BYTES];
+    struct ask ask = {.lane = STORE_WRITE, .statement = &statement};
+    memset(text, 'x', sizeof text);
+    params_text_n(&ask.params, text, length);
+    return ask;
+}
+
+static void parameters_are_bounded_in_bytes(void **state)
+{
+    (void)state;
+    struct ask asks[] = {length_ask(QUEUE_BYTES - 1), length_ask(2), length_ask(1), length_ask(1)};
+    const int expected[] = {0, -ERROR_BUSY, 0, -ERROR_BUSY};
+    ask_all(asks, 4);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(asks[i].r, expected[i]);
+        assert_false(asks[i].unknown);
+    }
+}
+
+static void a_statement_of_more_bytes_than_may_goes_alone(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2; round++) { // what was answered makes room
+        struct ask asks[] = {length_ask(QUEUE_BYTES + 1), length_ask(1)};
+        ask_all(asks, 2);
+        assert_int_equal(asks[0].r, 0);
+        assert_int_equal(strtol(asks[0].text, NULL, 10), QUEUE_BYTES + 1);
+        assert_int_equal(asks[1].r, -ERROR_BUSY);
+    }
+}
+
 static void a_failed_call_undoes_itself_and_no_other(void **state)
 {
     (void)state;
@@ -494,6 +530,8 @@ int main(void)
         TEST(parameters_of_other_types_than_before_are_not_sent),
         TEST(a_lane_answers_in_order),
         TEST(a_full_queue_refuses),
+        TEST(parameters_are_bounded_in_bytes),
+        TEST(a_statement_of_more_bytes_than_may_goes_alone),
         TEST(a_failed_call_undoes_itself_and_no_other),
         TEST(a_commit_that_fails_is_reported),
         TEST(a_statement_that_could_not_be_prepared_is_prepared_again),
