@@ -24,9 +24,53 @@ BEGIN
     RETURN QUERY SELECT * FROM eras e ORDER BY e.number;
 END $$;
 
--- At most 80 characters in one line, for a sidebar.
-CREATE FUNCTION preview(body text) RETURNS text LANGUAGE sql IMMUTABLE AS
-$$ SELECT left(translate(body, E'\n\r\t', '   '), 80) $$;
+-- The text of a block, or of something in it, as a notification shows it: without buttons and input fields. The items of an array are
+-- `gap` apart; 20 of them are more than a preview shows, and a message may have thousands.
+CREATE FUNCTION block_text(part jsonb, gap text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+DECLARE
+    shown text := '';
+BEGIN
+    IF jsonb_typeof(part) = 'array' THEN
+        FOR i IN 0 .. least(jsonb_array_length(part), 20) - 1 LOOP
+            shown := concat_ws(gap, NULLIF(shown, ''), NULLIF(block_text(part -> i, ' '), ''));
+            EXIT WHEN length(shown) >= 80;
+        END LOOP;
+        RETURN shown;
+    END IF;
+    RETURN coalesce(CASE part ->> 'type'
+        WHEN 'emoji' THEN ':' || (part ->> 'name') || ':'
+        WHEN 'user' THEN '<@' || (part ->> 'user_id') || '>'
+        WHEN 'channel' THEN '<#' || (part ->> 'channel_id') || '>'
+        WHEN 'broadcast' THEN '<!' || (part ->> 'range') || '>'
+        WHEN 'link' THEN coalesce(NULLIF(part ->> 'text', ''), part ->> 'url')
+        WHEN 'image' THEN coalesce(NULLIF(block_text(part -> 'title', ' '), ''), part ->> 'alt_text')
+        WHEN 'actions' THEN ''
+        WHEN 'input' THEN ''
+        ELSE concat_ws(' ', NULLIF(CASE WHEN jsonb_typeof(part -> 'text') = 'string' THEN part ->> 'text'
+                                        ELSE block_text(part -> 'text', ' ') END, ''),
+                       NULLIF(block_text(part -> 'fields', ' '), ''),
+                       NULLIF(block_text(part -> 'elements',
+                                         CASE WHEN part ->> 'type' IN ('rich_text_section', 'rich_text_quote', 'rich_text_preformatted')
+                                              THEN '' ELSE ' ' END), '')) END, '');
+END $$;
+
+-- The text of a message for a sidebar, at most 80 characters in one line: its own, else that of its blocks, else of an attachment.
+CREATE FUNCTION preview(body text, extra text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    shown text := body;
+BEGIN
+    IF extra IS NOT NULL AND body ~ '^\s*$' THEN
+        shown := btrim(block_text(extra::jsonb -> 'blocks', ' '));
+        IF shown IS NULL OR shown = '' THEN
+            SELECT a.text INTO shown
+            FROM (SELECT coalesce(NULLIF(btrim(e.item ->> 'fallback'), ''), NULLIF(btrim(e.item ->> 'text'), ''),
+                                  NULLIF(btrim(block_text(e.item -> 'blocks', ' ')), '')) AS text, e.n
+                  FROM jsonb_array_elements(extra::jsonb -> 'attachments') WITH ORDINALITY AS e (item, n)) a
+            WHERE a.text IS NOT NULL ORDER BY a.n LIMIT 1;
+        END IF;
+    END IF;
+    RETURN left(translate(coalesce(shown, ''), E'\n\r\t', '   '), 80);
+END $$;
 
 -- A ts as clients see it.
 CREATE FUNCTION ts_text(ts bigint) RETURNS text LANGUAGE sql IMMUTABLE AS

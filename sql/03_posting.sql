@@ -107,7 +107,7 @@ END $$;
 -- writer then asks post_check() which ones, and commits the rest. What can be known without the tables (which posts share a
 -- channel or an author, and their order) the writer has worked out:
 --   channel_…  one entry a channel, in the order of ids (two writers lock in the same order, so they never deadlock): how many
---              events and counted messages, which of them (from 1; 0: none) is the last counted one, its author and preview
+--              events and counted messages, which of them (from 1; 0: none) is the last counted one, its author and preview ('' of one without text)
 --   author_…   one entry a channel and author, in that order: the place (from 1) of the channel above, how many counted posts
 --   item_…     one entry a post: the place of its channel and author above; its rank (from 0) among its channel's events;
 --              how many counted messages, and how many of its author's, there are up to it
@@ -137,6 +137,13 @@ DECLARE
     written bigint;
     now_us bigint := clock_us();
 BEGIN
+    IF '' = ANY (channel_previews) THEN
+        FOR i IN 1 .. cardinality(bodies) LOOP
+            IF item_ranks[i] + 1 = channel_last[item_channels[i]] AND extras[i] IS NOT NULL AND channel_previews[item_channels[i]] = '' THEN
+                channel_previews[item_channels[i]] := preview(bodies[i], extras[i]);
+            END IF;
+        END LOOP;
+    END IF;
     IF heat > 0 THEN
         hot := hot_heads_move(channel_ids, channel_workspaces, channel_events, channel_counted, channel_last, channel_authors, channel_previews,
                               now_us);
@@ -247,6 +254,9 @@ DECLARE
     head record;
     own bigint;
 BEGIN
+    IF message_preview = '' AND message_extra IS NOT NULL THEN
+        message_preview := preview(message_body, message_extra);
+    END IF;
     IF heat > 0 THEN
         SELECT * INTO hot FROM hot_heads_move(ARRAY[channel], ARRAY[workspace], '{1}', '{1}', '{1}', ARRAY[author], ARRAY[message_preview], now_us);
     END IF;
@@ -432,7 +442,7 @@ BEGIN
         edited_ts = CASE WHEN is_edit THEN told.ts ELSE m.edited_ts END, edited_by = CASE WHEN is_edit THEN caller ELSE m.edited_by END,
         broadcast = m.broadcast OR is_shown, subtype = CASE WHEN is_shown THEN 'thread_broadcast' ELSE m.subtype END
     WHERE m.channel_id = channel AND m.ts = message_ts;
-    UPDATE channels c SET latest_preview = preview(coalesce(new_body, (found.message).body))
+    UPDATE channels c SET latest_preview = preview(coalesce(new_body, (found.message).body), extra_merge((found.message).extra, new_extra))
     WHERE c.id = channel AND c.latest_ts = message_ts;
     INSERT INTO changes (channel_id, seq, kind, message_ts, user_id, event_ts, mentioned)
     VALUES (channel, told.seq, 'edit', message_ts, caller, told.ts,
@@ -474,7 +484,7 @@ BEGIN
         SELECT * INTO latest FROM messages m WHERE m.channel_id = channel AND m.ts < message_ts AND m.counted AND NOT m.deleted
         ORDER BY m.ts DESC LIMIT 1;
         UPDATE channels c SET latest_ts = coalesce(latest.ts, 0), latest_user = coalesce(latest.user_id, ''),
-            latest_preview = preview(coalesce(latest.body, ''))
+            latest_preview = preview(coalesce(latest.body, ''), latest.extra)
         WHERE c.id = channel;
     END IF;
     IF (found.message).thread_ts IS NOT NULL THEN

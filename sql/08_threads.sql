@@ -232,12 +232,24 @@ BEGIN
     RETURN QUERY SELECT NULL::text, thread_state(channel, thread, caller), ended;
 END $$;
 
--- What all that a user follows leaves unread, but in archived channels.
-CREATE FUNCTION thread_totals(workspace text, caller text, OUT unread_count bigint, OUT mention_count bigint) LANGUAGE sql STABLE AS $$
-    SELECT coalesce(sum(r.unread), 0)::bigint, coalesce(sum(r.mentions), 0)::bigint
-    FROM thread_rows r
-    JOIN channels c ON c.id = r.channel_id AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived
-    WHERE r.user_id = caller AND r.following AND r.latest_reply > r.ts
+-- How many broadcast replies mention the caller and are unread both in their thread, after `thread_cursor`, and in their channel.
+CREATE FUNCTION mentions_in_both(channel text, thread bigint, caller text, thread_cursor bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT count(DISTINCT n.ts) FROM mentions n
+    JOIN channel_members m ON m.channel_id = channel AND m.user_id = caller
+    WHERE n.channel_id = channel AND n.user_id IN ('', caller) AND n.ts > thread_cursor AND n.thread_ts = thread AND n.author <> caller
+      AND n.counted AND n.ts > m.ts AND NOT (m.singles > 0 AND is_read_singly(channel, caller, n.ts))
+$$;
+
+-- What all that a user follows leaves unread, but in archived channels; `shared_mentions`: those of its mentions that are also their
+-- channel's.
+CREATE FUNCTION thread_totals(workspace text, caller text, OUT unread_count bigint, OUT mention_count bigint, OUT shared_mentions bigint)
+LANGUAGE sql STABLE AS $$
+    SELECT coalesce(sum(r.unread), 0)::bigint, coalesce(sum(r.mentions), 0)::bigint,
+           coalesce(sum(CASE WHEN r.mentions > 0 THEN mentions_in_both(r.channel_id, r.thread_ts, caller, r.ts) END), 0)::bigint
+    FROM (SELECT t.channel_id, t.thread_ts, t.ts, t.unread, t.mentions
+          FROM thread_rows t
+          JOIN channels c ON c.id = t.channel_id AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived
+          WHERE t.user_id = caller AND t.following AND t.latest_reply > t.ts OFFSET 0) r
 $$;
 
 -- Marks all that a user follows up to its newest reply, and adds that to the outbox row `outbox_id`. How many that changed.

@@ -23,10 +23,10 @@ END $$;
 
 -- Marks every channel of a user up to its head, and every thread that they follow if asked to. Told in outbox rows of at most
 -- 500 channels: `outbox_id`, then `outbox_id`.1 and so on. `types`: bits, 1 << channels.type. Cursors only move forward; locks are taken in the order of marks.
--- Rows are found once, locked, and changed where they are: a user may be in 100,000 channels. Where the last event of a channel is its
+-- `thread_mentions`: those that are still unread in threads. Rows are found once, locked, and changed where they are: a user may be in 100,000 channels. Where the last event of a channel is its
 -- latest message, its own row tells all of that message.
 CREATE FUNCTION mark_all(outbox_id text, workspace text, caller text, types bigint, with_threads boolean,
-                         OUT changed bigint, OUT told bigint) LANGUAGE plpgsql VOLATILE AS $$
+                         OUT changed bigint, OUT told bigint, OUT thread_mentions bigint) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     places tid[];        -- of the rows, which stay there while they are locked
     with_singles text[]; -- where something was read one by one
@@ -65,4 +65,5 @@ BEGIN
     IF with_threads AND threads_mark_all(outbox_id, workspace, caller) > 0 THEN
         told := greatest(told, 1);
     END IF;
+    thread_mentions := (SELECT t.mention_count FROM thread_totals(workspace, caller) t);
 END $$;

@@ -194,6 +194,8 @@
             "tokens that a loop asks Postgres for at once; others wait")                           \
     INTEGER(unread_max, UNREAD_MAX, 100, 1, 100,                                                   \
             "unread messages that strategy zset counts; beyond, it says there are more")           \
+    INTEGER(unread_display_max, UNREAD_DISPLAY_MAX, 100, 0, 1000000000,                            \
+            "most that unread_count_display says (100: clients show 99+); 0: no bound")            \
     INTEGER(singles_max, SINGLES_MAX, 1000, 1, 100000,                                             \
             "messages after the cursor that a user may mark read one by one, per channel")         \
     INTEGER(auto_zset_members, AUTO_ZSET_MEMBERS, 0, 0, 1000000,                                   \

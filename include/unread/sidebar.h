@@ -39,6 +39,7 @@ struct sidebar_state {
     int count;
     int64_t thread_unread; // of all threads that the user follows
     int64_t thread_mentions;
+    int64_t shared_mentions; // among them, those that their channel's count has, too
 };
 
 struct sidebar_totals {
@@ -47,6 +48,7 @@ struct sidebar_totals {
     int64_t muted_unread_count;
     int64_t mention_count;  // of muted channels too, not of muted direct conversations
     int64_t unread_directs; // among unread_channels
+    int64_t badge;          // mentions, those of threads included, each once
 };
 
 // The channel's JSON object, with both braces; not for one that is gone.

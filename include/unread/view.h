@@ -42,9 +42,15 @@ int64_t unread_view_count(const struct unread_view *view, int64_t deleted);
 void unread_cap_set(int64_t cap);
 int64_t unread_cap(void);
 
+// The most that unread_count_display says, 0: no bound; set once, before threads are started.
+void unread_display_max_set(int64_t max);
+
 // The count that clients are shown for `unread` messages: at most the cap under zset, 0 under
 // bitmap.
 int64_t unread_shown(int64_t strategy, int64_t unread);
+
+// The same for a badge: a client shows "99+" for the most that it says when that is 100.
+int64_t unread_display(int64_t strategy, int64_t unread);
 
 // Whether clients are shown different things for two unread counts.
 bool unread_differs(int64_t strategy, int64_t one, int64_t other);

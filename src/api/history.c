@@ -209,8 +209,8 @@ static void history_answer(struct invocation *invocation, const struct result *r
     json_key_int(w, "channel_actions_count", 0);
     if (!result_is_null(result, 0, COLUMN_UNREAD))
         json_key_int(w, "unread_count_display",
-                     unread_shown(result_int(result, 0, COLUMN_STRATEGY),
-                                  result_int(result, 0, COLUMN_UNREAD)));
+                     unread_display(result_int(result, 0, COLUMN_STRATEGY),
+                                    result_int(result, 0, COLUMN_UNREAD)));
     int64_t continue_ts =
         has_more ? result_int(result, span->upward ? first : last - 1, COLUMN_MESSAGE) : 0;
     page_end(w, has_more, span->upward ? "hu1" : "h1", continue_ts);

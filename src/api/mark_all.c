@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct statement MARK_ALL = {"mark_all",
-                                          "SELECT changed, told FROM mark_all($1, $2, $3, $4, $5)"};
-enum { COLUMN_CHANGED, COLUMN_TOLD };
+static const struct statement MARK_ALL = {"mark_all", "SELECT changed, told, thread_mentions"
+                                                      " FROM mark_all($1, $2, $3, $4, $5)"};
+enum { COLUMN_CHANGED, COLUMN_TOLD, COLUMN_THREAD_MENTIONS };
 
 struct marking_all {
     unsigned types; // bits 1 << enum channel_type
@@ -62,7 +62,8 @@ static void marked_all(struct invocation *invocation, const struct result *resul
     marking->changed = result_int(result, 0, COLUMN_CHANGED);
     rows_tell(invocation, result_int(result, 0, COLUMN_TOLD));
     if (marking->types == TYPES_ALL) { // nothing was left when it looked: 100,000 rows say no more
-        marking_reply(invocation, &(struct sidebar_totals){0});
+        struct sidebar_totals totals = {.badge = result_int(result, 0, COLUMN_THREAD_MENTIONS)};
+        marking_reply(invocation, &totals);
         return;
     }
     int r =

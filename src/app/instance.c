@@ -252,6 +252,7 @@ int instance_run(const struct settings *settings)
     memory_give_back();
     long long descriptors = descriptors_allow();
     unread_cap_set(settings->unread_max);
+    unread_display_max_set(settings->unread_display_max);
     int r = instance_start(&instance);
     if (r >= 0) {
         log_write(LOG_INFO, "app", "serving on %s with %d loops and at most %lld open files",

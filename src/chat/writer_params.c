@@ -131,11 +131,13 @@ static const struct statement POST_LOCKED = {
 enum { PREVIEW_CODE_POINTS = 80, PREVIEW_SIZE = 4 * PREVIEW_CODE_POINTS + 1 };
 
 // Writes the first 80 code points in one line, as preview() in sql/02_events.sql does it, and
-// returns `preview`. Nothing of no post.
+// returns `preview`. Nothing of no post, and of a blank text: Postgres then looks for one in blocks
+// and attachments.
 static const char *preview_write(char *preview, const struct post *post)
 {
+    bool has_text = post && !text_is_blank(post->text, post->text_length);
     size_t length =
-        post ? text_prefix_length(post->text, post->text_length, PREVIEW_CODE_POINTS) : 0;
+        has_text ? text_prefix_length(post->text, post->text_length, PREVIEW_CODE_POINTS) : 0;
 
     if (length > 0)
         memcpy(preview, post->text, length);

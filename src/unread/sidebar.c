@@ -23,19 +23,26 @@ enum { TICK_MS = 60000, IDLE_MAX_MS = 300000, CHANGES_MIN = 200, CHANGES_SHARE =
 // The snapshot that the answer is named by is older than all that is then read.
 static const struct statement BEGIN = {
     "sidebar_begin", "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, t.unread_count,"
-                     " t.mention_count FROM thread_totals($2, $1) t"};
+                     " t.mention_count, t.shared_mentions FROM thread_totals($2, $1) t"};
 // What changed since; COLUMN_KNOWN is false when that cannot be told. OFFSET 0 makes the planner
 // begin with the few channels, whatever it thinks of how many the user is in.
 static const struct statement CHANGES = {
     "sidebar_changes",
-    "SELECT t.token, t.unread_count, t.mention_count, t.ids IS NOT NULL, " SIDEBAR_ROW
-    " FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS token, h.*,"
+    "SELECT t.token, t.unread_count, t.mention_count, t.shared_mentions, t.ids IS NOT NULL,"
+    " " SIDEBAR_ROW " FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS token, h.*,"
     " sync_candidates($1, $3::xid8, $4) AS ids FROM thread_totals($2, $1) h OFFSET 0) t"
     " LEFT JOIN LATERAL (SELECT u.* FROM unnest(t.ids) i CROSS JOIN LATERAL (SELECT * FROM"
     " unread_rows w WHERE w.channel_id = i AND w.user_id = $1 OFFSET 0) u"
     " WHERE u.member_changed >= $3::xid8 OR u.channel_changed >= $3::xid8) r"
     " ON true"};
-enum { COLUMN_TOKEN, COLUMN_THREAD_UNREAD, COLUMN_THREAD_MENTIONS, COLUMN_KNOWN, COLUMN_ROW };
+enum {
+    COLUMN_TOKEN,
+    COLUMN_THREAD_UNREAD,
+    COLUMN_THREAD_MENTIONS,
+    COLUMN_SHARED_MENTIONS,
+    COLUMN_KNOWN,
+    COLUMN_ROW
+};
 // The next rows by channel: by looking each channel up, or by walking channels and members side by
 // side, from both ends.
 #define CHUNK_SQL(order)                                                                           \
@@ -225,6 +232,7 @@ static void token_take(struct slot *slot, const struct result *result)
     state->since_s = clock_wall_us() / 1000000;
     state->thread_unread = result_int(result, 0, COLUMN_THREAD_UNREAD);
     state->thread_mentions = result_int(result, 0, COLUMN_THREAD_MENTIONS);
+    state->shared_mentions = result_int(result, 0, COLUMN_SHARED_MENTIONS);
 }
 
 static void on_begin(void *arg, const struct store_outcome *outcome)

@@ -483,6 +483,7 @@ struct sidebar_totals sidebar_totals_of(const struct sidebar_state *state)
         else
             totals.unread_count += entry->unread;
     }
+    totals.badge = totals.mention_count + state->thread_mentions - state->shared_mentions;
     return totals;
 }
 
@@ -494,5 +495,6 @@ void sidebar_totals_write(struct json_writer *w, const struct sidebar_totals *to
     json_key_int(w, "unread_count", totals->unread_count);
     json_key_int(w, "mention_count", totals->mention_count);
     json_key_int(w, "muted_unread_count", totals->muted_unread_count);
+    json_key_int(w, "badge", totals->badge);
     json_close_object(w);
 }

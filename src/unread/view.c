@@ -72,6 +72,20 @@ int64_t unread_shown(int64_t strategy, int64_t unread)
     return strategy == STRATEGY_ZSET && unread > cap_shown ? cap_shown : unread;
 }
 
+static int64_t display_max = 100;
+
+void unread_display_max_set(int64_t max)
+{
+    display_max = max;
+}
+
+int64_t unread_display(int64_t strategy, int64_t unread)
+{
+    int64_t shown = unread_shown(strategy, unread);
+
+    return display_max > 0 && shown > display_max ? display_max : shown;
+}
+
 bool unread_differs(int64_t strategy, int64_t one, int64_t other)
 {
     bool capped = strategy == STRATEGY_ZSET && one > cap_shown && other > cap_shown;
@@ -86,7 +100,7 @@ void unread_counts_write(struct json_writer *w, int64_t strategy, int64_t unread
     json_key_bool(w, "has_unreads", unread > 0);
     if (strategy != STRATEGY_BITMAP) {
         json_key_int(w, "unread_count", shown);
-        json_key_int(w, "unread_count_display", shown);
+        json_key_int(w, "unread_count_display", unread_display(strategy, unread));
     }
     json_key_bool(w, "unread_capped", strategy == STRATEGY_ZSET && shown < unread);
     json_key_int(w, "mention_count", mentions);

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.wait import wait_until
 
-NOTHING = {"unread_channels": 0, "unread_count": 0, "mention_count": 0, "muted_unread_count": 0}
+NOTHING = {"unread_channels": 0, "unread_count": 0, "mention_count": 0, "muted_unread_count": 0, "badge": 0}
 
 
 @pytest.fixture

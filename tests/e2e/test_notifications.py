@@ -62,7 +62,8 @@ def test_muting_leaves_totals_and_shows_the_truth(room, workspace):
     bob.ok("channels.setNotifications", channel=channel, muted=True)
     for method in ("unread.sync", "client.counts"):
         sync = bob.ok(method)
-        assert sync["totals"] == {"unread_channels": 1, "unread_count": 1, "mention_count": 3, "muted_unread_count": 3}
+        assert sync["totals"] == {"unread_channels": 1, "unread_count": 1, "mention_count": 3, "muted_unread_count": 3,
+                                  "badge": 3}
         entry = entry_of(sync, channel)
         assert (entry["unread_count"], entry["mention_count"], entry["is_muted"]) == (3, 3, True)
         assert [e["id"] for e in sync["channels"]] == [loud, channel], "a muted one counts as read in the order"

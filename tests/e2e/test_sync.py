@@ -42,7 +42,7 @@ def test_shape(people, workspace):
     assert reply["full"] is True and isinstance(reply["sync_token"], str) and reply["sync_token"]
     assert reply["mpims"] == [] and reply["ims"] == [] and reply["removed"] == []
     assert reply["threads"] == {"has_unreads": False, "unread_count": 0, "mention_count": 0}
-    assert reply["totals"] == {"unread_channels": 1, "unread_count": 1, "mention_count": 0, "muted_unread_count": 0}
+    assert reply["totals"] == {"unread_channels": 1, "unread_count": 1, "mention_count": 0, "muted_unread_count": 0, "badge": 0}
     assert reply["response_metadata"]["next_cursor"] == ""
     found = entry(reply, channel)
     wanted = {"id": channel, "name": "general-talk", "is_private": False, "latest": ts, "updated": ts,
@@ -102,7 +102,7 @@ def test_totals(people, workspace):
             ann.post(room)
     settled(bob, one, 3)
     totals = settled(bob, two, 2)["totals"]
-    assert totals == {"unread_channels": 2, "unread_count": 5, "mention_count": 0, "muted_unread_count": 0}
+    assert totals == {"unread_channels": 2, "unread_count": 5, "mention_count": 0, "muted_unread_count": 0, "badge": 0}
     bob.ok("channels.mark", channel=one, ts="9999999999.999999")
     totals = settled(bob, one, 0)["totals"]
     assert (totals["unread_channels"], totals["unread_count"]) == (1, 2)
@@ -117,6 +117,129 @@ def test_preview(people, workspace, text, preview):
     channel = workspace.channel(ann, bob)
     ann.post(channel, text)
     assert entry(settled(bob, channel, 1), channel)["latest_preview"] == preview
+
+
+def rich(*elements):
+    return [{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": list(elements)}]}]
+
+
+SECTION = [{"type": "section", "text": {"type": "mrkdwn", "text": "only *blocks*\nhere"}}]
+
+
+@pytest.mark.parametrize("content, preview", [
+    ({"text": "the text", "blocks": SECTION}, "the text"),
+    ({"blocks": SECTION}, "only *blocks* here"),
+    ({"text": "  ", "blocks": SECTION}, "only *blocks* here"),
+    ({"blocks": rich({"type": "text", "text": "see "}, {"type": "link", "url": "https://a.example/"}, {"type": "text", "text": " "},
+                     {"type": "user", "user_id": "U123"}, {"type": "emoji", "name": "tada"})}, "see https://a.example/ <@U123>:tada:"),
+    ({"blocks": [{"type": "header", "text": {"type": "plain_text", "text": "Title"}}, {"type": "divider"},
+                 {"type": "section", "fields": [{"type": "mrkdwn", "text": "a"}, {"type": "plain_text", "text": "b"}]},
+                 {"type": "actions", "elements": [{"type": "button", "text": {"type": "plain_text", "text": "Press"}}]},
+                 {"type": "context", "elements": [{"type": "image", "alt_text": "a cat"}]}]}, "Title a b a cat"),
+    ({"blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": "\u00e9" * 200}}]}, "\u00e9" * 80),
+    ({"blocks": [{"type": "divider"}] * 50}, ""),
+    ({"attachments": [{"fallback": "the fallback", "text": "more"}]}, "the fallback"),
+    ({"attachments": [{"color": "red"}, {"text": "its text"}]}, "its text"),
+    ({"attachments": [{"blocks": SECTION}]}, "only *blocks* here"),
+    ({"blocks": [{"type": "divider"}], "attachments": [{"fallback": "behind a line"}]}, "behind a line"),
+    ({"blocks": [{"type": "odd", "text": 7, "elements": {"text": ["x"]}, "fields": None}], "attachments": [{"fallback": None}]}, ""),
+])
+def test_preview_without_text(people, workspace, content, preview):
+    """Of what a notification would show, the same after an edit and when it is the latest again."""
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+
+    def shown():
+        return entry(sync(bob), channel)["latest_preview"]
+    ts = ann.ok("chat.postMessage", channel=channel, **content)["ts"]
+    assert shown() == preview
+    ann.ok("chat.delete", channel=channel, ts=ann.post(channel, "later"))
+    assert shown() == preview
+    ann.ok("chat.update", channel=channel, ts=ann.post(channel, "later"), text="edited")
+    assert shown() == "edited"
+    ann.ok("chat.delete", channel=channel, ts=bob.history(channel)[0]["ts"])
+    assert shown() == preview and entry(sync(bob), channel)["latest"] == ts
+
+
+def test_preview_after_an_edit_of_blocks(people, workspace):
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    ts = ann.ok("chat.postMessage", channel=channel, blocks=SECTION)["ts"]
+    edited = [{"type": "header", "text": {"type": "plain_text", "text": "edited"}}]
+    ann.ok("chat.update", channel=channel, ts=ts, blocks=edited)
+    assert entry(sync(bob), channel)["latest_preview"] == "edited"
+
+
+def test_previews_of_posts_that_are_committed_together(environment, people, workspace):
+    ann, bob = people
+    rooms = [workspace.channel(ann, bob) for _ in range(4)]
+
+    def post(number):
+        content = {"blocks": SECTION} if number % 3 else {"text": "t"}
+        ann.at(environment.urls[0]).ok("chat.postMessage", channel=rooms[number % 4], **content)
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(post, range(32)))
+    for room in rooms:
+        wanted = "only *blocks* here" if not bob.history(room)[0]["text"] else "t"
+        assert entry(sync(bob), room)["latest_preview"] == wanted
+
+
+def test_badge(people, workspace):
+    """Mentions of channels and threads; a broadcast reply, which is of both, counts once."""
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    root = bob.post(channel, "root")
+
+    def badge():
+        reply = sync(bob)
+        return reply["totals"]["badge"], reply["totals"]["mention_count"], reply["threads"]["mention_count"]
+    ann.post(channel, f"<@{bob.id}>")
+    assert badge() == (1, 1, 0)
+    ann.post(channel, f"<@{bob.id}>", thread_ts=root)
+    assert badge() == (2, 1, 1)
+    both = ann.post(channel, f"<@{bob.id}> and <!channel>", thread_ts=root, reply_broadcast=True)
+    assert badge() == (3, 2, 2)
+    bob.ok("channels.markMessages", channel=channel, ts=[both])
+    assert badge() == (3, 1, 2), "read in the channel alone"
+    assert bob.ok("channels.markAll")["totals"] == {"unread_channels": 0, "unread_count": 0, "mention_count": 0,
+                                                    "muted_unread_count": 0, "badge": 2}
+    assert badge() == (2, 0, 2)
+    assert bob.ok("channels.markAll", threads=True)["totals"]["badge"] == 0
+    assert badge() == (0, 0, 0)
+    ann.post(channel, f"<@{bob.id}>", thread_ts=root, reply_broadcast=True)
+    bob.ok("threads.mark", channel=channel, thread_ts=root, ts="9999999999.999999")
+    assert badge() == (1, 1, 0), "read in the thread alone"
+
+
+def test_badge_of_a_direct_conversation(people):
+    ann, bob = people
+    dm = ann.ok("conversations.open", users=bob.id)["channel"]["id"]
+    root = ann.post(dm, "root")
+    bob.ok("threads.follow", channel=dm, thread_ts=root)
+    ann.post(dm, f"<@{bob.id}>", thread_ts=root, reply_broadcast=True)
+    reply = sync(bob)
+    assert (reply["totals"]["badge"], reply["totals"]["mention_count"], reply["threads"]["mention_count"]) == (2, 2, 1)
+
+
+def test_the_display_count_has_a_bound(environment, people, workspace, sockets):
+    """99+ is for clients to say: the count itself stays exact."""
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    with ThreadPoolExecutor(16) as pool:
+        first = min(pool.map(lambda _: ann.at(environment.urls[0]).post(channel), range(103)))
+    counts = ("unread_count", "unread_count_display", "unread_capped")
+    found = entry(settled(bob, channel, 103), channel)
+    assert [found[name] for name in counts] == [103, 100, False]
+    info = bob.ok("channels.info", channel=channel)["channel"]
+    assert [info[name] for name in counts] == [103, 100, False]
+    assert bob.ok("channels.history", channel=channel, unreads=True)["unread_count_display"] == 100
+    socket = sockets(bob)
+    reply = bob.ok("channels.markUnread", channel=channel, ts=first)
+    assert [reply[name] for name in counts] == [103, 100, False]
+    frame = socket.expect({"type": "channel_marked"})
+    assert [frame[name] for name in counts] == [103, 100, False]
+    unbounded = bob.at(environment.instance(unread_display_max=0, loops=1).url)
+    assert entry(sync(unbounded), channel)["unread_count_display"] == 103
 
 
 def test_archived_channels_are_not_in_it(people, workspace):

@@ -6,6 +6,7 @@ USERS = 4
 CHANNELS = 3  # the last one is private
 STRATEGIES = ("sequence", "zset", "counter", "bitmap")
 CAP = 4  # of zset: low, so that it is passed often
+DISPLAY_MAX = 3  # of unread_count_display
 
 users = st.integers(0, USERS - 1)
 slots = st.integers(0, 2 * USERS - 1)  # two devices of each user

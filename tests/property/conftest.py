@@ -5,7 +5,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 
-from tests.property.choices import CAP
+from tests.property.choices import CAP, DISPLAY_MAX
 from tests.property.services import Services
 from tests.support.environment import Environment
 
@@ -29,7 +29,7 @@ def profile():
 
 @pytest.fixture(scope="session")
 def services(tmp_path_factory):
-    environment = Environment(tmp_path_factory.mktemp("property"), settings={"TIDINGS_UNREAD_MAX": str(CAP)})
+    environment = Environment(tmp_path_factory.mktemp("property"), settings={"TIDINGS_UNREAD_MAX": str(CAP), "TIDINGS_UNREAD_DISPLAY_MAX": str(DISPLAY_MAX)})
     running = None
     try:
         running = Services(environment.start())

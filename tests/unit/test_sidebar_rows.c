@@ -233,12 +233,15 @@ static void totals(void **state)
     row_add(pg, "D2", "10", "32", "{3,0,0,10,1,0,0}"); // muted: no mentions
     chunk_add(pg);
     rows_sort();
+    rows.state.thread_mentions = 5;
+    rows.state.shared_mentions = 2;
     struct sidebar_totals sums = sidebar_totals_of(&rows.state);
     assert_int_equal(sums.unread_channels, 2);
     assert_int_equal(sums.unread_directs, 1);
     assert_int_equal(sums.unread_count, 2 + 16);
     assert_int_equal(sums.muted_unread_count, 4 + 32);
     assert_int_equal(sums.mention_count, 1 + 3 + 16);
+    assert_int_equal(sums.badge, 1 + 3 + 16 + 5 - 2);
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, rows_set_up, rows_tear_down)
