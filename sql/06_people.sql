@@ -82,13 +82,15 @@ BEGIN
         RETURNING NULL::text, t.type, t.expires_at;
 END $$;
 
--- By id or by digest; one of the two is NULL.
-CREATE FUNCTION tokens_revoke(workspace text, token_id text, token_digest text) RETURNS TABLE (error text, reply text)
+-- By id or by digest; one of the two is NULL. `id`: that of the token.
+CREATE FUNCTION tokens_revoke(workspace text, token_id text, token_digest text) RETURNS TABLE (error text, reply text, id text)
 LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    revoked text;
 BEGIN
     UPDATE tokens t SET revoked_at = coalesce(t.revoked_at, extract(epoch FROM now())::bigint)
-    WHERE t.workspace_id = workspace AND (t.id = token_id OR t.digest = token_digest);
-    RETURN QUERY SELECT CASE WHEN NOT FOUND THEN 'token_not_found' END, CASE WHEN FOUND THEN '{"revoked":true}' END;
+    WHERE t.workspace_id = workspace AND (t.id = token_id OR t.digest = token_digest) RETURNING t.id INTO revoked;
+    RETURN QUERY SELECT CASE WHEN revoked IS NULL THEN 'token_not_found' END, CASE WHEN revoked IS NOT NULL THEN '{"revoked":true}' END, revoked;
 END $$;
 
 CREATE FUNCTION tokens_list(workspace text, owner text) RETURNS TABLE (error text, reply text) LANGUAGE sql STABLE AS $$

@@ -46,6 +46,9 @@ struct api_options {
     void (*told)(void *arg, const char *outbox_id);
     // The same of each further row of a change that has many: they are told of after all others.
     void (*told_later)(void *arg, const char *outbox_id);
+    // Called after the commit of what ends a token, or gives it back, before the reply: with the id
+    // of the token, of the user or of the app. Every loop of every instance has to hear of it.
+    void (*session_told)(void *arg, const char *id);
     void *arg;
 };
 
@@ -53,6 +56,10 @@ struct api_options {
 // admin.* is called.
 NODISCARD int api_new(struct loop *loop, const struct api_options *options, struct api **ret_api);
 void api_free(struct api *api);
+
+// Told of a token, a user or an app that may have changed (NULL: of any): what is known of it from
+// before is no longer believed.
+void api_session_doubt(struct api *api, const char *id);
 
 // Whether `rate_limits` can be read: 0, or -ERROR_INVALID_ARGUMENTS.
 NODISCARD int api_limits_check(const char *text);

@@ -142,8 +142,9 @@
             "read back")                                                                           \
     INTEGER(hole_reads_max, HOLE_READS_MAX, 10, 1, 1000,                                           \
             "reads to fill in missing events; then sockets are told of a gap")                     \
-    INTEGER(token_check_ms, TOKEN_CHECK_MS, 3000, 100, 60000,                                      \
-            "how often the tokens of open sockets are checked")                                    \
+    INTEGER(                                                                                       \
+        token_check_ms, TOKEN_CHECK_MS, 60000, 100, 3600000,                                       \
+        "how often the tokens of all open sockets are checked; every 3 s at least without Redis")  \
     INTEGER(presence_ttl_s, PRESENCE_TTL_S, 60, 3, 3600,                                           \
             "time after which a user whose instance died counts as away")                          \
     INTEGER(presence_grace_ms, PRESENCE_GRACE_MS, 1000, 0, 600000,                                 \
@@ -188,7 +189,7 @@
     INTEGER(socket_focus_max, SOCKET_FOCUS_MAX, 16, 1, 1000,                                       \
             "channels that one socket may focus at once")                                          \
     INTEGER(token_cache_ms, TOKEN_CACHE_MS, 4000, 0, 5000,                                         \
-            "how long a token is trusted without asking Postgres again")                           \
+            "how long a token is trusted unless a change is told; without Redis at most 500 ms")   \
     INTEGER(tokens_max, TOKENS_MAX, 100000, 1, 10000000, "tokens that a loop caches")              \
     INTEGER(token_lookups_max, TOKEN_LOOKUPS_MAX, 64, 1, 100000,                                   \
             "tokens that a loop asks Postgres for at once; others wait")                           \

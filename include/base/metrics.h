@@ -143,6 +143,8 @@
     X(SOCKETS_OPENED, counter, "tidings_sockets_opened_total", "", "Sockets opened")               \
     X(SOCKETS_REFUSED, counter, "tidings_sockets_refused_total", "",                               \
       "Sockets refused because TIDINGS_SOCKETS_MAX was reached")                                   \
+    X(SOCKET_TOKENS_CHECKED, counter, "tidings_socket_tokens_checked_total", "",                   \
+      "Tokens of open connections that Postgres was asked about")                                  \
     X(SOCKETS_SLOW, counter, "tidings_sockets_closed_total", "reason=\"slow\"",                    \
       "Sockets closed by the server")                                                              \
     X(SOCKETS_FRAMES, counter, "tidings_sockets_closed_total", "reason=\"frames\"", "")            \

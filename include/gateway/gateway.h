@@ -10,7 +10,8 @@
 // (it should reconnect and read); 4001 its token was revoked or expired, or its user deactivated.
 //
 // Topics (Redis sharded pub/sub): channel-events:{C}, user-events:{U}, workspace-events:{T}; each
-// message is an event in its wire form (events/event.h). A channel is followed from the moment its
+// message is an event in its wire form (events/event.h). session-events:{all} brings ids of tokens,
+// users and apps that changed. A channel is followed from the moment its
 // first member connects here until `channel_linger_ms` after the last one left.
 #pragma once
 
@@ -39,7 +40,7 @@ struct gateway_options {
     int hole_events_max;     // events read at once; also events held behind a hole
     int hole_reads_max;      // a hole that needs more reads is told as a gap
     int focus_max;           // channels that one socket may focus at once
-    int64_t token_check_ms;  // how often tokens of open sockets are checked
+    int64_t token_check_ms;  // how often tokens of open sockets are checked without being told
     int64_t channel_linger_ms;
     int64_t presence_ttl_s;     // a user whose instances were silent for so long is away
     int64_t presence_grace_ms;  // a user who reconnects within it was never away
@@ -55,7 +56,10 @@ struct gateway_options {
     int64_t goodbye_ms;         // between goodbye and the close, when the instance stops
     int64_t resume_max_s;       // most age of a position that an event stream resumes from
     int64_t resume_max_events;  // of a channel, read back for that; more are told as a gap
-    server_call_fn *on_call;    // a post from a socket is a call like any other; its actor is set
+    // Called with the id of a token, user or app that another instance has changed; NULL: some may
+    // not have been heard.
+    void (*on_session)(void *arg, const char *id);
+    server_call_fn *on_call; // a post from a socket is a call like any other; its actor is set
     void *arg;
 };
 
@@ -66,6 +70,8 @@ void gateway_takeover(struct gateway *gateway, int fd, const char *head, size_t 
 // Gives this loop's connections the events that their own instance has just committed, so that they
 // need not wait for Redis; the same events arriving from Redis later are dropped.
 void gateway_offer(struct gateway *gateway, struct event *const *events, size_t count);
+// Told of a token, user or app that changed: connections whose token is no good any more end.
+void gateway_session_doubt(struct gateway *gateway, const char *id);
 // Begins an orderly end: says goodbye to all connections, closes them with 1001 `goodbye_ms` later,
 // and refuses new ones.
 void gateway_drain(struct gateway *gateway);

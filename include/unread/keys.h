@@ -18,6 +18,8 @@ void key_thread(char *ret_key, const char *user_id, const char *channel_id,
 void key_channel_topic(char *ret_key, const char *channel_id);     // channel-events:{C}
 void key_user_topic(char *ret_key, const char *user_id);           // user-events:{U}
 void key_workspace_topic(char *ret_key, const char *workspace_id); // workspace-events:{T}
+// Ids of tokens, users and apps that changed, for every instance.
+#define KEY_SESSION_TOPIC "session-events:{all}"
 
 // The argument vector of FCALL member_apply, which writes the whole state of a member. Its texts
 // point into the struct itself and to the arguments of member_call_make().

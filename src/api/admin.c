@@ -172,8 +172,16 @@ static void user_created(struct invocation *invocation, const struct result *res
     user_tell(invocation, "team_join", result_text(result, 0, 1), result_length(result, 0, 1));
 }
 
+static void session_tell(const struct invocation *invocation, const char *id)
+{
+    const struct api_options *options = &invocation->api->options;
+
+    options->session_told(options->arg, id);
+}
+
 static void user_changed(struct invocation *invocation, const struct result *result)
 {
+    session_tell(invocation, result_text(result, 0, 3));
     user_tell(invocation, "user_change", result_text(result, 0, 2), result_length(result, 0, 2));
 }
 
@@ -211,7 +219,7 @@ void admin_users_create(struct invocation *invocation)
 }
 
 static const struct statement SET_ACTIVE = {
-    "users_set_active", "SELECT error, reply, changed FROM users_set_active($1, $2, $3)"};
+    "users_set_active", "SELECT error, reply, changed, $2::text FROM users_set_active($1, $2, $3)"};
 
 void admin_users_set_active(struct invocation *invocation)
 {
@@ -309,8 +317,33 @@ void admin_tokens_create(struct invocation *invocation)
     invocation_query(invocation, STORE_WRITE, &TOKEN_CREATE, &params, token_answer);
 }
 
-static const struct statement TOKEN_REVOKE = {"tokens_revoke",
-                                              "SELECT error, reply FROM tokens_revoke($1, $2, $3)"};
+static const struct statement TOKEN_REVOKE = {
+    "tokens_revoke", "SELECT error, reply, id FROM tokens_revoke($1, $2, $3)"};
+
+static void token_revoked(struct invocation *invocation, const struct result *result)
+{
+    session_tell(invocation, result_text(result, 0, 2));
+}
+
+// The caller's own: a way out of one's session.
+void auth_revoke(struct invocation *invocation)
+{
+    struct params params = {0};
+    bool test = false;
+
+    if (!take_optional_bool(invocation, "test", &test))
+        return;
+    if (test) {
+        json_key_bool(invocation_open(invocation), "revoked", false);
+        invocation_close(invocation);
+        return;
+    }
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, invocation->actor->token_id);
+    params_text(&params, NULL);
+    invocation->done_fn = token_revoked;
+    invocation_change(invocation, &TOKEN_REVOKE, &params, false);
+}
 
 void admin_tokens_revoke(struct invocation *invocation)
 {
@@ -332,6 +365,7 @@ void admin_tokens_revoke(struct invocation *invocation)
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, token_id);
     params_text(&params, token ? digest : NULL);
+    invocation->done_fn = token_revoked;
     invocation_change(invocation, &TOKEN_REVOKE, &params, false);
 }
 
@@ -468,8 +502,8 @@ void admin_apps_create(struct invocation *invocation)
     invocation_query(invocation, STORE_WRITE, &APP_CREATE, &params, app_answer);
 }
 
-static const struct statement APP_DELETE = {"apps_delete",
-                                            "SELECT error, reply FROM apps_delete($1, $2)"};
+static const struct statement APP_DELETE = {
+    "apps_delete", "SELECT error, reply, $2::text FROM apps_delete($1, $2)"};
 
 void admin_apps_delete(struct invocation *invocation)
 {
@@ -480,5 +514,6 @@ void admin_apps_delete(struct invocation *invocation)
         return;
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, app_id);
+    invocation->done_fn = token_revoked;
     invocation_change(invocation, &APP_DELETE, &params, false);
 }

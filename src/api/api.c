@@ -44,7 +44,8 @@ static int api_make(struct api *api)
     if (r < 0)
         return r;
     return token_cache_new(options->store,
-                           &(struct token_cache_options){.believe_ms = options->token_cache_ms,
+                           &(struct token_cache_options){.redis = options->cache,
+                                                         .believe_ms = options->token_cache_ms,
                                                          .entries_max = options->tokens_max,
                                                          .lookups_max = options->token_lookups_max},
                            &api->tokens);
@@ -77,6 +78,11 @@ void api_free(struct api *api)
     channel_states_free(api->channel_states);
     free(api->limits);
     free(api);
+}
+
+void api_session_doubt(struct api *api, const char *id)
+{
+    token_cache_doubt(api->tokens, id);
 }
 
 // Seconds after which a body may be taken that was one too many.

@@ -9,6 +9,7 @@
 static const struct method methods[] = {
     {"api.test", ACCESS_OPEN, NULL, api_test},
     {"auth.test", ACCESS_ANYONE, NULL, auth_test},
+    {"auth.revoke", ACCESS_ANYONE, NULL, auth_revoke},
     {"chat.postMessage", ACCESS_MEMBER, "chat:write", chat_post_message},
     {"chat.meMessage", ACCESS_MEMBER, "chat:write", chat_me_message},
     {"chat.postEphemeral", ACCESS_MEMBER, "chat:write", chat_post_ephemeral},

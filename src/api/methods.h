@@ -5,7 +5,7 @@
 #include "invocation.h"
 
 // basics.c
-method_fn api_test, auth_test;
+method_fn api_test, auth_test, auth_revoke;
 // rtm.c
 method_fn rtm_connect, rtm_start, apps_connections_open;
 // chat_post.c, chat_change.c

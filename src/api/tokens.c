@@ -43,6 +43,12 @@ enum {
 
 enum { TOKEN_LENGTH_MAX = 256 };
 
+// Believed while what other instances revoke cannot be heard.
+enum { BELIEVE_UNHEARD_MS = 500 };
+
+// Doubts are kept for longer than anything that was asked for before them is believed.
+enum { DOUBT_MARGIN_MS = 20000, DOUBTS_MAX = 10000 };
+
 // A token that nobody used for so many times as long as it is believed is forgotten.
 enum { IDLE_FACTOR = 150 };
 
@@ -54,11 +60,20 @@ struct token_entry {
     struct list turn;    // in the cache's, while others are asked for
     struct list recent;  // in the cache's, the most recently asked for last
     bool asking;
-    bool is_counted; // among those asked for at once
-    int64_t known_at_ms;
-    int64_t expires_ms; // by the monotonic clock, as Postgres' clock has it; INT64_MAX: never
+    bool is_counted;     // among those asked for at once
+    int64_t asked_ms;    // when Postgres was last asked
+    int64_t known_at_ms; // when what is known was asked for
+    int64_t expires_ms;  // by the monotonic clock, as Postgres' clock has it; INT64_MAX: never
     int r;
     struct actor actor;
+};
+
+// A token, user or app that may have changed.
+struct doubt {
+    UT_hash_handle hh;
+    struct list link; // in the cache's, the oldest first
+    char id[EVENT_ID_SIZE];
+    int64_t told_ms;
 };
 
 struct waiter {
@@ -69,6 +84,10 @@ struct waiter {
 
 struct token_cache {
     struct store *store;
+    struct cache *redis;
+    struct doubt *doubts;
+    struct list doubts_by_age;
+    int64_t all_doubted_ms; // what was asked for until then is not believed
     struct token_entry *entries;
     struct list turns; // entries that wait to be asked for
     struct list recent;
@@ -86,13 +105,100 @@ int token_cache_new(struct store *store, const struct token_cache_options *optio
     if (!cache)
         return -ERROR_MEMORY;
     cache->store = store;
+    cache->redis = options->redis;
+    cache->all_doubted_ms = INT64_MIN;
     cache->believe_ms = options->believe_ms;
     cache->entries_max = options->entries_max;
     cache->asked_max = options->lookups_max;
     list_init(&cache->turns);
     list_init(&cache->recent);
+    list_init(&cache->doubts_by_age);
     *ret_cache = cache;
     return 0;
+}
+
+static void doubt_drop(struct token_cache *cache, struct doubt *doubt)
+{
+    HASH_DEL(cache->doubts, doubt);
+    list_remove(&doubt->link);
+    free(doubt);
+}
+
+static struct doubt *doubt_oldest(const struct token_cache *cache)
+{
+    return list_is_empty(&cache->doubts_by_age)
+               ? NULL
+               : LIST_ITEM(cache->doubts_by_age.next, struct doubt, link);
+}
+
+static void doubts_drop(struct token_cache *cache, int64_t before_ms)
+{
+    for (struct doubt *oldest = doubt_oldest(cache); oldest && oldest->told_ms < before_ms;
+         oldest = doubt_oldest(cache))
+        doubt_drop(cache, oldest);
+}
+
+static struct doubt *doubt_new(struct token_cache *cache, const char *id)
+{
+    struct doubt *doubt = calloc(1, sizeof *doubt);
+
+    if (!doubt)
+        return NULL;
+    snprintf(doubt->id, sizeof doubt->id, "%s", id);
+    list_init(&doubt->link);
+    HASH_ADD_STR(cache->doubts, id, doubt);
+    return doubt;
+}
+
+void token_cache_doubt(struct token_cache *cache, const char *id)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    struct doubt *doubt = NULL;
+
+    doubts_drop(cache, now_ms - cache->believe_ms - DOUBT_MARGIN_MS);
+    if (id)
+        HASH_FIND_STR(cache->doubts, id, doubt);
+    if (id && !doubt && HASH_COUNT(cache->doubts) < DOUBTS_MAX)
+        doubt = doubt_new(cache, id);
+    if (!doubt) { // all, or there is no room: in place of one too many
+        cache->all_doubted_ms = now_ms;
+        return;
+    }
+    doubt->told_ms = now_ms;
+    list_remove(&doubt->link);
+    list_append(&cache->doubts_by_age, &doubt->link);
+}
+
+static bool is_doubted(const struct token_cache *cache, const char *id, int64_t asked_ms)
+{
+    struct doubt *doubt;
+
+    HASH_FIND_STR(cache->doubts, id, doubt);
+    return doubt && doubt->told_ms >= asked_ms;
+}
+
+// Whether what was asked for at `asked_ms` may have changed since.
+static bool entry_is_doubted(const struct token_entry *entry, int64_t asked_ms)
+{
+    const struct token_cache *cache = entry->cache;
+    const struct actor *actor = &entry->actor;
+
+    if (cache->all_doubted_ms >= asked_ms)
+        return true;
+    return cache->doubts && (is_doubted(cache, actor->token_id, asked_ms) ||
+                             is_doubted(cache, actor->user_id, asked_ms) ||
+                             is_doubted(cache, actor->app_id, asked_ms));
+}
+
+static bool entry_is_believed(const struct token_entry *entry)
+{
+    const struct token_cache *cache = entry->cache;
+    bool is_heard = cache->redis && cache_is_subscribed(cache->redis);
+    int64_t most_ms =
+        is_heard || cache->believe_ms < BELIEVE_UNHEARD_MS ? cache->believe_ms : BELIEVE_UNHEARD_MS;
+
+    return clock_monotonic_ms() - entry->known_at_ms < most_ms &&
+           !entry_is_doubted(entry, entry->known_at_ms);
 }
 
 static void entry_drop(struct token_entry *entry)
@@ -145,6 +251,7 @@ void token_cache_free(struct token_cache *cache)
     if (!cache)
         return;
     entries_drop(cache, true);
+    doubts_drop(cache, INT64_MAX);
     free(cache);
 }
 
@@ -191,7 +298,7 @@ static void entry_read(struct token_entry *entry, const struct result *result)
     actor->rate_limit = result_int(result, 0, COLUMN_RATE_LIMIT);
     entry->expires_ms = result_is_null(result, 0, COLUMN_LEFT_MS)
                             ? INT64_MAX
-                            : entry->known_at_ms + result_int(result, 0, COLUMN_LEFT_MS);
+                            : clock_monotonic_ms() + result_int(result, 0, COLUMN_LEFT_MS);
     if (result_bool(result, 0, COLUMN_STALE))
         entry_note_use(entry);
     if (result_bool(result, 0, COLUMN_REVOKED))
@@ -224,11 +331,16 @@ static void entry_answer(void *arg, const struct store_outcome *outcome)
     entry->is_counted = false;
     turns_go_on(entry->cache);
     entry->r = outcome->r;
-    entry->known_at_ms = clock_monotonic_ms();
+    entry->known_at_ms = entry->asked_ms;
     if (outcome->r == 0)
         entry_read(entry, outcome->result);
     else
         entry->known_at_ms = INT64_MIN / 2; // ask again next time
+    if (outcome->r == 0 && entry_is_doubted(entry, entry->asked_ms)) {
+        entry->asking = true; // it changed on the way
+        entry_ask(entry);
+        return;
+    }
     list_init(&waiting);
     list_append_all(&waiting, &entry->waiting);
     // The entry may be dropped by what the callbacks do.
@@ -269,6 +381,7 @@ static void entry_ask(struct token_entry *entry)
 {
     struct params params = {0};
 
+    entry->asked_ms = clock_monotonic_ms();
     params_text(&params, entry->digest);
     store_call(entry->cache->store, STORE_READ, &TOKEN, &params, entry_answer, entry);
 }
@@ -305,7 +418,7 @@ void token_look_up(struct token_cache *cache, const char *token, struct invocati
     HASH_FIND(hh, cache->entries, digest, DIGEST_HEX_SIZE - 1, entry);
     if (!entry)
         entry = entry_new(cache, digest);
-    if (entry && !entry->asking && clock_monotonic_ms() - entry->known_at_ms < cache->believe_ms) {
+    if (entry && !entry->asking && entry_is_believed(entry)) {
         fn(invocation, entry_verdict(entry), &entry->actor);
         return;
     }

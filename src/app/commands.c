@@ -6,8 +6,10 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/loop.h"
+#include "cache/pipeline.h"
 #include "parts.h"
 #include "store/session.h"
+#include "unread/keys.h"
 
 #include <netdb.h>
 #include <stdio.h>
@@ -78,6 +80,7 @@ int command_check(const struct settings *settings)
 // One admin call on a loop of its own, without a server.
 struct administration {
     const struct settings *settings;
+    struct pipeline *pipeline; // once instances have to be told; NULL before
     struct loop *loop;
     struct store *store;
     struct api *api;
@@ -113,6 +116,20 @@ static int workspace_find(const struct settings *settings, const char *id)
         r = -ERROR_INVALID_ARGUMENTS;
     session_free(session);
     return r;
+}
+
+// Instances that do not hear of it, since Redis is away, ask by themselves.
+static void session_told(void *arg, const char *id)
+{
+    struct administration *administration = arg;
+    const struct cache_options options = parts_cache_options(administration->settings);
+    const char *texts[] = {"SPUBLISH", KEY_SESSION_TOPIC, id};
+
+    if (!administration->pipeline && pipeline_new(&options, &administration->pipeline) < 0)
+        return;
+    pipeline_add(administration->pipeline, 3, texts, NULL);
+    if (pipeline_run(administration->pipeline, NULL, NULL) < 0)
+        fprintf(stderr, "admin: Redis is away: instances will know of it a few seconds later\n");
 }
 
 static void admin_call(void *arg)
@@ -161,7 +178,13 @@ static int admin_run(struct administration *administration, const struct setting
 {
     const struct store_options store_options = parts_store_options(settings);
     struct api_options api_options = {
-        .public_url = "", .operator_token = "", .rate_limits = "", .text_max = settings->text_max};
+        .public_url = "",
+        .operator_token = "",
+        .rate_limits = "",
+        .text_max = settings->text_max,
+        .session_told = session_told,
+        .arg = administration,
+    };
 
     int r = parts_check_database(settings);
     if (r < 0)
@@ -236,5 +259,6 @@ int command_admin(const struct settings *settings, int count, char *const *argum
     store_free(administration.store);
     api_free(administration.api);
     loop_free(administration.loop);
+    pipeline_free(administration.pipeline);
     return administration.exit_code;
 }

@@ -40,6 +40,7 @@ struct instance {
     struct auditor *auditor;
     struct readiness *readiness;
     struct service **services;
+    struct sessions **sessions; // of the services
     int count;
     int64_t drain_until_ms; // once it stops
 };
@@ -131,14 +132,18 @@ static int services_make(struct instance *instance)
     if (r < 0)
         return r;
     instance->services = calloc((size_t)wanted, sizeof(struct service *));
-    if (!instance->services)
+    instance->sessions = calloc((size_t)wanted, sizeof(struct sessions *));
+    if (!instance->services || !instance->sessions)
         return -ERROR_MEMORY;
     for (; instance->count < wanted; instance->count++) {
         r = service_new(instance->settings, instance->relay, instance->readiness, instance->count,
                         &instance->services[instance->count]);
         if (r < 0)
             return r;
+        instance->sessions[instance->count] = service_sessions(instance->services[instance->count]);
     }
+    for (int i = 0; i < instance->count; i++)
+        sessions_set_all(instance->sessions[i], instance->sessions, instance->count);
     return 0;
 }
 
@@ -201,6 +206,7 @@ static void instance_stop(struct instance *instance)
     for (int i = 0; i < instance->count; i++)
         service_free(instance->services[i]);
     free(instance->services);
+    free(instance->sessions);
     readiness_free(instance->readiness);
     housekeeping_stop(instance->housekeeping);
     auditor_stop(instance->auditor);

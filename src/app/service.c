@@ -10,6 +10,7 @@
 #include "http/server.h"
 #include "pages.h"
 #include "parts.h"
+#include "sessions.h"
 #include "unread/sidebar.h"
 
 #include <pthread.h>
@@ -34,6 +35,7 @@ struct service {
     struct reader *reader;
     struct api *api;
     struct gateway *gateway;
+    struct sessions *sessions;
     struct server *server;
     struct relay *relay;
     struct readiness *readiness;
@@ -81,6 +83,23 @@ static void change_told_later(void *arg, const char *outbox_id)
     relay_submit_later(service->relay, outbox_id);
 }
 
+static void session_told(void *arg, const char *id)
+{
+    struct service *service = arg;
+
+    sessions_tell(service->sessions, id);
+}
+
+// `id` NULL: some may not have been heard of; the gateway knows that by itself.
+static void session_doubt(void *arg, const char *id)
+{
+    struct service *service = arg;
+
+    api_session_doubt(service->api, id);
+    if (id)
+        gateway_session_doubt(service->gateway, id);
+}
+
 static void on_call(void *arg, struct request *request)
 {
     struct service *service = arg;
@@ -122,6 +141,9 @@ static int service_make_stores(struct service *service, const struct settings *s
     if (r < 0)
         return r;
     r = cache_new(service->loop, &cache_options, &service->cache);
+    if (r < 0)
+        return r;
+    r = sessions_new(service->loop, service->cache, session_doubt, service, &service->sessions);
     if (r < 0)
         return r;
     r = writer_new(service->loop, service->store,
@@ -182,6 +204,7 @@ static int service_make_api(struct service *service, const struct settings *sett
         .queue_max = (int)settings->queue_max,
         .told = change_told,
         .told_later = change_told_later,
+        .session_told = session_told,
         .arg = service,
     };
 
@@ -222,6 +245,7 @@ static int service_make_gateway(struct service *service, const struct settings *
         .cors_origins = settings->cors_origins,
         .resume_max_s = settings->resume_max_s,
         .resume_max_events = settings->resume_max_events,
+        .on_session = session_doubt,
         .on_call = on_call,
         .arg = service,
     };
@@ -306,6 +330,11 @@ static void *service_run(void *arg)
     return NULL;
 }
 
+struct sessions *service_sessions(const struct service *service)
+{
+    return service->sessions;
+}
+
 int service_start(struct service *service)
 {
     if (pthread_create(&service->thread, NULL, service_run, service) != 0)
@@ -374,6 +403,7 @@ void service_free(struct service *service)
     server_free(service->server);
     pages_free(service->pages);
     api_free(service->api);
+    sessions_free(service->sessions);
     marker_free(service->marker);
     sidebar_free(service->sidebar);
     reader_free(service->reader);

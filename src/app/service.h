@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "fanout/relay.h"
 #include "readiness.h"
+#include "sessions.h"
 
 #include <stdbool.h>
 
@@ -15,6 +16,8 @@ struct service;
 // must outlive it.
 NODISCARD int service_new(const struct settings *settings, struct relay *relay,
                           struct readiness *readiness, int index, struct service **ret_service);
+// To be told of those of all loops before the thread starts; owned by the service.
+struct sessions *service_sessions(const struct service *service);
 NODISCARD int service_start(struct service *service); // the thread
 
 // Begins to end: no new calls or sockets, /readyz answers 503; sockets are told. Any thread.

@@ -132,6 +132,9 @@ struct connection {
     int64_t deadline_ms;      // of the handshake, or of the close
     int64_t heard_ms;
     int64_t pinged_ms;
+    int64_t asked_ms;       // when Postgres was asked whose it is
+    int64_t expires_ms;     // its token; 0: never
+    bool is_doubted;        // its token may have changed while it was opened
     char id[EVENT_ID_SIZE]; // the origin of its posts
     struct actor actor;
 };

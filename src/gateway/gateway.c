@@ -27,8 +27,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "unread/keys.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10 };
@@ -48,6 +50,10 @@ static void on_message(void *arg, const char *topic, const char *data, size_t le
     char id[EVENT_ID_SIZE];
     if (topic_id(topic, "presence-events", id)) {
         watch_hear(arg, id, data, length);
+        return;
+    }
+    if (strcmp(topic, KEY_SESSION_TOPIC) == 0) {
+        tokens_hear(arg, data, length);
         return;
     }
     if (length > 1 && data[0] == '!') {
@@ -77,6 +83,8 @@ static void on_resubscribed(void *arg)
     joins_catch_up(gateway);
     marks_sweep(gateway);
     presence_forget(gateway);
+    tokens_hurry(gateway);
+    gateway->options.on_session(gateway->options.arg, NULL);
     gateway->heard_ms = loop_now_ms(gateway->loop);
 }
 
@@ -100,6 +108,7 @@ void gateway_note_late(struct gateway *gateway, bool is_late)
 static void gateway_poll(struct gateway *gateway, int64_t now_ms)
 {
     if (!cache_is_subscribed(gateway->cache)) {
+        tokens_hurry(gateway);
         events_catch_up(gateway);
         return;
     }
@@ -184,6 +193,7 @@ static int timers_new(struct gateway *gateway)
         {hole_on_timer, &gateway->holes.timer},
         {members_on_timer, &gateway->members.timer},
         {tokens_on_timer, &gateway->tokens.timer},
+        {tokens_on_doubt_timer, &gateway->tokens.doubt_timer},
         {on_drained, &gateway->drain_timer},
         {watermark_on_timer, &gateway->watermark.timer},
         {watch_on_timer, &gateway->watching.timer},
@@ -205,6 +215,7 @@ static int gateway_start(struct gateway *gateway)
         return r;
     cache_on_message(gateway->cache, on_message, gateway);
     cache_on_resubscribed(gateway->cache, on_resubscribed, gateway);
+    cache_subscribe(gateway->cache, KEY_SESSION_TOPIC);
     store_on_up(gateway->store, STORE_SYNC, marks_on_store_up, gateway);
     loop_timer_set(gateway->tick_timer, CONNECTION_TICK_MS);
     loop_timer_set(gateway->heads.timer, gateway->options.head_check_ms);
@@ -285,7 +296,7 @@ void gateway_free(struct gateway *gateway)
     loop_timer_free(gateway->heads.timer);
     loop_timer_free(gateway->holes.timer);
     loop_timer_free(gateway->members.timer);
-    loop_timer_free(gateway->tokens.timer);
+    tokens_end(gateway);
     loop_timer_free(gateway->drain_timer);
     loop_timer_free(gateway->focuses.timer);
     loop_timer_free(gateway->watermark.timer);

@@ -19,7 +19,8 @@ static const struct statement use = {
     "WITH ticket AS (DELETE FROM tickets WHERE digest = $1 RETURNING token_id, native, expires_at) "
     "SELECT t.workspace_id, t.user_id, t.id, coalesce(u.bot_id, ''), coalesce(t.app_id, ''), "
     "t.type,"
-    " u.is_admin, coalesce(a.events, t.scopes), k.native, u.manual_away, coalesce(t.rate_limit, 0)"
+    " u.is_admin, coalesce(a.events, t.scopes), k.native, u.manual_away, coalesce(t.rate_limit, 0),"
+    " ceil((t.expires_at - extract(epoch FROM now())) * 1000)::bigint"
     " FROM ticket k JOIN tokens t ON t.id = k.token_id JOIN users u ON u.id = t.user_id"
     " LEFT JOIN apps a ON a.id = t.app_id"
     " WHERE k.expires_at > now() AND t.revoked_at IS NULL AND u.active"
@@ -28,9 +29,9 @@ static const struct statement use = {
 static const struct statement use_token = {
     "gateway_token_use",
     "SELECT t.workspace_id, t.user_id, t.id, coalesce(u.bot_id, ''), coalesce(t.app_id, ''),"
-    " t.type, u.is_admin, t.scopes, true, u.manual_away, coalesce(t.rate_limit, 0) FROM tokens t "
-    "JOIN users u ON u.id = "
-    "t.user_id"
+    " t.type, u.is_admin, t.scopes, true, u.manual_away, coalesce(t.rate_limit, 0),"
+    " ceil((t.expires_at - extract(epoch FROM now())) * 1000)::bigint"
+    " FROM tokens t JOIN users u ON u.id = t.user_id"
     " WHERE t.digest = $1 AND t.revoked_at IS NULL AND u.active"
     " AND (t.expires_at IS NULL OR t.expires_at > extract(epoch FROM now()))"};
 
@@ -131,6 +132,9 @@ static void actor_read(const struct result *result, struct connection *c)
     c->native = result_bool(result, 0, 8);
     c->manual_away = result_bool(result, 0, 9);
     actor->rate_limit = result_int(result, 0, 10);
+    c->expires_ms = result_is_null(result, 0, 11)
+                        ? 0
+                        : loop_now_ms(c->gateway->loop) + result_int(result, 0, 11);
 }
 
 static void on_used(void *arg, const struct store_outcome *outcome)
@@ -169,6 +173,7 @@ static struct login *login_new(struct connection *c, const char *credential, con
     login->gateway = c->gateway;
     login->connection = c;
     c->login = login;
+    c->asked_ms = loop_now_ms(c->gateway->loop);
     snprintf(login->reply, sizeof login->reply, "%s", reply);
     digest_sha256_hex(credential, strlen(credential), digest);
     params_text(params, digest);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closes connections whose token is no longer valid.
+// Closes connections whose token is no longer valid: those that it is told of at once, and those
+// that it was not told of when their turn comes.
 #include "tokens.h"
 
 #include "connection.h"
@@ -7,10 +8,11 @@
 
 #include "base/metrics.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// All tokens are asked for within `token_check_ms`, a part at a time: a thousand at once keep
+// All tokens are asked for within a round, a part at a time: a thousand at once keep
 // Postgres busy for as long as a post takes many times over.
 enum { TOKEN_PARTS = 10 };
 
@@ -21,34 +23,86 @@ static const struct statement bad = {
                       " WHERE t.id = a.id AND t.revoked_at IS NULL AND u.active"
                       " AND (t.expires_at IS NULL OR t.expires_at > extract(epoch FROM now())))"};
 
-static void token_end(struct gateway *gateway, const char *token_id)
+// Told ids are gathered for a moment, and asked for together; of more than so many all tokens are.
+enum { DOUBT_MS = 20, DOUBTS_MAX = 1000 };
+
+// Within this all are asked for while others' changes cannot be heard, and after.
+enum { HURRY_MS = 3000 };
+
+struct token_doubt {
+    UT_hash_handle hh;
+    char id[EVENT_ID_SIZE];
+};
+
+void token_end(struct connection *c)
+{
+    metric_add(METRIC_SOCKETS_REVOKED, 1);
+    c->ops->announce(c, ANNOUNCE_REVOKED);
+    connection_doom(c, CLOSE_REVOKED, "token revoked");
+}
+
+static void token_end_all(struct gateway *gateway, const char *token_id)
 {
     LIST_FOREACH(link, &gateway->connections)
     {
         struct connection *c = LIST_ITEM(link, struct connection, link);
-        if (c->state != CONNECTION_OPEN || strcmp(c->actor.token_id, token_id) != 0)
-            continue;
-        metric_add(METRIC_SOCKETS_REVOKED, 1);
-        c->ops->announce(c, ANNOUNCE_REVOKED);
-        connection_doom(c, CLOSE_REVOKED, "token revoked");
+        if (c->state == CONNECTION_OPEN && strcmp(c->actor.token_id, token_id) == 0)
+            token_end(c);
     }
 }
 
-static void tokens_wait(struct gateway *gateway, bool is_checked)
+static void timer_start(struct gateway *gateway)
 {
-    if (is_checked)
-        gateway->tokens.part = (gateway->tokens.part + 1) % TOKEN_PARTS;
-    loop_timer_set(gateway->tokens.timer, gateway->options.token_check_ms / TOKEN_PARTS);
+    int64_t round_ms = gateway->options.token_check_ms;
+    if (gateway->tokens.hurried > 0 && round_ms > HURRY_MS)
+        round_ms = HURRY_MS;
+    loop_timer_set(gateway->tokens.timer, round_ms / TOKEN_PARTS);
 }
 
-static void on_bad(void *arg, const struct store_outcome *outcome)
+static void part_checked(struct gateway *gateway)
+{
+    struct tokens *tokens = &gateway->tokens;
+    tokens->part = (tokens->part + 1) % TOKEN_PARTS;
+    if (tokens->hurried > 0)
+        tokens->hurried--;
+}
+
+void tokens_hurry(struct gateway *gateway)
+{
+    bool is_new = gateway->tokens.hurried == 0;
+    gateway->tokens.hurried = TOKEN_PARTS;
+    gateway->tokens.told_ms = loop_now_ms(gateway->loop);
+    if (is_new)
+        timer_start(gateway);
+}
+
+static void bad_end(struct gateway *gateway, const struct result *result)
+{
+    for (int row = 0; row < result_rows(result); row++)
+        token_end_all(gateway, result_text(result, row, 0));
+}
+
+static void on_part_checked(void *arg, const struct store_outcome *outcome)
 {
     struct gateway *gateway = arg;
     if (!gateway_answer(gateway))
         return;
-    tokens_wait(gateway, outcome->r == 0);
-    for (int row = 0; outcome->r == 0 && row < result_rows(outcome->result); row++)
-        token_end(gateway, result_text(outcome->result, row, 0));
+    if (outcome->r == 0) {
+        part_checked(gateway);
+        bad_end(gateway, outcome->result);
+    }
+    timer_start(gateway);
+}
+
+static void on_doubts_checked(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = arg;
+    if (!gateway_answer(gateway))
+        return;
+    if (outcome->r == 0)
+        bad_end(gateway, outcome->result);
+    else
+        tokens_hurry(gateway);
 }
 
 static int id_compare(const void *left, const void *right)
@@ -65,17 +119,37 @@ static bool is_of_part(const char *token_id, unsigned part)
     return sum % TOKEN_PARTS == part;
 }
 
-// The tokens of open sockets that are of this turn's part, sorted; the caller frees the array (NULL
+static bool is_of_turn(const struct connection *c)
+{
+    return is_of_part(c->actor.token_id, c->gateway->tokens.part);
+}
+
+static bool is_told(const struct gateway *gateway, const char *id)
+{
+    struct token_doubt *doubt;
+    HASH_FIND_STR(gateway->tokens.doubts, id, doubt);
+    return doubt != NULL;
+}
+
+static bool is_doubted(const struct connection *c)
+{
+    return c->is_doubted || is_told(c->gateway, c->actor.token_id) ||
+           is_told(c->gateway, c->actor.user_id) || is_told(c->gateway, c->actor.app_id);
+}
+
+typedef bool connection_is_fn(const struct connection *c);
+
+// The tokens of open connections that are asked about, sorted; the caller frees the array (NULL
 // without memory), not its ids.
-static const char **tokens_list(const struct gateway *gateway, size_t *ret_count)
+static const char **tokens_list(const struct gateway *gateway, connection_is_fn *is_asked,
+                                size_t *ret_count)
 {
     const char **ids = calloc((size_t)gateway->connection_count + 1, sizeof *ids);
     size_t count = 0;
     LIST_FOREACH(link, &gateway->connections)
     {
-        const struct connection *c = LIST_ITEM(link, struct connection, link);
-        if (ids && c->state == CONNECTION_OPEN &&
-            is_of_part(c->actor.token_id, gateway->tokens.part))
+        struct connection *c = LIST_ITEM(link, struct connection, link);
+        if (ids && c->state == CONNECTION_OPEN && is_asked(c))
             ids[count++] = c->actor.token_id;
     }
     if (count > 1)
@@ -84,21 +158,97 @@ static const char **tokens_list(const struct gateway *gateway, size_t *ret_count
     return ids;
 }
 
+// Whether anything is asked: `fn` is called then.
+static bool tokens_ask(struct gateway *gateway, connection_is_fn *is_asked, store_fn *fn)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    size_t count;
+    CLEANUP_FREE const char **ids = tokens_list(gateway, is_asked, &count);
+    if (count == 0)
+        return false;
+    params_open_text_array(&params);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && strcmp(ids[i], ids[i - 1]) == 0)
+            continue;
+        params_element_text(&params, ids[i]);
+        metric_add(METRIC_SOCKET_TOKENS_CHECKED, 1);
+    }
+    params_close_array(&params);
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_READ, &bad, &params, fn, gateway);
+    return true;
+}
+
 void tokens_on_timer(void *arg)
 {
     struct gateway *gateway = arg;
-    CLEANUP_PARAMS struct params params = {0};
-    size_t count;
-    CLEANUP_FREE const char **ids = tokens_list(gateway, &count);
-    if (count == 0) {
-        tokens_wait(gateway, true);
+    if (tokens_ask(gateway, is_of_turn, on_part_checked))
+        return;
+    part_checked(gateway);
+    timer_start(gateway);
+}
+
+static void doubts_drop(struct gateway *gateway)
+{
+    struct token_doubt *doubt, *next;
+    HASH_ITER(hh, gateway->tokens.doubts, doubt, next)
+    {
+        HASH_DEL(gateway->tokens.doubts, doubt);
+        free(doubt);
+    }
+}
+
+void tokens_on_doubt_timer(void *arg)
+{
+    struct gateway *gateway = arg;
+    (void)tokens_ask(gateway, is_doubted, on_doubts_checked);
+    LIST_FOREACH(link, &gateway->connections)
+    {
+        struct connection *c = LIST_ITEM(link, struct connection, link);
+        if (c->state == CONNECTION_OPEN)
+            c->is_doubted = false;
+    }
+    doubts_drop(gateway);
+}
+
+void gateway_session_doubt(struct gateway *gateway, const char *id)
+{
+    struct tokens *tokens = &gateway->tokens;
+    bool is_first = !tokens->doubts;
+    tokens->told_ms = loop_now_ms(gateway->loop);
+    if (is_told(gateway, id))
+        return;
+    bool is_full = HASH_COUNT(tokens->doubts) >= DOUBTS_MAX;
+    struct token_doubt *doubt = is_full ? NULL : calloc(1, sizeof *doubt);
+    if (!doubt) {
+        tokens_hurry(gateway);
         return;
     }
-    params_open_text_array(&params);
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || strcmp(ids[i], ids[i - 1]) != 0)
-            params_element_text(&params, ids[i]);
-    params_close_array(&params);
-    gateway_ask(gateway);
-    store_call(gateway->store, STORE_READ, &bad, &params, on_bad, gateway);
+    snprintf(doubt->id, sizeof doubt->id, "%s", id);
+    HASH_ADD_STR(tokens->doubts, id, doubt);
+    if (is_first)
+        loop_timer_set(tokens->doubt_timer, DOUBT_MS);
+}
+
+void tokens_hear(struct gateway *gateway, const char *data, size_t length)
+{
+    if (length > 0 && length < EVENT_ID_SIZE && strlen(data) == length)
+        gateway->options.on_session(gateway->options.arg, data);
+}
+
+void tokens_on_open(struct connection *c)
+{
+    struct tokens *tokens = &c->gateway->tokens;
+    if (tokens->told_ms == 0 || tokens->told_ms < c->asked_ms)
+        return;
+    c->is_doubted = true;
+    if (!tokens->doubts)
+        loop_timer_set(tokens->doubt_timer, DOUBT_MS);
+}
+
+void tokens_end(struct gateway *gateway)
+{
+    doubts_drop(gateway);
+    loop_timer_free(gateway->tokens.timer);
+    loop_timer_free(gateway->tokens.doubt_timer);
 }

@@ -59,6 +59,79 @@ def test_revocation_reaches_every_instance_soon(environment, workspace):
     wait_until(lambda: elsewhere.call("auth.test").get("error") == "token_revoked", timeout=SOON_S)
 
 
+def errors(environment, token):
+    """What each loop of each instance answers: connections are new, so they go to any of the loops."""
+    return {url: {environment.client(token, url=url).call("auth.test").get("error") for _ in range(8)} for url in environment.urls}
+
+
+@pytest.mark.parametrize("end", ["auth.revoke", "admin.tokens.revoke", "admin.users.setActive"])
+def test_an_ended_session_is_over_at_once(environment, workspace, end):
+    """Here with the reply, elsewhere a moment later; and all that was opened with it ends."""
+    ann = workspace.user()
+    here, there = environment.urls
+    assert errors(environment, ann.token) == {here: {None}, there: {None}}
+    with ann.socket() as socket, ann.at(there).socket() as other, ann.at(there).stream() as stream:
+        if end == "auth.revoke":
+            assert ann.ok("auth.revoke")["revoked"] is True
+        elif end == "admin.tokens.revoke":
+            workspace.admin.ok("admin.tokens.revoke", revoke_token=ann.token)
+        else:
+            workspace.admin.ok("admin.users.setActive", user_id=ann.id, active=False)
+        gone = "account_inactive" if end == "admin.users.setActive" else "token_revoked"
+        assert errors(environment, ann.token)[here] == {gone}
+        wait_until(lambda: errors(environment, ann.token)[there] == {gone}, timeout=1)
+        for one in (socket, other):
+            assert one.wait_closed(SOON_S)[0] == 4001
+        stream.wait_ended(SOON_S)
+    if end == "admin.users.setActive":
+        workspace.admin.ok("admin.users.setActive", user_id=ann.id, active=True)
+        assert errors(environment, ann.token)[here] == {None}
+
+
+def test_revoke_as_a_test_and_of_all_kinds(environment, workspace):
+    ann, bot = workspace.user(), workspace.bot()
+    app = environment.client(workspace.admin.ok("admin.apps.create", name="app", bot_user_id=bot.id)["app_token"])
+    other = environment.client(workspace.admin.ok("admin.tokens.create", user_id=ann.id)["token"])
+    for caller in (ann, bot, app):
+        assert caller.ok("auth.revoke", test=True)["revoked"] is False
+        assert caller.ok("auth.revoke", encoding="form", test=1)["revoked"] is False
+        caller.ok("auth.test")
+        assert "test" in caller.fails("invalid_arguments", "auth.revoke", test="maybe").messages
+        assert caller.ok("auth.revoke", test=False)["revoked"] is True
+        caller.fails("token_revoked", "auth.test")
+        caller.fails("token_revoked", "auth.revoke")
+    other.ok("auth.test")
+
+
+def test_a_deleted_apps_token_is_no_good_at_once(environment, workspace):
+    bot = workspace.bot()
+    made = workspace.admin.ok("admin.apps.create", name="app", bot_user_id=bot.id)
+    assert errors(environment, made["app_token"]) == {url: {None} for url in environment.urls}
+    workspace.admin.ok("admin.apps.delete", app_id=made["app"]["id"])
+    assert errors(environment, made["app_token"])[environment.urls[0]] == {"invalid_auth"}
+    wait_until(lambda: errors(environment, made["app_token"])[environment.urls[1]] == {"invalid_auth"}, timeout=1)
+
+
+def test_what_was_not_told_is_found(environment, workspace):
+    instance = environment.instance(token_check_ms=1000, loops=1)
+    ann = workspace.user().at(instance.url)
+    with ann.socket() as socket, environment.database() as database:
+        ann.ok("auth.test")
+        database.execute("UPDATE tokens SET revoked_at = 1 WHERE user_id = %s", [ann.id])
+        assert socket.wait_closed(SOON_S)[0] == 4001
+        wait_until(lambda: ann.call("auth.test").get("error") == "token_revoked", timeout=SOON_S)
+    assert instance.stop() == 0
+
+
+def test_the_command_tells_it_too(environment, workspace):
+    ann = workspace.user()
+    with ann.socket() as socket:
+        assert errors(environment, ann.token) == {url: {None} for url in environment.urls}
+        environment.instances[0].run("admin", "tokens.revoke", f"workspace={workspace.id}", f"revoke_token={ann.token}")
+        wait_until(lambda: set.union(*errors(environment, ann.token).values()) == {"token_revoked"}, timeout=1)
+        assert socket.wait_closed(SOON_S)[0] == 4001
+
+
 def test_expired_token(environment, workspace):
     ann = workspace.user()
     made = workspace.admin.ok("admin.tokens.create", user_id=ann.id, expires_in=5)

@@ -7,7 +7,7 @@ import pytest
 from tests.faults.load import Load
 from tests.faults.proxy import Proxy
 from tests.support.raw import TEXT, RawFrames, request
-from tests.support.wait import wait_until
+from tests.support.wait import SOON_S, wait_until
 from tests.support.workspace import Workspace
 from tools.redis_library import HASH
 
@@ -119,6 +119,25 @@ def test_redis_starts_again_with_old_data(parts, steady):
     parts.redis.start()
     steady.wait_acked(50)
     steady.finish()
+
+
+def test_sessions_end_without_redis(parts):
+    """Elsewhere within a second, too: what nobody can tell is asked for."""
+    workspace = parts.workspace()
+    ann, bob = workspace.users(2)
+    for client in (ann.at(parts.urls[1]), bob.at(parts.urls[1])):
+        client.ok("auth.test")
+    with ann.at(parts.urls[1]).socket() as there, bob.socket() as here:
+        parts.redis.kill()
+        wait_until(lambda: ann.page("/readyz").status_code == 503, what="Redis away")
+        wait_until(lambda: ann.at(parts.urls[1]).page("/readyz").status_code == 503, what="Redis away")
+        ann.ok("auth.revoke")
+        ann.fails("token_revoked", "auth.test")
+        wait_until(lambda: ann.at(parts.urls[1]).call("auth.test").get("error") == "token_revoked", timeout=1)
+        workspace.admin.ok("admin.users.setActive", user_id=bob.id, active=False)
+        bob.fails("account_inactive", "auth.test")
+        wait_until(lambda: bob.at(parts.urls[1]).call("auth.test").get("error") == "account_inactive", timeout=1)
+        assert there.wait_closed(SOON_S)[0] == here.wait_closed(SOON_S)[0] == 4001
 
 
 @pytest.mark.parametrize("mode", ["cut", "blackhole", "drop-reply"])

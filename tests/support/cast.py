@@ -9,6 +9,7 @@ CHANNEL = {"channel": "<channel>"}
 
 # Valid arguments: <this> is an attribute of Scene. Methods that are not named here take none, or a channel.
 ARGUMENTS = {
+    "auth.revoke": {"test": True},
     "chat.postMessage": {**CHANNEL, "text": "x"},
     "chat.meMessage": {**CHANNEL, "text": "x"},
     "chat.postEphemeral": {**CHANNEL, "user": "<creator>", "text": "x"},
