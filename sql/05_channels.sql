@@ -194,6 +194,38 @@ BEGIN
     FROM channels c WHERE c.id = channel;
 END $$;
 
+-- By an admin, who need not be in the channel. Of each in order whether they are in now, or why not; what is wrong with one stops no other.
+CREATE FUNCTION channels_add_members(outbox_id text, workspace text, caller text, channel text, users text[])
+RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    found channels;
+    good text[];
+    added bigint;
+    results json;
+BEGIN
+    SELECT * INTO found FROM channels c WHERE c.id = channel AND (c.workspace_id = workspace) IS TRUE FOR NO KEY UPDATE;
+    error := CASE WHEN found.id IS NULL THEN 'channel_not_found' WHEN found.people IS NOT NULL THEN 'method_not_supported_for_channel_type'
+                  WHEN found.is_archived THEN 'is_archived' END;
+    IF error IS NOT NULL THEN
+        RETURN QUERY SELECT error, NULL::text, false;
+        RETURN;
+    END IF;
+    SELECT json_agg(CASE WHEN e.error IS NULL THEN json_build_object('user', e.id, 'ok', true)
+                         ELSE json_build_object('user', e.id, 'error', e.error) END ORDER BY e.n),
+           array_agg(e.id ORDER BY e.n) FILTER (WHERE e.error IS NULL),
+           count(DISTINCT e.id) FILTER (WHERE e.error IS NULL AND NOT e.is_in)
+    INTO results, good, added
+    FROM (SELECT a.id, a.n, m.active IS TRUE AS is_in,
+                 CASE WHEN u.id IS NULL THEN 'user_not_found' WHEN NOT u.active THEN 'user_disabled' END AS error
+          FROM unnest(users) WITH ORDINALITY AS a (id, n)
+          LEFT JOIN users u ON u.id = a.id AND (u.workspace_id = workspace) IS TRUE
+          LEFT JOIN channel_members m ON m.channel_id = channel AND m.user_id = a.id) e;
+    IF added > 0 THEN
+        PERFORM members_add(outbox_id, channel, good, NULLIF(caller, '')); -- nobody: whoever may use the database
+    END IF;
+    RETURN QUERY SELECT NULL::text, '{"added":' || added || ',"results":' || results || '}', added > 0;
+END $$;
+
 CREATE FUNCTION channels_kick(outbox_id text, workspace text, caller text, is_admin boolean, channel text, kicked text)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

@@ -51,6 +51,20 @@ BEGIN
     RETURN QUERY SELECT NULL::text, '{"user":' || user_reply(u) || '}' FROM users u WHERE u.id = new_id;
 END $$;
 
+-- The same of many: of each its place and what users.info shows; NULL where the name is taken, or is NULL.
+CREATE FUNCTION users_create_many(workspace text, ids text[], bot_ids text[], names text[], real_names text[], emails text[], admins boolean[])
+RETURNS TABLE (n bigint, reply text) LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    INSERT INTO users (id, workspace_id, name, real_name, email, is_admin, bot_id)
+    SELECT a.id, workspace, a.name, coalesce(a.real_name, a.name), a.email, a.is_admin, a.bot_id
+    FROM unnest(ids, bot_ids, names, real_names, emails, admins) WITH ORDINALITY AS a (id, bot_id, name, real_name, email, is_admin, n)
+    WHERE a.name IS NOT NULL
+    ORDER BY a.name, a.n -- two calls with the same names wait for each other one way only
+    ON CONFLICT (workspace_id, name) DO NOTHING;
+    RETURN QUERY SELECT a.n, CASE WHEN u.id IS NOT NULL THEN user_reply(u) END
+    FROM unnest(ids) WITH ORDINALITY AS a (id, n) LEFT JOIN users u ON u.id = a.id;
+END $$;
+
 -- `changed` is what others are told of it.
 CREATE FUNCTION users_set_active(workspace text, user_id text, now_active boolean) RETURNS TABLE (error text, reply text, changed text)
 LANGUAGE plpgsql VOLATILE AS $$

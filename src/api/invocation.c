@@ -122,6 +122,13 @@ void invocation_change(struct invocation *invocation, const struct statement *st
     invocation_query(invocation, STORE_WRITE, statement, params, change_answer);
 }
 
+void invocation_change_many(struct invocation *invocation, const struct statement *statement,
+                            struct params *params)
+{
+    invocation->wrote = true;
+    invocation_query(invocation, STORE_MANY, statement, params, change_answer);
+}
+
 const char *invocation_key(const struct invocation *invocation, const char *key)
 {
     const struct older *older = invocation->older;

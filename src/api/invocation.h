@@ -74,6 +74,10 @@ void invocation_change_params(struct invocation *invocation, struct params *para
 void invocation_change(struct invocation *invocation, const struct statement *statement,
                        struct params *params, bool tells);
 
+// The same of a change that takes Postgres long, and tells: on STORE_MANY.
+void invocation_change_many(struct invocation *invocation, const struct statement *statement,
+                            struct params *params);
+
 // The base URL of this service for clients, with a '/' at its end (basics.c).
 void invocation_base_url(const struct invocation *invocation, char *ret_url, size_t size);
 

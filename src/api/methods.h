@@ -38,6 +38,8 @@ method_fn users_info, users_list, users_conversations;
 // admin.c
 method_fn admin_workspaces_create, admin_users_create, admin_users_set_active, admin_tokens_create,
     admin_tokens_revoke, admin_tokens_list, admin_apps_create, admin_apps_delete;
+// admin_many.c
+method_fn admin_users_list, admin_users_create_many, admin_channels_add_members;
 
 // The method of that name or alias (conversations.*, groups.*, im.*, mpim.* for channels.*); NULL
 // when there is none.

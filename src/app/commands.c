@@ -11,6 +11,7 @@
 #include "store/session.h"
 #include "unread/keys.h"
 
+#include <inttypes.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { CHECK_TIMEOUT_S = 3 };
+enum { CHECK_TIMEOUT_S = 3, LINES_MAX = 1000 };
 
 // Connects to "host:port", a host of none meaning this machine. A descriptor, or -1.
 static int check_connect(const char *listen_address)
@@ -77,8 +78,14 @@ int command_check(const struct settings *settings)
     return strncmp(reply, "HTTP/1.1 200", 12) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// One admin call on a loop of its own, without a server.
+// Admin calls, one after another, on a loop of its own, without a server.
 struct administration {
+    char method[100];
+    int count; // arguments: name=value
+    char *const *arguments;
+    FILE *lines;       // members of the list `users`; NULL: one call, without them
+    int64_t line;      // how many were read
+    bool has_failures; // of some of them
     const struct settings *settings;
     struct pipeline *pipeline; // once instances have to be told; NULL before
     struct loop *loop;
@@ -88,13 +95,51 @@ struct administration {
     int exit_code;
 };
 
+static int admin_prepare(struct administration *administration);
+static void admin_call(void *arg);
+
+// Prints what became of each of the lines.
+static void results_print(struct administration *administration, const json_t *results)
+{
+    size_t index;
+    json_t *result;
+
+    json_array_foreach(results, index, result)
+    {
+        CLEANUP_FREE char *text = json_dumps(result, JSON_COMPACT);
+        printf("%s\n", text ? text : "");
+        if (json_object_get(result, "error"))
+            administration->has_failures = true;
+    }
+}
+
+// Makes the call of the next lines. False when there are none, or they could not be read.
+static bool lines_go_on(struct administration *administration)
+{
+    int r = admin_prepare(administration);
+
+    if (r < 0)
+        administration->has_failures = true;
+    if (r <= 0)
+        return false;
+    admin_call(administration);
+    return true;
+}
+
 static void admin_replied(void *arg, const char *reply, size_t length)
 {
     struct administration *administration = arg;
+    bool ok = strncmp(reply, "{\"ok\":true", 10) == 0;
+    CLEANUP_JSON json_t *object =
+        administration->lines && ok ? json_loadb(reply, length, 0, NULL) : NULL;
 
-    printf("%.*s\n", (int)length, reply);
-    administration->exit_code =
-        strncmp(reply, "{\"ok\":true", 10) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (object)
+        results_print(administration, json_object_get(object, "results"));
+    else
+        printf("%.*s\n", (int)length, reply);
+    if (object && lines_go_on(administration))
+        return;
+    administration->exit_code = ok && !administration->has_failures ? EXIT_SUCCESS : EXIT_FAILURE;
     loop_stop(administration->loop);
 }
 
@@ -116,6 +161,13 @@ static int workspace_find(const struct settings *settings, const char *id)
         r = -ERROR_INVALID_ARGUMENTS;
     session_free(session);
     return r;
+}
+
+// Instances find it in the outbox.
+static void change_told(void *arg, const char *outbox_id)
+{
+    (void)arg;
+    (void)outbox_id;
 }
 
 // Instances that do not hear of it, since Redis is away, ask by themselves.
@@ -147,18 +199,42 @@ static void admin_call(void *arg)
         api_call(administration->api, administration->request);
 }
 
-// name=value … as a JSON object's text (heap); NULL when one has no '=', or is not UTF-8.
-static char *arguments_json(int count, char *const *arguments)
+// name=value … as a JSON object; NULL when one has no '=', or is not UTF-8.
+static json_t *arguments_object(int count, char *const *arguments)
 {
-    CLEANUP_JSON json_t *object = json_object();
+    json_t *object = json_object();
 
     for (int i = 0; i < count; i++) {
         char *equals = strchr(arguments[i], '=');
         if (!equals || json_object_setn_new(object, arguments[i], (size_t)(equals - arguments[i]),
-                                            json_string(equals + 1)) < 0)
+                                            json_string(equals + 1)) < 0) {
+            json_decref(object);
             return NULL;
+        }
     }
-    return json_dumps(object, JSON_COMPACT);
+    return object;
+}
+
+// The next lines, of JSON each, as an array; empty at the end. NULL: one was none, and this was
+// said.
+static json_t *lines_take(struct administration *administration)
+{
+    CLEANUP_FREE char *line = NULL;
+    size_t size = 0;
+    json_t *array = json_array();
+
+    while (json_array_size(array) < LINES_MAX &&
+           getline(&line, &size, administration->lines) >= 0) {
+        administration->line++;
+        if (line[strspn(line, " \t\r\n")] == '\0')
+            continue;
+        if (json_array_append_new(array, json_loads(line, JSON_DECODE_ANY, NULL)) < 0) {
+            fprintf(stderr, "admin: line %" PRId64 " is not JSON\n", administration->line);
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
 }
 
 // Whoever may use the database is an admin of every workspace, and the operator.
@@ -182,6 +258,7 @@ static int admin_run(struct administration *administration, const struct setting
         .operator_token = "",
         .rate_limits = "",
         .text_max = settings->text_max,
+        .told = change_told,
         .session_told = session_told,
         .arg = administration,
     };
@@ -206,32 +283,53 @@ static int admin_run(struct administration *administration, const struct setting
     return 0;
 }
 
-static int admin_prepare(struct administration *administration, int count, char *const *arguments)
+// Makes the next request: 1, or 0 when no lines are left.
+static int admin_prepare(struct administration *administration)
 {
-    char method[100];
-    CLEANUP_FREE char *json = arguments_json(count - 1, arguments + 1);
+    CLEANUP_JSON json_t *object =
+        arguments_object(administration->count, administration->arguments);
+    json_t *users = administration->lines ? lines_take(administration) : NULL;
 
+    if (!object || (administration->lines && !users)) {
+        json_decref(users);
+        return -ERROR_INVALID_ARGUMENTS;
+    }
+    if (users) {
+        bool is_end = json_array_size(users) == 0;
+        json_object_set_new(object, "users", users);
+        if (is_end)
+            return 0;
+    }
+    CLEANUP_FREE char *json = json_dumps(object, JSON_COMPACT);
     if (!json)
-        return -ERROR_INVALID_ARGUMENTS;
-    snprintf(method, sizeof method, "%s%s", strncmp(arguments[0], "admin.", 6) == 0 ? "" : "admin.",
-             arguments[0]);
-    if (!api_has_method(method))
-        return -ERROR_INVALID_ARGUMENTS;
-    int r = request_new(method, "", json, strlen(json), admin_replied, administration,
-                        &administration->request);
-    if (r >= 0)
-        admin_actor(request_actor(administration->request), method, count - 1, arguments + 1);
-    return r;
+        return -ERROR_MEMORY;
+    int r = request_new(administration->method, "", json, strlen(json), admin_replied,
+                        administration, &administration->request);
+    if (r < 0)
+        return r;
+    admin_actor(request_actor(administration->request), administration->method,
+                administration->count, administration->arguments);
+    return 1;
+}
+
+static bool admin_method(struct administration *administration, const char *name)
+{
+    snprintf(administration->method, sizeof administration->method, "%s%s",
+             strncmp(name, "admin.", 6) == 0 ? "" : "admin.", name);
+    return api_has_method(administration->method);
 }
 
 void command_admin_usage(FILE *out)
 {
     fputs(
-        "usage: tidings admin METHOD [workspace=T…] [name=value …]\n"
+        "usage: tidings admin METHOD [workspace=T…] [name=value …] [-]\n"
         "\n"
         "  workspaces.create  name= domain=\n"
         "  users.create       workspace= name= [real_name= email= is_admin= is_bot=]\n"
+        "  users.createMany   workspace= -\n"
+        "  users.list         workspace= [limit= cursor=]\n"
         "  users.setActive    workspace= user_id= active=\n"
+        "  channels.addMembers workspace= channel= -\n"
         "  tokens.create      workspace= user_id= [type= scopes= expires_in= rate_limit=]\n"
         "  tokens.list        workspace= user_id=\n"
         "  tokens.revoke      workspace= token_id= or revoke_token=\n"
@@ -240,19 +338,33 @@ void command_admin_usage(FILE *out)
         "\n"
         "Runs a method of admin.* on the database, without an instance; workspace= takes its id.\n"
         "Prints the reply, and exits with 0 if it is ok, otherwise with 1. The arguments are\n"
-        "explained by /docs of a running server.\n",
+        "explained by /docs of a running server.\n"
+        "\n"
+        "With - the list users= comes from standard input, a line of JSON each: {\"name\":…} for\n"
+        "users.createMany, \"U…\" for channels.addMembers. As many as there are, in calls of "
+        "1,000;\n"
+        "what became of each is printed as a line, and the exit status is 1 if any failed.\n",
         out);
 }
 
 int command_admin(const struct settings *settings, int count, char *const *arguments)
 {
-    struct administration administration = {.settings = settings, .exit_code = EXIT_FAILURE};
+    bool reads = count > 1 && strcmp(arguments[count - 1], "-") == 0;
+    struct administration administration = {.settings = settings,
+                                            .count = count - 1 - reads,
+                                            .arguments = arguments + 1,
+                                            .lines = reads ? stdin : NULL,
+                                            .exit_code = EXIT_FAILURE};
 
-    int r = count < 1 ? -ERROR_INVALID_ARGUMENTS : admin_prepare(&administration, count, arguments);
+    int r = count >= 1 && admin_method(&administration, arguments[0])
+                ? admin_prepare(&administration)
+                : -ERROR_INVALID_ARGUMENTS;
     if (r < 0) {
         command_admin_usage(stderr);
         return 2;
     }
+    if (r == 0) // no lines
+        return EXIT_SUCCESS;
     r = admin_run(&administration, settings);
     if (r < 0)
         fprintf(stderr, "admin: %s\n", error_code(r));

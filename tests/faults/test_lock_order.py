@@ -98,6 +98,14 @@ def events(sql):
     return call
 
 
+def many_users(world, back, number):
+    """With the same names, in either order."""
+    texts = [f"U{next(world.numbers)}L" for _ in range(4)]
+    shared = [f"lock-{number}-{place}" for place in range(4)]
+    return ("SELECT users_create_many(%s, %s, array_fill(NULL::text, '{4}'), %s, %s, array_fill(NULL::text, '{4}'), '{f,f,f,f}')",
+            [world.workspace, texts, world.order(shared, back), shared])
+
+
 def outbox(world, back, number):
     return ("SELECT outbox_delete(ARRAY(SELECT id FROM outbox WHERE id LIKE 'locks-%%' ORDER BY CASE WHEN %s THEN id END DESC, id LIMIT 50))",
             [back == 1])
@@ -134,6 +142,8 @@ WRITERS = {
                                  " %(users)s::text[], '{1,1}', false, false)"),
     "members_add": ADD,
     "members_add of ex-members": ADD,
+    "channels_add_members": of_channel("SELECT channels_add_members(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(users)s::text[])"),
+    "users_create_many": many_users,
     "channels_leave": of_channel("SELECT channels_leave(%(row)s, %(workspace)s, %(user)s, %(channel)s)"),
     "channels_join": of_channel("SELECT channels_join(%(row)s, %(workspace)s, %(user)s, %(channel)s)"),
     "channels_rename": of_channel("SELECT channels_rename(%(row)s, %(workspace)s, %(user)s, true, %(channel)s, %(name)s)"),

@@ -38,6 +38,8 @@ ARGUMENTS = {
     "users.setPresence": {"presence": "auto"},
     "admin.workspaces.create": {"name": "<name>", "domain": "<name>"},
     "admin.users.create": {"name": "<name>"},
+    "admin.users.createMany": {"users": '[{"name": "x"}]'},
+    "admin.channels.addMembers": {**CHANNEL, "users": '["U0000000000"]'},
     "admin.users.setActive": {"user_id": "<target>", "active": True},
     "admin.tokens.create": {"user_id": "<target>"},
     "admin.tokens.revoke": {"token_id": "<token>"},

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// admin.*, of many users at a time: lists them, makes them, adds them to a channel.
+#include "methods.h"
+
+#include "base/json.h"
+#include "base/text.h"
+#include "paging.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MANY_MAX = 1000, NAME_MAX_CODE_POINTS = 80, DEPTH_MAX = 3 };
+
+static const struct statement LIST = {
+    "admin_users_list", "SELECT u.id, user_reply(u) FROM users u WHERE u.workspace_id = $1 AND u.id"
+                        " > $2 COLLATE \"C\" ORDER BY u.id LIMIT $3"};
+
+static void list_answer(struct invocation *invocation, const struct result *result)
+{
+    page_reply(invocation, "users", "au1", result, 0);
+}
+
+void admin_users_list(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *after;
+
+    if (!take_page(invocation, "au1", "UW", &after))
+        return;
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, after);
+    params_int(&params, page_rows_wanted(invocation));
+    invocation_query(invocation, STORE_LIST, &LIST, &params, list_answer);
+}
+
+// The list `users`: 1 to MANY_MAX of anything. NULL: it was answered that it is none. The caller
+// owns it.
+static json_t *take_users(struct invocation *invocation)
+{
+    json_t *users = NULL;
+
+    if (!is_given(invocation, "users")) {
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: users");
+        return NULL;
+    }
+    bool is_read = request_arg_json(invocation->request, "users", DEPTH_MAX, &users) >= 0;
+    size_t count = json_array_size(users);
+    if (is_read && count >= 1 && count <= MANY_MAX)
+        return users;
+    json_decref(users);
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                        "users: must be a JSON array of 1 to %d", MANY_MAX);
+    return NULL;
+}
+
+// One that is to be made. Texts are the JSON's.
+struct wish {
+    const char *name;
+    const char *real_name;
+    const char *email;
+    bool is_admin;
+    bool is_bot;
+    char user_id[ID_SIZE];
+    char bot_id[ID_SIZE];
+    char complaint[64]; // "": it can be tried
+};
+
+struct making {
+    int count;
+    struct wish wishes[];
+};
+
+// A member that is not there, null, or "", as for a single user, is none: false.
+static bool member_find(const json_t *user, const char *key, const json_t **ret_value)
+{
+    const json_t *value = json_object_get(user, key);
+    bool is_empty = json_is_string(value) && json_string_length(value) == 0;
+
+    *ret_value = value;
+    return value && !json_is_null(value) && !is_empty;
+}
+
+static bool label_is_good(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    size_t length = json_string_length(value);
+
+    return text && !text_is_blank(text, length) &&
+           text_code_points(text, length) <= NAME_MAX_CODE_POINTS;
+}
+
+static void label_read(struct wish *wish, const json_t *user, const char *key,
+                       const char **ret_text)
+{
+    const json_t *value;
+
+    if (!member_find(user, key, &value))
+        return;
+    if (label_is_good(value))
+        *ret_text = json_string_value(value);
+    else
+        snprintf(wish->complaint, sizeof wish->complaint, "%s: must have 1 to %d characters", key,
+                 NAME_MAX_CODE_POINTS);
+}
+
+static void flag_read(struct wish *wish, const json_t *user, const char *key, bool *ret_flag)
+{
+    const json_t *value;
+
+    if (!member_find(user, key, &value))
+        return;
+    const char *text = json_is_string(value) ? json_string_value(value) : "";
+    bool is_one = json_is_integer(value) && json_integer_value(value) == 1;
+    bool is_zero = json_is_integer(value) && json_integer_value(value) == 0;
+    *ret_flag =
+        json_is_true(value) || is_one || strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0;
+    if (!*ret_flag && !json_is_false(value) && !is_zero && strcasecmp(text, "false") != 0 &&
+        strcmp(text, "0") != 0)
+        snprintf(wish->complaint, sizeof wish->complaint, "%s: must be true or false", key);
+}
+
+static void wish_read(struct wish *wish, const json_t *user)
+{
+    flag_read(wish, user, "is_bot", &wish->is_bot);
+    flag_read(wish, user, "is_admin", &wish->is_admin);
+    label_read(wish, user, "email", &wish->email);
+    label_read(wish, user, "real_name", &wish->real_name);
+    label_read(wish, user, "name", &wish->name);
+    if (!json_is_object(user))
+        snprintf(wish->complaint, sizeof wish->complaint, "users: must be objects");
+    else if (!wish->name && wish->complaint[0] == '\0')
+        snprintf(wish->complaint, sizeof wish->complaint, "missing required field: name");
+    id_make('U', wish->user_id);
+    id_make('B', wish->bot_id);
+}
+
+typedef const char *wish_text_fn(const struct wish *wish);
+
+static const char *wish_user_id(const struct wish *wish)
+{
+    return wish->user_id;
+}
+
+static const char *wish_bot_id(const struct wish *wish)
+{
+    return wish->is_bot ? wish->bot_id : NULL;
+}
+
+static const char *wish_name(const struct wish *wish)
+{
+    return wish->complaint[0] == '\0' ? wish->name : NULL; // NULL: Postgres passes it over
+}
+
+static const char *wish_real_name(const struct wish *wish)
+{
+    return wish->real_name;
+}
+
+static const char *wish_email(const struct wish *wish)
+{
+    return wish->email;
+}
+
+static void wishes_add(struct params *params, const struct making *making)
+{
+    static wish_text_fn *const columns[] = {wish_user_id, wish_bot_id, wish_name, wish_real_name,
+                                            wish_email};
+
+    for (size_t column = 0; column < sizeof columns / sizeof *columns; column++) {
+        params_open_text_array(params);
+        for (int i = 0; i < making->count; i++)
+            params_element_text(params, columns[column](&making->wishes[i]));
+        params_close_array(params);
+    }
+    params_open_bool_array(params);
+    for (int i = 0; i < making->count; i++)
+        params_element_bool(params, making->wishes[i].is_admin);
+    params_close_array(params);
+}
+
+static const struct statement CREATE_MANY = {
+    "users_create_many",
+    "SELECT reply FROM users_create_many($1, $2, $3, $4, $5, $6, $7) ORDER BY n"};
+
+// What became of one: {"user":…}, or {"error":…} with the argument that was wrong.
+static void wish_answer(struct json_writer *w, const struct wish *wish, const struct result *result,
+                        int row)
+{
+    char message[sizeof wish->complaint + sizeof "[ERROR] "];
+
+    json_open_object(w);
+    if (wish->complaint[0] != '\0') {
+        snprintf(message, sizeof message, "[ERROR] %s", wish->complaint);
+        json_key_string(w, "error", error_code(ERROR_INVALID_ARGUMENTS));
+        json_key(w, "messages");
+        json_open_array(w);
+        json_text(w, message);
+        json_close_array(w);
+    } else if (result_is_null(result, row, 0)) {
+        json_key_string(w, "error", error_code(ERROR_NAME_TAKEN));
+    } else {
+        json_key(w, "user");
+        json_raw(w, result_text(result, row, 0), result_length(result, row, 0));
+    }
+    json_close_object(w);
+}
+
+static void create_answer(struct invocation *invocation, const struct result *result)
+{
+    const struct making *making = invocation->state;
+    struct json_writer *w = invocation_open(invocation);
+
+    json_key(w, "results");
+    json_open_array(w);
+    for (int i = 0; i < making->count; i++)
+        wish_answer(w, &making->wishes[i], result, i);
+    json_close_array(w);
+    invocation_close(invocation);
+}
+
+// Nobody's sockets are told: they would get a frame for each.
+void admin_users_create_many(struct invocation *invocation)
+{
+    CLEANUP_JSON json_t *users = take_users(invocation);
+    struct params params = {0};
+    size_t index;
+    json_t *user;
+
+    if (!users)
+        return;
+    size_t count = json_array_size(users);
+    struct making *making = calloc(1, sizeof *making + count * sizeof making->wishes[0]);
+    if (!making) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return;
+    }
+    invocation->state = making;
+    making->count = (int)count;
+    json_array_foreach(users, index, user)
+    {
+        wish_read(&making->wishes[index], user);
+    }
+    params_text(&params, invocation->actor->workspace_id);
+    wishes_add(&params, making);
+    invocation_query(invocation, STORE_MANY, &CREATE_MANY, &params, create_answer);
+}
+
+static const struct statement ADD_MEMBERS = {
+    "channels_add_members",
+    "SELECT error, reply, told FROM channels_add_members($1, $2, $3, $4, $5)"};
+
+void admin_channels_add_members(struct invocation *invocation)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    const char *channel_id;
+    size_t index;
+    json_t *user;
+
+    if (!take_channel(invocation, &channel_id))
+        return;
+    CLEANUP_JSON json_t *users = take_users(invocation);
+    if (!users)
+        return;
+    invocation_change_params(invocation, &params);
+    params_text(&params, channel_id);
+    params_open_text_array(&params);
+    json_array_foreach(users, index, user)
+    {
+        params_element_text(&params, json_is_string(user) ? json_string_value(user) : "");
+    }
+    params_close_array(&params);
+    invocation_change_many(invocation, &ADD_MEMBERS, &params);
+}
