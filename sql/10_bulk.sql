@@ -67,3 +67,21 @@ BEGIN
     END IF;
     thread_mentions := (SELECT t.mention_count FROM thread_totals(workspace, caller) t);
 END $$;
+
+-- Many marks of one user, each as mark_batch() does it; answers the states after all of them. All locks are taken first, in the order of
+-- marks. Told in outbox rows of at most 500 marks: `outbox_id`, then `outbox_id`.1 and so on; there is none of marks that changed nothing.
+CREATE FUNCTION mark_many(outbox_id text, workspace text, caller text, channel_ids text[], tss bigint[], epochs bigint[])
+RETURNS SETOF mark_answers LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    size integer := cardinality(channel_ids);
+    upto integer;
+BEGIN
+    PERFORM members_lock(channel_ids, array_fill(caller, ARRAY[size]));
+    FOR begun IN 1..size BY 500 LOOP
+        upto := least(begun + 499, size);
+        RETURN QUERY SELECT * FROM mark_batch(
+            outbox_id || CASE WHEN begun > 1 THEN '.' || begun / 500 ELSE '' END, ARRAY(SELECT generate_series(begun - 1, upto - 1)::bigint),
+            array_fill(workspace, ARRAY[upto - begun + 1]), array_fill(caller, ARRAY[upto - begun + 1]), channel_ids[begun:upto],
+            tss[begun:upto], epochs[begun:upto]);
+    END LOOP;
+END $$;

@@ -5,6 +5,7 @@
 
 #include "older.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,6 +128,19 @@ void invocation_change_many(struct invocation *invocation, const struct statemen
 {
     invocation->wrote = true;
     invocation_query(invocation, STORE_MANY, statement, params, change_answer);
+}
+
+void invocation_tell(const struct invocation *invocation, int64_t part)
+{
+    const struct api_options *options = &invocation->api->options;
+    char id[OUTBOX_ID_SIZE + 24];
+
+    if (part == 0) {
+        options->told(options->arg, invocation->outbox_id);
+        return;
+    }
+    snprintf(id, sizeof id, "%s.%" PRId64, invocation->outbox_id, part);
+    options->told_later(options->arg, id);
 }
 
 const char *invocation_key(const struct invocation *invocation, const char *key)

@@ -78,6 +78,12 @@ void invocation_change(struct invocation *invocation, const struct statement *st
 void invocation_change_many(struct invocation *invocation, const struct statement *statement,
                             struct params *params);
 
+// Tells of what a change wrote. Where it is about many channels it has several outbox rows of at
+// most INVOCATION_PART channels, named by the invocation's id, that id and ".1", and so on: those
+// after the first are told between others' events.
+enum { INVOCATION_PART = 500 };
+void invocation_tell(const struct invocation *invocation, int64_t part);
+
 // The base URL of this service for clients, with a '/' at its end (basics.c).
 void invocation_base_url(const struct invocation *invocation, char *ret_url, size_t size);
 

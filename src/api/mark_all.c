@@ -4,8 +4,6 @@
 
 #include "unread/sidebar.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static const struct statement MARK_ALL = {"mark_all", "SELECT changed, told, thread_mentions"
@@ -40,27 +38,13 @@ static void totals_read(void *arg, int r, const struct sidebar_state *state)
     marking_reply(invocation, &totals);
 }
 
-// The events of many channels are in several outbox rows, named one after another. Others' events
-// are told between them.
-static void rows_tell(const struct invocation *invocation, int64_t count)
-{
-    const struct api_options *options = &invocation->api->options;
-    char id[OUTBOX_ID_SIZE + 24];
-
-    if (count > 0)
-        options->told(options->arg, invocation->outbox_id);
-    for (int64_t i = 1; i < count; i++) {
-        snprintf(id, sizeof id, "%s.%" PRId64, invocation->outbox_id, i);
-        options->told_later(options->arg, id);
-    }
-}
-
 static void marked_all(struct invocation *invocation, const struct result *result)
 {
     struct marking_all *marking = invocation->state;
 
     marking->changed = result_int(result, 0, COLUMN_CHANGED);
-    rows_tell(invocation, result_int(result, 0, COLUMN_TOLD));
+    for (int64_t part = 0; part < result_int(result, 0, COLUMN_TOLD); part++)
+        invocation_tell(invocation, part);
     if (marking->types == TYPES_ALL) { // nothing was left when it looked: 100,000 rows say no more
         struct sidebar_totals totals = {.badge = result_int(result, 0, COLUMN_THREAD_MENTIONS)};
         marking_reply(invocation, &totals);

@@ -36,6 +36,7 @@ static const struct method methods[] = {
     {"channels.close", ACCESS_MEMBER, "im:write", channels_close},
     {"channels.mark", ACCESS_MEMBER, "channels:write", channels_mark},
     {"channels.markAll", ACCESS_MEMBER, "channels:write", channels_mark_all},
+    {"channels.markMany", ACCESS_MEMBER, "channels:write", channels_mark_many},
     {"channels.markUnread", ACCESS_MEMBER, "channels:write", channels_mark_unread},
     {"channels.setNotifications", ACCESS_MEMBER, "channels:write", channels_set_notifications},
     {"threads.mark", ACCESS_MEMBER, "channels:write", threads_mark},

@@ -24,7 +24,9 @@ method_fn channels_history, channels_replies, channels_events;
 // channel_info.c
 method_fn channels_info;
 // read_state.c
-method_fn channels_mark, channels_mark_unread, channels_mark_all, channels_mark_messages;
+method_fn channels_mark, channels_mark_unread, channels_mark_messages;
+// mark_all.c, mark_many.c
+method_fn channels_mark_all, channels_mark_many;
 // notifications.c
 method_fn channels_set_notifications;
 // threads.c

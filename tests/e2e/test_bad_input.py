@@ -32,6 +32,7 @@ KINDS = {
     "number": (MISSING, ["x", -1, 1.5, 10**20, *SOMETHING]),
     "strategy": (MISSING, ["x", "AUTO", *SOMETHING]),
     "since": (("invalid_arguments",), ["x", "*" * 3000, *SOMETHING]),
+    "marks": (("invalid_arguments",), ["", "x", "[", [], {"a": 1}, 1, [{}] * 1001]),
 }
 
 # Every method with its arguments: (kind, good value); a good value of None: optional and left out.
@@ -61,6 +62,7 @@ METHODS = {
     "channels.invite": {"channel": CHANNEL, "users": ("users", "USER")},
     "channels.kick": {"channel": CHANNEL, "user": ("user", "USER")},
     "channels.mark": {"channel": CHANNEL, "ts": ("ts", "MESSAGE"), "read_epoch": ("number", None)},
+    "channels.markMany": {"marks": ("marks", [{}])},
     "channels.markUnread": {"channel": CHANNEL, "ts": ("ts", "MESSAGE")},
     "channels.markMessages": {"channel": CHANNEL, "ts": ("ts", "MESSAGE")},
     "channels.setStrategy": {"channel": CHANNEL, "strategy": ("strategy", "zset")},
@@ -91,7 +93,7 @@ def stage(plain_environment):
 def good_arguments(stage, method):
     ann, channel, ts, bob = stage
     known = {"CHANNEL": channel, "MESSAGE": ts, "USER": bob.id}
-    return {name: known.get(value, value) for name, (_, value) in METHODS[method].items() if value is not None}
+    return {name: known.get(value, value) if isinstance(value, str) else value for name, (_, value) in METHODS[method].items() if value is not None}
 
 
 def snapshot(stage):

@@ -79,6 +79,12 @@ def marks(world, back, number):
              [world.roots[0][0] * 2] * 4, [-1] * 4])
 
 
+def many_marks(world, back, number):
+    channels = world.order(world.channels * 2, back)
+    return ("SELECT mark_many(%s, %s, %s, %s, %s, %s)",
+            [f"locks-{next(world.numbers)}", world.workspace, world.users[back], channels, [world.roots[0][0] * 2] * 4, [-1] * 4])
+
+
 def of_channel(sql, *more):
     """A function of one channel: the first, or the other way round the second."""
     def call(world, back, number):
@@ -135,6 +141,7 @@ WRITERS = {
     "post_batch of keys": keys,
     "post_one": of_channel("SELECT post_one(%(row)s, %(workspace)s, %(channel)s, %(user)s, '', 'text', NULL, NULL, NULL, NULL, 2)"),
     "mark_batch": marks,
+    "mark_many": many_marks,
     "mark_all": of_channel("SELECT mark_all(%(row)s, %(workspace)s, %(user)s, 15, true)"),
     "mark_unread": of_channel("SELECT mark_unread(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s)"),
     "mark_messages": of_channel("SELECT mark_messages(%(row)s, %(workspace)s, %(user)s, %(channel)s, ARRAY[%(message)s::bigint], 100)"),

@@ -25,6 +25,7 @@ ARGUMENTS = {
     "channels.setTopic": {**CHANNEL, "topic": "x"},
     "channels.setPurpose": {**CHANNEL, "purpose": "x"},
     "channels.mark": MESSAGE,
+    "channels.markMany": {"marks": [{"channel": "C0000000000", "ts": "1700000000.000000"}]},
     "channels.markUnread": MESSAGE,
     "channels.markMessages": MESSAGE,
     "channels.setNotifications": {**CHANNEL, "muted": True},
