@@ -5,7 +5,7 @@ import statistics
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from bench import (delivery_rows, hostile_rows, hot_rows, large_rows, long_rows, overload_rows, read_rows, retention_rows, snapshot_rows,
+from bench import (catch_up_rows, delivery_rows, hostile_rows, hot_rows, large_rows, long_rows, overload_rows, read_rows, retention_rows, snapshot_rows,
                    strategy_rows as by_strategy)
 from bench.outcome import Outcome, against, alternate, middle
 
@@ -142,6 +142,8 @@ ROWS = [
     Row("sync_100000", "unread.sync of a user in 100,000 channels: p50", "ms", 1, read_rows.sync_of("huge_reader"), of="ratio"),
     Row("sync_100000_anew", "the same, first answer of an instance", "ms", 2, read_rows.measure_sync_anew, of="ratio"),
     Row("sync_delta_100000", "the same user, 10 channels changed since: p50", "ms", 2, read_rows.measure_sync_delta, of="ratio"),
+    Row("catch_up_days", "events.sync of 50,000 events in 1,000 channels, in at most 60 calls", "s", 2, catch_up_rows.measure_days),
+    Row("catch_up_seconds", "events.sync of 10 events in 100 channels: p50", "ms", 5, catch_up_rows.measure_seconds),
     Row("marks_64", "channels.mark, committed, 64 clients", "1/s", 0.5, read_rows.measure_marks,
         of="ratio", more_is_better=True),
     Row("bigchannel_1000", "time a post in a channel of 1,000, against one of 10", "us", 1.2,

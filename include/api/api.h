@@ -13,6 +13,7 @@
 #include "unread/sidebar.h"
 
 struct api;
+struct gateway;
 
 struct api_options {
     struct store *store;
@@ -21,6 +22,7 @@ struct api_options {
     struct marker *marker;
     struct sidebar *sidebar;
     struct reader *reader;
+    struct gateway *gateway;
     const char *public_url;     // "": from the Host header
     const char *operator_token; // "": none
     int64_t token_cache_ms;
@@ -52,8 +54,8 @@ struct api_options {
     void *arg;
 };
 
-// What the options point to must outlive the api. writer, marker and cache may be NULL if only
-// admin.* is called.
+// What the options point to must outlive the api. writer, marker, gateway and cache may be NULL
+// if only admin.* is called.
 NODISCARD int api_new(struct loop *loop, const struct api_options *options, struct api **ret_api);
 void api_free(struct api *api);
 

@@ -182,10 +182,10 @@
             "requests to one app's events_url at once")                                            \
     FLAG(events_api_private, EVENTS_API_PRIVATE, false,                                            \
          "allow an events_url at a private or local address")                                      \
-    INTEGER(resume_max_s, RESUME_MAX_S, 86400, 0, 2592000,                                         \
-            "how long after its end an event stream can be resumed without a gap")                 \
+    INTEGER(resume_max_s, RESUME_MAX_S, 604800, 0, 2592000,                                        \
+            "how long a position is good, for an event stream or events.sync, without a gap")      \
     INTEGER(resume_max_events, RESUME_MAX_EVENTS, 10000, 1, 1000000,                               \
-            "events of a channel read back for a resumed event stream; more are told as a gap")    \
+            "events of a channel read back for whoever catches up; more are told as a gap")        \
     INTEGER(socket_focus_max, SOCKET_FOCUS_MAX, 16, 1, 1000,                                       \
             "channels that one socket may focus at once")                                          \
     INTEGER(token_cache_ms, TOKEN_CACHE_MS, 4000, 0, 5000,                                         \

@@ -62,6 +62,7 @@
     X(INVALID_TS_OLDEST, 400, "invalid_ts_oldest")                                                 \
     X(INVALID_TS_LATEST, 400, "invalid_ts_latest")                                                 \
     X(INVALID_CURSOR, 400, "invalid_cursor")                                                       \
+    X(INVALID_POSITION, 400, "invalid_position")                                                   \
     X(INVALID_PRESENCE, 400, "invalid_presence")                                                   \
     X(INVALID_LIMIT, 400, "invalid_limit")                                                         \
     X(INVALID_TYPES, 400, "invalid_types")                                                         \

@@ -72,6 +72,32 @@ void gateway_takeover(struct gateway *gateway, int fd, const char *head, size_t 
 void gateway_offer(struct gateway *gateway, struct event *const *events, size_t count);
 // Told of a token, user or app that changed: connections whose token is no good any more end.
 void gateway_session_doubt(struct gateway *gateway, const char *id);
+
+// What a user missed since a position, for events.sync. Texts are valid while the function runs.
+struct gateway_missed {
+    const char *events; // frames, as the members of a JSON array
+    size_t events_length;
+    const char *gaps; // ids of channels of which events could not be read, likewise
+    size_t gaps_length;
+    const char *position; // to go on from
+    bool has_more;
+    bool is_too_old; // nothing is told: anything may have happened
+};
+
+// r: 0, or -ERROR_UNAVAILABLE, -ERROR_BUSY, -ERROR_MEMORY (then `missed` is NULL).
+typedef void gateway_sync_fn(void *arg, int r, const struct gateway_missed *missed);
+
+// Reads at most `limit` events of the actor's since the position `since`, then calls fn, on a later
+// turn, also when the gateway is gone by then. -ERROR_INVALID_POSITION: it is none, or another
+// user's; -ERROR_MEMORY (fn is not called then).
+NODISCARD int gateway_sync(struct gateway *gateway, const struct actor *actor, const char *since,
+                           int64_t limit, gateway_sync_fn *fn, void *arg);
+
+enum { GATEWAY_POSITION_SIZE = 240 };
+// Prints the position of `user_id` of which all transactions below `xid`, of that era, were told by
+// `seconds` (Postgres' clock), to GATEWAY_POSITION_SIZE bytes.
+void gateway_position_print(const char *user_id, int64_t xid, int64_t era, int64_t seconds,
+                            char *ret_text);
 // Begins an orderly end: says goodbye to all connections, closes them with 1001 `goodbye_ms` later,
 // and refuses new ones.
 void gateway_drain(struct gateway *gateway);

@@ -46,6 +46,7 @@ static const struct method methods[] = {
     {"channels.markMessages", ACCESS_MEMBER, "channels:write", channels_mark_messages},
     {"channels.setStrategy", ACCESS_MEMBER, "channels:manage", channels_set_strategy},
     {"unread.sync", ACCESS_MEMBER, "channels:read", unread_sync},
+    {"events.sync", ACCESS_MEMBER, "channels:history", events_sync},
     {"client.counts", ACCESS_MEMBER, "channels:read", client_counts},
     {"users.info", ACCESS_MEMBER, "users:read", users_info},
     {"users.list", ACCESS_MEMBER, "users:read", users_list},

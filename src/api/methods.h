@@ -21,6 +21,8 @@ method_fn channels_set_topic, channels_set_purpose, channels_rename;
 method_fn channels_open, channels_close;
 // history.c
 method_fn channels_history, channels_replies, channels_events;
+// events_sync.c
+method_fn events_sync;
 // channel_info.c
 method_fn channels_info;
 // read_state.c

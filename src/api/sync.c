@@ -5,6 +5,7 @@
 #include "sync_token.h"
 
 #include "base/clock.h"
+#include "gateway/gateway.h"
 #include "unread/sidebar.h"
 
 #include <stdio.h>
@@ -238,6 +239,18 @@ static void page_write(const struct sync *sync, bool has_more)
     write_next_cursor(sync->w, "p1", text);
 }
 
+// From where events.sync, or a stream, goes on.
+static void position_write(const struct invocation *invocation)
+{
+    const struct sync *sync = invocation->state;
+    const struct sync_token *token = &sync->token;
+    char text[GATEWAY_POSITION_SIZE];
+
+    gateway_position_print(invocation->actor->user_id, token->xid, token->era, token->seconds,
+                           text);
+    json_key_string(sync->w, "position", text);
+}
+
 static void reply_begin(struct invocation *invocation)
 {
     struct sync *sync = invocation->state;
@@ -260,6 +273,7 @@ static void reply_end(struct invocation *invocation)
     sidebar_totals_write(sync->w, &totals);
     if (sync->with_badges)
         badges_write(sync->w, sync->state, &totals);
+    position_write(invocation);
     page_write(sync, sync->has_more);
     sidebar_release(sync->state);
     invocation_close(invocation);

@@ -171,46 +171,6 @@ static int service_make_stores(struct service *service, const struct settings *s
                        &service->sidebar);
 }
 
-static int service_make_api(struct service *service, const struct settings *settings)
-{
-    const struct api_options options = {
-        .store = service->store,
-        .cache = service->cache,
-        .writer = service->writer,
-        .marker = service->marker,
-        .sidebar = service->sidebar,
-        .reader = service->reader,
-        .public_url = settings->public_url,
-        .operator_token = settings->operator_token,
-        .token_cache_ms = settings->token_cache_ms,
-        .tokens_max = settings->tokens_max,
-        .token_lookups_max = settings->token_lookups_max,
-        .ticket_ms = settings->ticket_ms,
-        .start_max = settings->start_max,
-        .link_keep_s = settings->link_keep_s,
-        .text_max = settings->text_max,
-        .presence_ttl_s = settings->presence_ttl_s,
-        .auto_limits = {settings->auto_zset_members, settings->auto_counter_members,
-                        settings->auto_bitmap_members},
-        .mentions_max = (int)settings->mentions_max,
-        .rate_limit = settings->rate_limit,
-        .rate_limits = settings->rate_limits,
-        .rate_channel = settings->rate_channel,
-        .rate_bytes = settings->rate_bytes,
-        .rate_strangers_bytes = settings->rate_strangers_bytes,
-        .rate_settle_ms = settings->rate_settle_ms,
-        .rate_buckets_max = (int)settings->rate_buckets_max,
-        .objects_bytes = settings->objects_bytes,
-        .queue_max = (int)settings->queue_max,
-        .told = change_told,
-        .told_later = change_told_later,
-        .session_told = session_told,
-        .arg = service,
-    };
-
-    return api_new(service->loop, &options, &service->api);
-}
-
 static int service_make_gateway(struct service *service, const struct settings *settings)
 {
     const struct gateway_options options = {
@@ -253,6 +213,47 @@ static int service_make_gateway(struct service *service, const struct settings *
     return gateway_new(service->loop, service->store, service->cache, &options, &service->gateway);
 }
 
+static int service_make_api(struct service *service, const struct settings *settings)
+{
+    const struct api_options options = {
+        .store = service->store,
+        .cache = service->cache,
+        .writer = service->writer,
+        .marker = service->marker,
+        .sidebar = service->sidebar,
+        .reader = service->reader,
+        .gateway = service->gateway,
+        .public_url = settings->public_url,
+        .operator_token = settings->operator_token,
+        .token_cache_ms = settings->token_cache_ms,
+        .tokens_max = settings->tokens_max,
+        .token_lookups_max = settings->token_lookups_max,
+        .ticket_ms = settings->ticket_ms,
+        .start_max = settings->start_max,
+        .link_keep_s = settings->link_keep_s,
+        .text_max = settings->text_max,
+        .presence_ttl_s = settings->presence_ttl_s,
+        .auto_limits = {settings->auto_zset_members, settings->auto_counter_members,
+                        settings->auto_bitmap_members},
+        .mentions_max = (int)settings->mentions_max,
+        .rate_limit = settings->rate_limit,
+        .rate_limits = settings->rate_limits,
+        .rate_channel = settings->rate_channel,
+        .rate_bytes = settings->rate_bytes,
+        .rate_strangers_bytes = settings->rate_strangers_bytes,
+        .rate_settle_ms = settings->rate_settle_ms,
+        .rate_buckets_max = (int)settings->rate_buckets_max,
+        .objects_bytes = settings->objects_bytes,
+        .queue_max = (int)settings->queue_max,
+        .told = change_told,
+        .told_later = change_told_later,
+        .session_told = session_told,
+        .arg = service,
+    };
+
+    return api_new(service->loop, &options, &service->api);
+}
+
 static int service_make_server(struct service *service, const struct settings *settings)
 {
     const struct server_options options = {
@@ -293,10 +294,10 @@ static int service_make(struct service *service, const struct settings *settings
     r = service_make_stores(service, settings);
     if (r < 0)
         return r;
-    r = service_make_api(service, settings);
+    r = service_make_gateway(service, settings);
     if (r < 0)
         return r;
-    r = service_make_gateway(service, settings);
+    r = service_make_api(service, settings);
     if (r < 0)
         return r;
     return service_make_server(service, settings);

@@ -9,8 +9,10 @@
 //                 bring
 //   websocket/    handshake.c the request (pure); receive.c bytes to messages; socket.c what apps'
 //                 sockets do as well; websocket.c a client's; inbound.c its messages
-//   sse/          sse_head.c the request (pure); sse.c an event stream; resume.c what it missed, in
-//                 parts: resume_events.c and resume_others.c
+//   sse/          sse_head.c the request (pure); sse.c an event stream; sse_backlog.c tells it
+//                 what it missed
+//   resume/       resume.c what somebody missed, in parts: resume_events.c and resume_others.c;
+//                 sync.c calls of events.sync
 //   socket_mode/  link.c an app's connection; app.c whose links are here; envelope.c the events
 //   that
 //                 apps get; kept.c those that wait in Postgres

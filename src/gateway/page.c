@@ -9,10 +9,20 @@
 #define PAGE_FROM                                                                                  \
     " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = "                       \
     "$1" MESSAGE_OF_EVENT_JOIN("$1") " ORDER BY e.seq"
-static const struct statement page = {
+static const struct statement PAGE = {
     "gateway_events",
     "SELECT e.seq, e.kind, e.event_ts, e.actor, e.message_ts, c.type, c.created, " MESSAGE_SELECT(
         "r") PAGE_FROM,
+};
+
+// The same of several channels. Where a message, or a channel, is looked up it stays a look-up.
+static const struct statement PAGES = {
+    "gateway_pages",
+    "SELECT e.seq, e.kind, e.event_ts, e.actor, e.message_ts, c.type, c.created, " MESSAGE_SELECT(
+        "r") ", a.number FROM unnest($1, $2) WITH ORDINALITY AS a (id, after_seq, number)"
+             " CROSS JOIN LATERAL (SELECT w.id, w.type, w.created FROM channels w WHERE w.id = "
+             "a.id OFFSET 0) c CROSS JOIN LATERAL (SELECT * FROM channel_events(a.id, a.after_seq,"
+             " $3::integer) OFFSET 0) e" MESSAGE_OF_EVENT_JOIN("a.id") " ORDER BY a.number, e.seq",
 };
 
 enum {
@@ -23,7 +33,8 @@ enum {
     COLUMN_MESSAGE_TS,
     COLUMN_TYPE,
     COLUMN_CREATED,
-    COLUMN_MESSAGE
+    COLUMN_MESSAGE,
+    COLUMN_NUMBER = COLUMN_MESSAGE + MESSAGE_COLUMNS // of PAGES
 };
 
 void page_ask(struct gateway *gateway, enum store_lane lane, const char *channel_id,
@@ -33,7 +44,33 @@ void page_ask(struct gateway *gateway, enum store_lane lane, const char *channel
     params_text(&params, channel_id);
     params_int(&params, after_seq);
     params_int(&params, count);
-    store_call(gateway->store, lane, &page, &params, fn, arg);
+    store_call(gateway->store, lane, &PAGE, &params, fn, arg);
+}
+
+void pages_read(struct gateway *gateway, enum store_lane lane, const struct page_start *starts,
+                int start_count, int count, store_fn *fn, void *arg)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    params_open_text_array(&params);
+    for (int i = 0; i < start_count; i++)
+        params_element_text(&params, starts[i].channel_id);
+    params_close_array(&params);
+    params_open_int_array(&params);
+    for (int i = 0; i < start_count; i++)
+        params_element_int(&params, starts[i].after_seq);
+    params_close_array(&params);
+    params_int(&params, count);
+    store_call(gateway->store, lane, &PAGES, &params, fn, arg);
+}
+
+void page_next(struct page *page, int64_t number)
+{
+    int rows = result_rows(page->result);
+    while (page->end < rows && result_int(page->result, page->end, COLUMN_NUMBER) < number)
+        page->end++;
+    page->first = page->end;
+    while (page->end < rows && result_int(page->result, page->end, COLUMN_NUMBER) == number)
+        page->end++;
 }
 
 int page_row_read(const struct result *result, int row, struct page_row *ret_row)

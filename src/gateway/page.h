@@ -21,6 +21,25 @@ struct page_row {
 // Asks for at most `count` events after `after_seq`, in order. The caller has called gateway_ask().
 void page_ask(struct gateway *gateway, enum store_lane lane, const char *channel_id,
               int64_t after_seq, int count, store_fn *fn, void *arg);
+
+// Asks the same of several channels, `count` events of each: the rows of all, in the order of
+// `starts`.
+struct page_start {
+    const char *channel_id;
+    int64_t after_seq;
+};
+void pages_read(struct gateway *gateway, enum store_lane lane, const struct page_start *starts,
+                int start_count, int count, store_fn *fn, void *arg);
+
+// The rows of one channel in the answer. To begin with, first and end are 0.
+struct page {
+    const struct result *result;
+    int first;
+    int end;
+};
+// Moves on to the rows of channel `number` (1, 2 …), which may be none.
+void page_next(struct page *page, int64_t number);
+
 // -ERROR_INVALID_ARGUMENTS: of a kind that is not known.
 NODISCARD int page_row_read(const struct result *result, int row, struct page_row *ret_row);
 // Writes its frame; look at buffer_failed().

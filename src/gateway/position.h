@@ -3,22 +3,25 @@
 // before it was sent, and how far a resumed stream has got since. In text it is the id of events,
 // "e1.<xid>.<heard xid>.<seconds>.<era>", opaque to clients, good on every instance. While a
 // backlog is sent, the progress is appended, ".<xid>.<seconds>.<era>.<channel>.<part>.<number>".
-// See docs/decisions/2026-11-21-event-stream-position.md.
+// Behind all that may stand whose position it is. See
+// docs/decisions/2026-11-21-event-stream-position.md.
 #pragma once
 
 #include "base/cleanup.h"
 #include "base/id.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { POSITION_SIZE = 224 };
+enum { POSITION_SIZE = 240 };
 
 struct position {
     int64_t xid;       // transactions below it: their events of channels were sent
     int64_t heard_xid; // below it: also marks, joins and leaves were heard
     int64_t seconds;   // Postgres' clock then
     int64_t era;       // in which this is so: see store.h
+    int64_t owner;     // position_owner() of whom it was given to; 0: it is the same for all
 };
 
 // A backlog is sent channel by channel, in the order of their ids; of each channel first its
@@ -32,6 +35,21 @@ struct progress {
     int64_t
         number; // the last seq; the ts of the last thread, 0: the read state; the xid of a creation
 };
+
+// How far somebody was told: the position, and the text of it that clients are given.
+struct place {
+    struct position since;    // all before it was told
+    struct progress progress; // of what came since
+    char text[POSITION_SIZE];
+};
+
+// What stands for a user in positions.
+int64_t position_owner(const char *user_id);
+// Whether it was given to somebody else.
+bool position_is_of_another(const struct position *position, const char *user_id);
+
+// Prints place->text anew.
+void place_print(struct place *place);
 
 // Prints the position, and the progress if there is one, to POSITION_SIZE bytes.
 void position_print(const struct position *position, const struct progress *progress,

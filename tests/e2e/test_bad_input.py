@@ -32,6 +32,7 @@ KINDS = {
     "number": (MISSING, ["x", -1, 1.5, 10**20, *SOMETHING]),
     "strategy": (MISSING, ["x", "AUTO", *SOMETHING]),
     "since": (("invalid_arguments",), ["x", "*" * 3000, *SOMETHING]),
+    "position": (("invalid_position", "invalid_arguments"), ["", "x", "e1.1", "s1.1.1.1", "*" * 3000, *SOMETHING]),
     "marks": (("invalid_arguments",), ["", "x", "[", [], {"a": 1}, 1, [{}] * 1001]),
 }
 
@@ -71,6 +72,7 @@ METHODS = {
     "users.list": {"limit": ("limit0", None), "cursor": ("cursor", None)},
     "unread.sync": {"since": ("since", None), "limit": ("limit", None), "cursor": ("cursor", None),
                     "types": ("types", None)},
+    "events.sync": {"since": ("position", "e1.1.1.1.0"), "limit": ("limit", None)},
     "client.counts": {"since": ("since", None), "limit": ("limit", None), "cursor": ("cursor", None),
                       "types": ("types", None)},
     "rtm.connect": {"native": ("boolean", None)},

@@ -142,7 +142,7 @@ def comings(parts, settings):
 def test_a_return_while_what_was_before_is_read(comings, kicked_before):
     """The join is heard at once, and told in its turn."""
     leave = comings.kick() if kicked_before else None
-    comings.postgres.trap("gateway_events", "hold")
+    comings.postgres.trap("gateway_pages", "hold")
     with comings.resumed() as stream:
         wait_until(comings.postgres.holds, what="a page on its way")
         leave = leave or comings.kick()

@@ -7,7 +7,7 @@
 static bool same_position(const struct position *a, const struct position *b)
 {
     return a->xid == b->xid && a->heard_xid == b->heard_xid && a->seconds == b->seconds &&
-           a->era == b->era;
+           a->era == b->era && a->owner == b->owner;
 }
 
 static bool same_progress(const struct progress *a, const struct progress *b)
@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (position_parse((const char *)data, size, &position, &progress) < 0)
         return 0;
     assert(position.heard_xid >= 1 && position.heard_xid <= position.xid);
-    assert(position.seconds >= 1 && position.era >= 0);
+    assert(position.seconds >= 1 && position.era >= 0 && position.owner >= 0);
     position_print(&position, &progress, text);
     assert(strlen(text) < sizeof text);
     int r = position_parse(text, strlen(text), &position_again, &progress_again);

@@ -86,7 +86,7 @@ static void test_positions(void **state)
                                       "e1.1.1.1.",  "e1.1.1.1.1.", "e1.0.1.1.1",  "e1.01.1.1.1",
                                       "s1.1.1.1.1", "e1.1.2.1.1",  "e1.1.1.1.1 ", "e1.-1.1.1.1",
                                       "e1..1.1.1",  "e1.1.1.1.+1", "E1.1.1.1.1",  "e1.1.1.1.1x"};
-    struct position position = {INT64_MAX, 12, 1795266528, 7}, again;
+    struct position position = {INT64_MAX, 12, 1795266528, 7, 0}, again;
     struct progress progress;
     char text[POSITION_SIZE];
     (void)state;
@@ -97,15 +97,34 @@ static void test_positions(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_true(position_parse(bad[i], strlen(bad[i]), &again, &progress) < 0);
     assert_int_equal(position_parse("e1.5.5.6.7.0.88", 15, &again, &progress), 0);
-    assert_memory_equal(&again, (&(struct position){5, 5, 6, 7}), sizeof again);
+    assert_memory_equal(&again, (&(struct position){5, 5, 6, 7, 0}), sizeof again);
     assert_int_equal(progress.until.xid, 0);
     assert_int_equal(position_parse("e2.9.9.9999999999", 17, &again, &progress), 0);
-    assert_memory_equal(&again, (&(struct position){1, 1, 1, 0}), sizeof again);
+    assert_memory_equal(&again, (&(struct position){1, 1, 1, 0, 0}), sizeof again);
+}
+
+static void test_whose_a_position_is(void **state)
+{
+    struct position position = {9, 9, 9, 0, position_owner("U1")}, again;
+    struct progress progress = {.until = position, .channel_id = "C01", .number = 7}, told;
+    char text[POSITION_SIZE];
+    (void)state;
+    position_print(&position, NULL, text);
+    assert_int_equal(position_parse(text, strlen(text), &again, &told), 0);
+    assert_memory_equal(&again, &position, sizeof again);
+    assert_false(position_is_of_another(&again, "U1"));
+    assert_true(position_is_of_another(&again, "U2"));
+    position_print(&position, &progress, text);
+    assert_int_equal(position_parse(text, strlen(text), &again, &told), 0);
+    assert_memory_equal(&again, &position, sizeof again);
+    assert_string_equal(told.channel_id, "C01");
+    assert_int_equal(position_parse("e1.9.9.9.0", 10, &again, &told), 0);
+    assert_false(position_is_of_another(&again, "U2"));
 }
 
 static void test_progress(void **state)
 {
-    struct position max = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}, position;
+    struct position max = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, 0}, position;
     struct progress progress = {.until = max,
                                 .channel_id = "GZZZZZZZZZ0123456789",
                                 .part = PROGRESS_THREADS,
@@ -204,6 +223,7 @@ int main(void)
         cmocka_unit_test(test_a_whole_head),
         cmocka_unit_test(test_heads_that_are_refused),
         cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_whose_a_position_is),
         cmocka_unit_test(test_progress),
         cmocka_unit_test(test_progress_without_sense_is_none),
         cmocka_unit_test(test_events),

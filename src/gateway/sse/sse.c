@@ -7,9 +7,10 @@
 #include "../login.h"
 #include "../outlet.h"
 #include "../packet.h"
+#include "../resume/resume.h"
 #include "../session.h"
 #include "../watermark.h"
-#include "resume.h"
+#include "sse_backlog.h"
 #include "sse_head.h"
 #include "sse_state.h"
 
@@ -96,8 +97,8 @@ void sse_accept(struct connection *c, size_t head_length)
     cors_write(c, &head);
     buffer_done(&c->input); // what follows is nothing to us
     c->native = true;
-    sse->since = head.since;
-    sse->progress = head.progress;
+    sse->place.since = head.since;
+    sse->place.progress = head.progress;
     if (status == 0 && head.is_preflight) {
         preflight_answer(c);
         return;
@@ -149,11 +150,15 @@ static void sse_open(struct connection *c, const struct result *channels, const 
     char reply[REPLY_SIZE];
     struct sse *sse = sse_of(c);
     (void)unused;
-    bool too_old = resume_is_too_old(c, channels);
+    if (position_is_of_another(&sse->place.since, c->actor.user_id)) {
+        sse_refuse(c, 400, "");
+        return;
+    }
+    bool too_old = resume_is_too_old(c->gateway, &sse->place, channels);
     if (too_old)
-        sse->since.xid = 0;
+        sse->place.since.xid = 0;
     sse->serial = c->gateway->watermark.next_serial;
-    if (resume_begin(c, channels) < 0) {
+    if (sse_backlog_begin(c, channels) < 0) {
         sse_refuse(c, 503, "");
         return;
     }
@@ -173,7 +178,7 @@ static void sse_open(struct connection *c, const struct result *channels, const 
         sse_tell_gap(c);
     connection_send_text(c, hello, sizeof hello - 1);
     watermark_want(c->gateway);
-    resume_go_on(c);
+    resume_go_on(sse->resume);
 }
 
 static int sse_input(struct connection *c, const char *data, size_t length)
@@ -196,8 +201,8 @@ static void sse_ping(struct connection *c, int64_t now_ms)
 static void sse_send(struct connection *c, struct packets *packets)
 {
     const struct sse *sse = sse_of(c);
-    connection_push(c,
-                    packets_event(packets, sse->is_settled ? c->gateway->watermark.text : sse->id));
+    connection_push(
+        c, packets_event(packets, sse->is_settled ? c->gateway->watermark.text : sse->place.text));
 }
 
 static void sse_deliver(struct connection *c, const struct stream *stream,
@@ -239,26 +244,36 @@ static void sse_end(struct connection *c)
 
 static void sse_leave(struct connection *c)
 {
-    resume_free(c);
+    resume_free(TAKE(sse_of(c)->resume));
     session_leave(c);
+}
+
+static void sse_params(struct connection *c, struct params *params)
+{
+    resume_params(c->gateway, &sse_of(c)->place, params);
+}
+
+static void sse_flushed(struct connection *c)
+{
+    resume_go_on(sse_of(c)->resume);
 }
 
 const struct connection_ops sse_ops = {
     .open_metric = METRIC_STREAMS_OPEN,
     .is_resumable = true,
     .channels = &resume_statement,
-    .params = resume_params,
+    .params = sse_params,
     .admit = sse_admit,
     .refuse = sse_refuse,
     .open = sse_open,
     .input = sse_input,
-    .flushed = resume_go_on,
+    .flushed = sse_flushed,
     .ping = sse_ping,
     .send = sse_send,
     .deliver = sse_deliver,
     .gap = connection_gap,
-    .awaits = resume_awaits,
-    .joins = resume_joined,
+    .awaits = sse_backlog_awaits,
+    .joins = sse_backlog_joined,
     .settle = sse_settle,
     .announce = sse_announce,
     .end = sse_end,

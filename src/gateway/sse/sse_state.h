@@ -11,14 +11,12 @@
 struct resume;
 
 struct sse {
-    struct position since; // all before it was sent: at first, where the client asked to continue;
-                           // xid 0: it begins now
-    struct progress progress; // of the backlog since then
-    bool is_settled;          // its events have the watermark as their id
-    uint32_t serial;          // the last watermark that was asked for without its channels
-    char id[POSITION_SIZE];   // of its events until it is settled
-    const char *cors;         // CORS headers for the page that asks: static or `cors_text`
-    struct resume *resume;    // while earlier events are read back
+    struct place place;    // at first, where the client asked to continue (xid 0: it begins now);
+                           // its text is the id of events until it is settled
+    bool is_settled;       // its events have the watermark as their id
+    uint32_t serial;       // the last watermark that was asked for without its channels
+    const char *cors;      // CORS headers for the page that asks: static or `cors_text`
+    struct resume *resume; // while earlier events are read back
     char cors_text[512];
 };
 

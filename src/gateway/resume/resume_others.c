@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a resumed event stream is told beside the events of channels: read states, threads that were
+// What is told of a backlog beside the events of channels: read states, threads that were
 // followed or read, channels that were made. None of these has a seq; all are absolute.
-#include "../connection.h"
 #include "../core.h"
 #include "../created.h"
 #include "../marks.h"
 #include "../position.h"
 #include "resume.h"
 #include "resume_internal.h"
-#include "sse_state.h"
 
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -40,13 +38,7 @@ static const struct statement CREATED = {
     " WHERE c.workspace_id = $2 AND c.made >= $3::xid8 AND (c.made, c.id) > ($4::xid8, $5)"
     " AND (NOT c.is_private OR c.creator = $1) ORDER BY c.made, c.id LIMIT $6::integer"};
 
-static void frame_send(struct connection *c, const struct buffer *frame)
-{
-    if (!buffer_failed(frame))
-        connection_send_text(c, frame->data, frame->length);
-}
-
-static void state_tell(struct connection *c, const struct result *result)
+static void state_tell(struct resume *resume, const struct result *result)
 {
     CLEANUP(buffer_done) struct buffer out;
     struct unread_view view;
@@ -55,29 +47,31 @@ static void state_tell(struct connection *c, const struct result *result)
     buffer_init(&out, FRAME_MAX_BYTES);
     unread_frame_write(&out, result_bool(result, 0, 0) ? "channel_marked" : "unread_changed", &view,
                        clock_wall_us());
-    resume_note(c, view.channel_id, PROGRESS_THREADS, 0);
-    frame_send(c, &out);
+    resume_note(resume, view.channel_id, PROGRESS_THREADS, 0);
+    resume_send(resume, &out);
 }
 
 static void on_state(void *arg, const struct store_outcome *outcome)
 {
     struct resume *resume = arg;
-    struct connection *c = resume_answer(resume, outcome);
 
-    if (!c)
+    if (!resume_answer(resume, outcome))
         return;
-    if (result_rows(outcome->result) > 0)
-        state_tell(c, outcome->result);
-    resume->behind[resume->next].state_due = false;
-    resume_go_on(c);
+    bool is_there = result_rows(outcome->result) > 0;
+    if (!is_there || resume->ops->has_room(resume->arg, 1)) {
+        if (is_there)
+            state_tell(resume, outcome->result);
+        resume->behind[resume->next].state_due = false;
+    }
+    resume_go_on(resume);
 }
 
 static void behind_params(const struct resume *resume, const struct behind *behind,
                           struct params *params)
 {
-    params_text(params, resume->connection->actor.user_id);
+    params_text(params, resume->actor->user_id);
     params_text(params, behind->channel_id);
-    params_xid(params, sse_of(resume->connection)->since.heard_xid);
+    params_xid(params, resume->place->since.heard_xid);
 }
 
 void resume_state_ask(struct resume *resume, const struct behind *behind)
@@ -90,31 +84,30 @@ void resume_state_ask(struct resume *resume, const struct behind *behind)
 }
 
 // The thread counts as told with the last of its rows.
-static void thread_tell(struct connection *c, struct behind *behind, const struct result *result,
+static void thread_tell(struct resume *resume, struct behind *behind, const struct result *result,
                         int row)
 {
     if (row % KINDS == KINDS - 1) {
         behind->thread_ts = result_int(result, row, 0);
-        resume_note(c, behind->channel_id, PROGRESS_THREADS, behind->thread_ts);
+        resume_note(resume, behind->channel_id, PROGRESS_THREADS, behind->thread_ts);
     }
     if (!result_is_null(result, row, 1))
-        connection_send_text(c, result_text(result, row, 1), result_length(result, row, 1));
+        resume->ops->send(resume->arg, result_text(result, row, 1), result_length(result, row, 1));
 }
 
 static void on_threads(void *arg, const struct store_outcome *outcome)
 {
     struct resume *resume = arg;
-    struct connection *c = resume_answer(resume, outcome);
     int row = 0;
 
-    if (!c)
+    if (!resume_answer(resume, outcome))
         return;
     struct behind *behind = &resume->behind[resume->next];
     int rows = result_rows(outcome->result);
-    for (; row < rows && (row % KINDS != 0 || resume_has_room(c)); row++)
-        thread_tell(c, behind, outcome->result, row);
+    for (; row < rows && (row % KINDS != 0 || resume->ops->has_room(resume->arg, KINDS)); row++)
+        thread_tell(resume, behind, outcome->result, row);
     behind->threads_due = row < rows || rows == KINDS * PAGE;
-    resume_go_on(c);
+    resume_go_on(resume);
 }
 
 void resume_threads_ask(struct resume *resume, const struct behind *behind)
@@ -128,42 +121,41 @@ void resume_threads_ask(struct resume *resume, const struct behind *behind)
     store_call(resume->gateway->store, STORE_SYNC, &THREADS, &params, on_threads, resume);
 }
 
-static void created_tell(struct connection *c, const struct result *result, int row)
+static void created_tell(struct resume *resume, const struct result *result, int row)
 {
     CLEANUP(buffer_done) struct buffer out;
 
     buffer_init(&out, FRAME_MAX_BYTES);
     created_write(result, row, &out);
-    resume_note(c, result_text(result, row, 1), PROGRESS_CREATED, result_int(result, row, 0));
-    frame_send(c, &out);
+    resume_note(resume, result_text(result, row, 1), PROGRESS_CREATED, result_int(result, row, 0));
+    resume_send(resume, &out);
 }
 
 static void on_created(void *arg, const struct store_outcome *outcome)
 {
-    struct connection *c = resume_answer(arg, outcome);
+    struct resume *resume = arg;
     int row = 0;
 
-    if (!c)
+    if (!resume_answer(resume, outcome))
         return;
     int rows = result_rows(outcome->result);
-    for (; row < rows && resume_has_room(c); row++)
-        created_tell(c, outcome->result, row);
+    for (; row < rows && resume->ops->has_room(resume->arg, 1); row++)
+        created_tell(resume, outcome->result, row);
     if (row < rows || rows == PAGE)
-        resume_go_on(c);
+        resume_go_on(resume);
     else
-        resume_pass_end(c);
+        resume_pass_end(resume);
 }
 
 void resume_created_ask(struct resume *resume)
 {
     CLEANUP_PARAMS struct params params = {0};
-    const struct connection *c = resume->connection;
-    const struct progress *progress = &sse_of(c)->progress;
+    const struct progress *progress = &resume->place->progress;
     bool begun = progress->part == PROGRESS_CREATED;
 
-    params_text(&params, c->actor.user_id);
-    params_text(&params, c->actor.workspace_id);
-    params_xid(&params, sse_of(c)->since.heard_xid);
+    params_text(&params, resume->actor->user_id);
+    params_text(&params, resume->actor->workspace_id);
+    params_xid(&params, resume->place->since.heard_xid);
     params_xid(&params, begun ? progress->number : 0);
     params_text(&params, begun ? progress->channel_id : "");
     params_int(&params, PAGE);

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends what was missed in channels: a page of one, or at once all of several that missed little.
+#include "../core.h"
+#include "../page.h"
+#include "../position.h"
+#include "../stream.h"
+#include "resume.h"
+#include "resume_internal.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/metrics.h"
+
+#include <string.h>
+
+enum { PAGE_MIN = 4, PAGE_MAX = 512, BATCH_MAX = 64, FRAME_MAX = 8 << 20 };
+
+// Where channels begin, and whether what the user has to read there changed other than by events
+// that came.
+static const struct statement BEGIN = {
+    "gateway_resume_begin",
+    "SELECT a.number, resume_seq(m.channel_id, m.user_id, m.member_seq, $3::xid8, $4::xid8, $5),"
+    " m.active AND (m.changed >= $4::xid8 OR coalesce(changes_since(m.channel_id, $3::xid8), "
+    "false)), CASE WHEN $6 > 0 THEN channel_seq_below(m.channel_id, $6::text::xid8) END"
+    " FROM unnest($2) WITH ORDINALITY AS a (id, number)"
+    " JOIN channel_members m ON m.channel_id = a.id AND m.user_id = $1"};
+
+static struct seat *seat_of(const struct resume *resume, const struct stream *stream)
+{
+    return stream && resume->ops->seat ? resume->ops->seat(resume->arg, stream) : NULL;
+}
+
+static void gap_tell(struct resume *resume, struct behind *behind, int64_t to_seq)
+{
+    resume_note(resume, behind->channel_id, PROGRESS_EVENTS, to_seq);
+    resume->ops->gap(resume->arg, behind->channel_id, behind->at_seq + 1, to_seq);
+    metric_add(METRIC_GAPS_TOLD, 1);
+    behind->at_seq = to_seq;
+}
+
+static void row_tell(struct resume *resume, struct behind *behind, const struct page_row *row)
+{
+    CLEANUP(buffer_done) struct buffer frame;
+    buffer_init(&frame, FRAME_MAX);
+    if (row->seq > behind->at_seq + 1) // dropped by retention
+        gap_tell(resume, behind, row->seq - 1);
+    page_frame_write(row, resume->actor->workspace_id, behind->channel_id, &frame);
+    if (buffer_failed(&frame)) {
+        gap_tell(resume, behind, row->seq);
+        return;
+    }
+    resume_note(resume, behind->channel_id, PROGRESS_EVENTS, row->seq);
+    resume_send(resume, &frame);
+    metric_add(METRIC_EVENTS_RESUMED, 1);
+    behind->at_seq = row->seq;
+}
+
+// Whether the user was in the channel when it happened; joins and leaves of one's own are told.
+static bool row_is_for(struct behind *behind, const struct page_row *row, const char *user_id)
+{
+    bool own = strcmp(row->actor, user_id) == 0;
+    if (own && row->kind == EVENT_JOIN)
+        behind->is_away = false;
+    bool is_for = !behind->is_away;
+    if (own && row->kind == EVENT_LEAVE)
+        behind->is_away = true;
+    return is_for;
+}
+
+// What comes behind the last leave is not for this user, unless there still, or again, is a seat.
+// False when rows were left for want of room.
+static bool rows_tell(struct resume *resume, struct behind *behind, const struct seat *seat,
+                      const struct page *page)
+{
+    for (int i = page->first; i < page->end && behind->at_seq < behind->to_seq; i++) {
+        struct page_row row;
+        if (page_row_read(page->result, i, &row) < 0 || row.seq <= behind->at_seq)
+            continue;
+        if (!resume->ops->has_room(resume->arg, 1)) {
+            int told = i - page->first;
+            resume->page = told > PAGE_MIN ? told : PAGE_MIN;
+            return false;
+        }
+        if (row_is_for(behind, &row, resume->actor->user_id))
+            row_tell(resume, behind, &row);
+        behind->at_seq = row.seq;
+        if (behind->is_away && !seat && behind->to_seq == INT64_MAX)
+            behind->to_seq = row.seq;
+    }
+    return true;
+}
+
+// Up to where events are there to be read: a place says that all committed before was sent, also
+// what the instance itself has not heard of yet.
+static int64_t end_seq(const struct stream *stream, const struct behind *behind)
+{
+    int64_t seq = behind->seen_seq;
+    if (stream && stream->sent_seq > seq)
+        seq = stream->sent_seq;
+    return seq < behind->to_seq ? seq : behind->to_seq;
+}
+
+// Whether nothing is left to be read; the seat then gets what comes next.
+static bool behind_is_over(struct resume *resume, const struct behind *behind)
+{
+    const struct stream *stream = stream_find(resume->gateway, behind->channel_id);
+    struct seat *seat = seat_of(resume, stream);
+    if (behind->at_seq >= behind->to_seq)
+        return true;
+    if (!seat || behind->at_seq < end_seq(stream, behind))
+        return false;
+    seat->from_seq = behind->at_seq;
+    return true;
+}
+
+// Whether the channel needs no other page.
+static bool behind_take(struct resume *resume, struct behind *behind, const struct page *page)
+{
+    const struct stream *stream = stream_find(resume->gateway, behind->channel_id);
+    const struct seat *seat = seat_of(resume, stream);
+    bool last_page = page->end - page->first < resume->asked_page;
+    bool leaves = behind->to_seq != behind->seen_seq; // or ends at the head, for want of a seat
+    if (!rows_tell(resume, behind, seat, page))
+        return false;
+    if (!last_page && resume->page < PAGE_MAX)
+        resume->page *= 2;
+    if (!seat && leaves && behind->at_seq < behind->to_seq) // the leave is read, or never was there
+        return last_page && !behind->asked_seated;
+    if (last_page && behind->at_seq < behind->to_seq && behind->at_seq < behind->asked_end_seq)
+        gap_tell(resume, behind, behind->asked_end_seq);
+    return behind_is_over(resume, behind);
+}
+
+static bool is_due_more(const struct behind *behind)
+{
+    return behind->state_due || behind->threads_due;
+}
+
+// Takes the pages of the channels asked for, in their order. The first one of which more is to be
+// told is the last that is taken: the rest comes with the next question.
+static void pages_take(struct resume *resume, const struct result *result)
+{
+    struct page page = {result, 0, 0};
+    for (int number = 1; number <= resume->asked; number++) {
+        struct behind *behind = &resume->behind[resume->next];
+        page_next(&page, number);
+        if (!behind_take(resume, behind, &page))
+            return;
+        behind->stage = BEHIND_STATE;
+        resume->page = resume->ops->first_page;
+        if (number == resume->asked || is_due_more(behind))
+            return;
+        behind->stage = BEHIND_DONE;
+        resume->next++;
+    }
+}
+
+static void on_pages(void *arg, const struct store_outcome *outcome)
+{
+    struct resume *resume = arg;
+    if (!resume_answer(resume, outcome))
+        return;
+    pages_take(resume, outcome->result);
+    resume_go_on(resume);
+}
+
+// Where the page of a channel begins and ends. More than may be read is told of as a gap.
+static void page_prepare(struct resume *resume, struct behind *behind)
+{
+    const struct stream *stream = stream_find(resume->gateway, behind->channel_id);
+    int64_t max = resume->gateway->options.resume_max_events;
+    int64_t to_seq = behind->to_seq;
+    if (behind->is_member || stream)
+        to_seq = end_seq(stream, behind);
+    if (to_seq != INT64_MAX && to_seq - behind->at_seq > max)
+        gap_tell(resume, behind, to_seq - 1); // the page then ends it
+    behind->asked_seated = seat_of(resume, stream) != NULL;
+    behind->asked_end_seq = to_seq;
+}
+
+// How many events of the channel are to be read; very many when that is not known.
+static int64_t behind_missing(const struct resume *resume, const struct behind *behind)
+{
+    const struct stream *stream = stream_find(resume->gateway, behind->channel_id);
+    int64_t to_seq = behind->is_member ? end_seq(stream, behind) : behind->to_seq;
+    return to_seq > behind->at_seq ? to_seq - behind->at_seq : 0;
+}
+
+// Whether the channel begins where it may be read together with those before it.
+static bool is_grouped(const struct behind *behind)
+{
+    return behind->stage == BEHIND_EVENTS && behind->at_seq >= 0 && !is_due_more(&behind[-1]);
+}
+
+// Of how many channels, from `first` on, all that is missing fits into one page. At least of one.
+static int pages_count(const struct resume *resume, const struct behind *first)
+{
+    int64_t max = resume->gateway->options.resume_max_events;
+    int64_t left = resume->page - behind_missing(resume, first);
+    int most = resume->pass_end - resume->next;
+    int count = 1;
+    for (; count < most && count < BATCH_MAX && is_grouped(&first[count]); count++) {
+        int64_t missing = behind_missing(resume, &first[count]);
+        left -= missing;
+        if (left < 0 || missing > max)
+            break;
+    }
+    return count;
+}
+
+static void pages_ask(struct resume *resume, struct behind *first)
+{
+    struct page_start starts[BATCH_MAX];
+    resume->asked = pages_count(resume, first);
+    resume->asked_page = resume->page;
+    for (int i = 0; i < resume->asked; i++) {
+        page_prepare(resume, &first[i]);
+        starts[i] = (struct page_start){first[i].channel_id, first[i].at_seq};
+    }
+    resume_ask(resume);
+    // Apart from the short reads, which posts wait for: many streams may come back at once.
+    pages_read(resume->gateway, STORE_LIST, starts, resume->asked, resume->page, on_pages, resume);
+}
+
+// Where the pass of a call ends, which the backlog's first call began: what happened since is for
+// the next pass.
+static void end_take(struct behind *behind, int64_t end)
+{
+    if (behind->is_member && end < behind->to_seq)
+        behind->to_seq = behind->seen_seq = end;
+    else if (!behind->is_member)
+        behind->at_seq = end < behind->to_seq ? behind->to_seq : behind->to_seq - 1;
+}
+
+static void begin_take(struct resume *resume, struct behind *behind, const struct result *result,
+                       int row)
+{
+    bool is_bounded = !result_is_null(result, row, 3);
+    behind->at_seq = result_int(result, row, 1);
+    if (resume->ops->is_call)
+        end_take(behind, is_bounded ? result_int(result, row, 3) : behind->to_seq);
+    if (result_bool(result, row, 2))
+        behind->state_due = true;
+}
+
+static void on_begin(void *arg, const struct store_outcome *outcome)
+{
+    struct resume *resume = arg;
+    if (!resume_answer(resume, outcome))
+        return;
+    struct behind *first = &resume->behind[resume->next];
+    for (int row = 0; row < result_rows(outcome->result); row++)
+        begin_take(resume, &first[result_int(outcome->result, row, 0) - 1], outcome->result, row);
+    if (first->at_seq < 0) // no longer there
+        first->stage = BEHIND_DONE;
+    resume_go_on(resume);
+}
+
+// To find where a channel begins costs as much as was missed there: a connection that breaks soon
+// asks for few, one that lasts for many at once.
+static void begin_ask(struct resume *resume, const struct behind *first)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    int left = resume->pass_end - resume->next;
+    int count = resume->batch < left ? resume->batch : left;
+    if (first->told_seq > 0) // it needs no search, and the others do
+        count = 1;
+    params_text(&params, resume->actor->user_id);
+    params_open_text_array(&params);
+    for (int i = 0; i < count && first[i].stage == BEHIND_EVENTS; i++)
+        params_element_text(&params, first[i].channel_id);
+    params_close_array(&params);
+    params_xid(&params, resume->place->since.xid);
+    params_xid(&params, resume->place->since.heard_xid);
+    params_int(&params, first->told_seq);
+    params_int(&params, resume->is_last_pass ? 0 : resume->place->progress.until.xid);
+    resume->batch = resume->batch < BATCH_MAX ? 2 * resume->batch : BATCH_MAX;
+    resume_ask(resume);
+    store_call(resume->gateway->store, STORE_SYNC, &BEGIN, &params, on_begin, resume);
+}
+
+bool resume_events_ask(struct resume *resume, struct behind *behind)
+{
+    if (behind->at_seq >= 0 && behind_is_over(resume, behind))
+        return false;
+    if (behind->at_seq < 0)
+        begin_ask(resume, behind);
+    else
+        pages_ask(resume, behind);
+    return true;
+}

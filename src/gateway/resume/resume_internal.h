@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of reading a backlog: resume.c goes through it, resume_events.c sends the events of its
+// channels, resume_others.c what is no event of a channel.
+#pragma once
+
+#include "../position.h"
+#include "resume.h"
+
+enum behind_stage { BEHIND_EVENTS, BEHIND_STATE, BEHIND_THREADS, BEHIND_DONE };
+
+// A channel of which something is to be told, in the order of the stages.
+struct behind {
+    char channel_id[EVENT_ID_SIZE];
+    enum behind_stage stage;
+    int64_t at_seq;        // all events up to it were sent; -1: not known yet
+    int64_t to_seq;        // of the leave, when the user is no member any more; else INT64_MAX
+    int64_t seen_seq;      // the head when the reading began, or where its pass ends
+    int64_t told_seq;      // up to which an earlier reader sent them; 0: none did
+    int64_t thread_ts;     // all threads up to it were told
+    int64_t asked_end_seq; // up to where the page asked for was to go
+    bool is_member;        // the user has not left
+    bool asked_seated;     // when it was asked for, there was a seat
+    bool is_away;          // read up to a leave of the user's, and not yet to the next join
+    bool state_due;        // the read state is to be told
+    bool threads_due;      // threads were followed or read
+};
+
+struct resume {
+    struct gateway *gateway;
+    const struct actor *actor;
+    struct place *place;
+    const struct resume_ops *ops;
+    void *arg; // NULL once nobody is told any more
+    struct behind *behind;
+    int count;
+    int next;     // the one being told
+    int pass_end; // where the pass under way ends
+    bool is_last_pass;
+    int batch;           // of how many channels at once it is asked where they begin
+    struct position now; // when it was begun
+    int page;            // how many events are read at once: about as many as there is room for
+    int asked;           // of how many channels a page is asked for
+    int asked_page;      // of at most so many events
+    bool is_asked;
+};
+
+// resume.c
+// The place of what is sent from now on tells that all of `part` up to `number` was.
+void resume_note(struct resume *resume, const char *channel_id, enum progress_part part,
+                 int64_t number);
+void resume_send(struct resume *resume, const struct buffer *frame); // unless it failed
+// To be called before a question to Postgres, and with its answer: false when there is nobody to go
+// on for, or the question failed.
+void resume_ask(struct resume *resume);
+NODISCARD bool resume_answer(struct resume *resume, const struct store_outcome *outcome);
+// The pass is over: everything before it was sent.
+void resume_pass_end(struct resume *resume);
+
+// resume_events.c
+// Asks for what comes next. False when there is nothing left.
+bool resume_events_ask(struct resume *resume, struct behind *behind);
+
+// resume_others.c
+void resume_state_ask(struct resume *resume, const struct behind *behind);
+void resume_threads_ask(struct resume *resume, const struct behind *behind);
+void resume_created_ask(struct resume *resume);

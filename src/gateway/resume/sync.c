@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of events.sync: what a user missed, as an event stream that goes on would be told it, up
+// to a limit.
+#include "../core.h"
+#include "../position.h"
+#include "resume.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVENTS_BYTES = 1 << 20, EVENTS_MAX = 16 << 20, GAPS_MAX = 1 << 20 };
+
+_Static_assert((int)GATEWAY_POSITION_SIZE == (int)POSITION_SIZE, "a position is not cut off");
+
+struct sync_read {
+    struct gateway *gateway;
+    struct actor actor;
+    struct place place;
+    struct resume *resume;
+    struct buffer events;
+    struct buffer gaps;
+    int64_t limit;
+    int64_t count;
+    bool has_continued; // a backlog that an earlier call began
+    bool is_full;       // there was more than was taken
+    bool is_too_old;
+    gateway_sync_fn *fn;
+    void *arg;
+};
+
+// Answers the call, and ends it.
+static void sync_end(struct sync_read *sync, int r)
+{
+    bool has_failed = buffer_failed(&sync->events) || buffer_failed(&sync->gaps);
+    const struct gateway_missed missed = {
+        .events = sync->events.data,
+        .events_length = sync->events.length,
+        .gaps = sync->gaps.data,
+        .gaps_length = sync->gaps.length,
+        .position = sync->place.text,
+        .has_more = sync->is_full,
+        .is_too_old = sync->is_too_old,
+    };
+
+    if (r == 0 && has_failed)
+        r = -ERROR_MEMORY;
+    sync->fn(sync->arg, r, r < 0 ? NULL : &missed);
+    resume_free(sync->resume);
+    buffer_done(&sync->events);
+    buffer_done(&sync->gaps);
+    free(sync);
+}
+
+static void member_add(struct buffer *out, const char *json, size_t length)
+{
+    if (out->length > 0)
+        buffer_append_byte(out, ',');
+    buffer_append(out, json, length);
+}
+
+// What does not fit ends the call, once nothing uses it any more.
+static bool has_room(void *arg, int frames)
+{
+    struct sync_read *sync = arg;
+
+    sync->is_full = sync->count > 0 &&
+                    (sync->count + frames > sync->limit || sync->events.length >= EVENTS_BYTES);
+    return !sync->is_full;
+}
+
+static bool is_ready(void *arg)
+{
+    struct sync_read *sync = arg;
+
+    if (!sync->is_full)
+        return true;
+    sync_end(sync, 0);
+    return false;
+}
+
+static void frame_add(void *arg, const char *frame, size_t length)
+{
+    struct sync_read *sync = arg;
+
+    member_add(&sync->events, frame, length);
+    sync->count++;
+}
+
+static void gap_add(void *arg, const char *channel_id, int64_t from_seq, int64_t to_seq)
+{
+    struct sync_read *sync = arg;
+    char json[EVENT_ID_SIZE + 2];
+    size_t length = (size_t)snprintf(json, sizeof json, "\"%s\"", channel_id);
+
+    (void)from_seq;
+    (void)to_seq;
+    bool is_told = sync->gaps.length >= length &&
+                   memcmp(sync->gaps.data + sync->gaps.length - length, json, length) == 0;
+    if (!is_told)
+        member_add(&sync->gaps, json, length);
+}
+
+static void sync_ask(struct sync_read *sync);
+
+// A call that went on with a backlog has told what was before the backlog's first call. What
+// happened since has a place in this reply, too.
+static void sync_over(void *arg)
+{
+    struct sync_read *sync = arg;
+
+    if (!sync->has_continued) {
+        sync_end(sync, 0);
+        return;
+    }
+    resume_free(TAKE(sync->resume));
+    sync->place.progress = (struct progress){0};
+    sync_ask(sync);
+}
+
+static void sync_fail(void *arg)
+{
+    sync_end(arg, -ERROR_UNAVAILABLE);
+}
+
+static const struct resume_ops OPS = {.is_ready = is_ready,
+                                      .has_room = has_room,
+                                      .send = frame_add,
+                                      .gap = gap_add,
+                                      .over = sync_over,
+                                      .fail = sync_fail,
+                                      .is_call = true,
+                                      .first_batch = 16,
+                                      .first_page = 256};
+
+// Nothing can be told: the client reads all, and goes on from now.
+static void sync_begin_anew(struct sync_read *sync, const struct result *result)
+{
+    sync->place.since = resume_now(sync->gateway, sync->actor.user_id, result);
+    sync->place.progress = (struct progress){0};
+    place_print(&sync->place);
+    sync->is_too_old = true;
+    sync_end(sync, 0);
+}
+
+static void sync_begin(struct sync_read *sync, const struct result *result)
+{
+    if (resume_is_too_old(sync->gateway, &sync->place, result)) {
+        sync_begin_anew(sync, result);
+        return;
+    }
+    sync->resume = resume_new(sync->gateway, &sync->actor, &sync->place, &OPS, sync, result);
+    if (!sync->resume) {
+        sync_end(sync, -ERROR_MEMORY);
+        return;
+    }
+    for (int row = 0; row < result_rows(result); row++)
+        if (!result_is_null(result, row, RESUME_CHANNEL))
+            resume_add(sync->resume, result, row, result_bool(result, row, RESUME_CHANGED));
+    resume_added(sync->resume);
+    resume_go_on(sync->resume);
+}
+
+static void on_channels(void *arg, const struct store_outcome *outcome)
+{
+    struct sync_read *sync = arg;
+    bool alive = gateway_answer(sync->gateway);
+
+    if (!alive || outcome->r < 0)
+        sync_end(sync, alive ? outcome->r : -ERROR_UNAVAILABLE);
+    else
+        sync_begin(sync, outcome->result);
+}
+
+static void sync_ask(struct sync_read *sync)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    struct gateway *gateway = sync->gateway;
+
+    params_text(&params, sync->actor.user_id);
+    resume_params(gateway, &sync->place, &params);
+    sync->has_continued = sync->place.progress.until.xid > 0;
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_SYNC, &resume_statement, &params, on_channels, sync);
+}
+
+int gateway_sync(struct gateway *gateway, const struct actor *actor, const char *since,
+                 int64_t limit, gateway_sync_fn *fn, void *arg)
+{
+    struct place place;
+
+    if (position_parse(since, strlen(since), &place.since, &place.progress) < 0 ||
+        position_is_of_another(&place.since, actor->user_id))
+        return -ERROR_INVALID_POSITION;
+    struct sync_read *sync = calloc(1, sizeof *sync);
+    if (!sync)
+        return -ERROR_MEMORY;
+    sync->gateway = gateway;
+    sync->actor = *actor;
+    sync->place = place;
+    sync->limit = limit;
+    sync->fn = fn;
+    sync->arg = arg;
+    buffer_init(&sync->events, EVENTS_MAX);
+    buffer_init(&sync->gaps, GAPS_MAX);
+    sync_ask(sync);
+    return 0;
+}
+
+void gateway_position_print(const char *user_id, int64_t xid, int64_t era, int64_t seconds,
+                            char *ret_text)
+{
+    const struct position position = {xid, xid, seconds, era, position_owner(user_id)};
+
+    position_print(&position, NULL, ret_text);
+}

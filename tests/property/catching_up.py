@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client that is cut again and again, and goes on in another way, on another instance, from the last position it was given."""
+import json
+import time
+
+from tests.support.catch_up import channel_of
+from tests.support.raw import RawConnection, request
+from tests.support.wait import LIMIT_S
+
+CALLS, STREAM = "calls", "stream"
+WAYS = (CALLS, STREAM)
+CONNECTIONS_MAX = 300
+
+
+class Reader:
+    """What one member was told so far, and where they go on."""
+
+    def __init__(self, urls, member):
+        self.urls = urls
+        self.member = member
+        self.seen = {}  # channel → seqs
+        self.connections = 0
+        self.position = member.ok("unread.sync")["position"]
+
+    def missing(self, wanted):
+        """Of the events that must come, those that did not."""
+        return {(channel, seq) for channel, seqs in wanted.items() for seq in seqs} - {
+            (channel, seq) for channel, seqs in self.seen.items() for seq in seqs}
+
+    def connect(self, way, count, wanted):
+        """Takes at most `count` events, and no more than until all that is wanted has come. Then the connection is cut."""
+        before = self.position
+        url = self.urls[self.connections % len(self.urls)]
+        self.connections += 1
+        frames = list({CALLS: self._by_call, STREAM: self._by_stream}[way](url, count, wanted))
+        assert not frames or self.position != before, f"{way}: events came, and the position stayed {before}"
+        last = {}
+        for frame in frames:
+            channel, seq = channel_of(frame), frame.get("seq")
+            assert frame["type"] != "gap" and (seq is None or seq > last.get(channel, 0)), f"{way}: {frame} behind {last}"
+            if seq is not None:
+                last[channel] = seq
+
+    def finish(self, way, count, wanted):
+        """Until all that is wanted has come. No place is come by twice."""
+        places = set()
+        while self.missing(wanted):
+            assert self.position not in places and len(places) < CONNECTIONS_MAX, f"{way}: {self.missing(wanted)} never come"
+            places.add(self.position)
+            self.connect(way, count, wanted)
+
+    def _take(self, frame):
+        if "seq" in frame:
+            self.seen.setdefault(channel_of(frame), set()).add(frame["seq"])
+        return frame
+
+    def _by_call(self, url, count, wanted):
+        reply = self.member.at(url).ok("events.sync", since=self.position, limit=count)
+        assert not reply["gaps"]
+        self.position = reply["position"]
+        return [self._take(frame) for frame in reply["events"]]
+
+    def _by_stream(self, url, count, wanted):
+        with RawConnection(url) as raw:
+            raw.send(request("GET", "/events", self.member.token, headers=[f"Last-Event-ID: {self.position}"]))
+            assert raw.reply(head_only=True).status == 200
+            deadline = time.monotonic() + LIMIT_S
+            while count > 0 and self.missing(wanted):
+                assert time.monotonic() < deadline, f"{self.missing(wanted)} do not come"
+                lines = raw.read_through(b"\n\n").decode().splitlines()
+                fields = dict(line.split(": ", 1) for line in lines if ": " in line and not line.startswith(":"))
+                frame = json.loads(fields.get("data", '{"type": "hello"}'))
+                if frame["type"] != "hello":
+                    self.position = fields["id"]
+                    count -= 1
+                    yield self._take(frame)
