@@ -45,9 +45,13 @@ int connection_take_fd(struct connection *connection)
 void connection_free(struct connection *connection)
 {
     bool is_ours = !connection->mhd;
+    void (*on_gone)(void *) = connection->on_gone;
+    void *arg = connection->gone_arg;
     int fd = connection_take_fd(connection);
     if (is_ours)
         close(fd);
+    if (on_gone)
+        on_gone(arg);
 }
 
 void connection_move(struct connection *connection, enum connection_state state)
@@ -97,37 +101,42 @@ void connection_add_to_daemon(struct connection *connection)
     (void)connection_take_fd(connection);
 }
 
-// Puts a socket that leads nowhere in the place of `fd`, whose connection lives on under the number
-// returned. Negative without descriptors: the connection is shut down then.
-static int descriptor_swap(struct MHD_Connection *mhd, int fd)
+// Puts `other`, a socket or negative, in the place of `fd`, whose connection lives on under the
+// number returned. Negative without descriptors: the connection is shut down then.
+static int descriptor_swap(struct MHD_Connection *mhd, int fd, int other)
 {
-    int nowhere = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int taken = nowhere < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    int taken = other < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
     // Suspending removes the descriptor from libmicrohttpd's epoll set, resuming adds what is there
     // by then.
     MHD_suspend_connection(mhd);
-    if (taken >= 0 && dup3(nowhere, fd, O_CLOEXEC) < 0) {
+    if (taken >= 0 && dup3(other, fd, O_CLOEXEC) < 0) {
         close(taken);
         taken = -1;
     }
     if (taken < 0)
         shutdown(fd, SHUT_RDWR);
     MHD_resume_connection(mhd);
-    if (nowhere >= 0)
-        close(nowhere);
     return taken < 0 ? -ERROR_BUSY : taken;
 }
 
-int connection_detach(struct connection *connection, int *ret_fd)
+int connection_divert(struct connection *connection, int other, int *ret_fd)
 {
-    struct server *server = connection->server;
-    int r = descriptor_swap(connection->mhd, connection->fd);
+    int r = descriptor_swap(connection->mhd, connection->fd, other);
     connection_move(connection, CONNECTION_CLOSING);
-    server_run_soon(server);
+    server_run_soon(connection->server);
     if (r < 0)
         return r;
     *ret_fd = r;
     return 0;
+}
+
+int connection_detach(struct connection *connection, int *ret_fd)
+{
+    int nowhere = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int r = connection_divert(connection, nowhere, ret_fd);
+    if (nowhere >= 0)
+        close(nowhere);
+    return r;
 }
 
 // As recv(): 1 when there is something to read, 0 when the peer has ended.
@@ -180,15 +189,14 @@ static void connection_expire(struct connection *connection)
     default:
         break;
     }
-    if (!connection->mhd) {
-        connection_free(connection);
-        return;
-    }
     // Who does not read a reply gets no more time from the kernel either.
     struct linger none = {.l_onoff = 1};
     if (connection->state == CONNECTION_REPLY)
         (void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-    connection_hang_up(connection);
+    if (connection->mhd)
+        connection_hang_up(connection);
+    else
+        connection_free(connection);
 }
 
 void connections_expire(struct server *server)
@@ -204,25 +212,6 @@ void connections_expire(struct server *server)
                 break;
             connection_expire(connection);
         }
-    }
-}
-
-// A line between two chunks that does not fit into libmicrohttpd's buffer is neither refused nor
-// read on by it, while it asks to be run again and again until the deadline.
-void connections_end_stuck(struct server *server)
-{
-    if (!server->ran_on)
-        return;
-    server->ran_on = false;
-    LIST_FOREACH(link, &server->connections[CONNECTION_BODY])
-    {
-        struct connection *connection = LIST_ITEM(link, struct connection, link);
-        bool was_unread = connection->is_unread;
-        connection->is_unread = connection_peek(connection) > 0;
-        if (!was_unread || !connection->is_unread)
-            continue;
-        metric_add(METRIC_HTTP_BAD_REQUESTS, 1);
-        connection_hang_up(connection);
     }
 }
 

@@ -3,7 +3,6 @@
 // exchange_step() when the head is complete, for each piece of the body, when all is there, and
 // again after a resume; and exchange_end() when the reply is out or all is lost.
 #include "exchange.h"
-#include "head.h"
 
 #include "base/error.h"
 #include "base/id.h"
@@ -38,6 +37,9 @@ void exchange_free(struct exchange *exchange)
     struct server *server = exchange->server;
     list_remove(&exchange->link);
     buffer_done(&exchange->body);
+    buffer_done(&exchange->rest);
+    buffer_done(&exchange->text);
+    mhd_takeover_done(&exchange->takeover);
     request_done(&exchange->request);
     if (server && exchange->started)
         server->calls_count--;
@@ -58,22 +60,18 @@ void exchanges_free_spares(struct server *server)
     }
 }
 
-// `target` may be gone afterwards.
-static struct exchange *exchange_new(struct connection *connection, const char *target)
+struct exchange *exchange_new(struct connection *connection)
 {
     struct server *server = connection->server;
     struct exchange *exchange = exchange_alloc(server);
     if (!exchange)
         return NULL;
-    size_t length = strlen(target);
     request_init(&exchange->request, server->options.reply_max_bytes, exchange_send);
     list_init(&exchange->link);
     exchange->server = server;
     exchange->mhd = connection->mhd;
     exchange->connection = connection;
-    exchange->line = (struct gate_line){.target_end = target + length};
-    exchange->head = (struct gate_head){0};
-    exchange->target = arena_copy(&exchange->request.arena, target, length);
+    exchange->head = (struct http_head){0};
     exchange->query = NULL;
     exchange->content_type = "application/json; charset=utf-8";
     exchange->allow = NULL;
@@ -81,6 +79,9 @@ static struct exchange *exchange_new(struct connection *connection, const char *
     exchange->is_preflight = false;
     exchange->page = NULL;
     buffer_init(&exchange->body, (size_t)server->options.body_max_bytes + 1);
+    mhd_takeover_init(&exchange->takeover);
+    buffer_init(&exchange->rest, SERVER_MEMORY_BYTES);
+    buffer_init(&exchange->text, 0);
     exchange->state = EXCHANGE_LINE;
     exchange->is_call = false;
     exchange->started = false;
@@ -121,16 +122,16 @@ static const char *exchange_id(struct exchange *exchange)
     const char *given = exchange->head.request_id;
     char made[2 * HEX_LENGTH];
     if (given && is_plain(given, REQUEST_ID_LENGTH_MAX))
-        return arena_copy(&exchange->request.arena, given, strlen(given));
+        return given;
     hex_print(server->id_base, made);
     hex_print(++server->id_count, made + HEX_LENGTH);
     return arena_copy(&exchange->request.arena, made, sizeof made);
 }
 
-// Past libmicrohttpd, which has not read all of the head.
-static void exchange_refuse_early(struct exchange *exchange, int status, const char *reason)
+void exchange_refuse_early(struct exchange *exchange, int status, const char *reason)
 {
-    exchange->request.id = exchange_id(exchange);
+    if (exchange->request.id[0] == '\0')
+        exchange->request.id = exchange_id(exchange);
     metric_add(METRIC_HTTP_BAD_REQUESTS, 1);
     exchange_plain_error(exchange, status, "bad_request", reason);
     exchange_last_word(exchange);
@@ -138,7 +139,7 @@ static void exchange_refuse_early(struct exchange *exchange, int status, const c
 
 void exchange_refuse_head(struct connection *connection, int status, const char *reason)
 {
-    struct exchange *exchange = exchange_new(connection, "");
+    struct exchange *exchange = exchange_new(connection);
     if (!exchange) {
         connection_free(connection);
         return;
@@ -157,7 +158,7 @@ static const char *headers_scan(const struct connection *connection, const char 
     const char *version = target + strlen(target) + 1;
     const char *fields = version + strlen("HTTP/1.1") + 2;
     bool is_complete;
-    // Each NUL was a blank, a CR or a LF. What is otherwise is the gate's to refuse.
+    // Each NUL was a blank, a CR or a LF. What is otherwise is head_parse()'s to refuse.
     if (fields >= end || memcmp(version, "HTTP/1.", 7) != 0 || fields[-2] != '\0' ||
         fields[-1] != '\0')
         return NULL;
@@ -167,10 +168,11 @@ static const char *headers_scan(const struct connection *connection, const char 
 void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd)
 {
     struct connection *connection = connection_of(mhd);
-    struct exchange *exchange = exchange_new(connection, target);
+    struct exchange *exchange = exchange_new(connection);
     (void)arg;
     if (!exchange)
         return NULL;
+    exchange->target = arena_copy(&exchange->request.arena, target, strlen(target));
     if (connection->state == CONNECTION_IDLE)
         connection_move(connection, CONNECTION_HEADERS);
     if (!connection->memory) {
@@ -192,36 +194,21 @@ static const char *bearer_token(const char *authorization)
     return token + strspn(token, " ");
 }
 
-// The origin of the page that calls, when it is one whose pages may.
-static int exchange_keep_origin(struct exchange *exchange)
-{
-    const char *origin = exchange->head.origin;
-    if (!origin || !cors_is_listed(exchange->server->options.cors_origins, origin))
-        return 0;
-    exchange->origin = arena_copy(&exchange->request.arena, origin, strlen(origin));
-    return exchange->origin ? 0 : -ERROR_MEMORY;
-}
-
-// Copies from libmicrohttpd's memory what a handler may want when libmicrohttpd is gone.
+// What the head says, for the reply and for handlers.
 static int exchange_keep(struct exchange *exchange)
 {
     struct request *request = &exchange->request;
-    const struct gate_head *head = &exchange->head;
-    const char *token = bearer_token(head->authorization);
-    const char *key = head->idempotency_key ? head->idempotency_key : "";
-    const char *host = head->host ? head->host : "";
-    const char *id = exchange_id(exchange);
-    token = arena_copy(&request->arena, token, strlen(token));
-    key = arena_copy(&request->arena, key, strlen(key));
-    host = arena_copy(&request->arena, host, strlen(host));
-    if (!id || !token || !key || !host)
+    const struct http_head *head = &exchange->head;
+    request->id = exchange_id(exchange);
+    if (!request->id)
         return -ERROR_MEMORY;
-    request->id = id;
-    request->token = token;
-    request->idempotency_key = key;
-    request->host = host;
+    request->token = bearer_token(head->authorization);
+    request->idempotency_key = head->idempotency_key ? head->idempotency_key : "";
+    request->host = head->host ? head->host : "";
     request->http_errors = head->errors && strcasecmp(head->errors, "http") == 0;
-    return exchange_keep_origin(exchange);
+    if (head->origin && cors_is_listed(exchange->server->options.cors_origins, head->origin))
+        exchange->origin = head->origin;
+    return 0;
 }
 
 static const char *verb_static(const char *verb)
@@ -253,15 +240,13 @@ static const struct page *page_find(const struct server *server, const char *pat
 
 // Finds what answers: a method, a page, or the reply that there is none. Cuts the query off the
 // target.
-static int exchange_route(struct exchange *exchange)
+static void exchange_route(struct exchange *exchange)
 {
-    char *path = arena_copy(&exchange->request.arena, exchange->target, strlen(exchange->target));
-    if (!path)
-        return -ERROR_MEMORY;
+    char *path = exchange->head.target;
     exchange->query = strchr(path, '?');
     if (exchange->query)
         *exchange->query++ = '\0';
-    const char *verb = verb_static(exchange->line.verb);
+    const char *verb = verb_static(exchange->head.verb);
 
     bool is_call = strncmp(path, "/api/", 5) == 0;
     exchange->page = is_call ? NULL : page_find(exchange->server, path);
@@ -269,7 +254,7 @@ static int exchange_route(struct exchange *exchange)
     exchange->request.method = is_plain(method, METHOD_LENGTH_MAX) ? method : "";
     if (!exchange->page && !is_call) {
         exchange_plain_error(exchange, 404, "not_found", NULL);
-    } else if (exchange->origin && strcmp(exchange->line.verb, "OPTIONS") == 0) {
+    } else if (exchange->origin && strcmp(exchange->head.verb, "OPTIONS") == 0) {
         exchange->is_preflight = true;
         exchange->request.status = 204;
         exchange->request.replied = true;
@@ -280,7 +265,6 @@ static int exchange_route(struct exchange *exchange)
         exchange->is_call = true;
         exchange->request.verb = verb;
     }
-    return 0;
 }
 
 static enum MHD_Result exchange_refuse(struct exchange *exchange, const char *reason)
@@ -304,7 +288,6 @@ static enum MHD_Result exchange_too_large(struct exchange *exchange)
 // The announced length of the body: -ERROR_REQUEST_TOO_LARGE when that is more than is taken.
 static int exchange_read_length(struct exchange *exchange)
 {
-    // Digits and no more than fit into 64 bits: libmicrohttpd has seen to that.
     const char *digits = exchange->head.content_length;
     int64_t length = 0;
     exchange->is_chunked = exchange->head.transfer_encoding != NULL;
@@ -334,7 +317,6 @@ static enum MHD_Result exchange_refuse_body(struct exchange *exchange, int r)
 static enum MHD_Result exchange_let_in(struct exchange *exchange)
 {
     exchange->state = EXCHANGE_BODY;
-    exchange->connection->is_unread = false;
     connection_move(exchange->connection, CONNECTION_BODY);
     return MHD_YES;
 }
@@ -347,37 +329,59 @@ static enum MHD_Result exchange_admit(struct exchange *exchange)
     if (exchange->state != EXCHANGE_ASKED)
         return exchange_let_in(exchange);
     connection_move(exchange->connection, CONNECTION_WORK);
-    MHD_suspend_connection(exchange->mhd);
+    exchange_suspend(exchange);
     return MHD_YES;
 }
 
-static enum MHD_Result exchange_admit_end(struct exchange *exchange)
+enum MHD_Result exchange_admit_end(struct exchange *exchange)
 {
     exchange_set_timeout(exchange, 0);
     int r = exchange_ask_end(exchange);
     return r < 0 ? exchange_refuse_body(exchange, r) : exchange_let_in(exchange);
 }
 
-// The head is complete.
-static enum MHD_Result exchange_begin(struct exchange *exchange)
+// Whether libmicrohttpd hands a request over that it is not to read: one for a long-lived
+// connection, or with a chunked body. *ret_result is what to tell it then.
+static bool exchange_leaves_mhd(struct exchange *exchange, enum MHD_Result *ret_result)
 {
-    const char *reason = gate_target_is_fine(exchange->target)
-                             ? gate_check(exchange->mhd, &exchange->line, &exchange->head)
-                             : "a malformed target";
+    const char *target = exchange->head.target;
+    *ret_result = MHD_YES;
+    if (exchange->server->options.on_takeover && door_is_takeover(target, strlen(target)))
+        exchange_hand_over(exchange);
+    else if (exchange->head.transfer_encoding)
+        *ret_result = exchange_take_over(exchange);
+    else
+        return false;
+    return true;
+}
+
+enum MHD_Result exchange_begin(struct exchange *exchange, char *text, size_t length)
+{
+    enum MHD_Result result;
+    const char *reason = head_parse(text, length, &exchange->head);
+    if (!reason && exchange->mhd && exchange->head.fields != mhd_fields_count(exchange->mhd))
+        reason = "a malformed header line";
     if (exchange_keep(exchange) < 0)
         return MHD_NO;
     if (reason)
         return exchange_refuse(exchange, reason);
-    if (exchange->server->options.on_takeover &&
-        door_is_takeover(exchange->target, strlen(exchange->target))) {
-        exchange_hand_over(exchange);
-        return MHD_YES;
-    }
-    if (exchange_route(exchange) < 0)
-        return MHD_NO;
+    if (exchange->mhd && exchange_leaves_mhd(exchange, &result))
+        return result;
+    exchange_route(exchange);
     if (exchange_read_length(exchange) < 0)
         return exchange_too_large(exchange);
     return exchange_admit(exchange);
+}
+
+// libmicrohttpd has read the head.
+static enum MHD_Result exchange_begin_mhd(struct exchange *exchange, const char *verb)
+{
+    size_t length;
+    char *text = exchange->target ? mhd_head_copy(exchange->mhd, verb, exchange->target,
+                                                  &exchange->request.arena, &length)
+                                  : NULL;
+    exchange->verb = verb;
+    return text ? exchange_begin(exchange, text, length) : MHD_NO;
 }
 
 static void exchange_call(struct exchange *exchange)
@@ -394,8 +398,7 @@ static void exchange_call(struct exchange *exchange)
         server->options.on_call(server->options.arg, request);
 }
 
-// All of the request is there.
-static enum MHD_Result exchange_answer(struct exchange *exchange)
+enum MHD_Result exchange_answer(struct exchange *exchange)
 {
     exchange->state = EXCHANGE_ANSWERING;
     connection_move(exchange->connection, CONNECTION_WORK);
@@ -406,18 +409,16 @@ static enum MHD_Result exchange_answer(struct exchange *exchange)
     if (!exchange->is_call || exchange->request.replied)
         return exchange_queue(exchange);
     exchange->state = EXCHANGE_SUSPENDED;
-    MHD_suspend_connection(exchange->mhd);
+    exchange_suspend(exchange);
     return MHD_YES;
 }
 
-// A piece of the body is there.
-static enum MHD_Result exchange_take(struct exchange *exchange, const char *data, size_t *size)
+enum MHD_Result exchange_take(struct exchange *exchange, const char *data, size_t *size)
 {
     int r = exchange_body_add(exchange, data, *size);
     if (r < 0)
         return exchange_refuse_body(exchange, r);
     *size = 0;
-    exchange->connection->is_unread = false;
     return MHD_YES;
 }
 
@@ -429,13 +430,12 @@ enum MHD_Result exchange_step(void *arg, struct MHD_Connection *mhd, const char 
     (void)arg;
     (void)mhd;
     (void)path;
+    (void)version;
     if (!exchange)
         return MHD_NO;
     switch (exchange->state) {
     case EXCHANGE_LINE:
-        exchange->line.verb = verb;
-        exchange->line.version = version;
-        return exchange_begin(exchange);
+        return exchange_begin_mhd(exchange, verb);
     case EXCHANGE_ASKED:
         return exchange_admit_end(exchange);
     case EXCHANGE_BODY:
@@ -460,9 +460,14 @@ void exchange_end(void *arg, struct MHD_Connection *mhd, void **context,
         return;
     if (exchange->connection->state != CONNECTION_CLOSING)
         connection_move(exchange->connection, CONNECTION_IDLE);
+    exchange_leave(exchange);
+}
+
+// A handler that has not replied yet still holds the request: its reply frees it.
+void exchange_leave(struct exchange *exchange)
+{
     exchange->mhd = NULL;
     exchange->connection = NULL;
-    // A handler that has not replied yet still holds the request: its reply frees it.
     if (!exchange->started || exchange->request.replied)
         exchange_free(exchange);
 }
@@ -473,7 +478,7 @@ void exchanges_abandon(struct server *server)
     {
         struct exchange *exchange = LIST_ITEM(link, struct exchange, link);
         if ((exchange->state != EXCHANGE_SUSPENDED && exchange->state != EXCHANGE_ASKED) ||
-            exchange->request.replied)
+            exchange->request.replied || !exchange->mhd)
             continue;
         exchange->state = EXCHANGE_DETACHED;
         MHD_resume_connection(exchange->mhd);

@@ -45,7 +45,7 @@ static void exchange_admitted(struct request *request)
 {
     struct exchange *exchange = (struct exchange *)request;
     exchange->is_admitted = true;
-    if (!exchange->mhd)
+    if (!exchange->connection)
         exchange_free(exchange);
     else if (exchange->state == EXCHANGE_ASKED)
         exchange_resume(exchange);

@@ -166,23 +166,11 @@ static void job_done(struct parser_job *job, int r)
     request->read_fn(request->read_arg, r < 0 ? r : exchange->read_r);
 }
 
-// The connection may go meanwhile, and libmicrohttpd's memory with it.
-static int head_keep(struct exchange *exchange)
-{
-    const char *type = exchange->head.content_type;
-    if (!type)
-        return 0;
-    exchange->head.content_type = arena_copy(&exchange->request.arena, type, strlen(type));
-    return exchange->head.content_type ? 0 : -ERROR_MEMORY;
-}
-
 void exchange_load(struct request *request)
 {
     struct exchange *exchange = (struct exchange *)request;
     int r = body_read_light(exchange);
     bool is_done = exchange->is_read && !arguments_are_heavy(&request->arguments);
-    if (r >= 0 && !is_done)
-        r = head_keep(exchange);
     if (r < 0 || is_done) {
         request->read_fn(request->read_arg, r);
         return;

@@ -58,8 +58,7 @@ static int scope_headers(const struct request *request, struct reply_header *hea
     return count;
 }
 
-// libmicrohttpd takes lines of a chunked body that end with a bare LF, and a proxy may see another
-// end there: what follows such a body on its connection is not read as a request.
+// What follows a chunked body on its connection is not read as a request.
 static bool is_last(const struct exchange *exchange)
 {
     return exchange->server->quiescing || exchange->is_chunked;
@@ -104,6 +103,8 @@ enum MHD_Result exchange_queue(struct exchange *exchange)
     struct reply_header headers[REPLY_HEADERS_MAX];
     if (!request->replied)
         return MHD_NO;
+    if (!exchange->mhd)
+        return exchange_chunked_reply(exchange);
     reply_type(exchange);
     size_t length = request->reply.length;
     struct MHD_Response *response =
@@ -130,8 +131,7 @@ void exchange_plain_error(struct exchange *exchange, int status, const char *cod
 static int fill_file(struct exchange *exchange)
 {
     const struct page *page = exchange->page;
-    const char *known =
-        MHD_lookup_connection_value(exchange->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH);
+    const char *known = exchange->head.if_none_match;
     exchange->content_type = page->file.type;
     if (known && strstr(known, page->etag))
         return 304;
@@ -160,12 +160,12 @@ static void date_append(struct buffer *text)
     buffer_append_text(text, date);
 }
 
-// The reply as libmicrohttpd would send it as a connection's last.
-static void reply_write(struct exchange *exchange, struct buffer *text)
+void exchange_print_reply(struct exchange *exchange, struct buffer *text)
 {
     struct request *request = &exchange->request;
     struct reply_header headers[REPLY_HEADERS_MAX];
-    bool is_head = request->verb && strcmp(request->verb, "HEAD") == 0;
+    const char *verb = exchange->head.verb;
+    bool is_head = verb && strcmp(verb, "HEAD") == 0;
     reply_type(exchange);
     buffer_append_format(text, "HTTP/1.1 %d %s\r\n", request->status,
                          MHD_get_reason_phrase_for((unsigned)request->status));
@@ -180,15 +180,21 @@ static void reply_write(struct exchange *exchange, struct buffer *text)
         buffer_append(text, request->reply.data, request->reply.length);
 }
 
-// Takes the descriptor from whoever has it.
-static int exchange_detach(struct exchange *exchange, int *ret_fd)
+int exchange_detach(struct exchange *exchange, int *ret_fd)
 {
     struct connection *connection = exchange->connection;
     exchange->state = EXCHANGE_DETACHED;
     if (connection->mhd)
         return connection_detach(connection, ret_fd);
     *ret_fd = connection_take_fd(connection);
+    exchange->connection = NULL;
     return 0;
+}
+
+// At most one more body than what is taken.
+int64_t exchange_linger_bytes(const struct exchange *exchange)
+{
+    return 2 * exchange->server->options.body_max_bytes - (int64_t)exchange->body.length;
 }
 
 void exchange_last_word(struct exchange *exchange)
@@ -196,11 +202,10 @@ void exchange_last_word(struct exchange *exchange)
     struct server *server = exchange->server;
     CLEANUP(buffer_done) struct buffer text;
     buffer_init(&text, HEAD_MAX_BYTES);
-    reply_write(exchange, &text);
+    exchange_print_reply(exchange, &text);
 
     int fd;
-    // What is thrown away is at most one more body than what is taken.
-    int64_t budget = 2 * server->options.body_max_bytes - (int64_t)exchange->body.length;
+    int64_t budget = exchange_linger_bytes(exchange);
     if (exchange_detach(exchange, &fd) < 0)
         return;
     linger_start(server, fd, budget, text.data, text.length);
@@ -225,11 +230,11 @@ void exchange_hand_over(struct exchange *exchange)
     const struct server_options *options = &exchange->server->options;
     CLEANUP(buffer_done) struct buffer head;
     buffer_init(&head, HEAD_MAX_BYTES);
-    buffer_append_text(&head, exchange->line.verb);
+    buffer_append_text(&head, exchange->head.verb);
     buffer_append_byte(&head, ' ');
-    buffer_append_text(&head, exchange->target);
+    buffer_append_text(&head, exchange->head.target);
     buffer_append_byte(&head, ' ');
-    buffer_append_text(&head, exchange->line.version);
+    buffer_append_text(&head, exchange->head.version);
     buffer_append_text(&head, "\r\n");
     MHD_get_connection_values(exchange->mhd, MHD_HEADER_KIND, head_append, &head);
     buffer_append_text(&head, "\r\n");
@@ -243,9 +248,17 @@ void exchange_hand_over(struct exchange *exchange)
         options->on_takeover(options->arg, fd, head.data, head.length);
 }
 
+void exchange_suspend(const struct exchange *exchange)
+{
+    if (exchange->mhd)
+        MHD_suspend_connection(exchange->mhd);
+}
+
 void exchange_set_timeout(const struct exchange *exchange, int timeout_s)
 {
-    MHD_set_connection_option(exchange->mhd, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)timeout_s);
+    if (exchange->mhd)
+        MHD_set_connection_option(exchange->mhd, MHD_CONNECTION_OPTION_TIMEOUT,
+                                  (unsigned)timeout_s);
 }
 
 // Who half-closes may wait for the reply all the same. But libmicrohttpd reads before it goes on
@@ -253,6 +266,10 @@ void exchange_set_timeout(const struct exchange *exchange, int timeout_s)
 // whatever it is, a connection is looked at before anything is read.
 void exchange_resume(struct exchange *exchange)
 {
+    if (!exchange->mhd) {
+        exchange_chunked_resume(exchange);
+        return;
+    }
     exchange_set_timeout(exchange, EXCHANGE_TIMEOUT_S);
     MHD_resume_connection(exchange->mhd);
     server_run_soon(exchange->server);
@@ -261,7 +278,7 @@ void exchange_resume(struct exchange *exchange)
 void exchange_send(struct request *request)
 {
     struct exchange *exchange = (struct exchange *)request;
-    if (!exchange->mhd)
+    if (!exchange->connection)
         exchange_free(exchange);
     else if (exchange->state == EXCHANGE_SUSPENDED || exchange->state == EXCHANGE_ASKED)
         exchange_resume(exchange);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses a request's head strictly, before libmicrohttpd sees it.
+// Parses a request's head strictly: what could smuggle a second request past a proxy is refused.
 #include "head.h"
 
 #include <string.h>
@@ -7,6 +7,7 @@
 
 enum {
     HEAD_VERB_MAX = 16,
+    HEAD_FIELDS_MAX = 100,
     // Ten to the power of this many digits is less than 2^63.
     HEAD_LENGTH_DIGITS_MAX = 18
 };
@@ -122,4 +123,169 @@ const char *head_scan(const char *text, size_t length, struct head_progress *ret
         return reason;
     ret_progress->line_length = (size_t)count;
     return head_scan_fields(feed + 1, length - (size_t)(feed + 1 - text), &ret_progress->complete);
+}
+
+struct field {
+    const char *name;
+    size_t length;
+    size_t offset;     // of the value in struct http_head
+    const char *twice; // why more than one are refused
+};
+
+#define FIELD(name, member)                                                                        \
+    {                                                                                              \
+        name, sizeof name - 1, offsetof(struct http_head, member), "two " name " headers"          \
+    }
+// The first counts.
+#define FIELD_OR_MORE(name, member)                                                                \
+    {                                                                                              \
+        name, sizeof name - 1, offsetof(struct http_head, member), NULL                            \
+    }
+
+static const struct field fields[] = {
+    FIELD("Host", host),
+    FIELD("Authorization", authorization),
+    FIELD("Content-Type", content_type),
+    FIELD("Content-Length", content_length),
+    FIELD("Transfer-Encoding", transfer_encoding),
+    FIELD("X-Request-Id", request_id),
+    FIELD("Idempotency-Key", idempotency_key),
+    FIELD("X-Tidings-Errors", errors),
+    FIELD("Origin", origin),
+    FIELD_OR_MORE("Expect", expect),
+    FIELD_OR_MORE("If-None-Match", if_none_match),
+};
+
+static bool is_alnum(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9');
+}
+
+static bool is_token(const char *text, size_t length)
+{
+    static const char others[] = "!#$%&'*+-.^_`|~";
+    for (size_t i = 0; i < length; i++) {
+        if (!is_alnum(text[i]) && (text[i] == '\0' || !strchr(others, text[i])))
+            return false;
+    }
+    return length > 0;
+}
+
+static bool is_value(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        if ((byte < 0x20 && byte != '\t') || byte == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+static const char *field_keep(struct http_head *head, const char *name, size_t length,
+                              const char *value)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const struct field *known = &fields[i];
+        if (known->length != length || strncasecmp(known->name, name, length) != 0)
+            continue;
+        const char **member = (const char **)(void *)((char *)head + known->offset);
+        if (*member)
+            return known->twice;
+        *member = value;
+        return NULL;
+    }
+    return NULL;
+}
+
+// Reads the line of `length` bytes, behind which its end is overwritten.
+static const char *field_parse(struct http_head *head, char *line, size_t length)
+{
+    const char *reason = field_check(line, length);
+    if (reason)
+        return reason;
+    size_t name_length = (size_t)((char *)memchr(line, ':', length) - line);
+    char *value = line + name_length + 1;
+    line[length] = '\0';
+    value += strspn(value, " \t");
+    if (++head->fields > HEAD_FIELDS_MAX)
+        return "too many headers";
+    if (!is_token(line, name_length))
+        return "a malformed header name";
+    if (!is_value(value, (size_t)(line + length - value)))
+        return "a control character in a header";
+    return field_keep(head, line, name_length, value);
+}
+
+// Cuts a line of which line_check() thinks well.
+static const char *line_parse(struct http_head *head, char *line, size_t length)
+{
+    static const char *const verbs[] = {"GET",     "HEAD",  "POST",  "PUT",  "DELETE",
+                                        "OPTIONS", "PATCH", "TRACE", "QUERY"};
+    char *blank = memchr(line, ' ', length);
+    *blank = '\0';
+    head->verb = line;
+    head->target = blank + 1;
+    head->version = line + length - strlen("HTTP/1.1");
+    head->target[head->version - head->target - 1] = '\0';
+    line[length] = '\0';
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (strcmp(verbs[i], line) == 0)
+            return NULL;
+    }
+    return "an unknown method";
+}
+
+static bool is_host(const char *host)
+{
+    for (const char *at = host; *at != '\0'; at++) {
+        if (!is_alnum(*at) && !strchr(".-_:[]", *at))
+            return false;
+    }
+    return host[0] != '\0';
+}
+
+// Whether the fields fit together.
+static const char *head_check(const struct http_head *head)
+{
+    bool is_1_0 = strcmp(head->version, "HTTP/1.0") == 0;
+    if (!head->host && !is_1_0)
+        return "no Host header";
+    if (head->host && !is_host(head->host))
+        return "a malformed Host header";
+    if (!head->transfer_encoding)
+        return NULL;
+    if (head->content_length)
+        return "both Content-Length and Transfer-Encoding";
+    if (is_1_0)
+        return "Transfer-Encoding in HTTP/1.0";
+    if (strcmp(head->transfer_encoding, "chunked") != 0)
+        return "an unknown Transfer-Encoding";
+    return NULL;
+}
+
+static const char *fields_parse(struct http_head *head, char *text, const char *end)
+{
+    for (char *line = text, *feed; (feed = memchr(line, '\n', (size_t)(end - line)));
+         line = feed + 1) {
+        ptrdiff_t length = line_length(line, feed);
+        if (length == 0 && feed + 1 == end)
+            return head_check(head);
+        const char *reason =
+            length <= 0 ? "a malformed end of a line" : field_parse(head, line, (size_t)length);
+        if (reason)
+            return reason;
+    }
+    return "a malformed end of the headers";
+}
+
+const char *head_parse(char *text, size_t length, struct http_head *ret_head)
+{
+    *ret_head = (struct http_head){0};
+    char *feed = memchr(text, '\n', length);
+    ptrdiff_t count = feed ? line_length(text, feed) : -1;
+    const char *reason = count < 0 ? "a malformed request line" : line_check(text, (size_t)count);
+    if (!reason)
+        reason = line_parse(ret_head, text, (size_t)count);
+    return reason ? reason : fields_parse(ret_head, feed + 1, text + length);
 }

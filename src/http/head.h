@@ -1,11 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// A strict look at a request's head before libmicrohttpd parses it: for what libmicrohttpd answers
-// itself, and badly (a malformed Content-Length: two status lines; a request line that is none:
-// silence). The rest is the gate's.
+// The one parser of request heads for calls and pages. It refuses what would let an attacker behind
+// a proxy smuggle requests, much of which libmicrohttpd lets through.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+
+// A parsed head. All texts lie in the text that was parsed; those of fields that did not come are
+// NULL.
+struct http_head {
+    const char *verb;
+    char *target; // not decoded
+    const char *version;
+    const char *host;
+    const char *authorization;
+    const char *content_type;
+    const char *content_length; // 1 to 18 digits
+    const char *transfer_encoding;
+    const char *request_id;
+    const char *idempotency_key;
+    const char *errors;
+    const char *origin;
+    const char *expect;
+    const char *if_none_match;
+    int fields; // how many there are
+};
+
+// Parses a whole head with its empty line, and cuts it into texts in place. NULL when the request
+// may pass, else the reason (static text) to refuse it with 400; what was not reached is NULL then.
+const char *head_parse(char *text, size_t length, struct http_head *ret_head);
 
 // How far a head has come.
 struct head_progress {
@@ -13,8 +36,10 @@ struct head_progress {
     bool complete;      // with the empty line
 };
 
-// Looks at the first `length` bytes of a request. NULL as long as they may begin a well-formed
-// head, else the reason (static text) to refuse it.
+// Looks at the first `length` bytes of a request, before libmicrohttpd does: for what that answers
+// itself, and badly (a malformed Content-Length: two status lines; a request line that is none:
+// silence). NULL as long as they may begin a well-formed head, else the reason (static text) to
+// refuse it.
 const char *head_scan(const char *text, size_t length, struct head_progress *ret_progress);
 
 // The same for the lines after the request line.

@@ -28,10 +28,8 @@ static void server_run(struct server *server)
     MHD_UNSIGNED_LONG_LONG timeout;
     MHD_run(server->daemon);
     // It serves a connection one request, or one buffer, at a time; what is left needs no event.
-    if (MHD_get_timeout(server->daemon, &timeout) == MHD_YES && timeout == 0) {
-        server->ran_on = true;
+    if (MHD_get_timeout(server->daemon, &timeout) == MHD_YES && timeout == 0)
         server_run_soon(server);
-    }
 }
 
 static void server_ready(void *arg, uint32_t events)
@@ -55,7 +53,6 @@ static void server_tick(void *arg)
 {
     struct server *server = arg;
     connections_expire(server);
-    connections_end_stuck(server);
     connections_end_half_closed(server);
     door_resume(server);
     loop_timer_set(server->tick, SERVER_TICK_MS);
@@ -72,8 +69,8 @@ static size_t server_keep_escapes(void *arg, struct MHD_Connection *mhd, char *t
 static int daemon_start(struct server *server)
 {
     server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-        exchange_step, server, MHD_OPTION_URI_LOG_CALLBACK, exchange_line, server,
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0,
+        NULL, NULL, exchange_step, server, MHD_OPTION_URI_LOG_CALLBACK, exchange_line, server,
         MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server, MHD_OPTION_NOTIFY_COMPLETED,
         exchange_end, server, MHD_OPTION_UNESCAPE_CALLBACK, server_keep_escapes, server,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_MEMORY_BYTES,
@@ -215,15 +212,16 @@ int server_connections(const struct server *server)
     return server->connections_count;
 }
 
-static void connections_close(struct server *server, enum connection_state state)
+// Those that libmicrohttpd does not have.
+static void connections_close(struct server *server)
 {
-    LIST_FOREACH(link, &server->connections[state])
-    {
-        struct connection *connection = LIST_ITEM(link, struct connection, link);
-        if (!connection->mhd)
-            connection_free(connection);
-        else
-            shutdown(connection->fd, SHUT_RDWR);
+    for (int state = 0; state < CONNECTION_STATES; state++) {
+        LIST_FOREACH(link, &server->connections[state])
+        {
+            struct connection *connection = LIST_ITEM(link, struct connection, link);
+            if (!connection->mhd)
+                connection_free(connection);
+        }
     }
 }
 
@@ -242,8 +240,7 @@ void server_free(struct server *server)
         return;
     door_close(server);
     parser_free(server->parser);
-    connections_close(server, CONNECTION_FRESH);
-    connections_close(server, CONNECTION_LINGER);
+    connections_close(server);
     loop_timer_free(server->tick);
     loop_watch_free(server->daemon_watch);
     exchanges_abandon(server);

@@ -4,7 +4,8 @@
 //   door.c        accepts, peeks at the first head, then hands the descriptor to libmicrohttpd
 //                 or to on_takeover
 //   connection.c  follows each connection's state and ends those that are late
-//   exchange.c    one request of a connection inside libmicrohttpd: gate, body, call, reply
+//   exchange.c    one request of a connection inside libmicrohttpd: head, body, call, reply
+//   exchange_chunked.c  takes requests with a chunked body away from libmicrohttpd
 //   linger.c      says a last word on a connection and reads on for a while, so that the peer gets
 //                 to see it
 #pragma once
@@ -56,13 +57,14 @@ struct connection {
     struct server *server;
     struct MHD_Connection *mhd; // NULL at the door and while lingering
     struct loop_watch *watch;   // the other way round
+    void (*on_gone)(void *arg); // called by connection_free(); NULL: nobody
+    void *gone_arg;
     int64_t deadline_ms;
     int64_t bytes;      // at the door: seen so far; REPLY: that had arrived when last looked at;
                         // lingering: still to throw away
     const char *memory; // libmicrohttpd's for this connection, from the first target on
     int fd;             // libmicrohttpd's once `mhd` is set
     enum connection_state state;
-    bool is_unread; // at the last look libmicrohttpd had left bytes of the body in the socket
 };
 
 struct server {
@@ -92,7 +94,6 @@ struct server {
     int calls_count;
     bool quiescing;
     bool run_due; // libmicrohttpd has something to do at the end of the turn
-    bool ran_on;  // it said so since the last tick
     bool accept_paused;
     char head[SERVER_HEAD_MAX_BYTES]; // what the door is looking at
 };
@@ -115,9 +116,9 @@ void connection_add_to_daemon(struct connection *connection);
 // closes at its next run. What libmicrohttpd has read already is lost. Only inside one of its
 // callbacks. -ERROR_BUSY without descriptors: the connection ends then.
 NODISCARD int connection_detach(struct connection *connection, int *ret_fd);
+// The same, but libmicrohttpd is left with `other` (not taken over) and goes on.
+NODISCARD int connection_divert(struct connection *connection, int other, int *ret_fd);
 void connections_expire(struct server *server);
-// Ends those of whose body libmicrohttpd reads no more. To be called at each tick.
-void connections_end_stuck(struct server *server);
 // Ends those whose peer has said with its request that no other will come. To be called at each
 // tick.
 void connections_end_half_closed(struct server *server);

@@ -2,11 +2,14 @@
 """What comes over TCP before any method is called: broken, slow, endless and clever requests."""
 
 import json
+import subprocess
 import time
 from contextlib import ExitStack
+from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.support.metrics import metric
 from tests.support.raw import RawConnection, request
 from tests.support.wait import wait_until
 
@@ -204,12 +207,127 @@ def test_endless_body(ann, door, chunked):
     still_serves(ann)
 
 
+def chunked_head(client, *headers):
+    lines = [f"Authorization: Bearer {client.token}", f"Content-Type: {FORM}", *headers, "Transfer-Encoding: chunked"]
+    return "POST /api/api.test HTTP/1.1\r\nHost: x\r\n" + "".join(f"{line}\r\n" for line in lines) + "\r\n"
+
+
+def refuses_chunks(connection, reason):
+    """One JSON reply, and the end of the connection."""
+    reply = connection.reply()
+    assert reply.status == 400 and reply.headers["content-type"].startswith("application/json")
+    assert reply.headers["connection"] == "close" and reply.headers["x-request-id"]
+    assert reply.json["error"] == "bad_request" and reason in reply.json["response_metadata"]["messages"][0]
+    assert connection.rest(timeout=IN_TIME_S) == b""
+
+
+LINE_END = "a line of the chunked body does not end with CR LF"
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+@pytest.mark.parametrize("body, reason", [
+    ("3\na=b\r\n0\r\n\r\n", LINE_END), ("3\r\na=b\n0\r\n\r\n", LINE_END), ("3\r\na=b\r\n0\n\r\n", LINE_END),
+    ("3\r\na=b\r\n0\r\n\n", LINE_END), ("3\r\na=b\r\n0\r\nX: y\n\r\n", LINE_END), ("3;x\na=b\r\n0\r\n\r\n", LINE_END),
+    ("3\na=b\n0\n\n", LINE_END), ("ffffffffffffffff\r\na=b", "size is too large"), ("-3\r\na=b", "a malformed chunk size"),
+    ("3 \r\na=b\r\n0\r\n\r\n", "a malformed chunk size"),
+])
+def test_malformed_chunks(ann, door, body, reason, is_later):
+    """A proxy that sees another end of such lines could be made to send a request of its choice behind the body."""
+    if is_later:
+        door.send(request("POST", "/api/auth.test", ann.token))
+        assert door.reply().json["ok"] is True
+    door.send(chunked_head(ann) + body + request("POST", "/api/api.test", ann.token, FORM, "a=smuggled").decode())
+    refuses_chunks(door, reason)
+    still_serves(ann)
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+@pytest.mark.parametrize("is_whole", [False, True])
+@pytest.mark.parametrize("body", [
+    "3\r\na=b\r\n4\r\n&c=d\r\n0\r\n\r\n", "7;name=\"value\"\r\na=b&c=d\r\n0;last\r\n\r\n", "7\r\na=b&c=d\r\n0\r\nX-Sum: 1\r\nY:\r\n\r\n",
+])
+def test_chunks(ann, door, body, is_whole, is_later):
+    """In one piece with their head, or byte by byte."""
+    if is_later:
+        door.send(request("POST", "/api/auth.test", ann.token))
+        assert door.reply().json["ok"] is True
+    data = chunked_head(ann) + body
+    for piece in [data] if is_whole else data:
+        door.send(piece)
+    reply = door.reply()
+    assert reply.json["args"] == {"a": "b", "c": "d"} and reply.headers["connection"] == "close"
+    assert door.rest(timeout=IN_TIME_S) == b""
+
+
+@pytest.mark.parametrize("body, reason", [("3\r\na=b\r\n0\r\n\r\n", None), ("3\na=b\r\n0\r\n\r\n", LINE_END)])
+def test_chunks_that_wait_to_be_asked_for(ann, door, body, reason):
+    for _ in range(2):
+        door.send(request("POST", "/api/auth.test", ann.token))
+        assert door.reply().json["ok"] is True
+    door.send(chunked_head(ann, "Expect: 100-continue"))
+    assert door.reply().status == 100
+    door.send(body)
+    if reason:
+        refuses_chunks(door, reason)
+    else:
+        assert door.reply().json["args"] == {"a": "b"}
+
+
+def test_a_chunked_head_may_be_long(ann, door):
+    """The body comes along with it, in more than libmicrohttpd reads at first."""
+    door.send(request("POST", "/api/auth.test", ann.token))
+    text = "x" * 6000
+    door.send(chunked_head(ann, "X-Long: " + "y" * 7000) + f"1772\r\na={text}\r\n0\r\n\r\n")
+    assert door.reply().json["ok"] is True
+    assert door.reply().json["args"] == {"a": text}
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_chunked_body_may_hold_any_byte(ann, door, is_later):
+    """It is the form that is refused, not the framing."""
+    if is_later:
+        door.send(request("POST", "/api/auth.test", ann.token))
+        assert door.reply().json["ok"] is True
+    door.send(chunked_head(ann).encode() + b"6\r\na=\x00\x00\x00")
+    door.send(b"\x00\r\n0\r\n\r\n")
+    assert door.reply().json["error"] == "invalid_form_data"
+
+
+def test_replies_to_chunked_requests_may_be_long(room, extra_instance):
+    """They are sent as far as they are read, and counted until then."""
+    ann, _, channel = room
+    instance = extra_instance()
+    for _ in range(6):
+        ann.post(channel, attachments=[{"text": "x" * 1_000_000}])
+    head = chunked_head(ann).replace("api.test", f"channels.history?channel={channel}")
+    with RawConnection(instance.url) as door:
+        door.send(head + "0\r\n\r\n")
+        wait_until(lambda: metric(instance, "tidings_http_replies_bytes") > 6_000_000)
+        reply = door.reply()
+        assert len([message for message in reply.json["messages"] if "attachments" in message]) == 6
+        assert door.rest(timeout=IN_TIME_S) == b""
+    wait_until(lambda: metric(instance, "tidings_http_replies_bytes") == 0)
+
+
 @pytest.mark.parametrize("size", [20_000, 100_000])
 def test_a_line_between_chunks_that_does_not_end(ann, door, size):
-    """libmicrohttpd would not say a word, and keep its loop busy until the deadline."""
-    door.send(f"{POST}Content-Type: {FORM}\r\nTransfer-Encoding: chunked\r\n\r\n3;" + "x" * size)
-    assert door.rest(timeout=IN_TIME_S) == b""
+    door.send(chunked_head(ann) + "3;" + "x" * size)
+    refuses_chunks(door, "a line of the chunked body is too long")
     still_serves(ann)
+
+
+def test_chunked_bodies_of_known_clients(room):
+    """curl and Python send a body whose length they do not tell."""
+    ann, _, channel = room
+    url, fields = f"{ann.url}/api/chat.postMessage", f"channel={channel}&text="
+    headers = {"Authorization": f"Bearer {ann.token}", "Content-Type": FORM}
+    curl = subprocess.run(["curl", "-sS", url, "-H", "Transfer-Encoding: chunked", "-H", "Expect: 100-continue", "-H",
+                           f"Authorization: Bearer {ann.token}", "-d", fields + "curl"],
+                          capture_output=True, text=True, check=True, timeout=60)
+    assert json.loads(curl.stdout)["ok"] is True, curl.stdout
+    with urlopen(Request(url, iter([fields.encode(), b"python"]), {**headers, "Transfer-Encoding": "chunked"}), timeout=60) as reply:
+        assert json.load(reply)["ok"] is True
+    assert [m["text"] for m in ann.history(channel)] == ["python", "curl"]
 
 
 def test_slow_headers_are_cut_off(ann, extra_instance):
@@ -291,9 +409,8 @@ def test_pipelining(ann, door):
     assert [door.reply().json["args"]["n"] for _ in range(20)] == [str(i) for i in range(20)]
 
 
-@pytest.mark.parametrize("body", ["3\r\na=b\r\n0\r\n\r\n", "3\na=b\n0\n\n"])
-def test_nothing_is_read_behind_a_chunked_body(ann, door, body):
-    """A proxy that sees another end of its lines could be made to send a request of its choice there."""
+def test_nothing_is_read_behind_a_chunked_body(ann, door):
+    body = "3\r\na=b\r\n0\r\n\r\n"
     follows = request("POST", "/api/api.test", ann.token, FORM, "a=smuggled")
     door.send(f"{POST}Content-Type: {FORM}\r\nTransfer-Encoding: chunked\r\n\r\n{body}".encode() + follows)
     assert door.reply().headers["connection"] == "close"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The front door's look at a head, whose bytes come in any pieces: what the whole may be, each
-// beginning of it may.
+// Heads of requests. The front door's look, whose bytes come in any pieces: what the whole may be,
+// each beginning of it may. The parser: what it takes the door takes, and is printed as it came.
 #include "../../src/http/head.h"
 #include "../../src/http/server_internal.h"
 #include "fuzz.h"
@@ -19,6 +19,23 @@ static void beginning_check(const char *text, size_t length, const char *reason,
     free(copy);
 }
 
+static void parse_check(const char *text, size_t length, bool is_fine)
+{
+    struct http_head head;
+    char *copy = fuzz_bytes(text, length);
+    const char *reason = head_parse(copy, length, &head);
+    if (!reason) {
+        size_t verb = strlen(head.verb), target = strlen(head.target);
+        assert(is_fine && head.target[0] == '/' && (head.host || head.version[7] == '0'));
+        assert(memcmp(text, head.verb, verb) == 0 && text[verb] == ' ');
+        assert(memcmp(text + verb + 1, head.target, target) == 0);
+        assert(memcmp(text + verb + target + 2, head.version, 8) == 0);
+        assert(memcmp(text + length - 4, "\r\n\r\n", 4) == 0);
+        assert(!head.transfer_encoding || !head.content_length);
+    }
+    free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data;
@@ -33,5 +50,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t length = 0; length < size; length += 1 + size / PIECES)
         beginning_check(text, length, reason, &whole);
     (void)door_is_takeover(text, size);
+    parse_check(text, size, whole.complete);
     return 0;
 }

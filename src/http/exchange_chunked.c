@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests with a chunked body. libmicrohttpd 0.9.75 takes lines of its framing that end with a
+// bare LF, where a proxy in front may see another end of the body; so it gives them away with their
+// head, and they are read, decoded and answered here. Each is the last of its connection.
+#include "exchange.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+// So that a fast sender does not hold up a turn; the rest is read in the next.
+enum { READS_A_TURN = 4, READ_BYTES = 16384, REPLY_HEAD_MAX_BYTES = 32768 };
+
+static void chunked_gone(void *arg)
+{
+    exchange_leave(arg);
+}
+
+// After each step: frees the exchange when it has nothing more to do.
+static void chunked_settle(struct exchange *exchange, enum MHD_Result result)
+{
+    if (exchange->state == EXCHANGE_DETACHED)
+        exchange_free(exchange);
+    else if (result != MHD_YES)
+        connection_free(exchange->connection);
+}
+
+static void chunked_watch_end(struct exchange *exchange)
+{
+    loop_watch_free(exchange->connection->watch);
+    exchange->connection->watch = NULL;
+}
+
+// All that came behind the body is thrown away.
+static enum MHD_Result reply_end(struct exchange *exchange)
+{
+    struct server *server = exchange->server;
+    int64_t budget = exchange_linger_bytes(exchange);
+    int fd;
+    if (exchange_detach(exchange, &fd) >= 0)
+        linger_start(server, fd, budget, "", 0);
+    return MHD_YES;
+}
+
+static void reply_ready(void *arg, uint32_t events);
+
+// Writes as much as the peer takes now.
+static enum MHD_Result reply_write(struct exchange *exchange)
+{
+    struct connection *connection = exchange->connection;
+    const struct buffer *text = &exchange->text;
+    ssize_t count = send(connection->fd, text->data + exchange->sent, text->length - exchange->sent,
+                         MSG_NOSIGNAL);
+    if (count < 0 && errno != EAGAIN && errno != EINTR)
+        return MHD_NO;
+    exchange->sent += count > 0 ? (size_t)count : 0;
+    if (exchange->sent == text->length)
+        return reply_end(exchange);
+    if (connection->watch)
+        return MHD_YES;
+    int r = loop_watch_new_peer(exchange->server->loop, connection->fd, EPOLLOUT, reply_ready,
+                                exchange, &connection->watch);
+    return r < 0 ? MHD_NO : MHD_YES;
+}
+
+static void reply_ready(void *arg, uint32_t events)
+{
+    (void)events;
+    chunked_settle(arg, reply_write(arg));
+}
+
+enum MHD_Result exchange_chunked_reply(struct exchange *exchange)
+{
+    struct buffer *text = &exchange->text;
+    exchange->state = EXCHANGE_ANSWERED;
+    chunked_watch_end(exchange);
+    connection_move(exchange->connection, CONNECTION_REPLY);
+    buffer_init(text, exchange->request.reply.length + REPLY_HEAD_MAX_BYTES);
+    exchange_print_reply(exchange, text);
+    exchange->sent = 0;
+    return buffer_failed(text) ? MHD_NO : reply_write(exchange);
+}
+
+// Takes bytes of the body, and answers when it is complete.
+static enum MHD_Result chunked_take(struct exchange *exchange, const char *text, size_t length)
+{
+    enum MHD_Result result = MHD_YES;
+    for (size_t at = 0; at < length && exchange->state == EXCHANGE_BODY && result == MHD_YES;) {
+        const char *data;
+        size_t size;
+        at += chunks_read(&exchange->chunks, text + at, length - at, &data, &size);
+        if (exchange->chunks.reason)
+            exchange_refuse_early(exchange, 400, exchange->chunks.reason);
+        else if (size > 0)
+            result = exchange_take(exchange, data, &size);
+        else if (chunks_at_end(&exchange->chunks))
+            result = exchange_answer(exchange);
+    }
+    return result;
+}
+
+static enum MHD_Result chunked_read(struct exchange *exchange)
+{
+    enum MHD_Result result = MHD_YES;
+    char text[READ_BYTES];
+    for (int i = 0; i < READS_A_TURN && exchange->state == EXCHANGE_BODY && result == MHD_YES;
+         i++) {
+        ssize_t length = recv(exchange->connection->fd, text, sizeof text, 0);
+        if (length < 0 && (errno == EAGAIN || errno == EINTR))
+            return MHD_YES;
+        result = length > 0 ? chunked_take(exchange, text, (size_t)length) : MHD_NO;
+    }
+    return result;
+}
+
+static void chunked_ready(void *arg, uint32_t events)
+{
+    struct exchange *exchange = arg;
+    (void)events;
+    enum MHD_Result result = chunked_read(exchange);
+    if (exchange->state == EXCHANGE_SUSPENDED)
+        chunked_watch_end(exchange);
+    chunked_settle(exchange, result);
+}
+
+// Who waits to be told before the body is sent is told.
+static void chunked_expect(struct exchange *exchange)
+{
+    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    const char *expect = exchange->head.expect;
+    if (expect && strcasecmp(expect, "100-continue") == 0 && exchange->rest.length == 0)
+        (void)!send(exchange->connection->fd, go_on, sizeof go_on - 1, MSG_NOSIGNAL);
+}
+
+// The body is let in, unless an answer is waited for or it was refused.
+static enum MHD_Result chunked_let_in(struct exchange *exchange)
+{
+    struct connection *connection = exchange->connection;
+    if (exchange->state != EXCHANGE_BODY)
+        return MHD_YES;
+    chunked_expect(exchange);
+    enum MHD_Result result = chunked_take(exchange, exchange->rest.data, exchange->rest.length);
+    if (result != MHD_YES || exchange->state != EXCHANGE_BODY)
+        return result;
+    int r = loop_watch_new_peer(exchange->server->loop, connection->fd, EPOLLIN, chunked_ready,
+                                exchange, &connection->watch);
+    return r < 0 ? MHD_NO : MHD_YES;
+}
+
+void exchange_chunked_resume(struct exchange *exchange)
+{
+    enum MHD_Result result;
+    if (exchange->state == EXCHANGE_ASKED) {
+        result = exchange_admit_end(exchange);
+        if (result == MHD_YES)
+            result = chunked_let_in(exchange);
+    } else {
+        result = exchange_queue(exchange);
+    }
+    chunked_settle(exchange, result);
+}
+
+static void chunked_begin(struct exchange *exchange, const struct buffer *head)
+{
+    char *text = arena_copy(&exchange->request.arena, head->data, head->length);
+    enum MHD_Result result = MHD_NO;
+    exchange->chunks = (struct chunks){0};
+    if (text && !buffer_failed(&exchange->rest))
+        result = exchange_begin(exchange, text, head->length);
+    if (result == MHD_YES)
+        result = chunked_let_in(exchange);
+    chunked_settle(exchange, result);
+}
+
+// The request is begun anew, without libmicrohttpd, as the first of a connection.
+static void chunked_taken(void *arg, int fd, const char *rest, size_t length)
+{
+    const struct exchange *before = arg;
+    struct connection *connection = connection_new(before->server, fd);
+    struct exchange *exchange = connection ? exchange_new(connection) : NULL;
+    if (!exchange) {
+        if (connection)
+            connection_free(connection);
+        return;
+    }
+    connection->on_gone = chunked_gone;
+    connection->gone_arg = exchange;
+    buffer_append(&exchange->rest, rest, length);
+    chunked_begin(exchange, &before->text);
+}
+
+enum MHD_Result exchange_take_over(struct exchange *exchange)
+{
+    size_t length;
+    const char *head = mhd_head_copy(exchange->mhd, exchange->verb, exchange->target,
+                                     &exchange->request.arena, &length);
+    exchange->state = EXCHANGE_DETACHED;
+    if (!head)
+        return MHD_NO;
+    buffer_init(&exchange->text, length);
+    buffer_append(&exchange->text, head, length);
+    int r = mhd_takeover_start(&exchange->takeover, exchange->connection, chunked_taken, exchange);
+    return r < 0 || buffer_failed(&exchange->text) ? MHD_NO : MHD_YES;
+}
