@@ -6,7 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tools import alerts, authorization, documents, layers, migrations, openings, release
+from tools import alerts, authorization, circles, documents, layers, migrations, openings, release
 from tools.project import ROOT, Failure, call, configure, read_json
 
 FUNCTION_LINES_MAX = 70
@@ -131,6 +131,7 @@ def check_python():
 CHECKS = {
     "format": check_format,
     "layers": layers.check,
+    "circles": circles.check,
     "headers": check_headers,
     "sizes": check_sizes,
     "banned": check_banned,

@@ -8,8 +8,8 @@
 #include "connection.h"
 #include "core.h"
 #include "held_marks.h"
-#include "people.h"
 #include "stream.h"
+#include "users.h"
 
 #include "base/clock.h"
 #include "unread/view.h"
@@ -73,7 +73,7 @@ static void on_heard(void *arg, const struct store_outcome *outcome)
     if (!gateway_answer(gateway))
         return;
     if (outcome->r < 0)
-        gateway->marks.missed = true;
+        gateway->marks_missed = true;
     else
         changed_send(gateway, outcome->result);
 }
@@ -150,7 +150,7 @@ static void stream_ask(struct stream *stream, const struct statement *statement,
 }
 
 // The users of native sockets that sit there; how many.
-static int users_params(const struct stream *stream, struct params *params)
+static int seated_params(const struct stream *stream, struct params *params)
 {
     int count = 0;
 
@@ -172,7 +172,7 @@ void changed_tell(struct stream *stream, int64_t seq)
 
     stream->changed_ms = loop_now_ms(stream->gateway->loop);
     params_text(&params, stream->channel_id);
-    int count = users_params(stream, &params);
+    int count = seated_params(stream, &params);
     params_int(&params, seq);
     if (count > 0)
         stream_ask(stream, &CHANGED, &params);
@@ -187,7 +187,7 @@ static void stream_tell(struct stream *stream)
         if (stream->seats[i].connection->native)
             params_element_text(&params, stream->channel_id);
     params_close_array(&params);
-    if (users_params(stream, &params) > 0)
+    if (seated_params(stream, &params) > 0)
         stream_ask(stream, &STATE, &params);
 }
 

@@ -5,7 +5,6 @@
 #include "core.h"
 #include "outlet.h"
 #include "packet.h"
-#include "tokens.h"
 
 #include "base/id.h"
 #include "base/metrics.h"
@@ -209,7 +208,6 @@ void connection_begin(struct connection *c)
     c->subscriptions = cache_subscriptions(c->gateway->cache);
     c->heard_ms = c->pinged_ms = loop_now_ms(c->gateway->loop);
     metric_add(METRIC_SOCKETS_OPENED, 1);
-    tokens_on_open(c);
     loop_watch_set(c->watch, EPOLLIN);
 }
 
@@ -287,10 +285,8 @@ static void open_tick(struct connection *c, int64_t now_ms)
         c->subscriptions = 0; // who waited for so long waits no more
     if (c->ops->tick)
         c->ops->tick(c, now_ms);
-    if (c->expires_ms > 0 && now_ms >= c->expires_ms) {
-        token_end(c);
-    } else if (c->ops->must_answer &&
-               now_ms - c->heard_ms >= options->ping_interval_ms + options->pong_timeout_ms) {
+    if (c->ops->must_answer &&
+        now_ms - c->heard_ms >= options->ping_interval_ms + options->pong_timeout_ms) {
         connection_doom_counted(c, METRIC_SOCKETS_SILENT, CLOSE_POLICY, "silent");
     } else if (now_ms - c->pinged_ms >= options->ping_interval_ms - CONNECTION_TICK_MS) {
         // The next tick would be too late: clients count on a ping within the interval.

@@ -1,47 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all parts of the gateway share, and what each of them keeps here for itself.
+// What all parts of the gateway share. What a part keeps for itself it alone sees: here are
+// pointers. A file includes files below it only (`./dev lint` checks that). From below:
 //
-// The parts, each with a header of its own:
-//
-//   connections   accept.c the request's head; connection.c takeover to close, with a table of
-//                 functions for each kind; outlet.c its queue of packet.c's packets; login.c whose
-//                 it is; session.c its place; people.c users, workspaces, and what their topics
-//                 bring
-//   websocket/    handshake.c the request (pure); receive.c bytes to messages; socket.c what apps'
-//                 sockets do as well; websocket.c a client's; inbound.c its messages
-//   sse/          sse_head.c the request (pure); sse.c an event stream; sse_backlog.c tells it
-//                 what it missed
-//   resume/       resume.c what somebody missed, in parts: resume_events.c and resume_others.c;
-//                 sync.c calls of events.sync
-//   socket_mode/  link.c an app's connection; app.c whose links are here; envelope.c the events
-//   that
-//                 apps get; kept.c those that wait in Postgres
+//   core.c        questions under way, topics
+//   connections   packet.c frames; outlet.c a queue of them; connection.c takeover to close, with a
+//                 table of functions for each kind
+//   users         users.c users and workspaces here; presence.c tells Redis of them; watch.c who
+//                 wants to hear of others; tokens.c whether a token is still good
+//   a channel     stream.c its events in order, and whom it tells of them; seats.c the connections
+//                 that get them, focus.c those that read them at once; page.c reads events back;
+//                 hole.c fetches missing ones; heads.c notices them; joined.c frames for who comes
+//                 and goes; members.c who is in it; ephemeral.c what is not stored
+//   without seq   held_marks.c marks that came before their messages; changed.c unread counts;
+//                 created.c new channels; marks.c what of these did not come
 //   positions     position.c where a stream of events continues; watermark.c how far all have got
-//   a channel     stream.c its events in order; hole.c fetches missing ones, page.c reads them;
-//                 heads.c notices them; members.c who is in it; ephemeral.c what is not stored
-//   a user        held_marks.c marks that came before their messages; marks.c and created.c those
-//                 that did not come; changed.c unread counts; joined.c their joins; focus.c what is
-//                 read at once; presence.c and watch.c; tokens.c whether a token is still good
+//   entering      login.c whose a connection is; session.c its place
+//   websocket/    handshake.c the request (pure); receive.c bytes to messages; socket.c what apps'
+//                 sockets do as well; inbound.c a client's messages; websocket.c its connection
+//   resume/       what somebody missed: resume.c goes through it, on resume_events.c and
+//                 resume_others.c, on resume_state.c; sync.c a call of events.sync
+//   sse/          sse_head.c the request (pure); sse_backlog.c what an event stream missed; sse.c
+//   its
+//                 connection
+//   socket_mode/  app.c apps that have links here; kept.c events that wait for them in Postgres;
+//                 envelope.c events on their way; link.c a connection
+//   above all     accept.c the head of a request; dispatch.c a message of a topic; delivery.c what
+//                 follows an event of a channel; gateway.c every second, and the end
 #pragma once
-
-#include "created.h"
-#include "focus.h"
-#include "heads.h"
-#include "hole.h"
-#include "marks.h"
-#include "members.h"
-#include "socket_mode/app.h"
-#include "tokens.h"
-#include "watch.h"
-#include "watermark.h"
 
 #include "base/list.h"
 #include "events/event.h"
 #include "gateway/gateway.h"
 
+struct created;
+struct envelopes;
+struct focuses;
 struct gone;
+struct heads;
+struct holes;
+struct marks;
 struct stream;
+struct stream_hooks;
+struct tokens;
 struct user;
+struct watching;
+struct watermark;
 struct workspace;
 
 struct gateway {
@@ -49,42 +52,60 @@ struct gateway {
     struct store *store;
     struct cache *cache;
     struct gateway_options options;
+    char device[EVENT_ID_SIZE]; // this gateway's name in Redis
+    bool draining;
+    bool ended; // being freed: store and cache may be gone
+    int asked;  // see gateway_ask(): answers still to come
+
     struct list connections;
     struct list dirty;
-    int64_t held_bytes; // of events that streams hold
-    struct list held;   // connections that would be in `dirty`, but wait for Redis to subscribe
-    int connection_count, sse_count; // all, and the event streams that are open
-    int openings;                    // connections whose channels are being read
-    struct list opening_next;        // logins whose channels are read after those
+    struct list held; // connections that would be in `dirty`, but wait for Redis to subscribe
+    int connection_count, resumable_count; // all, and the event streams that are open
+    int64_t unknown_told_ms;  // when the log was last told of a message that is no event
+    int openings;             // connections whose channels are being read
+    struct list opening_next; // logins whose channels are read after those
+
     struct stream *streams;
+    const struct stream_hooks *stream_hooks; // of all streams
+    int64_t held_bytes;                      // of events that streams hold
     struct user *users;
     struct workspace *workspaces;
     struct gone *gone; // users whose last connection ended, until presence_grace_ms is over
-    char device[EVENT_ID_SIZE]; // this gateway's name in Redis
-    bool draining;
-    bool ended;              // being freed: store and cache may be gone
-    int asked;               // see gateway_ask(): answers still to come
-    int64_t heard_ms;        // when all topics were last known to be subscribed, and nothing late
-    bool is_late;            // what others committed is late: see late.h
-    int64_t unknown_told_ms; // when the log was last told of a message that is no event
-    int64_t swept_ms;        // when missed joins were last asked for
-    int64_t era;             // of Postgres: see store.h
-    bool changes_missed;     // a stream has changed_missed
+
+    // What was missed, or may have been.
+    int64_t heard_ms;    // when all topics were last known to be subscribed, and nothing late
+    bool is_late;        // what others committed is late: see late.h
+    int64_t swept_ms;    // when missed joins were last asked for
+    int64_t era;         // of Postgres: see store.h
+    bool changes_missed; // a stream has changed_missed
+    bool marks_missed;   // a sweep of marks is due
+    bool marks_held;     // see held_marks.c
+    void (*on_late)(struct gateway *gateway, bool is_late); // see late.h
+
     struct loop_timer *tick_timer;
     struct loop_timer *drain_timer;
-    struct heads heads;
-    struct holes holes;
-    struct members members;
-    struct marks marks;
-    struct created created;
-    struct tokens tokens;
-    struct focuses focuses;
-    struct watching watching;
-    struct envelopes envelopes;
-    struct watermark watermark;
+    struct loop_timer *check_timer;
+    bool check_runs;
+
+    struct heads *heads;
+    struct holes *holes;
+    struct marks *marks;
+    struct created *created;
+    struct tokens *tokens;
+    struct focuses *focuses;
+    struct watching *watching;
+    struct envelopes *envelopes;
+    struct watermark *watermark;
 };
 
 // To be called with each question to Postgres or Redis, and with its answer: the struct stays until
 // the last answer has come, even if the gateway is freed before that.
 void gateway_ask(struct gateway *gateway);
 bool gateway_answer(struct gateway *gateway); // false: the gateway is gone, do nothing
+
+// Subscribes to a topic of Redis, or ends that.
+void gateway_follow(struct gateway *gateway, const char *topic, bool follow);
+// There is a new stream or user, which may have missed something: checks that soon.
+void gateway_check_soon(struct gateway *gateway);
+// The id in "kind:{id}"; false when the topic is of another kind. `ret_id` has EVENT_ID_SIZE bytes.
+bool topic_id(const char *topic, const char *kind, char *ret_id);

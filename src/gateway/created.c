@@ -5,17 +5,23 @@
 #include "created.h"
 
 #include "core.h"
-#include "marks.h"
-#include "people.h"
+#include "users.h"
 
 #include "base/buffer.h"
+#include "base/memory.h"
 #include "chat/frame.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAME_MAX_BYTES = 4096 };
+enum { FRAME_MAX_BYTES = 4096, CREATED_KNOWN = 128 };
+
+struct created {
+    char ids[CREATED_KNOWN][EVENT_ID_SIZE]; // channels told of last, a ring
+    unsigned next;
+    int64_t swept_xid;
+};
 
 // The first column is the next note; the rest is NULL when there is nothing to tell.
 static const struct statement SWEEP = {
@@ -28,16 +34,17 @@ static const struct statement SWEEP = {
 static bool created_is_known(const struct gateway *gateway, const char *channel_id)
 {
     for (int i = 0; i < CREATED_KNOWN; i++)
-        if (strcmp(gateway->created.ids[i], channel_id) == 0)
+        if (strcmp(gateway->created->ids[i], channel_id) == 0)
             return true;
     return false;
 }
 
-bool created_take(struct gateway *gateway, const char *channel_id)
+// Whether its creation has not been told yet, as far as is known. It counts as told then.
+static bool created_take(struct gateway *gateway, const char *channel_id)
 {
     if (created_is_known(gateway, channel_id))
         return false;
-    char *place = gateway->created.ids[gateway->created.next++ % CREATED_KNOWN];
+    char *place = gateway->created->ids[gateway->created->next++ % CREATED_KNOWN];
     snprintf(place, EVENT_ID_SIZE, "%s", channel_id);
     return true;
 }
@@ -71,12 +78,29 @@ static struct event *created_event(const struct result *result, int row)
     return event;
 }
 
+void created_tell_user(struct gateway *gateway, struct user *user, const struct event *event)
+{
+    if (created_take(gateway, event->channel_id))
+        user_send(user, event);
+}
+
+void created_tell_workspace(struct gateway *gateway, const char *workspace_id,
+                            const struct event *event)
+{
+    const struct workspace *workspace = workspace_find(gateway, workspace_id);
+    if (workspace && created_take(gateway, event->channel_id))
+        workspace_send(workspace, event);
+}
+
 static void created_tell(struct gateway *gateway, const struct result *result, int row)
 {
     struct event *event = created_event(result, row);
+    struct user *creator = event ? user_find(gateway, event->user_id) : NULL;
 
-    if (event)
-        people_on_created(gateway, event);
+    if (event && !event->is_private)
+        created_tell_workspace(gateway, event->workspace_id, event);
+    else if (creator)
+        created_tell_user(gateway, creator, event);
     event_unref(event);
 }
 
@@ -87,22 +111,39 @@ static void on_sweep(void *arg, const struct store_outcome *outcome)
     if (!gateway_answer(gateway))
         return;
     for (int row = 0; outcome->r == 0 && row < result_rows(outcome->result); row++) {
-        gateway->marks.sweep_note = result_int(outcome->result, row, 0);
+        gateway->created->swept_xid = result_int(outcome->result, row, 0);
         if (!result_is_null(outcome->result, row, 1))
             created_tell(gateway, outcome->result, row);
     }
 }
 
-void created_sweep(struct gateway *gateway)
+int64_t created_swept_xid(const struct gateway *gateway)
+{
+    return gateway->created->swept_xid;
+}
+
+void created_sweep(struct gateway *gateway, int64_t since_xid)
 {
     CLEANUP_PARAMS struct params params = {0};
 
-    gateway->marks.sweep_note = 0;
+    gateway->created->swept_xid = 0;
     params_open_text_array(&params);
     for (const struct workspace *w = gateway->workspaces; w; w = w->hh.next)
         params_element_text(&params, w->id);
     params_close_array(&params);
-    sweep_params(&params, gateway);
+    users_params(gateway, &params);
+    params_xid(&params, since_xid);
     gateway_ask(gateway);
     store_call(gateway->store, STORE_SYNC, &SWEEP, &params, on_sweep, gateway);
+}
+
+int created_new(struct gateway *gateway)
+{
+    gateway->created = memory_must_new(sizeof *gateway->created);
+    return 0;
+}
+
+void created_free(struct gateway *gateway)
+{
+    free(TAKE(gateway->created));
 }

@@ -7,17 +7,19 @@
 #include "store/store.h"
 
 struct gateway;
+struct user;
 
-enum { CREATED_KNOWN = 128 };
-
-struct created {
-    char ids[CREATED_KNOWN][EVENT_ID_SIZE]; // channels told of last, a ring
-    unsigned next;
-};
-
-// The first part of a sweep: new channels. Also takes the next note.
-void created_sweep(struct gateway *gateway);
+NODISCARD int created_new(struct gateway *gateway);
+void created_free(struct gateway *gateway); // does nothing if there is none
+// Tells of those made in or after the transaction `since_xid`.
+void created_sweep(struct gateway *gateway, int64_t since_xid);
+// The transaction that the next sweep has to begin with; 0: the last one was not answered, or
+// failed.
+int64_t created_swept_xid(const struct gateway *gateway);
 // Appends the frame of a channel: of id, name, is_private, creator, created, after a first column.
 void created_write(const struct result *result, int row, struct buffer *out);
-// Whether a channel's creation has not been told yet, as far as is known. It counts as told then.
-bool created_take(struct gateway *gateway, const char *channel_id);
+// The event EVENT_CREATED of a private channel goes to its creator, others to their workspace; each
+// once, as far as is known.
+void created_tell_user(struct gateway *gateway, struct user *user, const struct event *event);
+void created_tell_workspace(struct gateway *gateway, const char *workspace_id,
+                            const struct event *event);

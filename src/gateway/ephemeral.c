@@ -7,8 +7,8 @@
 #include "connection.h"
 #include "core.h"
 #include "packet.h"
-#include "people.h"
 #include "stream.h"
+#include "users.h"
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -31,10 +31,7 @@ static void user_hear(struct gateway *gateway, const char *id, const json_t *fra
         return;
     if (type && presence && strcmp(type, "manual_presence_change") == 0)
         user->manual_away = strcmp(presence, "away") == 0;
-    LIST_FOREACH(link, &user->connections)
-    {
-        connection_send(LIST_ITEM(link, struct connection, user_link), packets);
-    }
+    user_send_packets(user, packets);
 }
 
 static void channel_hear(struct gateway *gateway, const char *id, const json_t *frame,
@@ -49,17 +46,12 @@ static void channel_hear(struct gateway *gateway, const char *id, const json_t *
 
 static void workspace_hear(struct gateway *gateway, const char *id, struct packets *packets)
 {
-    struct workspace *workspace;
-    HASH_FIND_STR(gateway->workspaces, id, workspace);
+    const struct workspace *workspace = workspace_find(gateway, id);
     if (!workspace)
         return;
     LIST_FOREACH(link, &workspace->users)
     {
-        const struct user *user = LIST_ITEM(link, struct user, workspace_link);
-        LIST_FOREACH(one, &user->connections)
-        {
-            connection_send(LIST_ITEM(one, struct connection, user_link), packets);
-        }
+        user_send_packets(LIST_ITEM(link, struct user, workspace_link), packets);
     }
 }
 

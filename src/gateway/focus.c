@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "base/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +19,14 @@
 
 enum { MARK_EVERY_MS = 1000, TICK_MS = 50, BODY_SIZE = 128 };
 
+struct focuses {
+    struct list due;
+    struct loop_timer *timer;
+};
+
 struct focus {
     struct list link;     // in the stream's focuses
-    struct list due_link; // in gateway->focuses.due while it waits for its next mark
+    struct list due_link; // in focuses->due while it waits for its next mark
     struct stream *stream;
     struct connection *connection;
     int *count;              // of the connection's focuses
@@ -97,18 +103,18 @@ static void focus_go_on(struct focus *focus)
         focus_mark(focus);
         return;
     }
-    if (list_is_empty(&gateway->focuses.due))
-        loop_timer_set(gateway->focuses.timer, TICK_MS);
-    list_append(&gateway->focuses.due, &focus->due_link);
+    if (list_is_empty(&gateway->focuses->due))
+        loop_timer_set(gateway->focuses->timer, TICK_MS);
+    list_append(&gateway->focuses->due, &focus->due_link);
 }
 
-void focus_on_timer(void *arg)
+static void on_timer(void *arg)
 {
     struct gateway *gateway = arg;
     struct list due;
 
     list_init(&due);
-    list_append_all(&due, &gateway->focuses.due);
+    list_append_all(&due, &gateway->focuses->due);
     while (!list_is_empty(&due)) {
         struct focus *focus = LIST_ITEM(due.next, struct focus, due_link);
         list_remove(&focus->due_link);
@@ -197,4 +203,19 @@ int focus_begin(struct stream *stream, struct connection *c, int *count)
     list_append(&stream->focuses, &focus->link);
     (*count)++;
     return 0;
+}
+
+int focuses_new(struct gateway *gateway)
+{
+    gateway->focuses = memory_must_new(sizeof *gateway->focuses);
+    list_init(&gateway->focuses->due);
+    return loop_timer_new(gateway->loop, on_timer, gateway, &gateway->focuses->timer);
+}
+
+void focuses_free(struct gateway *gateway)
+{
+    if (!gateway->focuses)
+        return;
+    loop_timer_free(gateway->focuses->timer);
+    free(TAKE(gateway->focuses));
 }

@@ -3,24 +3,18 @@
 #pragma once
 
 #include "base/cleanup.h"
-#include "base/list.h"
 #include "events/event.h"
 
 struct connection;
 struct gateway;
-struct loop_timer;
 struct stream;
 struct stream_item;
 
-struct focuses {
-    struct list due;
-    struct loop_timer *timer;
-};
-
+NODISCARD int focuses_new(struct gateway *gateway);
+void focuses_free(struct gateway *gateway); // does nothing if there are none
 // The connection has a seat in the stream; `count` stays for as long as it has. -ERROR_RATELIMITED:
 // it focuses as many channels as it may; -ERROR_MEMORY.
 NODISCARD int focus_begin(struct stream *stream, struct connection *c, int *count);
 void focus_end(struct stream *stream, const struct connection *c); // does nothing if there is none
 void focus_arrived(struct stream *stream, const struct stream_item *item);
 void focus_cursor_moved(struct gateway *gateway, const struct event *event); // after EVENT_MARK
-void focus_on_timer(void *gateway);

@@ -4,69 +4,33 @@
 #include "changed.h"
 #include "connection.h"
 #include "core.h"
-#include "ephemeral.h"
+#include "created.h"
+#include "delivery.h"
+#include "dispatch.h"
 #include "focus.h"
 #include "heads.h"
 #include "held_marks.h"
 #include "hole.h"
-#include "late.h"
 #include "marks.h"
 #include "members.h"
-#include "people.h"
 #include "presence.h"
 #include "socket_mode/envelope.h"
-#include "socket_mode/kept.h"
 #include "socket_mode/link.h"
 #include "stream.h"
 #include "tokens.h"
+#include "users.h"
 #include "watch.h"
 #include "watermark.h"
 
-#include "base/error.h"
+#include "base/cleanup.h"
 #include "base/id.h"
-#include "base/log.h"
 #include "base/memory.h"
-#include "base/metrics.h"
 #include "unread/keys.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-enum { SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10 };
-
-// Where it had a seq, streams find the hole and read it from Postgres.
-static void event_not_understood(struct gateway *gateway, const char *topic, const char *reason)
-{
-    metric_add(METRIC_EVENTS_UNKNOWN, 1);
-    if (log_is_due(&gateway->unknown_told_ms))
-        log_write(LOG_WARN, "gateway", "a message on %s is %s", topic, reason);
-}
-
-static void on_message(void *arg, const char *topic, const char *data, size_t length)
-{
-    char reason[EVENT_REASON_SIZE];
-    struct event *event;
-    char id[EVENT_ID_SIZE];
-    if (topic_id(topic, "presence-events", id)) {
-        watch_hear(arg, id, data, length);
-        return;
-    }
-    if (strcmp(topic, KEY_SESSION_TOPIC) == 0) {
-        tokens_hear(arg, data, length);
-        return;
-    }
-    if (length > 1 && data[0] == '!') {
-        ephemeral_hear(arg, topic, data, length);
-        return;
-    }
-    if (event_decode(data, length, &event, reason) < 0) {
-        event_not_understood(arg, topic, reason);
-        return;
-    }
-    people_on_message(arg, topic, event);
-    event_unref(event);
-}
+enum { SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10, YOUNG_JOINS_S = 10 };
 
 // Joins since a little before topics were last heard.
 static void joins_catch_up(struct gateway *gateway)
@@ -98,7 +62,8 @@ static void events_catch_up(struct gateway *gateway)
         joins_catch_up(gateway);
 }
 
-void gateway_note_late(struct gateway *gateway, bool is_late)
+// Outbox rows are late, or are not, as was just read.
+static void on_late(struct gateway *gateway, bool is_late)
 {
     gateway->is_late = is_late || (gateway->options.log && log_is_behind(gateway->options.log));
     if (gateway->is_late)
@@ -116,7 +81,7 @@ static void gateway_poll(struct gateway *gateway, int64_t now_ms)
         gateway->is_late = false; // nobody misses anything, and it is not asked for
     if (!gateway->is_late)
         gateway->heard_ms = now_ms;
-    if (gateway->marks.missed)
+    if (gateway->marks_missed)
         marks_sweep(gateway);
     else if (gateway->users)
         marks_note(gateway);
@@ -139,7 +104,9 @@ static void on_tick(void *arg)
     int64_t now_ms = loop_now_ms(gateway->loop);
     LIST_FOREACH(link, &gateway->connections)
     {
-        connection_tick(LIST_ITEM(link, struct connection, link), now_ms);
+        struct connection *c = LIST_ITEM(link, struct connection, link);
+        tokens_tick(c, now_ms);
+        connection_tick(c, now_ms);
     }
     streams_trim(gateway, now_ms);
     gateway_poll(gateway, now_ms);
@@ -150,6 +117,30 @@ static void on_tick(void *arg)
     watch_refresh(gateway);
     links_refresh(gateway);
     loop_timer_set(gateway->tick_timer, CONNECTION_TICK_MS);
+}
+
+// What streams and users missed that are new here: their topics were asked for when what had
+// happened was known already.
+static void on_check(void *arg)
+{
+    struct gateway *gateway = arg;
+    gateway->check_runs = false;
+    members_sweep(gateway, true, YOUNG_JOINS_S);
+    marks_sweep_resumed(gateway);
+    heads_young(gateway);
+    members_check_due(gateway);
+}
+
+// Postgres came back, perhaps in an era in which ids that were noted may be given once more.
+static void on_store_up(void *arg)
+{
+    struct gateway *gateway = arg;
+    struct era era = store_era(gateway->store);
+    if (era.number == 0 || era.number == gateway->era)
+        return;
+    gateway->era = era.number;
+    marks_lower(gateway, era.first_xid);
+    watermark_lower(gateway, era.first_xid);
 }
 
 // They are in the order in which their subscriptions were asked for, and are confirmed.
@@ -182,44 +173,35 @@ static void on_drained(void *arg)
     }
 }
 
-static int timers_new(struct gateway *gateway)
-{
-    const struct {
-        loop_fn *fn;
-        struct loop_timer **timer;
-    } timers[] = {
-        {on_tick, &gateway->tick_timer},
-        {heads_on_timer, &gateway->heads.timer},
-        {hole_on_timer, &gateway->holes.timer},
-        {members_on_timer, &gateway->members.timer},
-        {tokens_on_timer, &gateway->tokens.timer},
-        {tokens_on_doubt_timer, &gateway->tokens.doubt_timer},
-        {on_drained, &gateway->drain_timer},
-        {watermark_on_timer, &gateway->watermark.timer},
-        {watch_on_timer, &gateway->watching.timer},
-        {envelope_on_timer, &gateway->envelopes.timer},
-        {focus_on_timer, &gateway->focuses.timer},
-    };
-    int r = 0;
-    for (size_t i = 0; r >= 0 && i < sizeof timers / sizeof *timers; i++)
-        r = loop_timer_new(gateway->loop, timers[i].fn, gateway, timers[i].timer);
-    return r;
-}
+static const struct {
+    int (*new)(struct gateway *gateway);
+    void (*free)(struct gateway *gateway);
+} parts[] = {
+    {heads_new, heads_free},       {holes_new, holes_free},         {marks_new, marks_free},
+    {created_new, created_free},   {tokens_new, tokens_free},       {focuses_new, focuses_free},
+    {watching_new, watching_free}, {envelopes_new, envelopes_free}, {watermark_new, watermark_free},
+};
+
+enum { PART_COUNT = sizeof parts / sizeof *parts };
 
 static int gateway_start(struct gateway *gateway)
 {
-    int r = timers_new(gateway);
+    int r = loop_timer_new(gateway->loop, on_tick, gateway, &gateway->tick_timer);
+    if (r >= 0)
+        r = loop_timer_new(gateway->loop, on_check, gateway, &gateway->check_timer);
+    if (r >= 0)
+        r = loop_timer_new(gateway->loop, on_drained, gateway, &gateway->drain_timer);
+    for (int i = 0; r >= 0 && i < PART_COUNT; i++)
+        r = parts[i].new(gateway);
     if (r >= 0)
         r = loop_idle_add(gateway->loop, on_idle, gateway);
     if (r < 0)
         return r;
-    cache_on_message(gateway->cache, on_message, gateway);
+    cache_on_message(gateway->cache, dispatch_on_message, gateway);
     cache_on_resubscribed(gateway->cache, on_resubscribed, gateway);
     cache_subscribe(gateway->cache, KEY_SESSION_TOPIC);
-    store_on_up(gateway->store, STORE_SYNC, marks_on_store_up, gateway);
+    store_on_up(gateway->store, STORE_SYNC, on_store_up, gateway);
     loop_timer_set(gateway->tick_timer, CONNECTION_TICK_MS);
-    loop_timer_set(gateway->heads.timer, gateway->options.head_check_ms);
-    loop_timer_set(gateway->tokens.timer, gateway->options.token_check_ms);
     return 0;
 }
 
@@ -236,12 +218,9 @@ int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
     list_init(&gateway->dirty);
     list_init(&gateway->held);
     list_init(&gateway->opening_next);
-    list_init(&gateway->holes.list);
-    list_init(&gateway->envelopes.acked);
-    list_init(&gateway->envelopes.acking);
     id_make('G', gateway->device);
-    list_init(&gateway->focuses.due);
-    list_init(&gateway->watching.due);
+    gateway->stream_hooks = &delivery_hooks;
+    gateway->on_late = on_late;
     int r = gateway_start(gateway);
     if (r < 0) {
         gateway_free(gateway);
@@ -286,24 +265,17 @@ void gateway_free(struct gateway *gateway)
     {
         connection_abort(LIST_ITEM(link, struct connection, link));
     }
-    kept_end(gateway);
     struct stream *stream, *next;
     HASH_ITER(hh, gateway->streams, stream, next)
     {
         stream_free(stream);
     }
-    loop_timer_free(gateway->tick_timer);
-    loop_timer_free(gateway->heads.timer);
-    loop_timer_free(gateway->holes.timer);
-    loop_timer_free(gateway->members.timer);
-    tokens_end(gateway);
-    loop_timer_free(gateway->drain_timer);
-    loop_timer_free(gateway->focuses.timer);
-    loop_timer_free(gateway->watermark.timer);
-    loop_timer_free(gateway->watching.timer);
-    loop_timer_free(gateway->envelopes.timer);
     presence_free(gateway);
-    watch_end(gateway);
+    for (int i = 0; i < PART_COUNT; i++)
+        parts[i].free(gateway);
+    loop_timer_free(gateway->tick_timer);
+    loop_timer_free(gateway->check_timer);
+    loop_timer_free(gateway->drain_timer);
     gateway_ask(gateway);
     (void)gateway_answer(gateway);
 }

@@ -10,6 +10,7 @@
 #include "hole.h"
 #include "stream.h"
 
+#include "base/memory.h"
 #include "base/metrics.h"
 #include "unread/keys.h"
 
@@ -18,8 +19,15 @@
 
 enum { SLICE = 500, SLICE_PAUSE_MS = 5, STORE_ROUNDS = 8 };
 
-static const struct statement heads = {
+static const struct statement HEADS = {
     "gateway_heads", "SELECT id, seq, generation FROM channel_heads WHERE id = ANY($1)"};
+
+struct heads {
+    struct stream *cursor; // the next stream whose head is to be compared
+    unsigned rounds;
+    bool by_store; // this round compares with Postgres, not with Redis
+    struct loop_timer *timer;
+};
 
 // The heads that were asked of Redis together; answers come in the order of asking.
 struct slice {
@@ -40,7 +48,7 @@ static void on_store(void *arg, const struct store_outcome *outcome)
         struct stream *stream = stream_find(gateway, result_text(outcome->result, row, 0));
         if (!stream)
             continue;
-        hole_heard(stream, result_int(outcome->result, row, 1));
+        stream_heard(stream, result_int(outcome->result, row, 1));
         changed_generation(stream, result_int(outcome->result, row, 2));
     }
 }
@@ -49,7 +57,7 @@ static void store_ask(struct gateway *gateway, struct params *params)
 {
     params_close_array(params);
     gateway_ask(gateway);
-    store_call(gateway->store, STORE_SYNC, &heads, params, on_store, gateway);
+    store_call(gateway->store, STORE_SYNC, &HEADS, params, on_store, gateway);
 }
 
 // Those that Redis does not know.
@@ -82,7 +90,7 @@ static void on_head(void *arg, int r, const struct cache_value *value)
     if (r < 0 || !cache_value_number(value, &seq) || (stream && hole_is_beyond_bound(stream, seq)))
         memcpy(slice->unknown[slice->unknown_count++], id, EVENT_ID_SIZE);
     else if (stream)
-        hole_heard(stream, seq);
+        stream_heard(stream, seq);
     if (last)
         slice_finish(slice);
 }
@@ -101,10 +109,10 @@ static void slice_by_cache(struct gateway *gateway)
     if (!slice)
         return;
     slice->gateway = gateway;
-    struct stream *stream = gateway->heads.cursor;
+    struct stream *stream = gateway->heads->cursor;
     for (; stream && slice->count < SLICE; stream = stream->hh.next)
         memcpy(slice->ids[slice->count++], stream->channel_id, EVENT_ID_SIZE);
-    gateway->heads.cursor = stream;
+    gateway->heads->cursor = stream;
     for (int i = 0; i < slice->count; i++) {
         gateway_ask(gateway);
         head_ask(slice, i);
@@ -114,46 +122,46 @@ static void slice_by_cache(struct gateway *gateway)
 static void slice_by_store(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
-    struct stream *stream = gateway->heads.cursor;
+    struct stream *stream = gateway->heads->cursor;
     params_open_text_array(&params);
     for (int i = 0; stream && i < SLICE; i++, stream = stream->hh.next)
         params_element_text(&params, stream->channel_id);
-    gateway->heads.cursor = stream;
+    gateway->heads->cursor = stream;
     store_ask(gateway, &params);
 }
 
 static void round_begin(struct gateway *gateway)
 {
-    gateway->heads.cursor = gateway->streams;
-    if (++gateway->heads.rounds % STORE_ROUNDS == 0)
-        gateway->heads.by_store = true;
+    gateway->heads->cursor = gateway->streams;
+    if (++gateway->heads->rounds % STORE_ROUNDS == 0)
+        gateway->heads->by_store = true;
 }
 
-void heads_on_timer(void *arg)
+static void on_timer(void *arg)
 {
     struct gateway *gateway = arg;
-    if (!gateway->heads.cursor)
+    if (!gateway->heads->cursor)
         round_begin(gateway);
-    if (gateway->heads.cursor && (gateway->heads.by_store || !cache_is_up(gateway->cache)))
+    if (gateway->heads->cursor && (gateway->heads->by_store || !cache_is_up(gateway->cache)))
         slice_by_store(gateway);
-    else if (gateway->heads.cursor)
+    else if (gateway->heads->cursor)
         slice_by_cache(gateway);
-    if (!gateway->heads.cursor)
-        gateway->heads.by_store = false;
-    loop_timer_set(gateway->heads.timer,
-                   gateway->heads.cursor ? SLICE_PAUSE_MS : gateway->options.head_check_ms);
+    if (!gateway->heads->cursor)
+        gateway->heads->by_store = false;
+    loop_timer_set(gateway->heads->timer,
+                   gateway->heads->cursor ? SLICE_PAUSE_MS : gateway->options.head_check_ms);
 }
 
 void heads_check_store(struct gateway *gateway)
 {
-    gateway->heads.by_store = true;
-    gateway->heads.cursor = NULL;
-    loop_timer_set(gateway->heads.timer, 0);
+    gateway->heads->by_store = true;
+    gateway->heads->cursor = NULL;
+    loop_timer_set(gateway->heads->timer, 0);
 }
 
 bool heads_are_read(const struct gateway *gateway)
 {
-    return gateway->heads.by_store && gateway->heads.cursor;
+    return gateway->heads->by_store && gateway->heads->cursor;
 }
 
 // Their topics were asked for when their heads were known already: what came in between was not
@@ -176,6 +184,23 @@ void heads_young(struct gateway *gateway)
 
 void heads_forget(struct stream *stream)
 {
-    if (stream->gateway->heads.cursor == stream)
-        stream->gateway->heads.cursor = stream->hh.next;
+    if (stream->gateway->heads->cursor == stream)
+        stream->gateway->heads->cursor = stream->hh.next;
+}
+
+int heads_new(struct gateway *gateway)
+{
+    gateway->heads = memory_must_new(sizeof *gateway->heads);
+    int r = loop_timer_new(gateway->loop, on_timer, gateway, &gateway->heads->timer);
+    if (r >= 0)
+        loop_timer_set(gateway->heads->timer, gateway->options.head_check_ms);
+    return r;
+}
+
+void heads_free(struct gateway *gateway)
+{
+    if (!gateway->heads)
+        return;
+    loop_timer_free(gateway->heads->timer);
+    free(TAKE(gateway->heads));
 }

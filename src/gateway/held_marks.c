@@ -5,11 +5,9 @@
 // there even then, the mark goes without the message.
 #include "held_marks.h"
 
-#include "connection.h"
 #include "core.h"
-#include "hole.h"
-#include "people.h"
 #include "stream.h"
+#include "users.h"
 
 #include "base/error.h"
 #include "base/metrics.h"
@@ -89,9 +87,9 @@ static int mark_hold(struct stream *stream, struct user *user, struct event *eve
     held->until_ms = loop_now_ms(gateway->loop) + gateway->options.hole_timeout_ms;
     list_append(&stream->held_marks, &held->stream_link);
     list_append(&user->held_marks, &held->user_link);
-    gateway->marks.any_held = true;
+    gateway->marks_held = true;
     if (event->kind == EVENT_MARK)
-        hole_heard(stream, event->member.seq);
+        stream_heard(stream, event->member.seq);
     metric_add(METRIC_MARKS_HELD, 1);
     return 0;
 }
@@ -127,13 +125,13 @@ static void marks_expire(struct stream *stream, int64_t now_ms)
 
 void marks_tend(struct gateway *gateway)
 {
-    if (!gateway->marks.any_held)
+    if (!gateway->marks_held)
         return;
-    gateway->marks.any_held = false;
+    gateway->marks_held = false;
     for (struct stream *stream = gateway->streams; stream; stream = stream->hh.next) {
         marks_expire(stream, loop_now_ms(gateway->loop));
         if (!list_is_empty(&stream->held_marks))
-            gateway->marks.any_held = true;
+            gateway->marks_held = true;
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/metrics.h"
 
 #include <stdio.h>
@@ -16,6 +17,11 @@
 #include <string.h>
 
 enum { TICK_MS = 10, FRAME_MAX = 8 << 20 };
+
+struct holes {
+    struct list list; // streams of which something is missing
+    struct loop_timer *timer;
+};
 
 struct page_read {
     struct gateway *gateway;
@@ -30,16 +36,14 @@ bool hole_is_beyond_bound(const struct stream *stream, int64_t seq)
     return seq - stream->sent_seq > (int64_t)options->hole_reads_max * options->hole_events_max;
 }
 
-void hole_heard(struct stream *stream, int64_t seq)
+void hole_begin(struct stream *stream)
 {
     struct gateway *gateway = stream->gateway;
-    if (stream->known_seq < seq)
-        stream->known_seq = seq;
-    if (stream->known_seq <= stream->sent_seq || !list_is_empty(&stream->hole_link))
+    if (!list_is_empty(&stream->hole_link))
         return;
-    if (list_is_empty(&gateway->holes.list))
-        loop_timer_set(gateway->holes.timer, TICK_MS);
-    list_append(&gateway->holes.list, &stream->hole_link);
+    if (list_is_empty(&gateway->holes->list))
+        loop_timer_set(gateway->holes->timer, TICK_MS);
+    list_append(&gateway->holes->list, &stream->hole_link);
     stream->waiting_ms = loop_now_ms(gateway->loop);
     stream->hole_reads = 0;
 }
@@ -184,13 +188,28 @@ void hole_on_timer(void *arg)
 {
     struct gateway *gateway = arg;
     int64_t now_ms = loop_now_ms(gateway->loop);
-    LIST_FOREACH(link, &gateway->holes.list)
+    LIST_FOREACH(link, &gateway->holes->list)
     {
         struct stream *stream = LIST_ITEM(link, struct stream, hole_link);
         hole_tend(stream, now_ms);
         if (stream->known_seq <= stream->sent_seq)
             list_remove(link);
     }
-    if (!list_is_empty(&gateway->holes.list))
-        loop_timer_set(gateway->holes.timer, TICK_MS);
+    if (!list_is_empty(&gateway->holes->list))
+        loop_timer_set(gateway->holes->timer, TICK_MS);
+}
+
+int holes_new(struct gateway *gateway)
+{
+    gateway->holes = memory_must_new(sizeof *gateway->holes);
+    list_init(&gateway->holes->list);
+    return loop_timer_new(gateway->loop, hole_on_timer, gateway, &gateway->holes->timer);
+}
+
+void holes_free(struct gateway *gateway)
+{
+    if (!gateway->holes)
+        return;
+    loop_timer_free(gateway->holes->timer);
+    free(TAKE(gateway->holes));
 }

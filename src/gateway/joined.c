@@ -3,11 +3,10 @@
 // is gone. These are no events of the channel, and have no seq.
 #include "joined.h"
 
-#include "connection.h"
 #include "core.h"
 #include "packet.h"
-#include "people.h"
 #include "stream.h"
+#include "users.h"
 
 #include "base/buffer.h"
 #include "base/channel.h"
@@ -31,13 +30,10 @@ struct joining {
     char user_id[EVENT_ID_SIZE];
 };
 
-static void user_tell(struct user *user, const struct buffer *frame)
+static void user_tell(const struct user *user, const struct buffer *frame)
 {
     CLEANUP(packets_done) struct packets packets = packets_of(frame->data, frame->length);
-    LIST_FOREACH(link, &user->connections)
-    {
-        connection_send(LIST_ITEM(link, struct connection, user_link), &packets);
-    }
+    user_send_packets(user, &packets);
 }
 
 static const char *joined_type(enum channel_type type)
@@ -89,7 +85,7 @@ void joined_tell(const struct stream *stream, const struct user *user)
     store_call(stream->gateway->store, STORE_SYNC, &joined, &params, on_joined, joining);
 }
 
-void left_tell(const struct stream *stream, struct user *user, int64_t ts)
+void left_tell(const struct stream *stream, const struct user *user, int64_t ts)
 {
     CLEANUP(buffer_done) struct buffer frame;
     buffer_init(&frame, FRAME_MAX);

@@ -3,14 +3,7 @@
 // or in the log, events come from Postgres.
 #pragma once
 
-#include <stdbool.h>
-
-struct gateway;
-
 // SQL: whether rows wait there for longer than `interval`.
 #define OUTBOX_LATE(interval)                                                                      \
     "EXISTS (SELECT FROM outbox_rows WHERE NOT done AND created < now() - interval '" interval "'" \
     ")"
-
-// gateway.c: whether there are such rows, as was just read.
-void gateway_note_late(struct gateway *gateway, bool is_late);

@@ -5,6 +5,7 @@
 #include "connection.h"
 #include "core.h"
 #include "marks.h"
+#include "tokens.h"
 
 #include "base/digest.h"
 
@@ -110,6 +111,8 @@ static void on_channels(void *arg, const struct store_outcome *outcome)
         c->ops->refuse(c, 503, login->reply);
     else if (c)
         c->ops->open(c, outcome->result, login->reply);
+    if (c && c->state == CONNECTION_OPEN)
+        tokens_on_open(c);
     free(login);
 }
 

@@ -15,11 +15,19 @@
 #include "created.h"
 #include "held_marks.h"
 #include "late.h"
-#include "people.h"
-#include "watermark.h"
+#include "users.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "unread/view.h"
+
+#include <stdlib.h>
+
+struct marks {
+    int64_t notes[2]; // 0 is the older one
+    int64_t noted_ms; // when the newer one was taken
+    bool is_asked;
+};
 
 // It is asked every second: what is late is found and read from Postgres within two.
 static const struct statement NOTE = {
@@ -44,23 +52,23 @@ static const struct statement THREADS = {
 
 static void notes_set(struct gateway *gateway, int64_t note)
 {
-    gateway->marks.notes[0] = gateway->marks.notes[1] = note;
-    gateway->marks.noted_ms = loop_now_ms(gateway->loop);
+    gateway->marks->notes[0] = gateway->marks->notes[1] = note;
+    gateway->marks->noted_ms = loop_now_ms(gateway->loop);
 }
 
 static void note_take(struct gateway *gateway, int64_t note, bool late)
 {
     int64_t now_ms = loop_now_ms(gateway->loop);
 
-    if (gateway->marks.notes[0] == 0) {
+    if (gateway->marks->notes[0] == 0) {
         notes_set(gateway, note);
         return;
     }
-    if (late || now_ms - gateway->marks.noted_ms < HEARD_LAG_S * 1000)
+    if (late || now_ms - gateway->marks->noted_ms < HEARD_LAG_S * 1000)
         return;
-    gateway->marks.notes[0] = gateway->marks.notes[1];
-    gateway->marks.notes[1] = note;
-    gateway->marks.noted_ms = now_ms;
+    gateway->marks->notes[0] = gateway->marks->notes[1];
+    gateway->marks->notes[1] = note;
+    gateway->marks->noted_ms = now_ms;
 }
 
 static void on_note(void *arg, const struct store_outcome *outcome)
@@ -69,18 +77,18 @@ static void on_note(void *arg, const struct store_outcome *outcome)
 
     if (!gateway_answer(gateway))
         return;
-    gateway->marks.is_asked = false;
+    gateway->marks->is_asked = false;
     if (outcome->r < 0)
         return;
-    gateway_note_late(gateway, result_bool(outcome->result, 0, 1));
+    gateway->on_late(gateway, result_bool(outcome->result, 0, 1));
     note_take(gateway, result_int(outcome->result, 0, 0), gateway->is_late);
 }
 
 void marks_note(struct gateway *gateway)
 {
-    if (gateway->marks.is_asked)
+    if (gateway->marks->is_asked)
         return;
-    gateway->marks.is_asked = true;
+    gateway->marks->is_asked = true;
     gateway_ask(gateway);
     store_call(gateway->store, STORE_SYNC, &NOTE, NULL, on_note, gateway);
 }
@@ -90,23 +98,20 @@ void marks_note_first(struct gateway *gateway)
 {
     if (!gateway->users && gateway->openings == 0)
         notes_set(gateway, 0);
-    if (gateway->marks.notes[0] == 0)
+    if (gateway->marks->notes[0] == 0)
         marks_note(gateway);
 }
 
-// Postgres came back in an era in which ids below the notes may be given once more.
-void marks_on_store_up(void *arg)
+int64_t marks_noted_xid(const struct gateway *gateway)
 {
-    struct gateway *gateway = arg;
-    struct era era = store_era(gateway->store);
+    return gateway->marks->notes[0];
+}
 
-    if (era.number == 0 || era.number == gateway->era)
-        return;
-    gateway->era = era.number;
+void marks_lower(struct gateway *gateway, int64_t xid)
+{
     for (int i = 0; i < 2; i++)
-        if (gateway->marks.notes[i] > era.first_xid)
-            gateway->marks.notes[i] = era.first_xid;
-    watermark_lower(gateway, era.first_xid);
+        if (gateway->marks->notes[i] > xid)
+            gateway->marks->notes[i] = xid;
 }
 
 static void mark_tell(struct gateway *gateway, const struct unread_view *view)
@@ -122,8 +127,8 @@ static void mark_tell(struct gateway *gateway, const struct unread_view *view)
 // The next tick asks again, from the same note.
 static void sweep_fail(struct gateway *gateway)
 {
-    gateway->marks.is_asked = false;
-    gateway->marks.missed = true;
+    gateway->marks->is_asked = false;
+    gateway->marks_missed = true;
 }
 
 // The last part of a sweep.
@@ -133,25 +138,23 @@ static void on_threads(void *arg, const struct store_outcome *outcome)
 
     if (!gateway_answer(gateway))
         return;
-    if (outcome->r < 0 || gateway->marks.sweep_note == 0) {
+    if (outcome->r < 0 || created_swept_xid(gateway) == 0) {
         sweep_fail(gateway);
         return;
     }
-    gateway->marks.is_asked = false;
+    gateway->marks->is_asked = false;
     for (int row = 0; row < result_rows(outcome->result); row++)
         user_send_native(gateway, result_text(outcome->result, row, 0),
                          result_text(outcome->result, row, 1),
                          result_length(outcome->result, row, 1));
-    notes_set(gateway, gateway->marks.sweep_note);
+    notes_set(gateway, created_swept_xid(gateway));
 }
 
-void sweep_params(struct params *params, const struct gateway *gateway)
+// The users here, and the note since which changes are to be told.
+static void sweep_params(struct params *params, const struct gateway *gateway)
 {
-    params_open_text_array(params);
-    for (const struct user *user = gateway->users; user; user = user->hh.next)
-        params_element_text(params, user->id);
-    params_close_array(params);
-    params_xid(params, gateway->marks.notes[0]);
+    users_params(gateway, params);
+    params_xid(params, gateway->marks->notes[0]);
 }
 
 static void threads_ask(struct gateway *gateway)
@@ -220,15 +223,15 @@ void marks_sweep(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
 
-    if (gateway->marks.notes[0] == 0) // nobody was here to miss anything
+    if (gateway->marks->notes[0] == 0) // nobody was here to miss anything
         return;
-    gateway->marks.missed = true;
-    if (gateway->marks.is_asked || !gateway->users)
+    gateway->marks_missed = true;
+    if (gateway->marks->is_asked || !gateway->users)
         return;
-    gateway->marks.missed = false; // what is missed from here on, this sweep may not see
-    created_sweep(gateway);
+    gateway->marks_missed = false; // what is missed from here on, this sweep may not see
+    created_sweep(gateway, gateway->marks->notes[0]);
     sweep_params(&params, gateway);
-    gateway->marks.is_asked = true;
+    gateway->marks->is_asked = true;
     gateway_ask(gateway);
     store_call(gateway->store, STORE_SYNC, &SWEEP, &params, on_sweep, gateway);
 }
@@ -240,7 +243,7 @@ static void on_sweep_resumed(void *arg, const struct store_outcome *outcome)
     if (!gateway_answer(gateway))
         return;
     if (outcome->r < 0)
-        gateway->marks.missed = true;
+        gateway->marks_missed = true;
     else
         marks_tell(gateway, outcome->result);
 }
@@ -274,4 +277,15 @@ void marks_sweep_resumed(struct gateway *gateway)
     }
     if (count > 0)
         resumed_ask(gateway, &params, since_xid);
+}
+
+int marks_new(struct gateway *gateway)
+{
+    gateway->marks = memory_must_new(sizeof *gateway->marks);
+    return 0;
+}
+
+void marks_free(struct gateway *gateway)
+{
+    free(TAKE(gateway->marks));
 }

@@ -5,16 +5,13 @@
 #include "members.h"
 
 #include "core.h"
-#include "heads.h"
-#include "hole.h"
-#include "marks.h"
-#include "people.h"
+#include "joined.h"
+#include "seats.h"
 #include "stream.h"
+#include "users.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { YOUNG_MS = 100, YOUNG_JOINS_S = 10 };
 
 static const struct statement check = {
     "gateway_members",
@@ -32,6 +29,38 @@ struct members_ask {
     char channel_id[EVENT_ID_SIZE];
 };
 
+static void member_seat(struct stream *stream, struct user *user, int64_t from_seq)
+{
+    if (seats_add_user(stream, user, from_seq))
+        joined_tell(stream, user);
+}
+
+// Whose join or leave it is; NULL when it is none of a user here, or an older one.
+static struct user *member_of(struct stream *stream, const struct stream_item *item)
+{
+    if (item->seq <= stream->membership_seq)
+        return NULL;
+    stream->membership_seq = item->seq;
+    return user_find(stream->gateway, item->user_id);
+}
+
+void members_on_join(struct stream *stream, const struct stream_item *item)
+{
+    struct user *user = member_of(stream, item);
+    if (user)
+        member_seat(stream, user, item->seq - 1);
+}
+
+void members_on_leave(struct stream *stream, const struct stream_item *item)
+{
+    struct user *user = member_of(stream, item);
+    if (!user)
+        return;
+    seats_remove_user(stream, user, item->seq);
+    if (!seats_have_user(stream, user)) // else all came after it
+        left_tell(stream, user, item->ts);
+}
+
 static void member_apply(struct stream *stream, const struct result *result, int row)
 {
     struct user *user = user_find(stream->gateway, result_text(result, row, 0));
@@ -40,20 +69,20 @@ static void member_apply(struct stream *stream, const struct result *result, int
         return;
     if (!result_bool(result, row, 1)) {
         if (from_seq < stream->sent_seq) // else the leave is still to come
-            stream_unseat_user(stream, user, INT64_MAX);
+            seats_remove_user(stream, user, INT64_MAX);
         return;
     }
-    if (stream_has_user(stream, user))
+    if (seats_have_user(stream, user))
         return;
     if (from_seq < stream->sent_seq)
         stream_rewind(stream, from_seq);
-    stream_seat_user(stream, user, from_seq);
+    member_seat(stream, user, from_seq);
 }
 
 static void check_soon(struct stream *stream)
 {
     stream->members_due = true;
-    members_young(stream->gateway);
+    gateway_check_soon(stream->gateway);
 }
 
 static void on_members(void *arg, const struct store_outcome *outcome)
@@ -105,18 +134,12 @@ void members_check(struct stream *stream)
     store_call(gateway->store, STORE_READ, &check, &params, on_members, ask);
 }
 
-void members_doubt(struct stream *stream)
-{
-    stream->members_unknown = true;
-    members_check(stream);
-}
-
 void members_joined(struct gateway *gateway, struct user *user, const char *channel_id, int64_t seq,
                     struct event *event)
 {
     struct stream *stream = stream_find(gateway, channel_id);
     if (stream && stream->sent_seq >= seq) {
-        if (!stream_has_user(stream, user))
+        if (!seats_have_user(stream, user))
             members_check(stream);
         return;
     }
@@ -127,7 +150,7 @@ void members_joined(struct gateway *gateway, struct user *user, const char *chan
     if (event)
         stream_offer(stream, event);
     else
-        hole_heard(stream, seq);
+        stream_heard(stream, seq);
 }
 
 static void on_joins(void *arg, const struct store_outcome *outcome)
@@ -171,21 +194,8 @@ void members_sweep(struct gateway *gateway, bool young_only, int64_t since_s)
         joins_ask(gateway, &params, since_s);
 }
 
-void members_young(struct gateway *gateway)
+void members_check_due(struct gateway *gateway)
 {
-    if (gateway->members.timer_runs)
-        return;
-    gateway->members.timer_runs = true;
-    loop_timer_set(gateway->members.timer, YOUNG_MS);
-}
-
-void members_on_timer(void *arg)
-{
-    struct gateway *gateway = arg;
-    gateway->members.timer_runs = false;
-    members_sweep(gateway, true, YOUNG_JOINS_S);
-    marks_sweep_resumed(gateway);
-    heads_young(gateway);
     for (struct stream *stream = gateway->streams; stream; stream = stream->hh.next) {
         if (!stream->members_due)
             continue;

@@ -7,20 +7,15 @@
 
 struct event;
 struct gateway;
-struct loop_timer;
 struct stream;
+struct stream_item;
 struct user;
 
-struct members {
-    bool timer_runs; // for young seats
-    struct loop_timer *timer;
-};
-
+void members_on_join(struct stream *stream, const struct stream_item *item);
+void members_on_leave(struct stream *stream, const struct stream_item *item);
 void members_check(struct stream *stream); // asks which of the users here are in the channel
-void members_doubt(struct stream *stream); // the same; nothing is sent until that is known
 void members_joined(struct gateway *gateway, struct user *user, const char *channel_id, int64_t seq,
                     struct event *event);
-void members_sweep(struct gateway *gateway, bool young_only,
-                   int64_t since_s);         // asks for recent joins of users here
-void members_young(struct gateway *gateway); // there is a new stream or user: checks again soon
-void members_on_timer(void *gateway);
+// Asks for joins of the last `since_s` seconds of the users here, or of those who just came.
+void members_sweep(struct gateway *gateway, bool young_only, int64_t since_s);
+void members_check_due(struct gateway *gateway); // asks again where there was no good answer

@@ -4,7 +4,7 @@
 #include "presence.h"
 
 #include "core.h"
-#include "people.h"
+#include "users.h"
 
 #include "chat/presence.h"
 

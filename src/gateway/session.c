@@ -4,21 +4,69 @@
 
 #include "connection.h"
 #include "core.h"
+#include "held_marks.h"
 #include "login.h"
-#include "people.h"
+#include "presence.h"
+#include "seats.h"
 #include "stream.h"
+#include "users.h"
+#include "watermark.h"
 
 #include "base/error.h"
+#include "base/metrics.h"
+
+#include <stdlib.h>
 
 const struct statement session_channels = {"gateway_channels",
                                            "SELECT c.id, c.seq, c.last_ts FROM channel_members m "
                                            "JOIN channel_heads c ON c.id = m.channel_id"
                                            " WHERE m.user_id = $1 AND m.active"};
 
+static void count_open(const struct connection *c, int change)
+{
+    if (c->ops->is_resumable)
+        c->gateway->resumable_count += change;
+    if (c->gateway->resumable_count == 0)
+        watermark_forget(c->gateway);
+    metric_add(c->ops->open_metric, change);
+}
+
+int session_enter_user(struct connection *c)
+{
+    struct user *user = user_make(c->gateway, &c->actor);
+    if (!user)
+        return -ERROR_MEMORY;
+    c->user = user;
+    list_append(&user->connections, &c->user_link);
+    user->manual_away = c->manual_away;
+    presence_enter(user, c->gateway);
+    count_open(c, 1);
+    user->is_young = true;
+    gateway_check_soon(c->gateway);
+    return 0;
+}
+
+static void user_leave(struct connection *c)
+{
+    struct gateway *gateway = c->gateway;
+    struct user *user = TAKE(c->user);
+    count_open(c, -1);
+    list_remove(&c->user_link);
+    if (!list_is_empty(&user->connections)) {
+        if (!gateway->ended)
+            presence_enter(user, gateway);
+        return;
+    }
+    marks_leave_user(user);
+    user_forget(gateway, user);
+    presence_leave(user, gateway);
+    free(user);
+}
+
 // What the snapshot holds was there before hello; what a stream has sent already, too.
 int session_enter(struct connection *c, const struct result *channels)
 {
-    int r = user_enter(c);
+    int r = session_enter_user(c);
     for (int row = 0; r >= 0 && row < result_rows(channels); row++) {
         int64_t seq = result_int(channels, row, 1);
         struct stream *stream =
@@ -27,7 +75,7 @@ int session_enter(struct connection *c, const struct result *channels)
             return -ERROR_MEMORY;
         if (stream->sent_ts == 0)
             stream->sent_ts = result_int(channels, row, 2);
-        r = stream_enter(stream, c, seq, seq);
+        r = seats_enter(stream, c, seq, seq);
     }
     return r;
 }
@@ -37,6 +85,6 @@ void session_leave(struct connection *c)
     login_forget(c);
     if (!c->user)
         return;
-    stream_unseat_all(c);
+    seats_leave(c);
     user_leave(c);
 }

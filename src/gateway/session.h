@@ -8,7 +8,9 @@ struct connection;
 struct result;
 struct statement;
 
+// Takes the connection's place among those of its user. -ERROR_MEMORY.
+NODISCARD int session_enter_user(struct connection *c);
 extern const struct statement session_channels; // the user's channels, for session_enter()
-// Takes the connection's place among its user's and in all its channels. -ERROR_MEMORY.
+// The same, and in all its channels.
 NODISCARD int session_enter(struct connection *c, const struct result *channels);
 void session_leave(struct connection *c); // login, channels, user; may be called again

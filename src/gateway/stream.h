@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// One channel's events on this gateway, sent in order to the connections of its members.
+// One channel's events on this gateway, each sent once and in order. What is done with them, and
+// who gets them, is up to the hooks: this knows no connection, no Postgres and no Redis.
 #pragma once
 
 #include "base/buffer.h"
-#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/list.h"
 #include "events/event.h"
 
 struct connection;
 struct gateway;
-struct user;
+struct stream;
+struct stream_item;
 
 // One connection's place in a stream: it gets the channel's events.
 struct seat {
@@ -44,7 +45,7 @@ struct stream {
     int64_t watermark_seq;  // the next watermark waits until this was sent; 0: it does not wait
     struct seat *seats;
     uint32_t seat_count;
-    uint32_t sse_count; // event streams among them
+    uint32_t resumable_count; // event streams among them
     uint32_t seat_capacity;
     int64_t sent_ts;        // no message up to it is missing before sent_seq; 0: not known
     struct list held_marks; // see held_marks.c
@@ -67,31 +68,7 @@ struct stream {
     int64_t empty_since_ms; // 0 while there are seats
 };
 
-struct stream *stream_find(struct gateway *gateway, const char *channel_id);
-// The stream of a channel; a new one (subscribed to) begins after `seq`. NULL without memory.
-struct stream *stream_follow(struct gateway *gateway, const char *workspace_id,
-                             const char *channel_id, int64_t seq);
-void stream_free(struct stream *stream);
-// Gives a connection that has none a seat; it gets the events after `from_seq`. -ERROR_MEMORY.
-NODISCARD int stream_seat(struct stream *stream, struct connection *c, int64_t from_seq);
-// The same for a connection whose list of channels was read when the channel's head was `seq`.
-NODISCARD int stream_enter(struct stream *stream, struct connection *c, int64_t seq,
-                           int64_t from_seq);
-// Seats all connections of a user. If one of them had no seat, all are told of the channel.
-void stream_seat_user(struct stream *stream, struct user *user, int64_t from_seq);
-// After the user's leave at `seq`: unseats their connections, except those whose list of channels
-// was read after it.
-void stream_unseat_user(struct stream *stream, const struct user *user, int64_t seq);
-void stream_unseat_all(struct connection *c); // gives up all seats of a connection
-bool stream_has(const struct stream *stream, const struct connection *c);
-bool stream_has_user(const struct stream *stream, const struct user *user); // all its connections
-// Goes back to `seq`, so that a connection seated next gets later events, which are read again.
-// Those that are seated already do not get them twice, and joins and leaves among them have no
-// effect.
-void stream_rewind(struct stream *stream, int64_t seq);
-void stream_offer(struct stream *stream,
-                  struct event *event); // an event of its topic, in any order
-
+// An event as it is sent.
 struct stream_item {
     int64_t seq;
     int64_t event_ts;
@@ -102,13 +79,38 @@ struct stream_item {
     const char *frame;
     size_t frame_length;
 };
+
+// What follows in other files, which gateway->stream_hooks leads to.
+struct stream_hooks {
+    void (*begin)(struct stream *stream);                                 // it is new
+    void (*end)(struct stream *stream);                                   // it is about to be freed
+    void (*event)(struct stream *stream, const struct stream_item *item); // its turn has come
+    // The events after sent_seq and up to `to_seq` will not come.
+    void (*gap)(struct stream *stream, int64_t to_seq);
+    void (*sent)(struct stream *stream);    // all up to sent_seq was sent, or told of as a gap
+    void (*hole)(struct stream *stream);    // known_seq is above sent_seq; also called again
+    void (*doubt)(struct stream *stream);   // somebody may have left unnoticed; see stream_doubt()
+    void (*rewound)(struct stream *stream); // sent_seq is lower than it was
+};
+
+struct stream *stream_find(struct gateway *gateway, const char *channel_id);
+// The stream of a channel; a new one begins after `seq`. NULL without memory.
+struct stream *stream_follow(struct gateway *gateway, const char *workspace_id,
+                             const char *channel_id, int64_t seq);
+void stream_free(struct stream *stream);
+// An event of its topic, in any order.
+void stream_offer(struct stream *stream, struct event *event);
+void stream_heard(struct stream *stream, int64_t seq); // there is an event `seq`
 // Sends the event that is next in turn.
 void stream_send(struct stream *stream, const struct stream_item *item);
 void stream_release(struct stream *stream); // held events whose turn has come
-void stream_own_post(struct gateway *gateway, const char *channel_id, int64_t seq,
-                     const char *origin);
-// Tells of a gap that could not be filled. Later events wait until Postgres has told who is still a
-// member; then stream_go_on() sends them.
+// Goes back to `seq`, so that a connection seated next gets later events, which are read again.
+// Those that are seated already do not get them twice, and joins and leaves among them have no
+// effect.
+void stream_rewind(struct stream *stream, int64_t seq);
+// Tells of a gap that could not be filled, and doubts.
 void stream_skip(struct stream *stream, int64_t to_seq);
+// Nothing is sent until Postgres has told who is still a member; stream_go_on() then sends it.
+void stream_doubt(struct stream *stream);
 void stream_go_on(struct stream *stream);
 void stream_gap_write(const char *channel_id, int64_t from_seq, int64_t to_seq, struct buffer *out);

@@ -6,6 +6,8 @@
 #include "connection.h"
 #include "core.h"
 
+#include "base/hash.h"
+#include "base/memory.h"
 #include "base/metrics.h"
 
 #include <stdio.h>
@@ -29,12 +31,21 @@ enum { DOUBT_MS = 20, DOUBTS_MAX = 1000 };
 // Within this all are asked for while others' changes cannot be heard, and after.
 enum { HURRY_MS = 3000 };
 
+struct tokens {
+    unsigned part; // which part of all tokens is checked next
+    int hurried;   // how many parts are still to be checked soon
+    struct loop_timer *timer;
+    struct token_doubt *doubts; // whom to ask about, at doubt_timer
+    struct loop_timer *doubt_timer;
+    int64_t told_ms; // when something was last doubted, 0: never
+};
+
 struct token_doubt {
     UT_hash_handle hh;
     char id[EVENT_ID_SIZE];
 };
 
-void token_end(struct connection *c)
+static void token_end(struct connection *c)
 {
     metric_add(METRIC_SOCKETS_REVOKED, 1);
     c->ops->announce(c, ANNOUNCE_REVOKED);
@@ -54,14 +65,14 @@ static void token_end_all(struct gateway *gateway, const char *token_id)
 static void timer_start(struct gateway *gateway)
 {
     int64_t round_ms = gateway->options.token_check_ms;
-    if (gateway->tokens.hurried > 0 && round_ms > HURRY_MS)
+    if (gateway->tokens->hurried > 0 && round_ms > HURRY_MS)
         round_ms = HURRY_MS;
-    loop_timer_set(gateway->tokens.timer, round_ms / TOKEN_PARTS);
+    loop_timer_set(gateway->tokens->timer, round_ms / TOKEN_PARTS);
 }
 
 static void part_checked(struct gateway *gateway)
 {
-    struct tokens *tokens = &gateway->tokens;
+    struct tokens *tokens = gateway->tokens;
     tokens->part = (tokens->part + 1) % TOKEN_PARTS;
     if (tokens->hurried > 0)
         tokens->hurried--;
@@ -69,9 +80,9 @@ static void part_checked(struct gateway *gateway)
 
 void tokens_hurry(struct gateway *gateway)
 {
-    bool is_new = gateway->tokens.hurried == 0;
-    gateway->tokens.hurried = TOKEN_PARTS;
-    gateway->tokens.told_ms = loop_now_ms(gateway->loop);
+    bool is_new = gateway->tokens->hurried == 0;
+    gateway->tokens->hurried = TOKEN_PARTS;
+    gateway->tokens->told_ms = loop_now_ms(gateway->loop);
     if (is_new)
         timer_start(gateway);
 }
@@ -121,13 +132,13 @@ static bool is_of_part(const char *token_id, unsigned part)
 
 static bool is_of_turn(const struct connection *c)
 {
-    return is_of_part(c->actor.token_id, c->gateway->tokens.part);
+    return is_of_part(c->actor.token_id, c->gateway->tokens->part);
 }
 
 static bool is_told(const struct gateway *gateway, const char *id)
 {
     struct token_doubt *doubt;
-    HASH_FIND_STR(gateway->tokens.doubts, id, doubt);
+    HASH_FIND_STR(gateway->tokens->doubts, id, doubt);
     return doubt != NULL;
 }
 
@@ -179,7 +190,7 @@ static bool tokens_ask(struct gateway *gateway, connection_is_fn *is_asked, stor
     return true;
 }
 
-void tokens_on_timer(void *arg)
+static void on_timer(void *arg)
 {
     struct gateway *gateway = arg;
     if (tokens_ask(gateway, is_of_turn, on_part_checked))
@@ -191,14 +202,14 @@ void tokens_on_timer(void *arg)
 static void doubts_drop(struct gateway *gateway)
 {
     struct token_doubt *doubt, *next;
-    HASH_ITER(hh, gateway->tokens.doubts, doubt, next)
+    HASH_ITER(hh, gateway->tokens->doubts, doubt, next)
     {
-        HASH_DEL(gateway->tokens.doubts, doubt);
+        HASH_DEL(gateway->tokens->doubts, doubt);
         free(doubt);
     }
 }
 
-void tokens_on_doubt_timer(void *arg)
+static void on_doubt_timer(void *arg)
 {
     struct gateway *gateway = arg;
     (void)tokens_ask(gateway, is_doubted, on_doubts_checked);
@@ -213,7 +224,7 @@ void tokens_on_doubt_timer(void *arg)
 
 void gateway_session_doubt(struct gateway *gateway, const char *id)
 {
-    struct tokens *tokens = &gateway->tokens;
+    struct tokens *tokens = gateway->tokens;
     bool is_first = !tokens->doubts;
     tokens->told_ms = loop_now_ms(gateway->loop);
     if (is_told(gateway, id))
@@ -238,7 +249,7 @@ void tokens_hear(struct gateway *gateway, const char *data, size_t length)
 
 void tokens_on_open(struct connection *c)
 {
-    struct tokens *tokens = &c->gateway->tokens;
+    struct tokens *tokens = c->gateway->tokens;
     if (tokens->told_ms == 0 || tokens->told_ms < c->asked_ms)
         return;
     c->is_doubted = true;
@@ -246,9 +257,29 @@ void tokens_on_open(struct connection *c)
         loop_timer_set(tokens->doubt_timer, DOUBT_MS);
 }
 
-void tokens_end(struct gateway *gateway)
+void tokens_tick(struct connection *c, int64_t now_ms)
 {
+    if (c->state == CONNECTION_OPEN && c->expires_ms > 0 && now_ms >= c->expires_ms)
+        token_end(c);
+}
+
+int tokens_new(struct gateway *gateway)
+{
+    struct tokens *tokens = gateway->tokens = memory_must_new(sizeof *tokens);
+    int r = loop_timer_new(gateway->loop, on_timer, gateway, &tokens->timer);
+    if (r >= 0)
+        r = loop_timer_new(gateway->loop, on_doubt_timer, gateway, &tokens->doubt_timer);
+    if (r >= 0)
+        loop_timer_set(tokens->timer, gateway->options.token_check_ms);
+    return r;
+}
+
+void tokens_free(struct gateway *gateway)
+{
+    if (!gateway->tokens)
+        return;
     doubts_drop(gateway);
-    loop_timer_free(gateway->tokens.timer);
-    loop_timer_free(gateway->tokens.doubt_timer);
+    loop_timer_free(gateway->tokens->timer);
+    loop_timer_free(gateway->tokens->doubt_timer);
+    free(TAKE(gateway->tokens));
 }

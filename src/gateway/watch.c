@@ -6,11 +6,12 @@
 
 #include "connection.h"
 #include "core.h"
-#include "people.h"
 
 #include "base/buffer.h"
+#include "base/hash.h"
 #include "base/id.h"
 #include "base/json_writer.h"
+#include "base/memory.h"
 #include "base/metrics.h"
 #include "chat/presence.h"
 
@@ -19,6 +20,13 @@
 #include <string.h>
 
 enum { FLUSH_MS = 200, FRAME_MAX = 1 << 20, QUERY_MAX = 500 };
+
+struct watching {
+    struct watch *watches;
+    struct list due; // watchers that are to be told with the next flush
+    bool timer_runs;
+    struct loop_timer *timer;
+};
 
 struct watch {
     UT_hash_handle hh;
@@ -60,13 +68,13 @@ static void watch_topic_follow(const struct watch *watch, bool follow)
 {
     char topic[PRESENCE_KEY_SIZE];
     presence_topic(topic, watch->user_id);
-    topic_follow(watch->gateway, topic, follow);
+    gateway_follow(watch->gateway, topic, follow);
 }
 
 static void watch_free(struct watch *watch)
 {
     watch_topic_follow(watch, false);
-    HASH_DEL(watch->gateway->watching.watches, watch);
+    HASH_DEL(watch->gateway->watching->watches, watch);
     free(watch->watchers);
     free(watch);
 }
@@ -111,10 +119,10 @@ void watch_forget(struct watcher *watcher)
 
 static void flush_want(struct gateway *gateway)
 {
-    if (gateway->watching.timer_runs)
+    if (gateway->watching->timer_runs)
         return;
-    gateway->watching.timer_runs = true;
-    loop_timer_set(gateway->watching.timer, FLUSH_MS);
+    gateway->watching->timer_runs = true;
+    loop_timer_set(gateway->watching->timer, FLUSH_MS);
 }
 
 static void watch_set(struct watch *watch, bool is_active)
@@ -162,7 +170,7 @@ static void watch_look(struct watch *watch)
 static struct watch *watch_make(struct gateway *gateway, const char *user_id)
 {
     struct watch *watch;
-    HASH_FIND_STR(gateway->watching.watches, user_id, watch);
+    HASH_FIND_STR(gateway->watching->watches, user_id, watch);
     if (watch)
         return watch;
     watch = calloc(1, sizeof *watch);
@@ -170,7 +178,7 @@ static struct watch *watch_make(struct gateway *gateway, const char *user_id)
         return NULL;
     watch->gateway = gateway;
     snprintf(watch->user_id, sizeof watch->user_id, "%s", user_id);
-    HASH_ADD_STR(gateway->watching.watches, user_id, watch);
+    HASH_ADD_STR(gateway->watching->watches, user_id, watch);
     watch_topic_follow(watch, true);
     return watch;
 }
@@ -178,7 +186,7 @@ static struct watch *watch_make(struct gateway *gateway, const char *user_id)
 static void watcher_due(struct watcher *watcher)
 {
     if (list_is_empty(&watcher->due_link))
-        list_append(&watcher->connection->gateway->watching.due, &watcher->due_link);
+        list_append(&watcher->connection->gateway->watching->due, &watcher->due_link);
 }
 
 static bool watch_enter(struct watcher *watcher, const char *user_id)
@@ -236,14 +244,14 @@ static void presence_tell(const struct watcher *watcher, bool is_active)
     presence_send(watcher->connection, &ids, count, is_active);
 }
 
-void watch_on_timer(void *arg)
+static void on_timer(void *arg)
 {
     struct gateway *gateway = arg;
-    gateway->watching.timer_runs = false;
-    for (struct watch *watch = gateway->watching.watches; watch; watch = watch->hh.next)
+    gateway->watching->timer_runs = false;
+    for (struct watch *watch = gateway->watching->watches; watch; watch = watch->hh.next)
         for (uint32_t i = 0; watch->is_changed && i < watch->count; i++)
             watcher_due(watch->watchers[i]);
-    LIST_FOREACH(link, &gateway->watching.due)
+    LIST_FOREACH(link, &gateway->watching->due)
     {
         struct watcher *watcher = LIST_ITEM(link, struct watcher, due_link);
         list_remove(link);
@@ -251,14 +259,14 @@ void watch_on_timer(void *arg)
         presence_tell(watcher, false);
         watcher->is_new = false;
     }
-    for (struct watch *watch = gateway->watching.watches; watch; watch = watch->hh.next)
+    for (struct watch *watch = gateway->watching->watches; watch; watch = watch->hh.next)
         watch->is_changed = false;
 }
 
 void watch_hear(struct gateway *gateway, const char *user_id, const char *word, size_t length)
 {
     struct watch *watch;
-    HASH_FIND_STR(gateway->watching.watches, user_id, watch);
+    HASH_FIND_STR(gateway->watching->watches, user_id, watch);
     if (watch && length == strlen("active") && memcmp(word, "active", length) == 0)
         watch_set(watch, true);
     else if (watch && length == strlen("away") && memcmp(word, "away", length) == 0)
@@ -269,7 +277,7 @@ void watch_refresh(struct gateway *gateway)
 {
     int64_t every_ms = gateway->options.presence_ttl_s * 1000 / 4;
     int64_t now_ms = loop_now_ms(gateway->loop);
-    for (struct watch *watch = gateway->watching.watches; watch; watch = watch->hh.next)
+    for (struct watch *watch = gateway->watching->watches; watch; watch = watch->hh.next)
         if (now_ms - watch->looked_ms >= every_ms)
             watch_look(watch);
 }
@@ -426,8 +434,18 @@ void watch_ask(struct watcher *watcher, const json_t *ids, bool is_query)
     store_call(c->gateway->store, STORE_READ, &members, &params, on_members, ask);
 }
 
-// Those that are left are freed with their answers.
-void watch_end(struct gateway *gateway)
+int watching_new(struct gateway *gateway)
 {
-    HASH_CLEAR(hh, gateway->watching.watches);
+    gateway->watching = memory_must_new(sizeof *gateway->watching);
+    list_init(&gateway->watching->due);
+    return loop_timer_new(gateway->loop, on_timer, gateway, &gateway->watching->timer);
+}
+
+void watching_free(struct gateway *gateway)
+{
+    if (!gateway->watching)
+        return;
+    HASH_CLEAR(hh, gateway->watching->watches); // those that are left are freed with their answers
+    loop_timer_free(gateway->watching->timer);
+    free(TAKE(gateway->watching));
 }

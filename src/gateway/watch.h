@@ -2,6 +2,7 @@
 // Sockets that asked to hear of others' presence.
 #pragma once
 
+#include "base/cleanup.h"
 #include "base/list.h"
 
 #include <jansson.h>
@@ -11,7 +12,6 @@
 
 struct connection;
 struct gateway;
-struct loop_timer;
 struct watch;
 
 // One that may subscribe to the presence of users.
@@ -24,18 +24,11 @@ struct watcher {
     bool is_new;          // it was told of none of them yet
 };
 
-struct watching {
-    struct watch *watches;
-    struct list due; // watchers that are to be told with the next flush
-    bool timer_runs;
-    struct loop_timer *timer;
-};
-
 // The client's presence_sub or presence_query; `ids` as it sent them, or NULL.
 void watch_ask(struct watcher *watcher, const json_t *ids, bool is_query);
 void watch_init(struct watcher *watcher, struct connection *c);
 void watch_forget(struct watcher *watcher); // its connection ends; may be called again
 void watch_hear(struct gateway *gateway, const char *user_id, const char *word, size_t length);
 void watch_refresh(struct gateway *gateway); // looks for entries that expired without a message
-void watch_on_timer(void *gateway);
-void watch_end(struct gateway *gateway); // the gateway is being freed, its connections are gone
+NODISCARD int watching_new(struct gateway *gateway);
+void watching_free(struct gateway *gateway); // its connections are gone

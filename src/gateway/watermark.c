@@ -11,11 +11,14 @@
 
 #include "connection.h"
 #include "core.h"
-#include "hole.h"
 #include "late.h"
 #include "marks.h"
 #include "position.h"
 #include "stream.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
 
 // Asked for again at the soonest after the pause, and after COST_FACTOR times what the last answer
 // took: this costs Postgres a few hundredths of a core at most, however many channels there are.
@@ -34,12 +37,12 @@ enum { COLUMN_XID, COLUMN_SECONDS, COLUMN_LATE, COLUMN_CHANNEL, COLUMN_SEQ };
 // The older of two notes is what marks were heard up to; a note ages while nothing is late.
 static void heard_take(struct gateway *gateway, bool late)
 {
-    struct watermark *w = &gateway->watermark;
+    struct watermark *w = gateway->watermark;
     struct position now = w->next;
     if (w->notes[0].xid == 0) {
         w->notes[0] = w->notes[1] = now;
-        if (gateway->marks.notes[0] > 0) // noted when the first connection came
-            w->notes[0].xid = gateway->marks.notes[0];
+        if (marks_noted_xid(gateway) > 0) // noted when the first connection came
+            w->notes[0].xid = marks_noted_xid(gateway);
     } else if (!late && now.seconds - w->notes[1].seconds >= HEARD_LAG_S) {
         w->notes[0] = w->notes[1];
         w->notes[1] = now;
@@ -49,7 +52,7 @@ static void heard_take(struct gateway *gateway, bool late)
 
 static void watermark_reached(struct gateway *gateway)
 {
-    struct watermark *w = &gateway->watermark;
+    struct watermark *w = gateway->watermark;
     w->position = w->next;
     w->serial = w->next_serial;
     w->next.xid = 0;
@@ -64,7 +67,7 @@ static void watermark_reached(struct gateway *gateway)
 
 void watermark_passed(struct stream *stream)
 {
-    struct watermark *w = &stream->gateway->watermark;
+    struct watermark *w = stream->gateway->watermark;
     stream->watermark_seq = 0;
     if (--w->waiting == 0)
         watermark_reached(stream->gateway);
@@ -77,13 +80,13 @@ static void watermark_await(struct gateway *gateway, const struct result *result
     if (!stream || seq <= stream->sent_seq)
         return;
     stream->watermark_seq = seq;
-    gateway->watermark.waiting++;
-    hole_heard(stream, seq);
+    gateway->watermark->waiting++;
+    stream_heard(stream, seq);
 }
 
 static void watermark_take(struct gateway *gateway, const struct result *result)
 {
-    struct watermark *w = &gateway->watermark;
+    struct watermark *w = gateway->watermark;
     w->next.xid = result_int(result, 0, COLUMN_XID);
     w->next.seconds = result_int(result, 0, COLUMN_SECONDS);
     w->next.era = store_era(gateway->store).number;
@@ -99,7 +102,7 @@ static void watermark_take(struct gateway *gateway, const struct result *result)
 static void on_answer(void *arg, const struct store_outcome *outcome)
 {
     struct gateway *gateway = arg;
-    struct watermark *w = &gateway->watermark;
+    struct watermark *w = gateway->watermark;
     if (!gateway_answer(gateway))
         return;
     int64_t pause_ms = COST_FACTOR * (loop_now_ms(gateway->loop) - w->asked_ms);
@@ -108,16 +111,16 @@ static void on_answer(void *arg, const struct store_outcome *outcome)
         watermark_take(gateway, outcome->result);
     else
         w->is_whole = false;
-    loop_timer_set(gateway->watermark.timer, pause_ms > PAUSE_MS ? pause_ms : PAUSE_MS);
+    loop_timer_set(gateway->watermark->timer, pause_ms > PAUSE_MS ? pause_ms : PAUSE_MS);
 }
 
 static void watermark_ask(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
-    struct watermark *w = &gateway->watermark;
+    struct watermark *w = gateway->watermark;
     params_open_text_array(&params);
     for (const struct stream *stream = gateway->streams; stream; stream = stream->hh.next)
-        if (stream->sse_count > 0)
+        if (stream->resumable_count > 0)
             params_element_text(&params, stream->channel_id);
     params_close_array(&params);
     params_xid(&params, w->is_whole ? w->position.xid : 0);
@@ -128,25 +131,25 @@ static void watermark_ask(struct gateway *gateway)
     store_call(gateway->store, STORE_SYNC, &ASK, &params, on_answer, gateway);
 }
 
-void watermark_on_timer(void *arg)
+static void on_timer(void *arg)
 {
     struct gateway *gateway = arg;
-    if (gateway->watermark.is_asked || gateway->sse_count == 0)
+    if (gateway->watermark->is_asked || gateway->resumable_count == 0)
         return;
-    if (gateway->watermark.next.xid == 0)
+    if (gateway->watermark->next.xid == 0)
         watermark_ask(gateway);
     else // was not reached yet
-        loop_timer_set(gateway->watermark.timer, PAUSE_MS);
+        loop_timer_set(gateway->watermark->timer, PAUSE_MS);
 }
 
 void watermark_forget(struct gateway *gateway)
 {
-    gateway->watermark.notes[0].xid = 0;
+    gateway->watermark->notes[0].xid = 0;
 }
 
 void watermark_lower(struct gateway *gateway, int64_t xid)
 {
-    struct watermark *w = &gateway->watermark;
+    struct watermark *w = gateway->watermark;
     for (int i = 0; i < 2; i++)
         if (w->notes[i].xid > xid)
             w->notes[i].xid = xid;
@@ -155,7 +158,21 @@ void watermark_lower(struct gateway *gateway, int64_t xid)
 
 void watermark_want(struct gateway *gateway)
 {
-    gateway->watermark.is_whole = false;
-    if (!gateway->watermark.is_asked)
-        loop_timer_set(gateway->watermark.timer, 0);
+    gateway->watermark->is_whole = false;
+    if (!gateway->watermark->is_asked)
+        loop_timer_set(gateway->watermark->timer, 0);
+}
+
+int watermark_new(struct gateway *gateway)
+{
+    gateway->watermark = memory_must_new(sizeof *gateway->watermark);
+    return loop_timer_new(gateway->loop, on_timer, gateway, &gateway->watermark->timer);
+}
+
+void watermark_free(struct gateway *gateway)
+{
+    if (!gateway->watermark)
+        return;
+    loop_timer_free(gateway->watermark->timer);
+    free(TAKE(gateway->watermark));
 }

@@ -4,6 +4,10 @@
 
 #include "position.h"
 
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+
 struct gateway;
 struct loop_timer;
 struct stream;
@@ -22,8 +26,9 @@ struct watermark {
     char text[POSITION_SIZE]; // the position as the id of events
 };
 
+NODISCARD int watermark_new(struct gateway *gateway);
+void watermark_free(struct gateway *gateway);   // does nothing if there is none
 void watermark_want(struct gateway *gateway);   // the last one does not cover some event stream
 void watermark_passed(struct stream *stream);   // the stream sent what the watermark waits for
 void watermark_forget(struct gateway *gateway); // no event stream is left: its notes begin afresh
-void watermark_on_timer(void *gateway);
 void watermark_lower(struct gateway *gateway, int64_t xid); // Postgres may give ids above it again

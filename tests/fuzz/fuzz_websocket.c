@@ -4,7 +4,8 @@
 #include "../../src/gateway/accept.h"
 #include "../../src/gateway/connection.h"
 #include "../../src/gateway/core.h"
-#include "../../src/gateway/people.h"
+#include "../../src/gateway/seats.h"
+#include "../../src/gateway/session.h"
 #include "../../src/gateway/stream.h"
 #include "../../src/gateway/websocket/websocket.h"
 #include "base/error.h"
@@ -80,9 +81,9 @@ static struct connection *socket_open(struct stream *stream, int *ret_peer)
     (void)snprintf(c->actor.user_id, sizeof c->actor.user_id, "U0000000001");
     r = websocket_make(c);
     assert(r == 0);
-    r = user_enter(c);
+    r = session_enter_user(c);
     assert(r == 0);
-    r = stream_seat(stream, c, 0);
+    r = seats_add(stream, c, 0);
     assert(r == 0);
     websocket_hello(c, "");
     return c;

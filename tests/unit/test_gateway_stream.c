@@ -5,8 +5,10 @@
 #include "../../src/gateway/connection.h"
 #include "../../src/gateway/core.h"
 #include "../../src/gateway/hole.h"
-#include "../../src/gateway/people.h"
+#include "../../src/gateway/seats.h"
+#include "../../src/gateway/session.h"
 #include "../../src/gateway/stream.h"
+#include "../../src/gateway/watermark.h"
 #include "../../src/gateway/websocket/websocket.h"
 
 #include "base/error.h"
@@ -59,8 +61,8 @@ static struct connection *socket_open(struct fixture *f, int which, bool native)
     (void)snprintf(c->actor.user_id, sizeof c->actor.user_id, "U000000000%d", which);
     c->native = native;
     assert_int_equal(websocket_make(c), 0);
-    assert_int_equal(user_enter(c), 0);
-    assert_int_equal(stream_seat(f->stream, c, 0), 0);
+    assert_int_equal(session_enter_user(c), 0);
+    assert_int_equal(seats_add(f->stream, c, 0), 0);
     websocket_hello(c, "");
     return c;
 }
@@ -347,10 +349,10 @@ static void test_no_other_gap_before_it_is_known_who_is_a_member(void **state)
 {
     struct fixture *f = *state;
     bounds_set(f);
-    hole_heard(f->stream, 13);
+    stream_heard(f->stream, 13);
     run_until(f, "gap", "gap");
     f->gateway->options.hole_timeout_ms = 0;
-    hole_heard(f->stream, 14);
+    stream_heard(f->stream, 14);
     hole_on_timer(f->gateway);
     assert_int_equal(f->stream->sent_seq, 13);
     stream_go_on(f->stream);
@@ -396,11 +398,11 @@ static void test_going_back_sends_nothing_again(void **state)
     struct fixture *f = *state;
     static const char *const frames[] = {"{\"seq\":5}"};
     f->stream->sent_seq = f->stream->known_seq = 4; // as of one that was followed from there on
-    f->stream->hole_asked = f->gateway->watermark.is_whole = true;
+    f->stream->hole_asked = f->gateway->watermark->is_whole = true;
     stream_rewind(f->stream, 0);
     // What is on its way was asked for by one who was further.
     assert_false(f->stream->hole_asked);
-    assert_false(f->gateway->watermark.is_whole);
+    assert_false(f->gateway->watermark->is_whole);
     offer(f, EVENT_LEAVE, "U0000000001", 1);
     offer(f, EVENT_JOIN, "U0000000001", 2);
     for (int seq = 3; seq <= 5; seq++)

@@ -4,9 +4,9 @@
 
 #include "../core.h"
 #include "../position.h"
-#include "resume_internal.h"
-
-#include "base/buffer.h"
+#include "resume_events.h"
+#include "resume_others.h"
+#include "resume_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,12 +68,6 @@ bool resume_is_too_old(const struct gateway *gateway, const struct place *place,
     int64_t age_s = result_int(result, 0, RESUME_SECONDS) - since->seconds;
     return since->xid > 0 && (age_s > gateway->options.resume_max_s ||
                               !store_era_holds(gateway->store, since->era, since->xid));
-}
-
-static void resume_done(struct resume *resume)
-{
-    free(resume->behind);
-    free(resume);
 }
 
 void resume_free(struct resume *resume)
@@ -142,6 +136,7 @@ struct resume *resume_new(struct gateway *gateway, const struct actor *actor, st
     resume->place = place;
     resume->ops = ops;
     resume->arg = arg;
+    resume->go_on = resume_go_on;
     resume->now = resume_now(gateway, actor->user_id, result);
     resume->page = ops->first_page;
     resume->batch = ops->first_batch;
@@ -190,43 +185,8 @@ bool resume_awaits(struct resume *resume, const struct event *event)
     return behind;
 }
 
-void resume_note(struct resume *resume, const char *channel_id, enum progress_part part,
-                 int64_t number)
-{
-    struct progress *progress = &resume->place->progress;
-    snprintf(progress->channel_id, sizeof progress->channel_id, "%s", channel_id);
-    progress->part = part;
-    progress->number = number;
-    place_print(resume->place);
-}
-
-void resume_send(struct resume *resume, const struct buffer *frame)
-{
-    if (!buffer_failed(frame))
-        resume->ops->send(resume->arg, frame->data, frame->length);
-}
-
-void resume_ask(struct resume *resume)
-{
-    gateway_ask(resume->gateway);
-    resume->is_asked = true;
-}
-
-bool resume_answer(struct resume *resume, const struct store_outcome *outcome)
-{
-    bool alive = gateway_answer(resume->gateway);
-    resume->is_asked = false;
-    if (!resume->arg) {
-        resume_done(resume);
-        return false;
-    }
-    if (alive && outcome->r >= 0)
-        return true;
-    resume->ops->fail(resume->arg);
-    return false;
-}
-
-void resume_pass_end(struct resume *resume)
+// Everything before the pass was sent.
+static void pass_end(struct resume *resume)
 {
     struct place *place = resume->place;
     place->since = place->progress.until;
@@ -238,6 +198,7 @@ void resume_pass_end(struct resume *resume)
         return;
     }
     resume->is_last_pass = true;
+    resume->is_created_told = false;
     resume->pass_end = resume->count;
     resume_go_on(resume);
 }
@@ -264,7 +225,13 @@ static bool behind_ask(struct resume *resume, struct behind *behind)
 
 void resume_go_on(struct resume *resume)
 {
-    if (!resume || resume->is_asked || !resume->ops->is_ready(resume->arg))
+    if (!resume || resume->is_asked)
+        return;
+    if (resume->is_created_told) {
+        pass_end(resume);
+        return;
+    }
+    if (!resume->ops->is_ready(resume->arg))
         return;
     while (resume->next < resume->pass_end) {
         struct behind *behind = &resume->behind[resume->next];

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends what was missed in channels: a page of one, or at once all of several that missed little.
+#include "resume_events.h"
+
 #include "../core.h"
 #include "../page.h"
 #include "../position.h"
 #include "../stream.h"
-#include "resume.h"
-#include "resume_internal.h"
+#include "resume_state.h"
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -161,7 +162,7 @@ static void on_pages(void *arg, const struct store_outcome *outcome)
     if (!resume_answer(resume, outcome))
         return;
     pages_take(resume, outcome->result);
-    resume_go_on(resume);
+    resume->go_on(resume);
 }
 
 // Where the page of a channel begins and ends. More than may be read is told of as a gap.
@@ -253,7 +254,7 @@ static void on_begin(void *arg, const struct store_outcome *outcome)
         begin_take(resume, &first[result_int(outcome->result, row, 0) - 1], outcome->result, row);
     if (first->at_seq < 0) // no longer there
         first->stage = BEHIND_DONE;
-    resume_go_on(resume);
+    resume->go_on(resume);
 }
 
 // To find where a channel begins costs as much as was missed there: a connection that breaks soon

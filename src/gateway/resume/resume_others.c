@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is told of a backlog beside the events of channels: read states, threads that were
 // followed or read, channels that were made. None of these has a seq; all are absolute.
+#include "resume_others.h"
+
 #include "../core.h"
 #include "../created.h"
 #include "../marks.h"
 #include "../position.h"
-#include "resume.h"
-#include "resume_internal.h"
+#include "resume_state.h"
 
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -63,7 +64,7 @@ static void on_state(void *arg, const struct store_outcome *outcome)
             state_tell(resume, outcome->result);
         resume->behind[resume->next].state_due = false;
     }
-    resume_go_on(resume);
+    resume->go_on(resume);
 }
 
 static void behind_params(const struct resume *resume, const struct behind *behind,
@@ -107,7 +108,7 @@ static void on_threads(void *arg, const struct store_outcome *outcome)
     for (; row < rows && (row % KINDS != 0 || resume->ops->has_room(resume->arg, KINDS)); row++)
         thread_tell(resume, behind, outcome->result, row);
     behind->threads_due = row < rows || rows == KINDS * PAGE;
-    resume_go_on(resume);
+    resume->go_on(resume);
 }
 
 void resume_threads_ask(struct resume *resume, const struct behind *behind)
@@ -141,10 +142,8 @@ static void on_created(void *arg, const struct store_outcome *outcome)
     int rows = result_rows(outcome->result);
     for (; row < rows && resume->ops->has_room(resume->arg, 1); row++)
         created_tell(resume, outcome->result, row);
-    if (row < rows || rows == PAGE)
-        resume_go_on(resume);
-    else
-        resume_pass_end(resume);
+    resume->is_created_told = row == rows && rows < PAGE;
+    resume->go_on(resume);
 }
 
 void resume_created_ask(struct resume *resume)

@@ -4,6 +4,7 @@
 #include "../core.h"
 #include "../position.h"
 #include "resume.h"
+#include "resume_ops.h"
 
 #include "base/buffer.h"
 #include "base/error.h"

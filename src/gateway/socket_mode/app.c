@@ -14,7 +14,7 @@ enum { KEPT_AT_ONCE = 32 };
 struct app *app_find(struct gateway *gateway, const char *id)
 {
     struct app *app;
-    HASH_FIND_STR(gateway->envelopes.apps, id, app);
+    HASH_FIND_STR(gateway->envelopes->apps, id, app);
     return app;
 }
 
@@ -30,7 +30,7 @@ struct app *app_make(struct gateway *gateway, const char *id)
     snprintf(app->id, sizeof app->id, "%s", id);
     list_init(&app->links);
     list_init(&app->envelopes);
-    HASH_ADD_STR(gateway->envelopes.apps, id, app);
+    HASH_ADD_STR(gateway->envelopes->apps, id, app);
     return app;
 }
 
@@ -41,7 +41,7 @@ void app_free(struct app *app)
         list_remove(link);
         free(LIST_ITEM(link, struct envelope, link));
     }
-    HASH_DEL(app->gateway->envelopes.apps, app);
+    HASH_DEL(app->gateway->envelopes->apps, app);
     free(app);
 }
 

@@ -12,6 +12,7 @@
 struct app;
 struct connection;
 struct gateway;
+struct kept;
 struct loop_timer;
 
 enum { UUID_SIZE = 37 };
@@ -77,6 +78,7 @@ struct envelopes {
     bool take_asked;    // kept events are being asked for
     bool take_soon;     // they are to be asked for again after the answer
     int64_t taken_ms;   // when kept events were last asked for
+    void (*on_taken)(struct gateway *gateway, const struct kept *kept); // one was taken
     bool timer_runs;
     struct loop_timer *timer;
 };

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/json_writer.h"
+#include "base/memory.h"
 #include "base/metrics.h"
 #include "chat/app_mention.h"
 #include "chat/callback.h"
@@ -105,10 +106,10 @@ static void envelope_send(struct envelope *envelope, struct link *link)
 
 static void app_look_soon(struct gateway *gateway)
 {
-    if (gateway->envelopes.timer_runs)
+    if (gateway->envelopes->timer_runs)
         return;
-    gateway->envelopes.timer_runs = true;
-    loop_timer_set(gateway->envelopes.timer, LOOK_MS);
+    gateway->envelopes->timer_runs = true;
+    loop_timer_set(gateway->envelopes->timer, LOOK_MS);
 }
 
 static struct envelope *envelope_new(struct app *app, const struct kept *kept)
@@ -232,7 +233,7 @@ void envelope_offer(struct link *link, const struct stream *stream, const struct
 }
 
 // When it cannot be sent the next attempt is when its time is over.
-void envelope_take(struct gateway *gateway, const struct kept *kept)
+static void envelope_take(struct gateway *gateway, const struct kept *kept)
 {
     char id[UUID_SIZE];
     struct app *app = app_find(gateway, kept->app_id);
@@ -302,13 +303,31 @@ static void app_look(struct app *app, int64_t now_ms)
     kept_return(app);
 }
 
-void envelope_on_timer(void *arg)
+static void on_timer(void *arg)
 {
     struct gateway *gateway = arg;
-    gateway->envelopes.timer_runs = false;
-    for (struct app *app = gateway->envelopes.apps; app; app = app->hh.next)
+    gateway->envelopes->timer_runs = false;
+    for (struct app *app = gateway->envelopes->apps; app; app = app->hh.next)
         app_look(app, loop_now_ms(gateway->loop));
     kept_tick(gateway);
-    if (gateway->envelopes.apps || !list_is_empty(&gateway->envelopes.acked))
+    if (gateway->envelopes->apps || !list_is_empty(&gateway->envelopes->acked))
         app_look_soon(gateway);
+}
+
+int envelopes_new(struct gateway *gateway)
+{
+    struct envelopes *envelopes = gateway->envelopes = memory_must_new(sizeof *envelopes);
+    list_init(&envelopes->acked);
+    list_init(&envelopes->acking);
+    envelopes->on_taken = envelope_take;
+    return loop_timer_new(gateway->loop, on_timer, gateway, &envelopes->timer);
+}
+
+void envelopes_free(struct gateway *gateway)
+{
+    if (!gateway->envelopes)
+        return;
+    kept_end(gateway);
+    loop_timer_free(gateway->envelopes->timer);
+    free(TAKE(gateway->envelopes));
 }

@@ -2,9 +2,10 @@
 // Events on their way to apps in Socket Mode.
 #pragma once
 
+#include "base/cleanup.h"
+
 struct app;
 struct gateway;
-struct kept;
 struct link;
 struct stream;
 struct stream_item;
@@ -14,6 +15,5 @@ void envelope_offer(struct link *link, const struct stream *stream, const struct
 void envelope_ack(struct link *link, const char *id);
 void envelopes_leave(struct app *app, const struct link *link); // the link ends
 void envelopes_wake(struct app *app);                           // a link is ready
-void envelope_on_timer(void *gateway);
-
-void envelope_take(struct gateway *gateway, const struct kept *kept);
+NODISCARD int envelopes_new(struct gateway *gateway);
+void envelopes_free(struct gateway *gateway); // does nothing if there are none

@@ -6,7 +6,6 @@
 
 #include "../core.h"
 #include "app.h"
-#include "envelope.h"
 
 #include "base/metrics.h"
 
@@ -116,7 +115,7 @@ static void acked_free(struct gateway *gateway, struct list *envelopes)
     {
         struct envelope *envelope = LIST_ITEM(link, struct envelope, link);
         list_remove(link);
-        gateway->envelopes.unknown_count -= is_unknown(envelope);
+        gateway->envelopes->unknown_count -= is_unknown(envelope);
         free(envelope);
     }
 }
@@ -126,12 +125,12 @@ static void on_acked(void *arg, const struct store_outcome *outcome)
     struct gateway *gateway = arg;
     if (!gateway_answer(gateway))
         return;
-    gateway->envelopes.acks_asked = false;
+    gateway->envelopes->acks_asked = false;
     if (outcome->r < 0) {
-        list_append_all(&gateway->envelopes.acked, &gateway->envelopes.acking);
+        list_append_all(&gateway->envelopes->acked, &gateway->envelopes->acking);
         return; // the next tick asks again
     }
-    acked_free(gateway, &gateway->envelopes.acking);
+    acked_free(gateway, &gateway->envelopes->acking);
     acks_send(gateway);
 }
 
@@ -139,25 +138,25 @@ static void on_acked(void *arg, const struct store_outcome *outcome)
 static void acks_send(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
-    if (gateway->envelopes.acks_asked || list_is_empty(&gateway->envelopes.acked))
+    if (gateway->envelopes->acks_asked || list_is_empty(&gateway->envelopes->acked))
         return;
-    list_append_all(&gateway->envelopes.acking, &gateway->envelopes.acked);
-    keys_params(&params, &gateway->envelopes.acking, is_any);
-    column_params(&params, &gateway->envelopes.acking, is_any, params_open_text_array, id_add);
-    gateway->envelopes.acks_asked = true;
+    list_append_all(&gateway->envelopes->acking, &gateway->envelopes->acked);
+    keys_params(&params, &gateway->envelopes->acking, is_any);
+    column_params(&params, &gateway->envelopes->acking, is_any, params_open_text_array, id_add);
+    gateway->envelopes->acks_asked = true;
     gateway_ask(gateway);
     store_change(gateway->store, ENVELOPES, &ACK, &params, on_acked, gateway);
 }
 
 void kept_ack(struct gateway *gateway, struct envelope *envelope)
 {
-    list_append(&gateway->envelopes.acked, &envelope->link);
+    list_append(&gateway->envelopes->acked, &envelope->link);
     acks_send(gateway);
 }
 
 void kept_ack_unknown(const struct app *app, const char *id)
 {
-    struct envelopes *envelopes = &app->gateway->envelopes;
+    struct envelopes *envelopes = app->gateway->envelopes;
     bool is_taken = strlen(id) == UUID_SIZE - 1 && envelopes->unknown_count < UNKNOWN_MAX;
     struct envelope *envelope = is_taken ? calloc(1, sizeof *envelope) : NULL;
     if (!envelope)
@@ -209,12 +208,12 @@ static void on_taken(void *arg, const struct store_outcome *outcome)
     struct gateway *gateway = arg;
     if (!gateway_answer(gateway))
         return;
-    gateway->envelopes.take_asked = false;
+    gateway->envelopes->take_asked = false;
     for (int row = 0; outcome->r >= 0 && row < result_rows(outcome->result); row++) {
         const struct kept kept = row_read(outcome->result, row);
-        envelope_take(gateway, &kept);
+        gateway->envelopes->on_taken(gateway, &kept);
     }
-    if (gateway->envelopes.take_soon)
+    if (gateway->envelopes->take_soon)
         kept_take(gateway);
 }
 
@@ -222,11 +221,11 @@ void kept_take(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
     int count = 0;
-    gateway->envelopes.take_soon = gateway->envelopes.take_asked;
-    if (gateway->envelopes.take_asked || gateway->draining)
+    gateway->envelopes->take_soon = gateway->envelopes->take_asked;
+    if (gateway->envelopes->take_asked || gateway->draining)
         return;
     params_open_text_array(&params);
-    for (const struct app *app = gateway->envelopes.apps; app; app = app->hh.next) {
+    for (const struct app *app = gateway->envelopes->apps; app; app = app->hh.next) {
         if (app_room(app) == 0)
             continue;
         params_element_text(&params, app->id);
@@ -234,7 +233,7 @@ void kept_take(struct gateway *gateway)
     }
     params_close_array(&params);
     params_open_int_array(&params);
-    for (const struct app *app = gateway->envelopes.apps; app; app = app->hh.next)
+    for (const struct app *app = gateway->envelopes->apps; app; app = app->hh.next)
         if (app_room(app) > 0)
             params_element_int(&params, app_room(app));
     params_close_array(&params);
@@ -242,8 +241,8 @@ void kept_take(struct gateway *gateway)
         return;
     params_int(&params, gateway->options.link_ack_ms);
     params_int(&params, gateway->options.link_attempts_max);
-    gateway->envelopes.taken_ms = loop_now_ms(gateway->loop);
-    gateway->envelopes.take_asked = true;
+    gateway->envelopes->taken_ms = loop_now_ms(gateway->loop);
+    gateway->envelopes->take_asked = true;
     gateway_ask(gateway);
     store_change(gateway->store, ENVELOPES, &TAKE, &params, on_taken, gateway);
 }
@@ -251,7 +250,7 @@ void kept_take(struct gateway *gateway)
 void kept_tick(struct gateway *gateway)
 {
     acks_send(gateway);
-    if (loop_now_ms(gateway->loop) - gateway->envelopes.taken_ms >= TAKE_MS)
+    if (loop_now_ms(gateway->loop) - gateway->envelopes->taken_ms >= TAKE_MS)
         kept_take(gateway);
 }
 
@@ -271,6 +270,6 @@ void kept_linked(const struct app *app)
 
 void kept_end(struct gateway *gateway)
 {
-    acked_free(gateway, &gateway->envelopes.acked);
-    acked_free(gateway, &gateway->envelopes.acking);
+    acked_free(gateway, &gateway->envelopes->acked);
+    acked_free(gateway, &gateway->envelopes->acking);
 }

@@ -274,7 +274,7 @@ void links_refresh(struct gateway *gateway)
     int64_t shorter_s = options->presence_ttl_s < options->link_keep_s ? options->presence_ttl_s
                                                                        : options->link_keep_s;
     int64_t now_ms = loop_now_ms(gateway->loop);
-    for (struct app *app = gateway->envelopes.apps; app; app = app->hh.next) {
+    for (struct app *app = gateway->envelopes->apps; app; app = app->hh.next) {
         if (now_ms - app->counted_ms < shorter_s * 1000 / 3)
             continue;
         app->counted_ms = now_ms;

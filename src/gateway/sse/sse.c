@@ -36,6 +36,8 @@ enum { REPLY_SIZE = 1024 };
 static const char hello[] = "{\"type\":\"hello\"}";
 static const char gap[] = "{\"type\":\"gap\",\"channel\":null}";
 
+static const struct connection_ops sse_ops;
+
 static void cors_write(struct connection *c, const struct sse_head *head)
 {
     struct sse *sse = sse_of(c);
@@ -92,6 +94,7 @@ void sse_accept(struct connection *c, size_t head_length)
         connection_abort(c);
         return;
     }
+    sse->magic = SSE_MAGIC;
     c->kind = sse;
     c->ops = &sse_ops;
     cors_write(c, &head);
@@ -157,7 +160,7 @@ static void sse_open(struct connection *c, const struct result *channels, const 
     bool too_old = resume_is_too_old(c->gateway, &sse->place, channels);
     if (too_old)
         sse->place.since.xid = 0;
-    sse->serial = c->gateway->watermark.next_serial;
+    sse->serial = c->gateway->watermark->next_serial;
     if (sse_backlog_begin(c, channels) < 0) {
         sse_refuse(c, 503, "");
         return;
@@ -202,7 +205,7 @@ static void sse_send(struct connection *c, struct packets *packets)
 {
     const struct sse *sse = sse_of(c);
     connection_push(
-        c, packets_event(packets, sse->is_settled ? c->gateway->watermark.text : sse->place.text));
+        c, packets_event(packets, sse->is_settled ? c->gateway->watermark->text : sse->place.text));
 }
 
 static void sse_deliver(struct connection *c, const struct stream *stream,
@@ -218,7 +221,7 @@ static void sse_settle(struct connection *c)
     struct sse *sse = sse_of(c);
     if (sse->resume || c->state != CONNECTION_OPEN)
         return;
-    if ((int32_t)(c->gateway->watermark.serial - sse->serial) > 0)
+    if ((int32_t)(c->gateway->watermark->serial - sse->serial) > 0)
         sse->is_settled = true;
 }
 
@@ -258,7 +261,7 @@ static void sse_flushed(struct connection *c)
     resume_go_on(sse_of(c)->resume);
 }
 
-const struct connection_ops sse_ops = {
+static const struct connection_ops sse_ops = {
     .open_metric = METRIC_STREAMS_OPEN,
     .is_resumable = true,
     .channels = &resume_statement,

@@ -6,9 +6,12 @@
 #include "../connection.h"
 #include "../core.h"
 #include "../outlet.h"
-#include "../people.h"
 #include "../resume/resume.h"
+#include "../resume/resume_ops.h"
+#include "../seats.h"
+#include "../session.h"
 #include "../stream.h"
+#include "../users.h"
 #include "sse_state.h"
 
 #include "base/buffer.h"
@@ -91,7 +94,7 @@ static int channel_enter(struct connection *c, const struct result *result, int 
     bool is_behind = result_bool(result, row, RESUME_CHANGED) || stream->sent_seq > seq;
     if (sse_of(c)->resume)
         resume_add(sse_of(c)->resume, result, row, is_behind);
-    return stream_enter(stream, c, seq, sse_of(c)->resume && is_behind ? INT64_MAX : seq);
+    return seats_enter(stream, c, seq, sse_of(c)->resume && is_behind ? INT64_MAX : seq);
 }
 
 static int row_take(struct connection *c, const struct result *result, int row)
@@ -123,7 +126,7 @@ int sse_backlog_begin(struct connection *c, const struct result *result)
     int64_t xid = result_int(result, 0, RESUME_XID);
     int r = backlog_new(c, result);
     if (r >= 0)
-        r = user_enter(c);
+        r = session_enter_user(c);
     if (r >= 0 && sse_of(c)->resume && (c->user->resumed_xid == 0 || c->user->resumed_xid > xid))
         c->user->resumed_xid = xid;
     for (int row = 0; r >= 0 && row < result_rows(result); row++)

@@ -10,7 +10,10 @@
 
 struct resume;
 
+enum { SSE_MAGIC = 0x53534531 }; // shows that connection->kind is a struct sse
+
 struct sse {
+    unsigned magic;        // SSE_MAGIC
     struct place place;    // at first, where the client asked to continue (xid 0: it begins now);
                            // its text is the id of events until it is settled
     bool is_settled;       // its events have the watermark as their id
@@ -20,10 +23,9 @@ struct sse {
     char cors_text[512];
 };
 
-extern const struct connection_ops sse_ops; // sse.c
-
 static inline struct sse *sse_of(const struct connection *c)
 {
-    assert(c->ops == &sse_ops);
-    return c->kind;
+    struct sse *sse = c->kind;
+    assert(sse->magic == SSE_MAGIC);
+    return sse;
 }

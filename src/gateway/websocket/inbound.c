@@ -6,6 +6,7 @@
 #include "../core.h"
 #include "../ephemeral.h"
 #include "../focus.h"
+#include "../seats.h"
 #include "../stream.h"
 
 #include "base/error.h"
@@ -116,8 +117,8 @@ static void on_reply(void *arg, const char *text, size_t length)
     bool alive = gateway_answer(call->gateway);
     const char *channel = json_string_value(json_object_get(reply, "channel"));
     if (alive && posted && channel)
-        stream_own_post(call->gateway, channel, json_integer_value(json_object_get(reply, "seq")),
-                        call->origin);
+        seats_own_post(call->gateway, channel, json_integer_value(json_object_get(reply, "seq")),
+                       call->origin);
     if (c) {
         const char *error = json_string_value(json_object_get(reply, "error"));
         const char *message = first_message(reply);
@@ -206,7 +207,7 @@ static void focus_change(struct inbound *inbound, const json_t *message, bool be
     struct connection *c = inbound->connection;
     const char *channel = json_string_value(json_object_get(message, "channel"));
     struct stream *stream = channel ? stream_find(c->gateway, channel) : NULL;
-    int r = stream && stream_has(stream, c) ? 0 : -ERROR_CHANNEL_NOT_FOUND;
+    int r = stream && seats_have(stream, c) ? 0 : -ERROR_CHANNEL_NOT_FOUND;
 
     if (r == 0 && begins)
         r = focus_begin(stream, c, &inbound->focus_count);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Users and workspaces that have connections here, and their topics.
+// Users and workspaces that have connections here.
 #pragma once
 
-#include "base/cleanup.h"
+#include "base/actor.h"
 #include "base/hash.h"
 #include "base/list.h"
 #include "events/event.h"
 
-struct connection;
 struct gateway;
+struct packets;
+struct params;
 
-// A user with sockets here.
+// A user with connections here.
 struct user {
     UT_hash_handle hh;
     char id[EVENT_ID_SIZE];
@@ -30,18 +31,21 @@ struct workspace {
     struct list users;
 };
 
-NODISCARD int user_enter(struct connection *c);
-void user_leave(struct connection *c);
-void topic_follow(struct gateway *gateway, const char *topic, bool follow);
+// How many users one question to Postgres is about.
+enum { USERS_SLICE = 500 };
+
 struct user *user_find(struct gateway *gateway, const char *id);
+struct user *user_make(struct gateway *gateway, const struct actor *actor); // or finds it; NULL
+// Its last connection left: it is not found any more. The caller frees it.
+void user_forget(struct gateway *gateway, struct user *user);
+struct workspace *workspace_find(struct gateway *gateway, const char *id);
+void users_params(const struct gateway *gateway, struct params *params); // an array of their ids
+
 // Whether sockets get its frame that did not ask for Tidings' own.
 bool event_is_for_all(const struct event *event);
 // Sends to the user's connections what only the user gets.
 void user_send(struct user *user, const struct event *event);
+void user_send_packets(const struct user *user, struct packets *packets); // to all of them
 // Sends to those of the user's connections that asked for Tidings' own frames.
 void user_send_native(struct gateway *gateway, const char *id, const char *frame, size_t length);
-void people_on_created(struct gateway *gateway, struct event *event);
-void people_on_message(struct gateway *gateway, const char *topic, struct event *event);
-
-// The id in "kind:{id}"; false when the topic is of another kind. `ret_id` has EVENT_ID_SIZE bytes.
-bool topic_id(const char *topic, const char *kind, char *ret_id);
+void workspace_send(const struct workspace *workspace, const struct event *event);

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of reading a backlog: resume.c goes through it, resume_events.c sends the events of its
-// channels, resume_others.c what is no event of a channel.
+// How far the reading of a backlog has got: what is left, and what is being asked for.
 #pragma once
 
 #include "../position.h"
-#include "resume.h"
+#include "resume_ops.h"
+
+#include "base/actor.h"
+#include "base/buffer.h"
+#include "events/event.h"
+#include "store/store.h"
+
+struct gateway;
 
 enum behind_stage { BEHIND_EVENTS, BEHIND_STATE, BEHIND_THREADS, BEHIND_DONE };
 
@@ -42,9 +48,10 @@ struct resume {
     int asked;           // of how many channels a page is asked for
     int asked_page;      // of at most so many events
     bool is_asked;
+    bool is_created_told;                 // all channels that were made were told of
+    void (*go_on)(struct resume *resume); // to be called when an answer was dealt with
 };
 
-// resume.c
 // The place of what is sent from now on tells that all of `part` up to `number` was.
 void resume_note(struct resume *resume, const char *channel_id, enum progress_part part,
                  int64_t number);
@@ -53,14 +60,4 @@ void resume_send(struct resume *resume, const struct buffer *frame); // unless i
 // on for, or the question failed.
 void resume_ask(struct resume *resume);
 NODISCARD bool resume_answer(struct resume *resume, const struct store_outcome *outcome);
-// The pass is over: everything before it was sent.
-void resume_pass_end(struct resume *resume);
-
-// resume_events.c
-// Asks for what comes next. False when there is nothing left.
-bool resume_events_ask(struct resume *resume, struct behind *behind);
-
-// resume_others.c
-void resume_state_ask(struct resume *resume, const struct behind *behind);
-void resume_threads_ask(struct resume *resume, const struct behind *behind);
-void resume_created_ask(struct resume *resume);
+void resume_done(struct resume *resume); // frees it; nothing is asked for

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows the events of channels.
+#pragma once
+
+extern const struct stream_hooks delivery_hooks;

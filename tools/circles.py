@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that no files of a module include each other in a circle. A .c file and its header count as one."""
+import re
+from collections import defaultdict
+
+from tools.project import ROOT
+
+MODULES = ("gateway", "http")
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def graph(directory):
+    """Each file (without its ending) below the directory, with those there that it includes."""
+    edges = defaultdict(set)
+    for path in sorted(directory.rglob("*.[ch]")):
+        name = path.relative_to(directory).with_suffix("")
+        edges[name] |= set()
+        for header in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            target = (path.parent / header).resolve()
+            if target.is_relative_to(directory) and target.exists():
+                edges[name].add(target.relative_to(directory).with_suffix(""))
+        edges[name].discard(name)
+    return edges
+
+
+def circles(edges):
+    """The files that are in a circle: those that are left when all that include none of the rest are taken away, and all that
+    none of the rest includes."""
+    left = {name: set(targets) for name, targets in edges.items()}
+    while True:
+        included = set().union(*left.values()) if left else set()
+        ends = {name for name, targets in left.items() if not targets or name not in included}
+        if not ends:
+            return sorted(left)
+        left = {name: targets - ends for name, targets in left.items() if name not in ends}
+
+
+def check():
+    problems = []
+    for module in MODULES:
+        directory = (ROOT / "src" / module).resolve()
+        names = circles(graph(directory))
+        if names:
+            problems.append(f"src/{module}: these include each other in a circle: {', '.join(map(str, names))}")
+    return problems
