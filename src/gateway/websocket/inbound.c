@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles a client's messages: posts, pings, focus, presence.
+// Handles a client's messages: posts, marks, pings, focus, presence.
 #include "inbound.h"
 
 #include "../connection.h"
@@ -21,7 +21,7 @@ enum { CALLS_MAX = 16, REPLY_TO_SIZE = 72, REPLY_MAX = 1 << 20 };
 // Codes of errors in answers to clients, as Slack's clients know them.
 enum { CODE_INVALID = 1, CODE_MESSAGE = 2, CODE_SLOW_DOWN = -1 };
 
-// One post in work.
+// A call of a method in work.
 struct call {
     struct list link; // in inbound->calls
     struct gateway *gateway;
@@ -108,34 +108,90 @@ static void ack_send(struct connection *c, const char *reply_to, const json_t *r
         connection_send_text(c, out.data, out.length);
 }
 
-static void on_reply(void *arg, const char *text, size_t length)
+// The call is over. The connection that is to be answered; NULL: it is gone.
+static struct connection *call_end(struct call *call)
+{
+    struct connection *c = call->inbound ? call->inbound->connection : NULL;
+    if (c) {
+        list_remove(&call->link);
+        call->inbound->call_count--;
+    }
+    return c;
+}
+
+static void failure_send(struct connection *c, const char *reply_to, const json_t *reply)
+{
+    const char *error = json_string_value(json_object_get(reply, "error"));
+    const char *message = first_message(reply);
+    // This code alone names no argument.
+    if (error && message && strcmp(error, error_code(ERROR_INVALID_ARGUMENTS)) == 0)
+        error = message;
+    refusal_send(c, reply_to, error ? error : error_code(ERROR_INTERNAL));
+}
+
+static void on_posted(void *arg, const char *text, size_t length)
 {
     struct call *call = arg;
     CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
-    struct connection *c = call->inbound ? call->inbound->connection : NULL;
     bool posted = json_is_true(json_object_get(reply, "ok"));
     bool alive = gateway_answer(call->gateway);
     const char *channel = json_string_value(json_object_get(reply, "channel"));
     if (alive && posted && channel)
         seats_own_post(call->gateway, channel, json_integer_value(json_object_get(reply, "seq")),
                        call->origin);
-    if (c) {
-        const char *error = json_string_value(json_object_get(reply, "error"));
-        const char *message = first_message(reply);
-        // This code alone names no argument.
-        if (error && message && strcmp(error, error_code(ERROR_INVALID_ARGUMENTS)) == 0)
-            error = message;
-        list_remove(&call->link);
-        call->inbound->call_count--;
-        if (posted)
-            ack_send(c, call->reply_to, reply);
-        else
-            refusal_send(c, call->reply_to, error ? error : error_code(ERROR_INTERNAL));
-    }
+    struct connection *c = call_end(call);
+    if (c && posted)
+        ack_send(c, call->reply_to, reply);
+    else if (c)
+        failure_send(c, call->reply_to, reply);
     free(call);
 }
 
-static void post(struct inbound *inbound, const char *text, size_t length, const char *reply_to)
+// The method's reply, with the id of what it replies to.
+static void reply_send(struct connection *c, const char *reply_to, const char *text, size_t length)
+{
+    static const char ok[] = "{\"ok\":true";
+    CLEANUP(buffer_done) struct buffer out;
+    buffer_init(&out, REPLY_MAX);
+    buffer_append_format(&out, "%s,\"reply_to\":%s", ok, reply_to);
+    buffer_append(&out, text + sizeof ok - 1, length - (sizeof ok - 1));
+    if (!buffer_failed(&out))
+        connection_send_text(c, out.data, out.length);
+}
+
+static void on_marked(void *arg, const char *text, size_t length)
+{
+    struct call *call = arg;
+    CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
+    (void)gateway_answer(call->gateway);
+    struct connection *c = call_end(call);
+    if (c && json_is_true(json_object_get(reply, "ok")))
+        reply_send(c, call->reply_to, text, length);
+    else if (c)
+        failure_send(c, call->reply_to, reply);
+    free(call);
+}
+
+// Frames that are calls of a method.
+static const struct called {
+    const char *type;
+    const char *method;
+    request_done_fn *fn;
+} called[] = {
+    {"message", "chat.postMessage", on_posted},
+    {"mark", "channels.mark", on_marked},
+};
+
+static const struct called *called_find(const char *type)
+{
+    for (size_t i = 0; i < sizeof called / sizeof *called; i++)
+        if (strcmp(called[i].type, type) == 0)
+            return &called[i];
+    return NULL;
+}
+
+static void method_call(struct inbound *inbound, const struct called *what, const char *text,
+                        size_t length, const char *reply_to)
 {
     struct connection *c = inbound->connection;
     struct gateway *gateway = c->gateway;
@@ -149,7 +205,7 @@ static void post(struct inbound *inbound, const char *text, size_t length, const
         refusal_send(c, reply_to, error_code(ERROR_MEMORY));
         return;
     }
-    int r = request_new("chat.postMessage", NULL, text, length, on_reply, call, &request);
+    int r = request_new(what->method, NULL, text, length, what->fn, call, &request);
     if (r < 0) {
         free(call);
         refusal_send(c, reply_to, error_code(r));
@@ -182,23 +238,31 @@ static void pong_send(struct connection *c, json_t *ping)
     free(text);
 }
 
-// An answer to what has an id; else an error frame, or nothing when all is well.
-static void outcome_send(struct connection *c, const char *reply_to, int r)
+// An error frame to what has no id, else an answer. `text` is static and needs no escaping.
+static void complaint_send(struct connection *c, const char *reply_to, int code, const char *text)
 {
     CLEANUP(buffer_done) struct buffer out;
 
-    buffer_init(&out, REPLY_MAX);
-    if (r < 0 && reply_to[0] != '\0') {
-        error_send(c, reply_to, CODE_MESSAGE, error_code(r));
+    if (reply_to[0] != '\0') {
+        error_send(c, reply_to, code, text);
         return;
     }
-    if (r < 0)
-        buffer_append_format(&out, "{\"type\":\"error\",\"error\":{\"code\":%d,\"msg\":\"%s\"}}",
-                             CODE_MESSAGE, error_code(r));
-    else if (reply_to[0] != '\0')
-        buffer_append_format(&out, "{\"ok\":true,\"reply_to\":%s}", reply_to);
-    if (out.length > 0 && !buffer_failed(&out))
+    buffer_init(&out, REPLY_MAX);
+    buffer_append_format(&out, "{\"type\":\"error\",\"error\":{\"code\":%d,\"msg\":\"%s\"}}", code,
+                         text);
+    if (!buffer_failed(&out))
         connection_send_text(c, out.data, out.length);
+}
+
+// When all is well nothing is said to what has no id.
+static void outcome_send(struct connection *c, const char *reply_to, int r)
+{
+    static const char nothing[] = "{\"ok\":true}";
+
+    if (r < 0)
+        complaint_send(c, reply_to, CODE_MESSAGE, error_code(r));
+    else if (reply_to[0] != '\0')
+        reply_send(c, reply_to, nothing, sizeof nothing - 1);
 }
 
 static void focus_change(struct inbound *inbound, const json_t *message, bool begins,
@@ -219,16 +283,18 @@ static void focus_change(struct inbound *inbound, const json_t *message, bool be
 static void message_handle(struct inbound *inbound, json_t *message, const char *text,
                            size_t length)
 {
-    static const char no_id[] = "{\"type\":\"error\",\"error\":{\"code\":2,\"msg\":\"id: must be a "
-                                "whole number, or a string of at most 64 bytes\"}}";
+    static const char no_id[] = "id: must be a whole number, or a string of at most 64 bytes";
     struct connection *c = inbound->connection;
     char reply_to[REPLY_TO_SIZE];
     const char *type = json_string_value(json_object_get(message, "type"));
+    const struct called *what = type ? called_find(type) : NULL;
     reply_to_read(message, reply_to);
     if (type && strcmp(type, "ping") == 0)
         pong_send(c, message);
-    else if (type && strcmp(type, "message") == 0 && reply_to[0])
-        post(inbound, text, length, reply_to);
+    else if (what && reply_to[0])
+        method_call(inbound, what, text, length, reply_to);
+    else if (what)
+        complaint_send(c, "", CODE_MESSAGE, no_id);
     else if (type && strcmp(type, "typing") == 0)
         ephemeral_typing(c, &inbound->typed_ms,
                          json_string_value(json_object_get(message, "channel")));
@@ -240,10 +306,8 @@ static void message_handle(struct inbound *inbound, json_t *message, const char 
         focus_change(inbound, message, true, reply_to);
     else if (type && strcmp(type, "channel_blur") == 0)
         focus_change(inbound, message, false, reply_to);
-    else if (type && strcmp(type, "message") == 0)
-        connection_send_text(c, no_id, sizeof no_id - 1);
-    else if (reply_to[0])
-        error_send(c, reply_to, CODE_INVALID, type ? "unknown type" : "type is missing");
+    else
+        complaint_send(c, reply_to, CODE_INVALID, type ? "unknown type" : "type is missing");
 }
 
 void inbound_message(struct inbound *inbound, const char *text, size_t length)

@@ -14,7 +14,7 @@ struct connection;
 // What a client has under way.
 struct inbound {
     struct connection *connection;
-    struct list calls; // posts in work
+    struct list calls; // of methods, in work
     int call_count;
     int focus_count;
     int64_t typed_ms; // when it last sent user_typing
