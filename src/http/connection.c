@@ -3,10 +3,8 @@
 // state are equally long, so each list is in order and looking for late ones costs what is late.
 #include "server_internal.h"
 
-#include "base/error.h"
 #include "base/metrics.h"
 
-#include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -101,41 +99,16 @@ void connection_add_to_daemon(struct connection *connection)
     (void)connection_take_fd(connection);
 }
 
-// Puts `other`, a socket or negative, in the place of `fd`, whose connection lives on under the
-// number returned. Negative without descriptors: the connection is shut down then.
-static int descriptor_swap(struct MHD_Connection *mhd, int fd, int other)
+void connection_leaves_daemon(struct connection *connection)
 {
-    int taken = other < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    // Suspending removes the descriptor from libmicrohttpd's epoll set, resuming adds what is there
-    // by then.
-    MHD_suspend_connection(mhd);
-    if (taken >= 0 && dup3(other, fd, O_CLOEXEC) < 0) {
-        close(taken);
-        taken = -1;
-    }
-    if (taken < 0)
-        shutdown(fd, SHUT_RDWR);
-    MHD_resume_connection(mhd);
-    return taken < 0 ? -ERROR_BUSY : taken;
-}
-
-int connection_divert(struct connection *connection, int other, int *ret_fd)
-{
-    int r = descriptor_swap(connection->mhd, connection->fd, other);
     connection_move(connection, CONNECTION_CLOSING);
     server_run_soon(connection->server);
-    if (r < 0)
-        return r;
-    *ret_fd = r;
-    return 0;
 }
 
 int connection_detach(struct connection *connection, int *ret_fd)
 {
-    int nowhere = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int r = connection_divert(connection, nowhere, ret_fd);
-    if (nowhere >= 0)
-        close(nowhere);
+    int r = mhd_descriptor_take(connection->mhd, connection->fd, ret_fd);
+    connection_leaves_daemon(connection);
     return r;
 }
 

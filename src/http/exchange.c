@@ -80,7 +80,7 @@ struct exchange *exchange_new(struct connection *connection)
     exchange->page = NULL;
     buffer_init(&exchange->body, (size_t)server->options.body_max_bytes + 1);
     mhd_takeover_init(&exchange->takeover);
-    buffer_init(&exchange->rest, SERVER_MEMORY_BYTES);
+    buffer_init(&exchange->rest, MHD_MEMORY_BYTES);
     buffer_init(&exchange->text, 0);
     exchange->state = EXCHANGE_LINE;
     exchange->is_call = false;
@@ -149,20 +149,13 @@ void exchange_refuse_head(struct connection *connection, int status, const char 
 }
 
 // What is wrong with the headers of a request that the door has not seen, one of the later ones of
-// its connection; `target` is followed by the version and what has come of the headers.
-// libmicrohttpd's buffer begins with the request at hand each time and is zero behind what was
-// received; half of its memory is enough to look at.
+// its connection, as far as they have come. A malformed request line is head_parse()'s to refuse.
 static const char *headers_scan(const struct connection *connection, const char *target)
 {
-    const char *end = connection->memory + SERVER_MEMORY_BYTES / 2;
-    const char *version = target + strlen(target) + 1;
-    const char *fields = version + strlen("HTTP/1.1") + 2;
+    size_t length;
     bool is_complete;
-    // Each NUL was a blank, a CR or a LF. What is otherwise is head_parse()'s to refuse.
-    if (fields >= end || memcmp(version, "HTTP/1.", 7) != 0 || fields[-2] != '\0' ||
-        fields[-1] != '\0')
-        return NULL;
-    return head_scan_fields(fields, strnlen(fields, (size_t)(end - fields)), &is_complete);
+    const char *fields = mhd_fields_peek(connection->memory, target, &length);
+    return fields ? head_scan_fields(fields, length, &is_complete) : NULL;
 }
 
 void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd)
@@ -335,7 +328,8 @@ static enum MHD_Result exchange_admit(struct exchange *exchange)
 
 enum MHD_Result exchange_admit_end(struct exchange *exchange)
 {
-    exchange_set_timeout(exchange, 0);
+    if (exchange->mhd)
+        mhd_resumed(exchange->mhd);
     int r = exchange_ask_end(exchange);
     return r < 0 ? exchange_refuse_body(exchange, r) : exchange_let_in(exchange);
 }
@@ -428,7 +422,6 @@ enum MHD_Result exchange_step(void *arg, struct MHD_Connection *mhd, const char 
 {
     struct exchange *exchange = *context;
     (void)arg;
-    (void)mhd;
     (void)path;
     (void)version;
     if (!exchange)
@@ -441,7 +434,7 @@ enum MHD_Result exchange_step(void *arg, struct MHD_Connection *mhd, const char 
     case EXCHANGE_BODY:
         return *size == 0 ? exchange_answer(exchange) : exchange_take(exchange, data, size);
     case EXCHANGE_SUSPENDED:
-        exchange_set_timeout(exchange, 0); // those with one are looked at in each run
+        mhd_resumed(mhd);
         return exchange_queue(exchange);
     default:
         return MHD_NO;

@@ -123,8 +123,6 @@ void exchange_last_word(struct exchange *exchange);
 void exchange_hand_over(struct exchange *exchange);
 // libmicrohttpd does not go on with the request until exchange_resume().
 void exchange_suspend(const struct exchange *exchange);
-// libmicrohttpd's timeout of the connection; 0: none.
-void exchange_set_timeout(const struct exchange *exchange, int timeout_s);
 // Lets libmicrohttpd go on with what was suspended.
 void exchange_resume(struct exchange *exchange);
 // request_send_fn of exchanges.

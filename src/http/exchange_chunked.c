@@ -201,6 +201,9 @@ enum MHD_Result exchange_take_over(struct exchange *exchange)
         return MHD_NO;
     buffer_init(&exchange->text, length);
     buffer_append(&exchange->text, head, length);
-    int r = mhd_takeover_start(&exchange->takeover, exchange->connection, chunked_taken, exchange);
+    struct connection *connection = exchange->connection;
+    int r = mhd_takeover_start(&exchange->takeover, exchange->mhd, connection->fd, chunked_taken,
+                               exchange);
+    connection_leaves_daemon(connection);
     return r < 0 || buffer_failed(&exchange->text) ? MHD_NO : MHD_YES;
 }

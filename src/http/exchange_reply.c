@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPLY_HEADERS_MAX = 18, HEAD_MAX_BYTES = 32768, EXCHANGE_TIMEOUT_S = 3600 };
+enum { REPLY_HEADERS_MAX = 18, HEAD_MAX_BYTES = 32768 };
 
 struct reply_header {
     const char *name;
@@ -254,24 +254,13 @@ void exchange_suspend(const struct exchange *exchange)
         MHD_suspend_connection(exchange->mhd);
 }
 
-void exchange_set_timeout(const struct exchange *exchange, int timeout_s)
-{
-    if (exchange->mhd)
-        MHD_set_connection_option(exchange->mhd, MHD_CONNECTION_OPTION_TIMEOUT,
-                                  (unsigned)timeout_s);
-}
-
-// Who half-closes may wait for the reply all the same. But libmicrohttpd reads before it goes on
-// with what was suspended, and takes the end for the connection's. With a timeout of its own,
-// whatever it is, a connection is looked at before anything is read.
 void exchange_resume(struct exchange *exchange)
 {
     if (!exchange->mhd) {
         exchange_chunked_resume(exchange);
         return;
     }
-    exchange_set_timeout(exchange, EXCHANGE_TIMEOUT_S);
-    MHD_resume_connection(exchange->mhd);
+    mhd_resume(exchange->mhd);
     server_run_soon(exchange->server);
 }
 

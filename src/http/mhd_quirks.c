@@ -1,13 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leans on how libmicrohttpd 0.9.75 works inside.
+// Reads libmicrohttpd's memory, and takes connections away from it.
 #include "mhd_quirks.h"
-#include "server_internal.h"
 
 #include "base/error.h"
+#include "base/log.h"
 
+#include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+// Of another version, try all that is here first, and add it to MHD_TRIED.
+_Static_assert(MHD_VERSION == 0x00097500, "built with a libmicrohttpd that was not tried");
+
+enum { RESUME_TIMEOUT_S = 3600 };
+
+int mhd_check(const char *version)
+{
+    if (strcmp(version, MHD_TRIED) == 0)
+        return 0;
+    log_write(LOG_ERROR, "http", "libmicrohttpd %s was not tried; %s is needed", version,
+              MHD_TRIED);
+    return -ERROR_UNAVAILABLE;
+}
+
+// libmicrohttpd's buffer begins with the request at hand each time and is zero behind what was
+// received; half of its memory is enough to look at.
+const char *mhd_fields_peek(const char *memory, const char *target, size_t *ret_length)
+{
+    const char *end = memory + MHD_MEMORY_BYTES / 2;
+    const char *version = target + strlen(target) + 1;
+    const char *fields = version + strlen("HTTP/1.1") + 2;
+    // Each NUL was a blank, a CR or a LF.
+    if (fields >= end || memcmp(version, "HTTP/1.", 7) != 0 || fields[-2] != '\0' ||
+        fields[-1] != '\0')
+        return NULL;
+    *ret_length = strnlen(fields, (size_t)(end - fields));
+    return fields;
+}
 
 // Writes `text` over the next NUL before `end`. Behind it, or `end` when there is none.
 static char *mend(char *at, const char *end, char byte)
@@ -73,6 +104,51 @@ int mhd_fields_count(struct MHD_Connection *mhd)
     return MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, NULL, NULL);
 }
 
+// Puts `other`, a socket or negative, in the place of `fd`, whose connection lives on under
+// *ret_fd.
+static int descriptor_swap(struct MHD_Connection *mhd, int fd, int other, int *ret_fd)
+{
+    int taken = other < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    // Suspending removes the descriptor from libmicrohttpd's epoll set, resuming adds what is there
+    // by then.
+    MHD_suspend_connection(mhd);
+    if (taken >= 0 && dup3(other, fd, O_CLOEXEC) < 0) {
+        close(taken);
+        taken = -1;
+    }
+    if (taken < 0)
+        shutdown(fd, SHUT_RDWR);
+    MHD_resume_connection(mhd);
+    if (taken < 0)
+        return -ERROR_BUSY;
+    *ret_fd = taken;
+    return 0;
+}
+
+int mhd_descriptor_take(struct MHD_Connection *mhd, int fd, int *ret_fd)
+{
+    int nowhere = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int r = descriptor_swap(mhd, fd, nowhere, ret_fd);
+    if (nowhere >= 0)
+        close(nowhere);
+    return r;
+}
+
+// Who half-closes may wait for the reply all the same. But libmicrohttpd reads before it goes on
+// with what was suspended, and takes the end for the connection's. With a timeout of its own,
+// whatever it is, a connection is looked at before anything is read.
+void mhd_resume(struct MHD_Connection *mhd)
+{
+    MHD_set_connection_option(mhd, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)RESUME_TIMEOUT_S);
+    MHD_resume_connection(mhd);
+}
+
+// Those with a timeout are looked at in each run.
+void mhd_resumed(struct MHD_Connection *mhd)
+{
+    MHD_set_connection_option(mhd, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
+}
+
 void mhd_takeover_init(struct mhd_takeover *takeover)
 {
     *takeover = (struct mhd_takeover){.fd = -1, .pipe = -1};
@@ -115,7 +191,7 @@ static int takeover_queue(struct mhd_takeover *takeover, struct MHD_Connection *
 
 // The upgrade of a connection is the way to get from libmicrohttpd what it has read. What it says
 // to the peer before goes to a pipe, which takes the place of the socket.
-int mhd_takeover_start(struct mhd_takeover *takeover, struct connection *connection,
+int mhd_takeover_start(struct mhd_takeover *takeover, struct MHD_Connection *mhd, int fd,
                        mhd_taken_fn *fn, void *arg)
 {
     int ends[2];
@@ -124,9 +200,9 @@ int mhd_takeover_start(struct mhd_takeover *takeover, struct connection *connect
     takeover->pipe = ends[0];
     takeover->fn = fn;
     takeover->arg = arg;
-    int r = takeover_queue(takeover, connection->mhd);
+    int r = takeover_queue(takeover, mhd);
     if (r >= 0)
-        r = connection_divert(connection, ends[1], &takeover->fd);
+        r = descriptor_swap(mhd, fd, ends[1], &takeover->fd);
     close(ends[1]);
     return r;
 }

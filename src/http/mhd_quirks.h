@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leans on how libmicrohttpd 0.9.75 works inside. All on the loop's thread.
+// What leans on how libmicrohttpd works inside, tried with the versions of MHD_TRIED. All on the
+// loop's thread. Each has its test in tests/unit:
+//
+//   mhd_check           test_mhd_quirks
+//   mhd_head_copy       test_http_door: nuls_are_refused, ambiguous_requests_are_refused
+//   mhd_fields_peek     test_http_door: malformed_lengths_of_later_requests_are_refused
+//   mhd_descriptor_take test_http_door: a_used_connection_is_handed_over
+//   mhd_takeover        test_http_calls: a_body_in_pieces_is_one_body; tests/e2e/test_front_door.py
+//   mhd_resume          test_http_door: requests_before_a_half_close_are_answered
 #pragma once
 
 #include "arena.h"
@@ -7,7 +15,16 @@
 
 #include <microhttpd.h>
 
-struct connection;
+#define MHD_TRIED "0.9.75"
+
+enum {
+    // Half of it is the first read buffer. libmicrohttpd clears all of it after every request, and
+    // answers 431 to a head that does not fit only while this is below 32 KiB.
+    MHD_MEMORY_BYTES = 16384
+};
+
+// Whether the library of this version was tried; the error is logged. -ERROR_UNAVAILABLE.
+NODISCARD int mhd_check(const char *version);
 
 // A copy of the whole head of a request as it came, which begins at `verb` in libmicrohttpd's
 // memory. `target` is as the callback for the request line had it. Only in the first call of the
@@ -16,6 +33,21 @@ char *mhd_head_copy(struct MHD_Connection *mhd, const char *verb, const char *ta
                     struct arena *arena, size_t *ret_length);
 // How many header fields libmicrohttpd has seen.
 int mhd_fields_count(struct MHD_Connection *mhd);
+
+// What has come of the fields of a request that is not its connection's first, when the callback
+// for its request line is called: *ret_length bytes. `memory` is that callback's `target` of the
+// first request. NULL when the request line is malformed.
+const char *mhd_fields_peek(const char *memory, const char *target, size_t *ret_length);
+
+// Takes the descriptor `fd` out of libmicrohttpd's hands, which is left with one that leads nowhere
+// and closes at its next run. What libmicrohttpd has read already is lost. Only inside one of its
+// callbacks. -ERROR_BUSY without descriptors: the connection is shut down then.
+NODISCARD int mhd_descriptor_take(struct MHD_Connection *mhd, int fd, int *ret_fd);
+
+// Lets libmicrohttpd go on with what was suspended; mhd_resumed() is for the callback that this
+// makes.
+void mhd_resume(struct MHD_Connection *mhd);
+void mhd_resumed(struct MHD_Connection *mhd);
 
 // Gets the descriptor `fd` of a connection, which is the callee's, and the `length` bytes that
 // libmicrohttpd had read behind the head.
@@ -32,9 +64,9 @@ struct mhd_takeover {
 void mhd_takeover_init(struct mhd_takeover *takeover);
 // Closes what was not given away.
 void mhd_takeover_done(struct mhd_takeover *takeover);
-// Takes a connection away from libmicrohttpd with all that came behind the head at hand: calls
-// fn(arg, …) in a later run, unless the server ends before. `takeover` must live until
-// exchange_end() is called. Only in the first call of the access handler. -ERROR_BUSY without
-// descriptors: the connection ends then. -ERROR_MEMORY.
-NODISCARD int mhd_takeover_start(struct mhd_takeover *takeover, struct connection *connection,
+// Takes the connection of descriptor `fd` away from libmicrohttpd with all that came behind the
+// head at hand: calls fn(arg, …) in a later run, unless the server ends before. `takeover` must
+// live until exchange_end() is called. Only in the first call of the access handler. -ERROR_BUSY
+// without descriptors: the connection ends then. -ERROR_MEMORY.
+NODISCARD int mhd_takeover_start(struct mhd_takeover *takeover, struct MHD_Connection *mhd, int fd,
                                  mhd_taken_fn *fn, void *arg);

@@ -68,14 +68,17 @@ static size_t server_keep_escapes(void *arg, struct MHD_Connection *mhd, char *t
 
 static int daemon_start(struct server *server)
 {
+    int r = mhd_check(MHD_get_version());
+    if (r < 0)
+        return r;
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0,
         NULL, NULL, exchange_step, server, MHD_OPTION_URI_LOG_CALLBACK, exchange_line, server,
         MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server, MHD_OPTION_NOTIFY_COMPLETED,
         exchange_end, server, MHD_OPTION_UNESCAPE_CALLBACK, server_keep_escapes, server,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_MEMORY_BYTES,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)server->options.connections_max + 1024,
-        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MHD_MEMORY_BYTES, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)server->options.connections_max + 1024, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
+        MHD_OPTION_END);
     if (!server->daemon) {
         log_write(LOG_ERROR, "http", "libmicrohttpd does not start");
         return -ERROR_UNAVAILABLE;

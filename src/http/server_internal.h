@@ -15,6 +15,7 @@
 #include "base/loop.h"
 #include "http/server.h"
 #include "intake.h"
+#include "mhd_quirks.h"
 
 #include <microhttpd.h>
 #include <stdbool.h>
@@ -24,10 +25,7 @@ enum {
     SERVER_TICK_MS = 100,
     SERVER_LINGER_MS = 2000,
     SERVER_SHORT_MS = 10000, // between words in the log of too few descriptors
-    // Half of it is the first read buffer. libmicrohttpd clears all of it after every request, and
-    // answers 431 to a head that does not fit only while this is below 32 KiB.
-    SERVER_MEMORY_BYTES = 16384,
-    SERVER_HEAD_MAX_BYTES = SERVER_MEMORY_BYTES,
+    SERVER_HEAD_MAX_BYTES = MHD_MEMORY_BYTES,
     ETAG_SIZE = DIGEST_HEX_SIZE + 2, // in quotes
 };
 
@@ -112,12 +110,10 @@ int connection_take_fd(struct connection *connection);
 void connection_move(struct connection *connection, enum connection_state state);
 // Hands it to libmicrohttpd, which may refuse: the connection is gone then.
 void connection_add_to_daemon(struct connection *connection);
-// Takes the descriptor out of libmicrohttpd's hands, which is left with one that leads nowhere and
-// closes at its next run. What libmicrohttpd has read already is lost. Only inside one of its
-// callbacks. -ERROR_BUSY without descriptors: the connection ends then.
+// As mhd_descriptor_take(): the connection ends.
 NODISCARD int connection_detach(struct connection *connection, int *ret_fd);
-// The same, but libmicrohttpd is left with `other` (not taken over) and goes on.
-NODISCARD int connection_divert(struct connection *connection, int other, int *ret_fd);
+// libmicrohttpd has lost the descriptor, and is to find that out soon.
+void connection_leaves_daemon(struct connection *connection);
 void connections_expire(struct server *server);
 // Ends those whose peer has said with its request that no other will come. To be called at each
 // tick.
