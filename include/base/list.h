@@ -2,6 +2,8 @@
 // An intrusive doubly linked list: the links live in the items, nothing is allocated.
 #pragma once
 
+#include "base/check.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -28,8 +30,11 @@ static inline bool list_is_empty(const struct list *list)
     return list->next == list;
 }
 
+// `link` must be in no list: all-zero, or list_init-ed, or removed.
 static inline void list_append(struct list *list, struct list *link)
 {
+    ASSERT(!link->next || link->next == link);
+    ASSERT(list->previous->next == list);
     link->previous = list->previous;
     link->next = list;
     list->previous->next = link;
@@ -40,6 +45,7 @@ static inline void list_append(struct list *list, struct list *link)
 // removed too.
 static inline void list_remove(struct list *link)
 {
+    ASSERT(link->next->previous == link && link->previous->next == link);
     link->previous->next = link->next;
     link->next->previous = link->previous;
     list_init(link);

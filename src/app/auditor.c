@@ -3,6 +3,7 @@
 // and starts a rebuild when Redis is empty.
 #include "auditor.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -26,6 +27,7 @@ static const char BUILT_KEY[] = "unread-built", LOCK_KEY[] = "unread-building", 
 static const char USER_TOPICS[] = "user-events:{";
 
 struct auditor {
+    uint32_t tag;
     const struct settings *settings;
     struct session *session;
     struct pipeline *pipeline;
@@ -86,7 +88,7 @@ static int users_read(struct auditor *auditor, struct users *ret_users)
 // Holds the rate, and the lock.
 static bool rebuild_goes_on(void *arg, const struct repair_totals *totals)
 {
-    struct auditor *auditor = arg;
+    struct auditor *auditor = CAST(auditor, arg);
     int64_t done = auditor->rebuilt_before + totals->pairs;
 
     pipeline_add(auditor->pipeline, 5,
@@ -202,7 +204,7 @@ static int audit_if_due(struct auditor *auditor)
 
 static void *auditor_run(void *arg)
 {
-    struct auditor *auditor = arg;
+    struct auditor *auditor = CAST(auditor, arg);
 
     while (pause_until(auditor, clock_monotonic_ms() + LOOK_MS)) {
         int r = rebuild_if_lost(auditor);
@@ -221,12 +223,13 @@ static void auditor_free(struct auditor *auditor)
     pipeline_free(auditor->pipeline);
     pthread_cond_destroy(&auditor->stop);
     pthread_mutex_destroy(&auditor->lock);
-    free(auditor);
+    TAGGED_FREE(auditor);
 }
 
 int auditor_start(const struct settings *settings, struct auditor **ret_auditor)
 {
     struct auditor *auditor = memory_must_new(sizeof *auditor);
+    auditor->tag = TAG(auditor);
     const struct cache_options cache_options = parts_cache_options(settings);
 
     auditor->settings = settings;

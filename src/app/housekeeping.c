@@ -3,6 +3,7 @@
 // members, old versions, and measures of Postgres.
 #include "housekeeping.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -42,6 +43,7 @@ static const struct statement STRATEGIES = {"strategies_auto",
                                             "SELECT last FROM strategies_auto($1, $2, $3, $4)"};
 
 struct housekeeping {
+    uint32_t tag;
     const struct settings *settings;
     struct session *session;
     struct pipeline *pipeline;
@@ -65,7 +67,7 @@ static bool is_stopping(struct housekeeping *housekeeping)
 // Waits, or until it is to stop; false then.
 static bool pause_until(void *arg, int64_t until_ms)
 {
-    struct housekeeping *housekeeping = arg;
+    struct housekeeping *housekeeping = CAST(housekeeping, arg);
 
     pthread_mutex_lock(&housekeeping->lock);
     while (!housekeeping->stopping &&
@@ -221,7 +223,7 @@ static int64_t chores_run(struct housekeeping *housekeeping, struct chore *chore
 
 static void *housekeeping_run(void *arg)
 {
-    struct housekeeping *housekeeping = arg;
+    struct housekeeping *housekeeping = CAST(housekeeping, arg);
     const struct settings *settings = housekeeping->settings;
     struct chore chores[] = {
         {"measuring the outbox", postgres_measure, MEASURES_INTERVAL_S, 0, false},
@@ -263,6 +265,7 @@ int housekeeping_start(const struct settings *settings, struct housekeeping **re
 
     if (!housekeeping)
         return -ERROR_MEMORY;
+    housekeeping->tag = TAG(housekeeping);
     housekeeping->settings = settings;
     pthread_mutex_init(&housekeeping->lock, NULL);
     pthread_cond_init(&housekeeping->stop, NULL);
@@ -278,7 +281,7 @@ int housekeeping_start(const struct settings *settings, struct housekeeping **re
         upkeep_free(housekeeping->upkeep);
         session_free(housekeeping->session);
         pipeline_free(housekeeping->pipeline);
-        free(housekeeping);
+        TAGGED_FREE(housekeeping);
         return r;
     }
     *ret_housekeeping = housekeeping;
@@ -300,5 +303,5 @@ void housekeeping_stop(struct housekeeping *housekeeping)
     pipeline_free(housekeeping->pipeline);
     pthread_cond_destroy(&housekeeping->stop);
     pthread_mutex_destroy(&housekeeping->lock);
-    free(housekeeping);
+    TAGGED_FREE(housekeeping);
 }

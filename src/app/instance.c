@@ -4,6 +4,7 @@
 #include "app/instance.h"
 
 #include "auditor.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -32,6 +33,7 @@ enum {
 };
 
 struct instance {
+    uint32_t tag;
     const struct settings *settings;
     struct relay *relay;
     struct push *push;
@@ -79,7 +81,7 @@ static int push_make(struct instance *instance)
 static int events_keep(void *arg, struct session *session, struct event *const *events,
                        size_t count)
 {
-    struct instance *instance = arg;
+    struct instance *instance = CAST(instance, arg);
 
     return push_keep(instance->push, session, events, count);
 }
@@ -250,7 +252,7 @@ static void memory_give_back(void)
 
 int instance_run(const struct settings *settings)
 {
-    struct instance instance = {.settings = settings};
+    struct instance instance = {.tag = TAG(instance), .settings = settings};
     sigset_t signals;
     int number = 0;
 

@@ -3,6 +3,7 @@
 #include "pages.h"
 #include "web.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/json_writer.h"
 #include "base/metrics.h"
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 
 struct pages {
+    uint32_t tag;
     const struct readiness *readiness;
     const struct log *log;
     bool draining;
@@ -36,7 +38,7 @@ static const char *log_word(const struct log *log)
 // 200 when every part that calls need is there; else 503, and which one is not.
 static int readyz(void *arg, struct buffer *body, const char **ret_type)
 {
-    const struct pages *pages = arg;
+    const struct pages *pages = CAST(pages, arg);
     struct json_writer w = json_writer_to(body);
     bool postgres = readiness_of_postgres(pages->readiness);
     bool redis = readiness_of_redis(pages->readiness);
@@ -55,7 +57,7 @@ static int readyz(void *arg, struct buffer *body, const char **ret_type)
 
 static int metrics(void *arg, struct buffer *body, const char **ret_type)
 {
-    const struct pages *pages = arg;
+    const struct pages *pages = CAST(pages, arg);
 
     metric_set(METRIC_PART_POSTGRES, readiness_of_postgres(pages->readiness));
     metric_set(METRIC_PART_REDIS, readiness_of_redis(pages->readiness));
@@ -72,7 +74,7 @@ int pages_new(struct server *server, const struct readiness *readiness, const st
 
     if (!pages)
         return -ERROR_MEMORY;
-    *pages = (struct pages){.readiness = readiness, .log = log};
+    *pages = (struct pages){.tag = TAG(pages), .readiness = readiness, .log = log};
     int r = server_page_add(server, "/healthz", healthz, pages);
     if (r >= 0)
         r = server_page_add(server, "/readyz", readyz, pages);
@@ -81,7 +83,7 @@ int pages_new(struct server *server, const struct readiness *readiness, const st
     if (r >= 0)
         r = web_add(server);
     if (r < 0) {
-        free(pages);
+        TAGGED_FREE(pages);
         return r;
     }
     *ret_pages = pages;
@@ -95,5 +97,5 @@ void pages_drain(struct pages *pages)
 
 void pages_free(struct pages *pages)
 {
-    free(pages);
+    TAGGED_FREE(pages);
 }

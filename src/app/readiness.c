@@ -2,9 +2,9 @@
 // Tells whether Postgres, Redis and the log are reachable from every loop of the instance.
 #include "readiness.h"
 
+#include "base/check.h"
 #include "base/error.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 struct loop_parts {
@@ -38,7 +38,7 @@ void readiness_free(struct readiness *readiness)
 void readiness_add(struct readiness *readiness, const struct store *store,
                    const struct cache *cache)
 {
-    assert(readiness->count < readiness->max);
+    ASSERT(readiness->count < readiness->max);
     readiness->loops[readiness->count++] = (struct loop_parts){.store = store, .cache = cache};
 }
 

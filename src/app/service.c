@@ -3,6 +3,7 @@
 #include "service.h"
 
 #include "api/api.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -26,6 +27,7 @@ enum {
 };
 
 struct service {
+    uint32_t tag;
     struct loop *loop;
     struct store *store;
     struct cache *cache;
@@ -50,35 +52,35 @@ struct service {
 
 static void post_offer(void *arg, struct event *const *events, size_t count)
 {
-    struct service *service = arg;
+    struct service *service = CAST(service, arg);
 
     gateway_offer(service->gateway, events, count);
 }
 
 static void post_told(void *arg, const char *outbox_id, struct event *const *events, size_t count)
 {
-    struct service *service = arg;
+    struct service *service = CAST(service, arg);
 
     relay_submit(service->relay, outbox_id, events, count);
 }
 
 static void mark_done(void *arg, const char *outbox_id)
 {
-    struct service *service = arg;
+    struct service *service = CAST(service, arg);
 
     relay_forget(service->relay, outbox_id);
 }
 
 static void change_told(void *arg, const char *outbox_id)
 {
-    struct service *service = arg;
+    struct service *service = CAST(service, arg);
 
     relay_submit(service->relay, outbox_id, NULL, 0);
 }
 
 static void change_told_later(void *arg, const char *outbox_id)
 {
-    struct service *service = arg;
+    struct service *service = CAST(service, arg);
 
     relay_submit_later(service->relay, outbox_id);
 }
@@ -102,14 +104,14 @@ static void session_doubt(void *arg, const char *id)
 
 static void on_call(void *arg, struct request *request)
 {
-    struct service *service = arg;
+    struct service *service = CAST(service, arg);
 
     api_call(service->api, request);
 }
 
 static void on_admit(void *arg, struct request *request)
 {
-    struct service *service = arg;
+    struct service *service = CAST(service, arg);
 
     api_admit(service->api, request);
 }
@@ -118,7 +120,7 @@ static void on_takeover(void *arg, int fd, const char *head, size_t length)
 {
     static const char full[] =
         "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-    struct service *service = arg;
+    struct service *service = CAST(service, arg);
 
     if (gateway_sockets(service->gateway) < service->sockets_max) {
         gateway_takeover(service->gateway, fd, head, length);
@@ -310,6 +312,7 @@ int service_new(const struct settings *settings, struct relay *relay, struct rea
 
     if (!service)
         return -ERROR_MEMORY;
+    service->tag = TAG(service);
     service->relay = relay;
     service->readiness = readiness;
     service->sockets_max = (int)settings->sockets_max;
@@ -325,7 +328,7 @@ int service_new(const struct settings *settings, struct relay *relay, struct rea
 
 static void *service_run(void *arg)
 {
-    struct service *service = arg;
+    struct service *service = CAST(service, arg);
 
     loop_run(service->loop);
     return NULL;
@@ -346,7 +349,7 @@ int service_start(struct service *service)
 
 static void busy_look(void *arg)
 {
-    struct service *service = arg;
+    struct service *service = CAST(service, arg);
     bool waits = server_connections(service->server) > 0 &&
                  loop_now_ms(service->loop) < service->idle_until_ms;
     bool busy = waits || server_calls(service->server) > 0 ||
@@ -359,7 +362,7 @@ static void busy_look(void *arg)
 
 static void drain_begin(void *arg)
 {
-    struct service *service = arg;
+    struct service *service = CAST(service, arg);
 
     pages_drain(service->pages);
     server_quiesce(service->server);
@@ -411,5 +414,5 @@ void service_free(struct service *service)
     writer_free(service->writer);
     loop_timer_free(service->look);
     loop_free(service->loop);
-    free(service);
+    TAGGED_FREE(service);
 }

@@ -2,7 +2,8 @@
 // A growable byte buffer with a maximum and a sticky error flag.
 #include "base/buffer.h"
 
-#include <assert.h>
+#include "base/check.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +47,7 @@ static bool buffer_grow(struct buffer *b, size_t needed)
 
 char *buffer_reserve(struct buffer *b, size_t length)
 {
-    assert(b->length <= b->capacity);
+    ASSERT(b->length <= b->capacity);
     if (!b->failed && b->data && length <= b->capacity - b->length)
         return b->data + b->length;
     // What follows something dropped is dropped as well: no reader ever sees text with a hole in
@@ -128,7 +129,7 @@ void buffer_append_format(struct buffer *b, const char *format, ...)
 
 void buffer_consume(struct buffer *b, size_t length)
 {
-    assert(length <= b->length);
+    ASSERT(length <= b->length);
     b->length -= length;
     if (b->length > 0 && length > 0)
         memmove(b->data, b->data + length, b->length);

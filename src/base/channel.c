@@ -2,7 +2,7 @@
 // The names of the types of channels.
 #include "base/channel.h"
 
-#include <assert.h>
+#include "base/check.h"
 
 static const char *const names[CHANNEL_TYPE_MAX] = {
     [CHANNEL_PUBLIC] = "channel",
@@ -13,6 +13,6 @@ static const char *const names[CHANNEL_TYPE_MAX] = {
 
 const char *channel_type_name(enum channel_type type)
 {
-    assert(type < CHANNEL_TYPE_MAX);
+    ASSERT(type < CHANNEL_TYPE_MAX);
     return names[type];
 }

@@ -2,7 +2,8 @@
 // SHA-256 digests, computed by OpenSSL.
 #include "base/digest.h"
 
-#include <assert.h>
+#include "base/check.h"
+
 #include <pthread.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ static EVP_MD *sha256;
 static void digest_fetch(void)
 {
     sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
-    assert(sha256);
+    ASSERT(sha256);
 }
 
 static void digest_sha256(const void *data, size_t length, uint8_t *ret_digest)
@@ -24,7 +25,7 @@ static void digest_sha256(const void *data, size_t length, uint8_t *ret_digest)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, digest_fetch);
     int done = EVP_Digest(data, length, ret_digest, NULL, sha256, NULL);
-    assert(done == 1);
+    ASSERT(done == 1);
 }
 
 static void hex_write(const uint8_t *digest, char *ret_hex)
@@ -48,7 +49,7 @@ void digest_hmac_hex(const char *key, const void *data, size_t length, char *ret
 {
     uint8_t digest[DIGEST_LENGTH];
     const void *done = HMAC(EVP_sha256(), key, (int)strlen(key), data, length, digest, NULL);
-    assert(done);
+    ASSERT(done);
     hex_write(digest, ret_hex);
 }
 

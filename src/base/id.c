@@ -2,13 +2,13 @@
 // Makes and parses ids, tokens and ts.
 #include "base/id.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -100,7 +100,7 @@ void token_make(const char *prefix, char *ret_token)
     for (size_t i = 0; i < sizeof random; i++) {
         held = (held << 8) | random[i];
         for (bits += 8; bits >= 6; bits -= 6) {
-            assert(at < TOKEN_SIZE - 2);
+            ASSERT(at < TOKEN_SIZE - 2);
             ret_token[at++] = digits[(held >> (bits - 6)) & 63];
         }
     }

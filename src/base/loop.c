@@ -2,7 +2,6 @@
 // The event loop: epoll, an inbox for other threads, and work at the end of a turn.
 #include "base/loop.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -22,6 +22,7 @@
 enum { EVENTS_MAX = 256, PEERS_MAX = 64, INBOX_MAX = 1 << 20 };
 
 struct loop_watch {
+    uint32_t tag;
     struct loop *loop;
     loop_ready_fn *fn; // NULL once freed: events already fetched for it are then not delivered
     void *arg;
@@ -41,6 +42,7 @@ struct calls {
 };
 
 struct loop {
+    uint32_t tag;
     struct loop_timers timers;
     struct calls gather;
     struct calls idle;
@@ -54,12 +56,19 @@ struct loop {
     struct loop_watch *peers; // on peers_fd
     bool peers_ready;
     bool again;
+    bool is_running;
+    pthread_t thread; // that runs it
 
     int wake_fd;
     atomic_bool stopping;
     pthread_mutex_t inbox_lock; // guards the inbox alone
     struct calls inbox;
 };
+
+bool loop_is_mine(const struct loop *loop)
+{
+    return !loop->is_running || pthread_equal(loop->thread, pthread_self());
+}
 
 static size_t capacity_next(const struct calls *calls)
 {
@@ -99,7 +108,7 @@ static void calls_run(const struct calls *calls)
 
 static void peers_on_ready(void *arg, uint32_t events)
 {
-    struct loop *loop = arg;
+    struct loop *loop = CAST(loop, arg);
     (void)events;
     loop->peers_ready = true;
 }
@@ -122,6 +131,7 @@ int loop_new(struct loop **ret_loop)
     struct loop *loop = calloc(1, sizeof *loop);
     if (!loop)
         return -ERROR_MEMORY;
+    loop->tag = TAG(loop);
     pthread_mutex_init(&loop->inbox_lock, NULL);
     loop->now_us = clock_monotonic_us();
     int r = loop_open(loop);
@@ -138,7 +148,7 @@ static void loop_free_dead(struct loop *loop)
     while (loop->dead) {
         struct loop_watch *watch = loop->dead;
         loop->dead = watch->next_dead;
-        free(watch);
+        TAGGED_FREE(watch);
     }
 }
 
@@ -153,9 +163,10 @@ void loop_free(struct loop *loop)
 {
     if (!loop)
         return;
+    ASSERT(!loop->is_running);
     loop_watch_free(loop->peers);
     loop_run_deferred(loop);
-    assert(loop->timers.count == 0);
+    ASSERT(loop->timers.count == 0);
     if (loop->epoll_fd >= 0)
         close(loop->epoll_fd);
     if (loop->peers_fd >= 0)
@@ -169,13 +180,13 @@ void loop_free(struct loop *loop)
     free(loop->running.call);
     free(loop->inbox.call);
     pthread_mutex_destroy(&loop->inbox_lock);
-    free(loop);
+    TAGGED_FREE(loop);
 }
 
 static void loop_wake(struct loop *loop)
 {
     ssize_t r = write(loop->wake_fd, &(uint64_t){1}, sizeof(uint64_t));
-    assert(r == sizeof(uint64_t));
+    ASSERT(r == sizeof(uint64_t));
 }
 
 int loop_post(struct loop *loop, loop_fn *fn, void *arg)
@@ -239,8 +250,10 @@ static int64_t loop_due_us(const struct loop *loop)
 static void loop_deliver(struct loop *loop, int count)
 {
     for (int i = 0; i < count; i++) {
-        struct loop_watch *watch = loop->events[i].data.ptr;
-        if (watch && watch->fn)
+        if (!loop->events[i].data.ptr) // woken by another thread
+            continue;
+        const struct loop_watch *watch = CAST(loop_watch, loop->events[i].data.ptr);
+        if (watch->fn)
             watch->fn(watch->arg, loop->events[i].events);
     }
 }
@@ -273,6 +286,9 @@ static void loop_turn(struct loop *loop)
 
 void loop_run(struct loop *loop)
 {
+    ASSERT(!loop->is_running);
+    loop->thread = pthread_self();
+    loop->is_running = true;
     while (!atomic_load(&loop->stopping))
         loop_turn(loop);
     // What was posted before the stop still runs: its arguments have no other owner.
@@ -281,14 +297,18 @@ void loop_run(struct loop *loop)
     calls_run(&loop->idle);
     loop_run_deferred(loop);
     log_flush();
+    loop->is_running = false;
 }
 
 static int watch_new(const struct loop_watch *wanted, struct loop_watch **ret_watch)
 {
+    ASSERT(loop_is_mine(wanted->loop));
+    ASSERT(wanted->fn && wanted->fd >= 0);
     struct loop_watch *watch = malloc(sizeof *watch);
     if (!watch)
         return -ERROR_MEMORY;
     *watch = *wanted;
+    watch->tag = TAG(loop_watch);
     struct epoll_event event = {.events = watch->events, .data.ptr = watch};
     if (epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->fd, &event) < 0) {
         free(watch);
@@ -301,32 +321,43 @@ static int watch_new(const struct loop_watch *wanted, struct loop_watch **ret_wa
 int loop_watch_new(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn, void *arg,
                    struct loop_watch **ret_watch)
 {
-    struct loop_watch wanted = {loop, fn, arg, loop->epoll_fd, fd, events, NULL};
-    return watch_new(&wanted, ret_watch);
+    return watch_new(&(struct loop_watch){.loop = loop,
+                                          .fn = fn,
+                                          .arg = arg,
+                                          .epoll_fd = loop->epoll_fd,
+                                          .fd = fd,
+                                          .events = events},
+                     ret_watch);
 }
 
 int loop_watch_new_peer(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn, void *arg,
                         struct loop_watch **ret_watch)
 {
-    struct loop_watch wanted = {loop, fn, arg, loop->peers_fd, fd, events, NULL};
-    return watch_new(&wanted, ret_watch);
+    return watch_new(&(struct loop_watch){.loop = loop,
+                                          .fn = fn,
+                                          .arg = arg,
+                                          .epoll_fd = loop->peers_fd,
+                                          .fd = fd,
+                                          .events = events},
+                     ret_watch);
 }
 
 void loop_watch_set(struct loop_watch *watch, uint32_t events)
 {
+    ASSERT(watch->fn && loop_is_mine(watch->loop));
     if (watch->events == events)
         return;
     watch->events = events;
     struct epoll_event event = {.events = events, .data.ptr = watch};
     int r = epoll_ctl(watch->epoll_fd, EPOLL_CTL_MOD, watch->fd, &event);
-    assert(r == 0);
+    ASSERT(r == 0);
 }
 
 void loop_watch_free(struct loop_watch *watch)
 {
     if (!watch)
         return;
-    assert(watch->fn);
+    ASSERT(watch->fn && loop_is_mine(watch->loop));
     // Fails, without harm, when the descriptor is closed already.
     (void)epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
     watch->fn = NULL;
@@ -336,22 +367,26 @@ void loop_watch_free(struct loop_watch *watch)
 
 int loop_idle_add(struct loop *loop, loop_fn *fn, void *arg)
 {
+    ASSERT(loop_is_mine(loop));
     return calls_append(&loop->idle, fn, arg) ? 0 : -ERROR_MEMORY;
 }
 
 int loop_gather_add(struct loop *loop, loop_fn *fn, void *arg)
 {
+    ASSERT(loop_is_mine(loop));
     return calls_append(&loop->gather, fn, arg) ? 0 : -ERROR_MEMORY;
 }
 
 void loop_again(struct loop *loop)
 {
+    ASSERT(loop_is_mine(loop));
     loop->again = true;
 }
 
 void loop_defer(struct loop *loop, loop_fn *fn, void *arg)
 {
     struct calls *deferred = &loop->deferred;
+    ASSERT(loop_is_mine(loop));
     if (deferred->count == deferred->capacity) {
         deferred->capacity = capacity_next(deferred);
         deferred->call =

@@ -3,6 +3,7 @@
 // made, so that setting one cannot fail.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,9 @@ struct loop_timers {
 };
 
 struct loop_timers *loop_timers_of(struct loop *loop);
+
+// Whether the caller may use the loop: it is on its thread, or the loop does not run.
+bool loop_is_mine(const struct loop *loop);
 
 // The earliest deadline; there must be one.
 int64_t loop_timers_next_us(const struct loop_timers *timers);

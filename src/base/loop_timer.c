@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timers of a loop, in a binary heap.
-#include <assert.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 
@@ -11,6 +11,7 @@
 static const size_t place_none = SIZE_MAX;
 
 struct loop_timer {
+    const struct loop *loop;
     struct loop_timers *timers;
     loop_fn *fn;
     void *arg;
@@ -66,7 +67,7 @@ static void heap_settle(struct loop_timers *timers, size_t place, struct loop_ti
 
 int64_t loop_timers_next_us(const struct loop_timers *timers)
 {
-    assert(timers->count > 0);
+    ASSERT(timers->count > 0);
     return timers->heap[0]->deadline_us;
 }
 
@@ -82,6 +83,7 @@ void loop_timers_run(struct loop_timers *timers, int64_t now_us)
 int loop_timer_new(struct loop *loop, loop_fn *fn, void *arg, struct loop_timer **ret_timer)
 {
     struct loop_timers *timers = loop_timers_of(loop);
+    ASSERT(fn && loop_is_mine(loop));
     if (timers->existing == timers->capacity) {
         size_t capacity = timers->capacity ? 2 * timers->capacity : 16;
         void *heap = reallocarray(timers->heap, capacity, sizeof *timers->heap);
@@ -93,7 +95,8 @@ int loop_timer_new(struct loop *loop, loop_fn *fn, void *arg, struct loop_timer 
     struct loop_timer *timer = malloc(sizeof *timer);
     if (!timer)
         return -ERROR_MEMORY;
-    *timer = (struct loop_timer){.timers = timers, .fn = fn, .arg = arg, .place = place_none};
+    *timer = (struct loop_timer){
+        .loop = loop, .timers = timers, .fn = fn, .arg = arg, .place = place_none};
     timers->existing++;
     *ret_timer = timer;
     return 0;
@@ -101,7 +104,7 @@ int loop_timer_new(struct loop *loop, loop_fn *fn, void *arg, struct loop_timer 
 
 void loop_timer_set(struct loop_timer *timer, int64_t delay_ms)
 {
-    assert(delay_ms >= 0);
+    ASSERT(delay_ms >= 0 && loop_is_mine(timer->loop));
     struct loop_timers *timers = timer->timers;
     timer->deadline_us = clock_monotonic_us() + delay_ms * 1000;
     size_t place = timer->place == place_none ? timers->count++ : timer->place;
@@ -110,9 +113,11 @@ void loop_timer_set(struct loop_timer *timer, int64_t delay_ms)
 
 void loop_timer_clear(struct loop_timer *timer)
 {
+    ASSERT(loop_is_mine(timer->loop));
     if (timer->place == place_none)
         return;
     struct loop_timers *timers = timer->timers;
+    ASSERT(timer->place < timers->count && timers->heap[timer->place] == timer);
     struct loop_timer *last = timers->heap[--timers->count];
     if (last != timer)
         heap_settle(timers, timer->place, last);
@@ -124,6 +129,7 @@ void loop_timer_free(struct loop_timer *timer)
     if (!timer)
         return;
     loop_timer_clear(timer);
+    ASSERT(timer->timers->existing > timer->timers->count);
     timer->timers->existing--;
     free(timer);
 }

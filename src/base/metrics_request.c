@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts requests by method and error, and measures their durations by method. Rows are only ever
 // added: readers find them without the lock that is held to add one.
-#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/metrics.h"
 
 #include "metrics_internal.h"
@@ -72,7 +72,7 @@ static size_t table_add(struct table *table, const char *method, const char *err
         atomic_store_explicit(&table->keys[place].method, method, memory_order_release);
         table->used++;
     }
-    assert(table->used < table->size);
+    ASSERT(table->used < table->size);
     pthread_mutex_unlock(&lock);
     return place;
 }

@@ -2,6 +2,7 @@
 // A loop's connection to Redis: sends commands in a pipeline, matches the replies, and reconnects.
 #include "cache/cache.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -20,6 +21,7 @@
 enum { COMMAND_MAX = 256 << 20 };
 
 struct cache {
+    uint32_t tag;
     struct loop *loop;
     struct cache_options options;
     struct url url;
@@ -62,6 +64,7 @@ static bool pending_pop(struct cache *cache, struct call *ret_call)
 {
     if (!calls_pop(&cache->pending, ret_call))
         return false;
+    ASSERT(cache->pending_bytes >= ret_call->length);
     cache->pending_bytes -= ret_call->length;
     return true;
 }
@@ -123,14 +126,14 @@ static void on_greeted(void *arg, int r, const struct cache_value *value)
 
 static void on_info(void *arg, int r, const struct cache_value *value)
 {
-    struct cache *cache = arg;
+    struct cache *cache = CAST(cache, arg);
     if (greeting_step(cache, r, value))
         reply_run_id(value, cache->run_id);
 }
 
 static void on_library_loaded(void *arg, int r, const struct cache_value *value)
 {
-    struct cache *cache = arg;
+    struct cache *cache = CAST(cache, arg);
     if (!greeting_step(cache, r, value))
         return;
     cache->loading = false;
@@ -152,7 +155,7 @@ static void cache_load_library(struct cache *cache)
 
 static void on_library_listed(void *arg, int r, const struct cache_value *value)
 {
-    struct cache *cache = arg;
+    struct cache *cache = CAST(cache, arg);
     if (!greeting_step(cache, r, value))
         return;
     if (reply_has_library(value, &cache->options))
@@ -173,7 +176,7 @@ static void greet_login(struct cache *cache)
 
 static void on_open(void *arg)
 {
-    struct cache *cache = arg;
+    struct cache *cache = CAST(cache, arg);
     char database[24];
     snprintf(database, sizeof database, "%lld", (long long)cache->url.database);
     greet_login(cache);
@@ -188,7 +191,7 @@ static void on_open(void *arg)
 
 static void on_lost(void *arg)
 {
-    struct cache *cache = arg;
+    struct cache *cache = CAST(cache, arg);
     struct call call;
     cache->up = false;
     cache->loading = false;
@@ -212,7 +215,7 @@ static void cache_answer(struct call *call, const redisReply *reply)
 
 static void on_reply(void *arg, redisReply *reply)
 {
-    struct cache *cache = arg;
+    struct cache *cache = CAST(cache, arg);
     struct call call;
     if (!pending_pop(cache, &call)) {
         wire_drop(cache->wire, "an answer to nothing");
@@ -230,7 +233,7 @@ static void on_reply(void *arg, redisReply *reply)
 
 static void on_overdue(void *arg)
 {
-    struct cache *cache = arg;
+    struct cache *cache = CAST(cache, arg);
     const struct call *call = calls_first(&cache->pending);
     if (!call)
         return;
@@ -246,7 +249,7 @@ static void on_overdue(void *arg)
 // Only what was refused before this call: what callbacks ask for again waits for the next turn.
 static void on_refused(void *arg)
 {
-    struct cache *cache = arg;
+    struct cache *cache = CAST(cache, arg);
     struct call call;
     for (size_t left = calls_count(&cache->refused); left > 0; left--)
         if (calls_pop(&cache->refused, &call))
@@ -255,7 +258,7 @@ static void on_refused(void *arg)
 
 static void on_idle(void *arg)
 {
-    struct cache *cache = arg;
+    struct cache *cache = CAST(cache, arg);
     wire_flush(cache->wire);
     subscriber_flush(cache->subscriber);
 }
@@ -283,6 +286,7 @@ static int cache_start(struct cache *cache)
 int cache_new(struct loop *loop, const struct cache_options *options, struct cache **ret_cache)
 {
     struct cache *cache = memory_must_new(sizeof *cache);
+    cache->tag = TAG(cache);
     cache->loop = loop;
     cache->options = *options;
     int r = cache_start(cache);
@@ -308,7 +312,7 @@ void cache_free(struct cache *cache)
     loop_timer_free(cache->refused_timer);
     calls_done(&cache->pending);
     calls_done(&cache->refused);
-    free(cache);
+    TAGGED_FREE(cache);
 }
 
 bool cache_is_up(const struct cache *cache)

@@ -2,6 +2,7 @@
 // A ring buffer of the commands that wait for a reply.
 #include "calls.h"
 
+#include "base/check.h"
 #include "base/memory.h"
 
 #include <string.h>
@@ -22,6 +23,7 @@ void calls_push(struct calls *calls, const struct call *call)
 {
     if (calls->count == calls->capacity)
         calls_grow(calls);
+    ASSERT(calls->count < calls->capacity && calls->first < calls->capacity);
     calls->ring[(calls->first + calls->count++) & (calls->capacity - 1)] = *call;
 }
 

@@ -2,6 +2,7 @@
 // Sharded pub/sub on a loop: subscribes to topics and renews all subscriptions after a reconnect.
 #include "subscriber.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -20,6 +21,7 @@ struct topic {
 };
 
 struct subscriber {
+    uint32_t tag;
     struct loop *loop;
     struct url url;
     struct wire *wire;
@@ -62,7 +64,7 @@ static void subscriber_catch_up(struct subscriber *s)
 
 static void on_open(void *arg)
 {
-    struct subscriber *s = arg;
+    struct subscriber *s = CAST(subscriber, arg);
     const char *login[] = {"AUTH", s->url.user, s->url.password};
     const char *login_default[] = {"AUTH", s->url.password};
     if (s->url.user[0])
@@ -81,7 +83,7 @@ static void on_open(void *arg)
 
 static void on_lost(void *arg)
 {
-    struct subscriber *s = arg;
+    struct subscriber *s = CAST(subscriber, arg);
     loop_timer_clear(s->ping_timer);
     s->catching_up = false;
     s->unsent = NULL;
@@ -104,7 +106,7 @@ static void on_push(struct subscriber *s, const struct cache_value *value)
 
 static void on_reply(void *arg, redisReply *reply)
 {
-    struct subscriber *s = arg;
+    struct subscriber *s = CAST(subscriber, arg);
     s->ping_ms = 0;
     if (reply->type == REDIS_REPLY_ERROR) {
         wire_drop(s->wire, reply->str);
@@ -119,7 +121,7 @@ static void on_reply(void *arg, redisReply *reply)
 
 static void on_ping_timer(void *arg)
 {
-    struct subscriber *s = arg;
+    struct subscriber *s = CAST(subscriber, arg);
     int64_t now_ms = loop_now_ms(s->loop);
     if (s->ping_ms && now_ms - s->ping_ms >= PING_ANSWER_MS) {
         wire_drop(s->wire, "no answer on the pub/sub connection");
@@ -139,6 +141,7 @@ int subscriber_new(struct loop *loop, const struct url *url, int64_t connect_tim
 {
     static const struct wire_handlers handlers = {on_open, on_reply, on_lost, "pub/sub"};
     struct subscriber *s = memory_must_new(sizeof *s);
+    s->tag = TAG(subscriber);
     s->loop = loop;
     s->url = *url;
     int r = loop_timer_new(loop, on_ping_timer, s, &s->ping_timer);
@@ -164,7 +167,7 @@ void subscriber_free(struct subscriber *s)
         HASH_DEL(s->topics, topic);
         free(topic);
     }
-    free(s);
+    TAGGED_FREE(s);
 }
 
 void subscriber_flush(struct subscriber *s)

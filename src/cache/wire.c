@@ -5,6 +5,7 @@
 
 #include "address.h"
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/log.h"
@@ -26,6 +27,7 @@ enum {
 enum wire_state { WIRE_PAUSED, WIRE_LOOKING_UP, WIRE_CONNECTING, WIRE_OPEN };
 
 struct wire {
+    uint32_t tag;
     struct loop *loop;
     const struct wire_handlers *handlers;
     void *arg;
@@ -145,7 +147,7 @@ static void wire_read(struct wire *wire)
 
 static void wire_on_ready(void *arg, uint32_t events)
 {
-    struct wire *wire = arg;
+    struct wire *wire = CAST(wire, arg);
     if (wire->state == WIRE_CONNECTING) {
         wire_opened(wire);
         return;
@@ -158,6 +160,7 @@ static void wire_on_ready(void *arg, uint32_t events)
 
 void wire_flush(struct wire *wire)
 {
+    ASSERT(wire->sent <= wire->out.length);
     if (wire->state != WIRE_OPEN || wire->sent == wire->out.length)
         return;
     ssize_t length = write(wire->fd, wire->out.data + wire->sent, wire->out.length - wire->sent);
@@ -178,6 +181,7 @@ void wire_flush(struct wire *wire)
 // Tries the addresses in turn, one a connection attempt.
 static void wire_connect(struct wire *wire, const struct address *addresses, int count)
 {
+    ASSERT(wire->state == WIRE_LOOKING_UP && wire->fd < 0 && !wire->watch);
     lookup_free(TAKE(wire->lookup));
     wire->fd = address_connect(&addresses[wire->tries++ % (unsigned)count]);
     if (wire->fd < 0 ||
@@ -203,7 +207,7 @@ static void wire_look_up(struct wire *wire)
 
 static void wire_on_timer(void *arg)
 {
-    struct wire *wire = arg;
+    struct wire *wire = CAST(wire, arg);
     if (wire->state == WIRE_CONNECTING) {
         wire_drop(wire, "connecting took too long");
         return;
@@ -224,7 +228,8 @@ int wire_new(struct loop *loop, const struct url *url, int64_t connect_timeout_m
     CLEANUP_FREE struct wire *wire = calloc(1, sizeof *wire);
     if (!wire)
         return -ERROR_MEMORY;
-    *wire = (struct wire){.loop = loop,
+    *wire = (struct wire){.tag = TAG(wire),
+                          .loop = loop,
                           .handlers = handlers,
                           .arg = arg,
                           .url = *url,
@@ -246,7 +251,7 @@ void wire_free(struct wire *wire)
         return;
     wire_close(wire);
     loop_timer_free(wire->timer);
-    free(wire);
+    TAGGED_FREE(wire);
 }
 
 bool wire_is_open(const struct wire *wire)

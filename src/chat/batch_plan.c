@@ -2,9 +2,9 @@
 // Finds which posts of a batch share a channel or an author, and numbers them there.
 #include "batch_plan.h"
 
+#include "base/check.h"
 #include "base/error.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +77,7 @@ static bool is_counted(const struct post *post)
 
 static void channel_add(struct batch_plan *plan, const struct batch_sorted *sorted)
 {
+    ASSERT(plan->channel_count > 0 && sorted->index < plan->count);
     struct batch_channel *channel = &plan->channels[plan->channel_count - 1];
     bool counted = is_counted(sorted->post);
 
@@ -121,7 +122,7 @@ static void authors_number(struct batch_plan *plan)
 
 void batch_plan_make(struct batch_plan *plan, struct post *const *posts, int count)
 {
-    assert(count > 0 && count <= plan->count_max);
+    ASSERT(count > 0 && count <= plan->count_max);
     plan->count = count;
     plan->has_keys = plan->has_replies = plan->has_mentions = false;
     for (int i = 0; i < count; i++) {

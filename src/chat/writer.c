@@ -3,6 +3,7 @@
 // every post.
 #include "chat/writer.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -32,6 +33,7 @@ enum { COLUMN_PARENTS = START_KINDS };
 
 void batch_post_answer(struct batch *batch, int index, const struct post_outcome *outcome)
 {
+    ASSERT(index >= 0 && index < batch->count && batch->posts[index]); // it has no answer yet
     struct post *post = TAKE(batch->posts[index]);
 
     post->fn(post->arg, outcome);
@@ -44,6 +46,7 @@ void post_fail(struct post *post, int r)
 
 void batch_post_fail(struct batch *batch, int index, int r)
 {
+    ASSERT(index >= 0 && index < batch->count && batch->posts[index]);
     post_fail(TAKE(batch->posts[index]), r);
 }
 
@@ -52,6 +55,7 @@ static void batch_leave(struct batch *batch)
 {
     struct writer *writer = batch->writer;
 
+    ASSERT(batch->in_work);
     batch->in_work = false;
     if (batch->aside_key[0] != '\0')
         writer_aside_done(batch);
@@ -80,7 +84,10 @@ static void post_requeue(struct batch *batch, int index, bool alone)
 
 static int64_t start_of(const struct batch *batch, int index, enum start kind)
 {
-    return batch->starts[kind][batch->plan.places[index].channel - 1];
+    int64_t channel = batch->plan.places[index].channel;
+
+    ASSERT(index < batch->plan.count && channel > 0 && channel <= batch->plan.channel_count);
+    return batch->starts[kind][channel - 1];
 }
 
 static int64_t ts_of(const struct batch *batch, int index)
@@ -186,7 +193,7 @@ static bool batch_events(const struct batch *batch, struct event **ret_events)
 
 static void batch_offer(void *arg)
 {
-    struct writer *writer = arg;
+    struct writer *writer = CAST(writer, arg);
 
     if (writer->is_offered) // with the one committed in the same turn
         return;
@@ -197,7 +204,7 @@ static void batch_offer(void *arg)
 
 static void batch_hand_over(void *arg)
 {
-    struct writer *writer = arg;
+    struct writer *writer = CAST(writer, arg);
 
     if (writer->told_id[0] == '\0')
         return;
@@ -253,7 +260,7 @@ static void answers_write(struct writer *writer, int max)
 
 static void on_turn(void *arg)
 {
-    struct writer *writer = arg;
+    struct writer *writer = CAST(writer, arg);
 
     answers_write(writer, ANSWERS_A_TURN);
     if (writer->is_offered)
@@ -305,7 +312,7 @@ void batch_repeat(struct batch *batch, bool alone)
 
 static void batch_found(void *arg, const struct store_outcome *outcome)
 {
-    struct batch *batch = arg;
+    struct batch *batch = CAST(batch, arg);
 
     if (outcome->r < 0 && clock_monotonic_ms() > batch->look_until_ms) {
         batch_end(batch, -ERROR_UNAVAILABLE);
@@ -330,7 +337,7 @@ static void batch_found(void *arg, const struct store_outcome *outcome)
 // Asks whether the batch was committed after all.
 static void batch_look(void *arg)
 {
-    struct batch *batch = arg;
+    struct batch *batch = CAST(batch, arg);
     struct params params = {0};
 
     params_text(&params, batch->id);
@@ -347,7 +354,7 @@ static void batch_lost(struct batch *batch)
 
 static void batch_committed(void *arg, const struct store_outcome *outcome)
 {
-    struct batch *batch = arg;
+    struct batch *batch = CAST(batch, arg);
 
     if (outcome->unknown) {
         batch_lost(batch);
@@ -421,6 +428,7 @@ void batch_send(struct batch *batch, enum store_lane lane)
     struct writer *writer = batch->writer;
     struct params params = {0};
 
+    ASSERT(!batch->in_work && batch->count > 0);
     batch->in_work = true;
     writer->batch_number++;
     snprintf(batch->id, sizeof batch->id, "%s-%" PRIx64, writer->name, writer->batch_number);
@@ -433,8 +441,9 @@ void batch_send(struct batch *batch, enum store_lane lane)
 
 static int group_send(void *arg, struct group_item *const *items, int count)
 {
-    struct batch *batch = batch_free(arg, 0, BATCHES_OF_GROUP);
+    struct batch *batch = batch_free(CAST(writer, arg), 0, BATCHES_OF_GROUP);
 
+    ASSERT(batch && count <= batch->plan.count_max); // the group keeps to its depth
     batch_take(batch, items, count);
     if (batch->count > 0)
         batch_send(batch, STORE_POST);
@@ -443,6 +452,7 @@ static int group_send(void *arg, struct group_item *const *items, int count)
 
 static int batch_make(struct batch *batch, struct writer *writer, size_t max)
 {
+    batch->tag = TAG(batch);
     batch->writer = writer;
     batch->posts = calloc(max, sizeof(struct post *));
     batch->parents = calloc(max, sizeof *batch->parents);
@@ -492,6 +502,7 @@ int writer_new(struct loop *loop, struct store *store, const struct writer_optio
 
     if (!writer)
         return -ERROR_MEMORY;
+    writer->tag = TAG(writer);
     writer->loop = loop;
     writer->store = store;
     writer->options = *options;
@@ -535,11 +546,12 @@ void writer_free(struct writer *writer)
         batch_done(&writer->batches[i]);
     free(writer->events);
     free(writer->waiting);
-    free(writer);
+    TAGGED_FREE(writer);
 }
 
 int writer_post(struct writer *writer, struct post *post)
 {
+    ASSERT(post->fn && post->actor && post->channel_id && post->text);
     post->is_checked = false;
     post->deadline_ms = clock_monotonic_ms() + writer->options.wait_max_ms;
     post->item.user_id = post->actor->user_id;

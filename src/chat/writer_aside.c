@@ -3,6 +3,7 @@
 // mentioned member), so that all other posts go on.
 #include "writer_internal.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/metrics.h"
@@ -80,7 +81,7 @@ static void locked_in_vain(struct batch *batch)
 
 static void on_locked(void *arg, const struct store_outcome *outcome)
 {
-    struct batch *batch = arg;
+    struct batch *batch = CAST(batch, arg);
     bool any = false;
 
     if (outcome->r < 0) {
@@ -118,7 +119,7 @@ void batch_locked(struct batch *batch)
 
 static void post_try(void *arg, const char *key, struct list *item)
 {
-    struct writer *writer = arg;
+    struct writer *writer = CAST(writer, arg);
     struct post *post = LIST_ITEM(item, struct post, item.link);
     struct batch *batch = batch_free(writer, BATCHES_OF_GROUP, BATCH_OF_SUSPECTS);
 
@@ -139,7 +140,7 @@ static void post_try(void *arg, const char *key, struct list *item)
 
 static void post_return(void *arg, struct list *item)
 {
-    struct writer *writer = arg;
+    struct writer *writer = CAST(writer, arg);
     struct post *post = LIST_ITEM(item, struct post, item.link);
 
     if (writer->aside)

@@ -4,6 +4,7 @@
 // are those whose key is already known.
 #include "writer_internal.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -80,6 +81,7 @@ static void suspect_leave(struct writer *writer, const struct post *post)
 {
     struct suspect *suspect = suspect_find(writer, post->actor->user_id);
 
+    ASSERT(writer->suspects.waiting > 0);
     writer->suspects.waiting--;
     if (suspect)
         suspect->waiting--;
@@ -156,7 +158,7 @@ static void checked_in_vain(struct batch *batch)
 
 static void batch_checked(void *arg, const struct store_outcome *outcome)
 {
-    struct batch *batch = arg;
+    struct batch *batch = CAST(batch, arg);
     bool any = false;
 
     if (outcome->r < 0) {
@@ -190,7 +192,7 @@ static void check_next(struct writer *writer)
 
 static void suspects_checked(void *arg, const struct store_outcome *outcome)
 {
-    struct batch *batch = arg;
+    struct batch *batch = CAST(batch, arg);
     struct writer *writer = batch->writer;
 
     for (int i = 0; i < batch->count; i++) {
@@ -208,7 +210,7 @@ static void suspects_checked(void *arg, const struct store_outcome *outcome)
 
 static void suspects_check(void *arg)
 {
-    struct writer *writer = arg;
+    struct writer *writer = CAST(writer, arg);
     struct batch *batch = &writer->batches[BATCH_OF_SUSPECTS];
     struct params params = {0};
 

@@ -22,6 +22,7 @@ enum { BATCH_OF_SUSPECTS = BATCHES_OF_GROUP + BATCHES_ASIDE, BATCHES_MAX };
 
 // Posts 0 to count-1, NULL once answered or given back to the group.
 struct batch {
+    uint32_t tag;
     struct writer *writer;
     char id[OUTBOX_ID_SIZE];
     struct post **posts;
@@ -46,6 +47,7 @@ struct suspects {
 
 // Has BATCHES_IN_WORK batches under way, those that are aside, and one more that is being answered.
 struct writer {
+    uint32_t tag;
     struct loop *loop;
     struct store *store;
     struct group *group;

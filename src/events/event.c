@@ -2,10 +2,10 @@
 // Events: reference-counted records of one change in a channel or of a user.
 #include "events/event.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/error.h"
 
 static const char *const kind_names[EVENT_KIND_MAX] = {
@@ -50,7 +50,7 @@ struct event *event_take_frame(enum event_kind kind, struct buffer *frame)
 struct event *event_ref(struct event *event)
 {
     int before = __atomic_fetch_add(&event->references, 1, __ATOMIC_RELAXED);
-    assert(before > 0);
+    ASSERT(before > 0);
     return event;
 }
 
@@ -60,7 +60,7 @@ void event_unref(struct event *event)
         return;
     // Release: what this thread read of the event is read before another one frees it.
     int before = __atomic_fetch_sub(&event->references, 1, __ATOMIC_ACQ_REL);
-    assert(before > 0);
+    ASSERT(before > 0);
     if (before > 1)
         return;
     free(event->frame);
@@ -69,7 +69,7 @@ void event_unref(struct event *event)
 
 const char *event_kind_name(enum event_kind kind)
 {
-    assert(kind < EVENT_KIND_MAX);
+    ASSERT(kind < EVENT_KIND_MAX);
     return kind_names[kind];
 }
 

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -16,6 +17,7 @@
 enum { CLOSE_MS = 3000, TRIES = 3 };
 
 struct kafka_consumer {
+    uint32_t tag;
     struct kafka_producer *producer; // not owned
     rd_kafka_t *client;
     rd_kafka_queue_t *queue; // of the client: to wake a reader
@@ -65,6 +67,7 @@ int kafka_consumer_new(const struct log_options *options, struct kafka_producer 
     if (!client)
         return -ERROR_INTERNAL;
     struct kafka_consumer *consumer = memory_must_new(sizeof *consumer);
+    consumer->tag = TAG(kafka_consumer);
     (void)rd_kafka_poll_set_consumer(client);
     consumer->producer = producer;
     consumer->client = client;
@@ -88,7 +91,7 @@ static void client_close(rd_kafka_t *client, rd_kafka_queue_t *queue)
 
 static void *close_run(void *arg)
 {
-    struct kafka_consumer *consumer = arg;
+    struct kafka_consumer *consumer = CAST(kafka_consumer, arg);
     client_close(consumer->client, consumer->queue);
     return NULL;
 }
@@ -107,7 +110,7 @@ void kafka_consumers_free(struct kafka_consumer *const *consumers, int count)
             pthread_join(consumer->closer, NULL);
         free(consumer->topic);
         free(consumer->next);
-        free(consumer);
+        TAGGED_FREE(consumer);
     }
 }
 

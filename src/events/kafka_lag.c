@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -30,6 +31,7 @@ struct partition {
 };
 
 struct kafka_lag {
+    uint32_t tag;
     struct kafka_lag_options options;
     rd_kafka_t *client; // a consumer that never subscribes
     pthread_t thread;
@@ -195,7 +197,7 @@ static bool pause_for(struct kafka_lag *lag, int64_t pause_ms)
 
 static void *lag_run(void *arg)
 {
-    struct kafka_lag *lag = arg;
+    struct kafka_lag *lag = CAST(kafka_lag, arg);
     do
         lag_look(lag);
     while (pause_for(lag, LOOK_MS));
@@ -205,6 +207,7 @@ static void *lag_run(void *arg)
 int kafka_lag_new(const struct kafka_lag_options *options, struct kafka_lag **ret_lag)
 {
     struct kafka_lag *lag = memory_must_new(sizeof *lag);
+    lag->tag = TAG(kafka_lag);
     lag->options = *options;
     lag->answered_ms = clock_monotonic_ms();
     pthread_mutex_init(&lag->lock, NULL);
@@ -237,7 +240,7 @@ void kafka_lag_free(struct kafka_lag *lag)
     pthread_cond_destroy(&lag->changed);
     pthread_mutex_destroy(&lag->lock);
     free(lag->partitions);
-    free(lag);
+    TAGGED_FREE(lag);
 }
 
 bool kafka_lag_answers(const struct kafka_lag *lag)

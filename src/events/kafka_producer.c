@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -27,6 +28,7 @@ enum {
 };
 
 struct kafka_producer {
+    uint32_t tag;
     struct kafka_producer_options options;
     pthread_t thread;
     // The client is replaced under the write lock and used by senders under the read lock.
@@ -66,7 +68,7 @@ static int report_result(rd_kafka_resp_err_t error)
 static void on_report(rd_kafka_t *client, const rd_kafka_message_t *record, void *arg)
 {
     (void)client;
-    struct kafka_producer *producer = arg;
+    struct kafka_producer *producer = CAST(kafka_producer, arg);
     struct delivery *delivery = record->_private;
     producer->reported = producer->reported || record->err == RD_KAFKA_RESP_ERR_NO_ERROR;
     delivery->done(delivery, report_result(record->err));
@@ -235,7 +237,7 @@ static void producer_prepare(struct kafka_producer *producer)
 
 static void *producer_run(void *arg)
 {
-    struct kafka_producer *producer = arg;
+    struct kafka_producer *producer = CAST(kafka_producer, arg);
     producer_prepare(producer);
     while (!producer->stopped) {
         client_serve(producer, POLL_MS);
@@ -250,13 +252,14 @@ static void producer_done(struct kafka_producer *producer)
     pthread_rwlock_destroy(&producer->client_lock);
     pthread_cond_destroy(&producer->changed);
     pthread_mutex_destroy(&producer->lock);
-    free(producer);
+    TAGGED_FREE(producer);
 }
 
 int kafka_producer_new(const struct kafka_producer_options *options,
                        struct kafka_producer **ret_producer)
 {
     struct kafka_producer *producer = memory_must_new(sizeof *producer);
+    producer->tag = TAG(kafka_producer);
     producer->options = *options;
     producer->warmup.done = on_warmup;
     producer->replication = KAFKA_REPLICATION_DEFAULT;

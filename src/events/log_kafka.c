@@ -2,12 +2,12 @@
 // The log in Kafka: one producer for all threads, one consumer for each worker. A row is answered
 // when Kafka has all of its events; what workers read and do not commit is read again, by them or
 // by another member of the group.
-#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -116,7 +116,7 @@ static struct row *row_new(struct log_kafka *kafka, const char *outbox_id, size_
                            size_t bytes)
 {
     struct row *row = memory_must_new(sizeof *row);
-    assert(count > 0 && strlen(outbox_id) < OUTBOX_ID_SIZE);
+    ASSERT(count > 0 && strlen(outbox_id) < OUTBOX_ID_SIZE);
     row->delivery.done = on_delivered;
     row->kafka = kafka;
     row->left = count + 1;

@@ -2,10 +2,10 @@
 // The log within this process: a queue for each worker, all under one lock, which is held only to
 // move pointers. A reader takes all that is queued for it at once; a row is answered when the last
 // of its events was committed.
-#include <assert.h>
 #include <pthread.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/list.h"
@@ -88,6 +88,7 @@ static void queue_push(struct queue *queue, struct event *event, struct row *row
 
 static struct entry queue_pop(struct queue *queue)
 {
+    ASSERT(queue->count > 0 && queue->first < queue->capacity);
     struct entry entry = queue->ring[queue->first];
     queue->first = (queue->first + 1) & (queue->capacity - 1);
     queue->count--;
@@ -115,7 +116,7 @@ static int local_append(struct log *log, const char *outbox_id, struct event *co
                         size_t count)
 {
     struct log_local *local = local_of(log);
-    assert(count > 0 && strlen(outbox_id) < OUTBOX_ID_SIZE);
+    ASSERT(count > 0 && strlen(outbox_id) < OUTBOX_ID_SIZE);
     struct row *row = memory_must_new(sizeof *row);
     row->left = count;
     memcpy(row->id, outbox_id, strlen(outbox_id));
@@ -151,6 +152,7 @@ static int local_read(struct log *log, int worker, struct event **ret_events, in
                       int64_t timeout_ms)
 {
     struct log_local *local = local_of(log);
+    ASSERT(worker >= 0 && (size_t)worker < local->queue_count);
     struct queue *queue = &local->queues[worker];
     pthread_mutex_lock(&local->lock);
     size_t most = queue_wait(local, queue, timeout_ms) ? queue->count : 0;
@@ -196,11 +198,13 @@ static void local_commit(struct log *log, int worker)
     pthread_mutex_lock(&local->lock);
     for (size_t i = 0; i < queue->taken_count; i++) {
         struct row *row = queue->taken[i];
+        ASSERT(row->left > 0);
         if (--row->left > 0)
             continue;
         list_remove(&row->link);
         list_append(&finished, &row->link);
     }
+    ASSERT(local->held >= queue->taken_count && local->held_bytes >= queue->taken_bytes);
     local->held -= queue->taken_count;
     local->held_bytes -= queue->taken_bytes;
     queue->taken_count = 0;

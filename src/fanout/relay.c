@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -30,6 +31,7 @@ enum {
 };
 
 struct relay {
+    uint32_t tag;
     struct relay_options options;
     relay_load_fn *load;
     struct log *log;
@@ -87,7 +89,7 @@ static void row_finish(struct relay *relay, struct row *row)
 // The log's answer for a row.
 static void on_done(void *arg, const char *outbox_id, int r)
 {
-    struct relay *relay = arg;
+    struct relay *relay = CAST(relay, arg);
     pthread_mutex_lock(&relay->lock);
     struct row *row = rows_find(&relay->rows, outbox_id);
     if (row && row->state == ROW_IN_LOG) {
@@ -297,7 +299,7 @@ static void relay_turn(struct relay *relay)
 
 static void *relay_run(void *arg)
 {
-    struct relay *relay = arg;
+    struct relay *relay = CAST(relay, arg);
     pthread_mutex_lock(&relay->lock);
     while (!is_finished(relay))
         relay_turn(relay);
@@ -309,6 +311,7 @@ int relay_new(const struct relay_options *options, struct log_options *log_optio
               relay_load_fn *load, struct relay **ret_relay)
 {
     struct relay *relay = memory_must_new(sizeof *relay);
+    relay->tag = TAG(relay);
     relay->options = *options;
     relay->load = load;
     relay->poll_backoff = 1;
@@ -363,5 +366,5 @@ void relay_free(struct relay *relay)
     session_free(relay->session);
     pthread_cond_destroy(&relay->changed);
     pthread_mutex_destroy(&relay->lock);
-    free(relay);
+    TAGGED_FREE(relay);
 }

@@ -2,10 +2,10 @@
 // The table of outbox rows in memory and their states.
 #include "rows.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 
 void rows_init(struct rows *rows, size_t count_max)
@@ -37,7 +37,7 @@ struct row *rows_find(const struct rows *rows, const char *id)
 
 struct row *rows_add(struct rows *rows, const char *id)
 {
-    assert(strlen(id) < OUTBOX_ID_SIZE);
+    ASSERT(strlen(id) < OUTBOX_ID_SIZE);
     if (rows_count(rows) >= rows->count_max || rows_find(rows, id))
         return NULL;
     struct row *row = memory_must_new(sizeof *row);
@@ -50,6 +50,9 @@ struct row *rows_add(struct rows *rows, const char *id)
 static void rows_unlink(struct rows *rows, struct row *row)
 {
     list_remove(&row->link);
+    ASSERT(row->state != ROW_DONE || rows->done_count > 0);
+    ASSERT(row->state != ROW_WAITING || row->later || rows->waiting_count > 0);
+    ASSERT(row->state != ROW_IN_LOG || !row->later || rows->later_in_log > 0);
     if (row->state == ROW_WAITING && !row->later)
         rows->waiting_count--;
     if (row->state == ROW_IN_LOG && row->later)
@@ -62,6 +65,7 @@ static void rows_unlink(struct rows *rows, struct row *row)
 void rows_remove(struct rows *rows, struct row *row)
 {
     rows_unlink(rows, row);
+    ASSERT(!row->polled || rows->polled_count > 0);
     if (row->polled)
         rows->polled_count--;
     HASH_DEL(rows->table, row);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -17,6 +18,7 @@
 enum { READ_MS = 500, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 1000, REFUSED_TRIES = 3 };
 
 struct worker {
+    uint32_t tag;
     struct workers *workers;
     struct log *log;
     struct pipeline *pipeline;
@@ -100,7 +102,7 @@ static bool round_keep(struct worker *worker, const struct round *round)
 
 static void *worker_run(void *arg)
 {
-    struct worker *worker = arg;
+    struct worker *worker = CAST(worker, arg);
     struct round *round = memory_must_new(sizeof *round);
     round_init(round, worker->workers->options.thread_read_s);
     while (!is_stopped(worker->workers)) {
@@ -151,7 +153,7 @@ int workers_start(struct log *log, const struct workers_options *options,
     workers->options = *options;
     for (int i = 0; i < options->count; i++) {
         struct worker *worker = &workers->worker[i];
-        *worker = (struct worker){.workers = workers, .log = log, .index = i};
+        *worker = (struct worker){.tag = TAG(worker), .workers = workers, .log = log, .index = i};
         int r = worker_start(worker, options);
         if (r < 0) {
             workers_stop(workers, 0);

@@ -3,6 +3,7 @@
 #include "delivery.h"
 
 #include "address.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/error.h"
@@ -101,7 +102,7 @@ static bool headers_make(struct delivery *delivery, const struct delivery_source
 // curl takes nothing less than all as an error: so a long answer ends here.
 static size_t on_answer(char *data, size_t size, size_t count, void *arg)
 {
-    struct delivery *delivery = arg;
+    struct delivery *delivery = CAST(delivery, arg);
     buffer_append(&delivery->answer, data, size * count);
     return buffer_failed(&delivery->answer) ? 0 : size * count;
 }
@@ -109,7 +110,7 @@ static size_t on_answer(char *data, size_t size, size_t count, void *arg)
 static size_t on_header(char *data, size_t size, size_t count, void *arg)
 {
     static const char no_retry[] = "X-Slack-No-Retry: 1";
-    struct delivery *delivery = arg;
+    struct delivery *delivery = CAST(delivery, arg);
     size_t length = size * count;
     delivery->head_length += length;
     if (delivery->head_length > HEAD_MAX)
@@ -122,7 +123,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
 // The address that is connected to is what counts, not the name it was found by.
 static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
-    struct delivery *delivery = arg;
+    struct delivery *delivery = CAST(delivery, arg);
     (void)purpose;
     if (!delivery->private_allowed && !address_is_public(&address->addr)) {
         delivery->address_refused = true;
@@ -164,6 +165,7 @@ int delivery_new(const struct delivery_source *source, const struct push_options
     struct delivery *delivery = calloc(1, sizeof *delivery);
     if (!delivery)
         return -ERROR_MEMORY;
+    delivery->tag = TAG(delivery);
     list_init(&delivery->link);
     buffer_init(&delivery->body, BODY_MAX);
     buffer_init(&delivery->answer, ANSWER_MAX);
@@ -190,7 +192,7 @@ void delivery_free(struct delivery *delivery)
     curl_slist_free_all(delivery->headers);
     buffer_done(&delivery->body);
     buffer_done(&delivery->answer);
-    free(delivery);
+    TAGGED_FREE(delivery);
 }
 
 // The challenge comes back as it is, or in an object.

@@ -29,6 +29,7 @@ struct delivery_source {
 };
 
 struct delivery {
+    uint32_t tag;
     struct list link; // of the one who holds it
     char app_id[EVENT_ID_SIZE];
     char channel_id[EVENT_ID_SIZE];

@@ -2,6 +2,7 @@
 // A thread that posts events to apps' URLs (Events API over HTTP), with retries.
 #include "push/push.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -22,6 +23,7 @@ enum {
 };
 
 struct push {
+    uint32_t tag;
     struct push_options options;
     pthread_t thread;
     struct session *session; // of the thread
@@ -203,7 +205,7 @@ static bool is_over(struct push *push)
 
 static void *push_run(void *arg)
 {
-    struct push *push = arg;
+    struct push *push = CAST(push, arg);
     while (!is_over(push))
         turn(push);
     return NULL;
@@ -221,7 +223,7 @@ static void push_free(struct push *push)
     session_free(push->session);
     buffer_done(&push->workspaces);
     pthread_mutex_destroy(&push->lock);
-    free(push);
+    TAGGED_FREE(push);
     curl_global_cleanup();
 }
 
@@ -240,6 +242,7 @@ int push_start(const struct push_options *options, struct push **ret_push)
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return -ERROR_MEMORY;
     struct push *push = memory_must_new(sizeof *push);
+    push->tag = TAG(push);
     push->options = *options;
     list_init(&push->ready);
     list_init(&push->under_way);

@@ -2,10 +2,10 @@
 // Work that waits for a locked row: retries the first of each key with growing pauses, in order.
 #include "store/aside.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +23,7 @@ struct held {
 };
 
 struct aside {
+    uint32_t tag;
     struct loop *loop;
     aside_try_fn *try;
     aside_return_fn *back;
@@ -42,6 +43,15 @@ static struct held *held_find(const struct aside *aside, const char *key)
     struct held *held;
 
     HASH_FIND(hh, aside->keys, key, key_length(key), held);
+    return held;
+}
+
+// Of a key that is held.
+static struct held *held_get(const struct aside *aside, const char *key)
+{
+    struct held *held = held_find(aside, key);
+
+    ASSERT(held);
     return held;
 }
 
@@ -115,7 +125,7 @@ static void held_try(struct aside *aside, struct held *held)
 
 static void on_timer(void *arg)
 {
-    struct aside *aside = arg;
+    struct aside *aside = CAST(aside, arg);
     struct held *held;
     struct held *next;
 
@@ -132,10 +142,10 @@ int aside_new(struct loop *loop, aside_try_fn *try, aside_return_fn *back, void 
 
     if (!aside)
         return -ERROR_MEMORY;
-    *aside = (struct aside){.loop = loop, .try = try, .back = back, .arg = arg};
+    *aside = (struct aside){.tag = TAG(aside), .loop = loop, .try = try, .back = back, .arg = arg};
     int r = loop_timer_new(loop, on_timer, aside, &aside->timer);
     if (r < 0) {
-        free(aside);
+        TAGGED_FREE(aside);
         return r;
     }
     *ret_aside = aside;
@@ -148,8 +158,9 @@ void aside_free(struct aside *aside)
         return;
     while (aside->keys)
         held_free(aside, aside->keys);
+    ASSERT(aside->waiting == 0);
     loop_timer_free(aside->timer);
-    free(aside);
+    TAGGED_FREE(aside);
 }
 
 bool aside_is_empty(const struct aside *aside)
@@ -176,14 +187,15 @@ void aside_add(struct aside *aside, const char *key, struct list *item)
 
 void aside_begin(struct aside *aside, const char *key)
 {
-    assert(!aside_holds(aside, key));
+    ASSERT(!aside_holds(aside, key));
     held_new(aside, key);
 }
 
 void aside_again(struct aside *aside, const char *key, struct list *item)
 {
-    struct held *held = held_find(aside, key);
+    struct held *held = held_get(aside, key);
 
+    ASSERT(held->due_ms == NEVER);       // its first item was tried
     list_append(held->items.next, item); // before the first
     aside->waiting++;
     held_pause(aside, held);
@@ -191,12 +203,12 @@ void aside_again(struct aside *aside, const char *key, struct list *item)
 
 void aside_next(struct aside *aside, const char *key)
 {
-    held_wait(aside, held_find(aside, key), 0);
+    held_wait(aside, held_get(aside, key), 0);
 }
 
 void aside_done(struct aside *aside, const char *key)
 {
-    held_free(aside, held_find(aside, key));
+    held_free(aside, held_get(aside, key));
 }
 
 int aside_waiting(const struct aside *aside)

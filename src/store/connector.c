@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -162,6 +163,7 @@ PGconn *postgres_connect(const struct postgres_keywords *keywords, int stop_fd)
 }
 
 struct connector {
+    uint32_t tag;
     struct loop *loop;
     const struct postgres_keywords *keywords;
     connector_fn *fn;
@@ -173,13 +175,13 @@ struct connector {
 
 static void connector_hand_over(void *arg)
 {
-    struct connector *connector = arg;
+    struct connector *connector = CAST(connector, arg);
     connector->fn(connector->arg, TAKE(connector->conn));
 }
 
 static void *connector_run(void *arg)
 {
-    struct connector *connector = arg;
+    struct connector *connector = CAST(connector, arg);
     connector->conn = postgres_connect(connector->keywords, connector->stop_fd);
     // A loop whose inbox is full is busy, not gone.
     while (loop_post(connector->loop, connector_hand_over, connector) < 0)
@@ -194,8 +196,12 @@ int connector_new(struct loop *loop, const struct postgres_keywords *keywords, c
     int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (!connector || stop_fd < 0)
         goto out;
-    *connector = (struct connector){
-        .loop = loop, .keywords = keywords, .fn = fn, .arg = arg, .stop_fd = stop_fd};
+    *connector = (struct connector){.tag = TAG(connector),
+                                    .loop = loop,
+                                    .keywords = keywords,
+                                    .fn = fn,
+                                    .arg = arg,
+                                    .stop_fd = stop_fd};
     if (pthread_create(&connector->thread, NULL, connector_run, connector) != 0)
         goto out;
     *ret_connector = connector;
@@ -203,7 +209,7 @@ int connector_new(struct loop *loop, const struct postgres_keywords *keywords, c
 out:
     if (stop_fd >= 0)
         close(stop_fd);
-    free(connector);
+    TAGGED_FREE(connector);
     return -ERROR_UNAVAILABLE;
 }
 
@@ -215,5 +221,5 @@ void connector_free(struct connector *connector)
     pthread_join(connector->thread, NULL);
     close(connector->stop_fd);
     PQfinish(connector->conn);
-    free(connector);
+    TAGGED_FREE(connector);
 }

@@ -3,10 +3,10 @@
 #include "fair_queue.h"
 
 #include "base/actor.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static struct waiter *waiter_find(const struct fair_queue *queue, const char *us
 
 static void waiter_add(struct fair_queue *queue, struct waiter *waiter, const char *user_id)
 {
-    assert(strlen(user_id) < sizeof waiter->user_id);
+    ASSERT(strlen(user_id) < sizeof waiter->user_id);
     memcpy(waiter->user_id, user_id, strlen(user_id));
     list_init(&waiter->items);
     list_append(&queue->turns, &waiter->turn);
@@ -97,8 +97,9 @@ struct group_item *fair_queue_first(const struct fair_queue *queue)
 
 void fair_queue_take(struct fair_queue *queue)
 {
+    ASSERT(!list_is_empty(&queue->turns));
     struct waiter *waiter = first_waiter(queue);
-
+    ASSERT(!list_is_empty(&waiter->items)); // who has none has no turn
     list_remove(waiter->items.next);
     if (list_is_empty(&waiter->items)) {
         waiter_free(queue, waiter);

@@ -2,13 +2,14 @@
 // Group commit: what arrives while one batch is under way forms the next.
 #include "store/group.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "fair_queue.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 struct group {
+    uint32_t tag;
     struct loop *loop;
     group_send_fn *send;
     void *arg;
@@ -37,6 +38,7 @@ static int batch_gather(struct group *group)
         group->batch[count++] = item;
         item = fair_queue_first(group->queue);
     }
+    ASSERT(group->queued >= count && group->queued_bytes >= bytes);
     group->queued_bytes -= bytes;
     group->queued -= count;
     return count;
@@ -46,6 +48,7 @@ static int batch_of_one(struct group *group)
 {
     struct group_item *item = LIST_ITEM(group->alone.next, struct group_item, link);
 
+    ASSERT(group->queued > 0 && group->queued_bytes >= item->bytes);
     list_remove(&item->link);
     group->queued_bytes -= item->bytes;
     group->queued--;
@@ -71,6 +74,7 @@ void group_flush(struct group *group)
         return;
     int count = list_is_empty(&group->alone) ? batch_gather(group) : batch_of_one(group);
     int taken = group->send(group->arg, group->batch, count);
+    ASSERT(taken >= 0 && taken <= count);
     if (taken == 0)
         return;
     group->batches++;
@@ -81,7 +85,7 @@ void group_flush(struct group *group)
 
 static void turn_end(void *arg)
 {
-    group_flush(arg);
+    group_flush(CAST(group, arg));
 }
 
 int group_new(struct loop *loop, const struct group_limits *limits, group_send_fn *send, void *arg,
@@ -92,6 +96,7 @@ int group_new(struct loop *loop, const struct group_limits *limits, group_send_f
 
     if (!group)
         return -ERROR_MEMORY;
+    group->tag = TAG(group);
     group->loop = loop;
     group->send = send;
     group->arg = arg;
@@ -113,7 +118,7 @@ void group_free(struct group *group)
     if (!group)
         return;
     fair_queue_free(group->queue);
-    free(group);
+    TAGGED_FREE(group);
 }
 
 int group_add(struct group *group, struct group_item *item)
@@ -151,7 +156,7 @@ void group_retry_alone(struct group *group, struct group_item *item)
 
 void group_done(struct group *group, int count)
 {
-    assert(group->batches > 0 && group->working >= count);
+    ASSERT(group->batches > 0 && group->working >= count);
     group->batches--;
     group->working -= count;
 }

@@ -2,11 +2,11 @@
 // A lane: one pipelined connection to Postgres that keeps the order of its statements.
 #include "lane_internal.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/log.h"
@@ -25,6 +25,7 @@ struct lane_hook {
 };
 
 struct lane {
+    uint32_t tag;
     struct lane_options options;
     _Atomic enum lane_state state; // the loop's; others may look
     struct connector *connector;   // while CONNECTING
@@ -83,6 +84,7 @@ static void lane_add(struct lane *lane, struct list *calls, struct call *call)
 
 static void lane_remove(struct lane *lane, struct call *call)
 {
+    ASSERT(lane->count > 0 && lane->bytes >= call->bytes);
     list_remove(&call->link);
     lane->count--;
     lane->bytes -= call->bytes;
@@ -108,6 +110,7 @@ static bool lane_has_room(const struct lane *lane, const struct call *call)
 
 void lane_call(struct lane *lane, struct call *call)
 {
+    ASSERT(list_is_empty(&call->link));
     if (!params_are_whole(&call->params)) {
         lane_refuse(lane, call, -ERROR_MEMORY, false);
     } else if (!lane_has_room(lane, call)) {
@@ -238,13 +241,14 @@ static void lane_take_error(struct lane *lane, struct call *call, const PGresult
 // to the Sync is reported as aborted.
 static void lane_take(struct lane *lane, PGresult *result)
 {
+    ASSERT(!list_is_empty(&lane->sent));
     struct call *call = LIST_ITEM(lane->sent.next, struct call, link);
     switch (PQresultStatus(result)) {
     case PGRES_PIPELINE_SYNC:
         lane_finish_head(lane, call);
         break;
     case PGRES_PIPELINE_ABORTED:
-        assert(call->r < 0);
+        ASSERT(call->r < 0);
         break;
     case PGRES_COMMAND_OK:
     case PGRES_TUPLES_OK:
@@ -312,6 +316,7 @@ static void lane_come_up(struct lane *lane)
 {
     if (lane->backoff_ms > BACKOFF_MIN_MS)
         log_write(LOG_INFO, "store", "%s: connected again", lane->options.name);
+    ASSERT(lane->state == LANE_GREETING);
     lane->state = LANE_UP;
     lane->patient = false;
     lane->backoff_ms = BACKOFF_MIN_MS;
@@ -350,12 +355,13 @@ static void lane_greet(struct lane *lane)
 static void lane_ready(void *arg, uint32_t events)
 {
     (void)events;
-    lane_read(arg);
+    lane_read(CAST(lane, arg));
 }
 
 static void lane_connected(void *arg, PGconn *conn)
 {
-    struct lane *lane = arg;
+    struct lane *lane = CAST(lane, arg);
+    ASSERT(lane->state == LANE_CONNECTING && !lane->conn);
     connector_free(TAKE(lane->connector));
     lane->conn = conn;
     if (PQstatus(conn) != CONNECTION_OK || !PQenterPipelineMode(conn) ||
@@ -375,6 +381,7 @@ static void lane_connected(void *arg, PGconn *conn)
 
 static void lane_connect(struct lane *lane)
 {
+    ASSERT(lane->state == LANE_DOWN && !lane->connector);
     lane->state = LANE_CONNECTING;
     int r = connector_new(lane->options.loop, lane->options.keywords, lane_connected, lane,
                           &lane->connector);
@@ -415,7 +422,7 @@ static void lane_drop_connection(struct lane *lane)
 
 static void lane_lose(struct lane *lane, const char *why)
 {
-    assert(lane->state != LANE_DOWN);
+    ASSERT(lane->state != LANE_DOWN);
     if (lane->state == LANE_UP)
         metric_add(METRIC_STORE_LOST, 1);
     lane_log_loss(lane, why);
@@ -443,7 +450,7 @@ static void lane_check_head(struct lane *lane)
 
 static void lane_timeout(void *arg)
 {
-    struct lane *lane = arg;
+    struct lane *lane = CAST(lane, arg);
     if (lane->state == LANE_DOWN)
         lane_connect(lane);
     else if (lane->state != LANE_UP)
@@ -457,12 +464,13 @@ int lane_new(const struct lane_options *options, struct lane **ret_lane)
     struct lane *lane = calloc(1, sizeof *lane);
     if (!lane)
         return -ERROR_MEMORY;
-    *lane = (struct lane){.options = *options, .patient = true, .backoff_ms = BACKOFF_MIN_MS};
+    *lane = (struct lane){
+        .tag = TAG(lane), .options = *options, .patient = true, .backoff_ms = BACKOFF_MIN_MS};
     list_init(&lane->queued);
     list_init(&lane->sent);
     int r = loop_timer_new(options->loop, lane_timeout, lane, &lane->timer);
     if (r < 0) {
-        free(lane);
+        TAGGED_FREE(lane);
         return r;
     }
     lane_connect(lane);
@@ -478,7 +486,8 @@ void lane_free(struct lane *lane)
     lane_drop_connection(lane);
     lane_refuse_all(lane, &lane->sent, true);
     lane_refuse_all(lane, &lane->queued, false);
+    ASSERT(lane->count == 0);
     loop_timer_free(lane->timer);
     free(lane->on_up);
-    free(lane);
+    TAGGED_FREE(lane);
 }

@@ -5,8 +5,9 @@
 //   …
 //
 // each field four bytes, most significant first; the length of a NULL is -1.
-#include <assert.h>
 #include <endian.h>
+
+#include "base/check.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,6 +59,8 @@ uint32_t params_types_hash(const struct params *params)
 // Opens the next parameter; what is then put into `bytes` is its value.
 static void value_open(struct params *params, enum type type, int length)
 {
+    ASSERT(params->count == 0 || !params_are_whole(params) ||
+           params->value[params->count - 1].length != length_open);
     params->bytes.length_max = bytes_max;
     if (params->count == PARAMS_MAX) {
         params->bytes.failed = true;
@@ -144,9 +147,10 @@ static void element_open(struct params *params, uint32_t type, int length)
 {
     if (!params_are_whole(params))
         return;
-    assert(params->count > 0 && params->value[params->count - 1].length == length_open);
-    assert(params->value[params->count - 1].type == type);
+    ASSERT(params->count > 0 && params->value[params->count - 1].length == length_open);
+    ASSERT(params->value[params->count - 1].type == type);
     char *at = params->bytes.data + params->value[params->count - 1].offset + array_count_at;
+    ASSERT(params->value[params->count - 1].offset + array_count_at < params->bytes.length);
     uint32_t count;
     memcpy(&count, at, sizeof count);
     count = htobe32(be32toh(count) + 1);
@@ -182,7 +186,7 @@ void params_close_array(struct params *params)
 {
     if (!params_are_whole(params))
         return;
-    assert(params->count > 0 && params->value[params->count - 1].length == length_open);
+    ASSERT(params->count > 0 && params->value[params->count - 1].length == length_open);
     size_t length = params->bytes.length - params->value[params->count - 1].offset;
     params->value[params->count - 1].length = (int)length;
 }

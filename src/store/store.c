@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -20,6 +21,7 @@ struct greeting {
 };
 
 struct store {
+    uint32_t tag;
     struct loop *loop;
     struct store_options options;
     struct postgres_keywords keywords[STORE_LANE_MAX];
@@ -97,7 +99,7 @@ static void store_answer_refused(struct store *store)
 
 static void store_idle(void *arg)
 {
-    struct store *store = arg;
+    struct store *store = CAST(store, arg);
     store->flushed_us = loop_now_us(store->loop);
     for (int i = 0; i < STORE_LANE_MAX; i++)
         lane_read_pulled(store->lanes[i]);
@@ -108,7 +110,7 @@ static void store_idle(void *arg)
 
 static void store_end_patience(void *arg)
 {
-    struct store *store = arg;
+    struct store *store = CAST(store, arg);
     for (int i = 0; i < STORE_LANE_MAX; i++)
         lane_end_patience(store->lanes[i]);
 }
@@ -134,8 +136,9 @@ static void store_greeted(void *arg, const struct store_outcome *outcome)
 static struct call *store_greet(struct store *store, const struct lane *lane)
 {
     int i = 0;
-    while (store->lanes[i] != lane)
+    while (i < STORE_LANE_MAX && store->lanes[i] != lane)
         i++;
+    ASSERT(i < STORE_LANE_MAX);
     store->greetings[i] = (struct greeting){.store = store, .lane = (enum store_lane)i};
     struct call *call = store_new_call(store);
     *call = (struct call){
@@ -206,6 +209,7 @@ int store_new(struct loop *loop, const struct store_options *options, struct sto
     struct store *store = calloc(1, sizeof *store);
     if (!store)
         return -ERROR_MEMORY;
+    store->tag = TAG(store);
     store->loop = loop;
     store->flushed_us =
         loop_now_us(loop); // a loop that has not run yet waits before its first turn
@@ -240,7 +244,7 @@ void store_free(struct store *store)
     loop_timer_free(store->patience);
     free_calls(&store->spare);
     eras_done(&store->eras);
-    free(store);
+    TAGGED_FREE(store);
 }
 
 static struct lane *store_lane(const struct store *store, enum store_lane lane)
@@ -257,6 +261,7 @@ static struct lane *store_lane(const struct store *store, enum store_lane lane)
 void store_call(struct store *store, enum store_lane lane, const struct statement *statement,
                 struct params *params, store_fn *fn, void *arg)
 {
+    ASSERT(lane < STORE_LANE_MAX && statement && fn);
     struct call *call = store_new_call(store);
     *call = (struct call){.statement = statement, .fn = fn, .arg = arg};
     list_init(&call->link);
@@ -295,6 +300,7 @@ void store_flush(struct store *store, enum store_lane lane)
 
 void store_pull(struct store *store, enum store_lane lane)
 {
+    ASSERT(lane < STORE_LANE_MAX);
     lane_pull(store->lanes[lane]);
 }
 

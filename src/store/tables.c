@@ -2,10 +2,10 @@
 // Compares the migrations that a database notes with those of this program.
 #include "tables_internal.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "store/session.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static pthread_once_t migrations_once = PTHREAD_ONCE_INIT;
 
 static void migrations_parse(void)
 {
-    assert(embedded_migrations_count <= MIGRATIONS_MAX);
+    ASSERT(embedded_migrations_count <= MIGRATIONS_MAX);
     for (size_t i = 0; i < embedded_migrations_count && migrations_r == 0; i++)
         migrations_r = migration_parse(&embedded_migrations[i], &migrations[migrations_count++]);
 }

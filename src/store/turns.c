@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/metrics.h"
@@ -14,6 +15,7 @@
 #include "params_internal.h"
 
 struct turns {
+    uint32_t tag;
     struct loop *loop;
     struct store *store;
     struct aside *aside; // NULL once closed
@@ -21,6 +23,7 @@ struct turns {
 };
 
 struct turn {
+    uint32_t tag;
     struct list link;
     struct turns *turns;
     enum store_lane lane;
@@ -36,7 +39,7 @@ static void turn_answer(struct turn *turn, const struct store_outcome *outcome)
 {
     turn->fn(turn->arg, outcome);
     params_done(&turn->params);
-    free(turn);
+    TAGGED_FREE(turn);
 }
 
 static void turn_refuse(struct turn *turn, int r)
@@ -51,7 +54,7 @@ static bool is_late(const struct turn *turn)
 
 static void on_answer(void *arg, const struct store_outcome *outcome)
 {
-    struct turn *turn = arg;
+    struct turn *turn = CAST(turn, arg);
     struct aside *aside = turn->turns->aside;
 
     if (outcome->locked && aside) {
@@ -75,7 +78,7 @@ static void turn_send(struct turn *turn, enum store_lane lane)
 
 static void turn_try(void *arg, const char *key, struct list *item)
 {
-    struct turns *turns = arg;
+    struct turns *turns = CAST(turns, arg);
     struct turn *turn = LIST_ITEM(item, struct turn, link);
 
     if (is_late(turn)) {
@@ -101,7 +104,7 @@ static void turn_enter(struct turn *turn)
 
 static void turn_return(void *arg, struct list *item)
 {
-    const struct turns *turns = arg;
+    const struct turns *turns = CAST(turns, arg);
     struct turn *turn = LIST_ITEM(item, struct turn, link);
 
     if (turns->aside)
@@ -116,10 +119,11 @@ int turns_new(struct loop *loop, struct store *store, int64_t wait_max_ms, struc
 
     if (!turns)
         return -ERROR_MEMORY;
-    *turns = (struct turns){.loop = loop, .store = store, .wait_max_ms = wait_max_ms};
+    *turns =
+        (struct turns){.tag = TAG(turns), .loop = loop, .store = store, .wait_max_ms = wait_max_ms};
     int r = aside_new(loop, turn_try, turn_return, turns, &turns->aside);
     if (r < 0) {
-        free(turns);
+        TAGGED_FREE(turns);
         return r;
     }
     *ret_turns = turns;
@@ -129,9 +133,11 @@ int turns_new(struct loop *loop, struct store *store, int64_t wait_max_ms, struc
 void turns_change(struct turns *turns, enum store_lane lane, const char *key,
                   const struct statement *statement, struct params *params, store_fn *fn, void *arg)
 {
+    ASSERT(strlen(key) < ASIDE_KEY_SIZE && fn);
     struct turn *turn = memory_must_new(sizeof *turn);
 
-    *turn = (struct turn){.turns = turns,
+    *turn = (struct turn){.tag = TAG(turn),
+                          .turns = turns,
                           .lane = lane,
                           .statement = statement,
                           .params = *params,
@@ -153,5 +159,5 @@ void turns_close(struct turns *turns)
 void turns_free(struct turns *turns)
 {
     turns_close(turns);
-    free(turns);
+    TAGGED_FREE(turns);
 }

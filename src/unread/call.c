@@ -2,7 +2,8 @@
 // Builds a call of one of our Redis functions in a fixed buffer.
 #include "unread/call.h"
 
-#include <assert.h>
+#include "base/check.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@ void call_text(struct call *call, const char *text)
 {
     size_t size = strlen(text) + 1;
 
-    assert(call->count < CALL_TEXTS_MAX && call->used + size <= sizeof call->bytes);
+    ASSERT(call->count < CALL_TEXTS_MAX && call->used + size <= sizeof call->bytes);
     memcpy(call->bytes + call->used, text, size);
     call->texts[call->count++] = call->bytes + call->used;
     call->used += size;

@@ -2,12 +2,12 @@
 // The marker: moves members' cursors in Postgres, in batches by group commit.
 #include "marker_internal.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/metrics.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static void batch_answer(struct batch *batch, const struct result *result)
 
     for (int row = 0; row < result_rows(result); row++) {
         int index = (int)result_int(result, row, COLUMN_ITEM);
-        assert(index >= 0 && index < batch->count && batch->marks[index]);
+        ASSERT(index >= 0 && index < batch->count && batch->marks[index]);
         struct mark *mark = TAKE(batch->marks[index]);
         if (!settling)
             mark->fn(mark->arg, -ERROR_MEMORY, NULL);
@@ -109,7 +109,7 @@ static void batch_leave(struct batch *batch)
 
 static void on_locked(void *arg, const struct store_outcome *outcome)
 {
-    struct batch *batch = arg;
+    struct batch *batch = CAST(batch, arg);
     bool any = false;
 
     for (int i = 0; outcome->r == 0 && i < batch->count; i++)
@@ -159,7 +159,7 @@ static void batch_again(struct batch *batch)
 
 static void batch_committed(void *arg, const struct store_outcome *outcome)
 {
-    struct batch *batch = arg;
+    struct batch *batch = CAST(batch, arg);
 
     if (outcome->locked && batch->aside_key[0] != '\0') {
         batch_again(batch);
@@ -221,6 +221,7 @@ static void batch_send(struct batch *batch, enum store_lane lane)
     struct marker *marker = batch->marker;
     struct params params = {0};
 
+    ASSERT(batch->count > 0);
     outbox_id_next(marker, batch->outbox_id);
     batch_params(&params, batch);
     store_call(marker->store, lane, &MARK_BATCH, &params, batch_committed, batch);
@@ -239,8 +240,9 @@ static bool mark_waits(const struct marker *marker, const struct mark *mark)
 
 static int group_send(void *arg, struct group_item *const *items, int count)
 {
-    struct marker *marker = arg;
+    struct marker *marker = CAST(marker, arg);
     struct batch *batch = batch_free(marker, 0, BATCHES_IN_WORK);
+    ASSERT(batch); // the group keeps to its depth
 
     for (int i = 0; i < count; i++) {
         struct mark *mark = (struct mark *)(void *)items[i];
@@ -256,7 +258,7 @@ static int group_send(void *arg, struct group_item *const *items, int count)
 
 static void mark_try(void *arg, const char *key, struct list *item)
 {
-    struct marker *marker = arg;
+    struct marker *marker = CAST(marker, arg);
     struct mark *mark = LIST_ITEM(item, struct mark, item.link);
     struct batch *batch = batch_free(marker, BATCHES_IN_WORK, BATCHES_MAX);
 
@@ -277,7 +279,7 @@ static void mark_try(void *arg, const char *key, struct list *item)
 
 static void mark_return(void *arg, struct list *item)
 {
-    struct marker *marker = arg;
+    struct marker *marker = CAST(marker, arg);
     struct mark *mark = LIST_ITEM(item, struct mark, item.link);
 
     if (marker->aside)
@@ -292,6 +294,7 @@ static int batches_make(struct marker *marker, int batch_max)
 
     for (int i = 0; i < BATCHES_MAX; i++) {
         struct batch *batch = &marker->batches[i];
+        batch->tag = TAG(batch);
         batch->marker = marker;
         batch->marks = calloc((size_t)batch_max, sizeof(struct mark *));
         if (!batch->marks)
@@ -308,6 +311,7 @@ int marker_new(struct loop *loop, struct store *store, struct cache *cache, int 
 
     if (!marker)
         return -ERROR_MEMORY;
+    marker->tag = TAG(marker);
     marker->store = store;
     marker->cache = cache;
     marker->done = done;
@@ -349,11 +353,12 @@ void marker_free(struct marker *marker)
     group_free(marker->group);
     for (int i = 0; i < BATCHES_MAX; i++)
         free(marker->batches[i].marks);
-    free(marker);
+    TAGGED_FREE(marker);
 }
 
 int marker_mark(struct marker *marker, struct mark *mark)
 {
+    ASSERT(mark->fn && mark->actor && mark->channel_id);
     mark->deadline_ms = clock_monotonic_ms() + RETRY_MAX_MS;
     mark->item.bytes = sizeof *mark;
     mark->item.user_id = mark->actor->user_id;
@@ -362,6 +367,7 @@ int marker_mark(struct marker *marker, struct mark *mark)
 
 // One markUnread or markMessages, while it is in work.
 struct single {
+    uint32_t tag;
     struct marker *marker;
     struct mark *mark;
     char outbox_id[OUTBOX_ID_SIZE];
@@ -369,7 +375,7 @@ struct single {
 
 static void single_committed(void *arg, const struct store_outcome *outcome)
 {
-    struct single *single = arg;
+    struct single *single = CAST(single, arg);
     struct mark *mark = single->mark;
     struct settling *settling = NULL;
 
@@ -381,7 +387,7 @@ static void single_committed(void *arg, const struct store_outcome *outcome)
         settling_add(settling, mark, outcome->result, 0);
         settling_send(settling);
     }
-    free(single);
+    TAGGED_FREE(single);
 }
 
 // With the parameters that both begin with; NULL when the mark was answered.
@@ -393,7 +399,7 @@ static struct single *single_new(struct marker *marker, struct mark *mark, struc
         mark->fn(mark->arg, -ERROR_MEMORY, NULL);
         return NULL;
     }
-    *single = (struct single){.marker = marker, .mark = mark};
+    *single = (struct single){.tag = TAG(single), .marker = marker, .mark = mark};
     outbox_id_next(marker, single->outbox_id);
     params_text(params, single->outbox_id);
     params_text(params, mark->actor->workspace_id);

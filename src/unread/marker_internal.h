@@ -11,6 +11,7 @@ enum { BATCHES_IN_WORK = 2, BATCHES_ASIDE = 4, BATCHES_MAX = BATCHES_IN_WORK + B
 
 // A batch in work; free for the next one while its count is 0.
 struct batch {
+    uint32_t tag;
     struct marker *marker;
     char outbox_id[OUTBOX_ID_SIZE];
     struct mark **marks;
@@ -19,6 +20,7 @@ struct batch {
 };
 
 struct marker {
+    uint32_t tag;
     struct store *store;
     struct cache *cache;
     struct group *group;
@@ -40,12 +42,14 @@ struct settled {
 
 // One outbox row while its marks are brought to Redis.
 struct settling {
+    uint32_t tag;
     struct marker *marker;
     char outbox_id[OUTBOX_ID_SIZE];
     int64_t at_us; // when it was answered
     int pending;   // calls of Redis
     bool failed;
     int count;
+    int room;
     struct settled marks[];
 };
 

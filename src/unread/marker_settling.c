@@ -2,6 +2,7 @@
 // Carries committed marks to Redis, to their authors and to these authors' other devices.
 #include "marker_internal.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/metrics.h"
@@ -16,17 +17,18 @@ enum { EVENT_MAX_BYTES = 16384 };
 
 static void settling_done(struct settling *settling)
 {
+    ASSERT(settling->pending > 0);
     if (--settling->pending > 0)
         return;
     // A row that Redis has not heard of is left to the relay's polling.
     if (!settling->failed)
         settling->marker->done(settling->marker->arg, settling->outbox_id);
-    free(settling);
+    TAGGED_FREE(settling);
 }
 
 static void mark_told(void *arg, int r, const struct cache_value *value)
 {
-    struct settling *settling = arg;
+    struct settling *settling = CAST(settling, arg);
 
     (void)value;
     settling->failed = settling->failed || r < 0;
@@ -59,7 +61,7 @@ static void mark_publish(struct settling *settling, const struct unread_view *vi
 // Redis has the marks, or is found to be away: now their authors are answered.
 static void marks_settled(void *arg, int r, const struct cache_value *value)
 {
-    struct settling *settling = arg;
+    struct settling *settling = CAST(settling, arg);
 
     (void)value;
     settling->failed = settling->failed || r < 0;
@@ -111,7 +113,7 @@ static bool settling_call(struct settling *settling)
 void settling_send(struct settling *settling)
 {
     if (settling->count == 0) { // then there is no row
-        free(settling);
+        TAGGED_FREE(settling);
         return;
     }
     settling->pending = 1;
@@ -136,6 +138,7 @@ void settling_add(struct settling *settling, struct mark *mark, const struct res
         return;
     }
     mark_keep(settling->marker, mark, &view);
+    ASSERT(settling->count < settling->room);
     settling->marks[settling->count++] = (struct settled){mark, view};
 }
 
@@ -145,7 +148,8 @@ struct settling *settling_new(struct marker *marker, const char *outbox_id, int 
 
     if (!settling)
         return NULL;
-    *settling = (struct settling){.marker = marker, .at_us = clock_wall_us()};
+    *settling = (struct settling){
+        .tag = TAG(settling), .marker = marker, .room = rows, .at_us = clock_wall_us()};
     snprintf(settling->outbox_id, sizeof settling->outbox_id, "%s", outbox_id);
     return settling;
 }

@@ -3,6 +3,7 @@
 // Postgres.
 #include "unread/reader.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/list.h"
 #include "base/metrics.h"
@@ -44,6 +45,7 @@ struct reader {
 
 // One state that is being read for Redis: of each there is one at a time.
 struct rebuild {
+    uint32_t tag;
     struct list link;
     struct reader *reader;
     char channel_id[EVENT_ID_SIZE];
@@ -57,6 +59,7 @@ struct check {
 };
 
 struct reading {
+    uint32_t tag;
     struct reader *reader;
     struct unread_view *view;
     unread_read_fn *fn;
@@ -70,7 +73,7 @@ struct reading {
 static void reading_end(struct reading *reading, int r)
 {
     reading->fn(reading->arg, r);
-    free(reading);
+    TAGGED_FREE(reading);
 }
 
 static void channel_install(struct reading *reading, int64_t deleted_ord)
@@ -120,14 +123,14 @@ static void view_install(struct reader *reader, const struct unread_view *view, 
 
 static void messages_answer(void *arg, const struct store_outcome *outcome)
 {
-    struct rebuild *rebuild = arg;
+    struct rebuild *rebuild = CAST(rebuild, arg);
     struct reader *reader = rebuild->reader;
     int64_t tss[MESSAGES_MAX], seqs[MESSAGES_MAX];
     struct unread_view view;
 
     list_remove(&rebuild->link);
     reader->rebuild_count--;
-    free(rebuild);
+    TAGGED_FREE(rebuild);
     if (outcome->r < 0 || result_rows(outcome->result) == 0)
         return;
     unread_view_read(outcome->result, 0, 0, &view);
@@ -161,6 +164,7 @@ static void messages_ask(struct reader *reader, const struct unread_view *view)
         metric_add(METRIC_CACHE_REBUILDS_LEFT, 1);
         return;
     }
+    rebuild->tag = TAG(rebuild);
     rebuild->reader = reader;
     memcpy(rebuild->channel_id, view->channel_id, sizeof rebuild->channel_id);
     memcpy(rebuild->user_id, view->user_id, sizeof rebuild->user_id);
@@ -187,7 +191,7 @@ static void view_rebuild(struct reader *reader, const struct unread_view *view)
 
 static void truth_answer(void *arg, const struct store_outcome *outcome)
 {
-    struct reading *reading = arg;
+    struct reading *reading = CAST(reading, arg);
 
     if (outcome->r == 0 && result_rows(outcome->result) > 0) {
         unread_view_read(outcome->result, 0, 0, reading->view);
@@ -225,7 +229,7 @@ static void sequence_take(struct reading *reading)
 // that of a later moment with an earlier seq, and the caller has its own.
 static void channel_answer(void *arg, int r, const struct cache_value *value)
 {
-    struct reading *reading = arg;
+    struct reading *reading = CAST(reading, arg);
 
     reading->count = sequence_count_take(reading->view, r, value);
     sequence_take(reading);
@@ -253,7 +257,7 @@ static bool member_matches(const struct reading *reading, const char *packed)
 
 static void member_answer(void *arg, int r, const struct cache_value *value)
 {
-    struct reading *reading = arg;
+    struct reading *reading = CAST(reading, arg);
 
     reading->matches = r == 0 && member_matches(reading, cache_value_text(value));
     sequence_take(reading);
@@ -280,7 +284,7 @@ static bool is_too_short(const struct reading *reading, int64_t count)
 // The strategy's own count of the very state that is known from Postgres.
 static void strategy_answer(void *arg, int r, const struct cache_value *value)
 {
-    struct reading *reading = arg;
+    struct reading *reading = CAST(reading, arg);
     int64_t count = strategy_count_take(r, value);
 
     if (count == STRATEGY_UNKNOWN || is_too_short(reading, count)) {
@@ -356,7 +360,8 @@ void unread_read(struct reader *reader, struct unread_view *view, bool exact, un
         fn(arg, -ERROR_MEMORY);
         return;
     }
-    *reading = (struct reading){.reader = reader, .view = view, .fn = fn, .arg = arg};
+    *reading =
+        (struct reading){.tag = TAG(reading), .reader = reader, .view = view, .fn = fn, .arg = arg};
     if (asks)
         strategy_ask(reader, ops, view, strategy_answer, reading);
     else if (!cache_is_up(reader->cache) || view->singles > 0 ||

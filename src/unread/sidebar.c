@@ -2,6 +2,7 @@
 // Reads whole sidebars for unread.sync and keeps those of users in many channels up to date.
 #include "unread/sidebar.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -77,6 +78,7 @@ enum { WALK_UP, WALK_DOWN, WALK_COUNT };
 
 // A user whose channels are read, in use, or kept. One reading at a time.
 struct slot {
+    uint32_t tag;
     UT_hash_handle hh;
     struct list idle_link; // in sidebar->idle while kept, the longest unused first
     struct sidebar *sidebar;
@@ -96,6 +98,7 @@ struct slot {
 };
 
 struct sidebar {
+    uint32_t tag;
     struct loop *loop;
     struct store *store;
     struct sidebar_options options;
@@ -111,7 +114,7 @@ static void slot_free(struct slot *slot)
     list_remove(&slot->idle_link);
     HASH_DEL(slot->sidebar->slots, slot);
     sidebar_rows_done(&slot->rows);
-    free(slot);
+    TAGGED_FREE(slot);
 }
 
 static void slot_forget(struct slot *slot)
@@ -129,6 +132,7 @@ static void slot_unkeep(struct slot *slot)
     struct sidebar *sidebar = slot->sidebar;
 
     list_remove(&slot->idle_link);
+    ASSERT(sidebar->kept_bytes >= slot->kept_bytes);
     sidebar->kept_bytes -= slot->kept_bytes;
     metric_add(METRIC_SIDEBAR_BYTES, -(int64_t)slot->kept_bytes);
     slot->kept_bytes = 0;
@@ -136,6 +140,7 @@ static void slot_unkeep(struct slot *slot)
 
 static void oldest_drop(struct sidebar *sidebar)
 {
+    ASSERT(!list_is_empty(&sidebar->idle));
     struct slot *slot = LIST_ITEM(sidebar->idle.next, struct slot, idle_link);
 
     metric_add(METRIC_SIDEBAR_DROPPED, 1);
@@ -178,6 +183,7 @@ static void slot_begin(struct slot *slot);
 // The first of those who wait was served.
 static void slot_next(struct slot *slot)
 {
+    ASSERT(!list_is_empty(&slot->readings));
     struct reading *reading = LIST_ITEM(slot->readings.next, struct reading, link);
 
     list_remove(&reading->link);
@@ -237,7 +243,7 @@ static void token_take(struct slot *slot, const struct result *result)
 
 static void on_begin(void *arg, const struct store_outcome *outcome)
 {
-    struct slot *slot = arg;
+    struct slot *slot = CAST(slot, arg);
 
     if (slot_take(slot, outcome))
         token_take(slot, outcome->result);
@@ -261,7 +267,7 @@ static void walk_ask(struct walk *walk)
 
 static void on_density(void *arg, const struct store_outcome *outcome)
 {
-    struct slot *slot = arg;
+    struct slot *slot = CAST(slot, arg);
 
     if (!slot_take(slot, outcome))
         return;
@@ -324,7 +330,7 @@ static void slot_add(struct slot *slot, const struct result *result, int count)
 // Others are served between the slices of many channels.
 static void slot_sort(void *arg)
 {
-    struct slot *slot = arg;
+    struct slot *slot = CAST(slot, arg);
 
     while (!sidebar_rows_sort(&slot->rows))
         if (loop_post(slot->sidebar->loop, slot_sort, slot) == 0)
@@ -364,7 +370,7 @@ static void slot_read_anew(struct slot *slot)
 
 static void on_changes(void *arg, const struct store_outcome *outcome)
 {
-    struct slot *slot = arg;
+    struct slot *slot = CAST(slot, arg);
 
     if (!slot_take(slot, outcome))
         return;
@@ -405,6 +411,7 @@ static struct slot *slot_new(struct sidebar *sidebar, const struct actor *actor)
 
     if (!slot)
         return NULL;
+    slot->tag = TAG(slot);
     slot->sidebar = sidebar;
     snprintf(slot->user_id, sizeof slot->user_id, "%s", actor->user_id);
     snprintf(slot->workspace_id, sizeof slot->workspace_id, "%s", actor->workspace_id);
@@ -465,7 +472,7 @@ static void lane_warm(struct sidebar *sidebar, enum store_lane lane,
 // Transaction ids may be given anew after a crash of Postgres, so nothing is known by them.
 static void on_up(void *arg)
 {
-    struct sidebar *sidebar = arg;
+    struct sidebar *sidebar = CAST(sidebar, arg);
 
     sidebar->era++;
     while (!list_is_empty(&sidebar->idle))
@@ -492,7 +499,7 @@ static void on_bulk_back_up(void *arg)
 
 static void on_tick(void *arg)
 {
-    struct sidebar *sidebar = arg;
+    struct sidebar *sidebar = CAST(sidebar, arg);
     int64_t before_ms = loop_now_ms(sidebar->loop) - IDLE_MAX_MS;
 
     while (!list_is_empty(&sidebar->idle) &&
@@ -509,11 +516,12 @@ int sidebar_new(struct loop *loop, struct store *store, const struct sidebar_opt
 
     if (!sidebar)
         return -ERROR_MEMORY;
-    *sidebar = (struct sidebar){.loop = loop, .store = store, .options = *options};
+    *sidebar =
+        (struct sidebar){.tag = TAG(sidebar), .loop = loop, .store = store, .options = *options};
     list_init(&sidebar->idle);
     int r = loop_timer_new(loop, on_tick, sidebar, &sidebar->timer);
     if (r < 0) {
-        free(sidebar);
+        TAGGED_FREE(sidebar);
         return r;
     }
     store_on_up(store, STORE_SYNC, on_sync_up, sidebar);
@@ -539,5 +547,5 @@ void sidebar_free(struct sidebar *sidebar)
         slot_free(slot);
     }
     loop_timer_free(sidebar->timer);
-    free(sidebar);
+    TAGGED_FREE(sidebar);
 }

@@ -5,6 +5,7 @@
 #include "unread/view.h"
 
 #include "base/channel.h"
+#include "base/check.h"
 #include "base/cleanup.h"
 #include "base/json_writer.h"
 
@@ -214,6 +215,7 @@ static void entry_read(struct sidebar_rows *rows, const struct result *result, i
         .json_at = (uint32_t)rows->bytes.length,
     };
 
+    ASSERT(id->length <= UINT8_MAX);
     entry.is_unread = row.unread > 0 && !entry.is_muted;
     if (row.rest[REST_GONE] != 0) {
         buffer_append(&rows->bytes, id->text, id->length);
@@ -244,6 +246,7 @@ static void runs_merge(struct sidebar_rows *rows, int start, int middle, int end
     const struct sidebar_entry *a_end = b;
     const struct sidebar_entry *b_end = rows->entries + end;
     struct sidebar_entry *to = rows->spare;
+    ASSERT(start <= middle && middle <= end && end <= rows->capacity);
 
     while (a < a_end && b < b_end)
         *to++ = entry_compare(rows, a, b) <= 0 ? *a++ : *b++;
@@ -276,6 +279,7 @@ static void run_push(struct sidebar_rows *rows, int count)
 
     if (rows->run_count == RUNS_MAX)
         last_runs_merge(rows);
+    ASSERT(count <= end && rows->run_count < RUNS_MAX);
     rows->runs[rows->run_count++] = (struct run){end - count, end};
     while (rows->run_count > 1) {
         const struct run *last = &rows->runs[rows->run_count - 1];
@@ -295,6 +299,7 @@ void sidebar_rows_add(struct sidebar_rows *rows, const struct result *result, in
     entries = rows->entries + rows->state.count;
     for (int i = 0; i < count; i++)
         entry_read(rows, result, first + i, 0, &entries[i]);
+    ASSERT(rows->state.count + count <= rows->capacity);
     rows->state.count += count;
     rows->state.entries = rows->entries;
     entries_sort(rows, entries, count);
@@ -326,6 +331,7 @@ static void first_entry_take(struct sidebar_rows *rows)
 {
     struct run *first = &rows->runs[0];
 
+    ASSERT(rows->run_count > 0 && first->at < first->end && rows->merged < rows->capacity);
     rows->spare[rows->merged++] = rows->entries[first->at++];
     if (first->at == first->end)
         *first = rows->runs[--rows->run_count];
@@ -425,6 +431,7 @@ static void entries_put(struct sidebar_rows *rows, const struct sidebar_entry *f
     qsort(hashes, (size_t)count, sizeof *hashes, hash_compare);
     entries_drop(rows, fresh, count, hashes);
     first = rows->state.count;
+    ASSERT(first + count <= rows->capacity);
     memcpy(rows->entries + first, fresh, (size_t)count * sizeof *fresh);
     rows->state.count += count;
     entries_sort(rows, rows->entries + first, count);
