@@ -8,6 +8,7 @@
 #include "base/actor.h"
 #include "base/loop.h"
 #include "chat/mentions.h"
+#include "chat/message.h"
 #include "events/event.h"
 #include "store/group.h"
 #include "store/store.h"
@@ -49,6 +50,14 @@ struct post {
     post_fn *fn;
     void *arg;
 };
+
+// Whether it counts as unread: a reply does only where it is shown to the channel, too.
+bool post_is_counted(const struct post *post);
+
+// The message that the post becomes, with the post's own texts. `parent_user`: the author of the
+// thread's root, "" when it is not known or there is none.
+struct message post_message(const struct post *post, int64_t ts, int64_t seq,
+                            const char *parent_user);
 
 // Called with each committed outbox row and its events (count 0: they have to be read back).
 typedef void writer_told_fn(void *arg, const char *outbox_id, struct event *const *events,

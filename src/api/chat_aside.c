@@ -119,26 +119,16 @@ static void published(void *arg, int r, const struct cache_value *value)
 static struct event *aside_event(const struct aside *aside, enum channel_type type)
 {
     const struct actor *actor = aside->invocation->actor;
-    const char *extra = aside->content.extra ? aside->content.extra : "";
     const struct frame_context context = {.workspace_id = actor->workspace_id,
                                           .channel_id = aside->channel_id,
                                           .type = type,
                                           .event_ts = aside->ts};
-    const struct message message = {
-        .ts = aside->ts,
-        .user_id = actor->user_id,
-        .bot_id = actor->bot_id,
-        .subtype = "",
-        .text = aside->content.text ? aside->content.text : "",
-        .text_length = aside->content.text_length,
-        .extra = extra,
-        .extra_length = strlen(extra),
-        .thread_ts = aside->thread_ts,
-        .parent_user = "",
-        .client_msg_id = "",
-        .edited_by = "",
-        .reply_users = "",
-    };
+    const struct post post = {.actor = actor,
+                              .text = aside->content.text ? aside->content.text : "",
+                              .text_length = aside->content.text_length,
+                              .extra = aside->content.extra,
+                              .thread_ts = aside->thread_ts};
+    const struct message message = post_message(&post, aside->ts, 0, "");
     struct buffer frame;
 
     buffer_init(&frame, FRAME_MAX_BYTES);

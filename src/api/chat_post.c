@@ -79,22 +79,7 @@ static void duplicate_read(struct invocation *invocation, const char *channel_id
 static void posted_reply(struct posting *posting, const struct post_outcome *outcome)
 {
     const struct post *post = &posting->post;
-    struct message message = {
-        .ts = outcome->ts,
-        .seq = outcome->seq,
-        .user_id = post->actor->user_id,
-        .bot_id = post->actor->bot_id,
-        .subtype = post->broadcast && post->thread_ts != 0 ? "thread_broadcast" : "",
-        .text = post->text,
-        .text_length = post->text_length,
-        .extra = post->extra,
-        .extra_length = post->extra ? strlen(post->extra) : 0,
-        .thread_ts = post->thread_ts,
-        .parent_user = outcome->parent_user,
-        .client_msg_id = post->client_msg_id ? post->client_msg_id : "",
-        .edited_by = "",
-        .reply_users = "",
-    };
+    struct message message = post_message(post, outcome->ts, outcome->seq, outcome->parent_user);
 
     message_reply(posting->invocation, post->channel_id, &message, false);
 }

@@ -69,17 +69,11 @@ static int sorted_by_author(const void *left, const void *right)
     return order != 0 ? order : a->index - b->index;
 }
 
-// A reply counts only where it is shown to the channel, too.
-static bool is_counted(const struct post *post)
-{
-    return post->thread_ts == 0 || post->broadcast;
-}
-
 static void channel_add(struct batch_plan *plan, const struct batch_sorted *sorted)
 {
     ASSERT(plan->channel_count > 0 && sorted->index < plan->count);
     struct batch_channel *channel = &plan->channels[plan->channel_count - 1];
-    bool counted = is_counted(sorted->post);
+    bool counted = post_is_counted(sorted->post);
 
     channel->counted += counted;
     plan->places[sorted->index] = (struct batch_place){
@@ -114,7 +108,7 @@ static void authors_number(struct batch_plan *plan)
             plan->authors[plan->author_count++] =
                 (struct batch_author){.post = post, .channel = place->channel};
         struct batch_author *author = &plan->authors[plan->author_count - 1];
-        author->posts += is_counted(post);
+        author->posts += post_is_counted(post);
         place->author = plan->author_count;
         place->own = author->posts;
     }

@@ -131,21 +131,7 @@ static struct event *event_of(const struct batch *batch, int index)
     const struct post *post = batch->posts[index];
     int64_t ts = ts_of(batch, index);
     int64_t seq = seq_of(batch, index);
-    struct message message = {
-        .ts = ts,
-        .seq = seq,
-        .user_id = post->actor->user_id,
-        .bot_id = post->actor->bot_id,
-        .subtype = "",
-        .text = post->text,
-        .text_length = post->text_length,
-        .extra = post->extra,
-        .extra_length = post->extra ? strlen(post->extra) : 0,
-        .client_msg_id = post->client_msg_id ? post->client_msg_id : "",
-        .parent_user = "",
-        .edited_by = "",
-        .reply_users = "",
-    };
+    struct message message = post_message(post, ts, seq, "");
     struct frame_context context = {
         .workspace_id = post->actor->workspace_id,
         .channel_id = post->channel_id,

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a post becomes: the one place that says how a message is made of it.
+#include "chat/writer.h"
+
+#include <string.h>
+
+bool post_is_counted(const struct post *post)
+{
+    return post->thread_ts == 0 || post->broadcast;
+}
+
+struct message post_message(const struct post *post, int64_t ts, int64_t seq,
+                            const char *parent_user)
+{
+    bool shown = post->thread_ts != 0 && post->broadcast;
+
+    return (struct message){
+        .ts = ts,
+        .seq = seq,
+        .user_id = post->actor->user_id,
+        .bot_id = post->actor->bot_id,
+        .subtype = shown ? "thread_broadcast" : "",
+        .text = post->text,
+        .text_length = post->text_length,
+        .extra = post->extra ? post->extra : "",
+        .extra_length = post->extra ? strlen(post->extra) : 0,
+        .thread_ts = post->thread_ts,
+        .parent_user = parent_user,
+        .client_msg_id = post->client_msg_id ? post->client_msg_id : "",
+        .edited_by = "",
+        .reply_users = "",
+    };
+}
