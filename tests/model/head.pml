@@ -6,7 +6,7 @@
 // One channel. Others post, edit and delete; the reader posts too and moves the cursor. Each commit leaves an outbox row.
 // Redis is wiped at any step. The reader asks twice, and mends the copy.
 //
-// Follows head_apply (of heads_apply and channel_apply) and channel_install of lua/tidings.lua, src/unread/effects.c, src/unread/reader.c,
+// Follows head_apply (of heads_apply and channel_apply) and channel_install of lua/tidings.lua, src/unread/redis/effects.c, src/unread/reader.c,
 // src/fanout/load.c.
 //
 // What can be taken out (-D):

@@ -11,7 +11,7 @@
 // Who finds that the event before, or its walk, is still missing may wait, and begin again or not.
 //
 // Follows counter_walk, counter_install, counter_read, bitmap_install and bitmap_read of lua/tidings.lua (the turns
-// are in walks.inc), src/unread/walk.c, src/unread/strategy_counter.c, src/unread/strategy_bitmap.c.
+// are in walks.inc), src/unread/redis/walk.c, src/unread/strategies/strategy_counter.c, src/unread/strategies/strategy_bitmap.c.
 //
 // What can be taken out (-D):
 //   NO_SEQ_CHECK      an event is walked whatever was walked before it

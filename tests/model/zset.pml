@@ -10,7 +10,7 @@
 // (-DTWO_WORKERS: two at a time; takes five times as long. -DONE_WORKER: less of what may happen.)
 //
 // Follows zset_walk, zset_trim, zset_install, zset_read and zset_mark of lua/tidings.lua (the turns are in
-// walks.inc), src/unread/strategy_zset.c, messages_ask() of src/unread/reader.c, mark_messages() of
+// walks.inc), src/unread/strategies/strategy_zset.c, messages_ask() of src/unread/reader.c, mark_messages() of
 // sql/09_strategies.sql, month_move() of sql/15_months.sql.
 //
 // What can be taken out (-D):
