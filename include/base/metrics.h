@@ -113,6 +113,8 @@
     X(OUTBOX_OLDEST_S, gauge, "tidings_outbox_oldest_seconds", "", "Age of the oldest of them")    \
     X(SNAPSHOT_OLDEST_S, gauge, "tidings_postgres_oldest_snapshot_seconds", "",                    \
       "Age of what keeps Postgres from removing old versions of rows; 0: nothing does")            \
+    X(DEADLOCKS, counter, "tidings_postgres_deadlocks_total", "",                                  \
+      "Deadlocks in this database, as Postgres counts them")                                       \
     X(HOT_CHANNELS, gauge, "tidings_hot_channels", "",                                             \
       "Channels whose heads are kept apart while a snapshot is held")                              \
     X(PART_POSTGRES, gauge, "tidings_part_up", "part=\"postgres\"",                                \
@@ -138,6 +140,8 @@
     X(STREAMS_OPEN, gauge, "tidings_ws_connections", "kind=\"sse\"", "")                           \
     X(STREAMS_RESUMED, counter, "tidings_streams_resumed_total", "",                               \
       "Event streams that went on where an earlier one ended")                                     \
+    X(STREAMS_UNFINISHED, counter, "tidings_streams_unfinished_total", "",                         \
+      "Of those, such that ended before all that they had missed was sent")                        \
     X(EVENTS_RESUMED, counter, "tidings_events_resumed_total", "",                                 \
       "Events read back for resumed event streams")                                                \
     X(SOCKETS_OPENED, counter, "tidings_sockets_opened_total", "", "Sockets opened")               \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads measures of Postgres (outbox depth, oldest snapshot, hot channels) into metrics.
+// Reads measures of Postgres (outbox depth, oldest snapshot, hot channels, deadlocks) into metrics.
 #include "measures.h"
 
 #include "base/clock.h"
@@ -20,6 +20,9 @@ static const struct statement SNAPSHOT = {
 static const struct statement MONTH = {
     "month_age", "SELECT coalesce(extract(epoch FROM clock_timestamp() - min(began)), 0)::bigint"
                  " FROM month_expiring"};
+
+static const struct statement DEADLOCKS = {
+    "deadlocks", "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"};
 
 static int outbox_measure(struct session *session)
 {
@@ -68,6 +71,16 @@ static int month_measure(struct session *session)
     return r;
 }
 
+static int deadlocks_measure(struct session *session)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    int r = session_call(session, &DEADLOCKS, NULL, &result);
+
+    if (r >= 0)
+        metric_set(METRIC_DEADLOCKS, result_int(result, 0, 0));
+    return r;
+}
+
 int measures_take(struct measures *measures, struct session *session)
 {
     int64_t began_ms = clock_monotonic_ms();
@@ -79,6 +92,8 @@ int measures_take(struct measures *measures, struct session *session)
         r = snapshot_measure(measures, session);
     if (r >= 0)
         r = month_measure(session);
+    if (r >= 0)
+        r = deadlocks_measure(session);
     int64_t now_ms = clock_monotonic_ms();
     int64_t pause_ms = COST_FACTOR * (now_ms - began_ms);
     measures->due_ms = now_ms + (pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS);

@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+import psycopg
 import pytest
 import requests
 
@@ -20,16 +21,19 @@ from tools.alerts import rules
 pytestmark = pytest.mark.kafka
 # So that faults show within seconds; an increase over minutes is that of the time that there is.
 SHORTER = {"offset 30s": "offset 3s", "oldest_seconds) > 30": "oldest_seconds) > 3", "> 600": "> 3", "> 3600": "> 3",
+           "refused_total[5m])) > 300": "refused_total[5m])) > 3",
            "housekeeping_failed_total[15m])) > 10": "housekeeping_failed_total[15m])) > 2"}
 CALLS = 110  # more than a rule lets pass
 STALLS = 5
 WAITING = 60  # posts: twice as many as may
+REFUSED = 8  # users
+BROKEN = 25  # event streams
 
 
 @pytest.fixture
 def watched(parts):
     """An instance that its users meet the limits of at once, and audits all the time."""
-    instance = parts.instance(rate_limits="auth.test=5", queue_max=32, audit_interval_s=1, loops=1)
+    instance = parts.instance(rate_limits="auth.test=5", queue_max=32, audit_interval_s=1, loops=1, hole_events_max=1, hole_reads_max=1)
     yield instance
     instance.kill(signal.SIGCONT)
     instance.kill()
@@ -43,7 +47,7 @@ def prometheus(parts, watched, tmp_path):
 
 class People:
     def __init__(self, parts, watched):
-        self.ann, self.bob = parts.workspace().users(2)
+        self.ann, self.bob, *self.strangers = parts.workspace().users(2 + REFUSED)
         self.there = self.bob.at(watched.url)
         self.channel = self.ann.ok("channels.create", name="room", strategy="counter")["channel"]["id"]
         self.ann.ok("channels.invite", channel=self.channel, users=[self.bob.id])
@@ -88,6 +92,38 @@ def locked_rows_and_a_full_queue(parts, watched, people):
         for _ in range(WAITING - len(people.others)):
             pool.submit(post, people.others[0])
         wait_until(lambda: metric(watched, "tidings_post_queue_full_total") > 0, what="posts that are refused")
+
+
+def deadlock(parts):
+    """Two sessions take two locks in opposite orders."""
+    def take(session, key):
+        try:
+            session.execute("SELECT pg_advisory_lock(%s)", [key])
+            return 0
+        except psycopg.errors.DeadlockDetected:
+            session.execute("SELECT pg_advisory_unlock_all()")  # for the other one, which still waits
+            return 1
+
+    with parts.database() as one, parts.database() as two, ThreadPoolExecutor(1) as pool:
+        assert take(one, 4711) + take(two, 4712) == 0
+        waiting = pool.submit(take, one, 4712)
+        assert take(two, 4711) + waiting.result() == 1
+
+
+def posts_that_are_refused(watched, people):
+    """Each of another user, whose first one is not checked apart."""
+    for user in people.strangers:
+        user.at(watched.url).fails("channel_not_found", "chat.postMessage", channel="C0000000000", text="to nobody")
+
+
+def streams_that_break(parts, watched, people):
+    """What they missed is not read as long as the table is locked."""
+    last_id = people.there.stream().close()
+    people.ann.post(people.channel, "missed")
+    with parts.database() as database, database.transaction():
+        database.execute("LOCK TABLE messages IN ACCESS EXCLUSIVE MODE")
+        for _ in range(BROKEN):
+            people.there.stream(last_id).close()
 
 
 def wrong_counts(parts, watched, people):
@@ -141,20 +177,23 @@ def post_some(people):
 def test_each_alert_fires_for_its_fault(parts, watched, prometheus, people):
     wait_until(lambda: len(prometheus.query("tidings_part_up == 1")) == 9, what="all that is scraped")
     assert prometheus.fired() <= {"TidingsKafkaLag"}, "all is well"  # the group is being joined
+    streams_that_break(parts, watched, people)
     with old_month_that_somebody_reads(parts, people), ThreadPoolExecutor(8) as pool:
         under_way = [pool.submit(records_that_are_no_events, parts), pool.submit(too_many_calls, watched, people),
-                     pool.submit(too_large_bodies, watched, people)]
+                     pool.submit(too_large_bodies, watched, people), pool.submit(deadlock, parts),
+                     pool.submit(posts_that_are_refused, watched, people)]
         locked_rows_and_a_full_queue(parts, watched, people)
         wrong_counts(parts, watched, people)
         for each in under_way:
             each.result()
         slow_instance(watched, people)
-        prometheus.wait_fired("TidingsRateLimited", "TidingsBodiesRefused", "TidingsRowsLocked", "TidingsQueueFull", "TidingsLoopStall",
+        prometheus.wait_fired("TidingsDeadlocks", "TidingsPostsRefused", "TidingsStreamsUnfinished", "TidingsRateLimited", "TidingsBodiesRefused", "TidingsRowsLocked", "TidingsQueueFull", "TidingsLoopStall",
                               "TidingsDeliverySlow", "TidingsUnreadCountsWrong", "TidingsDeadLetters", "TidingsOldSnapshot",
                               "TidingsRetentionBehind")
-    with standing_still(parts.redis):
+    with people.there.socket(native=True) as socket, standing_still(parts.redis):
         post_some(people)
-        prometheus.wait_fired("TidingsRedisUnreachable", "TidingsKafkaLag")
+        socket.expect({"type": "gap"})
+        prometheus.wait_fired("TidingsRedisUnreachable", "TidingsKafkaLag", "TidingsGaps")
     with standing_still(parts.kafka):
         post_some(people)
         prometheus.wait_fired("TidingsKafkaUnreachable", "TidingsOutboxOld")

@@ -247,7 +247,10 @@ static void sse_end(struct connection *c)
 
 static void sse_leave(struct connection *c)
 {
-    resume_free(TAKE(sse_of(c)->resume));
+    // It may end before all that it had missed was sent.
+    struct resume *resume = TAKE(sse_of(c)->resume);
+    metric_add(METRIC_STREAMS_UNFINISHED, resume != NULL);
+    resume_free(resume);
     session_leave(c);
 }
 
