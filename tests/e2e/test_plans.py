@@ -134,6 +134,55 @@ def test_what_was_deleted_is_not_gone_through_by_further_deletes(environment, wo
         assert count(asked + 2 * MESSAGES) - read < 2 * MESSAGES * 40, "all that was deleted before, each time"
 
 
+FEW, MANY = 100, 20_000  # rows that are dead, and that nobody may remove
+
+
+def leave_dead_rows(database, count):
+    """As all that was told of leaves them in the outbox, and what expires in the log of changes."""
+    database.execute("INSERT INTO outbox (id, done, channels, seqs, tss, kinds, users)"
+                     " SELECT 'dead' || n, true, '{}', '{}', '{}', '{}', '{}' FROM generate_series(1, %s) n", [count])
+    database.execute("INSERT INTO change_log (channels) SELECT '{}' FROM generate_series(1, %s)", [count])
+    number = database.execute("SELECT max(number) FROM outbox WHERE id LIKE 'dead%'").fetchone()[0]
+    database.execute("DELETE FROM outbox WHERE id LIKE 'dead%'")
+    database.execute("DELETE FROM change_log WHERE channels = '{}'")
+
+    def has_moved():
+        database.execute("SELECT outbox_start_move()")  # as each instance does every second
+        return database.execute("SELECT number > %s FROM outbox_start", [number]).fetchone()[0]
+
+    database.execute("INSERT INTO outbox (id, done, channels, seqs, tss, kinds, users) VALUES ('last', true, '{}', '{}', '{}', '{}', '{}')")
+    try:
+        wait_until(has_moved, what="the start of the outbox behind the dead rows")
+    finally:
+        database.execute("DELETE FROM outbox WHERE id = 'last'")
+
+
+def poll_buffers(database, caller):
+    """The buffers that each poll comes by, when what it needs of the catalogs is there, with plans as an instance has them."""
+    for setting in ("plan_cache_mode = force_generic_plan", "enable_seqscan = off", "enable_bitmapscan = off"):
+        database.execute(f"SET {setting}")
+    since = database.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text").fetchone()[0]
+    polls = (("SELECT outbox_leftovers(0, 100)", []), ("SELECT * FROM outbox_depth()", []),
+             ("SELECT sync_candidates(%s, %s::xid8, 5000)", [caller, since]))
+
+    def buffers(statement, arguments):
+        database.execute(statement, arguments)
+        plan = database.execute("EXPLAIN (ANALYZE, BUFFERS, FORMAT json) " + statement, arguments).fetchone()[0][0]["Plan"]
+        return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+
+    return [buffers(*poll) for poll in polls]
+
+
+def test_polls_do_not_slow_down_with_dead_rows(environment, workspace):
+    """Of the outbox and of the log of changes, while somebody holds a snapshot."""
+    with environment.held_snapshot(), environment.database() as database:
+        leave_dead_rows(database, FEW)
+        few = poll_buffers(database, workspace.admin.id)
+        leave_dead_rows(database, MANY)
+        many = poll_buffers(database, workspace.admin.id)
+    assert all(after <= before + 10 for before, after in zip(few, many)), (few, many)
+
+
 def test_many_who_are_invited_are_added_at_once(environment, workspace):
     """Posts wait for the channel's row: it is written once, and not once for each."""
     ann, *others = workspace.users(6)
