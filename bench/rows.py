@@ -5,8 +5,8 @@ import statistics
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from bench import (catch_up_rows, delivery_rows, hostile_rows, hot_rows, large_rows, long_rows, overload_rows, read_rows, retention_rows, snapshot_rows,
-                   strategy_rows as by_strategy)
+from bench import (catch_up_rows, delivery_rows, hostile_rows, hot_rows, large_rows, locked_rows, long_rows, overload_rows, read_rows,
+                   retention_rows, snapshot_rows, strategy_rows as by_strategy)
 from bench.outcome import Outcome, against, alternate, middle
 
 TURN_S = 2  # a run of a pair
@@ -171,8 +171,10 @@ ROWS = [
           hostile_rows.strangers_of(whose)) for whose in ("none", "unknown", "good")],
     Row("bytes", "1,000 posts of 1 MB at once by one user; p99 of the honest load, against without", "x", 2,
         hostile_rows.measure_bytes),
-    Row("long_calls", "two users' calls beside one user's in 100,000 channels; their p99, against without", "x", 2,
+    Row("long_calls", "two users' calls beside one user's in 100,000 channels, among 500,000 users; their p99, against without", "x", 2,
         long_rows.measure_long_calls),
+    Row("locked_row", "a channel's row locked for 20 s, and 50 posts that wait for it; p99 of the honest load elsewhere, against without", "x", 2,
+        locked_rows.measure_locked_row),
     Row("snapshot", "posts/s after minutes under an open snapshot, against before it", "x", 0.85,
         snapshot_rows.measure_snapshot, more_is_better=True),
     Row("snapshot_5000", "5,000 posts/s after ten minutes under an open snapshot: the rate kept (p99 ≤ 1.15 of before)", "x", 0.85,
