@@ -55,8 +55,12 @@ struct store_outcome {
     bool unknown;
     bool locked;
     const struct result *result; // NULL unless r == 0
+    bool *taken;                 // of the store: see store_take()
 };
 typedef void store_fn(void *arg, const struct store_outcome *outcome);
+
+// Makes the result of an outcome the caller's own: it outlives the callback, until result_free().
+struct result *store_take(const struct store_outcome *outcome);
 
 // Connects in the background. The options' strings must outlive the store.
 NODISCARD int store_new(struct loop *loop, const struct store_options *options,

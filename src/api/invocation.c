@@ -21,10 +21,16 @@ static void rows_answer(void *arg, const struct store_outcome *outcome)
 {
     struct invocation *invocation = arg;
 
+    invocation->outcome = outcome;
     if (outcome->r < 0)
         invocation_fail(invocation, outcome->r);
     else
         invocation->rows_fn(invocation, outcome->result);
+}
+
+struct result *invocation_take_rows(struct invocation *invocation)
+{
+    return store_take(invocation->outcome);
 }
 
 static const char *change_key(const struct invocation *invocation)

@@ -44,6 +44,7 @@ struct invocation {
     const char *channel_id;      // the argument, once it was taken; NULL: none
     const struct older *older;   // the older name it was called by, if its reply differs; else NULL
     invocation_rows_fn *rows_fn; // gets the rows of the statement under way
+    const struct store_outcome *outcome; // while it does
     invocation_rows_fn *done_fn; // gets the answer of a change once it was made; may be NULL
     bool wrote;                  // the statement under way answers error, reply, told
     char outbox_id[OUTBOX_ID_SIZE];
@@ -65,6 +66,9 @@ struct api {
 void invocation_query(struct invocation *invocation, enum store_lane lane,
                       const struct statement *statement, struct params *params,
                       invocation_rows_fn *fn);
+
+// Inside of `fn`: makes the rows the method's own, until result_free().
+struct result *invocation_take_rows(struct invocation *invocation);
 
 // Adds the first parameters of a change: id of its outbox row, workspace, caller.
 void invocation_change_params(struct invocation *invocation, struct params *params);

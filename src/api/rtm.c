@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
+#include "store/session.h"
 #include "unread/view.h"
 
 #include <stdio.h>
@@ -45,7 +46,19 @@ enum { COLUMN_LIST = COLUMN_BY_SOCKET, COLUMN_OBJECT, COLUMN_VIEW };
 
 // The lists of rtm.start, as rtm_lists() numbers them.
 static const char *const lists[] = {"users", "channels", "groups", "mpims", "ims", "bots"};
-enum { LISTS = sizeof lists / sizeof lists[0] };
+enum { LISTS = sizeof lists / sizeof lists[0], ENTRIES_A_TURN = 300 };
+
+// What is kept of a call: of rtm.start until all of its lists are written, of others the ticket
+// alone.
+struct start {
+    char ticket[TOKEN_SIZE]; // first
+    struct result *result;
+    struct json_writer *w;
+    int row;       // the next one
+    int64_t list;  // which comes now
+    int64_t count; // of its entries so far
+    bool is_whole[LISTS];
+};
 
 // One entry: a channel of the caller's own with what they have unread there.
 static void entry_write(struct json_writer *w, const struct result *result, int row)
@@ -64,28 +77,41 @@ static void entry_write(struct json_writer *w, const struct result *result, int 
     json_close_object(w);
 }
 
-// Writes the list whose rows begin at *row, and moves on to behind it. Whether it has all.
-static bool list_write(struct json_writer *w, const struct result *result, int64_t list,
-                       int64_t most, int *row)
+static void list_open(struct start *start)
 {
-    int64_t count = 0;
-
-    json_key(w, lists[list]);
-    json_open_array(w);
-    for (; *row < result_rows(result) && result_int(result, *row, COLUMN_LIST) == list; ++*row)
-        if (++count <= most)
-            entry_write(w, result, *row);
-    json_close_array(w);
-    return count <= most;
+    json_key(start->w, lists[start->list]);
+    json_open_array(start->w);
 }
 
-static void lists_write(struct json_writer *w, const struct result *result, int64_t most)
+static void list_close(struct start *start, int64_t most)
 {
-    bool is_whole[LISTS];
-    int row = 0;
+    json_close_array(start->w);
+    start->is_whole[start->list] = start->count <= most;
+    start->count = 0;
+    if (++start->list < LISTS)
+        list_open(start);
+}
 
-    for (int64_t list = 0; list < LISTS; list++)
-        is_whole[list] = list_write(w, result, list, most, &row);
+// Writes what is left of the lists until this turn has done enough. Whether all of it is written.
+static bool lists_go_on(struct start *start, int64_t most)
+{
+    for (int left = ENTRIES_A_TURN; start->list < LISTS; left--) {
+        if (left == 0)
+            return false;
+        if (start->row == result_rows(start->result) ||
+            result_int(start->result, start->row, COLUMN_LIST) != start->list) {
+            list_close(start, most);
+            continue;
+        }
+        if (++start->count <= most)
+            entry_write(start->w, start->result, start->row);
+        start->row++;
+    }
+    return true;
+}
+
+static void rest_write(struct json_writer *w, const bool *is_whole)
+{
     json_key(w, "subteams"); // there are none
     json_open_array(w);
     json_close_array(w);
@@ -106,6 +132,20 @@ static void lists_write(struct json_writer *w, const struct result *result, int6
     json_key_ts(w, "latest_event_ts", clock_wall_us());
 }
 
+// Others are served between the parts of a long reply.
+static void lists_write(void *arg)
+{
+    struct invocation *invocation = arg;
+    struct start *start = invocation->state;
+
+    while (!lists_go_on(start, invocation->api->options.start_max))
+        if (loop_post(invocation->api->loop, lists_write, invocation) == 0)
+            return;
+    rest_write(start->w, start->is_whole);
+    result_free(start->result);
+    invocation_close(invocation);
+}
+
 static void url_write(struct json_writer *w, const struct invocation *invocation)
 {
     char base[512];
@@ -114,7 +154,8 @@ static void url_write(struct json_writer *w, const struct invocation *invocation
     invocation_base_url(invocation, base, sizeof base);
     // http:// becomes ws://, https:// wss://
     snprintf(url, sizeof url, "ws%s%s/%s", strncmp(base, "http", 4) == 0 ? base + 4 : base,
-             invocation->actor->type == 'a' ? "link" : "rtm", (const char *)invocation->state);
+             invocation->actor->type == 'a' ? "link" : "rtm",
+             ((const struct start *)invocation->state)->ticket);
     json_key_string(w, "url", url);
 }
 
@@ -148,18 +189,36 @@ static void app_answer(struct invocation *invocation, const struct result *resul
     invocation_close(invocation);
 }
 
-static void connect_answer(struct invocation *invocation, const struct result *result)
+// What both methods begin with; NULL: the user is no more, which is answered.
+static struct json_writer *connect_open(struct invocation *invocation, const struct result *result)
 {
     if (result_rows(result) == 0) {
         invocation_fail(invocation, -ERROR_INVALID_AUTH);
-        return;
+        return NULL;
     }
     struct json_writer *w = invocation_open(invocation);
     url_write(w, invocation);
     self_write(w, invocation, result);
-    if (strcmp(request_method(invocation->request), "rtm.start") == 0)
-        lists_write(w, result, invocation->api->options.start_max);
-    invocation_close(invocation);
+    return w;
+}
+
+static void connect_answer(struct invocation *invocation, const struct result *result)
+{
+    if (connect_open(invocation, result))
+        invocation_close(invocation);
+}
+
+static void start_answer(struct invocation *invocation, const struct result *result)
+{
+    struct start *start = invocation->state;
+    struct json_writer *w = connect_open(invocation, result);
+
+    if (!w)
+        return;
+    start->w = w;
+    start->result = invocation_take_rows(invocation);
+    list_open(start);
+    lists_write(invocation);
 }
 
 // Makes a ticket and begins the parameters of the statement that keeps it.
@@ -170,14 +229,14 @@ static bool ticket_make(struct invocation *invocation, struct params *params)
 
     if (!take_optional_bool(invocation, "native", &native))
         return false;
-    char *ticket = calloc(1, TOKEN_SIZE);
-    if (!ticket) {
+    struct start *start = calloc(1, sizeof *start);
+    if (!start) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return false;
     }
-    invocation->state = ticket;
-    token_make("t", ticket);
-    digest_sha256_hex(ticket, strlen(ticket), digest);
+    invocation->state = start;
+    token_make("t", start->ticket);
+    digest_sha256_hex(start->ticket, strlen(start->ticket), digest);
     params_text(params, digest);
     params_text(params, invocation->actor->token_id);
     params_bool(params, native);
@@ -203,7 +262,7 @@ void rtm_start(struct invocation *invocation)
     if (!ticket_make(invocation, &params))
         return;
     params_int(&params, invocation->api->options.start_max);
-    invocation_query(invocation, STORE_MANY, &START, &params, connect_answer);
+    invocation_query(invocation, STORE_MANY, &START, &params, start_answer);
 }
 
 // A ticket for a connection of an app (Socket Mode).

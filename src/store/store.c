@@ -58,16 +58,25 @@ static struct call *store_new_call(struct store *store)
     return call;
 }
 
+struct result *store_take(const struct store_outcome *outcome)
+{
+    *outcome->taken = true;
+    return (struct result *)(uintptr_t)outcome->result;
+}
+
 static void store_answer(struct store *store, struct call *call)
 {
+    bool taken = false;
     struct store_outcome outcome = {
         .r = call->r,
         .unknown = call->unknown,
         .locked = call->locked,
         .result = call->r == 0 ? result_of(call->result) : NULL,
+        .taken = &taken,
     };
     call->fn(call->arg, &outcome);
-    PQclear(call->result);
+    if (!taken)
+        PQclear(call->result);
     params_done(&call->params);
     list_append(&store->spare, &call->link);
 }

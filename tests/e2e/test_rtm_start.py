@@ -80,6 +80,18 @@ def test_each_list_is_bounded(extra_instance, workspace):
     assert ids(reply, "groups")[0] == groups[3]
 
 
+def test_lists_that_take_several_turns(environment, workspace):
+    """Of the event loop: nothing is missing where one ends and the next one begins."""
+    ann = workspace.user()
+    with environment.database() as database:
+        database.execute("INSERT INTO users (id, workspace_id, name, real_name) SELECT 'UTURN' || %s || lpad(n::text, 3, '0'), %s, 'turn' || n, ''"
+                         " FROM generate_series(1, 700) n", [workspace.id[-3:], workspace.id])
+    channels = [workspace.channel(ann) for _ in range(3)]
+    reply = ann.ok("rtm.start")
+    assert len(reply["users"]) > 700 and reply["users"] == ann.ok("users.list")["members"]
+    assert set(ids(reply, "channels")) == set(channels) and reply["truncated"] == []
+
+
 def test_another_workspace_is_not_listed(environment, workspace):
     other = environment.workspace()
     stranger = other.user()
