@@ -13,18 +13,18 @@ def people(workspace):
     return workspace.users(2)
 
 
-def mark_many(client, *marks, **args):
-    return client.ok("channels.markMany", marks=[mark if isinstance(mark, dict) else dict(zip(("channel", "ts", "read_epoch"), mark))
-                                                 for mark in marks], **args)["results"]
+def mark_many(client, *marks, family="channels", **args):
+    return client.ok(f"{family}.markMany", marks=[mark if isinstance(mark, dict) else dict(zip(("channel", "ts", "read_epoch"), mark))
+                                                  for mark in marks], **args)["results"]
 
 
-@pytest.mark.parametrize("encoding", ["json", "form", "query"])
-def test_each_is_marked_and_answered_in_order(people, workspace, encoding):
+@pytest.mark.parametrize("family, encoding", [("channels", "json"), ("conversations", "form"), ("channels", "query")])
+def test_each_is_marked_and_answered_in_order(people, workspace, family, encoding):
     ann, bob = people
     rooms = [workspace.channel(ann, bob, private=n == 1) for n in range(3)]
     posts = {room: [ann.post(room) for _ in range(3)] for room in rooms}
     results = mark_many(bob, (rooms[2], posts[rooms[2]][0]), (rooms[0], posts[rooms[0]][2]), (rooms[1], posts[rooms[1]][1]),
-                        encoding=encoding)
+                        family=family, encoding=encoding)
     assert [(r["channel"], r["last_read"], r["unread_count"]) for r in results] == \
         [(rooms[2], posts[rooms[2]][0], 2), (rooms[0], posts[rooms[0]][2], 0), (rooms[1], posts[rooms[1]][1], 1)]
     for result in results:
