@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inside of a server. Everything runs on its loop's thread.
 //
-//   door.c        accepts, peeks at the first head, then hands the descriptor to libmicrohttpd
-//                 or to on_takeover
-//   connection.c  follows each connection's state and ends those that are late
-//   exchange.c    one request of a connection inside libmicrohttpd: head, body, call, reply
-//   exchange_chunked.c  takes requests with a chunked body away from libmicrohttpd
-//   linger.c      says a last word on a connection and reads on for a while, so that the peer gets
-//                 to see it
+//   door.c              accepts, peeks at the first head, then hands the descriptor to
+//                       libmicrohttpd or to on_takeover
+//   connection.c        follows each connection's state and ends those that are late
+//   exchange.c          one request of a connection inside libmicrohttpd: head, body, call, reply
+//   exchange_chunked.c  one whose body is chunked, past libmicrohttpd
+//   mhd_quirks.c        what leans on libmicrohttpd's insides
+//   linger.c            says a last word on a connection and reads on for a while, so that the peer
+//                       gets to see it
 #pragma once
 
 #include "base/digest.h"
