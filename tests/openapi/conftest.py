@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.environment import ROOT
-from tools import node
+from tools import maven, node
 
 HERE = Path(__file__).parent
 OPENAPI = ROOT / "openapi"
+JARS = ROOT / "build" / "openapi-jars"
 DOCUMENTS = {"3.1": OPENAPI / "tidings.yaml", "3.0": OPENAPI / "tidings-3.0.json"}
 
 
@@ -28,6 +29,13 @@ def npm():
     """Runs a program of an npm package: `npm("tsc", "--version")`."""
     programs = node.packages(HERE) / ".bin"
     return lambda name, *arguments, **options: run([programs / name, *arguments], env=node.environment(), **options)
+
+
+@pytest.fixture(scope="session")
+def generator():
+    """The command of openapi-generator."""
+    maven.fetch(HERE / "pom.xml", JARS)
+    return ["java", "-jar", *JARS.glob("openapi-generator-cli-*.jar")]
 
 
 @pytest.fixture

@@ -7,23 +7,15 @@ import sys
 
 import pytest
 
-from tests.openapi.conftest import DOCUMENTS, HERE, ROOT, run
-from tools import maven, node
+from tests.openapi.conftest import DOCUMENTS, HERE, JARS, run
+from tools import node
 
-JARS = ROOT / "build" / "openapi-jars"
 PROGRAMS = HERE / "clients"
 GENERATORS = {
     "python": {},
     "java": {"library": "native", "hideGenerationTimestamp": "true"},
     "typescript-fetch": {},
 }
-
-
-@pytest.fixture(scope="session")
-def generator():
-    """The command."""
-    maven.fetch(HERE / "pom.xml", JARS)
-    return ["java", "-jar", *JARS.glob("openapi-generator-cli-*.jar")]
 
 
 @pytest.fixture(scope="session")
