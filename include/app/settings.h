@@ -51,6 +51,8 @@
             "share of all callers whose token is not known yet")                                   \
     INTEGER(reply_max_bytes, REPLY_MAX_BYTES, 67108864, 65536, 1073741824,                         \
             "most bytes of a reply")                                                               \
+    INTEGER(gzip_min_bytes, GZIP_MIN_BYTES, 1024, 0, 1073741824,                                   \
+            "replies that are longer are compressed for callers who take gzip; 0: never")          \
     INTEGER(replies_bytes, REPLIES_BYTES, 268435456, 65536, 68719476736,                           \
             "bytes of replies of more than 64 KiB that are not sent yet, on a loop")               \
     INTEGER(user_replies_bytes, USER_REPLIES_BYTES, 134217728, 65536, 68719476736,                 \

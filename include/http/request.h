@@ -77,6 +77,10 @@ NODISCARD int request_arg_copy(struct request *request, const char *name, const 
 typedef void request_arg_fn(void *arg, const char *name, const char *text);
 void request_args_each(const struct request *request, request_arg_fn *fn, void *arg);
 
+// The reply will have a secret (a token, a ticket): it is never compressed, since its length would
+// tell of the secret whether it has something in common with what the caller chose.
+void request_set_secret(struct request *request);
+
 // The reply, written as one JSON object: request_reply_open() writes {"ok":true and returns a
 // writer for more members; request_reply_close() writes } and sends it.
 struct json_writer *request_reply_open(struct request *request);

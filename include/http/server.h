@@ -46,6 +46,7 @@ struct server_options {
     int64_t user_replies_bytes;      // of those of one user; one reply may be more
     int64_t json_values_max;         // of a body, or of an argument
     int64_t reply_max_bytes;
+    int64_t gzip_min_bytes; // replies of calls that are longer are compressed, where taken; 0: none
     int connections_max;
     const char *cors_origins; // origins whose pages may call: "a,b", "*" or ""
     server_call_fn *on_call;

@@ -39,6 +39,7 @@ static struct new_token *token_prepare(struct invocation *invocation, const char
         return NULL;
     }
     invocation->state = token;
+    request_set_secret(invocation->request);
     token_make(prefix, token->token);
     id_make('K', token->id);
     digest_sha256_hex(token->token, strlen(token->token), ret_digest);

@@ -235,6 +235,7 @@ static bool ticket_make(struct invocation *invocation, struct params *params)
         return false;
     }
     invocation->state = start;
+    request_set_secret(invocation->request);
     token_make("t", start->ticket);
     digest_sha256_hex(start->ticket, strlen(start->ticket), digest);
     params_text(params, digest);

@@ -272,6 +272,7 @@ static int service_make_server(struct service *service, const struct settings *s
         .user_replies_bytes = settings->user_replies_bytes,
         .json_values_max = settings->json_values_max,
         .reply_max_bytes = settings->reply_max_bytes,
+        .gzip_min_bytes = settings->gzip_min_bytes,
         .connections_max = (int)settings->connections_max,
         .cors_origins = settings->cors_origins,
         .on_call = on_call,

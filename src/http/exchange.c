@@ -36,6 +36,8 @@ void exchange_free(struct exchange *exchange)
 {
     struct server *server = exchange->server;
     list_remove(&exchange->link);
+    if (exchange->gzip)
+        exchange_gzip_drop(exchange);
     buffer_done(&exchange->body);
     buffer_done(&exchange->rest);
     buffer_done(&exchange->text);
@@ -88,6 +90,9 @@ struct exchange *exchange_new(struct connection *connection)
     exchange->is_chunked = false;
     exchange->is_text = false;
     exchange->is_read = false;
+    exchange->gzip = NULL;
+    list_init(&exchange->gzip_link);
+    exchange->is_gzip = false;
     list_init(&exchange->job.link);
     exchange->request.load = exchange_load;
     exchange->request.intake = &server->intake;
@@ -487,5 +492,7 @@ void exchanges_forget(struct server *server)
         exchange->server = NULL;
         exchange->request.intake = NULL;
         exchange->request.outgo = NULL;
+        if (exchange->gzip) // its handler has replied
+            exchange_free(exchange);
     }
 }

@@ -51,6 +51,9 @@ struct exchange {
     bool is_read;     // there are arguments of it
     enum body_type type;
     size_t text_length;
+    struct gzip *gzip;     // while the reply is compressed
+    struct list gzip_link; // in server->gzips, while others have their turn
+    bool is_gzip;          // the reply is compressed
     struct parser_job job;
     int read_r; // what came of the job
 };
@@ -103,6 +106,13 @@ NODISCARD int exchange_find_token(struct exchange *exchange);
 // request_load_fn of exchanges.
 void exchange_load(struct request *request);
 
+// exchange_gzip.c
+
+// Compresses the reply, if it may be. True: it goes on in later turns, and calls exchange_ready().
+bool exchange_gzip(struct exchange *exchange);
+// Ends that.
+void exchange_gzip_drop(struct exchange *exchange);
+
 // exchange_reply.c
 
 // Gives the reply that the request holds to libmicrohttpd.
@@ -127,4 +137,6 @@ void exchange_suspend(const struct exchange *exchange);
 void exchange_resume(struct exchange *exchange);
 // request_send_fn of exchanges.
 void exchange_send(struct request *request);
+// The reply is as it goes out: sends it.
+void exchange_ready(struct exchange *exchange);
 void exchange_free(struct exchange *exchange);

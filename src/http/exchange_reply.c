@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPLY_HEADERS_MAX = 18, HEAD_MAX_BYTES = 32768 };
+enum { REPLY_HEADERS_MAX = 20, HEAD_MAX_BYTES = 32768 };
 
 struct reply_header {
     const char *name;
@@ -75,6 +75,10 @@ static int reply_headers(const struct exchange *exchange, struct reply_header *r
     else
         ret_headers[count++] = (struct reply_header){"Cache-Control", "no-store"};
     ret_headers[count++] = (struct reply_header){"X-Content-Type-Options", "nosniff"};
+    if (exchange->is_call && exchange->server->options.gzip_min_bytes > 0)
+        ret_headers[count++] = (struct reply_header){"Vary", "Accept-Encoding"};
+    if (exchange->is_gzip)
+        ret_headers[count++] = (struct reply_header){"Content-Encoding", "gzip"};
     if (exchange->request.status == 401)
         ret_headers[count++] = (struct reply_header){"WWW-Authenticate", "Bearer"};
     if (exchange->request.retry_after[0] != '\0')
@@ -267,6 +271,12 @@ void exchange_resume(struct exchange *exchange)
 void exchange_send(struct request *request)
 {
     struct exchange *exchange = (struct exchange *)request;
+    if (!exchange_gzip(exchange))
+        exchange_ready(exchange);
+}
+
+void exchange_ready(struct exchange *exchange)
+{
     if (!exchange->connection)
         exchange_free(exchange);
     else if (exchange->state == EXCHANGE_SUSPENDED || exchange->state == EXCHANGE_ASKED)

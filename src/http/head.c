@@ -154,6 +154,7 @@ static const struct field fields[] = {
     FIELD("Origin", origin),
     FIELD_OR_MORE("Expect", expect),
     FIELD_OR_MORE("If-None-Match", if_none_match),
+    FIELD_OR_MORE("Accept-Encoding", accept_encoding),
 };
 
 static bool is_alnum(char byte)

@@ -23,6 +23,7 @@ struct http_head {
     const char *origin;
     const char *expect;
     const char *if_none_match;
+    const char *accept_encoding;
     int fields; // how many there are
 };
 

@@ -24,6 +24,7 @@ void request_init(struct request *request, int64_t reply_max_bytes, request_send
     arena_init(&request->arena);
     arguments_init(&request->arguments, &request->arena);
     request->http_errors = false;
+    request->is_secret = false;
     request->replied = false;
     request->status = 0;
     request->error = "";
@@ -108,6 +109,11 @@ const char *request_origin(const struct request *request)
 void request_set_known(struct request *request, const char *name)
 {
     request->known = name;
+}
+
+void request_set_secret(struct request *request)
+{
+    request->is_secret = true;
 }
 
 void request_set_scope(struct request *request, const char *scope)

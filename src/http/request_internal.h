@@ -34,6 +34,7 @@ struct request {
     struct arguments arguments;
 
     bool http_errors; // the caller asked for HTTP statuses
+    bool is_secret;   // see request_set_secret()
     bool replied;
     int status;
     const char *error;    // code, "" when ok

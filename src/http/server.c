@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "gzip.h"
 #include "parser.h"
 
 #include <netinet/in.h>
@@ -97,6 +98,7 @@ static void server_init(struct server *server, struct loop *loop,
     server->listen_fd = -1;
     server->spare_fd = -1;
     list_init(&server->calls);
+    list_init(&server->gzips);
     list_init(&server->spares);
     server->intake = (struct intake){.bytes_max = options->bodies_bytes,
                                      .owner_bytes_max = options->user_bodies_bytes,
@@ -251,6 +253,7 @@ void server_free(struct server *server)
         MHD_stop_daemon(server->daemon);
     exchanges_free_spares(server);
     exchanges_forget(server);
+    gzip_free(server->gzip_spare);
     while (server->pages) {
         struct page *page = server->pages;
         server->pages = page->next;

@@ -77,6 +77,8 @@ struct server {
     struct list connections[CONNECTION_STATES]; // each in the order of its deadlines
     struct list calls;                          // exchanges whose handler was called
     struct list spares;                         // exchanges to use again
+    struct list gzips;                          // exchanges whose replies are compressed in turn
+    struct gzip *gzip_spare;                    // to use again, or NULL
     struct intake intake;                       // of bodies
     struct intake outgo;                        // of replies
     struct parser *parser;

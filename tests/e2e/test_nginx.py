@@ -44,6 +44,15 @@ def test_rest(room):
     assert reply.headers["X-Request-Id"] == "through-nginx"
 
 
+def test_compressed_replies_pass(room):
+    ann, channel = room[0], room[-1]
+    ann.post(channel, "again and again " * 100)
+    reply = ann.ok("channels.history", channel=channel, headers={"Accept-Encoding": "gzip"})
+    assert reply.headers["Content-Encoding"] == "gzip" and "Accept-Encoding" in reply.headers["Vary"]
+    assert int(reply.headers["Content-Length"]) < len(reply.body) / 2
+    assert "Content-Encoding" not in ann.ok("channels.history", channel=channel, headers={"Accept-Encoding": "identity"}).headers
+
+
 @pytest.mark.parametrize("encoding", ["json", "form", "query", "get"])
 def test_encodings(room, encoding):
     ann, bob, channel = room
