@@ -127,6 +127,7 @@ static void offer(struct fixture *f, int64_t seq)
     char frame[64];
     int length = snprintf(frame, sizeof frame, "{\"seq\":%d}", (int)seq);
     struct event *event = event_new(EVENT_POST, strdup(frame), (size_t)length);
+    assert_non_null(event);
     event->seq = seq;
     stream_offer(f->stream, event);
     event_unref(event);
