@@ -221,7 +221,7 @@ def test_badge_of_a_direct_conversation(people):
     assert (reply["totals"]["badge"], reply["totals"]["mention_count"], reply["threads"]["mention_count"]) == (2, 2, 1)
 
 
-def test_the_display_count_has_a_bound(environment, people, workspace, sockets):
+def test_the_display_count_has_a_bound(environment, extra_instance, people, workspace, sockets):
     """99+ is for clients to say: the count itself stays exact."""
     ann, bob = people
     channel = workspace.channel(ann, bob)
@@ -238,7 +238,7 @@ def test_the_display_count_has_a_bound(environment, people, workspace, sockets):
     assert [reply[name] for name in counts] == [103, 100, False]
     frame = socket.expect({"type": "channel_marked"})
     assert [frame[name] for name in counts] == [103, 100, False]
-    unbounded = bob.at(environment.instance(unread_display_max=0, loops=1).url)
+    unbounded = bob.at(extra_instance(unread_display_max=0, loops=1).url)
     assert entry(sync(unbounded), channel)["unread_count_display"] == 103
 
 
