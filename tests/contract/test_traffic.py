@@ -74,11 +74,13 @@ RARE = {("ErrorReply", "req_method"), ("ProblemReply", "req_method")}
 
 
 def test_every_documented_member_was_seen(document, recording):
-    """A member that no reply ever had is one that the server does not give."""
+    """A member that no reply ever had is one that the server does not give; of what only calls have, that no call ever had."""
     seen = set()
     for method in METHODS:
         for call in recording[method]:
             members_seen(document, schema_of(document, call), call["reply"], seen)
+            if call["encoding"] == "json" and call["reply"]["ok"]:
+                members_seen(document, *request_of(document, call), seen)
     schemas = document.tree["components"]["schemas"]
     documented = {(name, member) for name, schema in schemas.items() if not name.endswith(("Request", *FREE))
                   for member in schema.get("properties", {})}
@@ -87,19 +89,35 @@ def test_every_documented_member_was_seen(document, recording):
 
 
 def request_errors(document, call):
-    if call["encoding"] != "json" or not call["reply"]["ok"]:
+    results = call["reply"].get("results")
+    if call["encoding"] != "json" or not call["reply"]["ok"] or (results and all("error" in result for result in results)):
         return []
+    return document.errors(*request_of(document, call))
+
+
+def request_of(document, call):
+    """The schema of a call's arguments, and these as the document has them."""
     schema = document.request_body(call["method"])["content"]["application/json"]["schema"]
     properties = document.resolve(schema).get("properties", {})
-    return document.errors(schema, {name: as_documented(value, properties.get(name, {}))
-                                    for name, value in call["args"].items() if value is not None})
+    results = call["reply"].get("results", [])
+    return schema, {name: taken(as_documented(value, properties.get(name, {})), results)
+                    for name, value in call["args"].items() if value is not None}
 
 
 def as_documented(value, schema):
-    """A list may be given as an array or with commas between: the document names one of the two."""
+    """A list may be given as an array, as JSON, or with commas between: the document names one of them."""
     if isinstance(value, list) and schema.get("type") == "string":
         return ",".join(value)
-    return value.split(",") if isinstance(value, str) and schema.get("type") == "array" else value
+    if isinstance(value, str) and schema.get("type") == "array":
+        return json.loads(value) if value.startswith("[") else value.split(",")
+    return value
+
+
+def taken(value, results):
+    """Of a list whose items have a result each those that were taken: what is wrong with one stops no other."""
+    if isinstance(value, list) and results and len(value) == len(results):
+        return [item for item, result in zip(value, results) if "error" not in result]
+    return value
 
 
 @each_method

@@ -38,7 +38,7 @@ def members(client, channel):
 def test_users_are_made_in_order(environment, workspace):
     ann, bot, boss = names(3)
     results = create_many(workspace.admin, {"name": ann, "real_name": "Ann \u00e9", "email": "ann@example.org"},
-                          {"name": bot, "is_bot": True}, {"name": boss, "is_admin": "true", "email": "", "real_name": None})
+                          {"name": bot, "is_bot": True}, {"name": boss, "is_admin": True, "email": "", "real_name": ""})
     made = [result["user"] for result in results]
     assert [user["name"] for user in made] == [ann, bot, boss]
     assert (made[0]["real_name"], made[0]["profile"]["email"], made[0]["is_admin"]) == ("Ann \u00e9", "ann@example.org", False)

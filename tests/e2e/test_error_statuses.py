@@ -129,6 +129,7 @@ CALLS = [
     ("metadata_too_large", "ann", POST, {"channel": lambda s: s.room, "text": "x",
                                          "metadata": {"event_type": "e", "event_payload": {"k": "x" * 17_000}}}),
     ("request_too_large", "ann", POST, {"channel": lambda s: s.room, "text": "x" * 2_200_000}),
+    ("invalid_position", "ann", "events.sync", {"since": "*"}),
     ("strategy_unsupported", "ann", "channels.markMessages", {"channel": lambda s: s.bits, "ts": lambda s: [s.bits_ts]}),
 ]
 

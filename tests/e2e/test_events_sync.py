@@ -199,3 +199,32 @@ def test_more_than_is_kept_ready_is_a_gap(environment, people, workspace, extra_
     later.all()
     assert later.gaps == [room] and texts(frame for frame in later.frames if frame["channel"] == other) == ["other"]
     assert len(later.seqs(room)) <= 5
+
+
+def test_all_that_an_event_may_have(people, workspace, catch_up):
+    """What a message, a mark and a channel's new name can bring with them is there as it is on a socket."""
+    ann, bob = people
+    bot, room, private = workspace.bot(), workspace.channel(ann, bob), workspace.channel(ann, bob, private=True)
+    ann.ok("channels.invite", channel=room, users=bot.id)
+    direct = ann.ok("conversations.open", users=bob.id)["channel"]["id"]
+    later = catch_up(bob)
+    blocks = [{"type": "section", "text": {"type": "plain_text", "text": "b"}}]
+    rich = ann.ok("chat.postMessage", channel=room, text="rich", blocks=blocks, attachments=[{"text": "a"}], client_msg_id="mine",
+                  metadata={"event_type": "e", "event_payload": {"k": 1}})["ts"]
+    ann.ok("chat.update", channel=room, ts=rich, text="richer", blocks=blocks, attachments=[{"text": "a"}])
+    bot.ok("chat.postMessage", channel=room, text="beep", username="Beep", icon_emoji=":robot_face:")
+    ann.post(room, "to all", thread_ts=rich, reply_broadcast=True)
+    ann.ok("channels.setPurpose", channel=room, purpose="talk")
+    ann.ok("channels.rename", channel=private, name="renamed-" + private.lower())
+    bob.ok("channels.mark", channel=direct, ts=ann.post(direct, "psst"))
+
+    frames = later.all()
+    post = next(frame for frame in frames if frame.get("ts") == rich)
+    assert post["blocks"][0]["type"] == "section" and post["attachments"][0]["text"] == "a" and post["client_msg_id"] == "mine"
+    assert post["metadata"]["event_payload"] == {"k": 1} and post["text"] == "richer" and post["edited"]["user"] == ann.id
+    beep = next(frame for frame in frames if frame.get("text") == "beep")
+    assert (beep["username"], beep["icons"]["emoji"], beep["bot_id"]) == ("Beep", ":robot_face:", bot.bot_id)
+    assert next(frame for frame in frames if frame.get("subtype") == "thread_broadcast")["root"]["ts"] == rich
+    assert next(frame for frame in frames if frame["type"] == "channel_purpose" or frame.get("purpose"))["purpose"] == "talk"
+    assert next(frame for frame in frames if frame["type"] == "group_rename")["channel"]["name"] == "renamed-" + private.lower()
+    assert next(frame for frame in frames if frame["type"] == "im_marked")["dm_count"] == 0

@@ -142,7 +142,7 @@ SECTION = [{"type": "section", "text": {"type": "mrkdwn", "text": "only *blocks*
     ({"attachments": [{"color": "red"}, {"text": "its text"}]}, "its text"),
     ({"attachments": [{"blocks": SECTION}]}, "only *blocks* here"),
     ({"blocks": [{"type": "divider"}], "attachments": [{"fallback": "behind a line"}]}, "behind a line"),
-    ({"blocks": [{"type": "odd", "text": 7, "elements": {"text": ["x"]}, "fields": None}], "attachments": [{"fallback": None}]}, ""),
+    ({"blocks": [{"type": "odd", "text": 7, "elements": {"text": ["x"]}, "fields": None}], "attachments": [{"fallback": ""}]}, ""),
 ])
 def test_preview_without_text(people, workspace, content, preview):
     """Of what a notification would show, the same after an edit and when it is the latest again."""
