@@ -201,6 +201,21 @@ def test_more_than_is_kept_ready_is_a_gap(environment, people, workspace, extra_
     assert len(later.seqs(room)) <= 5
 
 
+@pytest.mark.parametrize("limit", [1, 2])
+def test_a_leave_is_told_once(people, workspace, catch_up, limit):
+    """Also where a page ends with it: the next call goes on behind it."""
+    ann, bob = people
+    rooms = [workspace.channel(ann, bob) for _ in range(4)]
+    later = catch_up(bob)
+    for room in rooms:
+        ann.post(room, "before")
+        bob.ok("channels.leave", channel=room)
+        ann.post(room, "not for bob")
+    frames = later.all(calls_max=20, limit=limit)
+    left = [channel_of(frame) for frame in frames if frame["type"] == "member_left_channel"]
+    assert sorted(left) == sorted(rooms) and texts(frames) == []
+
+
 def test_all_that_an_event_may_have(people, workspace, catch_up):
     """What a message, a mark and a channel's new name can bring with them is there as it is on a socket."""
     ann, bob = people

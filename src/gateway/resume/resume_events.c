@@ -224,13 +224,15 @@ static void pages_ask(struct resume *resume, struct behind *first)
 }
 
 // Where the pass of a call ends, which the backlog's first call began: what happened since is for
-// the next pass.
+// the next pass. A leave that an earlier call told is not told again.
 static void end_take(struct behind *behind, int64_t end)
 {
+    int64_t before_leave = end < behind->to_seq ? behind->to_seq : behind->to_seq - 1;
+
     if (behind->is_member && end < behind->to_seq)
         behind->to_seq = behind->seen_seq = end;
-    else if (!behind->is_member)
-        behind->at_seq = end < behind->to_seq ? behind->to_seq : behind->to_seq - 1;
+    else if (!behind->is_member && behind->at_seq < before_leave)
+        behind->at_seq = before_leave;
 }
 
 static void begin_take(struct resume *resume, struct behind *behind, const struct result *result,
