@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/id.h"
-#include "base/text.h"
 #include "chat/callback.h"
 #include "unread/keys.h"
 
@@ -14,7 +13,6 @@
 #include <string.h>
 
 enum {
-    NAME_MAX_CODE_POINTS = 80,
     URL_MAX = 2000,
     SCOPES_MAX = 500,
     EVENTS_SIZE = 512, // what an actor has room for
@@ -52,17 +50,14 @@ static void token_make_bots(char *token)
     token[3] = 'b';
 }
 
-// A name of people or workspaces: 1 to 80 characters, not blank.
 static bool take_label(struct invocation *invocation, const char *name, const char **ret_text)
 {
     if (!take_text(invocation, name, ret_text))
         return false;
-    size_t length = strlen(*ret_text);
-    if (!text_is_blank(*ret_text, length) &&
-        text_code_points(*ret_text, length) <= NAME_MAX_CODE_POINTS)
+    if (label_is_valid(*ret_text, strlen(*ret_text)))
         return true;
     invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must have 1 to %d characters",
-                        name, NAME_MAX_CODE_POINTS);
+                        name, LABEL_MAX_CODE_POINTS);
     return false;
 }
 

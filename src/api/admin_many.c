@@ -3,15 +3,13 @@
 #include "methods.h"
 
 #include "base/json.h"
-#include "base/text.h"
 #include "paging.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-enum { MANY_MAX = 1000, NAME_MAX_CODE_POINTS = 80, DEPTH_MAX = 3 };
+enum { MANY_MAX = 1000, DEPTH_MAX = 3 };
 
 static const struct statement LIST = {
     "admin_users_list", "SELECT u.id, user_reply(u) FROM users u WHERE u.workspace_id = $1 AND u.id"
@@ -82,15 +80,6 @@ static bool member_find(const json_t *user, const char *key, const json_t **ret_
     return value && !json_is_null(value) && !is_empty;
 }
 
-static bool label_is_good(const json_t *value)
-{
-    const char *text = json_string_value(value);
-    size_t length = json_string_length(value);
-
-    return text && !text_is_blank(text, length) &&
-           text_code_points(text, length) <= NAME_MAX_CODE_POINTS;
-}
-
 static void label_read(struct wish *wish, const json_t *user, const char *key,
                        const char **ret_text)
 {
@@ -98,26 +87,31 @@ static void label_read(struct wish *wish, const json_t *user, const char *key,
 
     if (!member_find(user, key, &value))
         return;
-    if (label_is_good(value))
+    if (json_is_string(value) &&
+        label_is_valid(json_string_value(value), json_string_length(value)))
         *ret_text = json_string_value(value);
     else
         snprintf(wish->complaint, sizeof wish->complaint, "%s: must have 1 to %d characters", key,
-                 NAME_MAX_CODE_POINTS);
+                 LABEL_MAX_CODE_POINTS);
+}
+
+// As a single user's flag reads in a form; "": it is none.
+static const char *flag_text(const json_t *value)
+{
+    if (json_is_string(value))
+        return json_string_value(value);
+    if (json_is_true(value) || (json_is_integer(value) && json_integer_value(value) == 1))
+        return "true";
+    if (json_is_false(value) || (json_is_integer(value) && json_integer_value(value) == 0))
+        return "false";
+    return "";
 }
 
 static void flag_read(struct wish *wish, const json_t *user, const char *key, bool *ret_flag)
 {
     const json_t *value;
 
-    if (!member_find(user, key, &value))
-        return;
-    const char *text = json_is_string(value) ? json_string_value(value) : "";
-    bool is_one = json_is_integer(value) && json_integer_value(value) == 1;
-    bool is_zero = json_is_integer(value) && json_integer_value(value) == 0;
-    *ret_flag =
-        json_is_true(value) || is_one || strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0;
-    if (!*ret_flag && !json_is_false(value) && !is_zero && strcasecmp(text, "false") != 0 &&
-        strcmp(text, "0") != 0)
+    if (member_find(user, key, &value) && flag_parse(flag_text(value), ret_flag) < 0)
         snprintf(wish->complaint, sizeof wish->complaint, "%s: must be true or false", key);
 }
 

@@ -4,6 +4,7 @@
 #include "invocation.h"
 
 #include "base/json.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,6 +34,11 @@ bool is_given(const struct invocation *invocation, const char *name)
     const char *text = request_arg(invocation->request, name);
 
     return text && text[0] != '\0';
+}
+
+bool label_is_valid(const char *text, size_t length)
+{
+    return !text_is_blank(text, length) && text_code_points(text, length) <= LABEL_MAX_CODE_POINTS;
 }
 
 bool take_optional_text(struct invocation *invocation, const char *name, const char **value)
@@ -138,6 +144,17 @@ bool take_optional_moment(struct invocation *invocation, const char *name, int e
     return false;
 }
 
+// In any case: a form that Python makes of a dict has True.
+int flag_parse(const char *text, bool *ret_flag)
+{
+    bool on = strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0;
+
+    if (!on && strcasecmp(text, "false") != 0 && strcmp(text, "0") != 0)
+        return -ERROR_INVALID_ARGUMENTS;
+    *ret_flag = on;
+    return 0;
+}
+
 bool take_optional_bool(struct invocation *invocation, const char *name, bool *value)
 {
     const char *text = NULL;
@@ -147,15 +164,10 @@ bool take_optional_bool(struct invocation *invocation, const char *name, bool *v
         return false;
     if (!present || text[0] == '\0')
         return true;
-    // In any case: a form that Python makes of a dict has True.
-    bool on = strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0;
-    if (!on && strcasecmp(text, "false") != 0 && strcmp(text, "0") != 0) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be true or false",
-                            name);
-        return false;
-    }
-    *value = on;
-    return true;
+    if (flag_parse(text, value) >= 0)
+        return true;
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be true or false", name);
+    return false;
 }
 
 // Without ".0" at the end: in JSON 100.0 is a whole number, and some programs write it so.

@@ -113,6 +113,10 @@ const char *body_owner(const struct invocation *invocation);
 // Whether the argument is there, and not empty.
 bool is_given(const struct invocation *invocation, const char *name);
 
+// Whether a text can name people or workspaces: 1 to LABEL_MAX_CODE_POINTS characters, not blank.
+enum { LABEL_MAX_CODE_POINTS = 80 };
+bool label_is_valid(const char *text, size_t length);
+
 // Read arguments. Each returns false after it has replied with an error that names the argument.
 NODISCARD bool take_text(struct invocation *invocation, const char *name,
                          const char **ret_text); // required, not empty
@@ -131,6 +135,8 @@ NODISCARD bool take_optional_ts(struct invocation *invocation, const char *name,
 NODISCARD bool take_optional_moment(struct invocation *invocation, const char *name, int error,
                                     int64_t *value);
 NODISCARD bool take_optional_bool(struct invocation *invocation, const char *name, bool *value);
+// What that takes for true and false, in any case. -ERROR_INVALID_ARGUMENTS: neither.
+NODISCARD int flag_parse(const char *text, bool *ret_flag);
 NODISCARD bool take_optional_int(struct invocation *invocation, const char *name, int error,
                                  int64_t min, int64_t max, int64_t *value);
 // A list: "a,b" or "a, b", or a JSON array of strings (in a JSON body, or as text). Adds its
