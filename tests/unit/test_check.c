@@ -37,7 +37,8 @@ static int set_up(void **state)
     return 0;
 }
 
-// Runs `fn` in a process of its own, and asserts that it ends by abort().
+// Runs `fn` in a process of its own, and asserts that it ends by abort(), which AddressSanitizer may turn into an exit with a
+// status of its own (handle_abort).
 static void aborts(void (*fn)(void))
 {
     int status;
@@ -51,8 +52,10 @@ static void aborts(void (*fn)(void))
     }
     assert_true(child > 0);
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSIGNALED(status));
-    assert_int_equal(WTERMSIG(status), SIGABRT);
+    if (WIFSIGNALED(status))
+        assert_int_equal(WTERMSIG(status), SIGABRT);
+    else
+        assert_int_not_equal(WEXITSTATUS(status), 0);
 }
 
 static void what_is_true(void **state)
