@@ -38,7 +38,7 @@ static bool verb_is_fine(const char *text, size_t length)
 static const char *line_check(const char *line, size_t length)
 {
     size_t verb = verb_length(line, length);
-    if (verb == length)
+    if (verb == 0 || verb == length || line[verb] != ' ')
         return "a malformed request line";
     const char *target = line + verb + 1;
     size_t left = length - verb - 1;
