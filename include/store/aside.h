@@ -33,7 +33,8 @@ void aside_add(struct aside *aside, const char *key, struct list *item);
 void aside_begin(struct aside *aside, const char *key);
 
 // What became of the one that was tried: it found the row locked again, and is the first again; it
-// was answered, and the next one is to be tried; it is through, and all others are returned.
+// was answered, and the next one is to be tried, also if that comes some seconds later; it is
+// through, and all others are returned.
 void aside_again(struct aside *aside, const char *key, struct list *item);
 void aside_next(struct aside *aside, const char *key);
 void aside_done(struct aside *aside, const char *key);

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAUSE_MIN_MS = 5, PAUSE_MAX_MS = 200 };
+// A row that nobody wants any more, and that was locked last, is remembered for so long: the next
+// one that comes is tried here, where nobody else waits for it.
+enum { PAUSE_MIN_MS = 5, PAUSE_MAX_MS = 200, REMEMBERED_MS = 5000 };
 
 #define NEVER INT64_MAX
 
@@ -19,7 +21,7 @@ struct held {
     char key[ASIDE_KEY_SIZE];
     struct list items;
     int64_t pause_ms;
-    int64_t due_ms; // when the first item is tried; NEVER while one is
+    int64_t due_ms; // when the first item is tried, or the key forgotten; NEVER while one is tried
 };
 
 struct aside {
@@ -180,6 +182,8 @@ void aside_add(struct aside *aside, const char *key, struct list *item)
     if (!held) {
         held = held_new(aside, key);
         held_pause(aside, held);
+    } else if (list_is_empty(&held->items) && held->due_ms != NEVER) {
+        held_wait(aside, held, 0);
     }
     list_append(&held->items, item);
     aside->waiting++;
@@ -203,7 +207,9 @@ void aside_again(struct aside *aside, const char *key, struct list *item)
 
 void aside_next(struct aside *aside, const char *key)
 {
-    held_wait(aside, held_get(aside, key), 0);
+    struct held *held = held_get(aside, key);
+
+    held_wait(aside, held, list_is_empty(&held->items) ? REMEMBERED_MS : 0);
 }
 
 void aside_done(struct aside *aside, const char *key)

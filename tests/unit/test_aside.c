@@ -126,6 +126,31 @@ static void one_that_is_too_late_makes_room_for_the_next(void **state)
     assert_int_equal(fixture->back[0], 2);
 }
 
+static void add_next(void *arg)
+{
+    struct fixture *fixture = arg;
+
+    assert_true(aside_holds(fixture->aside, "C1")); // nobody waits, and the row may still be locked
+    assert_int_equal(aside_waiting(fixture->aside), 0);
+    aside_add(fixture->aside, "C1", &fixture->items[1]);
+}
+
+static void the_row_is_remembered_when_the_last_one_is_too_late(void **state)
+{
+    struct fixture *fixture = *state;
+    struct loop_timer *timer;
+
+    fixture->late = 0;
+    assert_int_equal(loop_timer_new(fixture->loop, add_next, fixture, &timer), 0);
+    loop_timer_set(timer, 50);
+    aside_add(fixture->aside, "C1", &fixture->items[0]);
+    loop_run(fixture->loop);
+    assert_int_equal(fixture->tries, 1);
+    assert_int_equal(fixture->tried[0], 1);
+    assert_false(aside_holds(fixture->aside, "C1"));
+    loop_timer_free(timer);
+}
+
 static void what_is_on_its_way_keeps_others_waiting(void **state)
 {
     struct fixture *fixture = *state;
@@ -173,6 +198,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(keys_do_not_wait_for_each_other, setup, teardown),
         cmocka_unit_test_setup_teardown(one_that_is_too_late_makes_room_for_the_next, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(the_row_is_remembered_when_the_last_one_is_too_late, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(what_is_on_its_way_keeps_others_waiting, setup, teardown),
         cmocka_unit_test_setup_teardown(what_waits_is_returned_at_the_end, setup, teardown),

@@ -37,8 +37,8 @@ static int set_up(void **state)
     return 0;
 }
 
-// Runs `fn` in a process of its own, and asserts that it ends by abort(), which AddressSanitizer may turn into an exit with a
-// status of its own (handle_abort).
+// Runs `fn` in a process of its own, and asserts that it ends by abort(), which AddressSanitizer
+// may turn into an exit with a status of its own (handle_abort).
 static void aborts(void (*fn)(void))
 {
     int status;
