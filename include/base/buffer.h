@@ -16,6 +16,12 @@ struct buffer {
     bool failed;
 };
 
+// The initialiser of an empty buffer with room for at most `max` bytes.
+#define BUFFER(max)                                                                                \
+    {                                                                                              \
+        .length_max = (max)                                                                        \
+    }
+
 // Makes `b` empty with room for at most `length_max` bytes. Allocates nothing.
 void buffer_init(struct buffer *b, size_t length_max);
 

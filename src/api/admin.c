@@ -141,11 +141,10 @@ void admin_workspaces_create(struct invocation *invocation)
 static void user_tell(const struct invocation *invocation, const char *type, const char *json,
                       size_t length)
 {
-    CLEANUP(buffer_done) struct buffer out;
+    CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX_BYTES);
     struct cache *cache = invocation->api->options.cache;
     char topic[KEY_SIZE];
 
-    buffer_init(&out, FRAME_MAX_BYTES);
     buffer_append_byte(&out, '!');
     struct json_writer w = json_writer_to(&out);
     json_open_object(&w);

@@ -116,9 +116,8 @@ static bool is_for_all_members(const struct result *result)
 // With the object that the answer brought, which is kept.
 static struct info *info_make(struct invocation *invocation, const struct result *result)
 {
-    CLEANUP(buffer_done) struct buffer object;
+    CLEANUP(buffer_done) struct buffer object = BUFFER(OBJECT_MAX);
 
-    buffer_init(&object, OBJECT_MAX);
     object_write(&object, invocation, result);
     if (buffer_failed(&object))
         return NULL;

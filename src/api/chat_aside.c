@@ -147,11 +147,10 @@ static struct event *aside_event(const struct aside *aside, enum channel_type ty
 // It goes to the user's sockets by Redis alone: who is not there does not get it.
 static void aside_publish(struct aside *aside, enum channel_type type)
 {
-    CLEANUP(buffer_done) struct buffer wire;
+    CLEANUP(buffer_done) struct buffer wire = BUFFER(2 * FRAME_MAX_BYTES);
     char topic[KEY_SIZE];
     struct event *event = aside_event(aside, type);
 
-    buffer_init(&wire, 2 * FRAME_MAX_BYTES);
     if (event)
         event_encode(event, &wire);
     event_unref(event);

@@ -73,13 +73,12 @@ static int run(const struct settings *settings, struct buffer *report)
 
 int command_migrate(const struct settings *settings, int count, char *const *arguments)
 {
-    CLEANUP(buffer_done) struct buffer report;
+    CLEANUP(buffer_done) struct buffer report = BUFFER(REPORT_MAX_BYTES);
     bool checks = count == 1 && strcmp(arguments[0], "--check") == 0;
 
     if (count > 0 && !checks) {
         command_migrate_usage(stderr);
         return 2;
     }
-    buffer_init(&report, REPORT_MAX_BYTES);
     return checks ? check(settings, &report) : run(settings, &report);
 }

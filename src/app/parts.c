@@ -49,8 +49,7 @@ static void report_log(const struct buffer *report)
 
 int parts_check_database(const struct settings *settings)
 {
-    CLEANUP(buffer_done) struct buffer report;
-    buffer_init(&report, REPORT_MAX_BYTES);
+    CLEANUP(buffer_done) struct buffer report = BUFFER(REPORT_MAX_BYTES);
     int r = migrate_serves(settings->database_url, &report);
 
     if (r == -ERROR_REFUSED)

@@ -79,8 +79,7 @@ static void cache_format(struct cache *cache, int count, const char *const *text
                          const size_t *lengths, cache_fn *fn, void *arg)
 {
     struct call call = {.fn = fn, .arg = arg};
-    CLEANUP(buffer_done) struct buffer command;
-    buffer_init(&command, COMMAND_MAX);
+    CLEANUP(buffer_done) struct buffer command = BUFFER(COMMAND_MAX);
     command_append(&command, library_suffix(cache->options.library_name), count, texts, lengths);
     if (buffer_failed(&command)) {
         cache_refuse(cache, &call, -ERROR_BUSY);

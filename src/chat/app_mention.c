@@ -43,9 +43,8 @@ static bool is_said(const json_t *frame)
 static int users_read(const json_t *frame, struct app_mention *mention)
 {
     CLEANUP(mentions_done) struct mentions mentions = {0};
-    CLEANUP(buffer_done) struct buffer users;
+    CLEANUP(buffer_done) struct buffer users = BUFFER(USERS_MAX);
     const json_t *text = json_object_get(frame, "text");
-    buffer_init(&users, USERS_MAX);
     int r = json_is_string(text) ? mentions_find(&mentions, json_string_value(text),
                                                  json_string_length(text), MENTION_IN_TEXT, INT_MAX)
                                  : 0;

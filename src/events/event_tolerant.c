@@ -84,10 +84,9 @@ static struct span frame_find(const char *text, size_t length)
 // All but the frame, which stays the bytes that it is.
 static json_t *header_read(const char *data, size_t length, const struct span *frame)
 {
-    CLEANUP(buffer_done) struct buffer text;
+    CLEANUP(buffer_done) struct buffer text = BUFFER(HEADER_MAX);
     json_t *header = NULL;
     size_t end = frame->start + frame->length;
-    buffer_init(&text, HEADER_MAX);
     if (frame->length > 0) {
         buffer_append(&text, data, frame->start);
         buffer_append_text(&text, "{}");

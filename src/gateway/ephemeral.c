@@ -82,8 +82,7 @@ static bool sits_in(const struct connection *c, const struct stream *stream)
 static void typing_publish(struct connection *c, const struct stream *stream)
 {
     char topic[KEY_SIZE];
-    CLEANUP(buffer_done) struct buffer out;
-    buffer_init(&out, FRAME_MAX);
+    CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX);
     buffer_append_byte(&out, '!');
     struct json_writer w = json_writer_to(&out);
     json_open_object(&w);

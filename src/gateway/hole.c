@@ -79,8 +79,7 @@ static void hole_skip(struct stream *stream)
 
 static void row_send(struct stream *stream, const struct page_row *row)
 {
-    CLEANUP(buffer_done) struct buffer frame;
-    buffer_init(&frame, FRAME_MAX);
+    CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX);
     page_frame_write(row, stream->workspace_id, stream->channel_id, &frame);
     if (buffer_failed(&frame)) {
         stream_skip(stream, row->seq);

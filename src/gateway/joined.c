@@ -64,8 +64,7 @@ static void on_joined(void *arg, const struct store_outcome *outcome)
     free(joining);
     if (!user || outcome->r < 0 || result_rows(outcome->result) == 0)
         return; // without it the client knows of the channel by member_joined_channel
-    CLEANUP(buffer_done) struct buffer frame;
-    buffer_init(&frame, FRAME_MAX);
+    CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX);
     joined_write(&frame, outcome->result);
     if (!buffer_failed(&frame))
         user_tell(user, &frame);
@@ -87,8 +86,7 @@ void joined_tell(const struct stream *stream, const struct user *user)
 
 void left_tell(const struct stream *stream, const struct user *user, int64_t ts)
 {
-    CLEANUP(buffer_done) struct buffer frame;
-    buffer_init(&frame, FRAME_MAX);
+    CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX);
     struct json_writer w = json_writer_to(&frame);
     json_open_object(&w);
     json_key_string(&w, "type", stream->channel_id[0] == 'C' ? "channel_left" : "group_left");

@@ -203,8 +203,7 @@ static void gap_tell(const struct seat *seat, int64_t to_seq, struct packets *pa
 
 void seats_send_gap(struct stream *stream, int64_t to_seq)
 {
-    CLEANUP(buffer_done) struct buffer out;
-    buffer_init(&out, GAP_MAX);
+    CLEANUP(buffer_done) struct buffer out = BUFFER(GAP_MAX);
     stream_gap_write(stream->channel_id, stream->sent_seq + 1, to_seq, &out);
     CLEANUP(packets_done) struct packets packets = packets_of(out.data, out.length);
     for (uint32_t i = 0; !buffer_failed(&out) && i < stream->seat_count; i++)

@@ -215,8 +215,7 @@ static bool watch_enter(struct watcher *watcher, const char *user_id)
 // Sends one frame for the `count` ids in `ids` (JSON strings with commas).
 static void presence_send(struct connection *c, const struct buffer *ids, int count, bool is_active)
 {
-    CLEANUP(buffer_done) struct buffer out;
-    buffer_init(&out, FRAME_MAX);
+    CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX);
     buffer_append_format(&out, "{\"type\":\"presence_change\",\"%s\":%s",
                          count == 1 ? "user" : "users", count == 1 ? "" : "[");
     buffer_append(&out, ids->data, ids->length);
@@ -229,9 +228,8 @@ static void presence_send(struct connection *c, const struct buffer *ids, int co
 // Those of its watches that are (not) active and not told of yet.
 static void presence_tell(const struct watcher *watcher, bool is_active)
 {
-    CLEANUP(buffer_done) struct buffer ids;
+    CLEANUP(buffer_done) struct buffer ids = BUFFER(FRAME_MAX);
     int count = 0;
-    buffer_init(&ids, FRAME_MAX);
     struct json_writer w = json_writer_to(&ids);
     for (uint32_t i = 0; i < watcher->count; i++) {
         const struct watch *watch = watcher->watches[i];
@@ -304,9 +302,8 @@ static void ask_free(struct watch_ask *ask)
 
 static void query_tell(const struct watch_ask *ask, int is_active)
 {
-    CLEANUP(buffer_done) struct buffer ids;
+    CLEANUP(buffer_done) struct buffer ids = BUFFER(FRAME_MAX);
     int count = 0;
-    buffer_init(&ids, FRAME_MAX);
     struct json_writer w = json_writer_to(&ids);
     for (int i = 0; i < ask->count; i++) {
         if (ask->found[i].is_active != is_active)

@@ -204,8 +204,7 @@ int64_t exchange_linger_bytes(const struct exchange *exchange)
 void exchange_last_word(struct exchange *exchange)
 {
     struct server *server = exchange->server;
-    CLEANUP(buffer_done) struct buffer text;
-    buffer_init(&text, HEAD_MAX_BYTES);
+    CLEANUP(buffer_done) struct buffer text = BUFFER(HEAD_MAX_BYTES);
     exchange_print_reply(exchange, &text);
 
     int fd;
@@ -232,8 +231,7 @@ static enum MHD_Result head_append(void *arg, enum MHD_ValueKind kind, const cha
 void exchange_hand_over(struct exchange *exchange)
 {
     const struct server_options *options = &exchange->server->options;
-    CLEANUP(buffer_done) struct buffer head;
-    buffer_init(&head, HEAD_MAX_BYTES);
+    CLEANUP(buffer_done) struct buffer head = BUFFER(HEAD_MAX_BYTES);
     buffer_append_text(&head, exchange->head.verb);
     buffer_append_byte(&head, ' ');
     buffer_append_text(&head, exchange->head.target);

@@ -76,10 +76,9 @@ static bool header_add(struct delivery *delivery, const char *format, ...)
 // v0=HMAC-SHA256(secret, "v0:" time ":" body)
 static bool sign(struct delivery *delivery, const char *secret)
 {
-    CLEANUP(buffer_done) struct buffer text;
+    CLEANUP(buffer_done) struct buffer text = BUFFER(BODY_MAX + LINE_SIZE);
     char hex[DIGEST_HEX_SIZE];
     int64_t now_s = clock_wall_us() / 1000000;
-    buffer_init(&text, BODY_MAX + LINE_SIZE);
     buffer_append_format(&text, "v0:%" PRId64 ":", now_s);
     buffer_append(&text, delivery->body.data, delivery->body.length);
     if (buffer_failed(&text))

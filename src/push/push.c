@@ -98,8 +98,7 @@ int push_keep(struct push *push, struct session *session, struct event *const *e
 // Learns whose events are wanted, and cleans up now and then.
 static void look(struct push *push, int64_t now_ms)
 {
-    CLEANUP(buffer_done) struct buffer ids;
-    buffer_init(&ids, WORKSPACES_MAX);
+    CLEANUP(buffer_done) struct buffer ids = BUFFER(WORKSPACES_MAX);
     push->look_at_ms = now_ms + LOOK_MS;
     atomic_store(&push->wanted, true);
     if (queue_workspaces(push->session, &ids) < 0)

@@ -115,8 +115,7 @@ static int migrations_apply(struct session *session, const struct migrate_option
 // All in one transaction, which makes the schema first: it is there when it is whole.
 static int functions_make(struct session *session)
 {
-    CLEANUP(buffer_done) struct buffer script;
-    buffer_init(&script, SCRIPT_MAX_BYTES);
+    CLEANUP(buffer_done) struct buffer script = BUFFER(SCRIPT_MAX_BYTES);
     buffer_append_format(&script, "CREATE SCHEMA %s; " SEARCH_PATH_SQL ";\n",
                          embedded_functions_schema, embedded_functions_schema, "true");
     for (size_t i = 0; i < embedded_functions_count; i++) {

@@ -109,8 +109,7 @@ int script_run(struct session *session, struct buffer *script)
 
 static int apply_whole(const struct migration *migration, struct session *session, int64_t lock_ms)
 {
-    CLEANUP(buffer_done) struct buffer script;
-    buffer_init(&script, SCRIPT_MAX_BYTES);
+    CLEANUP(buffer_done) struct buffer script = BUFFER(SCRIPT_MAX_BYTES);
     if (migration->locks)
         script_append_bounded(migration, lock_ms, &script);
     else
@@ -123,8 +122,7 @@ static int apply_whole(const struct migration *migration, struct session *sessio
 static int apply_singly(const struct migration *migration, struct session *session)
 {
     const char *at = migration->file->data;
-    CLEANUP(buffer_done) struct buffer script;
-    buffer_init(&script, SCRIPT_MAX_BYTES);
+    CLEANUP(buffer_done) struct buffer script = BUFFER(SCRIPT_MAX_BYTES);
     for (const char *end = strstr(at, ";\n"); end; end = strstr(at, ";\n")) {
         buffer_append(&script, at, (size_t)(end - at));
         int r = script_run(session, &script);

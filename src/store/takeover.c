@@ -63,8 +63,7 @@ static int schema_find(struct session *session, struct params *ret_params)
 
 static int expected_make(struct session *session)
 {
-    CLEANUP(buffer_done) struct buffer script;
-    buffer_init(&script, SCRIPT_MAX_BYTES);
+    CLEANUP(buffer_done) struct buffer script = BUFFER(SCRIPT_MAX_BYTES);
     buffer_append_text(&script, "BEGIN; CREATE SCHEMA " EXPECTED_SCHEMA
                                 "; SET LOCAL search_path = " EXPECTED_SCHEMA ";\n");
     buffer_append_text(&script, embedded_migrations[0].data);
@@ -102,9 +101,8 @@ int tables_compare(struct session *session, struct buffer *report)
 
 static int notes_extend(const void *arg, struct session *session, int64_t lock_ms)
 {
-    CLEANUP(buffer_done) struct buffer script;
+    CLEANUP(buffer_done) struct buffer script = BUFFER(SCRIPT_MAX_BYTES);
     (void)arg;
-    buffer_init(&script, SCRIPT_MAX_BYTES);
     buffer_append_format(&script, "SET LOCAL lock_timeout = %" PRId64 ";", lock_ms);
     buffer_append_format(
         &script,

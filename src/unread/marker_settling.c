@@ -38,14 +38,13 @@ static void mark_told(void *arg, int r, const struct cache_value *value)
 static void mark_publish(struct settling *settling, const struct unread_view *view)
 {
     struct event *event = unread_mark_event("channel_marked", view, settling->at_us);
-    CLEANUP(buffer_done) struct buffer wire;
+    CLEANUP(buffer_done) struct buffer wire = BUFFER(EVENT_MAX_BYTES);
     char topic[KEY_SIZE];
 
     if (!event) {
         settling->failed = true;
         return;
     }
-    buffer_init(&wire, EVENT_MAX_BYTES);
     event_encode(event, &wire);
     event_unref(event);
     if (buffer_failed(&wire)) {

@@ -41,8 +41,7 @@ static void gap_tell(struct resume *resume, struct behind *behind, int64_t to_se
 
 static void row_tell(struct resume *resume, struct behind *behind, const struct page_row *row)
 {
-    CLEANUP(buffer_done) struct buffer frame;
-    buffer_init(&frame, FRAME_MAX);
+    CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX);
     if (row->seq > behind->at_seq + 1) // dropped by retention
         gap_tell(resume, behind, row->seq - 1);
     page_frame_write(row, resume->actor->workspace_id, behind->channel_id, &frame);

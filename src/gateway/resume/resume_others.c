@@ -41,11 +41,10 @@ static const struct statement CREATED = {
 
 static void state_tell(struct resume *resume, const struct result *result)
 {
-    CLEANUP(buffer_done) struct buffer out;
+    CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX_BYTES);
     struct unread_view view;
 
     unread_view_read(result, 0, 1, &view);
-    buffer_init(&out, FRAME_MAX_BYTES);
     unread_frame_write(&out, result_bool(result, 0, 0) ? "channel_marked" : "unread_changed", &view,
                        clock_wall_us());
     resume_note(resume, view.channel_id, PROGRESS_THREADS, 0);
@@ -124,9 +123,8 @@ void resume_threads_ask(struct resume *resume, const struct behind *behind)
 
 static void created_tell(struct resume *resume, const struct result *result, int row)
 {
-    CLEANUP(buffer_done) struct buffer out;
+    CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX_BYTES);
 
-    buffer_init(&out, FRAME_MAX_BYTES);
     created_write(result, row, &out);
     resume_note(resume, result_text(result, row, 1), PROGRESS_CREATED, result_int(result, row, 0));
     resume_send(resume, &out);

@@ -82,8 +82,7 @@ static void payload_write(struct json_writer *w, const struct envelope *envelope
 static void envelope_send(struct envelope *envelope, struct link *link)
 {
     const struct connection *c = link->connection;
-    CLEANUP(buffer_done) struct buffer out;
-    buffer_init(&out, ENVELOPE_MAX);
+    CLEANUP(buffer_done) struct buffer out = BUFFER(ENVELOPE_MAX);
     struct json_writer w = json_writer_to(&out);
     json_open_object(&w);
     json_key_string(&w, "envelope_id", envelope->id);

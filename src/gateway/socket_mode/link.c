@@ -62,9 +62,8 @@ static void app_count(const struct app *app, enum presence_op op, presence_fn *f
 
 static void hello_send(struct link *link, int64_t connections)
 {
-    CLEANUP(buffer_done) struct buffer out;
+    CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX);
     const struct gateway *gateway = link->connection->gateway;
-    buffer_init(&out, FRAME_MAX);
     struct json_writer w = json_writer_to(&out);
     json_open_object(&w);
     json_key_string(&w, "type", "hello");

@@ -42,8 +42,7 @@ static void frame_send(void *arg, const char *frame, size_t length)
 
 static void gap_send(void *arg, const char *channel_id, int64_t from_seq, int64_t to_seq)
 {
-    CLEANUP(buffer_done) struct buffer out;
-    buffer_init(&out, GAP_MAX);
+    CLEANUP(buffer_done) struct buffer out = BUFFER(GAP_MAX);
     stream_gap_write(channel_id, from_seq, to_seq, &out);
     if (!buffer_failed(&out))
         connection_send_text(arg, out.data, out.length);

@@ -43,8 +43,7 @@ static void reply_to_read(const json_t *message, char *ret_text)
 
 static void error_send(struct connection *c, const char *reply_to, int code, const char *text)
 {
-    CLEANUP(buffer_done) struct buffer out;
-    buffer_init(&out, REPLY_MAX);
+    CLEANUP(buffer_done) struct buffer out = BUFFER(REPLY_MAX);
     struct json_writer w = json_writer_to(&out);
     json_open_object(&w);
     json_key(&w, "ok");
@@ -84,10 +83,9 @@ static void refusal_send(struct connection *c, const char *reply_to, const char 
 
 static void ack_send(struct connection *c, const char *reply_to, const json_t *reply)
 {
-    CLEANUP(buffer_done) struct buffer out;
+    CLEANUP(buffer_done) struct buffer out = BUFFER(REPLY_MAX);
     const json_t *text = json_object_get(json_object_get(reply, "message"), "text");
     const char *ts = json_string_value(json_object_get(reply, "ts"));
-    buffer_init(&out, REPLY_MAX);
     struct json_writer w = json_writer_to(&out);
     json_open_object(&w);
     json_key(&w, "ok");
@@ -151,8 +149,7 @@ static void on_posted(void *arg, const char *text, size_t length)
 static void reply_send(struct connection *c, const char *reply_to, const char *text, size_t length)
 {
     static const char ok[] = "{\"ok\":true";
-    CLEANUP(buffer_done) struct buffer out;
-    buffer_init(&out, REPLY_MAX);
+    CLEANUP(buffer_done) struct buffer out = BUFFER(REPLY_MAX);
     buffer_append_format(&out, "%s,\"reply_to\":%s", ok, reply_to);
     buffer_append(&out, text + sizeof ok - 1, length - (sizeof ok - 1));
     if (!buffer_failed(&out))
@@ -241,13 +238,12 @@ static void pong_send(struct connection *c, json_t *ping)
 // An error frame to what has no id, else an answer. `text` is static and needs no escaping.
 static void complaint_send(struct connection *c, const char *reply_to, int code, const char *text)
 {
-    CLEANUP(buffer_done) struct buffer out;
+    CLEANUP(buffer_done) struct buffer out = BUFFER(REPLY_MAX);
 
     if (reply_to[0] != '\0') {
         error_send(c, reply_to, code, text);
         return;
     }
-    buffer_init(&out, REPLY_MAX);
     buffer_append_format(&out, "{\"type\":\"error\",\"error\":{\"code\":%d,\"msg\":\"%s\"}}", code,
                          text);
     if (!buffer_failed(&out))
