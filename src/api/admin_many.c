@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANY_MAX = 1000, DEPTH_MAX = 3 };
+enum { MANY_MAX = 1000 };
 
 static const struct statement LIST = {
     "admin_users_list", "SELECT u.id, user_reply(u) FROM users u WHERE u.workspace_id = $1 AND u.id"
@@ -31,26 +31,6 @@ void admin_users_list(struct invocation *invocation)
     params_text(&params, after);
     params_int(&params, page_rows_wanted(invocation));
     invocation_query(invocation, STORE_LIST, &LIST, &params, list_answer);
-}
-
-// The list `users`: 1 to MANY_MAX of anything. NULL: it was answered that it is none. The caller
-// owns it.
-static json_t *take_users(struct invocation *invocation)
-{
-    json_t *users = NULL;
-
-    if (!is_given(invocation, "users")) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: users");
-        return NULL;
-    }
-    bool is_read = request_arg_json(invocation->request, "users", DEPTH_MAX, &users) >= 0;
-    size_t count = json_array_size(users);
-    if (is_read && count >= 1 && count <= MANY_MAX)
-        return users;
-    json_decref(users);
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "users: must be a JSON array of 1 to %d", MANY_MAX);
-    return NULL;
 }
 
 // One that is to be made. Texts are the JSON's.
@@ -217,12 +197,12 @@ static void create_answer(struct invocation *invocation, const struct result *re
 // Nobody's sockets are told: they would get a frame for each.
 void admin_users_create_many(struct invocation *invocation)
 {
-    CLEANUP_JSON json_t *users = take_users(invocation);
+    CLEANUP_JSON json_t *users = NULL;
     struct params params = {0};
     size_t index;
     json_t *user;
 
-    if (!users)
+    if (!take_array(invocation, "users", MANY_MAX, &users))
         return;
     size_t count = json_array_size(users);
     struct making *making = calloc(1, sizeof *making + count * sizeof making->wishes[0]);
@@ -254,8 +234,8 @@ void admin_channels_add_members(struct invocation *invocation)
 
     if (!take_channel(invocation, &channel_id))
         return;
-    CLEANUP_JSON json_t *users = take_users(invocation);
-    if (!users)
+    CLEANUP_JSON json_t *users = NULL;
+    if (!take_array(invocation, "users", MANY_MAX, &users))
         return;
     invocation_change_params(invocation, &params);
     params_text(&params, channel_id);

@@ -328,6 +328,26 @@ bool take_list(struct invocation *invocation, const char *name, char *ret_text, 
     return false;
 }
 
+bool take_array(struct invocation *invocation, const char *name, int max, json_t **ret_array)
+{
+    CLEANUP_JSON json_t *array = NULL;
+
+    if (!is_given(invocation, name)) {
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s",
+                            name);
+        return false;
+    }
+    int r = request_arg_json(invocation->request, name, JSON_DEPTH_MAX, &array);
+    size_t count = json_array_size(array); // 0 for what is none
+    if (r < 0 || count == 0 || count > (size_t)max) {
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "%s: must be a JSON array of 1 to %d", name, max);
+        return false;
+    }
+    *ret_array = TAKE(array);
+    return true;
+}
+
 bool take_tss(struct invocation *invocation, const char *name, int64_t *ret_tss, int max,
               int *ret_count)
 {

@@ -143,6 +143,9 @@ NODISCARD bool take_optional_int(struct invocation *invocation, const char *name
 // members to an open text array of params; each must be an id with one of `prefixes`.
 NODISCARD bool take_ids(struct invocation *invocation, const char *name, const char *prefixes,
                         int error, int max, struct params *params);
+// A JSON array (in a JSON body, or as text) of 1 to `max` of anything; the caller owns it.
+NODISCARD bool take_array(struct invocation *invocation, const char *name, int max,
+                          json_t **ret_array);
 // A list in the same forms, of at least one and at most `max` ts.
 NODISCARD bool take_tss(struct invocation *invocation, const char *name, int64_t *ret_tss, int max,
                         int *ret_count);

@@ -36,10 +36,10 @@ static bool item_channel(const json_t *json, struct item *item)
 
     item->channel_id = json_is_string(channel) ? json_string_value(channel) : "";
     if (!channel || json_is_null(channel) || (json_is_string(channel) && !item->channel_id[0]))
-        item_refuse(item, -ERROR_INVALID_ARGUMENTS, "missing required field: channel");
+        item_refuse(item, -ERROR_INVALID_ARGUMENTS, "[ERROR] missing required field: channel");
     else if (!id_is_valid(item->channel_id, "CGD"))
         item_refuse(item, -ERROR_CHANNEL_NOT_FOUND,
-                    "channel: must be an id of A-Z and 0-9 that begins with CGD");
+                    "[ERROR] channel: must be an id of A-Z and 0-9 that begins with CGD");
     return item->r == 0;
 }
 
@@ -48,10 +48,11 @@ static bool item_ts(const json_t *json, struct item *item)
     const json_t *ts = json_object_get(json, "ts");
 
     if (!ts || json_is_null(ts) || (json_is_string(ts) && json_string_length(ts) == 0))
-        item_refuse(item, -ERROR_INVALID_ARGUMENTS, "missing required field: ts");
+        item_refuse(item, -ERROR_INVALID_ARGUMENTS, "[ERROR] missing required field: ts");
     else if (!json_is_string(ts) ||
              ts_parse(json_string_value(ts), json_string_length(ts), &item->ts) < 0)
-        item_refuse(item, -ERROR_INVALID_TIMESTAMP, "ts: must be a ts such as 1717200000.123456");
+        item_refuse(item, -ERROR_INVALID_TIMESTAMP,
+                    "[ERROR] ts: must be a ts such as 1717200000.123456");
     return item->r == 0;
 }
 
@@ -63,8 +64,9 @@ static void item_epoch(const json_t *json, struct item *item)
     if (!epoch || json_is_null(epoch))
         return;
     item->epoch = json_integer_value(epoch);
-    if (!json_is_integer(epoch) || item->epoch < 0)
-        item_refuse(item, -ERROR_INVALID_ARGUMENTS, "read_epoch: must be a whole number from 0 on");
+    if (!json_is_integer(epoch) || item->epoch < 0 || item->epoch > INT64_MAX / 2)
+        item_refuse(item, -ERROR_INVALID_ARGUMENTS,
+                    "[ERROR] read_epoch: must be a whole number from 0 to 4611686018427387903");
 }
 
 static void item_read(const json_t *json, struct item *ret_item)
@@ -72,7 +74,7 @@ static void item_read(const json_t *json, struct item *ret_item)
     *ret_item = (struct item){.channel_id = ""};
     if (!json_is_object(json))
         item_refuse(ret_item, -ERROR_INVALID_ARGUMENTS,
-                    "marks: each must be an object of channel, ts and read_epoch");
+                    "[ERROR] marks: each must be an object of channel, ts and read_epoch");
     else if (item_channel(json, ret_item) && item_ts(json, ret_item))
         item_epoch(json, ret_item);
 }
@@ -196,31 +198,12 @@ static void numbers_add(struct params *params, const json_t *marks, bool epochs)
     params_close_array(params);
 }
 
-// NULL: the call was answered.
-static json_t *take_marks(struct invocation *invocation)
-{
-    json_t *marks = NULL;
-
-    if (!is_given(invocation, "marks")) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: marks");
-        return NULL;
-    }
-    int r = request_arg_json(invocation->request, "marks", JSON_DEPTH_MAX, &marks);
-    if (r == 0 && json_is_array(marks) && json_array_size(marks) > 0 &&
-        json_array_size(marks) <= MARKS_MAX)
-        return marks;
-    json_decref(marks);
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "marks: must be a list of 1 to %d objects", MARKS_MAX);
-    return NULL;
-}
-
 void channels_mark_many(struct invocation *invocation)
 {
-    CLEANUP_JSON json_t *marks = take_marks(invocation);
+    CLEANUP_JSON json_t *marks = NULL;
     struct params params = {0};
 
-    if (!marks)
+    if (!take_array(invocation, "marks", MARKS_MAX, &marks))
         return;
     invocation_change_params(invocation, &params);
     channels_add(&params, marks);
