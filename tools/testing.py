@@ -145,6 +145,8 @@ def left_behind(scratch):
 
 # Not the program itself, but what stands around it; or what Postgres does.
 NOT_UNDER_ASAN = ("dev", "nginx", "hot_channels", "migrate", "plans")
+# Many seconds, nearly all of them Postgres' and Redis' own, or on ways that other files go: under ASan in `./dev test long`.
+LONG_UNDER_ASAN = ("authorization", "operating", "retention", "strategies")
 # What a loop does alone (arguments, errors, shapes), or Postgres: no two threads for TSan to watch; or what goes the ways between threads
 # that the others go, too.
 NOT_UNDER_TSAN = (*NOT_UNDER_ASAN, "admin", "admin_many", "app_mention", "app_wishes", "authorization", "bad_input", "basics", "channels",
@@ -158,9 +160,14 @@ def e2e_but(preset, names):
     return pytest("e2e", preset, *side_by_side(4), "-m", "not large and not long", *without)
 
 
+def e2e_long_under_asan():
+    others = {path.stem.removeprefix("test_") for path in (ROOT / "tests" / "e2e").glob("test_*.py")} - set(LONG_UNDER_ASAN)
+    return e2e_but("asan", sorted(others))
+
+
 def sanitizers():
     """e2e under ASan and UBSan, what has several threads in it under TSan, and the unit tests under both."""
-    return (unit("asan") + e2e_but("asan", NOT_UNDER_ASAN) +
+    return (unit("asan") + e2e_but("asan", NOT_UNDER_ASAN + LONG_UNDER_ASAN) +
             unit("tsan") + e2e_but("tsan", NOT_UNDER_TSAN))
 
 
@@ -177,8 +184,8 @@ def torture(*options):
 
 def long():
     """Tests that take a minute or more each: before a release, and before what they try is changed."""
-    return (pytest("faults", "release", "-m", "long") + pytest("e2e", "release", "-m", "long") + torture("-m", "long", *side_by_side(2)) +
-            pytest("openapi", "release", "-m", "long", *side_by_side(2)))
+    return (pytest("faults", "release", "-m", "long") + pytest("e2e", "release", "-m", "long") + e2e_long_under_asan() +
+            torture("-m", "long", *side_by_side(2)) + pytest("openapi", "release", "-m", "long", *side_by_side(2)))
 
 
 def checks():
