@@ -185,7 +185,8 @@ def torture(*options):
 def long():
     """Tests that take a minute or more each: before a release, and before what they try is changed."""
     return (pytest("faults", "release", "-m", "long") + pytest("e2e", "release", "-m", "long") + e2e_long_under_asan() +
-            torture("-m", "long", *side_by_side(2)) + pytest("openapi", "release", "-m", "long", *side_by_side(2)))
+            torture("-m", "long", *side_by_side(2)) + pytest("openapi", "release", "-m", "long", *side_by_side(2)) +
+            pytest("sdk", "release", "-m", "long"))
 
 
 def checks():

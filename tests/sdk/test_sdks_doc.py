@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/clients.md: every program in it is run as it stands there, in the workspace that ./dev up makes."""
+"""docs/sdks.md: every program in it is run as it stands there, in the workspace that ./dev up makes."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from tests.support.wait import wait_until
 from tools import demo, node
 from tools.services import free_port
 
-DOCUMENT = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "sdks.md").read_text(encoding="utf-8")
 PROGRAMS = {name: text for name, text in re.findall(r"^```\w+ (\S+)\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)}
 PROGRAMS_THAT_LISTEN = ["socket-mode.mjs", "rtm.py", "socket_mode.py", "events.mjs"]
 PROGRAMS_THAT_POST = ["rtm.mjs", "websocket.mjs"]
