@@ -118,16 +118,16 @@ $$;
 
 CREATE FUNCTION apps_create(workspace text, new_id text, app_name text, bot text, secret text, url text, token_id text, token_digest text,
                             wanted text)
-RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+RETURNS TABLE (error text) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM users u WHERE u.id = bot AND (u.workspace_id = workspace) IS TRUE AND u.bot_id IS NOT NULL) THEN
-        RETURN QUERY SELECT 'user_not_found', NULL::text;
+        RETURN QUERY SELECT 'user_not_found';
         RETURN;
     END IF;
     INSERT INTO apps (id, workspace_id, name, bot_user_id, signing_secret, events_url, events)
     VALUES (new_id, workspace, app_name, bot, secret, url, wanted);
     INSERT INTO tokens (id, digest, workspace_id, user_id, app_id, type) VALUES (token_id, token_digest, workspace, bot, new_id, 'app');
-    RETURN QUERY SELECT NULL::text, json_build_object('app', json_build_object('id', new_id, 'signing_secret', secret))::text;
+    RETURN QUERY SELECT NULL::text;
 END $$;
 
 CREATE FUNCTION apps_delete(workspace text, app_id text) RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$

@@ -22,6 +22,8 @@ static const char commands[] =
     "  unread verify|rebuild [--workspace ID|--channel ID|--user ID]\n"
     "                               compare the unread counts in Redis with Postgres (exit 1: some "
     "are wrong), or correct them\n"
+    "  secrets rotate               encrypt all secrets in Postgres with the first key of "
+    "TIDINGS_SECRET_KEY\n"
     "  COMMAND --help, --help, --version\n";
 
 static int help_print(void)
@@ -54,6 +56,8 @@ static bool command_help(int count, char **arguments)
         command_migrate_usage(stdout);
     else if (strcmp(arguments[1], "unread") == 0)
         command_unread_usage(stdout);
+    else if (strcmp(arguments[1], "secrets") == 0)
+        command_secrets_usage(stdout);
     else
         help_print();
     return true;
@@ -102,6 +106,8 @@ static int command_run(const struct settings *settings, int count, char **argume
         return command_admin(settings, count - 2, arguments + 2);
     if (strcmp(command, "unread") == 0)
         return command_unread(settings, count - 2, arguments + 2);
+    if (strcmp(command, "secrets") == 0)
+        return command_secrets(settings, count - 2, arguments + 2);
     if (count == 2 && strcmp(command, "serve") == 0)
         return instance_run(settings);
     if (strcmp(command, "migrate") == 0)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/loop.h"
+#include "base/secrets.h"
 #include "cache/cache.h"
 #include "chat/writer.h"
 #include "http/request.h"
@@ -23,8 +24,9 @@ struct api_options {
     struct sidebar *sidebar;
     struct reader *reader;
     struct gateway *gateway;
-    const char *public_url;     // "": from the Host header
-    const char *operator_token; // "": none
+    const char *public_url;        // "": from the Host header
+    const char *operator_token;    // "": none
+    const struct secrets *secrets; // seal what is stored
     int64_t token_cache_ms;
     int64_t tokens_max;
     int64_t token_lookups_max; // at once

@@ -19,3 +19,7 @@ void command_admin_usage(FILE *out);
 // in Redis with Postgres (exit code 1: some are wrong), or corrects and completes them.
 int command_unread(const struct settings *settings, int count, char *const *arguments);
 void command_unread_usage(FILE *out);
+// tidings secrets rotate: seals all secrets in Postgres with the first key of TIDINGS_SECRET_KEY
+// (exit code 1: some do not open with any of its keys, and stay as they are).
+int command_secrets(const struct settings *settings, int count, char *const *arguments);
+void command_secrets_usage(FILE *out);

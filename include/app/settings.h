@@ -28,6 +28,9 @@
          "origins whose pages may call the API and read events: \"https://a.example,…\", or *")    \
     TEXT(operator_token, OPERATOR_TOKEN, "",                                                       \
          "token that may call admin.workspaces.create; empty: nobody may")                         \
+    TEXT(secret_key, SECRET_KEY, "",                                                               \
+         "encrypts secrets in Postgres: 32 bytes in hex or base64; while rotating \"new,old\"; "   \
+         "empty: they are stored as they are")                                                     \
     TEXT(instance, INSTANCE, "", "name of this instance in logs; empty: the listen address")       \
     TEXT(log_level, LOG_LEVEL, "info", "lowest level that is logged: debug, info, warn or error")  \
     FLAG(access_log, ACCESS_LOG, true, "log a line for each API call")                             \

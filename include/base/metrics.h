@@ -190,6 +190,8 @@
       "Challenges that an events_url did not answer")                                              \
     X(PUSH_ADDRESSES, counter, "tidings_push_addresses_refused_total", "",                         \
       "Private or local addresses that an events_url led to")                                      \
+    X(SECRETS_REFUSED, counter, "tidings_secrets_refused_total", "",                               \
+      "Secrets in Postgres that did not open: TIDINGS_SECRET_KEY lacks their key")                 \
     X(LOG_DROPPED, counter, "tidings_log_dropped_total", "", "Log lines dropped")
 
 enum metric {

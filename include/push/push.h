@@ -4,13 +4,15 @@
 // there sends it.
 #pragma once
 
+#include "base/secrets.h"
 #include "events/event.h"
 #include "store/session.h"
 
 struct push;
 
 struct push_options {
-    const char *database_url; // must outlive the push
+    const char *database_url;      // must outlive the push
+    const struct secrets *secrets; // likewise; open the signing secrets of apps
     int64_t statement_timeout_ms;
     int64_t timeout_ms;   // for an app to answer
     int64_t retry_ms;     // before the second retry; the third waits 5 times as long

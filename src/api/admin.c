@@ -16,7 +16,8 @@ enum {
     URL_MAX = 2000,
     SCOPES_MAX = 500,
     EVENTS_SIZE = 512, // what an actor has room for
-    FRAME_MAX_BYTES = 65536
+    FRAME_MAX_BYTES = 65536,
+    SECRET_MAX = 1024
 };
 #define EXPIRES_MAX (100LL * 365 * 86400)
 
@@ -25,6 +26,8 @@ struct new_token {
     char token[TOKEN_SIZE];
     char id[ID_SIZE];
     char user_id[ID_SIZE];
+    char app_id[ID_SIZE];    // of an app's
+    char secret[TOKEN_SIZE]; // likewise
 };
 
 static struct new_token *token_prepare(struct invocation *invocation, const char *prefix,
@@ -380,7 +383,7 @@ void admin_tokens_list(struct invocation *invocation)
 }
 
 static const struct statement APP_CREATE = {
-    "apps_create", "SELECT error, reply FROM apps_create($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
+    "apps_create", "SELECT error FROM apps_create($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 
 static void app_answer(struct invocation *invocation, const struct result *result)
 {
@@ -389,9 +392,26 @@ static void app_answer(struct invocation *invocation, const struct result *resul
     if (!change_done(invocation, result))
         return;
     struct json_writer *w = invocation_open(invocation);
-    members_write(w, result, 1);
+    json_key(w, "app");
+    json_open_object(w);
+    json_key_string(w, "id", token->app_id);
+    json_key_string(w, "signing_secret", token->secret);
+    json_close_object(w);
     json_key_string(w, "app_token", token->token);
     invocation_close(invocation);
+}
+
+// As it is stored: sealed, where there is a key.
+static void secret_write(const struct secrets *secrets, const struct new_token *token,
+                         struct buffer *out)
+{
+    char place[sizeof APP_SECRET_PLACE + ID_SIZE];
+
+    snprintf(place, sizeof place, APP_SECRET_PLACE "%s", token->app_id);
+    if (secrets->count > 0)
+        secrets_seal(secrets, place, token->secret, strlen(token->secret), out);
+    else
+        buffer_append_text(out, token->secret);
 }
 
 static const char *scheme_skip(const char *url)
@@ -470,8 +490,7 @@ void admin_apps_create(struct invocation *invocation)
     struct params params = {0};
     char events[EVENTS_SIZE];
     char digest[DIGEST_HEX_SIZE];
-    char app_id[ID_SIZE];
-    char secret[TOKEN_SIZE];
+    CLEANUP(buffer_done) struct buffer secret = BUFFER(SECRET_MAX);
     const char *name;
     const char *bot_user_id;
     const char *events_url = NULL;
@@ -483,13 +502,18 @@ void admin_apps_create(struct invocation *invocation)
     struct new_token *token = token_prepare(invocation, "xapp", digest);
     if (!token)
         return;
-    id_make('A', app_id);
-    token_make("s", secret);
+    id_make('A', token->app_id);
+    token_make("s", token->secret);
+    secret_write(invocation->api->options.secrets, token, &secret);
+    if (buffer_failed(&secret)) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return;
+    }
     params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, app_id);
+    params_text(&params, token->app_id);
     params_text(&params, name);
     params_text(&params, bot_user_id);
-    params_text(&params, secret);
+    params_text_n(&params, secret.data, secret.length);
     params_text(&params, events_url);
     params_text(&params, token->id);
     params_text(&params, digest);

@@ -87,6 +87,7 @@ struct administration {
     int64_t line;      // how many were read
     bool has_failures; // of some of them
     const struct settings *settings;
+    struct secrets secrets;
     struct pipeline *pipeline; // once instances have to be told; NULL before
     struct loop *loop;
     struct store *store;
@@ -256,6 +257,7 @@ static int admin_run(struct administration *administration, const struct setting
     struct api_options api_options = {
         .public_url = "",
         .operator_token = "",
+        .secrets = &administration->secrets,
         .rate_limits = "",
         .text_max = settings->text_max,
         .told = change_told,
@@ -263,6 +265,7 @@ static int admin_run(struct administration *administration, const struct setting
         .arg = administration,
     };
 
+    parts_secrets(settings, &administration->secrets);
     int r = parts_check_database(settings);
     if (r < 0)
         return r;

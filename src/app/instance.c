@@ -35,6 +35,7 @@ enum {
 struct instance {
     uint32_t tag;
     const struct settings *settings;
+    struct secrets secrets;
     struct relay *relay;
     struct push *push;
     struct workers *workers;
@@ -61,6 +62,7 @@ static int push_make(struct instance *instance)
     const struct settings *settings = instance->settings;
     const struct push_options options = {
         .database_url = settings->database_url,
+        .secrets = &instance->secrets,
         .statement_timeout_ms = settings->statement_timeout_ms,
         .timeout_ms = settings->events_api_timeout_ms,
         .retry_ms = settings->events_api_retry_ms,
@@ -138,8 +140,8 @@ static int services_make(struct instance *instance)
     if (!instance->services || !instance->sessions)
         return -ERROR_MEMORY;
     for (; instance->count < wanted; instance->count++) {
-        r = service_new(instance->settings, instance->relay, instance->readiness, instance->count,
-                        &instance->services[instance->count]);
+        r = service_new(instance->settings, &instance->secrets, instance->relay,
+                        instance->readiness, instance->count, &instance->services[instance->count]);
         if (r < 0)
             return r;
         instance->sessions[instance->count] = service_sessions(instance->services[instance->count]);
@@ -151,6 +153,7 @@ static int services_make(struct instance *instance)
 
 static int instance_start(struct instance *instance)
 {
+    parts_secrets(instance->settings, &instance->secrets);
     int r = parts_check_database(instance->settings);
     if (r < 0)
         return r;

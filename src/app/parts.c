@@ -3,6 +3,7 @@
 #include "parts.h"
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/embedded.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -34,6 +35,13 @@ struct cache_options parts_cache_options(const struct settings *settings)
         .pending_max = (int)settings->commands_max,
         .pending_bytes = (size_t)settings->commands_bytes,
     };
+}
+
+void parts_secrets(const struct settings *settings, struct secrets *ret_secrets)
+{
+    int r = secrets_read(settings->secret_key, ret_secrets);
+
+    ASSERT(r >= 0); // settings_read() has checked it
 }
 
 static void report_log(const struct buffer *report)

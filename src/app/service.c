@@ -41,6 +41,7 @@ struct service {
     struct server *server;
     struct relay *relay;
     struct readiness *readiness;
+    const struct secrets *secrets;
     struct pages *pages;
     int sockets_max;
     struct loop_timer *look; // keeps `busy` current while draining
@@ -227,6 +228,7 @@ static int service_make_api(struct service *service, const struct settings *sett
         .gateway = service->gateway,
         .public_url = settings->public_url,
         .operator_token = settings->operator_token,
+        .secrets = service->secrets,
         .token_cache_ms = settings->token_cache_ms,
         .tokens_max = settings->tokens_max,
         .token_lookups_max = settings->token_lookups_max,
@@ -306,8 +308,8 @@ static int service_make(struct service *service, const struct settings *settings
     return service_make_server(service, settings);
 }
 
-int service_new(const struct settings *settings, struct relay *relay, struct readiness *readiness,
-                int index, struct service **ret_service)
+int service_new(const struct settings *settings, const struct secrets *secrets, struct relay *relay,
+                struct readiness *readiness, int index, struct service **ret_service)
 {
     struct service *service = calloc(1, sizeof *service);
 
@@ -316,6 +318,7 @@ int service_new(const struct settings *settings, struct relay *relay, struct rea
     service->tag = TAG(service);
     service->relay = relay;
     service->readiness = readiness;
+    service->secrets = secrets;
     service->sockets_max = (int)settings->sockets_max;
     int r = service_make(service, settings);
     if (r < 0) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "base/secrets.h"
 #include "cache/cache.h"
 #include "store/store.h"
 
@@ -246,6 +247,17 @@ static int rate_limits_check(const char *limits, struct buffer *complaint)
                        "method=number,…, the number from 0 to 1000000000", complaint);
 }
 
+// Shows nothing of it.
+static int secret_key_check(const char *keys, struct buffer *complaint)
+{
+    struct secrets secrets;
+
+    if (secrets_read(keys, &secrets) >= 0)
+        return 0;
+    return text_refuse(PREFIX "SECRET_KEY", "…",
+                       "one key or two (\"new,old\"), each 32 bytes in hex or base64", complaint);
+}
+
 static int texts_check(const struct settings *settings, struct buffer *complaint)
 {
     int r = listen_check(settings->listen, complaint);
@@ -258,6 +270,7 @@ static int texts_check(const struct settings *settings, struct buffer *complaint
     r |= public_url_check(settings->public_url, complaint);
     r |= cors_origins_check(settings->cors_origins, complaint);
     r |= rate_limits_check(settings->rate_limits, complaint);
+    r |= secret_key_check(settings->secret_key, complaint);
     return r;
 }
 

@@ -3,6 +3,7 @@
 #include "queue.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/metrics.h"
 #include "chat/app_mention.h"
 #include "chat/callback.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 
 // Beyond the time of a request: until the event counts as lost with its instance.
-enum { LEASE_EXTRA_MS = 10000, CLEAN_MAX = 1000 };
+enum { LEASE_EXTRA_MS = 10000, CLEAN_MAX = 1000, SECRET_MAX = 1024, SECRET_PLACE_SIZE = 64 };
 
 static const struct statement ADD = {
     "app_events_add", "SELECT kept, dropped, links_dropped FROM app_events_add($1, $2, $3, $4, "
@@ -121,15 +122,43 @@ static void busy_params(struct params *params, const struct list *under_way)
     params_close_array(params);
 }
 
+// What was stored before there was a key is not sealed. Whose secret does not open has to wait
+// until the operator gives the key again.
+static int secret_open(const struct secrets *secrets, const char *app_id, const char *stored,
+                       struct buffer *out)
+{
+    char place[SECRET_PLACE_SIZE];
+    int r = 0;
+    if (secrets_is_sealed(stored)) {
+        snprintf(place, sizeof place, APP_SECRET_PLACE "%s", app_id);
+        r = secrets_open(secrets, place, stored, out);
+    } else {
+        buffer_append_text(out, stored);
+    }
+    if (r == -ERROR_REFUSED) {
+        metric_add(METRIC_SECRETS_REFUSED, 1);
+        log_write(LOG_ERROR, "push",
+                  "the signing secret of app %s does not open: TIDINGS_SECRET_KEY lacks its key",
+                  app_id);
+    }
+    buffer_append_byte(out, '\0');
+    return r < 0 ? r : buffer_failed(out) ? -ERROR_MEMORY : 0;
+}
+
 static int row_take(const struct result *result, int row, const struct push_options *options,
                     struct list *ready)
 {
+    CLEANUP(buffer_done) struct buffer secret = BUFFER(SECRET_MAX);
+    int r = secret_open(options->secrets, result_text(result, row, 0), result_text(result, row, 4),
+                        &secret);
+    if (r < 0)
+        return r == -ERROR_REFUSED ? 0 : r;
     const struct delivery_source source = {
         .to = {.app_id = result_text(result, row, 0),
                .workspace_id = result_text(result, row, 1),
                .bot_user_id = result_text(result, row, 2),
                .url = result_text(result, row, 3),
-               .secret = result_text(result, row, 4),
+               .secret = secret.data,
                .channel_id = result_text(result, row, 5)},
         .seq = result_int(result, row, 6),
         .happened_us = result_int(result, row, 7),
@@ -139,7 +168,7 @@ static int row_take(const struct result *result, int row, const struct push_opti
         .reason = result_text(result, row, 10),
     };
     struct delivery *delivery;
-    int r = delivery_new(&source, options, &delivery);
+    r = delivery_new(&source, options, &delivery);
     if (r >= 0)
         list_append(ready, &delivery->link);
     return r;

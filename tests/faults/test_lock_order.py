@@ -167,6 +167,7 @@ WRITERS = {
     "threads_mark": of_channel("SELECT threads_mark(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s, %(message)s * 2)"),
     "outbox_delete": outbox,
     "link_events_ack": events("SELECT link_events_ack(%(apps)s, %(channels)s, %(seqs)s, %(texts)s)"),
+    "app_secrets_put": events("SELECT app_secrets_put(ARRAY[%(app)s], '{}', '{}')"),
     "link_events_return": events("SELECT link_events_return(%(apps)s, %(channels)s, %(seqs)s, %(ones)s, %(texts)s, %(ones)s)"),
     "link_events_take": events("SELECT link_events_take(ARRAY[%(app)s], '{10}', 1, 9)"),
     "app_events_settle": events("SELECT app_events_settle(%(apps)s, %(channels)s, %(seqs)s, %(ones)s, %(ones)s, %(texts)s)"),

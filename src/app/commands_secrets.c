@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommand secrets rotate: seals every secret in Postgres with the first key, in pieces.
+#include "app/commands.h"
+
+#include "base/error.h"
+#include "base/secrets.h"
+#include "parts.h"
+#include "store/session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 100, SECRET_MAX = 65536, PLACE_SIZE = 512 };
+
+// A column of secrets: `stale` takes the current prefix, the key after which it looks, and how
+// many; `put` takes keys, old and new texts.
+struct column {
+    const char *place; // before the key
+    struct statement stale, put;
+};
+
+static const struct column columns[] = {
+    {APP_SECRET_PLACE,
+     {"app_secrets_stale", "SELECT id, secret FROM app_secrets_stale($1, $2, $3)"},
+     {"app_secrets_put", "SELECT changed FROM app_secrets_put($1, $2, $3)"}},
+};
+
+struct rotation {
+    const struct secrets *secrets;
+    struct session *session;
+    int64_t changed;
+    int64_t refused; // that no key opens
+};
+
+// The text under the first key; NULL when it does not open, and stays as it is.
+static int seal_anew(struct rotation *rotation, const char *place, const char *old, char **ret_new)
+{
+    CLEANUP(buffer_done) struct buffer plain = BUFFER(SECRET_MAX);
+    CLEANUP(buffer_done) struct buffer sealed = BUFFER(2 * SECRET_MAX);
+    int r = 0;
+
+    if (secrets_is_sealed(old))
+        r = secrets_open(rotation->secrets, place, old, &plain);
+    else
+        buffer_append_text(&plain, old);
+    if (r == -ERROR_REFUSED) {
+        fprintf(stderr, "secrets: no key opens %s\n", place);
+        rotation->refused++;
+        return 0;
+    }
+    secrets_seal(rotation->secrets, place, plain.data, plain.length, &sealed);
+    *ret_new = buffer_take_text(&sealed);
+    return r < 0 || !*ret_new ? -ERROR_MEMORY : 0;
+}
+
+static void texts_add(struct params *params, const struct result *result, int column,
+                      char *const *news)
+{
+    params_open_text_array(params);
+    for (int row = 0; row < result_rows(result); row++)
+        if (news[row])
+            params_element_text(params, column < 0 ? news[row] : result_text(result, row, column));
+    params_close_array(params);
+}
+
+static int piece_put(struct rotation *rotation, const struct statement *put,
+                     const struct result *result, char *const *news)
+{
+    CLEANUP_RESULT struct result *changed = NULL;
+    struct params params = {0};
+
+    texts_add(&params, result, 0, news);
+    texts_add(&params, result, 1, news);
+    texts_add(&params, result, -1, news);
+    int r = session_call(rotation->session, put, &params, &changed);
+    if (r >= 0)
+        rotation->changed += result_int(changed, 0, 0);
+    return r;
+}
+
+static int piece_rotate(struct rotation *rotation, const struct column *column,
+                        const struct result *result)
+{
+    char *news[PIECE] = {NULL};
+    char place[PLACE_SIZE];
+    int r = 0;
+
+    for (int row = 0; row < result_rows(result) && r >= 0; row++) {
+        snprintf(place, sizeof place, "%s%s", column->place, result_text(result, row, 0));
+        r = seal_anew(rotation, place, result_text(result, row, 1), &news[row]);
+    }
+    if (r >= 0)
+        r = piece_put(rotation, &column->put, result, news);
+    for (int row = 0; row < PIECE; row++)
+        free(news[row]);
+    return r;
+}
+
+static int column_rotate(struct rotation *rotation, const struct column *column)
+{
+    char after[PLACE_SIZE] = "";
+    int rows = PIECE;
+    int r = 0;
+
+    while (rows == PIECE && r >= 0) {
+        CLEANUP_RESULT struct result *result = NULL;
+        struct params params = {0};
+        params_text(&params, rotation->secrets->keys[0].prefix);
+        params_text(&params, after);
+        params_int(&params, PIECE);
+        r = session_call(rotation->session, &column->stale, &params, &result);
+        rows = r < 0 ? 0 : result_rows(result);
+        if (rows > 0) {
+            snprintf(after, sizeof after, "%s", result_text(result, rows - 1, 0));
+            r = piece_rotate(rotation, column, result);
+        }
+    }
+    return r;
+}
+
+static int rotate(const struct settings *settings, struct rotation *rotation)
+{
+    int r = parts_check_database(settings);
+
+    if (r >= 0)
+        r = session_new(settings->database_url, settings->statement_timeout_ms, &rotation->session);
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0] && r >= 0; i++)
+        r = column_rotate(rotation, &columns[i]);
+    session_free(rotation->session);
+    return r;
+}
+
+void command_secrets_usage(FILE *out)
+{
+    fputs(
+        "usage: tidings secrets rotate\n"
+        "\n"
+        "Encrypts every secret in Postgres that is not encrypted with the first key of\n"
+        "TIDINGS_SECRET_KEY: those under the second key, and those stored before there was one.\n"
+        "Instances go on meanwhile. May be repeated. Exits with 1 when some do not open with any\n"
+        "of the keys (they stay as they are), and with 2 when it could not be done.\n",
+        out);
+}
+
+int command_secrets(const struct settings *settings, int count, char *const *arguments)
+{
+    struct secrets secrets;
+    struct rotation rotation = {.secrets = &secrets};
+
+    if (count != 1 || strcmp(arguments[0], "rotate") != 0) {
+        command_secrets_usage(stderr);
+        return 2;
+    }
+    parts_secrets(settings, &secrets);
+    if (secrets.count == 0) {
+        fputs("secrets: TIDINGS_SECRET_KEY is not set\n", stderr);
+        return 2;
+    }
+    int r = rotate(settings, &rotation);
+    printf("%" PRId64 " encrypted anew, %" PRId64 " do not open\n", rotation.changed,
+           rotation.refused);
+    if (r < 0)
+        fprintf(stderr, "secrets: %s\n", error_code(r));
+    return r < 0 ? 2 : rotation.refused > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
