@@ -6,7 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tools import alerts, authorization, circles, cleanups, documents, layers, migrations, openings, release
+from tools import alerts, authorization, circles, cleanups, documents, layers, migrations, names, openings, release
 from tools.project import ROOT, Failure, call, configure, read_json
 
 FUNCTION_LINES_MAX = 70
@@ -137,6 +137,7 @@ CHECKS = {
     "banned": check_banned,
     "licence": check_licence,
     "cleanups": cleanups.check,
+    "names": names.check,
     "openings": openings.check,
     "documents": documents.check,
     "release": release.check,

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/loop.h"
-#include "events/log.h"
+#include "events/event_log.h"
 
 struct relay;
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "cache/pipeline.h"
-#include "events/log.h"
+#include "events/event_log.h"
 #include "store/session.h"
 
 struct workers;

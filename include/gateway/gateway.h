@@ -18,7 +18,7 @@
 #include "base/actor.h"
 #include "base/loop.h"
 #include "cache/cache.h"
-#include "events/log.h"
+#include "events/event_log.h"
 #include "http/server.h"
 #include "store/store.h"
 

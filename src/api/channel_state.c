@@ -31,7 +31,7 @@ struct channel_states {
 };
 
 // Calls in work; NULL: answered.
-struct batch {
+struct info_batch {
     struct channel_states *states;
     int count;
     struct channel_state_call *calls[BATCH_MAX];
@@ -43,7 +43,7 @@ static void call_answer(struct channel_state_call *call, int r, const struct res
     call->fn(call->arg, r, result, row);
 }
 
-static void rows_answer(struct batch *batch, const struct result *result)
+static void rows_answer(struct info_batch *batch, const struct result *result)
 {
     for (int row = 0; row < result_rows(result); row++) {
         int64_t item = result_int(result, row, STATE_ITEM);
@@ -54,7 +54,7 @@ static void rows_answer(struct batch *batch, const struct result *result)
 
 static void batch_answer(void *arg, const struct store_outcome *outcome)
 {
-    struct batch *batch = arg;
+    struct info_batch *batch = arg;
 
     if (outcome->r == 0)
         rows_answer(batch, outcome->result);
@@ -72,7 +72,7 @@ static void one_params(struct params *params, const struct channel_state_call *c
     params_text(params, call->channel_id);
 }
 
-static void many_params(struct params *params, const struct batch *batch)
+static void many_params(struct params *params, const struct info_batch *batch)
 {
     params_open_text_array(params);
     for (int i = 0; i < batch->count; i++)
@@ -91,7 +91,7 @@ static void many_params(struct params *params, const struct batch *batch)
 static int batch_send(void *arg, struct group_item *const *items, int count)
 {
     struct channel_states *states = arg;
-    struct batch *batch = malloc(sizeof *batch);
+    struct info_batch *batch = malloc(sizeof *batch);
     struct params params = {0};
 
     for (int i = 0; i < count; i++) {

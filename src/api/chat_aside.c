@@ -78,7 +78,7 @@ static const struct statement ASIDE = {
 enum { COLUMN_ERROR, COLUMN_TYPE, COLUMN_ROOT };
 
 // A message under way that one user alone will see.
-struct aside {
+struct chat_aside {
     struct invocation *invocation;
     struct content content;
     const char *channel; // as the caller names it
@@ -88,13 +88,13 @@ struct aside {
     int64_t thread_ts;
 };
 
-static void aside_free(struct aside *aside)
+static void aside_free(struct chat_aside *aside)
 {
     content_done(&aside->content);
     free(aside);
 }
 
-static void aside_fail(struct aside *aside, int r)
+static void aside_fail(struct chat_aside *aside, int r)
 {
     invocation_fail(aside->invocation, r);
     aside_free(aside);
@@ -102,7 +102,7 @@ static void aside_fail(struct aside *aside, int r)
 
 static void published(void *arg, int r, const struct cache_value *value)
 {
-    struct aside *aside = arg;
+    struct chat_aside *aside = arg;
     struct json_writer *w;
 
     (void)value;
@@ -116,7 +116,7 @@ static void published(void *arg, int r, const struct cache_value *value)
     aside_free(aside);
 }
 
-static struct event *aside_event(const struct aside *aside, enum channel_type type)
+static struct event *aside_event(const struct chat_aside *aside, enum channel_type type)
 {
     const struct actor *actor = aside->invocation->actor;
     const struct frame_context context = {.workspace_id = actor->workspace_id,
@@ -145,7 +145,7 @@ static struct event *aside_event(const struct aside *aside, enum channel_type ty
 }
 
 // It goes to the user's sockets by Redis alone: who is not there does not get it.
-static void aside_publish(struct aside *aside, enum channel_type type)
+static void aside_publish(struct chat_aside *aside, enum channel_type type)
 {
     CLEANUP(buffer_done) struct buffer wire = BUFFER(2 * FRAME_MAX_BYTES);
     char topic[KEY_SIZE];
@@ -166,7 +166,7 @@ static void aside_publish(struct aside *aside, enum channel_type type)
 
 static void aside_checked(void *arg, const struct store_outcome *outcome)
 {
-    struct aside *aside = arg;
+    struct chat_aside *aside = arg;
 
     if (outcome->r < 0) {
         aside_fail(aside, outcome->r);
@@ -178,7 +178,7 @@ static void aside_checked(void *arg, const struct store_outcome *outcome)
     }
 }
 
-static bool take_aside(struct invocation *invocation, struct aside *aside)
+static bool take_aside(struct invocation *invocation, struct chat_aside *aside)
 {
     if (!take_text(invocation, "channel", &aside->channel) ||
         !take_user(invocation, "user", &aside->user_id) ||
@@ -194,7 +194,7 @@ static bool take_aside(struct invocation *invocation, struct aside *aside)
 
 static void destination_found(void *arg, int r, const char *channel_id)
 {
-    struct aside *aside = arg;
+    struct chat_aside *aside = arg;
     const struct invocation *invocation = aside->invocation;
     struct params params = {0};
 
@@ -214,7 +214,7 @@ static void destination_found(void *arg, int r, const char *channel_id)
 
 static void aside_linked(void *arg, bool good)
 {
-    struct aside *aside = arg;
+    struct chat_aside *aside = arg;
 
     if (good)
         destination_find(aside->invocation, aside->channel, destination_found, aside);
@@ -224,7 +224,7 @@ static void aside_linked(void *arg, bool good)
 
 void chat_post_ephemeral(struct invocation *invocation)
 {
-    struct aside *aside = calloc(1, sizeof *aside);
+    struct chat_aside *aside = calloc(1, sizeof *aside);
 
     if (!aside) {
         invocation_fail(invocation, -ERROR_MEMORY);

@@ -31,7 +31,7 @@ static const struct alias aliases[] = {
 };
 
 // What the older families call otherwise.
-static const struct renamed {
+static const struct older_name {
     const char *verb;
     const char *older;
     const char *name;
@@ -74,7 +74,7 @@ const char *older_resolve(const char *name, char *ret_name, size_t size)
     return name;
 }
 
-static int argument_rename(struct request *request, const struct renamed *rename)
+static int argument_rename(struct request *request, const struct older_name *rename)
 {
     if (request_arg(request, rename->name) || !request_arg(request, rename->older))
         return 0;

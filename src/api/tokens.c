@@ -56,7 +56,7 @@ struct token_entry {
     char digest[DIGEST_HEX_SIZE];
     UT_hash_handle hh;
     struct token_cache *cache;
-    struct list waiting; // of struct waiter, while Postgres is asked
+    struct list waiting; // of struct token_waiter, while Postgres is asked
     struct list turn;    // in the cache's, while others are asked for
     struct list recent;  // in the cache's, the most recently asked for last
     bool asking;
@@ -76,7 +76,7 @@ struct doubt {
     int64_t told_ms;
 };
 
-struct waiter {
+struct token_waiter {
     struct list link;
     struct invocation *invocation;
     token_fn *fn;
@@ -348,7 +348,7 @@ static void entry_answer(void *arg, const struct store_outcome *outcome)
     int r = entry_verdict(entry);
     LIST_FOREACH(link, &waiting)
     {
-        struct waiter *waiter = LIST_ITEM(link, struct waiter, link);
+        struct token_waiter *waiter = LIST_ITEM(link, struct token_waiter, link);
         list_remove(link);
         waiter->fn(waiter->invocation, r, &actor);
         free(waiter);
@@ -422,12 +422,12 @@ void token_look_up(struct token_cache *cache, const char *token, struct invocati
         fn(invocation, entry_verdict(entry), &entry->actor);
         return;
     }
-    struct waiter *waiter = entry ? malloc(sizeof *waiter) : NULL;
+    struct token_waiter *waiter = entry ? malloc(sizeof *waiter) : NULL;
     if (!waiter) {
         fn(invocation, -ERROR_BUSY, NULL);
         return;
     }
-    *waiter = (struct waiter){.invocation = invocation, .fn = fn};
+    *waiter = (struct token_waiter){.invocation = invocation, .fn = fn};
     list_append(&entry->waiting, &waiter->link);
     if (!entry->asking)
         entry_begin(entry);

@@ -13,7 +13,7 @@
 #include "measures.h"
 #include "parts.h"
 #include "store/session.h"
-#include "unread/members.h"
+#include "unread/member_lists.h"
 #include "upkeep.h"
 #include "versions.h"
 

@@ -2,7 +2,7 @@
 // /healthz, /readyz, /metrics, and the files of web.h. On the loop's thread.
 #pragma once
 
-#include "events/log.h"
+#include "events/event_log.h"
 #include "http/server.h"
 #include "readiness.h"
 

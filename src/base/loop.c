@@ -32,7 +32,7 @@ struct loop_watch {
     struct loop_watch *next_dead;
 };
 
-struct calls {
+struct loop_calls {
     struct {
         loop_fn *fn;
         void *arg;
@@ -44,10 +44,10 @@ struct calls {
 struct loop {
     uint32_t tag;
     struct loop_timers timers;
-    struct calls gather;
-    struct calls idle;
-    struct calls deferred;
-    struct calls running; // the inbox's memory while its calls run
+    struct loop_calls gather;
+    struct loop_calls idle;
+    struct loop_calls deferred;
+    struct loop_calls running; // the inbox's memory while its calls run
     struct loop_watch *dead;
     struct epoll_event events[EVENTS_MAX];
     int64_t now_us;
@@ -62,7 +62,7 @@ struct loop {
     int wake_fd;
     atomic_bool stopping;
     pthread_mutex_t inbox_lock; // guards the inbox alone
-    struct calls inbox;
+    struct loop_calls inbox;
 };
 
 bool loop_is_mine(const struct loop *loop)
@@ -70,13 +70,13 @@ bool loop_is_mine(const struct loop *loop)
     return !loop->is_running || pthread_equal(loop->thread, pthread_self());
 }
 
-static size_t capacity_next(const struct calls *calls)
+static size_t capacity_next(const struct loop_calls *calls)
 {
     return calls->capacity ? 2 * calls->capacity : 16;
 }
 
 // Room for one more call; false without memory.
-static bool calls_grow(struct calls *calls)
+static bool calls_grow(struct loop_calls *calls)
 {
     if (calls->count < calls->capacity)
         return true;
@@ -89,7 +89,7 @@ static bool calls_grow(struct calls *calls)
     return true;
 }
 
-static bool calls_append(struct calls *calls, loop_fn *fn, void *arg)
+static bool calls_append(struct loop_calls *calls, loop_fn *fn, void *arg)
 {
     if (!calls_grow(calls))
         return false;
@@ -100,7 +100,7 @@ static bool calls_append(struct calls *calls, loop_fn *fn, void *arg)
 }
 
 // Runs all calls, also those appended meanwhile.
-static void calls_run(const struct calls *calls)
+static void calls_run(const struct loop_calls *calls)
 {
     for (size_t i = 0; i < calls->count; i++)
         calls->call[i].fn(calls->call[i].arg);
@@ -212,7 +212,7 @@ void loop_stop(struct loop *loop)
 static void loop_run_inbox(struct loop *loop)
 {
     pthread_mutex_lock(&loop->inbox_lock);
-    struct calls taken = loop->inbox;
+    struct loop_calls taken = loop->inbox;
     loop->inbox = loop->running;
     pthread_mutex_unlock(&loop->inbox_lock);
     calls_run(&taken);
@@ -385,7 +385,7 @@ void loop_again(struct loop *loop)
 
 void loop_defer(struct loop *loop, loop_fn *fn, void *arg)
 {
-    struct calls *deferred = &loop->deferred;
+    struct loop_calls *deferred = &loop->deferred;
     ASSERT(loop_is_mine(loop));
     if (deferred->count == deferred->capacity) {
         deferred->capacity = capacity_next(deferred);

@@ -9,7 +9,7 @@
 #include "base/metrics.h"
 #include "calls.h"
 #include "command.h"
-#include "reply.h"
+#include "redis_reply.h"
 #include "subscriber.h"
 #include "wire.h"
 
@@ -37,9 +37,9 @@ struct cache {
     bool loading;   // the library, on this connection
 };
 
-static void cache_refuse(struct cache *cache, const struct call *call, int r)
+static void cache_refuse(struct cache *cache, const struct cache_call *call, int r)
 {
-    struct call refused = {.fn = call->fn, .arg = call->arg, .r = r};
+    struct cache_call refused = {.fn = call->fn, .arg = call->arg, .r = r};
     if (!call->fn)
         return;
     calls_push(&cache->refused, &refused);
@@ -47,7 +47,8 @@ static void cache_refuse(struct cache *cache, const struct call *call, int r)
 }
 
 // Sends a call whose command is formatted already, and waits for its answer.
-static void cache_send(struct cache *cache, struct call *call, const char *command, size_t length)
+static void cache_send(struct cache *cache, struct cache_call *call, const char *command,
+                       size_t length)
 {
     call->deadline_ms = loop_now_ms(cache->loop) + cache->options.timeout_ms;
     if (calls_count(&cache->pending) == 0)
@@ -60,7 +61,7 @@ static void cache_send(struct cache *cache, struct call *call, const char *comma
 }
 
 // Takes the call that Redis answers next.
-static bool pending_pop(struct cache *cache, struct call *ret_call)
+static bool pending_pop(struct cache *cache, struct cache_call *ret_call)
 {
     if (!calls_pop(&cache->pending, ret_call))
         return false;
@@ -78,7 +79,7 @@ static bool pending_is_full(const struct cache *cache)
 static void cache_format(struct cache *cache, int count, const char *const *texts,
                          const size_t *lengths, cache_fn *fn, void *arg)
 {
-    struct call call = {.fn = fn, .arg = arg};
+    struct cache_call call = {.fn = fn, .arg = arg};
     CLEANUP(buffer_done) struct buffer command = BUFFER(COMMAND_MAX);
     command_append(&command, library_suffix(cache->options.library_name), count, texts, lengths);
     if (buffer_failed(&command)) {
@@ -95,7 +96,7 @@ static void cache_format(struct cache *cache, int count, const char *const *text
 void cache_call(struct cache *cache, int count, const char *const *texts, const size_t *lengths,
                 cache_fn *fn, void *arg)
 {
-    struct call call = {.fn = fn, .arg = arg};
+    struct cache_call call = {.fn = fn, .arg = arg};
     if (!cache->up) {
         cache_refuse(cache, &call, -ERROR_UNAVAILABLE);
         return;
@@ -191,7 +192,7 @@ static void on_open(void *arg)
 static void on_lost(void *arg)
 {
     struct cache *cache = CAST(cache, arg);
-    struct call call;
+    struct cache_call call;
     cache->up = false;
     cache->loading = false;
     cache->run_id[0] = '\0';
@@ -202,7 +203,7 @@ static void on_lost(void *arg)
     }
 }
 
-static void cache_answer(struct call *call, const redisReply *reply)
+static void cache_answer(struct cache_call *call, const redisReply *reply)
 {
     bool failed = reply->type == REDIS_REPLY_ERROR;
     if (call->fn)
@@ -215,7 +216,7 @@ static void cache_answer(struct call *call, const redisReply *reply)
 static void on_reply(void *arg, redisReply *reply)
 {
     struct cache *cache = CAST(cache, arg);
-    struct call call;
+    struct cache_call call;
     if (!pending_pop(cache, &call)) {
         wire_drop(cache->wire, "an answer to nothing");
         return;
@@ -233,7 +234,7 @@ static void on_reply(void *arg, redisReply *reply)
 static void on_overdue(void *arg)
 {
     struct cache *cache = CAST(cache, arg);
-    const struct call *call = calls_first(&cache->pending);
+    const struct cache_call *call = calls_first(&cache->pending);
     if (!call)
         return;
     int64_t left_ms = call->deadline_ms - loop_now_ms(cache->loop);
@@ -249,7 +250,7 @@ static void on_overdue(void *arg)
 static void on_refused(void *arg)
 {
     struct cache *cache = CAST(cache, arg);
-    struct call call;
+    struct cache_call call;
     for (size_t left = calls_count(&cache->refused); left > 0; left--)
         if (calls_pop(&cache->refused, &call))
             call.fn(call.arg, call.r, NULL);

@@ -19,7 +19,7 @@ static void calls_grow(struct calls *calls)
         memcpy(calls->ring + old, calls->ring, calls->first * sizeof *calls->ring);
 }
 
-void calls_push(struct calls *calls, const struct call *call)
+void calls_push(struct calls *calls, const struct cache_call *call)
 {
     if (calls->count == calls->capacity)
         calls_grow(calls);
@@ -27,7 +27,7 @@ void calls_push(struct calls *calls, const struct call *call)
     calls->ring[(calls->first + calls->count++) & (calls->capacity - 1)] = *call;
 }
 
-bool calls_pop(struct calls *calls, struct call *ret_call)
+bool calls_pop(struct calls *calls, struct cache_call *ret_call)
 {
     if (calls->count == 0)
         return false;
@@ -37,7 +37,7 @@ bool calls_pop(struct calls *calls, struct call *ret_call)
     return true;
 }
 
-const struct call *calls_first(const struct calls *calls)
+const struct cache_call *calls_first(const struct calls *calls)
 {
     return calls->count > 0 ? &calls->ring[calls->first] : NULL;
 }

@@ -4,7 +4,7 @@
 
 #include "cache/cache.h"
 
-struct call {
+struct cache_call {
     cache_fn *fn; // NULL when nobody waits
     void *arg;
     int64_t deadline_ms;
@@ -16,14 +16,14 @@ struct call {
 
 // All-zero is empty.
 struct calls {
-    struct call *ring;
+    struct cache_call *ring;
     size_t first;
     size_t count;
     size_t capacity; // a power of two, or 0
 };
 
-void calls_push(struct calls *calls, const struct call *call);
-bool calls_pop(struct calls *calls, struct call *ret_call); // false when empty
-const struct call *calls_first(const struct calls *calls);  // NULL when empty
+void calls_push(struct calls *calls, const struct cache_call *call);
+bool calls_pop(struct calls *calls, struct cache_call *ret_call); // false when empty
+const struct cache_call *calls_first(const struct calls *calls);  // NULL when empty
 size_t calls_count(const struct calls *calls);
 void calls_done(struct calls *calls); // frees the ring of an empty queue

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "command.h"
-#include "reply.h"
+#include "redis_reply.h"
 
 #include <stdio.h>
 #include <string.h>

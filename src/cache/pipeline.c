@@ -3,7 +3,6 @@
 // replies.
 #include "cache/pipeline.h"
 
-#include "address.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -11,7 +10,8 @@
 #include "base/memory.h"
 #include "base/metrics.h"
 #include "command.h"
-#include "reply.h"
+#include "redis_address.h"
+#include "redis_reply.h"
 
 #include <errno.h>
 #include <poll.h>

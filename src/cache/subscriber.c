@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "reply.h"
+#include "redis_reply.h"
 #include "wire.h"
 
 #include <string.h>

@@ -3,13 +3,13 @@
 // growing pauses.
 #include "wire.h"
 
-#include "address.h"
 #include "base/buffer.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "redis_address.h"
 
 #include <errno.h>
 #include <stdlib.h>

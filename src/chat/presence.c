@@ -10,7 +10,7 @@
 
 enum { NUMBER_SIZE = 24 };
 
-struct call {
+struct presence_call {
     struct cache *cache;
     presence_fn *fn;
     void *arg;
@@ -24,7 +24,7 @@ void presence_topic(char *ret_topic, const char *user_id)
 
 static void on_applied(void *arg, int r, const struct cache_value *value)
 {
-    struct call *call = arg;
+    struct presence_call *call = arg;
     struct presence_state state = {0};
     bool changed = false;
 
@@ -50,7 +50,7 @@ void presence_apply(struct cache *cache, const struct presence_change *change, p
     static const char *const ops[] = {"on", "off", "look", "manual"};
     char session[PRESENCE_KEY_SIZE], presence[PRESENCE_KEY_SIZE];
     char connections[NUMBER_SIZE], ttl[NUMBER_SIZE];
-    struct call *call = calloc(1, sizeof *call);
+    struct presence_call *call = calloc(1, sizeof *call);
 
     if (!call) {
         if (fn)

@@ -28,7 +28,7 @@ enum { LOOK_AGAIN_MS = 100 };
 
 enum { ANSWERS_A_TURN = 8 };
 
-// After the columns of enum start.
+// After the columns of enum batch_start.
 enum { COLUMN_PARENTS = START_KINDS };
 
 void batch_post_answer(struct batch *batch, int index, const struct post_outcome *outcome)
@@ -82,7 +82,7 @@ static void post_requeue(struct batch *batch, int index, bool alone)
         group_retry(batch->writer->group, &post->item);
 }
 
-static int64_t start_of(const struct batch *batch, int index, enum start kind)
+static int64_t start_of(const struct batch *batch, int index, enum batch_start kind)
 {
     int64_t channel = batch->plan.places[index].channel;
 

@@ -9,7 +9,7 @@
 
 // What a channel's share of the batch begins with (START_ORD is the ord before it): the columns of
 // post_batch()'s answer.
-enum start { START_TS, START_SEQ, START_ORD, START_TRAITS, START_KINDS };
+enum batch_start { START_TS, START_SEQ, START_ORD, START_TRAITS, START_KINDS };
 
 // How many batches may be under way at once: when Postgres has committed one, it finds the next one
 // already there and need not wait for this loop.

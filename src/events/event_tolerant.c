@@ -19,7 +19,7 @@ enum { HEADER_MAX = 1 << 20, NAME_LENGTH_MAX = 40 };
 
 static const char frame_key[] = "\"frame\"";
 
-struct span {
+struct json_span {
     size_t start;
     size_t length; // 0: there is none
 };
@@ -46,18 +46,18 @@ static size_t blanks_skip(const char *text, size_t length, size_t at)
 }
 
 // The object that is the value of the key which ends at `at`.
-static struct span value_find(const char *text, size_t length, size_t at)
+static struct json_span value_find(const char *text, size_t length, size_t at)
 {
     at = blanks_skip(text, length, at);
     if (at == length || text[at] != ':')
-        return (struct span){0};
+        return (struct json_span){0};
     at = blanks_skip(text, length, at + 1);
-    return (struct span){at, object_span(text + at, length - at)};
+    return (struct json_span){at, object_span(text + at, length - at)};
 }
 
 // The frame, a member of the object that is all of `text`. What else is wrong with the text is
 // found when the rest is parsed.
-static struct span frame_find(const char *text, size_t length)
+static struct json_span frame_find(const char *text, size_t length)
 {
     int depth = 0;
     for (size_t i = 0; i < length; i++) {
@@ -69,7 +69,7 @@ static struct span frame_find(const char *text, size_t length)
             size_t string = string_span(text + i, length - i);
             if (string == 0)
                 break;
-            struct span value = {0};
+            struct json_span value = {0};
             if (depth == 1 && string == strlen(frame_key) &&
                 memcmp(text + i, frame_key, string) == 0)
                 value = value_find(text, length, i + string);
@@ -78,11 +78,11 @@ static struct span frame_find(const char *text, size_t length)
             i += string - 1;
         }
     }
-    return (struct span){0};
+    return (struct json_span){0};
 }
 
 // All but the frame, which stays the bytes that it is.
-static json_t *header_read(const char *data, size_t length, const struct span *frame)
+static json_t *header_read(const char *data, size_t length, const struct json_span *frame)
 {
     CLEANUP(buffer_done) struct buffer text = BUFFER(HEADER_MAX);
     json_t *header = NULL;
@@ -215,7 +215,7 @@ static int event_read(const json_t *header, const char *frame, size_t length,
 int event_decode_tolerant(const char *data, size_t length, struct event **ret_event,
                           char *ret_reason)
 {
-    struct span frame = frame_find(data, length);
+    struct json_span frame = frame_find(data, length);
     CLEANUP_JSON json_t *header = header_read(data, length, &frame);
     if (!header)
         return refuse_form(ret_reason, "", "no JSON object");

@@ -3,7 +3,7 @@
 // otherwise.
 #pragma once
 
-#include "events/log.h"
+#include "events/event_log.h"
 #include "kafka_producer.h"
 
 struct kafka_consumer;

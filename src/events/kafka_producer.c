@@ -42,7 +42,7 @@ struct kafka_producer {
     atomic_bool stopped;
     atomic_bool refused; // something was not taken since the last look
     // On the producer's thread only:
-    struct delivery warmup;
+    struct kafka_delivery warmup;
     int warmups_left;
     int replication;
     bool reported; // something was delivered since the last look
@@ -69,7 +69,7 @@ static void on_report(rd_kafka_t *client, const rd_kafka_message_t *record, void
 {
     (void)client;
     struct kafka_producer *producer = CAST(kafka_producer, arg);
-    struct delivery *delivery = record->_private;
+    struct kafka_delivery *delivery = record->_private;
     producer->reported = producer->reported || record->err == RD_KAFKA_RESP_ERR_NO_ERROR;
     delivery->done(delivery, report_result(record->err));
 }
@@ -164,7 +164,7 @@ static void client_serve(struct kafka_producer *producer, int64_t duration_ms)
         topic_open(producer);
 }
 
-static void on_warmup(struct delivery *delivery, int r)
+static void on_warmup(struct kafka_delivery *delivery, int r)
 {
     struct kafka_producer *producer =
         (struct kafka_producer *)((char *)delivery - offsetof(struct kafka_producer, warmup));
@@ -310,7 +310,7 @@ bool kafka_producer_wait_topics(struct kafka_producer *producer, int64_t timeout
 }
 
 int kafka_producer_send(struct kafka_producer *producer, const char *key, char *value,
-                        size_t length, struct delivery *delivery)
+                        size_t length, struct kafka_delivery *delivery)
 {
     rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__QUEUE_FULL;
     pthread_rwlock_rdlock(&producer->client_lock);
@@ -334,7 +334,7 @@ int kafka_producer_send(struct kafka_producer *producer, const char *key, char *
 
 // Lives until both have let go of it: the one who waits, and the producer's thread with the report.
 struct burial {
-    struct delivery delivery;
+    struct kafka_delivery delivery;
     struct kafka_producer *producer;
     int r; // 1 until the report is there
     int holders;
@@ -349,7 +349,7 @@ static void burial_release(struct burial *burial)
         free(burial);
 }
 
-static void on_buried(struct delivery *delivery, int r)
+static void on_buried(struct kafka_delivery *delivery, int r)
 {
     struct burial *burial = (struct burial *)delivery;
     pthread_mutex_lock(&burial->producer->lock);

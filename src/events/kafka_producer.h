@@ -15,8 +15,8 @@ struct kafka_producer;
 
 // Whoever sends embeds one of these; `done` is called once per record, on the producer's thread,
 // with 0 or -ERROR_UNAVAILABLE.
-struct delivery {
-    void (*done)(struct delivery *delivery, int r);
+struct kafka_delivery {
+    void (*done)(struct kafka_delivery *delivery, int r);
 };
 
 // The strings must outlive the producer.
@@ -44,7 +44,7 @@ bool kafka_producer_wait_topics(struct kafka_producer *producer, int64_t timeout
 // Sends a record; takes `value` (heap) over when it succeeds. -ERROR_BUSY: nothing is taken now,
 // `done` is not called. Any thread; never blocks.
 NODISCARD int kafka_producer_send(struct kafka_producer *producer, const char *key, char *value,
-                                  size_t length, struct delivery *delivery);
+                                  size_t length, struct kafka_delivery *delivery);
 
 // Puts a record that was read but not understood into the dead-letter topic, and waits for that.
 // Any thread but the producer's own.

@@ -12,10 +12,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/wait.h"
+#include "event_log_internal.h"
 #include "kafka_consumer.h"
 #include "kafka_lag.h"
 #include "kafka_producer.h"
-#include "log_internal.h"
 
 // Kafka's client has room for some more records: those that warm it up, dead letters, and a row of
 // more events than there may be, which goes alone.
@@ -40,8 +40,8 @@ struct log_kafka {
 };
 
 // What one outbox row tells of, until Kafka has it.
-struct row {
-    struct delivery delivery; // first; the same for all of its events
+struct kafka_row {
+    struct kafka_delivery delivery; // first; the same for all of its events
     struct log_kafka *kafka;
     atomic_size_t left; // events not yet reported, and one while it is being appended
     atomic_bool failed;
@@ -64,7 +64,7 @@ static void kafka_release(struct log_kafka *kafka, size_t count)
     pthread_mutex_unlock(&kafka->lock);
 }
 
-static void row_release(struct row *row, size_t count)
+static void row_release(struct kafka_row *row, size_t count)
 {
     if (atomic_fetch_sub(&row->left, count) != count)
         return;
@@ -74,9 +74,9 @@ static void row_release(struct row *row, size_t count)
     free(row);
 }
 
-static void on_delivered(struct delivery *delivery, int r)
+static void on_delivered(struct kafka_delivery *delivery, int r)
 {
-    struct row *row = (struct row *)delivery;
+    struct kafka_row *row = (struct kafka_row *)delivery;
     struct log_kafka *kafka = row->kafka;
     if (r < 0)
         row->failed = true;
@@ -84,7 +84,7 @@ static void on_delivered(struct delivery *delivery, int r)
     kafka_release(kafka, 1);
 }
 
-static int event_send(struct log_kafka *kafka, const struct event *event, struct row *row)
+static int event_send(struct log_kafka *kafka, const struct event *event, struct kafka_row *row)
 {
     struct buffer value;
     buffer_init(&value, EVENT_BYTES_MAX);
@@ -112,10 +112,10 @@ static bool kafka_take(struct log_kafka *kafka, size_t count, size_t bytes)
     return false;
 }
 
-static struct row *row_new(struct log_kafka *kafka, const char *outbox_id, size_t count,
-                           size_t bytes)
+static struct kafka_row *row_new(struct log_kafka *kafka, const char *outbox_id, size_t count,
+                                 size_t bytes)
 {
-    struct row *row = memory_must_new(sizeof *row);
+    struct kafka_row *row = memory_must_new(sizeof *row);
     ASSERT(count > 0 && strlen(outbox_id) < OUTBOX_ID_SIZE);
     row->delivery.done = on_delivered;
     row->kafka = kafka;
@@ -134,7 +134,7 @@ static int kafka_append(struct log *log, const char *outbox_id, struct event *co
         bytes += events[i]->frame_length;
     if (!kafka_take(kafka, count, bytes))
         return -ERROR_BUSY;
-    struct row *row = row_new(kafka, outbox_id, count, bytes);
+    struct kafka_row *row = row_new(kafka, outbox_id, count, bytes);
     size_t sent = 0;
     while (sent < count && event_send(kafka, events[sent], row) == 0)
         sent++;

@@ -11,27 +11,27 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/wait.h"
-#include "log_internal.h"
+#include "event_log_internal.h"
 
 // What one outbox row tells of, until all of it is committed.
-struct row {
+struct log_row {
     struct list link; // of log_local.rows
     size_t left;      // events not yet committed
     char id[OUTBOX_ID_SIZE];
 };
 
-struct entry {
+struct log_entry {
     struct event *event;
-    struct row *row;
+    struct log_row *row;
 };
 
 struct queue {
     pthread_cond_t filled;
-    struct entry *ring; // `capacity` is 0 or a power of two
+    struct log_entry *ring; // `capacity` is 0 or a power of two
     size_t capacity;
     size_t first;
     size_t count;
-    struct row **taken; // of each event that was read and not yet committed
+    struct log_row **taken; // of each event that was read and not yet committed
     size_t taken_count;
     size_t taken_bytes;
     size_t taken_capacity;
@@ -68,7 +68,7 @@ static struct queue *queue_of(struct log_local *local, const char *channel_id)
 static void queue_grow(struct queue *queue)
 {
     size_t capacity = queue->capacity ? 2 * queue->capacity : 64;
-    struct entry *ring = memory_must_resize(NULL, capacity, sizeof *ring);
+    struct log_entry *ring = memory_must_resize(NULL, capacity, sizeof *ring);
     for (size_t i = 0; i < queue->count; i++)
         ring[i] = queue->ring[(queue->first + i) & (queue->capacity - 1)];
     free(queue->ring);
@@ -77,19 +77,20 @@ static void queue_grow(struct queue *queue)
     queue->first = 0;
 }
 
-static void queue_push(struct queue *queue, struct event *event, struct row *row)
+static void queue_push(struct queue *queue, struct event *event, struct log_row *row)
 {
     if (queue->count == queue->capacity)
         queue_grow(queue);
-    queue->ring[(queue->first + queue->count) & (queue->capacity - 1)] = (struct entry){event, row};
+    queue->ring[(queue->first + queue->count) & (queue->capacity - 1)] =
+        (struct log_entry){event, row};
     if (queue->count++ == 0)
         pthread_cond_signal(&queue->filled);
 }
 
-static struct entry queue_pop(struct queue *queue)
+static struct log_entry queue_pop(struct queue *queue)
 {
     ASSERT(queue->count > 0 && queue->first < queue->capacity);
-    struct entry entry = queue->ring[queue->first];
+    struct log_entry entry = queue->ring[queue->first];
     queue->first = (queue->first + 1) & (queue->capacity - 1);
     queue->count--;
     return entry;
@@ -117,7 +118,7 @@ static int local_append(struct log *log, const char *outbox_id, struct event *co
 {
     struct log_local *local = local_of(log);
     ASSERT(count > 0 && strlen(outbox_id) < OUTBOX_ID_SIZE);
-    struct row *row = memory_must_new(sizeof *row);
+    struct log_row *row = memory_must_new(sizeof *row);
     row->left = count;
     memcpy(row->id, outbox_id, strlen(outbox_id));
 
@@ -165,7 +166,7 @@ static int local_read(struct log *log, int worker, struct event **ret_events, in
     }
     size_t bytes = 0;
     for (; count < most && bytes < local->read_bytes; count++) {
-        struct entry entry = queue_pop(queue);
+        struct log_entry entry = queue_pop(queue);
         ret_events[count] = entry.event;
         queue->taken[count] = entry.row;
         bytes += entry.event->frame_length;
@@ -182,7 +183,7 @@ static void rows_answer(struct log_local *local, struct list *rows, int r)
 {
     LIST_FOREACH(link, rows)
     {
-        struct row *row = LIST_ITEM(link, struct row, link);
+        struct log_row *row = LIST_ITEM(link, struct log_row, link);
         local->log.done(local->log.arg, row->id, r);
         list_remove(link);
         free(row);
@@ -197,7 +198,7 @@ static void local_commit(struct log *log, int worker)
     list_init(&finished);
     pthread_mutex_lock(&local->lock);
     for (size_t i = 0; i < queue->taken_count; i++) {
-        struct row *row = queue->taken[i];
+        struct log_row *row = queue->taken[i];
         ASSERT(row->left > 0);
         if (--row->left > 0)
             continue;

@@ -7,10 +7,10 @@
 #include "created.h"
 #include "ephemeral.h"
 #include "focus.h"
+#include "gateway_tokens.h"
 #include "held_marks.h"
 #include "members.h"
 #include "stream.h"
-#include "tokens.h"
 #include "users.h"
 #include "watch.h"
 

@@ -30,7 +30,7 @@ struct heads {
 };
 
 // The heads that were asked of Redis together; answers come in the order of asking.
-struct slice {
+struct heads_slice {
     struct gateway *gateway;
     int count;
     int answered;
@@ -61,7 +61,7 @@ static void store_ask(struct gateway *gateway, struct params *params)
 }
 
 // Those that Redis does not know.
-static void slice_finish(struct slice *slice)
+static void slice_finish(struct heads_slice *slice)
 {
     CLEANUP_PARAMS struct params params = {0};
     if (slice->unknown_count > 0) {
@@ -76,7 +76,7 @@ static void slice_finish(struct slice *slice)
 
 static void on_head(void *arg, int r, const struct cache_value *value)
 {
-    struct slice *slice = arg;
+    struct heads_slice *slice = arg;
     const char *id = slice->ids[slice->answered++];
     bool last = slice->answered == slice->count;
     if (!gateway_answer(slice->gateway)) {
@@ -95,7 +95,7 @@ static void on_head(void *arg, int r, const struct cache_value *value)
         slice_finish(slice);
 }
 
-static void head_ask(struct slice *slice, int index)
+static void head_ask(struct heads_slice *slice, int index)
 {
     char key[KEY_SIZE];
     key_channel(key, slice->ids[index]);
@@ -105,7 +105,7 @@ static void head_ask(struct slice *slice, int index)
 
 static void slice_by_cache(struct gateway *gateway)
 {
-    struct slice *slice = calloc(1, sizeof *slice);
+    struct heads_slice *slice = calloc(1, sizeof *slice);
     if (!slice)
         return;
     slice->gateway = gateway;

@@ -4,8 +4,8 @@
 
 #include "connection.h"
 #include "core.h"
+#include "gateway_tokens.h"
 #include "marks.h"
-#include "tokens.h"
 
 #include "base/digest.h"
 

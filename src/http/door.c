@@ -41,7 +41,7 @@ static bool line_is_takeover(const char *line, size_t length)
     return door_is_takeover(target, end ? (size_t)(end - target) : left);
 }
 
-static void door_hand_over(struct connection *connection)
+static void door_hand_over(struct http_connection *connection)
 {
     struct server *server = connection->server;
     // Not all that has come: room for the rest of a head is the taker's to find.
@@ -63,7 +63,7 @@ static void door_wait_for(int fd, int bytes)
 
 static void door_ready(void *arg, uint32_t events);
 
-static void door_wait(struct connection *connection, ssize_t seen)
+static void door_wait(struct http_connection *connection, ssize_t seen)
 {
     struct server *server = connection->server;
     if (!connection->watch && loop_watch_new_peer(server->loop, connection->fd, EPOLLIN, door_ready,
@@ -78,7 +78,7 @@ static void door_wait(struct connection *connection, ssize_t seen)
 }
 
 // Decides on the `length` bytes that are there.
-static void door_judge(struct connection *connection, size_t length)
+static void door_judge(struct http_connection *connection, size_t length)
 {
     struct server *server = connection->server;
     struct head_progress progress;
@@ -104,7 +104,7 @@ static void door_judge(struct connection *connection, size_t length)
         exchange_refuse_head(connection, 414, "the request line is too long");
 }
 
-static void door_look(struct connection *connection, bool is_event)
+static void door_look(struct http_connection *connection, bool is_event)
 {
     struct server *server = connection->server;
     ssize_t length = recv(connection->fd, server->head, sizeof server->head, MSG_PEEK);
@@ -133,7 +133,7 @@ static void door_admit(struct server *server, int fd)
         close(fd);
         return;
     }
-    struct connection *connection = connection_new(server, fd);
+    struct http_connection *connection = connection_new(server, fd);
     if (connection)
         door_look(connection, false);
 }

@@ -62,7 +62,7 @@ void exchanges_free_spares(struct server *server)
     }
 }
 
-struct exchange *exchange_new(struct connection *connection)
+struct exchange *exchange_new(struct http_connection *connection)
 {
     struct server *server = connection->server;
     struct exchange *exchange = exchange_alloc(server);
@@ -142,7 +142,7 @@ void exchange_refuse_early(struct exchange *exchange, int status, const char *re
     exchange_last_word(exchange);
 }
 
-void exchange_refuse_head(struct connection *connection, int status, const char *reason)
+void exchange_refuse_head(struct http_connection *connection, int status, const char *reason)
 {
     struct exchange *exchange = exchange_new(connection);
     if (!exchange) {
@@ -155,7 +155,7 @@ void exchange_refuse_head(struct connection *connection, int status, const char 
 
 // What is wrong with the headers of a request that the door has not seen, one of the later ones of
 // its connection, as far as they have come. A malformed request line is head_parse()'s to refuse.
-static const char *headers_scan(const struct connection *connection, const char *target)
+static const char *headers_scan(const struct http_connection *connection, const char *target)
 {
     size_t length;
     bool is_complete;
@@ -165,7 +165,7 @@ static const char *headers_scan(const struct connection *connection, const char 
 
 void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd)
 {
-    struct connection *connection = connection_of(mhd);
+    struct http_connection *connection = connection_of(mhd);
     struct exchange *exchange = exchange_new(connection);
     (void)arg;
     if (!exchange)
@@ -219,7 +219,7 @@ static const char *verb_static(const char *verb)
     return NULL;
 }
 
-static bool page_is_at(const struct page *page, const char *path)
+static bool page_is_at(const struct server_page *page, const char *path)
 {
     size_t length = strlen(page->path);
     if (page->path[length - 1] == '*')
@@ -227,9 +227,9 @@ static bool page_is_at(const struct page *page, const char *path)
     return strcmp(page->path, path) == 0;
 }
 
-static const struct page *page_find(const struct server *server, const char *path)
+static const struct server_page *page_find(const struct server *server, const char *path)
 {
-    for (const struct page *page = server->pages; page; page = page->next) {
+    for (const struct server_page *page = server->pages; page; page = page->next) {
         if (page_is_at(page, path))
             return page;
     }

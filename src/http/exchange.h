@@ -26,16 +26,16 @@ struct exchange {
     struct list link;           // in server->calls while the handler owes or has sent a reply
     struct server *server;      // NULL once the server is gone
     struct MHD_Connection *mhd; // NULL once libmicrohttpd is done with the request, or never had it
-    struct connection *connection; // NULL once it is gone
-    const char *verb;              // where the head begins in libmicrohttpd's memory
-    const char *target;            // as it came there
+    struct http_connection *connection; // NULL once it is gone
+    const char *verb;                   // where the head begins in libmicrohttpd's memory
+    const char *target;                 // as it came there
     struct http_head head;
     char *query;              // writable
     const char *content_type; // of the reply
     const char *allow;        // for 405
     const char *origin;       // of the page that calls, when it may; else NULL
     bool is_preflight;        // its browser asks first
-    const struct page *page;
+    const struct server_page *page;
     struct buffer body;
     struct mhd_takeover takeover; // of a request with a chunked body from libmicrohttpd
     struct chunks chunks;         // this and the next three: of a chunked body
@@ -64,7 +64,7 @@ struct exchange {
 // connection must end. In the state DETACHED the reply is on its way already.
 
 // An exchange whose head is not read. NULL without memory.
-struct exchange *exchange_new(struct connection *connection);
+struct exchange *exchange_new(struct http_connection *connection);
 // Goes on with a whole head, which is changed and must live as long as the exchange: up to letting
 // the body in or refusing it.
 NODISCARD enum MHD_Result exchange_begin(struct exchange *exchange, char *text, size_t length);

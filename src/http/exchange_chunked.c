@@ -49,7 +49,7 @@ static void reply_ready(void *arg, uint32_t events);
 // Writes as much as the peer takes now.
 static enum MHD_Result reply_write(struct exchange *exchange)
 {
-    struct connection *connection = exchange->connection;
+    struct http_connection *connection = exchange->connection;
     const struct buffer *text = &exchange->text;
     ssize_t count = send(connection->fd, text->data + exchange->sent, text->length - exchange->sent,
                          MSG_NOSIGNAL);
@@ -137,7 +137,7 @@ static void chunked_expect(struct exchange *exchange)
 // The body is let in, unless an answer is waited for or it was refused.
 static enum MHD_Result chunked_let_in(struct exchange *exchange)
 {
-    struct connection *connection = exchange->connection;
+    struct http_connection *connection = exchange->connection;
     if (exchange->state != EXCHANGE_BODY)
         return MHD_YES;
     chunked_expect(exchange);
@@ -178,7 +178,7 @@ static void chunked_begin(struct exchange *exchange, const struct buffer *head)
 static void chunked_taken(void *arg, int fd, const char *rest, size_t length)
 {
     const struct exchange *before = arg;
-    struct connection *connection = connection_new(before->server, fd);
+    struct http_connection *connection = connection_new(before->server, fd);
     struct exchange *exchange = connection ? exchange_new(connection) : NULL;
     if (!exchange) {
         if (connection)
@@ -201,7 +201,7 @@ enum MHD_Result exchange_take_over(struct exchange *exchange)
         return MHD_NO;
     buffer_init(&exchange->text, length);
     buffer_append(&exchange->text, head, length);
-    struct connection *connection = exchange->connection;
+    struct http_connection *connection = exchange->connection;
     int r = mhd_takeover_start(&exchange->takeover, exchange->mhd, connection->fd, chunked_taken,
                                exchange);
     connection_leaves_daemon(connection);

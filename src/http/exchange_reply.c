@@ -23,7 +23,7 @@ static bool is_file(const struct exchange *exchange)
     return exchange->page && !exchange->page->fn && exchange->request.error[0] == '\0';
 }
 
-static int file_headers(const struct page *page, struct reply_header *headers, int count)
+static int file_headers(const struct server_page *page, struct reply_header *headers, int count)
 {
     headers[count++] = (struct reply_header){"Cache-Control", "no-cache"};
     headers[count++] = (struct reply_header){"ETag", page->etag};
@@ -134,7 +134,7 @@ void exchange_plain_error(struct exchange *exchange, int status, const char *cod
 
 static int fill_file(struct exchange *exchange)
 {
-    const struct page *page = exchange->page;
+    const struct server_page *page = exchange->page;
     const char *known = exchange->head.if_none_match;
     exchange->content_type = page->file.type;
     if (known && strstr(known, page->etag))
@@ -145,7 +145,7 @@ static int fill_file(struct exchange *exchange)
 
 void exchange_fill_page(struct exchange *exchange)
 {
-    const struct page *page = exchange->page;
+    const struct server_page *page = exchange->page;
     struct request *request = &exchange->request;
     request->status = page->fn ? page->fn(page->arg, &request->reply, &exchange->content_type)
                                : fill_file(exchange);
@@ -186,7 +186,7 @@ void exchange_print_reply(struct exchange *exchange, struct buffer *text)
 
 int exchange_detach(struct exchange *exchange, int *ret_fd)
 {
-    struct connection *connection = exchange->connection;
+    struct http_connection *connection = exchange->connection;
     exchange->state = EXCHANGE_DETACHED;
     if (connection->mhd)
         return connection_detach(connection, ret_fd);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses application/x-www-form-urlencoded, the form of queries and bodies.
-#include "arguments.h"
+#include "request_arguments.h"
 
 #include "base/error.h"
 

@@ -125,7 +125,7 @@ const char *head_scan(const char *text, size_t length, struct head_progress *ret
     return head_scan_fields(feed + 1, length - (size_t)(feed + 1 - text), &ret_progress->complete);
 }
 
-struct field {
+struct head_field {
     const char *name;
     size_t length;
     size_t offset;     // of the value in struct http_head
@@ -142,7 +142,7 @@ struct field {
         name, sizeof name - 1, offsetof(struct http_head, member), NULL                            \
     }
 
-static const struct field fields[] = {
+static const struct head_field fields[] = {
     FIELD("Host", host),
     FIELD("Authorization", authorization),
     FIELD("Content-Type", content_type),
@@ -187,7 +187,7 @@ static const char *field_keep(struct http_head *head, const char *name, size_t l
                               const char *value)
 {
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        const struct field *known = &fields[i];
+        const struct head_field *known = &fields[i];
         if (known->length != length || strncasecmp(known->name, name, length) != 0)
             continue;
         const char **member = (const char **)(void *)((char *)head + known->offset);

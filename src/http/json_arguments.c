@@ -2,7 +2,7 @@
 // Reads arguments from a JSON object. jansson judges the text; what it would lose (the digits of
 // numbers, the text of nested values) is taken from the text itself, which a scan has cut into its
 // top-level values first. Depth and number of values are bounded before jansson sees the text.
-#include "arguments.h"
+#include "request_arguments.h"
 
 #include "base/error.h"
 #include "base/json.h"
@@ -16,7 +16,7 @@ struct slice {
     size_t length;
 };
 
-struct scan {
+struct json_scan {
     struct slice values[ARGUMENTS_MAX]; // the top-level values, in order
     size_t count;
     const char *value;   // where the current one began, or NULL
@@ -43,7 +43,7 @@ static const char *string_end(const char *quote, const char *end)
     return end - 1;
 }
 
-static int scan_value_ends(struct scan *scan, const char *end)
+static int scan_value_ends(struct json_scan *scan, const char *end)
 {
     const char *start = scan->value;
     if (!start)
@@ -64,7 +64,7 @@ static int scan_value_ends(struct scan *scan, const char *end)
 
 // Cuts `text` into values. Of a text that is no JSON it makes something or other: jansson refuses
 // that afterwards.
-static int scan_text(struct scan *scan, const char *text, size_t length)
+static int scan_text(struct json_scan *scan, const char *text, size_t length)
 {
     const char *end = text + length;
     int depth = 0;
@@ -210,7 +210,7 @@ static int json_check_size(struct arguments *arguments, const char *text, size_t
 
 const char *arguments_json_token(struct arguments *arguments, const char *text, size_t length)
 {
-    struct scan scan = {0};
+    struct json_scan scan = {0};
     if (scan_text(&scan, text, length) < 0 || scan.token.length < 2 || scan.token.start[0] != '"' ||
         memchr(scan.token.start, '\\', scan.token.length))
         return NULL;
@@ -219,7 +219,7 @@ const char *arguments_json_token(struct arguments *arguments, const char *text, 
 
 int arguments_add_json(struct arguments *arguments, const char *text, size_t length)
 {
-    struct scan scan;
+    struct json_scan scan;
     scan.count = 0;
     scan.value = NULL;
     scan.string = scan.token = (struct slice){0};

@@ -12,7 +12,7 @@ enum { READS_A_TURN = 4, READ_BYTES = 65536 };
 
 static void linger_ready(void *arg, uint32_t events)
 {
-    struct connection *connection = arg;
+    struct http_connection *connection = arg;
     (void)events;
     for (int i = 0; i < READS_A_TURN; i++) {
         // TCP throws away what it is not given room for.
@@ -30,7 +30,7 @@ static void linger_ready(void *arg, uint32_t events)
 
 void linger_start(struct server *server, int fd, int64_t budget, const char *text, size_t length)
 {
-    struct connection *connection = connection_new(server, fd);
+    struct http_connection *connection = connection_new(server, fd);
     if (!connection)
         return;
     connection->bytes = budget;

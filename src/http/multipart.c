@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses multipart/form-data of a body that is in memory as a whole. (libmicrohttpd's own post
 // processor takes the rest of the header line for the boundary, and hands values out in pieces.)
-#include "arguments.h"
+#include "request_arguments.h"
 
 #include "base/error.h"
 

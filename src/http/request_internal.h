@@ -4,10 +4,10 @@
 #pragma once
 
 #include "arena.h"
-#include "arguments.h"
 #include "base/id.h"
 #include "http/request.h"
 #include "intake.h"
+#include "request_arguments.h"
 
 // The reply is complete: `reply`, `status` and `error` say what it is. Sends it; the request may be
 // gone afterwards.

@@ -170,9 +170,9 @@ int server_port(const struct server *server)
     return ntohs(port);
 }
 
-static struct page *page_new(struct server *server, const char *path)
+static struct server_page *page_new(struct server *server, const char *path)
 {
-    struct page *page = calloc(1, sizeof *page);
+    struct server_page *page = calloc(1, sizeof *page);
     char *copy = strdup(path);
     if (!page || !copy) {
         free(page);
@@ -187,7 +187,7 @@ static struct page *page_new(struct server *server, const char *path)
 
 int server_page_add(struct server *server, const char *path, server_page_fn *fn, void *arg)
 {
-    struct page *page = page_new(server, path);
+    struct server_page *page = page_new(server, path);
     if (!page)
         return -ERROR_MEMORY;
     page->fn = fn;
@@ -198,7 +198,7 @@ int server_page_add(struct server *server, const char *path, server_page_fn *fn,
 int server_file_add(struct server *server, const char *path, const struct server_file *file)
 {
     char digest[DIGEST_HEX_SIZE];
-    struct page *page = page_new(server, path);
+    struct server_page *page = page_new(server, path);
     if (!page)
         return -ERROR_MEMORY;
     page->file = *file;
@@ -223,7 +223,7 @@ static void connections_close(struct server *server)
     for (int state = 0; state < CONNECTION_STATES; state++) {
         LIST_FOREACH(link, &server->connections[state])
         {
-            struct connection *connection = LIST_ITEM(link, struct connection, link);
+            struct http_connection *connection = LIST_ITEM(link, struct http_connection, link);
             if (!connection->mhd)
                 connection_free(connection);
         }
@@ -255,7 +255,7 @@ void server_free(struct server *server)
     exchanges_forget(server);
     gzip_free(server->gzip_spare);
     while (server->pages) {
-        struct page *page = server->pages;
+        struct server_page *page = server->pages;
         server->pages = page->next;
         free(page->path);
         free(page);

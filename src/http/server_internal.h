@@ -30,7 +30,7 @@ enum {
     ETAG_SIZE = DIGEST_HEX_SIZE + 2, // in quotes
 };
 
-enum connection_state {
+enum http_connection_state {
     CONNECTION_FRESH,   // since accept, until the first request's head is complete
     CONNECTION_HEADERS, // the head of a later request is coming
     CONNECTION_BODY,
@@ -42,8 +42,8 @@ enum connection_state {
     CONNECTION_STATES
 };
 
-struct page {
-    struct page *next;
+struct server_page {
+    struct server_page *next;
     char *path;
     server_page_fn *fn; // NULL: it is `file`
     void *arg;
@@ -51,7 +51,7 @@ struct page {
     char etag[ETAG_SIZE];
 };
 
-struct connection {
+struct http_connection {
     struct list link; // in server->connections[state]
     struct server *server;
     struct MHD_Connection *mhd; // NULL at the door and while lingering
@@ -63,7 +63,7 @@ struct connection {
                         // lingering: still to throw away
     const char *memory; // libmicrohttpd's for this connection, from the first target on
     int fd;             // libmicrohttpd's once `mhd` is set
-    enum connection_state state;
+    enum http_connection_state state;
 };
 
 struct server {
@@ -73,7 +73,7 @@ struct server {
     struct loop_watch *daemon_watch;
     struct loop_watch *listen_watch;
     struct loop_timer *tick;
-    struct page *pages;
+    struct server_page *pages;
     struct list connections[CONNECTION_STATES]; // each in the order of its deadlines
     struct list calls;                          // exchanges whose handler was called
     struct list spares;                         // exchanges to use again
@@ -83,7 +83,7 @@ struct server {
     struct intake outgo;                        // of replies
     struct parser *parser;
     int spares_count;
-    struct connection *adding; // what is being handed to libmicrohttpd
+    struct http_connection *adding; // what is being handed to libmicrohttpd
     int64_t timeout_ms[CONNECTION_STATES];
     int64_t looked_ms;     // when the connections that were idle then were last looked at
     int64_t short_told_ms; // when the log was last told of too few descriptors; 0: never
@@ -105,25 +105,25 @@ void server_run_soon(struct server *server);
 // connection.c
 
 // A connection on `fd` in the state FRESH. Owns `fd`. NULL (and closed) without memory.
-struct connection *connection_new(struct server *server, int fd);
+struct http_connection *connection_new(struct server *server, int fd);
 // Forgets the connection; closes its descriptor unless libmicrohttpd has it.
-void connection_free(struct connection *connection);
+void connection_free(struct http_connection *connection);
 // The same, but the descriptor is now the caller's.
-int connection_take_fd(struct connection *connection);
-void connection_move(struct connection *connection, enum connection_state state);
+int connection_take_fd(struct http_connection *connection);
+void connection_move(struct http_connection *connection, enum http_connection_state state);
 // Hands it to libmicrohttpd, which may refuse: the connection is gone then.
-void connection_add_to_daemon(struct connection *connection);
+void connection_add_to_daemon(struct http_connection *connection);
 // As mhd_descriptor_take(): the connection ends.
-NODISCARD int connection_detach(struct connection *connection, int *ret_fd);
+NODISCARD int connection_detach(struct http_connection *connection, int *ret_fd);
 // libmicrohttpd has lost the descriptor, and is to find that out soon.
-void connection_leaves_daemon(struct connection *connection);
+void connection_leaves_daemon(struct http_connection *connection);
 void connections_expire(struct server *server);
 // Ends those whose peer has said with its request that no other will come. To be called at each
 // tick.
 void connections_end_half_closed(struct server *server);
 void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
                        enum MHD_ConnectionNotificationCode code);
-struct connection *connection_of(struct MHD_Connection *mhd);
+struct http_connection *connection_of(struct MHD_Connection *mhd);
 
 // door.c
 
@@ -152,7 +152,7 @@ void linger_start(struct server *server, int fd, int64_t budget, const char *tex
 
 // Answers a head that libmicrohttpd must not see, at the door or in exchange_line(), and closes,
 // politely. At the door the connection is gone afterwards.
-void exchange_refuse_head(struct connection *connection, int status, const char *reason);
+void exchange_refuse_head(struct http_connection *connection, int status, const char *reason);
 
 // libmicrohttpd's callbacks; `arg` is the server.
 

@@ -29,7 +29,7 @@ static const struct statement CLEAN = {
     "SELECT dropped, links_dropped, has_more FROM app_events_clean($1, $2, $3)"};
 
 // A row that apps may get: an event, or the mention in it.
-struct entry {
+struct queue_entry {
     const struct event *event;
     int64_t seq;
     const char *frame;
@@ -38,12 +38,12 @@ struct entry {
     char name[CALLBACK_NAME_SIZE];
 };
 
-static void entry_params(struct params *params, const struct entry *entries, size_t count,
+static void entry_params(struct params *params, const struct queue_entry *entries, size_t count,
                          const struct push_options *options)
 {
 #define COLUMN(open, add)                                                                          \
     open(params);                                                                                  \
-    for (const struct entry *entry = entries; entry < entries + count; entry++)                    \
+    for (const struct queue_entry *entry = entries; entry < entries + count; entry++)              \
         add;                                                                                       \
     params_close_array(params)
     COLUMN(params_open_text_array, params_element_text(params, entry->event->workspace_id));
@@ -61,7 +61,7 @@ static void entry_params(struct params *params, const struct entry *entries, siz
     params_int(params, options->link_wait_ms);
 }
 
-static int entries_keep(struct session *session, const struct entry *entries, size_t count,
+static int entries_keep(struct session *session, const struct queue_entry *entries, size_t count,
                         const struct push_options *options)
 {
     CLEANUP_RESULT struct result *result = NULL;
@@ -77,26 +77,26 @@ static int entries_keep(struct session *session, const struct entry *entries, si
 
 // Adds what apps may get of an event: itself, and the mention in it, which `mention` is for. How
 // many entries these are. -ERROR_MEMORY.
-static int entries_add(struct entry *entries, const struct event *event,
+static int entries_add(struct queue_entry *entries, const struct event *event,
                        struct app_mention *mention)
 {
     int count = 0;
-    struct entry *entry = &entries[count];
-    *entry = (struct entry){event, event->seq, event->frame, event->frame_length, "", ""};
+    struct queue_entry *entry = &entries[count];
+    *entry = (struct queue_entry){event, event->seq, event->frame, event->frame_length, "", ""};
     count += callback_name(event->frame, event->frame_length, entry->name);
     int r = event->kind == EVENT_POST ? app_mention_read(event->frame, event->frame_length, mention)
                                       : 0;
     if (r > 0)
-        entries[count++] =
-            (struct entry){event,          -event->seq,  mention->frame, mention->frame_length,
-                           mention->users, "app_mention"};
+        entries[count++] = (struct queue_entry){event,          -event->seq,
+                                                mention->frame, mention->frame_length,
+                                                mention->users, "app_mention"};
     return r < 0 ? r : count;
 }
 
 int queue_add(struct session *session, struct event *const *events, size_t count,
               const struct push_options *options)
 {
-    CLEANUP_FREE struct entry *entries = calloc(2 * count, sizeof *entries);
+    CLEANUP_FREE struct queue_entry *entries = calloc(2 * count, sizeof *entries);
     CLEANUP_FREE struct app_mention *mentions = calloc(count, sizeof *mentions);
     size_t total = 0;
     int r = entries && mentions ? 0 : -ERROR_MEMORY;

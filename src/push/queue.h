@@ -3,7 +3,7 @@
 // thread at a time.
 #pragma once
 
-#include "delivery.h"
+#include "push_delivery.h"
 #include "store/session.h"
 
 // Keeps events; how many, or a negative error.

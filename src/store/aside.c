@@ -16,7 +16,7 @@ enum { PAUSE_MIN_MS = 5, PAUSE_MAX_MS = 200, REMEMBERED_MS = 5000 };
 
 #define NEVER INT64_MAX
 
-struct held {
+struct held_key {
     UT_hash_handle hh;
     char key[ASIDE_KEY_SIZE];
     struct list items;
@@ -30,7 +30,7 @@ struct aside {
     aside_try_fn *try;
     aside_return_fn *back;
     void *arg;
-    struct held *keys; // uthash
+    struct held_key *keys; // uthash
     struct loop_timer *timer;
     int waiting;
 };
@@ -40,26 +40,26 @@ static unsigned key_length(const char *key)
     return (unsigned)strnlen(key, ASIDE_KEY_SIZE - 1);
 }
 
-static struct held *held_find(const struct aside *aside, const char *key)
+static struct held_key *held_find(const struct aside *aside, const char *key)
 {
-    struct held *held;
+    struct held_key *held;
 
     HASH_FIND(hh, aside->keys, key, key_length(key), held);
     return held;
 }
 
 // Of a key that is held.
-static struct held *held_get(const struct aside *aside, const char *key)
+static struct held_key *held_get(const struct aside *aside, const char *key)
 {
-    struct held *held = held_find(aside, key);
+    struct held_key *held = held_find(aside, key);
 
     ASSERT(held);
     return held;
 }
 
-static struct held *held_new(struct aside *aside, const char *key)
+static struct held_key *held_new(struct aside *aside, const char *key)
 {
-    struct held *held = memory_must_new(sizeof *held);
+    struct held_key *held = memory_must_new(sizeof *held);
     unsigned length = key_length(key);
 
     memcpy(held->key, key, length);
@@ -71,7 +71,7 @@ static struct held *held_new(struct aside *aside, const char *key)
 }
 
 // Forgets the key, and returns what waits under it.
-static void held_free(struct aside *aside, struct held *held)
+static void held_free(struct aside *aside, struct held_key *held)
 {
     struct list items;
 
@@ -92,26 +92,26 @@ static void timer_start(struct aside *aside)
     int64_t now_ms = loop_now_ms(aside->loop);
     int64_t due_ms = NEVER;
 
-    for (const struct held *held = aside->keys; held; held = held->hh.next)
+    for (const struct held_key *held = aside->keys; held; held = held->hh.next)
         if (held->due_ms < due_ms)
             due_ms = held->due_ms;
     if (due_ms != NEVER)
         loop_timer_set(aside->timer, due_ms > now_ms ? due_ms - now_ms : 0);
 }
 
-static void held_wait(struct aside *aside, struct held *held, int64_t pause_ms)
+static void held_wait(struct aside *aside, struct held_key *held, int64_t pause_ms)
 {
     held->due_ms = loop_now_ms(aside->loop) + pause_ms;
     timer_start(aside);
 }
 
-static void held_pause(struct aside *aside, struct held *held)
+static void held_pause(struct aside *aside, struct held_key *held)
 {
     held_wait(aside, held, held->pause_ms);
     held->pause_ms = held->pause_ms < PAUSE_MAX_MS / 2 ? held->pause_ms * 2 : PAUSE_MAX_MS;
 }
 
-static void held_try(struct aside *aside, struct held *held)
+static void held_try(struct aside *aside, struct held_key *held)
 {
     struct list *item = held->items.next;
 
@@ -128,8 +128,8 @@ static void held_try(struct aside *aside, struct held *held)
 static void on_timer(void *arg)
 {
     struct aside *aside = CAST(aside, arg);
-    struct held *held;
-    struct held *next;
+    struct held_key *held;
+    struct held_key *next;
 
     HASH_ITER(hh, aside->keys, held, next)
     if (held->due_ms <= loop_now_ms(aside->loop))
@@ -177,7 +177,7 @@ bool aside_holds(const struct aside *aside, const char *key)
 
 void aside_add(struct aside *aside, const char *key, struct list *item)
 {
-    struct held *held = held_find(aside, key);
+    struct held_key *held = held_find(aside, key);
 
     if (!held) {
         held = held_new(aside, key);
@@ -197,7 +197,7 @@ void aside_begin(struct aside *aside, const char *key)
 
 void aside_again(struct aside *aside, const char *key, struct list *item)
 {
-    struct held *held = held_get(aside, key);
+    struct held_key *held = held_get(aside, key);
 
     ASSERT(held->due_ms == NEVER);       // its first item was tried
     list_append(held->items.next, item); // before the first
@@ -207,7 +207,7 @@ void aside_again(struct aside *aside, const char *key, struct list *item)
 
 void aside_next(struct aside *aside, const char *key)
 {
-    struct held *held = held_get(aside, key);
+    struct held_key *held = held_get(aside, key);
 
     held_wait(aside, held, list_is_empty(&held->items) ? REMEMBERED_MS : 0);
 }

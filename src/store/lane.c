@@ -67,14 +67,14 @@ void lane_on_up(struct lane *lane, loop_fn *fn, void *arg)
     lane->on_up[lane->on_up_count++] = (struct lane_hook){.fn = fn, .arg = arg};
 }
 
-static void lane_refuse(struct lane *lane, struct call *call, int r, bool unknown)
+static void lane_refuse(struct lane *lane, struct lane_call *call, int r, bool unknown)
 {
     call->r = r;
     call->unknown = unknown;
     lane->options.refuse(lane->options.store, call);
 }
 
-static void lane_add(struct lane *lane, struct list *calls, struct call *call)
+static void lane_add(struct lane *lane, struct list *calls, struct lane_call *call)
 {
     call->bytes = call->params.bytes.length;
     list_append(calls, &call->link);
@@ -82,7 +82,7 @@ static void lane_add(struct lane *lane, struct list *calls, struct call *call)
     lane->bytes += call->bytes;
 }
 
-static void lane_remove(struct lane *lane, struct call *call)
+static void lane_remove(struct lane *lane, struct lane_call *call)
 {
     ASSERT(lane->count > 0 && lane->bytes >= call->bytes);
     list_remove(&call->link);
@@ -94,13 +94,13 @@ static void lane_refuse_all(struct lane *lane, struct list *calls, bool unknown)
 {
     LIST_FOREACH(link, calls)
     {
-        struct call *call = LIST_ITEM(link, struct call, link);
+        struct lane_call *call = LIST_ITEM(link, struct lane_call, link);
         lane_remove(lane, call);
         lane_refuse(lane, call, -ERROR_UNAVAILABLE, unknown);
     }
 }
 
-static bool lane_has_room(const struct lane *lane, const struct call *call)
+static bool lane_has_room(const struct lane *lane, const struct lane_call *call)
 {
     const struct store_options *settings = lane->options.settings;
     size_t bytes = lane->bytes + call->params.bytes.length;
@@ -108,7 +108,7 @@ static bool lane_has_room(const struct lane *lane, const struct call *call)
            (lane->bytes == 0 || bytes <= settings->queue_bytes);
 }
 
-void lane_call(struct lane *lane, struct call *call)
+void lane_call(struct lane *lane, struct lane_call *call)
 {
     ASSERT(list_is_empty(&call->link));
     if (!params_are_whole(&call->params)) {
@@ -134,7 +134,7 @@ static bool lane_put_sync(PGconn *conn)
 
 // Gives libpq the call, which stands among the sent ones already. False when the connection is of
 // no more use.
-static bool lane_put(struct lane *lane, struct call *call, bool known)
+static bool lane_put(struct lane *lane, struct lane_call *call, bool known)
 {
     call->preparing = !known;
     if (!known) {
@@ -151,7 +151,7 @@ static bool lane_put(struct lane *lane, struct call *call, bool known)
 // Moves the oldest queued call to the sent ones.
 static bool lane_send_next(struct lane *lane)
 {
-    struct call *call = LIST_ITEM(lane->queued.next, struct call, link);
+    struct lane_call *call = LIST_ITEM(lane->queued.next, struct lane_call, link);
     int known = prepared_find(&lane->prepared, call->statement, &call->params);
     if (known < 0) {
         lane_remove(lane, call);
@@ -218,14 +218,14 @@ void lane_end_patience(struct lane *lane)
     lane->patient = false;
 }
 
-static void lane_finish_head(struct lane *lane, struct call *call)
+static void lane_finish_head(struct lane *lane, struct lane_call *call)
 {
     lane_remove(lane, call);
     lane->head_since_ms = loop_now_ms(lane->options.loop);
     lane->options.answer(lane->options.store, call);
 }
 
-static void lane_take_error(struct lane *lane, struct call *call, const PGresult *result)
+static void lane_take_error(struct lane *lane, struct lane_call *call, const PGresult *result)
 {
     if (postgres_is_fatal(result)) {
         lane->broken = "connection lost";
@@ -242,7 +242,7 @@ static void lane_take_error(struct lane *lane, struct call *call, const PGresult
 static void lane_take(struct lane *lane, PGresult *result)
 {
     ASSERT(!list_is_empty(&lane->sent));
-    struct call *call = LIST_ITEM(lane->sent.next, struct call, link);
+    struct lane_call *call = LIST_ITEM(lane->sent.next, struct lane_call, link);
     switch (PQresultStatus(result)) {
     case PGRES_PIPELINE_SYNC:
         lane_finish_head(lane, call);
@@ -343,7 +343,7 @@ void lane_reject(struct lane *lane)
 
 static void lane_greet(struct lane *lane)
 {
-    struct call *call = lane->options.greet(lane->options.store, lane);
+    struct lane_call *call = lane->options.greet(lane->options.store, lane);
     lane->state = LANE_GREETING;
     lane_add(lane, &lane->sent, call);
     if (lane_put(lane, call, false))

@@ -14,7 +14,7 @@
 
 #include "postgres_internal.h"
 
-struct call {
+struct lane_call {
     struct list link;
     const struct statement *statement;
     struct params params; // gone once sent
@@ -28,7 +28,7 @@ struct call {
     bool preparing; // the next result is that of preparing the statement
 };
 
-typedef void lane_call_fn(struct store *store, struct call *call);
+typedef void lane_call_fn(struct store *store, struct lane_call *call);
 struct lane;
 
 struct lane_options {
@@ -41,7 +41,7 @@ struct lane_options {
     lane_call_fn *refuse; // keeps the call for the end of the turn
     // Makes the call that a connection begins with, whose answer ends with lane_greeted() or
     // lane_reject().
-    struct call *(*greet)(struct store *store, const struct lane *lane);
+    struct lane_call *(*greet)(struct store *store, const struct lane *lane);
 };
 
 // Makes a lane and begins to connect.
@@ -56,7 +56,7 @@ void lane_greeted(struct lane *lane);
 void lane_reject(struct lane *lane);
 
 // Takes the call, or refuses it.
-void lane_call(struct lane *lane, struct call *call);
+void lane_call(struct lane *lane, struct lane_call *call);
 
 // Sends what is queued; refuses it when there is no connection to wait for.
 void lane_flush(struct lane *lane);

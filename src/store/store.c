@@ -15,7 +15,7 @@
 enum { READS_AHEAD_MAX = 1 };
 
 // What a connection begins with.
-struct greeting {
+struct store_greeting {
     struct store *store;
     enum store_lane lane;
 };
@@ -26,7 +26,7 @@ struct store {
     struct store_options options;
     struct postgres_keywords keywords[STORE_LANE_MAX];
     struct lane *lanes[STORE_LANE_MAX];
-    struct greeting greetings[STORE_LANE_MAX];
+    struct store_greeting greetings[STORE_LANE_MAX];
     struct eras eras;
     struct turns *turns;
     struct loop_timer *patience;
@@ -49,11 +49,11 @@ bool store_url_is_valid(const char *database_url)
     return parsed != NULL;
 }
 
-static struct call *store_new_call(struct store *store)
+static struct lane_call *store_new_call(struct store *store)
 {
     if (list_is_empty(&store->spare))
-        return memory_must_new(sizeof(struct call));
-    struct call *call = LIST_ITEM(store->spare.next, struct call, link);
+        return memory_must_new(sizeof(struct lane_call));
+    struct lane_call *call = LIST_ITEM(store->spare.next, struct lane_call, link);
     list_remove(&call->link);
     return call;
 }
@@ -64,7 +64,7 @@ struct result *store_take(const struct store_outcome *outcome)
     return (struct result *)(uintptr_t)outcome->result;
 }
 
-static void store_answer(struct store *store, struct call *call)
+static void store_answer(struct store *store, struct lane_call *call)
 {
     bool taken = false;
     struct store_outcome outcome = {
@@ -81,14 +81,14 @@ static void store_answer(struct store *store, struct call *call)
     list_append(&store->spare, &call->link);
 }
 
-static void store_refuse(struct store *store, struct call *call)
+static void store_refuse(struct store *store, struct lane_call *call)
 {
     list_append(&store->refused, &call->link);
     loop_again(store->loop);
 }
 
 // A call made from the answer to another while the store is being freed.
-static void store_refuse_closed(struct store *store, struct call *call)
+static void store_refuse_closed(struct store *store, struct lane_call *call)
 {
     call->r = -ERROR_UNAVAILABLE;
     store_refuse(store, call);
@@ -100,7 +100,7 @@ static void store_answer_refused(struct store *store)
     list_init(&taken);
     list_append_all(&taken, &store->refused);
     while (!list_is_empty(&taken)) {
-        struct call *call = LIST_ITEM(taken.next, struct call, link);
+        struct lane_call *call = LIST_ITEM(taken.next, struct lane_call, link);
         list_remove(&call->link);
         store_answer(store, call);
     }
@@ -128,7 +128,7 @@ static void store_end_patience(void *arg)
 // know what it is asked is of no use: the functions of this version are not there.
 static void store_greeted(void *arg, const struct store_outcome *outcome)
 {
-    const struct greeting *greeting = arg;
+    const struct store_greeting *greeting = arg;
     struct store *store = greeting->store;
     if (outcome->r == 0)
         eras_take(&store->eras, outcome->result);
@@ -142,15 +142,15 @@ static void store_greeted(void *arg, const struct store_outcome *outcome)
         lane_greeted(store->lanes[greeting->lane]);
 }
 
-static struct call *store_greet(struct store *store, const struct lane *lane)
+static struct lane_call *store_greet(struct store *store, const struct lane *lane)
 {
     int i = 0;
     while (i < STORE_LANE_MAX && store->lanes[i] != lane)
         i++;
     ASSERT(i < STORE_LANE_MAX);
-    store->greetings[i] = (struct greeting){.store = store, .lane = (enum store_lane)i};
-    struct call *call = store_new_call(store);
-    *call = (struct call){
+    store->greetings[i] = (struct store_greeting){.store = store, .lane = (enum store_lane)i};
+    struct lane_call *call = store_new_call(store);
+    *call = (struct lane_call){
         .statement = &eras_statement, .fn = store_greeted, .arg = &store->greetings[i]};
     list_init(&call->link);
     return call;
@@ -237,7 +237,7 @@ int store_new(struct loop *loop, const struct store_options *options, struct sto
 static void free_calls(struct list *calls)
 {
     LIST_FOREACH(link, calls)
-    free(LIST_ITEM(link, struct call, link));
+    free(LIST_ITEM(link, struct lane_call, link));
 }
 
 void store_free(struct store *store)
@@ -271,8 +271,8 @@ void store_call(struct store *store, enum store_lane lane, const struct statemen
                 struct params *params, store_fn *fn, void *arg)
 {
     ASSERT(lane < STORE_LANE_MAX && statement && fn);
-    struct call *call = store_new_call(store);
-    *call = (struct call){.statement = statement, .fn = fn, .arg = arg};
+    struct lane_call *call = store_new_call(store);
+    *call = (struct lane_call){.statement = statement, .fn = fn, .arg = arg};
     list_init(&call->link);
     if (params) {
         call->params = *params;

@@ -37,7 +37,7 @@ static const struct statement MEMBERS_LOCKED = {
 
 enum { RETRY_MAX_MS = 5000 };
 
-static void batch_answer(struct batch *batch, const struct result *result)
+static void batch_answer(struct mark_batch *batch, const struct result *result)
 {
     struct settling *settling = settling_new(batch->marker, batch->outbox_id, result_rows(result));
 
@@ -55,7 +55,7 @@ static void batch_answer(struct batch *batch, const struct result *result)
 }
 
 // What was not answered: once more while there is time (a mark may be repeated), else `r`.
-static void batch_give_up(struct batch *batch, int r, bool repeat)
+static void batch_give_up(struct mark_batch *batch, int r, bool repeat)
 {
     struct group *group = batch->marker->group;
     int64_t now_ms = clock_monotonic_ms();
@@ -92,7 +92,7 @@ static void mark_put_aside(struct marker *marker, struct mark *mark)
     aside_add(marker->aside, key, &mark->item.link);
 }
 
-static void batch_leave(struct batch *batch)
+static void batch_leave(struct mark_batch *batch)
 {
     struct marker *marker = batch->marker;
     char key[ASIDE_KEY_SIZE];
@@ -109,7 +109,7 @@ static void batch_leave(struct batch *batch)
 
 static void on_locked(void *arg, const struct store_outcome *outcome)
 {
-    struct batch *batch = CAST(batch, arg);
+    struct mark_batch *batch = CAST(mark_batch, arg);
     bool any = false;
 
     for (int i = 0; outcome->r == 0 && i < batch->count; i++)
@@ -121,7 +121,7 @@ static void on_locked(void *arg, const struct store_outcome *outcome)
     batch_leave(batch);
 }
 
-static void channels_add(struct params *params, const struct batch *batch)
+static void channels_add(struct params *params, const struct mark_batch *batch)
 {
     params_open_text_array(params);
     for (int i = 0; i < batch->count; i++)
@@ -129,7 +129,7 @@ static void channels_add(struct params *params, const struct batch *batch)
     params_close_array(params);
 }
 
-static void callers_add(struct params *params, const struct batch *batch)
+static void callers_add(struct params *params, const struct mark_batch *batch)
 {
     params_open_text_array(params);
     for (int i = 0; i < batch->count; i++)
@@ -138,7 +138,7 @@ static void callers_add(struct params *params, const struct batch *batch)
 }
 
 // Some row was locked for too long: those marks have to wait whose row it is.
-static void batch_locked(struct batch *batch)
+static void batch_locked(struct mark_batch *batch)
 {
     struct params params = {0};
 
@@ -148,7 +148,7 @@ static void batch_locked(struct batch *batch)
 }
 
 // The one mark of a batch that was aside waits on.
-static void batch_again(struct batch *batch)
+static void batch_again(struct mark_batch *batch)
 {
     struct mark *mark = TAKE(batch->marks[0]);
 
@@ -159,7 +159,7 @@ static void batch_again(struct batch *batch)
 
 static void batch_committed(void *arg, const struct store_outcome *outcome)
 {
-    struct batch *batch = CAST(batch, arg);
+    struct mark_batch *batch = CAST(mark_batch, arg);
 
     if (outcome->locked && batch->aside_key[0] != '\0') {
         batch_again(batch);
@@ -178,7 +178,7 @@ static void batch_committed(void *arg, const struct store_outcome *outcome)
     batch_leave(batch);
 }
 
-static void batch_params(struct params *params, const struct batch *batch)
+static void batch_params(struct params *params, const struct mark_batch *batch)
 {
     params_text(params, batch->outbox_id);
     params_open_int_array(params);
@@ -208,7 +208,7 @@ static void outbox_id_next(struct marker *marker, char *ret_id)
 }
 
 // From number `first` up to `end`. NULL: all are under way.
-static struct batch *batch_free(struct marker *marker, int first, int end)
+static struct mark_batch *batch_free(struct marker *marker, int first, int end)
 {
     for (int i = first; i < end; i++)
         if (marker->batches[i].count == 0)
@@ -216,7 +216,7 @@ static struct batch *batch_free(struct marker *marker, int first, int end)
     return NULL;
 }
 
-static void batch_send(struct batch *batch, enum store_lane lane)
+static void batch_send(struct mark_batch *batch, enum store_lane lane)
 {
     struct marker *marker = batch->marker;
     struct params params = {0};
@@ -241,7 +241,7 @@ static bool mark_waits(const struct marker *marker, const struct mark *mark)
 static int group_send(void *arg, struct group_item *const *items, int count)
 {
     struct marker *marker = CAST(marker, arg);
-    struct batch *batch = batch_free(marker, 0, BATCHES_IN_WORK);
+    struct mark_batch *batch = batch_free(marker, 0, BATCHES_IN_WORK);
     ASSERT(batch); // the group keeps to its depth
 
     for (int i = 0; i < count; i++) {
@@ -260,7 +260,7 @@ static void mark_try(void *arg, const char *key, struct list *item)
 {
     struct marker *marker = CAST(marker, arg);
     struct mark *mark = LIST_ITEM(item, struct mark, item.link);
-    struct batch *batch = batch_free(marker, BATCHES_IN_WORK, BATCHES_MAX);
+    struct mark_batch *batch = batch_free(marker, BATCHES_IN_WORK, BATCHES_MAX);
 
     if (mark->deadline_ms < clock_monotonic_ms()) {
         aside_next(marker->aside, key);
@@ -293,8 +293,8 @@ static int batches_make(struct marker *marker, int batch_max)
     int r = 0;
 
     for (int i = 0; i < BATCHES_MAX; i++) {
-        struct batch *batch = &marker->batches[i];
-        batch->tag = TAG(batch);
+        struct mark_batch *batch = &marker->batches[i];
+        batch->tag = TAG(mark_batch);
         batch->marker = marker;
         batch->marks = calloc((size_t)batch_max, sizeof(struct mark *));
         if (!batch->marks)

@@ -10,7 +10,7 @@
 enum { BATCHES_IN_WORK = 2, BATCHES_ASIDE = 4, BATCHES_MAX = BATCHES_IN_WORK + BATCHES_ASIDE };
 
 // A batch in work; free for the next one while its count is 0.
-struct batch {
+struct mark_batch {
     uint32_t tag;
     struct marker *marker;
     char outbox_id[OUTBOX_ID_SIZE];
@@ -31,7 +31,7 @@ struct marker {
     char name[ID_SIZE];
     uint64_t batch_number;
     int queue_max;
-    struct batch batches[BATCHES_MAX];
+    struct mark_batch batches[BATCHES_MAX];
 };
 
 // A committed mark that changed something, on its way to Redis and to its author.

@@ -59,7 +59,7 @@ static const struct statement DENSITY = {
                        " AND c.id <= $2 LIMIT $3) s"};
 
 // One who waits for a user's channels.
-struct reading {
+struct sidebar_reading {
     struct list link; // in the slot's readings
     sidebar_fn *fn;
     void *arg;
@@ -68,7 +68,7 @@ struct reading {
 struct slot;
 
 // One of the two who walk a user's channels towards each other: the first one upwards.
-struct walk {
+struct sidebar_walk {
     struct slot *slot;
     const struct statement *statement;
     enum store_lane lane;
@@ -87,7 +87,7 @@ struct slot {
     struct sidebar_rows rows;
     struct list readings; // the first is served now
     bool is_whole;        // rows are all there are
-    struct walk walks[WALK_COUNT];
+    struct sidebar_walk walks[WALK_COUNT];
     bool has_met;      // nothing is left between the walks
     int chunk;         // rows asked for at once
     int asked;         // answers still to come
@@ -123,8 +123,9 @@ static void slot_forget(struct slot *slot)
     sidebar_rows_init(&slot->rows, slot->user_id);
     slot->is_whole = false;
     slot->has_met = false;
-    slot->walks[WALK_UP] = (struct walk){slot, &CHUNK_SPARSE, STORE_SYNC, ""};
-    slot->walks[WALK_DOWN] = (struct walk){slot, &CHUNK_BACK, STORE_BULK_BACK, AFTER_ALL_IDS};
+    slot->walks[WALK_UP] = (struct sidebar_walk){slot, &CHUNK_SPARSE, STORE_SYNC, ""};
+    slot->walks[WALK_DOWN] =
+        (struct sidebar_walk){slot, &CHUNK_BACK, STORE_BULK_BACK, AFTER_ALL_IDS};
 }
 
 static void slot_unkeep(struct slot *slot)
@@ -184,7 +185,7 @@ static void slot_begin(struct slot *slot);
 static void slot_next(struct slot *slot)
 {
     ASSERT(!list_is_empty(&slot->readings));
-    struct reading *reading = LIST_ITEM(slot->readings.next, struct reading, link);
+    struct sidebar_reading *reading = LIST_ITEM(slot->readings.next, struct sidebar_reading, link);
 
     list_remove(&reading->link);
     free(reading);
@@ -196,7 +197,7 @@ static void slot_next(struct slot *slot)
 
 static void slot_serve(struct slot *slot)
 {
-    struct reading *reading = LIST_ITEM(slot->readings.next, struct reading, link);
+    struct sidebar_reading *reading = LIST_ITEM(slot->readings.next, struct sidebar_reading, link);
 
     if (slot->rows.failed)
         slot->r = -ERROR_MEMORY;
@@ -251,7 +252,7 @@ static void on_begin(void *arg, const struct store_outcome *outcome)
 
 static void on_chunk(void *arg, const struct store_outcome *outcome);
 
-static void walk_ask(struct walk *walk)
+static void walk_ask(struct sidebar_walk *walk)
 {
     struct slot *slot = walk->slot;
     struct params params = {0};
@@ -293,9 +294,9 @@ static void slot_ask_density(struct slot *slot)
 }
 
 // Whether the other walk has been at a channel already.
-static bool walk_is_past(const struct walk *walk, const char *channel_id)
+static bool walk_is_past(const struct sidebar_walk *walk, const char *channel_id)
 {
-    const struct walk *walks = walk->slot->walks;
+    const struct sidebar_walk *walks = walk->slot->walks;
 
     return walk == &walks[WALK_UP] ? strcmp(channel_id, walks[WALK_DOWN].last_id) >= 0
                                    : strcmp(channel_id, walks[WALK_UP].last_id) <= 0;
@@ -303,7 +304,7 @@ static bool walk_is_past(const struct walk *walk, const char *channel_id)
 
 // How many of a chunk's rows the other walk has not read. Then this one has read up to the last of
 // them, and what it asked for ended there if they are fewer than it asked for.
-static int walk_take(struct walk *walk, const struct result *result)
+static int walk_take(struct sidebar_walk *walk, const struct result *result)
 {
     struct slot *slot = walk->slot;
     int count = slot->has_met ? 0 : result_rows(result);
@@ -340,7 +341,7 @@ static void slot_sort(void *arg)
 
 static void on_chunk(void *arg, const struct store_outcome *outcome)
 {
-    struct walk *walk = arg;
+    struct sidebar_walk *walk = arg;
     struct slot *slot = walk->slot;
 
     if (!slot_take(slot, outcome))
@@ -425,7 +426,7 @@ static struct slot *slot_new(struct sidebar *sidebar, const struct actor *actor)
 int sidebar_read(struct sidebar *sidebar, const struct actor *actor, sidebar_fn *fn, void *arg)
 {
     struct slot *slot;
-    struct reading *reading = malloc(sizeof *reading);
+    struct sidebar_reading *reading = malloc(sizeof *reading);
 
     HASH_FIND_STR(sidebar->slots, actor->user_id, slot);
     if (!slot && reading)
@@ -437,7 +438,7 @@ int sidebar_read(struct sidebar *sidebar, const struct actor *actor, sidebar_fn 
     if (!list_is_empty(&slot->idle_link))
         slot_unkeep(slot);
     bool is_first = list_is_empty(&slot->readings);
-    *reading = (struct reading){.fn = fn, .arg = arg};
+    *reading = (struct sidebar_reading){.fn = fn, .arg = arg};
     list_append(&slot->readings, &reading->link);
     if (is_first)
         slot_begin(slot);
@@ -542,7 +543,7 @@ void sidebar_free(struct sidebar *sidebar)
     {
         LIST_FOREACH(link, &slot->readings)
         {
-            free(LIST_ITEM(link, struct reading, link));
+            free(LIST_ITEM(link, struct sidebar_reading, link));
         }
         slot_free(slot);
     }

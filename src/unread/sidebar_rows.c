@@ -38,7 +38,7 @@ enum {
 };
 
 // A row as it was sent: numbers are digits, none for 0.
-struct row {
+struct sidebar_row {
     struct result_field field[COLUMN_MAX];
     int64_t updated;
     int64_t unread;
@@ -126,7 +126,8 @@ static bool rows_reserve(struct sidebar_rows *rows, int count)
     return true;
 }
 
-static void row_read(const struct result *result, int number, int column, struct row *ret_row)
+static void row_read(const struct result *result, int number, int column,
+                     struct sidebar_row *ret_row)
 {
     result_fields(result, number, column, COLUMN_MAX, ret_row->field);
     ret_row->updated = field_int(&ret_row->field[COLUMN_UPDATED]);
@@ -136,13 +137,13 @@ static void row_read(const struct result *result, int number, int column, struct
     result_ints(result, number, column + COLUMN_REST, ret_row->rest, REST_MAX);
 }
 
-static enum channel_type type_of(const struct row *row)
+static enum channel_type type_of(const struct sidebar_row *row)
 {
     return (enum channel_type)row->rest[REST_TYPE];
 }
 
 // Every message of a direct conversation counts as a mention, unless it is muted.
-static int64_t mentions_of(const struct row *row)
+static int64_t mentions_of(const struct sidebar_row *row)
 {
     bool all = channel_type_is_direct(type_of(row)) && row->rest[REST_MUTED] == 0;
 
@@ -171,7 +172,7 @@ static void field_write(struct json_writer *w, const char *key, const struct res
 }
 
 // One channel as unread.sync shows it.
-static void row_write(struct json_writer *w, const char *user_id, const struct row *row)
+static void row_write(struct json_writer *w, const char *user_id, const struct sidebar_row *row)
 {
     enum channel_type type = type_of(row);
 
@@ -199,7 +200,7 @@ static void row_write(struct json_writer *w, const char *user_id, const struct r
 static void entry_read(struct sidebar_rows *rows, const struct result *result, int number,
                        int column, struct sidebar_entry *ret_entry)
 {
-    struct row row;
+    struct sidebar_row row;
     row_read(result, number, column, &row);
     const struct result_field *id = &row.field[COLUMN_ID];
     struct json_writer w = json_writer_to(&rows->bytes);
@@ -256,14 +257,14 @@ static void runs_merge(struct sidebar_rows *rows, int start, int middle, int end
     memcpy(rows->entries + start, rows->spare, (size_t)(end - start) * sizeof *to);
 }
 
-static int run_length(const struct run *run)
+static int run_length(const struct sorted_run *run)
 {
     return run->end - run->at;
 }
 
 static void last_runs_merge(struct sidebar_rows *rows)
 {
-    struct run *last = &rows->runs[--rows->run_count];
+    struct sorted_run *last = &rows->runs[--rows->run_count];
 
     if (!rows->failed)
         runs_merge(rows, last[-1].at, last->at, last->end);
@@ -280,9 +281,9 @@ static void run_push(struct sidebar_rows *rows, int count)
     if (rows->run_count == RUNS_MAX)
         last_runs_merge(rows);
     ASSERT(count <= end && rows->run_count < RUNS_MAX);
-    rows->runs[rows->run_count++] = (struct run){end - count, end};
+    rows->runs[rows->run_count++] = (struct sorted_run){end - count, end};
     while (rows->run_count > 1) {
-        const struct run *last = &rows->runs[rows->run_count - 1];
+        const struct sorted_run *last = &rows->runs[rows->run_count - 1];
         int length = run_length(last);
         if (2 * length <= run_length(&last[-1]) || length + run_length(&last[-1]) > RUN_MAX)
             return;
@@ -320,7 +321,7 @@ static void run_sink(struct sidebar_rows *rows, int run)
             child++;
         if (run_is_first(rows, run, child))
             return;
-        struct run down = rows->runs[run];
+        struct sorted_run down = rows->runs[run];
         rows->runs[run] = rows->runs[child];
         rows->runs[child] = down;
         run = child;
@@ -329,7 +330,7 @@ static void run_sink(struct sidebar_rows *rows, int run)
 
 static void first_entry_take(struct sidebar_rows *rows)
 {
-    struct run *first = &rows->runs[0];
+    struct sorted_run *first = &rows->runs[0];
 
     ASSERT(rows->run_count > 0 && first->at < first->end && rows->merged < rows->capacity);
     rows->spare[rows->merged++] = rows->entries[first->at++];

@@ -24,7 +24,7 @@ struct sidebar_rows {
     struct sidebar_entry *entries;
     struct sidebar_entry *spare; // as many, for merging; NULL between uses
     int capacity;
-    struct run {
+    struct sorted_run {
         int at, end;
     } runs[RUNS_MAX]; // of sorted entries that follow one another, while it is read
     int run_count;

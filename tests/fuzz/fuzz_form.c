@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms and queries, against a reader that does one thing after the other.
-#include "../../src/http/arguments.h"
+#include "../../src/http/request_arguments.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "fuzz.h"

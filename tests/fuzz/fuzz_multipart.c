@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first line is the content type, the rest the body. What was read is written with another
 // boundary, and read again.
-#include "../../src/http/arguments.h"
+#include "../../src/http/request_arguments.h"
 #include "base/buffer.h"
 #include "fuzz.h"
 

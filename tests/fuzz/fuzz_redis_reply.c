@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers of a Redis that says anything, through hiredis' reader into whatever reads them.
-#include "../../src/cache/reply.h"
+#include "../../src/cache/redis_reply.h"
 #include "base/id.h"
 #include "fuzz.h"
-#include "unread/members.h"
+#include "unread/member_lists.h"
 #include "unread/strategy.h"
 
 static const struct unread_view view = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms and queries, and bodies of other charsets.
-#include "../../src/http/arguments.h"
 #include "../../src/http/charset.h"
+#include "../../src/http/request_arguments.h"
 #include "base/error.h"
 
 #include <setjmp.h>

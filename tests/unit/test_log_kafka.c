@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log in Kafka against the broker that librdkafka has for tests, within this process.
 #include "base/error.h"
-#include "events/log.h"
+#include "events/event_log.h"
 
 #include <pthread.h>
 #include <setjmp.h>

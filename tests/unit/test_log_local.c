@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "events/log.h"
+#include "events/event_log.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -11,7 +11,7 @@
 
 #include "redis_library.h"
 #include "unread/keys.h"
-#include "unread/members.h"
+#include "unread/member_lists.h"
 #include "unread/strategy.h"
 
 #define HEAD "channel-latest:{C0000000001}"

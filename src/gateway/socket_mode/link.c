@@ -5,10 +5,10 @@
 
 #include "../connection.h"
 #include "../core.h"
+#include "../gateway_session.h"
 #include "../login.h"
 #include "../outlet.h"
 #include "../packet.h"
-#include "../session.h"
 #include "../websocket/handshake.h"
 #include "../websocket/receive.h"
 #include "../websocket/socket.h"

@@ -4,11 +4,11 @@
 
 #include "../connection.h"
 #include "../core.h"
+#include "../gateway_session.h"
 #include "../login.h"
 #include "../outlet.h"
 #include "../packet.h"
 #include "../resume/resume.h"
-#include "../session.h"
 #include "../watermark.h"
 #include "sse_backlog.h"
 #include "sse_head.h"

@@ -5,11 +5,11 @@
 
 #include "../connection.h"
 #include "../core.h"
+#include "../gateway_session.h"
 #include "../outlet.h"
 #include "../resume/resume.h"
 #include "../resume/resume_ops.h"
 #include "../seats.h"
-#include "../session.h"
 #include "../stream.h"
 #include "../users.h"
 #include "sse_state.h"

@@ -22,7 +22,7 @@ enum { CALLS_MAX = 16, REPLY_TO_SIZE = 72, REPLY_MAX = 1 << 20 };
 enum { CODE_INVALID = 1, CODE_MESSAGE = 2, CODE_SLOW_DOWN = -1 };
 
 // A call of a method in work.
-struct call {
+struct method_call {
     struct list link; // in inbound->calls
     struct gateway *gateway;
     struct inbound *inbound; // NULL once its connection is gone
@@ -107,7 +107,7 @@ static void ack_send(struct connection *c, const char *reply_to, const json_t *r
 }
 
 // The call is over. The connection that is to be answered; NULL: it is gone.
-static struct connection *call_end(struct call *call)
+static struct connection *call_end(struct method_call *call)
 {
     struct connection *c = call->inbound ? call->inbound->connection : NULL;
     if (c) {
@@ -129,7 +129,7 @@ static void failure_send(struct connection *c, const char *reply_to, const json_
 
 static void on_posted(void *arg, const char *text, size_t length)
 {
-    struct call *call = arg;
+    struct method_call *call = arg;
     CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
     bool posted = json_is_true(json_object_get(reply, "ok"));
     bool alive = gateway_answer(call->gateway);
@@ -158,7 +158,7 @@ static void reply_send(struct connection *c, const char *reply_to, const char *t
 
 static void on_marked(void *arg, const char *text, size_t length)
 {
-    struct call *call = arg;
+    struct method_call *call = arg;
     CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
     (void)gateway_answer(call->gateway);
     struct connection *c = call_end(call);
@@ -197,7 +197,7 @@ static void method_call(struct inbound *inbound, const struct called *what, cons
         refusal_send(c, reply_to, error_code(ERROR_RATELIMITED));
         return;
     }
-    struct call *call = calloc(1, sizeof *call);
+    struct method_call *call = calloc(1, sizeof *call);
     if (!call) {
         refusal_send(c, reply_to, error_code(ERROR_MEMORY));
         return;
@@ -331,7 +331,7 @@ void inbound_forget(struct inbound *inbound)
 {
     LIST_FOREACH(link, &inbound->calls)
     {
-        LIST_ITEM(link, struct call, link)->inbound = NULL;
+        LIST_ITEM(link, struct method_call, link)->inbound = NULL;
         list_remove(link);
     }
     inbound->call_count = 0;

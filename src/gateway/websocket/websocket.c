@@ -3,8 +3,8 @@
 #include "websocket.h"
 
 #include "../connection.h"
+#include "../gateway_session.h"
 #include "../login.h"
-#include "../session.h"
 #include "handshake.h"
 #include "inbound.h"
 #include "receive.h"

@@ -12,7 +12,7 @@
 enum { DELETES_MAX = 64, HEADS_MAX = 64, APPLY_ARGUMENTS = 7, APPLY_NUMBERS = 3 };
 
 // A run of a channel's events without a hole: one step, to the head of the last.
-struct run {
+struct effect_run {
     struct event *const *events;
     size_t count;
     size_t deletes;
@@ -24,9 +24,9 @@ static bool has_seq(const struct event *event)
 }
 
 // The longest run at the start of `events`, of which there is at least one.
-static struct run run_begin(struct event *const *events, size_t count)
+static struct effect_run run_begin(struct event *const *events, size_t count)
 {
-    struct run run = {.events = events};
+    struct effect_run run = {.events = events};
     while (run.count < count) {
         const struct event *event = events[run.count];
         bool follows = run.count == 0 || (event->seq == events[run.count - 1]->seq + 1 &&
@@ -40,7 +40,7 @@ static struct run run_begin(struct event *const *events, size_t count)
 }
 
 // Appends the pairs of a run's deletes to an argument vector. Returns the new count.
-static int run_deletes(const struct run *run, const char **texts, int count,
+static int run_deletes(const struct effect_run *run, const char **texts, int count,
                        char numbers[][KEY_NUMBER_SIZE])
 {
     for (size_t i = 0; i < run->count; i++) {
@@ -55,13 +55,13 @@ static int run_deletes(const struct run *run, const char **texts, int count,
 }
 
 // Heads that one call moves.
-struct heads {
+struct effect_heads {
     int count;
     char keys[HEADS_MAX][KEY_SIZE];
     char numbers[HEADS_MAX * APPLY_NUMBERS][KEY_NUMBER_SIZE];
 };
 
-static void heads_flush(struct heads *heads, struct pipeline *pipeline)
+static void heads_flush(struct effect_heads *heads, struct pipeline *pipeline)
 {
     const char *texts[3 + HEADS_MAX * (1 + APPLY_NUMBERS)] = {"FCALL", "heads_apply"};
     char count_text[KEY_NUMBER_SIZE];
@@ -80,7 +80,7 @@ static void heads_flush(struct heads *heads, struct pipeline *pipeline)
 }
 
 // The head that a run ends with.
-static void run_print(const struct run *run, char *key, char numbers[][KEY_NUMBER_SIZE])
+static void run_print(const struct effect_run *run, char *key, char numbers[][KEY_NUMBER_SIZE])
 {
     const struct event *last = run->events[run->count - 1];
     const int64_t parts[APPLY_NUMBERS] = {run->events[0]->seq, last->seq, last->head.ord};
@@ -90,7 +90,7 @@ static void run_print(const struct run *run, char *key, char numbers[][KEY_NUMBE
         snprintf(numbers[i], KEY_NUMBER_SIZE, "%" PRId64, parts[i]);
 }
 
-static void run_add_deletes(struct pipeline *pipeline, const struct run *run)
+static void run_add_deletes(struct pipeline *pipeline, const struct effect_run *run)
 {
     const char *texts[APPLY_ARGUMENTS + 2 * DELETES_MAX] = {"FCALL", "channel_apply", "1"};
     char numbers[APPLY_NUMBERS][KEY_NUMBER_SIZE], deletes[DELETES_MAX][KEY_NUMBER_SIZE];
@@ -105,7 +105,8 @@ static void run_add_deletes(struct pipeline *pipeline, const struct run *run)
     pipeline_add(pipeline, count, texts, NULL);
 }
 
-static void run_add(struct pipeline *pipeline, struct heads *heads, const struct run *run)
+static void run_add(struct pipeline *pipeline, struct effect_heads *heads,
+                    const struct effect_run *run)
 {
     if (run->deletes > 0) {
         heads_flush(heads, pipeline); // a channel's runs stay in their order
@@ -121,7 +122,7 @@ static void run_add(struct pipeline *pipeline, struct heads *heads, const struct
 // What has no seq changes no head.
 static void heads_add(struct pipeline *pipeline, struct event *const *events, size_t count)
 {
-    struct heads heads;
+    struct effect_heads heads;
 
     heads.count = 0;
     for (size_t i = 0; i < count;) {
@@ -129,7 +130,7 @@ static void heads_add(struct pipeline *pipeline, struct event *const *events, si
             i++;
             continue;
         }
-        struct run run = run_begin(events + i, count - i);
+        struct effect_run run = run_begin(events + i, count - i);
         run_add(pipeline, &heads, &run);
         i += run.count;
     }

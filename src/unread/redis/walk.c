@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/metrics.h"
 #include "unread/keys.h"
-#include "unread/members.h"
+#include "unread/member_lists.h"
 #include "unread/strategy.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells Redis which users are connected here: when they come, again before that runs out, and a
 // little after they went (who comes back at once never was away).
-#include "presence.h"
+#include "gateway_presence.h"
 
 #include "core.h"
 #include "users.h"

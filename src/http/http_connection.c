@@ -13,9 +13,9 @@
 
 enum { REPLY_BYTES_MIN = 65536 };
 
-struct connection *connection_new(struct server *server, int fd)
+struct http_connection *connection_new(struct server *server, int fd)
 {
-    struct connection *connection = calloc(1, sizeof *connection);
+    struct http_connection *connection = calloc(1, sizeof *connection);
     if (!connection) {
         close(fd);
         return NULL;
@@ -29,7 +29,7 @@ struct connection *connection_new(struct server *server, int fd)
     return connection;
 }
 
-int connection_take_fd(struct connection *connection)
+int connection_take_fd(struct http_connection *connection)
 {
     int fd = connection->fd;
     connection->server->connections_count--;
@@ -40,7 +40,7 @@ int connection_take_fd(struct connection *connection)
     return fd;
 }
 
-void connection_free(struct connection *connection)
+void connection_free(struct http_connection *connection)
 {
     bool is_ours = !connection->mhd;
     void (*on_gone)(void *) = connection->on_gone;
@@ -52,7 +52,7 @@ void connection_free(struct connection *connection)
         on_gone(arg);
 }
 
-void connection_move(struct connection *connection, enum connection_state state)
+void connection_move(struct http_connection *connection, enum http_connection_state state)
 {
     struct server *server = connection->server;
     connection->state = state;
@@ -61,7 +61,7 @@ void connection_move(struct connection *connection, enum connection_state state)
     list_append(&server->connections[state], &connection->link);
 }
 
-struct connection *connection_of(struct MHD_Connection *mhd)
+struct http_connection *connection_of(struct MHD_Connection *mhd)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -82,7 +82,7 @@ void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
     }
 }
 
-void connection_add_to_daemon(struct connection *connection)
+void connection_add_to_daemon(struct http_connection *connection)
 {
     struct server *server = connection->server;
     // libmicrohttpd wants an address, for limits and logs of its own that are not used.
@@ -99,13 +99,13 @@ void connection_add_to_daemon(struct connection *connection)
     (void)connection_take_fd(connection);
 }
 
-void connection_leaves_daemon(struct connection *connection)
+void connection_leaves_daemon(struct http_connection *connection)
 {
     connection_move(connection, CONNECTION_CLOSING);
     server_run_soon(connection->server);
 }
 
-int connection_detach(struct connection *connection, int *ret_fd)
+int connection_detach(struct http_connection *connection, int *ret_fd)
 {
     int r = mhd_descriptor_take(connection->mhd, connection->fd, ret_fd);
     connection_leaves_daemon(connection);
@@ -113,20 +113,20 @@ int connection_detach(struct connection *connection, int *ret_fd)
 }
 
 // As recv(): 1 when there is something to read, 0 when the peer has ended.
-static ssize_t connection_peek(const struct connection *connection)
+static ssize_t connection_peek(const struct http_connection *connection)
 {
     char byte;
     return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 }
 
 // Whether the peer has said that nothing more will come.
-static bool connection_is_half_closed(const struct connection *connection)
+static bool connection_is_half_closed(const struct http_connection *connection)
 {
     return connection_peek(connection) == 0;
 }
 
 // libmicrohttpd sees a hang-up and cleans up after itself.
-static void connection_hang_up(struct connection *connection)
+static void connection_hang_up(struct http_connection *connection)
 {
     shutdown(connection->fd, SHUT_RDWR);
     connection_move(connection, CONNECTION_CLOSING);
@@ -134,7 +134,7 @@ static void connection_hang_up(struct connection *connection)
 
 // Whether the peer is still reading its reply, which may be tens of megabytes: it has got a fair
 // part more since the last look.
-static bool connection_is_reading(struct connection *connection)
+static bool connection_is_reading(struct http_connection *connection)
 {
     struct tcp_info info = {0};
     socklen_t size = sizeof info;
@@ -145,7 +145,7 @@ static bool connection_is_reading(struct connection *connection)
     return connection->bytes - before >= REPLY_BYTES_MIN;
 }
 
-static void connection_expire(struct connection *connection)
+static void connection_expire(struct http_connection *connection)
 {
     if (connection->state == CONNECTION_REPLY && connection_is_reading(connection)) {
         connection_move(connection, CONNECTION_REPLY);
@@ -180,7 +180,7 @@ void connections_expire(struct server *server)
             continue;
         LIST_FOREACH(link, &server->connections[state])
         {
-            struct connection *connection = LIST_ITEM(link, struct connection, link);
+            struct http_connection *connection = LIST_ITEM(link, struct http_connection, link);
             if (connection->deadline_ms > now_ms)
                 break;
             connection_expire(connection);
@@ -199,7 +199,7 @@ void connections_end_half_closed(struct server *server)
         return;
     server->looked_ms = loop_now_ms(server->loop);
     for (struct list *link = idle->previous, *previous; link != idle; link = previous) {
-        struct connection *connection = LIST_ITEM(link, struct connection, link);
+        struct http_connection *connection = LIST_ITEM(link, struct http_connection, link);
         previous = link->previous;
         if (connection->deadline_ms < since_ms)
             return;

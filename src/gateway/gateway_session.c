@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection's place among its user's connections and in its channels.
-#include "session.h"
+#include "gateway_session.h"
 
 #include "connection.h"
 #include "core.h"
+#include "gateway_presence.h"
 #include "held_marks.h"
 #include "login.h"
-#include "presence.h"
 #include "seats.h"
 #include "stream.h"
 #include "users.h"

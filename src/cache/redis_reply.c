@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads values out of replies of Redis.
-#include "reply.h"
+#include "redis_reply.h"
 
 #include "base/id.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log's interface: passes each call on to Kafka or to the in-process log.
-#include "events/log.h"
+#include "events/event_log.h"
 
 #include "base/metrics.h"
-#include "log_internal.h"
+#include "event_log_internal.h"
 
 int log_new(const struct log_options *options, log_done_fn *fn, void *arg, struct log **ret_log)
 {

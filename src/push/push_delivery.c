@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One HTTP request to an app's events_url: an event or a challenge.
-#include "delivery.h"
+#include "push_delivery.h"
 
 #include "address.h"
 #include "base/check.h"

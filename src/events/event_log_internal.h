@@ -2,7 +2,7 @@
 // What the two kinds of log have in common.
 #pragma once
 
-#include "events/log.h"
+#include "events/event_log.h"
 
 // Each kind embeds a `struct log` as its first member and fills in these.
 struct log_backend {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Closes connections whose token is no longer valid: those that it is told of at once, and those
 // that it was not told of when their turn comes.
-#include "tokens.h"
+#include "gateway_tokens.h"
 
 #include "connection.h"
 #include "core.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of a channel's members in Redis, in shards when it is long.
-#include "unread/members.h"
+#include "unread/member_lists.h"
 
 #include "base/error.h"
 #include "base/id.h"

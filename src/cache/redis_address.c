@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resolves the address of Redis without blocking, and connects to it.
-#include "address.h"
+#include "redis_address.h"
 
 #include "base/error.h"
 
