@@ -69,15 +69,14 @@ static void gateway_make(void)
     assert(r == 0);
 }
 
-static struct http_connection *socket_open(struct stream *stream, int *ret_peer)
+static struct connection *socket_open(struct stream *stream, int *ret_peer)
 {
     int pair[2];
     int r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair);
     assert(r == 0);
     *ret_peer = pair[1];
     accept_connection(gateway, pair[0], "", 0);
-    struct http_connection *c =
-        LIST_ITEM(gateway->connections.previous, struct http_connection, link);
+    struct connection *c = LIST_ITEM(gateway->connections.previous, struct connection, link);
     (void)snprintf(c->actor.workspace_id, sizeof c->actor.workspace_id, "T0000000001");
     (void)snprintf(c->actor.user_id, sizeof c->actor.user_id, "U0000000001");
     r = websocket_make(c);
@@ -90,7 +89,7 @@ static struct http_connection *socket_open(struct stream *stream, int *ret_peer)
     return c;
 }
 
-static void pieces_receive(struct http_connection *c, const uint8_t *data, size_t size)
+static void pieces_receive(struct connection *c, const uint8_t *data, size_t size)
 {
     size_t piece = size > 0 ? (size_t)data[0] + 1 : 1;
     for (size_t at = 1; at < size; at += piece) {
