@@ -152,7 +152,7 @@ LONG_UNDER_ASAN = ("authorization", "operating", "retention", "strategies")
 NOT_UNDER_TSAN = (*NOT_UNDER_ASAN, "admin", "admin_many", "app_mention", "app_wishes", "authorization", "bad_input", "basics", "channels",
                   "chat_more", "conversations", "cors", "dms", "error_statuses", "front_door", "history", "idempotency", "info_kept",
                   "isolation", "later_events", "later_forms", "mark_messages", "mentions", "notifications", "older_names", "posting",
-                  "rate_limits", "rtm_start", "secrets", "settings", "threads", "tokens", "vectors")
+                  "rate_limits", "rtm_since", "rtm_start", "secrets", "settings", "threads", "tokens", "vectors")
 
 
 def e2e_but(preset, names):

@@ -188,7 +188,7 @@
     FLAG(events_api_private, EVENTS_API_PRIVATE, false,                                            \
          "allow an events_url at a private or local address")                                      \
     INTEGER(resume_max_s, RESUME_MAX_S, 604800, 0, 2592000,                                        \
-            "how long a position is good, for an event stream or events.sync, without a gap")      \
+            "how long a position is good, for a stream, a socket or events.sync, without a gap")   \
     INTEGER(resume_max_events, RESUME_MAX_EVENTS, 10000, 1, 1000000,                               \
             "events of a channel read back for whoever catches up; more are told as a gap")        \
     INTEGER(socket_focus_max, SOCKET_FOCUS_MAX, 16, 1, 1000,                                       \

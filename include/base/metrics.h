@@ -139,11 +139,10 @@
     X(SOCKETS_OPEN, gauge, "tidings_ws_connections", "kind=\"rtm\"", "Open sockets")               \
     X(STREAMS_OPEN, gauge, "tidings_ws_connections", "kind=\"sse\"", "")                           \
     X(STREAMS_RESUMED, counter, "tidings_streams_resumed_total", "",                               \
-      "Event streams that went on where an earlier one ended")                                     \
+      "Event streams and sockets that went on where an earlier one ended")                         \
     X(STREAMS_UNFINISHED, counter, "tidings_streams_unfinished_total", "",                         \
       "Of those, such that ended before all that they had missed was sent")                        \
-    X(EVENTS_RESUMED, counter, "tidings_events_resumed_total", "",                                 \
-      "Events read back for resumed event streams")                                                \
+    X(EVENTS_RESUMED, counter, "tidings_events_resumed_total", "", "Events read back for those")   \
     X(SOCKETS_OPENED, counter, "tidings_sockets_opened_total", "", "Sockets opened")               \
     X(SOCKETS_REFUSED, counter, "tidings_sockets_refused_total", "",                               \
       "Sockets refused because TIDINGS_SOCKETS_MAX was reached")                                   \

@@ -7,7 +7,8 @@
 // Close codes of a socket: 1001 the instance stops; 1002, 1003, 1007, 1009 the client sent
 // something invalid; 1008 the client is slow, silent, sent too many frames, or brought an invalid
 // ticket (after an error frame); 1012 events were lost and the client does not know the frame `gap`
-// (it should reconnect and read); 4001 its token was revoked or expired, or its user deactivated.
+// (it should reconnect, without a position, and read); 4001 its token was revoked or expired, or
+// its user deactivated.
 //
 // Topics (Redis sharded pub/sub): channel-events:{C}, user-events:{U}, workspace-events:{T}; each
 // message is an event in its wire form (events/event.h). session-events:{all} brings ids of tokens,
@@ -54,7 +55,7 @@ struct gateway_options {
     int64_t link_life_s;        // after which a link is told to reconnect
     const char *cors_origins;   // whose pages may read event streams: "a,b", "*" or ""
     int64_t goodbye_ms;         // between goodbye and the close, when the instance stops
-    int64_t resume_max_s;       // most age of a position that an event stream resumes from
+    int64_t resume_max_s;       // most age of a position that somebody resumes from
     int64_t resume_max_events;  // of a channel, read back for that; more are told as a gap
     // Called with the id of a token, user or app that another instance has changed; NULL: some may
     // not have been heard.
@@ -94,6 +95,9 @@ NODISCARD int gateway_sync(struct gateway *gateway, const struct actor *actor, c
                            int64_t limit, gateway_sync_fn *fn, void *arg);
 
 enum { GATEWAY_POSITION_SIZE = 240 };
+// Prints the position in `text` anew, as the user's own, to GATEWAY_POSITION_SIZE bytes: digits,
+// letters and dots. -ERROR_INVALID_POSITION: it is none, or another user's.
+NODISCARD int gateway_position_take(const char *user_id, const char *text, char *ret_text);
 // Prints the position of `user_id` of which all transactions below `xid`, of that era, were told by
 // `seconds` (Postgres' clock), to GATEWAY_POSITION_SIZE bytes.
 void gateway_position_print(const char *user_id, int64_t xid, int64_t era, int64_t seconds,

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
+#include "gateway/gateway.h"
 #include "store/session.h"
 #include "unread/view.h"
 
@@ -48,10 +49,11 @@ enum { COLUMN_LIST = COLUMN_BY_SOCKET, COLUMN_OBJECT, COLUMN_VIEW };
 static const char *const lists[] = {"users", "channels", "groups", "mpims", "ims", "bots"};
 enum { LISTS = sizeof lists / sizeof lists[0], ENTRIES_A_TURN = 300 };
 
-// What is kept of a call: of rtm.start until all of its lists are written, of others the ticket
-// alone.
+// What is kept of a call: of rtm.start until all of its lists are written, of others what the URL
+// holds.
 struct start {
-    char ticket[TOKEN_SIZE]; // first
+    char ticket[TOKEN_SIZE];           // first
+    char since[GATEWAY_POSITION_SIZE]; // where the socket is to go on; "": it begins now
     struct result *result;
     struct json_writer *w;
     int row;       // the next one
@@ -148,14 +150,15 @@ static void lists_write(void *arg)
 
 static void url_write(struct json_writer *w, const struct invocation *invocation)
 {
+    const struct start *start = invocation->state;
     char base[512];
-    char url[640];
+    char url[640 + GATEWAY_POSITION_SIZE];
 
     invocation_base_url(invocation, base, sizeof base);
     // http:// becomes ws://, https:// wss://
-    snprintf(url, sizeof url, "ws%s%s/%s", strncmp(base, "http", 4) == 0 ? base + 4 : base,
-             invocation->actor->type == 'a' ? "link" : "rtm",
-             ((const struct start *)invocation->state)->ticket);
+    snprintf(url, sizeof url, "ws%s%s/%s%s%s", strncmp(base, "http", 4) == 0 ? base + 4 : base,
+             invocation->actor->type == 'a' ? "link" : "rtm", start->ticket,
+             start->since[0] ? "?since=" : "", start->since);
     json_key_string(w, "url", url);
 }
 
@@ -246,12 +249,37 @@ static bool ticket_make(struct invocation *invocation, struct params *params)
     return true;
 }
 
+// Where the socket is to go on. The ticket does not keep it: the URL does.
+static bool since_take(struct invocation *invocation, char *ret_since)
+{
+    const char *since = NULL;
+
+    if (!take_optional_word(invocation, "since", &since))
+        return false;
+    if (!since || gateway_position_take(invocation->actor->user_id, since, ret_since) == 0)
+        return true;
+    invocation_complain(invocation, -ERROR_INVALID_POSITION,
+                        "since: must be a position that you were given");
+    return false;
+}
+
+// The same for a client's socket, which may go on where another ended.
+static bool client_ticket_make(struct invocation *invocation, struct params *params)
+{
+    char since[GATEWAY_POSITION_SIZE] = "";
+
+    if (!since_take(invocation, since) || !ticket_make(invocation, params))
+        return false;
+    memcpy(((struct start *)invocation->state)->since, since, sizeof since);
+    return true;
+}
+
 // A single-use ticket for a socket, good on every instance for a short time.
 void rtm_connect(struct invocation *invocation)
 {
     struct params params = {0};
 
-    if (ticket_make(invocation, &params))
+    if (client_ticket_make(invocation, &params))
         invocation_query(invocation, STORE_WRITE, &TICKET, &params, connect_answer);
 }
 
@@ -260,7 +288,7 @@ void rtm_start(struct invocation *invocation)
 {
     struct params params = {0};
 
-    if (!ticket_make(invocation, &params))
+    if (!client_ticket_make(invocation, &params))
         return;
     params_int(&params, invocation->api->options.start_max);
     invocation_query(invocation, STORE_MANY, &START, &params, start_answer);

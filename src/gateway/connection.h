@@ -55,16 +55,14 @@ enum announcement {
 // nothing, and returns false.
 struct connection_ops {
     enum metric open_metric; // counts the open ones
-    bool is_resumable;       // its events have ids to continue from: the watermark goes by it
     bool must_answer;        // a peer that says nothing for too long is closed
 
-    // Login. `channels` reads the user's channels; its parameters are the user's id and what
-    // `params` adds.
-    const struct statement *channels;
-    void (*params)(struct connection *c, struct params *params);
+    // Login. The statement that reads the user's channels; adds its parameters behind the user's
+    // id.
+    const struct statement *(*channels)(struct connection *c, struct params *params);
     // The owner was asked for (result `r`; `known`: found). The HTTP status to refuse it with, or
     // 0.
-    int (*admit)(const struct connection *c, int r, bool known);
+    int (*admit)(struct connection *c, int r, bool known);
     // `reply` is what was given to login_ticket(): the answer to a good request.
     void (*refuse)(struct connection *c, int status, const char *reply);
     void (*open)(struct connection *c, const struct result *channels, const char *reply);
@@ -88,7 +86,7 @@ struct connection_ops {
     // The user came (back) into the channel of `stream`. True while the connection is still being
     // told what was before: then of the join in its turn, too, and its seat waits for that.
     bool (*joins)(struct connection *c, const struct stream *stream);
-    void (*settle)(struct connection *c);                           // there is a new watermark
+    void (*settle)(struct connection *c); // there is a new watermark, or all it missed was told
     void (*announce)(struct connection *c, enum announcement what); // in any state
 
     // Queues the last words of a doomed connection in place of its backlog, then calls
@@ -125,6 +123,7 @@ struct connection {
     enum connection_state state;
     uint16_t close_code;
     bool native;              // wants Tidings' own frames
+    bool is_resumable;        // is given positions to continue from: the watermark goes by it
     bool is_deaf;             // what still arrives is thrown away
     bool peer_closed;         // its Close arrived, or its end of file
     bool manual_away;         // of its user, when it connected

@@ -15,13 +15,13 @@
 //                 created.c new channels; marks.c what of these did not come
 //   positions     position.c where a stream of events continues; watermark.c how far all have got
 //   entering      login.c whose a connection is; session.c its place
-//   websocket/    handshake.c the request (pure); receive.c bytes to messages; socket.c what apps'
-//                 sockets do as well; inbound.c a client's messages; websocket.c its connection
 //   resume/       what somebody missed: resume.c goes through it, on resume_events.c and
-//                 resume_others.c, on resume_state.c; sync.c a call of events.sync
-//   sse/          sse_head.c the request (pure); sse_backlog.c what an event stream missed; sse.c
-//   its
-//                 connection
+//                 resume_others.c, on resume_state.c; backlog.c for a connection, sync.c for a call
+//                 of events.sync
+//   websocket/    handshake.c the request (pure); receive.c bytes to messages; socket.c what apps'
+//                 sockets do as well; inbound.c a client's messages; positions.c where it can be
+//                 continued; websocket.c its connection
+//   sse/          sse_head.c the request (pure); sse.c its connection
 //   socket_mode/  app.c apps that have links here; kept.c events that wait for them in Postgres;
 //                 envelope.c events on their way; link.c a connection
 //   above all     accept.c the head of a request; dispatch.c a message of a topic; delivery.c what
@@ -60,7 +60,7 @@ struct gateway {
     struct list connections;
     struct list dirty;
     struct list held; // connections that would be in `dirty`, but wait for Redis to subscribe
-    int connection_count, resumable_count; // all, and the event streams that are open
+    int connection_count, resumable_count; // all, and those open that go by the watermark
     int64_t unknown_told_ms;  // when the log was last told of a message that is no event
     int openings;             // connections whose channels are being read
     struct list opening_next; // logins whose channels are read after those

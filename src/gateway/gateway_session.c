@@ -17,14 +17,20 @@
 
 #include <stdlib.h>
 
-const struct statement session_channels = {"gateway_channels",
-                                           "SELECT c.id, c.seq, c.last_ts FROM channel_members m "
-                                           "JOIN channel_heads c ON c.id = m.channel_id"
-                                           " WHERE m.user_id = $1 AND m.active"};
+static const struct statement CHANNELS = {"gateway_channels",
+                                          "SELECT c.id, c.seq, c.last_ts FROM channel_members m "
+                                          "JOIN channel_heads c ON c.id = m.channel_id"
+                                          " WHERE m.user_id = $1 AND m.active"};
+
+const struct statement *session_channels(struct connection *c, struct params *params)
+{
+    (void)c, (void)params;
+    return &CHANNELS;
+}
 
 static void count_open(const struct connection *c, int change)
 {
-    if (c->ops->is_resumable)
+    if (c->is_resumable)
         c->gateway->resumable_count += change;
     if (c->gateway->resumable_count == 0)
         watermark_forget(c->gateway);

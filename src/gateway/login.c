@@ -67,12 +67,11 @@ static void channels_ask(struct login *login)
     CLEANUP_PARAMS struct params params = {0};
     struct connection *c = login->connection;
     params_text(&params, c->actor.user_id);
-    if (c->ops->params)
-        c->ops->params(c, &params);
+    const struct statement *channels = c->ops->channels(c, &params);
     marks_note_first(c->gateway);
     c->gateway->openings++;
     gateway_ask(c->gateway);
-    store_call(c->gateway->store, STORE_SYNC, c->ops->channels, &params, on_channels, login);
+    store_call(c->gateway->store, STORE_SYNC, channels, &params, on_channels, login);
 }
 
 static void openings_go_on(struct gateway *gateway)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a stream of events can be resumed: a moment of Postgres such that everything committed
-// before it was sent, and how far a resumed stream has got since. In text it is the id of events,
-// "e1.<xid>.<heard xid>.<seconds>.<era>", opaque to clients, good on every instance. While a
-// backlog is sent, the progress is appended, ".<xid>.<seconds>.<era>.<channel>.<part>.<number>".
-// Behind all that may stand whose position it is. See
-// docs/decisions/2026-11-21-event-stream-position.md.
+// before it was sent, and how far a resumed stream has got since. In text it is the id of events
+// and the position of sockets, "e1.<xid>.<heard xid>.<seconds>.<era>", opaque to clients, good on
+// every instance. While a backlog is sent, the progress is appended,
+// ".<xid>.<seconds>.<era>.<channel>.<part>.<number>". Behind all that may stand whose position it
+// is. See docs/decisions/2026-11-21-event-stream-position.md.
 #pragma once
 
 #include "base/cleanup.h"

@@ -68,7 +68,7 @@ int seats_add(struct stream *stream, struct connection *c, int64_t from_seq)
     if (seats_grow(stream) < 0 || follows_grow(c) < 0)
         return -ERROR_MEMORY;
     stream->empty_since_ms = 0;
-    stream->resumable_count += c->ops->is_resumable;
+    stream->resumable_count += c->is_resumable;
     stream->seats[stream->seat_count] = (struct seat){c, c->follow_count, from_seq};
     c->follows[c->follow_count++] = (struct follow){stream, stream->seat_count++};
     return 0;
@@ -106,7 +106,7 @@ static void seat_remove(struct stream *stream, uint32_t index)
     struct connection *c = stream->seats[index].connection;
     focus_end(stream, c);
     uint32_t follow = stream->seats[index].follow;
-    stream->resumable_count -= c->ops->is_resumable;
+    stream->resumable_count -= c->is_resumable;
     stream->seats[index] = stream->seats[--stream->seat_count];
     if (index < stream->seat_count) {
         const struct seat *moved = &stream->seats[index];

@@ -45,7 +45,7 @@ struct stream {
     int64_t watermark_seq;  // the next watermark waits until this was sent; 0: it does not wait
     struct seat *seats;
     uint32_t seat_count;
-    uint32_t resumable_count; // event streams among them
+    uint32_t resumable_count; // those among them that go by the watermark
     uint32_t seat_capacity;
     int64_t sent_ts;        // no message up to it is missing before sent_seq; 0: not known
     struct list held_marks; // see held_marks.c

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The position up to which this gateway's event streams have got everything: the id of their
-// events.
+// The position up to which this gateway's event streams and native sockets have got everything: the
+// id of events, and what sockets are told.
 //
 // About every second Postgres is asked for a snapshot: its lowest running transaction, and the
 // heads, in it, of the followed channels that changed. Once those have been sent (what is missing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far all event streams of this gateway have got.
+// How far all event streams and native sockets of this gateway have got.
 #pragma once
 
 #include "position.h"
@@ -27,8 +27,9 @@ struct watermark {
 };
 
 NODISCARD int watermark_new(struct gateway *gateway);
-void watermark_free(struct gateway *gateway);   // does nothing if there is none
-void watermark_want(struct gateway *gateway);   // the last one does not cover some event stream
-void watermark_passed(struct stream *stream);   // the stream sent what the watermark waits for
-void watermark_forget(struct gateway *gateway); // no event stream is left: its notes begin afresh
+void watermark_free(struct gateway *gateway); // does nothing if there is none
+void watermark_want(struct gateway *gateway); // the last one does not cover some connection
+void watermark_passed(struct stream *stream); // the stream sent what the watermark waits for
+void watermark_forget(
+    struct gateway *gateway); // nobody is left who goes by it: its notes begin afresh
 void watermark_lower(struct gateway *gateway, int64_t xid); // Postgres may give ids above it again

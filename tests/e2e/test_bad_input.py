@@ -75,7 +75,8 @@ METHODS = {
     "events.sync": {"since": ("position", "e1.1.1.1.0"), "limit": ("limit", None)},
     "client.counts": {"since": ("since", None), "limit": ("limit", None), "cursor": ("cursor", None),
                       "types": ("types", None)},
-    "rtm.connect": {"native": ("boolean", None)},
+    "rtm.connect": {"native": ("boolean", None), "since": ("position", None)},
+    "rtm.start": {"native": ("boolean", None), "since": ("position", None)},
 }
 for _name in [name for name in METHODS if name.startswith("channels.")]:
     METHODS[_name.replace("channels.", "conversations.")] = METHODS[_name]

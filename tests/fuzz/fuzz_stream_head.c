@@ -24,6 +24,9 @@ static void handshake_check(const char *head, size_t length)
     size_t reply = strnlen(handshake.reply, sizeof handshake.reply);
     assert(handshake.ticket[0] != '\0' && reply < sizeof handshake.reply);
     assert(strcmp(handshake.reply + reply - 4, "\r\n\r\n") == 0);
+    const struct position *since = &handshake.place.since;
+    if (handshake.goes_on)
+        assert(since->xid >= since->heard_xid && since->heard_xid >= 1);
     // Whatever else the head says, it is a GET of that path.
     assert(strncmp(head, handshake.is_link ? "GET /link/" : "GET /rtm/", 9) == 0);
 }
@@ -38,7 +41,7 @@ static void sse_check(const char *head, size_t length)
     visible_check(sse.credential, sizeof sse.credential);
     visible_check(sse.origin, sizeof sse.origin);
     if (sse.resumes && !sse.since_is_bad)
-        assert(sse.since.xid >= sse.since.heard_xid && sse.since.heard_xid >= 1);
+        assert(sse.place.since.xid >= sse.place.since.heard_xid && sse.place.since.heard_xid >= 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -100,7 +100,7 @@ def live(services, did, way, count):
 
 
 def test_catching_up(services):
-    settings(BASE, max_examples=6)(given(steps, ways, counts)(lambda did, way, count: live(services, did, way, count)))()
+    settings(BASE, max_examples=8)(given(steps, ways, counts)(lambda did, way, count: live(services, did, way, count)))()
 
 
 @pytest.mark.long

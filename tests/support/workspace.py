@@ -29,10 +29,10 @@ class Member(Client):
         """The same user with the same token on another instance."""
         return Member(url, self.token, self.id, self.name, self.recorder, self.bot_id)
 
-    def socket(self, native=False):
-        """Opens a WebSocket and waits for its hello. The caller closes it."""
-        url = self.ok("rtm.connect", native=native)["url"] if native else self.ok("rtm.connect")["url"]
-        socket = Socket(url)
+    def socket(self, native=False, since=None):
+        """Opens a WebSocket, perhaps from a position on, and waits for its hello. The caller closes it."""
+        args = {"native": native, "since": since}
+        socket = Socket(self.ok("rtm.connect", **{name: value for name, value in args.items() if value})["url"])
         socket.expect({"type": "hello"})
         return socket
 

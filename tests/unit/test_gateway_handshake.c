@@ -101,6 +101,25 @@ static void test_links(void **state)
     assert_false(handshake.is_link);
 }
 
+static void test_where_it_goes_on(void **state)
+{
+    static const char since[] =
+        "GET /rtm/Abc?a=1&since=e1.9.8.7.6&b=2 HTTP/1.1\r\n" UPGRADE VERSION KEY "\r\n";
+    static const char with_ticket[] =
+        "GET /rtm/?ticket=Abc&since=e1.9.8.7.6 HTTP/1.1\r\n" UPGRADE VERSION KEY "\r\n";
+    (void)state;
+    struct handshake handshake = good(since);
+    assert_string_equal(handshake.ticket, "Abc");
+    assert_true(handshake.goes_on);
+    assert_int_equal(handshake.place.since.xid, 9);
+    handshake = good(with_ticket);
+    assert_string_equal(handshake.ticket, "Abc");
+    assert_int_equal(handshake.place.since.heard_xid, 8);
+    assert_false(good(LINE UPGRADE VERSION KEY "\r\n").goes_on);
+    refused("GET /rtm/Abc?since=x HTTP/1.1\r\n" UPGRADE VERSION KEY "\r\n", "400");
+    refused("GET /rtm/Abc?since= HTTP/1.1\r\n" UPGRADE VERSION KEY "\r\n", "400");
+}
+
 static void test_bad_paths(void **state)
 {
     (void)state;
@@ -131,6 +150,7 @@ int main(void)
         cmocka_unit_test(test_not_an_upgrade),
         cmocka_unit_test(test_bad_fields),
         cmocka_unit_test(test_links),
+        cmocka_unit_test(test_where_it_goes_on),
         cmocka_unit_test(test_bad_paths),
         cmocka_unit_test(test_head_in_parts),
     };

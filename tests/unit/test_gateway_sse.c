@@ -48,9 +48,9 @@ static void test_a_whole_head(void **state)
     assert_true(head.is_ticket && head.resumes && !head.since_is_bad && !head.is_preflight);
     assert_string_equal(head.credential, "t-1");
     assert_string_equal(head.origin, "https://a.example");
-    assert_int_equal(head.since.xid, 7);
-    assert_int_equal(head.since.heard_xid, 6);
-    assert_int_equal(head.since.seconds, 5);
+    assert_int_equal(head.place.since.xid, 7);
+    assert_int_equal(head.place.since.heard_xid, 6);
+    assert_int_equal(head.place.since.seconds, 5);
     assert_int_equal(
         head_read("GET /events?ticket=t HTTP/1.0\r\nAuthorization: bearer xoxp-1\r\n\r\n", &head),
         0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goes on where somebody stopped: what happened in between is read from Postgres, channel by
-// channel, for them alone. It is read for an event stream, whose seats get what happens meanwhile
-// when their channel has been told, or for one call of events.sync, which ends where its snapshot
-// does.
+// channel, for them alone. It is read for a connection, whose seats get what happens meanwhile when
+// their channel has been told (backlog.c), or for one call of events.sync, which ends where its
+// snapshot does.
 //
 // Each event of the backlog has a place that says how far its sending has got, so whoever breaks
 // off in the middle goes on from there (struct progress). What they continue is the first *pass*:

@@ -13,6 +13,7 @@ struct resume_ops {
     bool (*is_ready)(void *arg);             // whether to go on reading
     bool (*has_room)(void *arg, int frames); // for so many frames that are there to be sent
     void (*send)(void *arg, const char *frame, size_t length);
+    void (*send_own)(void *arg, const char *frame, size_t length); // a frame that Slack has not
     void (*gap)(void *arg, const char *channel_id, int64_t from_seq, int64_t to_seq);
     // Its seat in the stream; NULL: it has none.
     struct seat *(*seat)(void *arg, const struct stream *stream);

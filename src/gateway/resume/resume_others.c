@@ -44,11 +44,15 @@ static void state_tell(struct resume *resume, const struct result *result)
     CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX_BYTES);
     struct unread_view view;
 
+    bool is_marked = result_bool(result, 0, 0);
     unread_view_read(result, 0, 1, &view);
-    unread_frame_write(&out, result_bool(result, 0, 0) ? "channel_marked" : "unread_changed", &view,
+    unread_frame_write(&out, is_marked ? "channel_marked" : "unread_changed", &view,
                        clock_wall_us());
     resume_note(resume, view.channel_id, PROGRESS_THREADS, 0);
-    resume_send(resume, &out);
+    if (is_marked)
+        resume_send(resume, &out);
+    else if (!buffer_failed(&out))
+        resume->ops->send_own(resume->arg, out.data, out.length);
 }
 
 static void on_state(void *arg, const struct store_outcome *outcome)
@@ -92,7 +96,8 @@ static void thread_tell(struct resume *resume, struct behind *behind, const stru
         resume_note(resume, behind->channel_id, PROGRESS_THREADS, behind->thread_ts);
     }
     if (!result_is_null(result, row, 1))
-        resume->ops->send(resume->arg, result_text(result, row, 1), result_length(result, row, 1));
+        resume->ops->send_own(resume->arg, result_text(result, row, 1),
+                              result_length(result, row, 1));
 }
 
 static void on_threads(void *arg, const struct store_outcome *outcome)

@@ -130,6 +130,7 @@ static void sync_fail(void *arg)
 static const struct resume_ops OPS = {.is_ready = is_ready,
                                       .has_room = has_room,
                                       .send = frame_add,
+                                      .send_own = frame_add,
                                       .gap = gap_add,
                                       .over = sync_over,
                                       .fail = sync_fail,
@@ -188,13 +189,30 @@ static void sync_ask(struct sync_read *sync)
     store_call(gateway->store, STORE_SYNC, &resume_statement, &params, on_channels, sync);
 }
 
+// Whether it is a position, and not another user's.
+static bool since_read(const char *text, const char *user_id, struct place *ret_place)
+{
+    return position_parse(text, strlen(text), &ret_place->since, &ret_place->progress) >= 0 &&
+           !position_is_of_another(&ret_place->since, user_id);
+}
+
+int gateway_position_take(const char *user_id, const char *text, char *ret_text)
+{
+    struct place place;
+
+    if (!since_read(text, user_id, &place))
+        return -ERROR_INVALID_POSITION;
+    place.since.owner = position_owner(user_id);
+    position_print(&place.since, &place.progress, ret_text);
+    return 0;
+}
+
 int gateway_sync(struct gateway *gateway, const struct actor *actor, const char *since,
                  int64_t limit, gateway_sync_fn *fn, void *arg)
 {
     struct place place;
 
-    if (position_parse(since, strlen(since), &place.since, &place.progress) < 0 ||
-        position_is_of_another(&place.since, actor->user_id))
+    if (!since_read(since, actor->user_id, &place))
         return -ERROR_INVALID_POSITION;
     struct sync_read *sync = calloc(1, sizeof *sync);
     if (!sync)

@@ -164,7 +164,7 @@ void link_accept(struct connection *c, const struct handshake *handshake)
     login_ticket(c, handshake->ticket, handshake->reply);
 }
 
-static int link_admit(const struct connection *c, int r, bool known)
+static int link_admit(struct connection *c, int r, bool known)
 {
     if (r < 0)
         return 503;
@@ -253,7 +253,7 @@ static void link_free(void *kind)
 static const struct connection_ops link_ops = {
     .open_metric = METRIC_SOCKETS_OPEN,
     .must_answer = true,
-    .channels = &session_channels,
+    .channels = session_channels,
     .admit = link_admit,
     .refuse = socket_refuse,
     .open = link_open,

@@ -8,16 +8,15 @@
 #include "../login.h"
 #include "../outlet.h"
 #include "../packet.h"
-#include "../resume/resume.h"
+#include "../resume/backlog.h"
 #include "../watermark.h"
-#include "sse_backlog.h"
 #include "sse_head.h"
-#include "sse_state.h"
 
 #include "base/error.h"
 #include "base/metrics.h"
 #include "http/cors.h"
 
+#include <assert.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -37,6 +36,18 @@ static const char hello[] = "{\"type\":\"hello\"}";
 static const char gap[] = "{\"type\":\"gap\",\"channel\":null}";
 
 static const struct connection_ops sse_ops;
+
+struct sse {
+    struct backlog backlog;
+    const char *cors; // CORS headers for the page that asks: static or `cors_text`
+    char cors_text[512];
+};
+
+static struct sse *sse_of(const struct connection *c)
+{
+    assert(c->ops == &sse_ops);
+    return c->kind;
+}
 
 static void cors_write(struct connection *c, const struct sse_head *head)
 {
@@ -94,14 +105,12 @@ void sse_accept(struct connection *c, size_t head_length)
         connection_abort(c);
         return;
     }
-    sse->magic = SSE_MAGIC;
     c->kind = sse;
     c->ops = &sse_ops;
     cors_write(c, &head);
     buffer_done(&c->input); // what follows is nothing to us
-    c->native = true;
-    sse->place.since = head.since;
-    sse->place.progress = head.progress;
+    c->native = c->is_resumable = true;
+    backlog_init(&sse->backlog, c, &head.place);
     if (status == 0 && head.is_preflight) {
         preflight_answer(c);
         return;
@@ -123,7 +132,7 @@ void sse_accept(struct connection *c, size_t head_length)
         login_token(c, head.credential);
 }
 
-static int sse_admit(const struct connection *c, int r, bool known)
+static int sse_admit(struct connection *c, int r, bool known)
 {
     if (r < 0)
         return 503;
@@ -153,15 +162,11 @@ static void sse_open(struct connection *c, const struct result *channels, const 
     char reply[REPLY_SIZE];
     struct sse *sse = sse_of(c);
     (void)unused;
-    if (position_is_of_another(&sse->place.since, c->actor.user_id)) {
+    if (backlog_is_of_another(&sse->backlog)) {
         sse_refuse(c, 400, "");
         return;
     }
-    bool too_old = resume_is_too_old(c->gateway, &sse->place, channels);
-    if (too_old)
-        sse->place.since.xid = 0;
-    sse->serial = c->gateway->watermark->next_serial;
-    if (sse_backlog_begin(c, channels) < 0) {
+    if (backlog_begin(&sse->backlog, channels) < 0) {
         sse_refuse(c, 503, "");
         return;
     }
@@ -173,15 +178,14 @@ static void sse_open(struct connection *c, const struct result *channels, const 
         connection_abort(c);
         return;
     }
-    metric_add(METRIC_STREAMS_RESUMED, sse->resume != NULL);
     peer_watch(c);
     c->is_deaf = true;
     connection_begin(c);
-    if (too_old)
+    if (sse->backlog.is_too_old)
         sse_tell_gap(c);
     connection_send_text(c, hello, sizeof hello - 1);
     watermark_want(c->gateway);
-    resume_go_on(sse->resume);
+    backlog_go_on(&sse->backlog);
 }
 
 static int sse_input(struct connection *c, const char *data, size_t length)
@@ -203,9 +207,7 @@ static void sse_ping(struct connection *c, int64_t now_ms)
 
 static void sse_send(struct connection *c, struct packets *packets)
 {
-    const struct sse *sse = sse_of(c);
-    connection_push(
-        c, packets_event(packets, sse->is_settled ? c->gateway->watermark->text : sse->place.text));
+    connection_push(c, packets_event(packets, backlog_position(&sse_of(c)->backlog)));
 }
 
 static void sse_deliver(struct connection *c, const struct stream *stream,
@@ -215,14 +217,19 @@ static void sse_deliver(struct connection *c, const struct stream *stream,
     connection_send(c, packets);
 }
 
-// Gives its events the watermark as their id, if it has got everything below that.
 static void sse_settle(struct connection *c)
 {
-    struct sse *sse = sse_of(c);
-    if (sse->resume || c->state != CONNECTION_OPEN)
-        return;
-    if ((int32_t)(c->gateway->watermark->serial - sse->serial) > 0)
-        sse->is_settled = true;
+    backlog_settle(&sse_of(c)->backlog);
+}
+
+static bool sse_joins(struct connection *c, const struct stream *stream)
+{
+    return backlog_joined(&sse_of(c)->backlog, stream);
+}
+
+static bool sse_awaits(struct connection *c, const struct event *event)
+{
+    return backlog_awaits(&sse_of(c)->backlog, event);
 }
 
 static void sse_announce(struct connection *c, enum announcement what)
@@ -247,28 +254,23 @@ static void sse_end(struct connection *c)
 
 static void sse_leave(struct connection *c)
 {
-    // It may end before all that it had missed was sent.
-    struct resume *resume = TAKE(sse_of(c)->resume);
-    metric_add(METRIC_STREAMS_UNFINISHED, resume != NULL);
-    resume_free(resume);
+    backlog_end(&sse_of(c)->backlog);
     session_leave(c);
 }
 
-static void sse_params(struct connection *c, struct params *params)
+static const struct statement *sse_channels(struct connection *c, struct params *params)
 {
-    resume_params(c->gateway, &sse_of(c)->place, params);
+    return backlog_channels(&sse_of(c)->backlog, params);
 }
 
 static void sse_flushed(struct connection *c)
 {
-    resume_go_on(sse_of(c)->resume);
+    backlog_go_on(&sse_of(c)->backlog);
 }
 
 static const struct connection_ops sse_ops = {
     .open_metric = METRIC_STREAMS_OPEN,
-    .is_resumable = true,
-    .channels = &resume_statement,
-    .params = sse_params,
+    .channels = sse_channels,
     .admit = sse_admit,
     .refuse = sse_refuse,
     .open = sse_open,
@@ -278,8 +280,8 @@ static const struct connection_ops sse_ops = {
     .send = sse_send,
     .deliver = sse_deliver,
     .gap = connection_gap,
-    .awaits = sse_backlog_awaits,
-    .joins = sse_backlog_joined,
+    .awaits = sse_awaits,
+    .joins = sse_joins,
     .settle = sse_settle,
     .announce = sse_announce,
     .end = sse_end,

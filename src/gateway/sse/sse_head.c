@@ -42,8 +42,9 @@ static bool text_keep(struct text text, char *ret_text, size_t size)
 static void since_read(struct sse_head *head, struct text value)
 {
     head->resumes = value.length > 0;
-    head->since_is_bad = head->resumes && position_parse(value.data, value.length, &head->since,
-                                                         &head->progress) < 0;
+    head->since_is_bad =
+        head->resumes &&
+        position_parse(value.data, value.length, &head->place.since, &head->place.progress) < 0;
 }
 
 static bool query_read(struct sse_head *head, struct text query)

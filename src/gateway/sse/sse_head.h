@@ -14,8 +14,7 @@ struct sse_head {
     bool is_ticket;                       // the credential is a ticket, not a token
     bool resumes;                         // Last-Event-ID, or since=, was sent
     bool since_is_bad;                    // and is none of ours
-    struct position since;                // else
-    struct progress progress;             // of the backlog since then
+    struct place place;                   // else
     char credential[SSE_CREDENTIAL_SIZE]; // "" when none
     char origin[SSE_ORIGIN_SIZE];         // of the page that asks; "" when none
 };

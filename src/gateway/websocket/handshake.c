@@ -11,7 +11,7 @@
 #define REFUSAL(status, headers)                                                                   \
     "HTTP/1.1 " status "\r\n" headers "Content-Length: 0\r\nConnection: close\r\n\r\n"
 
-static const char bad_request[] = REFUSAL("400 Bad Request", "");
+const char handshake_bad_request[] = REFUSAL("400 Bad Request", "");
 static const char not_found[] = REFUSAL("404 Not Found", "");
 static const char upgrade_required[] =
     REFUSAL("426 Upgrade Required", "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
@@ -88,26 +88,49 @@ static bool path_take(struct text *text, const char *path)
     return true;
 }
 
-// The ticket of "/rtm/TICKET" or "/rtm/TICKET?anything", or of "/link/…"; where it is not in the
-// path it may be in the query, as Slack has it.
-static bool ticket_read(struct text target, char *ret_ticket, bool *ret_is_link)
+static bool ticket_keep(struct text ticket, char *ret_ticket)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    struct text rest = text_take(&target, "?");
-    *ret_is_link = path_take(&rest, "/link/");
-    if (!*ret_is_link && !path_take(&rest, "/rtm/"))
+    if (ticket.length == 0 || ticket.length >= HANDSHAKE_TICKET_SIZE)
         return false;
-    if (rest.length == 0 && path_take(&target, "ticket="))
-        rest = text_take(&target, "&");
-    if (rest.length == 0 || rest.length >= HANDSHAKE_TICKET_SIZE)
-        return false;
-    for (size_t i = 0; i < rest.length; i++)
-        if (!memchr(letters, rest.data[i], sizeof letters - 1))
+    for (size_t i = 0; i < ticket.length; i++)
+        if (!memchr(letters, ticket.data[i], sizeof letters - 1))
             return false;
-    memcpy(ret_ticket, rest.data, rest.length);
-    ret_ticket[rest.length] = '\0';
+    memcpy(ret_ticket, ticket.data, ticket.length);
+    ret_ticket[ticket.length] = '\0';
     return true;
+}
+
+// The ticket of "/rtm/TICKET" or "/rtm/TICKET?anything", or of "/link/…"; where it is not in the
+// path it may be in the query, as Slack has it. Leaves the rest of the query.
+static bool ticket_read(struct text *target, struct handshake *ret_handshake)
+{
+    struct text ticket = text_take(target, "?");
+    ret_handshake->is_link = path_take(&ticket, "/link/");
+    if (!ret_handshake->is_link && !path_take(&ticket, "/rtm/"))
+        return false;
+    if (ticket.length == 0 && path_take(target, "ticket="))
+        ticket = text_take(target, "&");
+    return ticket_keep(ticket, ret_handshake->ticket);
+}
+
+// False when it asks to go on from what is no position.
+static bool query_read(struct text query, struct handshake *ret_handshake)
+{
+    struct place *place = &ret_handshake->place;
+    bool fine = true;
+    ret_handshake->goes_on = false;
+    *place = (struct place){0};
+    while (query.length > 0) {
+        struct text value = text_take(&query, "&");
+        struct text name = text_take(&value, "=");
+        if (!text_is(name, "since"))
+            continue;
+        ret_handshake->goes_on = true;
+        fine = position_parse(value.data, value.length, &place->since, &place->progress) >= 0;
+    }
+    return fine;
 }
 
 static void reply_write(struct text key, char *ret_reply)
@@ -137,23 +160,24 @@ const char *handshake_read(const char *head, size_t length, struct handshake *re
     struct text verb = text_take(&line, " ");
     struct text target = text_take(&line, " ");
     struct fields fields = {0};
-    if (!ticket_read(target, ret_handshake->ticket, &ret_handshake->is_link))
+    if (!ticket_read(&target, ret_handshake))
         return not_found;
-    if (verb.length != 3 || memcmp(verb.data, "GET", 3) != 0 || line.length != 8 ||
+    if (!query_read(target, ret_handshake) || verb.length != 3 ||
+        memcmp(verb.data, "GET", 3) != 0 || line.length != 8 ||
         memcmp(line.data, "HTTP/1.1", 8) != 0)
-        return bad_request;
+        return handshake_bad_request;
     while (rest.length > 0)
         field_read(&fields, text_take(&rest, "\r\n"));
     if (fields.bad)
-        return bad_request;
+        return handshake_bad_request;
     if (!list_has(fields.upgrade, "websocket"))
         return upgrade_required;
     if (!fields.upgrades)
-        return bad_request;
+        return handshake_bad_request;
     if (!text_is(fields.version, "13"))
         return upgrade_required;
     if (!key_is_good(fields.key))
-        return bad_request;
+        return handshake_bad_request;
     reply_write(fields.key, ret_handshake->reply);
     return NULL;
 }

@@ -2,6 +2,8 @@
 // The opening handshake of RFC 6455, as far as text goes: no connection, no clock, no state.
 #pragma once
 
+#include "../position.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -10,6 +12,8 @@ enum { HANDSHAKE_TICKET_SIZE = 128, HANDSHAKE_REPLY_SIZE = 256 };
 struct handshake {
     char ticket[HANDSHAKE_TICKET_SIZE];
     bool is_link;                     // of an app's ticket: /link/TICKET
+    bool goes_on;                     // ?since=…: where an earlier connection ended
+    struct place place;               // that place
     char reply[HANDSHAKE_REPLY_SIZE]; // 101 Switching Protocols, with the accept key
 };
 
@@ -20,5 +24,6 @@ size_t handshake_head_length(const char *data, size_t length);
 // to refuse it with (static text).
 const char *handshake_read(const char *head, size_t length, struct handshake *ret_handshake);
 
+extern const char handshake_bad_request[];
 extern const char handshake_too_large[];
 extern const char handshake_unavailable[];

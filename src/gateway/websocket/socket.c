@@ -71,5 +71,5 @@ void socket_refuse(struct connection *c, int status, const char *reply)
     if (status == 401)
         socket_expire(c, reply);
     else
-        connection_refuse(c, handshake_unavailable);
+        connection_refuse(c, status == 400 ? handshake_bad_request : handshake_unavailable);
 }

@@ -10,5 +10,5 @@ struct connection;
 void socket_open(struct connection *c, const char *reply, void (*hello)(struct connection *c));
 void socket_ping(struct connection *c, int64_t now_ms);
 void socket_end(struct connection *c); // Close
-// 503: answers the request so. 401, the ticket is no good: upgrades, tells that, and closes.
+// 400, 503: answers the request so. 401, the ticket is no good: upgrades, tells that, and closes.
 void socket_refuse(struct connection *c, int status, const char *reply);

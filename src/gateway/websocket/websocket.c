@@ -3,14 +3,20 @@
 #include "websocket.h"
 
 #include "../connection.h"
+#include "../core.h"
 #include "../gateway_session.h"
 #include "../login.h"
+#include "../packet.h"
+#include "../resume/backlog.h"
+#include "../watermark.h"
 #include "handshake.h"
 #include "inbound.h"
+#include "positions.h"
 #include "receive.h"
 #include "socket.h"
 
 #include "base/error.h"
+#include "base/metrics.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -20,6 +26,8 @@ static const struct connection_ops websocket_ops;
 struct websocket {
     struct socket socket;
     struct inbound inbound;
+    struct backlog *backlog; // NULL unless it is native, or goes on with an earlier one
+    struct positions positions;
 };
 
 static struct websocket *websocket_of(const struct connection *c)
@@ -39,9 +47,19 @@ int websocket_make(struct connection *c)
     return 0;
 }
 
+static int backlog_new(struct connection *c, const struct place *place)
+{
+    struct backlog *backlog = malloc(sizeof *backlog);
+    if (!backlog)
+        return -ERROR_MEMORY;
+    backlog_init(backlog, c, place);
+    websocket_of(c)->backlog = backlog;
+    return 0;
+}
+
 void websocket_accept(struct connection *c, const struct handshake *handshake)
 {
-    if (websocket_make(c) < 0) {
+    if (websocket_make(c) < 0 || (handshake->goes_on && backlog_new(c, &handshake->place) < 0)) {
         connection_refuse(c, handshake_unavailable);
         return;
     }
@@ -49,17 +67,42 @@ void websocket_accept(struct connection *c, const struct handshake *handshake)
     login_ticket(c, handshake->ticket, handshake->reply);
 }
 
-static int websocket_admit(const struct connection *c, int r, bool known)
+static int websocket_admit(struct connection *c, int r, bool known)
 {
     if (r < 0)
         return 503;
-    return known && c->actor.type != 'a' ? 0 : 401;
+    if (!known || c->actor.type == 'a')
+        return 401;
+    struct backlog **backlog = &websocket_of(c)->backlog;
+    if (c->native && !*backlog && backlog_new(c, NULL) < 0)
+        return 503;
+    return *backlog && backlog_is_of_another(*backlog) ? 400 : 0;
+}
+
+static const struct statement *websocket_channels(struct connection *c, struct params *params)
+{
+    struct backlog *backlog = websocket_of(c)->backlog;
+    return backlog ? backlog_channels(backlog, params) : session_channels(c, params);
+}
+
+// What it came with is too old. The client is to read all with unread.sync.
+static void all_missing_tell(struct connection *c)
+{
+    static const char gap[] = "{\"type\":\"gap\",\"channel\":null}";
+    CLEANUP(packets_done) struct packets packets = packets_of(gap, sizeof gap - 1);
+    connection_gap(c, &packets);
+    metric_add(METRIC_GAPS_TOLD, 1);
 }
 
 static void hello_send(struct connection *c)
 {
     static const char hello[] = "{\"type\":\"hello\"}";
+    struct websocket *websocket = websocket_of(c);
     connection_send_text(c, hello, sizeof hello - 1);
+    if (websocket->backlog && websocket->backlog->is_too_old)
+        all_missing_tell(c);
+    if (c->is_resumable)
+        positions_begin(&websocket->positions, c, websocket->backlog);
 }
 
 void websocket_hello(struct connection *c, const char *reply)
@@ -69,10 +112,18 @@ void websocket_hello(struct connection *c, const char *reply)
 
 static void websocket_open(struct connection *c, const struct result *channels, const char *reply)
 {
-    if (session_enter(c, channels) < 0)
+    struct backlog *backlog = websocket_of(c)->backlog;
+    c->is_resumable = c->native;
+    int r = backlog ? backlog_begin(backlog, channels) : session_enter(c, channels);
+    if (r < 0) {
         connection_refuse(c, handshake_unavailable);
-    else
-        websocket_hello(c, reply);
+        return;
+    }
+    websocket_hello(c, reply);
+    if (c->is_resumable)
+        watermark_want(c->gateway);
+    if (backlog)
+        backlog_go_on(backlog);
 }
 
 static void message_take(struct connection *c, const char *text, size_t length)
@@ -87,7 +138,10 @@ static int websocket_input(struct connection *c, const char *data, size_t length
 
 static void websocket_send(struct connection *c, struct packets *packets)
 {
+    struct websocket *websocket = websocket_of(c);
     connection_push(c, packets_frame(packets));
+    if (c->is_resumable)
+        positions_sent(&websocket->positions, c, websocket->backlog);
 }
 
 static void websocket_deliver(struct connection *c, const struct stream *stream,
@@ -95,6 +149,41 @@ static void websocket_deliver(struct connection *c, const struct stream *stream,
 {
     (void)stream, (void)item;
     connection_send(c, packets);
+}
+
+static void websocket_flushed(struct connection *c)
+{
+    if (websocket_of(c)->backlog)
+        backlog_go_on(websocket_of(c)->backlog);
+}
+
+static void websocket_tick(struct connection *c, int64_t now_ms)
+{
+    struct websocket *websocket = websocket_of(c);
+    (void)now_ms;
+    if (c->is_resumable)
+        positions_tick(&websocket->positions, c, websocket->backlog);
+}
+
+static void websocket_settle(struct connection *c)
+{
+    struct websocket *websocket = websocket_of(c);
+    if (!c->is_resumable)
+        return;
+    backlog_settle(websocket->backlog);
+    positions_settle(&websocket->positions, c, websocket->backlog);
+}
+
+static bool websocket_joins(struct connection *c, const struct stream *stream)
+{
+    struct backlog *backlog = websocket_of(c)->backlog;
+    return backlog && backlog_joined(backlog, stream);
+}
+
+static bool websocket_awaits(struct connection *c, const struct event *event)
+{
+    struct backlog *backlog = websocket_of(c)->backlog;
+    return backlog && backlog_awaits(backlog, event);
 }
 
 static void websocket_announce(struct connection *c, enum announcement what)
@@ -106,7 +195,10 @@ static void websocket_announce(struct connection *c, enum announcement what)
 
 static void websocket_leave(struct connection *c)
 {
-    inbound_forget(&websocket_of(c)->inbound);
+    struct websocket *websocket = websocket_of(c);
+    inbound_forget(&websocket->inbound);
+    if (websocket->backlog)
+        backlog_end(websocket->backlog);
     session_leave(c);
 }
 
@@ -114,21 +206,27 @@ static void websocket_free(void *kind)
 {
     struct websocket *websocket = kind;
     receive_done(&websocket->socket);
+    free(websocket->backlog);
     free(websocket);
 }
 
 static const struct connection_ops websocket_ops = {
     .open_metric = METRIC_SOCKETS_OPEN,
     .must_answer = true,
-    .channels = &session_channels,
+    .channels = websocket_channels,
     .admit = websocket_admit,
     .refuse = socket_refuse,
     .open = websocket_open,
     .input = websocket_input,
+    .flushed = websocket_flushed,
+    .tick = websocket_tick,
     .ping = socket_ping,
     .send = websocket_send,
     .deliver = websocket_deliver,
     .gap = connection_gap,
+    .awaits = websocket_awaits,
+    .joins = websocket_joins,
+    .settle = websocket_settle,
     .announce = websocket_announce,
     .end = socket_end,
     .leave = websocket_leave,

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells a connection what it missed: its queue gives the pace, and the seats of its channels take
+// over when a channel has been told.
+#include "backlog.h"
+
+#include "../connection.h"
+#include "../core.h"
+#include "../gateway_session.h"
+#include "../outlet.h"
+#include "../packet.h"
+#include "../seats.h"
+#include "../stream.h"
+#include "../users.h"
+#include "../watermark.h"
+#include "resume.h"
+#include "resume_ops.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/metrics.h"
+
+enum { GAP_MAX = 4096 };
+
+static struct connection *connection_of(void *arg)
+{
+    return ((struct backlog *)arg)->connection;
+}
+
+// Frames of the present need some room, too.
+static bool has_room(void *arg, int frames)
+{
+    const struct connection *c = connection_of(arg);
+    (void)frames;
+    return c->state == CONNECTION_OPEN &&
+           outlet_unsent(&c->outlet) <= (size_t)c->gateway->options.queue_max_bytes / 4;
+}
+
+static bool is_ready(void *arg)
+{
+    return has_room(arg, 1);
+}
+
+static void frame_send(void *arg, const char *frame, size_t length)
+{
+    connection_send_text(connection_of(arg), frame, length);
+}
+
+static void own_send(void *arg, const char *frame, size_t length)
+{
+    if (connection_of(arg)->native)
+        frame_send(arg, frame, length);
+}
+
+static void gap_send(void *arg, const char *channel_id, int64_t from_seq, int64_t to_seq)
+{
+    CLEANUP(buffer_done) struct buffer out = BUFFER(GAP_MAX);
+    stream_gap_write(channel_id, from_seq, to_seq, &out);
+    if (buffer_failed(&out))
+        return;
+    CLEANUP(packets_done) struct packets packets = packets_of(out.data, out.length);
+    connection_gap(connection_of(arg), &packets);
+}
+
+static struct seat *seat_find(void *arg, const struct stream *stream)
+{
+    const struct connection *c = connection_of(arg);
+    for (uint32_t i = 0; i < c->follow_count; i++)
+        if (c->follows[i].stream == stream)
+            return &c->follows[i].stream->seats[c->follows[i].seat];
+    return NULL;
+}
+
+static void backlog_over(void *arg)
+{
+    struct backlog *backlog = arg;
+    struct connection *c = backlog->connection;
+    resume_free(TAKE(backlog->resume));
+    if (c->ops->settle)
+        c->ops->settle(c);
+}
+
+static void backlog_fail(void *arg)
+{
+    connection_doom(connection_of(arg), CLOSE_RESTART, "try again");
+}
+
+static const struct resume_ops OPS = {.is_ready = is_ready,
+                                      .has_room = has_room,
+                                      .send = frame_send,
+                                      .send_own = own_send,
+                                      .gap = gap_send,
+                                      .seat = seat_find,
+                                      .over = backlog_over,
+                                      .fail = backlog_fail,
+                                      .first_batch = 1,
+                                      .first_page = 64};
+
+void backlog_init(struct backlog *backlog, struct connection *c, const struct place *place)
+{
+    *backlog = (struct backlog){.connection = c};
+    if (place)
+        backlog->place = *place;
+}
+
+const struct statement *backlog_channels(struct backlog *backlog, struct params *params)
+{
+    resume_params(backlog->connection->gateway, &backlog->place, params);
+    return &resume_statement;
+}
+
+bool backlog_is_of_another(const struct backlog *backlog)
+{
+    return position_is_of_another(&backlog->place.since, backlog->connection->actor.user_id);
+}
+
+// A seat that is behind gets nothing until it has caught up. What its stream sent after the
+// snapshot went past this connection, too.
+static int channel_enter(struct backlog *backlog, const struct result *result, int row)
+{
+    struct connection *c = backlog->connection;
+    const char *id = result_text(result, row, RESUME_CHANNEL);
+    int64_t seq = result_int(result, row, RESUME_SEQ);
+    struct stream *stream = stream_follow(c->gateway, c->actor.workspace_id, id, seq);
+    if (!stream)
+        return -ERROR_MEMORY;
+    if (stream->sent_ts == 0)
+        stream->sent_ts = result_int(result, row, RESUME_LAST_TS);
+    bool is_behind = result_bool(result, row, RESUME_CHANGED) || stream->sent_seq > seq;
+    if (backlog->resume)
+        resume_add(backlog->resume, result, row, is_behind);
+    return seats_enter(stream, c, seq, backlog->resume && is_behind ? INT64_MAX : seq);
+}
+
+static int row_take(struct backlog *backlog, const struct result *result, int row)
+{
+    if (result_is_null(result, row, RESUME_CHANNEL))
+        return 0;
+    if (result_bool(result, row, RESUME_ACTIVE))
+        return channel_enter(backlog, result, row);
+    if (backlog->resume)
+        resume_add(backlog->resume, result, row, result_bool(result, row, RESUME_CHANGED));
+    return 0;
+}
+
+static int place_begin(struct backlog *backlog, const struct result *result)
+{
+    const struct connection *c = backlog->connection;
+    struct place *place = &backlog->place;
+    backlog->is_too_old = resume_is_too_old(c->gateway, place, result);
+    if (backlog->is_too_old || place->since.xid == 0) {
+        place->since = resume_now(c->gateway, c->actor.user_id, result);
+        place->progress = (struct progress){0};
+        place_print(place);
+        return 0;
+    }
+    backlog->resume = resume_new(c->gateway, &c->actor, place, &OPS, backlog, result);
+    return backlog->resume ? 0 : -ERROR_MEMORY;
+}
+
+int backlog_begin(struct backlog *backlog, const struct result *result)
+{
+    struct connection *c = backlog->connection;
+    int64_t xid = result_int(result, 0, RESUME_XID);
+    backlog->serial = c->gateway->watermark->next_serial;
+    int r = place_begin(backlog, result);
+    if (r >= 0)
+        r = session_enter_user(c);
+    if (r >= 0 && backlog->resume && (c->user->resumed_xid == 0 || c->user->resumed_xid > xid))
+        c->user->resumed_xid = xid;
+    for (int row = 0; r >= 0 && row < result_rows(result); row++)
+        r = row_take(backlog, result, row);
+    if (r >= 0 && backlog->resume)
+        resume_added(backlog->resume);
+    metric_add(METRIC_STREAMS_RESUMED, r >= 0 && backlog->resume);
+    return r;
+}
+
+void backlog_go_on(struct backlog *backlog)
+{
+    resume_go_on(backlog->resume);
+}
+
+void backlog_settle(struct backlog *backlog)
+{
+    const struct connection *c = backlog->connection;
+    if (backlog->resume || c->state != CONNECTION_OPEN)
+        return;
+    if ((int32_t)(c->gateway->watermark->serial - backlog->serial) > 0)
+        backlog->is_settled = true;
+}
+
+const char *backlog_position(const struct backlog *backlog)
+{
+    return backlog->is_settled ? backlog->connection->gateway->watermark->text
+                               : backlog->place.text;
+}
+
+void backlog_position_own(const struct backlog *backlog, char *ret_text)
+{
+    struct position position = backlog->place.since;
+    const struct progress *progress = &backlog->place.progress;
+    if (backlog->is_settled) {
+        position = backlog->connection->gateway->watermark->position;
+        position.owner = backlog->place.since.owner;
+        progress = NULL;
+    }
+    position_print(&position, progress, ret_text);
+}
+
+bool backlog_joined(struct backlog *backlog, const struct stream *stream)
+{
+    return resume_joined(backlog->resume, stream->channel_id);
+}
+
+bool backlog_awaits(struct backlog *backlog, const struct event *event)
+{
+    return resume_awaits(backlog->resume, event);
+}
+
+void backlog_end(struct backlog *backlog)
+{
+    // It may end before all that it had missed was sent.
+    struct resume *resume = TAKE(backlog->resume);
+    metric_add(METRIC_STREAMS_UNFINISHED, resume != NULL);
+    resume_free(resume);
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells a native socket where it can be continued from.
+#include "positions.h"
+
+#include "../connection.h"
+#include "../core.h"
+#include "../packet.h"
+#include "../position.h"
+#include "../resume/backlog.h"
+#include "../watermark.h"
+
+#include <stdio.h>
+
+// What was sent shortly before a turn is not always below the watermark yet: the next turn tells.
+enum { TURNS = 2 };
+
+static void position_tell(struct positions *positions, struct connection *c,
+                          const struct backlog *backlog)
+{
+    char position[POSITION_SIZE];
+    char frame[POSITION_SIZE + 64];
+    if (c->state != CONNECTION_OPEN)
+        return;
+    backlog_position_own(backlog, position);
+    int length =
+        snprintf(frame, sizeof frame, "{\"type\":\"position\",\"position\":\"%s\"}", position);
+    struct packet *packet = packet_new(frame, (size_t)length);
+    connection_push(c, packet);
+    packet_unref(packet);
+    positions->serial = c->gateway->watermark->serial;
+    positions->frames = 0;
+    positions->ticks = 0;
+}
+
+void positions_begin(struct positions *positions, struct connection *c,
+                     const struct backlog *backlog)
+{
+    positions->is_catching_up = backlog->resume != NULL;
+    positions->step = 1;
+    positions->due = 0;
+    position_tell(positions, c, backlog);
+}
+
+void positions_sent(struct positions *positions, struct connection *c,
+                    const struct backlog *backlog)
+{
+    positions->due = TURNS;
+    if (!positions->is_catching_up || ++positions->frames < positions->step)
+        return;
+    if (positions->step < POSITION_EVERY)
+        positions->step =
+            2 * positions->step < POSITION_EVERY ? 2 * positions->step : POSITION_EVERY;
+    position_tell(positions, c, backlog);
+}
+
+void positions_settle(struct positions *positions, struct connection *c,
+                      const struct backlog *backlog)
+{
+    if (!positions->is_catching_up || backlog->resume)
+        return;
+    positions->is_catching_up = false;
+    position_tell(positions, c, backlog);
+}
+
+void positions_tick(struct positions *positions, struct connection *c,
+                    const struct backlog *backlog)
+{
+    if (++positions->ticks < POSITION_TICKS)
+        return;
+    positions->ticks = 0;
+    bool is_newer = backlog->is_settled && positions->serial != c->gateway->watermark->serial;
+    if (positions->due == 0 || !is_newer)
+        return;
+    positions->due--;
+    position_tell(positions, c, backlog);
+}
