@@ -78,42 +78,30 @@ async function fill(channel: string): Promise<void> {
     }
 }
 
-// All that was missed, in however many calls. Each page's position is kept, so a break in the middle loses nothing.
-async function catchUp(): Promise<void> {
-    for (let hasMore = true; hasMore; ) {
-        const page = await ok(api.POST("/events.sync", { body: { since: position, limit: 1000 } }));
-        page.events.forEach(heard);
-        for (const channel of page.gaps) {
-            if (channel) await fill(channel);
-            else syncSoon(); // away for so long that only the counts can be had
-        }
-        position = page.position;
-        hasMore = page.has_more;
-    }
+// A frame of the socket. Each comes after all before it is dealt with: a gap is filled before the position behind it is kept.
+async function take(frame: { type: string; channel?: unknown; position?: string }): Promise<void> {
+    if (frame.type === "hello") console.log("live");
+    else if (frame.type === "position") position = frame.position!;
+    else if (frame.type === "gap" && frame.channel) await fill(frame.channel as string);
+    else if (frame.type === "gap") await sync(); // away for so long that only the counts can be had
+    else if (frame.channel) heard(frame as Frame);
 }
 
-// One connection, until its end. What comes while the client still catches up waits, so that the order stays.
+// One connection, until its end: what was missed since the position, then what happens. One that breaks in the middle of that goes
+// on where it was.
 async function live(): Promise<void> {
-    const { url } = await ok(api.POST("/rtm.connect", { body: { native: true } }));
+    const { url } = await ok(api.POST("/rtm.connect", { body: { native: true, since: position } }));
     const socket = new WebSocket(url);
-    let waiting: Frame[] | null = [];
+    let done = Promise.resolve();
     await new Promise<void>((resolve, reject) => {
         const ping = setInterval(() => socket.send(JSON.stringify({ type: "ping" })), 20_000);
         socket.onclose = () => (clearInterval(ping), resolve());
-        socket.onmessage = async ({ data }) => {
-            const frame = JSON.parse(data);
-            if (frame.type === "gap") {
-                fill(frame.channel).catch(reject);
-            } else if (frame.type === "hello") {
-                console.log("live");
-                await catchUp().catch(reject);
-                waiting!.forEach(heard);
-                waiting = null;
-            } else if (frame.channel) {
-                waiting ? waiting.push(frame) : heard(frame);
-            }
+        socket.onmessage = ({ data }) => {
+            done = done.then(() => take(JSON.parse(data)));
+            done.catch((error) => (socket.close(), reject(error)));
         };
     });
+    await done;
 }
 
 const people = await ok(api.POST("/users.list", { body: { limit: 1000 } }));

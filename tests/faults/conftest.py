@@ -2,7 +2,7 @@
 """Processes of the fault tests' own, made whole again after each test."""
 import pytest
 
-from tests.faults.followers import Follower
+from tests.faults.followers import Follower, SocketFollower
 from tests.faults.load import Load
 from tests.support.environment import Environment, log_trouble, running
 from tests.support.wait import wait_until
@@ -39,9 +39,10 @@ def load(parts):
 
 @pytest.fixture
 def followers(load, parts):
-    """Four clients of two users who only read, half of them beginning on each instance."""
+    """Six clients of two users who only read, half of them beginning on each instance: of each user two with streams, one with sockets."""
     readers = [pair[0] for pair in load.people[-2:]]
     made = [Follower(reader, urls) for reader in readers for urls in (parts.urls, parts.urls[::-1])]
+    made += [SocketFollower(reader, urls) for reader, urls in zip(readers, (parts.urls, parts.urls[::-1]))]
     wait_until(lambda: all(f.frames for f in made), what="all streams")
     yield made
     for follower in made:

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients of event streams that go on elsewhere when theirs ends, beside a load."""
+"""Clients of event streams and sockets that go on elsewhere when theirs ends, beside a load."""
 import http.client
 import itertools
 import threading
 import time
 
+import websocket
+
 from tests.support.reading import is_event, whole_log
+from tests.support.sockets import Socket
 from tests.support.streams import Stream
 from tests.support.wait import wait_until
+
+
+LOST = (OSError, http.client.HTTPException, websocket.WebSocketException, AssertionError)
 
 
 class Follower(threading.Thread):
@@ -29,17 +35,25 @@ class Follower(threading.Thread):
             if self.stopping.is_set():
                 return
             try:
-                self.stream = Stream(self.urls[number % len(self.urls)], self.member.token, last_id)
-            except (OSError, http.client.HTTPException):
+                self.stream = self._open(self.urls[number % len(self.urls)], last_id)
+            except LOST:
                 time.sleep(0.02)
                 continue
-            self.opened += self.stream.status == 200
-            if self.stream.status == 200:
-                self.stream.wait_ended(300)
-                last_id = self.stream.last_id
+            self.opened += 1
+            last_id = self._wait_ended(self.stream) or last_id
             self.earlier += self.stream.frames
             self.stream.close()
             self.stream = None
+
+    def _open(self, url, last_id):
+        stream = Stream(url, self.member.token, last_id)
+        assert stream.status == 200
+        return stream
+
+    def _wait_ended(self, stream):
+        """Where to go on."""
+        stream.wait_ended(300)
+        return stream.last_id
 
     @property
     def frames(self):
@@ -60,6 +74,19 @@ class Follower(threading.Thread):
         while self.is_alive():
             self.cut()
             self.join(0.1)
+
+
+class SocketFollower(Follower):
+    """The same with native sockets."""
+
+    def _open(self, url, last_id):
+        args = {"since": last_id} if last_id else {}
+        return Socket(self.member.at(url).ok("rtm.connect", native=True, **args)["url"])
+
+    def _wait_ended(self, stream):
+        stream.wait_closed(300)
+        positions = stream.matching({"type": "position"})
+        return positions[-1]["position"] if positions else None
 
 
 def all_came(load, followers, since, timeout=60):
