@@ -37,6 +37,12 @@ BEGIN
               AND NOT (has_singles AND is_read_singly(channel, caller, n.ts)));
 END $$;
 
+-- What a member wants to hear of a channel, as a number: default, all, mentions, none. Releases before 0.3.0 wrote 'all' for who had no
+-- wish; who wishes all has 'every'.
+CREATE FUNCTION notify_level(notify text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE notify WHEN 'every' THEN 1 WHEN 'mentions' THEN 2 WHEN 'none' THEN 3 ELSE 0 END
+$$;
+
 -- Everything about one member's unread state: the truth, that Redis is a copy of.
 -- unread = head.ord - cursor.ord - own posts after the cursor - deleted posts of others after the cursor - those read one by one
 -- mentions: the messages after the cursor that stand and mention the member or the whole channel; looked for only where the
@@ -57,7 +63,7 @@ CREATE VIEW unread_rows AS
                                          ORDER BY o.ts LIMIT 1) END AS oldest,
            CASE WHEN m.mention_ts > m.ts OR coalesce(h.mention_ts, c.mention_ts) > m.ts THEN mentions_after(c.id, m.user_id, m.ts, m.singles > 0)
                 ELSE 0 END AS mentions,
-           c.strategy_in_use, c.generation, m.number, m.single_version
+           c.strategy_in_use, c.generation, m.number, m.single_version, notify_level(m.notify) AS notify
     FROM channel_members m
     JOIN channels c ON c.id = m.channel_id
     LEFT JOIN LATERAL hot_state(c.id, c.is_hot, m.user_id) h ON true;

@@ -71,7 +71,7 @@ BEGIN
     RETURN gone || came;
 END $$;
 
--- What a member wants to hear of a channel: NULL keeps what is.
+-- What a member wants to hear of a channel: NULL keeps what is. `now_notify` as it is stored: see notify_level().
 CREATE FUNCTION channels_set_notifications(outbox_id text, workspace text, caller text, channel text, now_muted boolean, now_notify text)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -91,6 +91,7 @@ BEGIN
     IF altered THEN
         PERFORM outbox_put(outbox_id, channel, 0, 0, 'preference', caller);
     END IF;
-    RETURN QUERY SELECT NULL::text, '{"muted":' || m.muted::text || ',"notify":"' || m.notify || '"}', altered
+    RETURN QUERY SELECT NULL::text, '{"muted":' || m.muted::text || ',"notify":"'
+                                     || (ARRAY['default', 'all', 'mentions', 'none'])[notify_level(m.notify) + 1] || '"}', altered
     FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller;
 END $$;

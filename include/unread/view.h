@@ -20,16 +20,17 @@ struct unread_view {
     int64_t singles;   // messages read one by one (read_messages); set by channels.info only
     int64_t mentions;  // how many unread messages mention the user
     bool muted;
+    int64_t notify; // which messages are pushed: default, all, mentions, none
     enum channel_type type;
 };
 
-enum { UNREAD_VIEW_COLUMNS = 22 };
+enum { UNREAD_VIEW_COLUMNS = 23 };
 // The columns of unread_rows that unread_view_read() takes, in its order: for a SELECT list.
 #define UNREAD_VIEW_SELECT(r)                                                                      \
     r ".channel_id, " r ".user_id, " r ".workspace_id, " r ".epoch, " r ".ts, " r ".seq, " r       \
       ".ord, " r ".own, " r ".posts, " r ".member_seq, " r ".muted, " r ".head_seq, " r            \
       ".head_ord, " r ".unread, " r ".active, " r ".type, " r ".oldest, " r ".mentions, " r        \
-      ".strategy_in_use, " r ".generation, " r ".number, " r ".single_version"
+      ".strategy_in_use, " r ".generation, " r ".number, " r ".single_version, " r ".notify"
 
 void unread_view_read(const struct result *result, int row, int column,
                       struct unread_view *ret_view);
@@ -57,6 +58,9 @@ bool unread_differs(int64_t strategy, int64_t one, int64_t other);
 
 // Writes has_unreads, the counts (none under bitmap) and mention_count.
 void unread_counts_write(struct json_writer *w, int64_t strategy, int64_t unread, int64_t mentions);
+
+// Writes is_muted and notify.
+void unread_wishes_write(struct json_writer *w, bool muted, int64_t notify);
 
 // Writes the members of R.
 void unread_view_write(struct json_writer *w, const struct unread_view *view);

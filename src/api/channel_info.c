@@ -135,6 +135,7 @@ static void view_read(struct unread_view *view, const struct invocation *invocat
     snprintf(view->user_id, sizeof view->user_id, "%s", invocation->actor->user_id);
     view->type = (enum channel_type)result_int(result, row, STATE_TYPE);
     view->muted = result_bool(result, row, STATE_MUTED);
+    view->notify = result_int(result, row, STATE_NOTIFY);
     view->oldest_ts = result_int(result, row, STATE_OLDEST);
     view->mentions = result_int(result, row, STATE_MENTIONS);
     view->head.seq = result_int(result, row, STATE_SEQ);

@@ -22,7 +22,8 @@
          " is_read_singly(c.id, " viewer ", o.ts)) ORDER BY o.ts LIMIT 1) END,"                    \
          " CASE WHEN m.mention_ts > m.ts OR coalesce(h.mention_ts, c.mention_ts) > m.ts"           \
          " THEN mentions_after(c.id, " viewer ", m.ts, m.singles > 0) ELSE 0 END,"                 \
-         " c.strategy_in_use, c.generation, m.number, m.single_version, m.singles"
+         " c.strategy_in_use, c.generation, m.number, m.single_version, m.singles,"                \
+         " notify_level(m.notify)"
 // The joins and conditions for a channel `c` of `workspace` that `viewer` may see. IS TRUE makes
 // the workspace a check: no index of workspaces is used.
 #define CHANNEL_STATE_MEMBER(viewer)                                                               \
@@ -52,6 +53,7 @@ enum channel_state_column {
     STATE_NUMBER,
     STATE_SINGLE_VERSION,
     STATE_SINGLES,
+    STATE_NOTIFY,
     STATE_COLUMNS
 };
 

@@ -8,21 +8,27 @@ static const struct statement SET_NOTIFICATIONS = {
     "channels_set_notifications",
     "SELECT * FROM channels_set_notifications($1, $2, $3, $4, $5::boolean, $6)"};
 
+// As it is stored (see notify_level() in sql/04_reading.sql); NULL when it is to stay.
 static bool take_notify(struct invocation *invocation, const char **ret_notify)
 {
-    static const char *const values[] = {"all", "mentions", "none"};
+    static const struct {
+        const char *value;
+        const char *stored;
+    } values[] = {{"default", "all"}, {"all", "every"}, {"mentions", "mentions"}, {"none", "none"}};
     const char *notify = NULL;
 
     if (!take_optional_word(invocation, "notify", &notify))
         return false;
-    *ret_notify = notify;
+    *ret_notify = NULL;
     if (!notify)
         return true;
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
-        if (strcmp(values[i], notify) == 0)
-            return true;
+        if (strcmp(values[i].value, notify) == 0)
+            *ret_notify = values[i].stored;
+    if (*ret_notify)
+        return true;
     invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "notify: must be all, mentions or none");
+                        "notify: must be default, all, mentions or none");
     return false;
 }
 

@@ -34,6 +34,7 @@ enum {
     REST_MUTED,
     REST_GONE,
     REST_MENTIONS,
+    REST_NOTIFY,
     REST_MAX
 };
 
@@ -192,7 +193,7 @@ static void row_write(struct json_writer *w, const char *user_id, const struct s
     json_key_ts(w, "updated", row->updated);
     json_key_int(w, "read_epoch", row->rest[REST_EPOCH]);
     unread_counts_write(w, row->rest[REST_STRATEGY], row->unread, mentions_of(row));
-    json_key_bool(w, "is_muted", row->rest[REST_MUTED] != 0);
+    unread_wishes_write(w, row->rest[REST_MUTED] != 0, row->rest[REST_NOTIFY]);
     json_close_object(w);
 }
 

@@ -13,8 +13,10 @@
     " r.latest_preview, NULLIF(r.unread, 0), greatest(r.member_changed, r.channel_changed),"       \
     " CASE WHEN r.type <> 0 OR r.strategy_in_use <> 0 OR r.epoch <> 0"                             \
     " OR r.latest_ts <> r.updated_ts OR r.muted OR NOT r.active OR r.is_archived OR NOT r.is_open" \
-    " OR r.mentions <> 0 THEN ARRAY[r.type, r.strategy_in_use, r.epoch, r.latest_ts,"              \
-    " r.muted::integer, (NOT r.active OR r.is_archived OR NOT r.is_open)::integer, r.mentions]"    \
+    " OR r.mentions <> 0 OR r.notify <> 0 THEN ARRAY[r.type, r.strategy_in_use, r.epoch, "         \
+    "r.latest_ts,"                                                                                 \
+    " r.muted::integer, (NOT r.active OR r.is_archived OR NOT r.is_open)::integer, r.mentions, "   \
+    "r.notify]"                                                                                    \
     "::bigint[] END"
 
 enum { RUNS_MAX = 40 };

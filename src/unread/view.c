@@ -2,6 +2,8 @@
 // Reads a member's view of a channel (counts, cursor, mentions) from a row and writes it as JSON.
 #include "unread/view.h"
 
+#include "base/check.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +36,7 @@ void unread_view_read(const struct result *result, int row, int column,
     ret_view->head.generation = result_int(result, row, c + 19);
     ret_view->member.number = result_int(result, row, c + 20);
     ret_view->member.single_version = result_int(result, row, c + 21);
+    ret_view->notify = result_int(result, row, c + 22);
     COPY(ret_view->channel_id, result_text(result, row, c));
     COPY(ret_view->user_id, result_text(result, row, c + 1));
     COPY(ret_view->workspace_id, result_text(result, row, c + 2));
@@ -106,6 +109,15 @@ void unread_counts_write(struct json_writer *w, int64_t strategy, int64_t unread
     json_key_int(w, "mention_count", mentions);
 }
 
+void unread_wishes_write(struct json_writer *w, bool muted, int64_t notify)
+{
+    static const char *const words[] = {"default", "all", "mentions", "none"};
+
+    ASSERT(notify >= 0 && notify < (int64_t)(sizeof words / sizeof words[0]));
+    json_key_bool(w, "is_muted", muted);
+    json_key_string(w, "notify", words[notify]);
+}
+
 void unread_view_write_fields(struct json_writer *w, const struct unread_view *view)
 {
     json_key_ts(w, "last_read", view->member.ts);
@@ -113,7 +125,7 @@ void unread_view_write_fields(struct json_writer *w, const struct unread_view *v
     unread_counts_write(w, view->head.strategy, view->unread, mentions_of(view));
     if (view->unread > 0 && view->oldest_ts > 0)
         json_key_ts(w, "oldest_unread_ts", view->oldest_ts);
-    json_key_bool(w, "is_muted", view->muted);
+    unread_wishes_write(w, view->muted, view->notify);
 }
 
 void unread_view_write(struct json_writer *w, const struct unread_view *view)

@@ -5,7 +5,7 @@ import pytest
 
 NOBODYS_TS = "1700000000.000000"
 STATE = {"channel", "last_read", "read_epoch", "has_unreads", "unread_count", "unread_count_display", "unread_capped", "mention_count",
-         "is_muted"}
+         "is_muted", "notify"}
 
 
 @pytest.fixture

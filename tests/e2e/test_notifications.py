@@ -23,16 +23,17 @@ def test_each_value_stays_when_it_is_not_given(room, family):
         reply = bob.ok(f"{family}.setNotifications", channel=channel, **args)
         return reply["muted"], reply["notify"]
 
-    assert put() == (False, "all")
-    assert put(muted=True) == (True, "all")
+    assert put() == (False, "default")
+    assert put(muted=True) == (True, "default")
     assert put(notify="mentions") == (True, "mentions")
     assert put(encoding="form", muted=False) == (False, "mentions")
+    assert put(notify="all") == (False, "all")
     assert put(encoding="form", notify="none", muted="1") == (True, "none")
     assert put(encoding="form", notify="", muted="") == (True, "none")
     assert put() == (True, "none")
 
 
-@pytest.mark.parametrize("args, named", [({"notify": "some"}, "notify: must be all, mentions or none"), ({"notify": "ALL"}, "notify"),
+@pytest.mark.parametrize("args, named", [({"notify": "some"}, "notify: must be default, all, mentions or none"), ({"notify": "ALL"}, "notify"),
                                          ({"muted": "maybe"}, "muted"), ({"notify": ["all"]}, "notify"),
                                          ({"muted": True, "notify": "x"}, "notify")])
 @FAMILIES
@@ -40,7 +41,7 @@ def test_bad_values_change_nothing(room, args, named, family):
     _, bob, channel = room
     assert named in bob.fails("invalid_arguments", f"{family}.setNotifications", channel=channel, **args).messages
     reply = bob.ok(f"{family}.setNotifications", channel=channel)
-    assert (reply["muted"], reply["notify"]) == (False, "all")
+    assert (reply["muted"], reply["notify"]) == (False, "default")
 
 
 def test_for_members_only(room, workspace):
@@ -122,7 +123,24 @@ def test_who_comes_back_starts_anew(room):
     bob.fails("not_in_channel", "channels.setNotifications", channel=channel, muted=True)
     bob.ok("channels.join", channel=channel)
     reply = bob.ok("channels.setNotifications", channel=channel)
-    assert (reply["muted"], reply["notify"]) == (False, "all")
+    assert (reply["muted"], reply["notify"]) == (False, "default")
+
+
+@pytest.mark.parametrize("notify", ["all", "mentions", "none", "default"])
+def test_a_level_is_told_wherever_the_read_state_is(room, sockets, notify):
+    ann, bob, channel = room
+    ts = ann.post(channel)
+    bob.ok("channels.setNotifications", channel=channel, notify="none" if notify == "default" else "default")
+    device = sockets(bob, native=True)
+    token = bob.ok("unread.sync")["sync_token"]
+    bob.ok("channels.setNotifications", channel=channel, notify=notify)
+    device.expect({"type": "unread_changed", "channel": channel, "notify": notify})
+    assert entry_of(bob.ok("unread.sync"), channel)["notify"] == notify
+    wait_until(lambda: [e["notify"] for e in bob.ok("unread.sync", since=token)["channels"] if e["id"] == channel] == [notify], what="the delta")
+    for reply in (bob.ok("channels.info", channel=channel)["channel"], bob.ok("channels.mark", channel=channel, ts=ts),
+                  bob.ok("channels.markUnread", channel=channel, ts=ts)):
+        assert (reply["notify"], reply["is_muted"]) == (notify, False)
+    assert ann.ok("channels.info", channel=channel)["channel"]["notify"] == "default"
 
 
 def test_toggled_on_both_instances_at_once(environment, room, sockets):

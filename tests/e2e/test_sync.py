@@ -48,7 +48,7 @@ def test_shape(people, workspace):
     wanted = {"id": channel, "name": "general-talk", "is_private": False, "latest": ts, "updated": ts,
               "latest_user": ann.id, "latest_preview": "the newest thing", "seq": 3, "read_epoch": 0,
               "has_unreads": True, "unread_count": 1, "unread_count_display": 1, "unread_capped": False,
-              "mention_count": 0, "is_muted": False}
+              "mention_count": 0, "is_muted": False, "notify": "default"}
     assert {name: found.get(name) for name in wanted} == wanted
     assert len(found["last_read"]) == 17
 

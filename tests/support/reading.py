@@ -4,7 +4,7 @@
 EVENT_TYPES = ("message", "member_joined_channel", "member_left_channel")
 # Members of whatever tells one's read state of a channel: replies, frames.
 READ_STATE = ("channel", "last_read", "read_epoch", "has_unreads", "unread_count", "unread_count_display", "unread_capped",
-              "mention_count", "is_muted")
+              "mention_count", "is_muted", "notify")
 JOINS_AND_LEAVES = ("channel_join", "channel_leave")
 
 

@@ -196,7 +196,7 @@ static void what_is_shown(void **state)
                "\"latest_user\":\"\",\"latest_preview\":\"preview\",\"seq\":7,"
                "\"updated\":\"1500000000.000001\",\"read_epoch\":0,\"has_unreads\":true,"
                "\"unread_count\":2,\"unread_count_display\":2,\"unread_capped\":false,"
-               "\"mention_count\":0,\"is_muted\":false}");
+               "\"mention_count\":0,\"is_muted\":false,\"notify\":\"default\"}");
 }
 
 // A direct conversation: type 3. The other one is named, whoever comes first.

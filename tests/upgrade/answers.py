@@ -24,7 +24,7 @@ HOST = {"Host": "chat.example.com"}  # permalinks have it
 # What depends on when it is asked, and no data.
 INCOMPARABLE = ("sync_token", "cache_ts", "last_activity", "last_used")
 # Members that a release did not have, by the release: they may be there now, with any value.
-ADDED_SINCE = {"0.1.0": ("position", "badge"), "0.2.0": ("position", "badge")}
+ADDED_SINCE = {"0.1.0": ("position", "badge", "notify"), "0.2.0": ("position", "badge", "notify")}
 
 
 def questions(cast):
