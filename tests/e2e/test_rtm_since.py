@@ -93,10 +93,11 @@ def test_a_position_goes_on_in_every_way(environment, room, sockets, streams):
 
 
 def test_positions_of_what_happens_now(room, workspace, sockets):
-    """They follow what was sent; a plain socket gets none, and one to which nothing is sent gets none but the first."""
+    """They follow what was sent; a plain socket gets none, and one to which nothing is sent but an answer to its ping gets none but the first."""
     ann, bob, channel = room
     idle, native, plain = sockets(workspace.user(), native=True), sockets(ann, native=True), sockets(ann)
     first = native.expect(is_position)
+    idle.request({"id": 1, "type": "ping"})
     bob.ok("chat.meMessage", channel=channel, text="live")
     plain.expect({"text": "live"})
     later = native.expect(lambda frame: is_position(frame) and frame != first)

@@ -8,6 +8,7 @@
 #include "../focus.h"
 #include "../seats.h"
 #include "../stream.h"
+#include "socket.h"
 
 #include "base/error.h"
 #include "base/json.h"
@@ -231,7 +232,7 @@ static void pong_send(struct connection *c, json_t *ping)
     json_object_update_missing(pong, ping);
     char *text = json_dumps(pong, JSON_COMPACT);
     if (text)
-        connection_send_text(c, text, strlen(text));
+        socket_answer(c, text, strlen(text));
     free(text);
 }
 

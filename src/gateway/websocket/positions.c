@@ -4,10 +4,10 @@
 
 #include "../connection.h"
 #include "../core.h"
-#include "../packet.h"
 #include "../position.h"
 #include "../resume/backlog.h"
 #include "../watermark.h"
+#include "socket.h"
 
 #include <stdio.h>
 
@@ -19,14 +19,10 @@ static void position_tell(struct positions *positions, struct connection *c,
 {
     char position[POSITION_SIZE];
     char frame[POSITION_SIZE + 64];
-    if (c->state != CONNECTION_OPEN)
-        return;
     backlog_position_own(backlog, position);
     int length =
         snprintf(frame, sizeof frame, "{\"type\":\"position\",\"position\":\"%s\"}", position);
-    struct packet *packet = packet_new(frame, (size_t)length);
-    connection_push(c, packet);
-    packet_unref(packet);
+    socket_answer(c, frame, (size_t)length);
     positions->serial = c->gateway->watermark->serial;
     positions->frames = 0;
     positions->ticks = 0;

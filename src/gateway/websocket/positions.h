@@ -3,8 +3,8 @@
 //
 // While it catches up they come the more seldom the longer it lasts, but at least every
 // POSITION_EVERY frames: even a connection that breaks at once gets further. Later one comes every
-// POSITION_TICKS, if something was sent; each socket has its own turns, so that not all are told at
-// once what all were sent.
+// POSITION_TICKS, if something was sent (answers to pings do not count); each socket has its own
+// turns, so that not all are told at once what all were sent.
 #pragma once
 
 #include <stdbool.h>
@@ -28,7 +28,7 @@ struct positions {
 void positions_begin(struct positions *positions, struct connection *c,
                      const struct backlog *backlog);
 void positions_sent(struct positions *positions, struct connection *c,
-                    const struct backlog *backlog); // a frame was queued
+                    const struct backlog *backlog); // a frame was queued that tells something
 // The backlog is over, or there is a new watermark.
 void positions_settle(struct positions *positions, struct connection *c,
                       const struct backlog *backlog);

@@ -30,6 +30,15 @@ void socket_open(struct connection *c, const char *reply, void (*hello)(struct c
     buffer_done(&early);
 }
 
+void socket_answer(struct connection *c, const char *text, size_t length)
+{
+    if (c->state != CONNECTION_OPEN)
+        return;
+    struct packet *packet = packet_new(text, length);
+    connection_push(c, packet);
+    packet_unref(packet);
+}
+
 void socket_ping(struct connection *c, int64_t now_ms)
 {
     if (outlet_control(&c->outlet, PACKET_PING, &now_ms, sizeof now_ms) < 0)
