@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The acceptor: accepts connections and peeks at each one's first request head while it still lies
 // in the socket, so that libmicrohttpd can have the connection as if nobody had touched it.
+#include "door.h"
+
+#include "exchange_reply.h"
 #include "head.h"
+#include "http_connection.h"
+#include "listen.h"
 #include "server_internal.h"
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "http/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,31 +21,6 @@
 #include <unistd.h>
 
 enum { DOOR_ACCEPTS_MAX = 64 };
-
-bool door_is_takeover(const char *target, size_t length)
-{
-    static const char *const prefixes[] = {"/rtm/",   "/link/",       "/events/",   "/events?",
-                                           "/events", "/api/events?", "/api/events"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        size_t prefix = strlen(prefixes[i]);
-        bool whole = prefixes[i][prefix - 1] == 's';
-        if (length >= prefix && memcmp(target, prefixes[i], prefix) == 0 &&
-            (!whole || length == prefix))
-            return true;
-    }
-    return false;
-}
-
-static bool line_is_takeover(const char *line, size_t length)
-{
-    const char *target = memchr(line, ' ', length);
-    if (!target)
-        return false;
-    target++;
-    size_t left = length - (size_t)(target - line);
-    const char *end = memchr(target, ' ', left);
-    return door_is_takeover(target, end ? (size_t)(end - target) : left);
-}
 
 static void door_hand_over(struct http_connection *connection)
 {
@@ -83,8 +64,8 @@ static void door_judge(struct http_connection *connection, size_t length)
     struct server *server = connection->server;
     struct head_progress progress;
     const char *reason = head_scan(server->head, length, &progress);
-    bool is_takeover =
-        server->options.on_takeover && line_is_takeover(server->head, progress.line_length);
+    bool is_takeover = server->options.on_takeover &&
+                       path_kind_of(progress.target, progress.target_length) != PATH_OTHER;
     bool is_full = length == sizeof server->head;
     if (!is_takeover && !reason && !progress.complete && !is_full) {
         door_wait(connection, (ssize_t)length);

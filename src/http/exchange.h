@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One HTTP request inside libmicrohttpd, from its first line to its last byte of reply.
+// One HTTP request, from its first line to its last byte of reply. Who reads its connection, which
+// is libmicrohttpd or exchange_chunked.c, is behind one table of functions: struct exchange_ops.
 #pragma once
 
 #include "chunks.h"
@@ -8,6 +9,8 @@
 #include "parser.h"
 #include "request_internal.h"
 #include "server_internal.h"
+
+#include "base/cleanup.h"
 
 enum exchange_state {
     EXCHANGE_LINE,  // the request line is read, headers are coming
@@ -21,15 +24,30 @@ enum exchange_state {
 
 enum body_type { BODY_UNTOLD, BODY_UNKNOWN, BODY_FORM, BODY_JSON, BODY_MULTIPART };
 
+struct exchange;
+
+// Who reads the request's connection.
+struct exchange_ops {
+    // Does not go on with the request until resume().
+    void (*suspend)(const struct exchange *exchange);
+    void (*resume)(struct exchange *exchange);
+    // Sends the reply that the request holds. MHD_NO: the connection must end.
+    enum MHD_Result (*reply)(struct exchange *exchange);
+    request_send_fn *send;
+    request_load_fn *load;
+};
+
 struct exchange {
-    struct request request;     // first: the one is cast to the other
-    struct list link;           // in server->calls while the handler owes or has sent a reply
+    struct request request; // first: the one is cast to the other
+    struct list link;       // in server->calls while the handler owes or has sent a reply
+    const struct exchange_ops *ops;
     struct server *server;      // NULL once the server is gone
     struct MHD_Connection *mhd; // NULL once libmicrohttpd is done with the request, or never had it
     struct http_connection *connection; // NULL once it is gone
-    const char *verb;                   // where the head begins in libmicrohttpd's memory
-    const char *target;                 // as it came there
+    const char *target;                 // as it came in libmicrohttpd's memory
     struct http_head head;
+    char *head_text; // which it lies in
+    size_t head_length;
     char *query;              // writable
     const char *content_type; // of the reply
     const char *allow;        // for 405
@@ -58,85 +76,24 @@ struct exchange {
     int read_r; // what came of the job
 };
 
-// exchange.c
-
-// The rest of what libmicrohttpd's callbacks do, for who reads requests without it. MHD_NO: the
-// connection must end. In the state DETACHED the reply is on its way already.
-
 // An exchange whose head is not read. NULL without memory.
-struct exchange *exchange_new(struct http_connection *connection);
-// Goes on with a whole head, which is changed and must live as long as the exchange: up to letting
-// the body in or refusing it.
-NODISCARD enum MHD_Result exchange_begin(struct exchange *exchange, char *text, size_t length);
-// Takes a piece of the body.
-NODISCARD enum MHD_Result exchange_take(struct exchange *exchange, const char *data, size_t *size);
-// Refuses the request for what is malformed in it.
-void exchange_refuse_early(struct exchange *exchange, int status, const char *reason);
-// All of the request is there.
-NODISCARD enum MHD_Result exchange_answer(struct exchange *exchange);
-// The answer to exchange_ask() came.
-NODISCARD enum MHD_Result exchange_admit_end(struct exchange *exchange);
+struct exchange *exchange_new(struct http_connection *connection, const struct exchange_ops *ops);
+void exchange_free(struct exchange *exchange);
 // The connection is gone: frees the exchange, unless its handler will.
 void exchange_leave(struct exchange *exchange);
-
-// exchange_chunked.c
-
-// Takes a request with a chunked body away from libmicrohttpd.
-NODISCARD enum MHD_Result exchange_take_over(struct exchange *exchange);
-// Writes the reply of such a request and closes, politely.
-NODISCARD enum MHD_Result exchange_chunked_reply(struct exchange *exchange);
-// Goes on with such a request: what was waited for is there.
-void exchange_chunked_resume(struct exchange *exchange);
-
-// exchange_admission.c
-
-// Asks whether the body that the head announces is let in. Negative: it is not, and the request may
-// hold the reply already. In the state ASKED the answer comes later: exchange_send() or
-// exchange_resume() wakes libmicrohttpd up.
-NODISCARD int exchange_ask(struct exchange *exchange);
-// What came of it, the same way.
-NODISCARD int exchange_ask_end(struct exchange *exchange);
-// Keeps a piece of the body. -ERROR_REQUEST_TOO_LARGE, -ERROR_RATELIMITED, -ERROR_BUSY.
-NODISCARD int exchange_body_add(struct exchange *exchange, const char *data, size_t size);
-
-// exchange_body.c
-
-// Reads the query and, when the head has no token, as much of the body as tells one.
-NODISCARD int exchange_find_token(struct exchange *exchange);
-// request_load_fn of exchanges.
-void exchange_load(struct request *request);
-
-// exchange_gzip.c
-
-// Compresses the reply, if it may be. True: it goes on in later turns, and calls exchange_ready().
-bool exchange_gzip(struct exchange *exchange);
-// Ends that.
+// What was waited for is there: goes on, or frees the exchange when its connection is gone.
+void exchange_ready(struct exchange *exchange);
+// Sees to it that the request has an id: the peer's when it may go into headers and logs, else a
+// new one. -ERROR_MEMORY.
+NODISCARD int exchange_name(struct exchange *exchange);
+// Whether `text` may be a name in headers and logs.
+bool exchange_name_is_plain(const char *text, size_t length_max);
+// The compressor goes back to the server.
 void exchange_gzip_drop(struct exchange *exchange);
 
-// exchange_reply.c
-
-// Gives the reply that the request holds to libmicrohttpd.
-NODISCARD enum MHD_Result exchange_queue(struct exchange *exchange);
-// A reply made here and not by a handler; the request holds it then.
-void exchange_plain_error(struct exchange *exchange, int status, const char *code,
-                          const char *message);
-void exchange_fill_page(struct exchange *exchange);
-// Takes the descriptor from whoever has it. The connection is gone or ends then.
-NODISCARD int exchange_detach(struct exchange *exchange, int *ret_fd);
-// The reply as libmicrohttpd would send it as a connection's last.
-void exchange_print_reply(struct exchange *exchange, struct buffer *text);
-// What is thrown away at most behind a connection's last reply.
-int64_t exchange_linger_bytes(const struct exchange *exchange);
-// Writes the reply that the request holds past libmicrohttpd and closes, politely.
-void exchange_last_word(struct exchange *exchange);
-// Hands the connection over to on_takeover.
-void exchange_hand_over(struct exchange *exchange);
-// libmicrohttpd does not go on with the request until exchange_resume().
-void exchange_suspend(const struct exchange *exchange);
-// Lets libmicrohttpd go on with what was suspended.
-void exchange_resume(struct exchange *exchange);
-// request_send_fn of exchanges.
-void exchange_send(struct request *request);
-// The reply is as it goes out: sends it.
-void exchange_ready(struct exchange *exchange);
-void exchange_free(struct exchange *exchange);
+// Resumes what still waits for its handler, so that the daemon may stop.
+void exchanges_abandon(struct server *server);
+// Frees what is kept to be used again.
+void exchanges_free_spares(struct server *server);
+// The server goes: calls whose handler has not replied yet end with that reply.
+void exchanges_forget(struct server *server);

@@ -2,7 +2,7 @@
 // Decides whether a body is let in, and on whose account: asked once the head is there, so that
 // what is refused is never read. A small body is let in unasked; a large one whose caller is not
 // named in the head must not be too large, and shares what strangers may send with all others.
-#include "exchange.h"
+#include "exchange_admission.h"
 
 #include "base/error.h"
 #include "base/metrics.h"
@@ -45,10 +45,7 @@ static void exchange_admitted(struct request *request)
 {
     struct exchange *exchange = (struct exchange *)request;
     exchange->is_admitted = true;
-    if (!exchange->connection)
-        exchange_free(exchange);
-    else if (exchange->state == EXCHANGE_ASKED)
-        exchange_resume(exchange);
+    exchange_ready(exchange);
 }
 
 static bool must_ask(const struct exchange *exchange)

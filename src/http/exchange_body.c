@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the arguments of a call from its query and body. The token comes first; the rest is read
 // when the call asks for it, on the loop if it is little work, else by the server's parser.
-#include "exchange.h"
+#include "exchange_body.h"
 
 #include "base/error.h"
 #include "base/json.h"

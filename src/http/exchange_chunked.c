@@ -2,7 +2,16 @@
 // Requests with a chunked body. libmicrohttpd 0.9.75 takes lines of its framing that end with a
 // bare LF, where a proxy in front may see another end of the body; so it gives them away with their
 // head, and they are read, decoded and answered here. Each is the last of its connection.
-#include "exchange.h"
+#include "exchange_chunked.h"
+
+#include "exchange_body.h"
+#include "exchange_gzip.h"
+#include "exchange_reply.h"
+#include "exchange_steps.h"
+#include "http_connection.h"
+#include "linger.h"
+
+#include "base/error.h"
 
 #include <errno.h>
 #include <string.h>
@@ -71,7 +80,7 @@ static void reply_ready(void *arg, uint32_t events)
     chunked_settle(arg, reply_write(arg));
 }
 
-enum MHD_Result exchange_chunked_reply(struct exchange *exchange)
+static enum MHD_Result chunked_reply(struct exchange *exchange)
 {
     struct buffer *text = &exchange->text;
     exchange->state = EXCHANGE_ANSWERED;
@@ -149,7 +158,7 @@ static enum MHD_Result chunked_let_in(struct exchange *exchange)
     return r < 0 ? MHD_NO : MHD_YES;
 }
 
-void exchange_chunked_resume(struct exchange *exchange)
+static void chunked_resume(struct exchange *exchange)
 {
     enum MHD_Result result;
     if (exchange->state == EXCHANGE_ASKED) {
@@ -162,24 +171,51 @@ void exchange_chunked_resume(struct exchange *exchange)
     chunked_settle(exchange, result);
 }
 
-static void chunked_begin(struct exchange *exchange, const struct buffer *head)
+// libmicrohttpd is not there to be held back: while the caller waits nothing is read.
+static void chunked_suspend(const struct exchange *exchange)
 {
-    char *text = arena_copy(&exchange->request.arena, head->data, head->length);
+    (void)exchange;
+}
+
+static const struct exchange_ops chunked_ops = {
+    .suspend = chunked_suspend,
+    .resume = chunked_resume,
+    .reply = chunked_reply,
+    .send = exchange_send,
+    .load = exchange_load,
+};
+
+// The head is there already: that of the exchange which libmicrohttpd had.
+static int chunked_copy_head(struct exchange *exchange, const struct exchange *before)
+{
+    struct arena *arena = &exchange->request.arena;
+    exchange->head_text = arena_alloc(arena, before->head_length);
+    if (!exchange->head_text)
+        return -ERROR_MEMORY;
+    memcpy(exchange->head_text, before->head_text, before->head_length);
+    exchange->head_length = before->head_length;
+    exchange->head = before->head;
+    head_move(&exchange->head, before->head_text, exchange->head_text);
+    return exchange_keep_head(exchange);
+}
+
+static void chunked_begin(struct exchange *exchange, const struct exchange *before)
+{
     enum MHD_Result result = MHD_NO;
     exchange->chunks = (struct chunks){0};
-    if (text && !buffer_failed(&exchange->rest))
-        result = exchange_begin(exchange, text, head->length);
+    if (chunked_copy_head(exchange, before) >= 0 && !buffer_failed(&exchange->rest))
+        result = exchange_begin(exchange);
     if (result == MHD_YES)
         result = chunked_let_in(exchange);
     chunked_settle(exchange, result);
 }
 
-// The request is begun anew, without libmicrohttpd, as the first of a connection.
+// The request goes on, without libmicrohttpd, as the first of a connection.
 static void chunked_taken(void *arg, int fd, const char *rest, size_t length)
 {
     const struct exchange *before = arg;
     struct http_connection *connection = connection_new(before->server, fd);
-    struct exchange *exchange = connection ? exchange_new(connection) : NULL;
+    struct exchange *exchange = connection ? exchange_new(connection, &chunked_ops) : NULL;
     if (!exchange) {
         if (connection)
             connection_free(connection);
@@ -188,22 +224,15 @@ static void chunked_taken(void *arg, int fd, const char *rest, size_t length)
     connection->on_gone = chunked_gone;
     connection->gone_arg = exchange;
     buffer_append(&exchange->rest, rest, length);
-    chunked_begin(exchange, &before->text);
+    chunked_begin(exchange, before);
 }
 
 enum MHD_Result exchange_take_over(struct exchange *exchange)
 {
-    size_t length;
-    const char *head = mhd_head_copy(exchange->mhd, exchange->verb, exchange->target,
-                                     &exchange->request.arena, &length);
-    exchange->state = EXCHANGE_DETACHED;
-    if (!head)
-        return MHD_NO;
-    buffer_init(&exchange->text, length);
-    buffer_append(&exchange->text, head, length);
     struct http_connection *connection = exchange->connection;
+    exchange->state = EXCHANGE_DETACHED;
     int r = mhd_takeover_start(&exchange->takeover, exchange->mhd, connection->fd, chunked_taken,
                                exchange);
     connection_leaves_daemon(connection);
-    return r < 0 || buffer_failed(&exchange->text) ? MHD_NO : MHD_YES;
+    return r < 0 ? MHD_NO : MHD_YES;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compresses replies for callers who take gzip: short ones at once, others in pieces, between which
 // the loop serves others.
-#include "exchange.h"
+#include "exchange_gzip.h"
+
 #include "gzip.h"
 
 // About a millisecond.
@@ -18,18 +19,6 @@ static bool is_wanted(const struct exchange *exchange)
     int64_t min = exchange->server->options.gzip_min_bytes;
     return min > 0 && (int64_t)request->reply.length > min &&
            gzip_is_accepted(exchange->head.accept_encoding);
-}
-
-void exchange_gzip_drop(struct exchange *exchange)
-{
-    struct gzip *gzip = TAKE(exchange->gzip);
-    struct server *server = exchange->server;
-
-    list_remove(&exchange->gzip_link);
-    if (server && !server->gzip_spare)
-        server->gzip_spare = gzip;
-    else
-        gzip_free(gzip);
 }
 
 // Compresses some more. True: the reply is ready.
@@ -68,7 +57,8 @@ static void gzip_soon(struct server *server)
         gzip_turn(server);
 }
 
-bool exchange_gzip(struct exchange *exchange)
+// Compresses the reply, if it may be. True: it goes on in later turns.
+static bool is_compressed_later(struct exchange *exchange)
 {
     struct server *server = exchange->server;
 
@@ -86,4 +76,11 @@ bool exchange_gzip(struct exchange *exchange)
     if (is_first)
         gzip_soon(server);
     return true;
+}
+
+void exchange_send(struct request *request)
+{
+    struct exchange *exchange = (struct exchange *)request;
+    if (!is_compressed_later(exchange))
+        exchange_ready(exchange);
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends a reply, through libmicrohttpd or past it.
-#include "exchange.h"
+// What a reply says, and how it is said past libmicrohttpd.
+#include "exchange_reply.h"
+
+#include "http_connection.h"
+#include "linger.h"
 
 #include "base/error.h"
 #include "base/metrics.h"
@@ -8,14 +11,8 @@
 
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { REPLY_HEADERS_MAX = 20, HEAD_MAX_BYTES = 32768 };
-
-struct reply_header {
-    const char *name;
-    const char *value;
-};
+enum { HEAD_MAX_BYTES = 32768 };
 
 // Whether the reply is a page's file, or word that it is unchanged, and no error.
 static bool is_file(const struct exchange *exchange)
@@ -64,11 +61,18 @@ static bool is_last(const struct exchange *exchange)
     return exchange->server->quiescing || exchange->is_chunked;
 }
 
+static const char *reply_type(const struct exchange *exchange)
+{
+    const struct request *request = &exchange->request;
+    bool is_problem = request->http_errors && request->error[0] != '\0';
+    return is_problem ? "application/problem+json" : exchange->content_type;
+}
+
 // The headers that every reply has, and those that this one needs.
-static int reply_headers(const struct exchange *exchange, struct reply_header *ret_headers)
+int exchange_headers(const struct exchange *exchange, struct reply_header *ret_headers)
 {
     int count = 0;
-    ret_headers[count++] = (struct reply_header){"Content-Type", exchange->content_type};
+    ret_headers[count++] = (struct reply_header){"Content-Type", reply_type(exchange)};
     ret_headers[count++] = (struct reply_header){"X-Request-Id", exchange->request.id};
     if (is_file(exchange))
         count = file_headers(exchange->page, ret_headers, count);
@@ -92,37 +96,6 @@ static int reply_headers(const struct exchange *exchange, struct reply_header *r
     if (is_last(exchange))
         ret_headers[count++] = (struct reply_header){"Connection", "close"};
     return count;
-}
-
-static void reply_type(struct exchange *exchange)
-{
-    const struct request *request = &exchange->request;
-    if (request->http_errors && request->error[0] != '\0')
-        exchange->content_type = "application/problem+json";
-}
-
-enum MHD_Result exchange_queue(struct exchange *exchange)
-{
-    struct request *request = &exchange->request;
-    struct reply_header headers[REPLY_HEADERS_MAX];
-    if (!request->replied)
-        return MHD_NO;
-    if (!exchange->mhd)
-        return exchange_chunked_reply(exchange);
-    reply_type(exchange);
-    size_t length = request->reply.length;
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(length, TAKE(request->reply.data), MHD_RESPMEM_MUST_FREE);
-    if (!response)
-        return MHD_NO;
-    int count = reply_headers(exchange, headers);
-    for (int i = 0; i < count; i++)
-        MHD_add_response_header(response, headers[i].name, headers[i].value);
-    exchange->state = EXCHANGE_ANSWERED;
-    connection_move(exchange->connection, CONNECTION_REPLY);
-    enum MHD_Result queued = MHD_queue_response(exchange->mhd, (unsigned)request->status, response);
-    MHD_destroy_response(response);
-    return queued;
 }
 
 void exchange_plain_error(struct exchange *exchange, int status, const char *code,
@@ -170,11 +143,10 @@ void exchange_print_reply(struct exchange *exchange, struct buffer *text)
     struct reply_header headers[REPLY_HEADERS_MAX];
     const char *verb = exchange->head.verb;
     bool is_head = verb && strcmp(verb, "HEAD") == 0;
-    reply_type(exchange);
     buffer_append_format(text, "HTTP/1.1 %d %s\r\n", request->status,
                          MHD_get_reason_phrase_for((unsigned)request->status));
     date_append(text);
-    int count = reply_headers(exchange, headers);
+    int count = exchange_headers(exchange, headers);
     for (int i = 0; i < count; i++)
         buffer_append_format(text, "%s: %s\r\n", headers[i].name, headers[i].value);
     if (!is_last(exchange))
@@ -214,69 +186,22 @@ void exchange_last_word(struct exchange *exchange)
     linger_start(server, fd, budget, text.data, text.length);
 }
 
-static enum MHD_Result head_append(void *arg, enum MHD_ValueKind kind, const char *name,
-                                   const char *value)
+void exchange_refuse_early(struct exchange *exchange, int status, const char *reason)
 {
-    struct buffer *head = arg;
-    (void)kind;
-    buffer_append_text(head, name);
-    buffer_append_text(head, ": ");
-    buffer_append_text(head, value);
-    buffer_append_text(head, "\r\n");
-    return MHD_YES;
+    (void)!exchange_name(exchange);
+    metric_add(METRIC_HTTP_BAD_REQUESTS, 1);
+    exchange_plain_error(exchange, status, "bad_request", reason);
+    exchange_last_word(exchange);
 }
 
-// A proxy may send an upgrade over a connection that libmicrohttpd has from an earlier request. The
-// head that libmicrohttpd has read already is put together again.
-void exchange_hand_over(struct exchange *exchange)
+void exchange_refuse_head(struct http_connection *connection, int status, const char *reason)
 {
-    const struct server_options *options = &exchange->server->options;
-    CLEANUP(buffer_done) struct buffer head = BUFFER(HEAD_MAX_BYTES);
-    buffer_append_text(&head, exchange->head.verb);
-    buffer_append_byte(&head, ' ');
-    buffer_append_text(&head, exchange->head.target);
-    buffer_append_byte(&head, ' ');
-    buffer_append_text(&head, exchange->head.version);
-    buffer_append_text(&head, "\r\n");
-    MHD_get_connection_values(exchange->mhd, MHD_HEADER_KIND, head_append, &head);
-    buffer_append_text(&head, "\r\n");
-
-    int fd;
-    if (exchange_detach(exchange, &fd) < 0)
-        return;
-    if (buffer_failed(&head))
-        close(fd);
-    else
-        options->on_takeover(options->arg, fd, head.data, head.length);
-}
-
-void exchange_suspend(const struct exchange *exchange)
-{
-    if (exchange->mhd)
-        MHD_suspend_connection(exchange->mhd);
-}
-
-void exchange_resume(struct exchange *exchange)
-{
-    if (!exchange->mhd) {
-        exchange_chunked_resume(exchange);
+    static const struct exchange_ops none = {0};
+    struct exchange *exchange = exchange_new(connection, &none);
+    if (!exchange) {
+        connection_free(connection);
         return;
     }
-    mhd_resume(exchange->mhd);
-    server_run_soon(exchange->server);
-}
-
-void exchange_send(struct request *request)
-{
-    struct exchange *exchange = (struct exchange *)request;
-    if (!exchange_gzip(exchange))
-        exchange_ready(exchange);
-}
-
-void exchange_ready(struct exchange *exchange)
-{
-    if (!exchange->connection)
-        exchange_free(exchange);
-    else if (exchange->state == EXCHANGE_SUSPENDED || exchange->state == EXCHANGE_ASKED)
-        exchange_resume(exchange);
+    exchange_refuse_early(exchange, status, reason);
+    exchange_free(exchange);
 }

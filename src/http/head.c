@@ -122,6 +122,9 @@ const char *head_scan(const char *text, size_t length, struct head_progress *ret
     if (reason)
         return reason;
     ret_progress->line_length = (size_t)count;
+    ret_progress->target = text + verb_length(text, length) + 1;
+    ret_progress->target_length =
+        target_length(ret_progress->target, (size_t)(feed - ret_progress->target));
     return head_scan_fields(feed + 1, length - (size_t)(feed + 1 - text), &ret_progress->complete);
 }
 
@@ -183,6 +186,11 @@ static bool is_value(const char *text, size_t length)
     return true;
 }
 
+static const char **head_member(struct http_head *head, const struct head_field *field)
+{
+    return (const char **)(void *)((char *)head + field->offset);
+}
+
 static const char *field_keep(struct http_head *head, const char *name, size_t length,
                               const char *value)
 {
@@ -190,7 +198,7 @@ static const char *field_keep(struct http_head *head, const char *name, size_t l
         const struct head_field *known = &fields[i];
         if (known->length != length || strncasecmp(known->name, name, length) != 0)
             continue;
-        const char **member = (const char **)(void *)((char *)head + known->offset);
+        const char **member = head_member(head, known);
         if (*member)
             return known->twice;
         *member = value;
@@ -289,4 +297,19 @@ const char *head_parse(char *text, size_t length, struct http_head *ret_head)
     if (!reason)
         reason = line_parse(ret_head, text, (size_t)count);
     return reason ? reason : fields_parse(ret_head, feed + 1, text + length);
+}
+
+static void text_move(const char **text, const char *from, const char *to)
+{
+    if (*text)
+        *text = to + (*text - from);
+}
+
+void head_move(struct http_head *head, const char *from, char *to)
+{
+    head->target = to + (head->target - from);
+    text_move(&head->verb, from, to);
+    text_move(&head->version, from, to);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        text_move(head_member(head, &fields[i]), from, to);
 }

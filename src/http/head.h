@@ -31,10 +31,15 @@ struct http_head {
 // may pass, else the reason (static text) to refuse it with 400; what was not reached is NULL then.
 const char *head_parse(char *text, size_t length, struct http_head *ret_head);
 
+// Moves the texts of a head whose text was copied from `from` to `to`.
+void head_move(struct http_head *head, const char *from, char *to);
+
 // How far a head has come.
 struct head_progress {
     size_t line_length; // of the request line without its end; 0 until it is complete
-    bool complete;      // with the empty line
+    const char *target; // in it; NULL until then
+    size_t target_length;
+    bool complete; // with the empty line
 };
 
 // Looks at the first `length` bytes of a request, before libmicrohttpd does: for what that answers

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connections and their deadlines. A connection is on the list of its state; all deadlines of a
 // state are equally long, so each list is in order and looking for late ones costs what is late.
+#include "http_connection.h"
+
+#include "daemon.h"
+#include "mhd_quirks.h"
 #include "server_internal.h"
 
 #include "base/metrics.h"
@@ -102,7 +106,7 @@ void connection_add_to_daemon(struct http_connection *connection)
 void connection_leaves_daemon(struct http_connection *connection)
 {
     connection_move(connection, CONNECTION_CLOSING);
-    server_run_soon(connection->server);
+    daemon_run_soon(connection->server);
 }
 
 int connection_detach(struct http_connection *connection, int *ret_fd)
@@ -110,19 +114,6 @@ int connection_detach(struct http_connection *connection, int *ret_fd)
     int r = mhd_descriptor_take(connection->mhd, connection->fd, ret_fd);
     connection_leaves_daemon(connection);
     return r;
-}
-
-// As recv(): 1 when there is something to read, 0 when the peer has ended.
-static ssize_t connection_peek(const struct http_connection *connection)
-{
-    char byte;
-    return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-}
-
-// Whether the peer has said that nothing more will come.
-static bool connection_is_half_closed(const struct http_connection *connection)
-{
-    return connection_peek(connection) == 0;
 }
 
 // libmicrohttpd sees a hang-up and cleans up after itself.
@@ -188,9 +179,7 @@ void connections_expire(struct server *server)
     }
 }
 
-// Of an end that came along with the request libmicrohttpd hears no more: it waits for news. One
-// look, soon after the reply, is enough; what comes later is news. But not while it has something
-// to do: that may be the next request, which it has read before the end.
+// One look, soon after the reply, is enough: see mhd_end_is_missed().
 void connections_end_half_closed(struct server *server)
 {
     struct list *idle = &server->connections[CONNECTION_IDLE];
@@ -203,7 +192,7 @@ void connections_end_half_closed(struct server *server)
         previous = link->previous;
         if (connection->deadline_ms < since_ms)
             return;
-        if (connection_is_half_closed(connection))
+        if (mhd_end_is_missed(connection->fd))
             connection_hang_up(connection);
     }
 }

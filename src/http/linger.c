@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lingering close: a peer that is still sending loses the reply when the connection is closed under
 // what it sends. So after the last reply the rest is read and thrown away for a while.
+#include "linger.h"
+
+#include "http_connection.h"
 #include "server_internal.h"
 
 #include <errno.h>

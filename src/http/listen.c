@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses listen addresses and opens the listening sockets.
-#include "server_internal.h"
+#include "listen.h"
 
 #include "base/error.h"
 #include "base/log.h"

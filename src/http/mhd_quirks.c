@@ -6,7 +6,6 @@
 #include "base/log.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -147,6 +146,12 @@ void mhd_resume(struct MHD_Connection *mhd)
 void mhd_resumed(struct MHD_Connection *mhd)
 {
     MHD_set_connection_option(mhd, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
+}
+
+bool mhd_end_is_missed(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 void mhd_takeover_init(struct mhd_takeover *takeover)

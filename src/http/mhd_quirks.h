@@ -8,12 +8,14 @@
 //   mhd_descriptor_take test_http_door: a_used_connection_is_handed_over
 //   mhd_takeover        test_http_calls: a_body_in_pieces_is_one_body; tests/e2e/test_front_door.py
 //   mhd_resume          test_http_door: requests_before_a_half_close_are_answered
+//   mhd_end_is_missed   the same
 #pragma once
 
 #include "arena.h"
 #include "base/cleanup.h"
 
 #include <microhttpd.h>
+#include <stdbool.h>
 
 #define MHD_TRIED "0.9.75"
 
@@ -48,6 +50,12 @@ NODISCARD int mhd_descriptor_take(struct MHD_Connection *mhd, int fd, int *ret_f
 // makes.
 void mhd_resume(struct MHD_Connection *mhd);
 void mhd_resumed(struct MHD_Connection *mhd);
+
+// Whether the peer of the idle connection of descriptor `fd` has ended and libmicrohttpd does not
+// know: of an end that came along with a request it hears no more, since it waits for news. To be
+// asked once, soon after the reply; what comes later is news. Not while libmicrohttpd has something
+// to do: that may be the next request, which it has read before the end.
+bool mhd_end_is_missed(int fd);
 
 // Gets the descriptor `fd` of a connection, which is the callee's, and the `length` bytes that
 // libmicrohttpd had read behind the head.

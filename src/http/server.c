@@ -2,53 +2,23 @@
 // The HTTP server of one loop: starts, drains and stops the acceptor and libmicrohttpd.
 #include "server_internal.h"
 
+#include "daemon.h"
+#include "door.h"
+#include "exchange.h"
+#include "gzip.h"
+#include "http_connection.h"
+#include "mhd_handler.h"
+#include "parser.h"
+
 #include "base/error.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "gzip.h"
-#include "parser.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
-
-void server_run_soon(struct server *server)
-{
-    if (server->run_due)
-        return;
-    server->run_due = true;
-    // The end of this turn may be past already: another idle callback may be what asks.
-    loop_again(server->loop);
-}
-
-static void server_run(struct server *server)
-{
-    MHD_UNSIGNED_LONG_LONG timeout;
-    MHD_run(server->daemon);
-    // It serves a connection one request, or one buffer, at a time; what is left needs no event.
-    if (MHD_get_timeout(server->daemon, &timeout) == MHD_YES && timeout == 0)
-        server_run_soon(server);
-}
-
-static void server_ready(void *arg, uint32_t events)
-{
-    (void)events;
-    server_run(arg);
-}
-
-static void server_idle(void *arg)
-{
-    struct server *server = arg;
-    if (!server->run_due)
-        return;
-    server->run_due = false;
-    server_run(server);
-    // Calls that began just now may have made work for other idle callbacks.
-    loop_again(server->loop);
-}
 
 static void server_tick(void *arg)
 {
@@ -74,9 +44,9 @@ static int daemon_start(struct server *server)
         return r;
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0,
-        NULL, NULL, exchange_step, server, MHD_OPTION_URI_LOG_CALLBACK, exchange_line, server,
+        NULL, NULL, mhd_handler_step, server, MHD_OPTION_URI_LOG_CALLBACK, mhd_handler_line, server,
         MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server, MHD_OPTION_NOTIFY_COMPLETED,
-        exchange_end, server, MHD_OPTION_UNESCAPE_CALLBACK, server_keep_escapes, server,
+        mhd_handler_end, server, MHD_OPTION_UNESCAPE_CALLBACK, server_keep_escapes, server,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MHD_MEMORY_BYTES, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)server->options.connections_max + 1024, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
         MHD_OPTION_END);
@@ -84,10 +54,7 @@ static int daemon_start(struct server *server)
         log_write(LOG_ERROR, "http", "libmicrohttpd does not start");
         return -ERROR_UNAVAILABLE;
     }
-    const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-    return loop_watch_new(server->loop, info->epoll_fd, EPOLLIN, server_ready, server,
-                          &server->daemon_watch);
+    return daemon_watch(server);
 }
 
 static void server_init(struct server *server, struct loop *loop,
@@ -141,7 +108,7 @@ static int server_start(struct server *server)
     if (r < 0)
         return r;
     // Last: it cannot be undone.
-    return loop_idle_add(server->loop, server_idle, server);
+    return loop_idle_add(server->loop, daemon_idle, server);
 }
 
 int server_new(struct loop *loop, const struct server_options *options, struct server **ret_server)

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inside of a server. Everything runs on its loop's thread.
 //
-//   door.c              accepts, peeks at the first head, then hands the descriptor to
-//                       libmicrohttpd or to on_takeover
-//   connection.c        follows each connection's state and ends those that are late
-//   exchange.c          one request of a connection inside libmicrohttpd: head, body, call, reply
-//   exchange_chunked.c  one whose body is chunked, past libmicrohttpd
-//   mhd_quirks.c        what leans on libmicrohttpd's insides
-//   linger.c            says a last word on a connection and reads on for a while, so that the peer
-//                       gets to see it
+//   door.c             accepts, peeks at the first head, then hands the descriptor to libmicrohttpd
+//   or
+//                      to on_takeover
+//   http_connection.c  follows each connection's state and ends those that are late
+//   mhd_handler.c      libmicrohttpd's callbacks
+//   exchange_chunked.c what these do, for a request whose body is chunked, past libmicrohttpd
+//   exchange_steps.c   what each request goes through: head, body, call, reply
+//   exchange_….c       parts of that, and the exchange itself
+//   daemon.c           when libmicrohttpd runs
+//   mhd_quirks.c       what leans on libmicrohttpd's insides
+//   linger.c           says a last word on a connection and reads on for a while, so that the peer
+//                      gets to see it
+//
+// Each file includes only files below it; this header has what all of them share.
 #pragma once
 
 #include "base/digest.h"
@@ -98,73 +104,3 @@ struct server {
     bool accept_paused;
     char head[SERVER_HEAD_MAX_BYTES]; // what the door is looking at
 };
-
-// Sees to it that libmicrohttpd runs at the end of this turn, or at once in another.
-void server_run_soon(struct server *server);
-
-// connection.c
-
-// A connection on `fd` in the state FRESH. Owns `fd`. NULL (and closed) without memory.
-struct http_connection *connection_new(struct server *server, int fd);
-// Forgets the connection; closes its descriptor unless libmicrohttpd has it.
-void connection_free(struct http_connection *connection);
-// The same, but the descriptor is now the caller's.
-int connection_take_fd(struct http_connection *connection);
-void connection_move(struct http_connection *connection, enum http_connection_state state);
-// Hands it to libmicrohttpd, which may refuse: the connection is gone then.
-void connection_add_to_daemon(struct http_connection *connection);
-// As mhd_descriptor_take(): the connection ends.
-NODISCARD int connection_detach(struct http_connection *connection, int *ret_fd);
-// libmicrohttpd has lost the descriptor, and is to find that out soon.
-void connection_leaves_daemon(struct http_connection *connection);
-void connections_expire(struct server *server);
-// Ends those whose peer has said with its request that no other will come. To be called at each
-// tick.
-void connections_end_half_closed(struct server *server);
-void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
-                       enum MHD_ConnectionNotificationCode code);
-struct http_connection *connection_of(struct MHD_Connection *mhd);
-
-// door.c
-
-// Opens the door; the error is logged.
-NODISCARD int door_open(struct server *server);
-void door_close(struct server *server); // idempotent
-// Lets in who has come already.
-void door_accept_waiting(struct server *server);
-// Tries again after a pause.
-void door_resume(struct server *server);
-// Whether the path of a request line's target belongs to on_takeover.
-bool door_is_takeover(const char *target, size_t length);
-
-// listen.c
-
-// A listening socket on "host:port". The error is logged.
-NODISCARD int listen_on(const char *address, int *ret_fd);
-
-// linger.c
-
-// Writes `text` to `fd`, then reads and throws away at most `budget` bytes in at most 2 s, and
-// closes. Owns `fd`.
-void linger_start(struct server *server, int fd, int64_t budget, const char *text, size_t length);
-
-// exchange.c
-
-// Answers a head that libmicrohttpd must not see, at the door or in exchange_line(), and closes,
-// politely. At the door the connection is gone afterwards.
-void exchange_refuse_head(struct http_connection *connection, int status, const char *reason);
-
-// libmicrohttpd's callbacks; `arg` is the server.
-
-void *exchange_line(void *arg, const char *target, struct MHD_Connection *mhd);
-enum MHD_Result exchange_step(void *arg, struct MHD_Connection *mhd, const char *path,
-                              const char *verb, const char *version, const char *data, size_t *size,
-                              void **context);
-void exchange_end(void *arg, struct MHD_Connection *mhd, void **context,
-                  enum MHD_RequestTerminationCode code);
-// Resumes what still waits for its handler, so that the daemon may stop.
-void exchanges_abandon(struct server *server);
-// Frees what is kept to be used again.
-void exchanges_free_spares(struct server *server);
-// The server goes: calls whose handler has not replied yet end with that reply.
-void exchanges_forget(struct server *server);

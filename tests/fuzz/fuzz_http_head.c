@@ -2,8 +2,8 @@
 // Heads of requests. The front door's look, whose bytes come in any pieces: what the whole may be,
 // each beginning of it may. The parser: what it takes the door takes, and is printed as it came.
 #include "../../src/http/head.h"
-#include "../../src/http/server_internal.h"
 #include "fuzz.h"
+#include "http/path.h"
 
 enum { PIECES = 64 };
 
@@ -16,6 +16,17 @@ static void beginning_check(const char *text, size_t length, const char *reason,
     assert(!early || reason);
     assert(!part.complete || whole->complete);
     assert(part.line_length == 0 || part.line_length == whole->line_length);
+    free(copy);
+}
+
+static void move_check(const struct http_head *head, const char *text, size_t length)
+{
+    struct http_head moved = *head;
+    char *copy = fuzz_bytes(text, length);
+    head_move(&moved, text, copy);
+    assert(strcmp(moved.verb, head->verb) == 0 && moved.verb == copy);
+    assert(strcmp(moved.target, head->target) == 0 && moved.target != head->target);
+    assert(!head->host == !moved.host && (!head->host || strcmp(moved.host, head->host) == 0));
     free(copy);
 }
 
@@ -32,6 +43,7 @@ static void parse_check(const char *text, size_t length, bool is_fine)
         assert(memcmp(text + verb + target + 2, head.version, 8) == 0);
         assert(memcmp(text + length - 4, "\r\n\r\n", 4) == 0);
         assert(!head.transfer_encoding || !head.content_length);
+        move_check(&head, copy, length);
     }
     free(copy);
 }
@@ -49,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(!memmem(text, size, "\r\n\r\n", 4));
     for (size_t length = 0; length < size; length += 1 + size / PIECES)
         beginning_check(text, length, reason, &whole);
-    (void)door_is_takeover(text, size);
+    (void)path_kind_of(text, size);
     parse_check(text, size, whole.complete);
     return 0;
 }

@@ -3,10 +3,9 @@
 #include "sse_head.h"
 #include "../text_cut.h"
 
-#include <string.h>
+#include "http/path.h"
 
-static const char path[] = "/events";
-static const char api[] = "/api"; // where the OpenAPI document has it, beside the methods
+#include <string.h>
 
 static struct text target_of(struct text *line, struct text *ret_verb)
 {
@@ -20,10 +19,7 @@ bool sse_head_is_one(const char *head, size_t length)
     struct text line = text_take(&rest, "\r\n");
     struct text verb;
     struct text target = target_of(&line, &verb);
-    struct text where = text_take(&target, "?");
-    size_t skipped = where.length > sizeof path - 1 ? sizeof api - 1 : 0;
-    return where.length == skipped + sizeof path - 1 && memcmp(where.data, api, skipped) == 0 &&
-           memcmp(where.data + skipped, path, sizeof path - 1) == 0;
+    return path_kind_of(target.data, target.length) == PATH_EVENTS;
 }
 
 // Copies visible ASCII; false when it does not fit or holds anything else.

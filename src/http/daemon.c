@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs libmicrohttpd when its descriptors are ready, or at the end of a turn that made work for it.
+#include "daemon.h"
+
+#include "server_internal.h"
+
+#include <sys/epoll.h>
+
+void daemon_run_soon(struct server *server)
+{
+    if (server->run_due)
+        return;
+    server->run_due = true;
+    // The end of this turn may be past already: another idle callback may be what asks.
+    loop_again(server->loop);
+}
+
+static void daemon_run(struct server *server)
+{
+    MHD_UNSIGNED_LONG_LONG timeout;
+    MHD_run(server->daemon);
+    // It serves a connection one request, or one buffer, at a time; what is left needs no event.
+    if (MHD_get_timeout(server->daemon, &timeout) == MHD_YES && timeout == 0)
+        daemon_run_soon(server);
+}
+
+static void daemon_ready(void *arg, uint32_t events)
+{
+    (void)events;
+    daemon_run(arg);
+}
+
+int daemon_watch(struct server *server)
+{
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    return loop_watch_new(server->loop, info->epoll_fd, EPOLLIN, daemon_ready, server,
+                          &server->daemon_watch);
+}
+
+void daemon_idle(void *arg)
+{
+    struct server *server = arg;
+    if (!server->run_due)
+        return;
+    server->run_due = false;
+    daemon_run(server);
+    // Calls that began just now may have made work for other idle callbacks.
+    loop_again(server->loop);
+}

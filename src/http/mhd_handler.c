@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goes on with requests as libmicrohttpd reads them, and gives it their replies. It is not to read
+// all of them: those for long-lived connections and those with a chunked body are taken away.
+#include "mhd_handler.h"
+
+#include "daemon.h"
+#include "exchange_body.h"
+#include "exchange_chunked.h"
+#include "exchange_gzip.h"
+#include "exchange_reply.h"
+#include "exchange_steps.h"
+#include "http_connection.h"
+
+#include "http/path.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { HEAD_MAX_BYTES = 32768 };
+
+static enum MHD_Result handler_reply(struct exchange *exchange)
+{
+    struct request *request = &exchange->request;
+    struct reply_header headers[REPLY_HEADERS_MAX];
+    int count = exchange_headers(exchange, headers);
+    size_t length = request->reply.length;
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(length, TAKE(request->reply.data), MHD_RESPMEM_MUST_FREE);
+    if (!response)
+        return MHD_NO;
+    for (int i = 0; i < count; i++)
+        MHD_add_response_header(response, headers[i].name, headers[i].value);
+    exchange->state = EXCHANGE_ANSWERED;
+    connection_move(exchange->connection, CONNECTION_REPLY);
+    enum MHD_Result queued = MHD_queue_response(exchange->mhd, (unsigned)request->status, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+static void handler_suspend(const struct exchange *exchange)
+{
+    MHD_suspend_connection(exchange->mhd);
+}
+
+static void handler_resume(struct exchange *exchange)
+{
+    mhd_resume(exchange->mhd);
+    daemon_run_soon(exchange->server);
+}
+
+static const struct exchange_ops mhd_ops = {
+    .suspend = handler_suspend,
+    .resume = handler_resume,
+    .reply = handler_reply,
+    .send = exchange_send,
+    .load = exchange_load,
+};
+
+// What is wrong with the headers of a request that the door has not seen, one of the later ones of
+// its connection, as far as they have come. A malformed request line is head_parse()'s to refuse.
+static const char *headers_scan(const struct http_connection *connection, const char *target)
+{
+    size_t length;
+    bool is_complete;
+    const char *fields = mhd_fields_peek(connection->memory, target, &length);
+    return fields ? head_scan_fields(fields, length, &is_complete) : NULL;
+}
+
+void *mhd_handler_line(void *arg, const char *target, struct MHD_Connection *mhd)
+{
+    struct http_connection *connection = connection_of(mhd);
+    struct exchange *exchange = exchange_new(connection, &mhd_ops);
+    (void)arg;
+    if (!exchange)
+        return NULL;
+    exchange->target = arena_copy(&exchange->request.arena, target, strlen(target));
+    if (connection->state == CONNECTION_IDLE)
+        connection_move(connection, CONNECTION_HEADERS);
+    if (!connection->memory) {
+        connection->memory = target;
+        return exchange;
+    }
+    const char *reason = headers_scan(connection, target);
+    if (reason)
+        exchange_refuse_early(exchange, 400, reason);
+    return exchange;
+}
+
+static enum MHD_Result head_append(void *arg, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    struct buffer *head = arg;
+    (void)kind;
+    buffer_append_text(head, name);
+    buffer_append_text(head, ": ");
+    buffer_append_text(head, value);
+    buffer_append_text(head, "\r\n");
+    return MHD_YES;
+}
+
+// A proxy may send an upgrade over a connection that libmicrohttpd has from an earlier request. The
+// head that libmicrohttpd has read already is put together again.
+static void hand_over(struct exchange *exchange)
+{
+    const struct server_options *options = &exchange->server->options;
+    CLEANUP(buffer_done) struct buffer head = BUFFER(HEAD_MAX_BYTES);
+    buffer_append_text(&head, exchange->head.verb);
+    buffer_append_byte(&head, ' ');
+    buffer_append_text(&head, exchange->head.target);
+    buffer_append_byte(&head, ' ');
+    buffer_append_text(&head, exchange->head.version);
+    buffer_append_text(&head, "\r\n");
+    MHD_get_connection_values(exchange->mhd, MHD_HEADER_KIND, head_append, &head);
+    buffer_append_text(&head, "\r\n");
+
+    int fd;
+    if (exchange_detach(exchange, &fd) < 0)
+        return;
+    if (buffer_failed(&head))
+        close(fd);
+    else
+        options->on_takeover(options->arg, fd, head.data, head.length);
+}
+
+// Whether the request is one that libmicrohttpd is not to read. *ret_result is what to tell it
+// then.
+static bool is_taken_away(struct exchange *exchange, enum MHD_Result *ret_result)
+{
+    const char *target = exchange->head.target;
+    *ret_result = MHD_YES;
+    if (exchange->server->options.on_takeover && path_kind_of(target, strlen(target)) != PATH_OTHER)
+        hand_over(exchange);
+    else if (exchange->head.transfer_encoding)
+        *ret_result = exchange_take_over(exchange);
+    else
+        return false;
+    return true;
+}
+
+// Parses the head that libmicrohttpd has read. NULL when it may pass, else why it is refused.
+static const char *handler_parse(struct exchange *exchange)
+{
+    const char *reason = head_parse(exchange->head_text, exchange->head_length, &exchange->head);
+    if (!reason && exchange->head.fields != mhd_fields_count(exchange->mhd))
+        reason = "a malformed header line";
+    return reason;
+}
+
+static enum MHD_Result handler_begin(struct exchange *exchange, const char *verb)
+{
+    enum MHD_Result result;
+    if (exchange->target)
+        exchange->head_text = mhd_head_copy(exchange->mhd, verb, exchange->target,
+                                            &exchange->request.arena, &exchange->head_length);
+    if (!exchange->head_text)
+        return MHD_NO;
+    const char *reason = handler_parse(exchange);
+    if (exchange_keep_head(exchange) < 0)
+        return MHD_NO;
+    if (reason)
+        return exchange_refuse(exchange, reason);
+    return is_taken_away(exchange, &result) ? result : exchange_begin(exchange);
+}
+
+enum MHD_Result mhd_handler_step(void *arg, struct MHD_Connection *mhd, const char *path,
+                                 const char *verb, const char *version, const char *data,
+                                 size_t *size, void **context)
+{
+    struct exchange *exchange = *context;
+    (void)arg;
+    (void)path;
+    (void)version;
+    if (!exchange)
+        return MHD_NO;
+    switch (exchange->state) {
+    case EXCHANGE_LINE:
+        return handler_begin(exchange, verb);
+    case EXCHANGE_ASKED:
+        mhd_resumed(mhd);
+        return exchange_admit_end(exchange);
+    case EXCHANGE_BODY:
+        return *size == 0 ? exchange_answer(exchange) : exchange_take(exchange, data, size);
+    case EXCHANGE_SUSPENDED:
+        mhd_resumed(mhd);
+        return exchange_queue(exchange);
+    default:
+        return MHD_NO;
+    }
+}
+
+void mhd_handler_end(void *arg, struct MHD_Connection *mhd, void **context,
+                     enum MHD_RequestTerminationCode code)
+{
+    struct exchange *exchange = *context;
+    (void)arg;
+    (void)mhd;
+    (void)code;
+    *context = NULL;
+    if (!exchange)
+        return;
+    if (exchange->connection->state != CONNECTION_CLOSING)
+        connection_move(exchange->connection, CONNECTION_IDLE);
+    exchange_leave(exchange);
+}
