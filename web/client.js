@@ -34,6 +34,8 @@ export class Client {
     this.threads = null; // list of followed threads, while it is shown
     this.threadsAsked = 0; // how often, so that an older answer is told from the newest
     this.threadsUnread = 0;
+    this.threadsMentions = 0;
+    this.sharedMentions = 0; // of threads, that their channels count, too
     this.typing = new Map(); // channel id → Map of user id → until when
     this.syncToken = undefined;
     this.waiting = []; // frames that came before the sync was answered
@@ -83,9 +85,12 @@ export class Client {
     clearTimeout(this.markTimer);
   }
 
-  get totals() {
-    const heard = [...this.channels.values()].filter((channel) => !channel.isMuted);
-    return heard.reduce((sum, channel) => sum + channel.unread, 0);
+  // The number that a phone shows on the app's icon, and whether anything is unread at all.
+  get badge() {
+    const channels = [...this.channels.values()];
+    const mentions = sumOf(channels, (channel) => channel.mentions) + this.threadsMentions - this.sharedMentions;
+    const others = sumOf(channels, (channel) => (channel.isMuted ? 0 : channel.unread - channel.mentions));
+    return { count: mentions, isUnread: mentions + others > 0 };
   }
 
   channel(id) {
@@ -169,6 +174,8 @@ export class Client {
     }
     for (const id of reply.removed) this.#forget(id);
     this.threadsUnread = reply.threads.unread_count;
+    this.threadsMentions = reply.threads.mention_count;
+    this.sharedMentions = reply.totals.mention_count + this.threadsMentions - reply.totals.badge;
     this.syncToken = reply.sync_token;
     if (!this.isSynced) this.#startAnew();
     for (const frame of this.waiting.splice(0)) applyFrame(this, frame);
@@ -462,6 +469,10 @@ export class Client {
     const users = [...(this.typing.get(channel.id) ?? [])];
     return users.filter(([, until]) => until > Date.now()).map(([user]) => this.people.name(user));
   }
+}
+
+function sumOf(list, numberOf) {
+  return list.reduce((sum, one) => sum + numberOf(one), 0);
 }
 
 // A group's name is made of those in it: "mpdm-ann--bob--cid-1".

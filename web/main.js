@@ -58,8 +58,8 @@ function open() {
 }
 
 function updateTitle() {
-  const unread = devices[0]?.client.totals ?? 0;
-  const title = unread > 0 ? `(${unread}) Tidings` : "Tidings";
+  const { count: badge, isUnread } = devices[0]?.client.badge ?? { count: 0, isUnread: false };
+  const title = badge > 0 ? `(${badge}) Tidings` : isUnread ? "• Tidings" : "Tidings";
   if (document.title !== title) document.title = title;
 }
 

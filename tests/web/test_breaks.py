@@ -171,7 +171,7 @@ def test_an_unread_message_that_is_deleted(room, screens, before):
     device.expect_badge(name, f", {before + 1} unread")
     ann.ok("chat.delete", channel=channel, ts=ts)
     device.expect_badge(name, f", {before} unread" if before else "")
-    expect(screen.page).to_have_title("(1) Tidings" if before else "Tidings")
+    expect(screen.page).to_have_title("• Tidings" if before else "Tidings")
 
 
 def test_every_direct_message_is_a_mention(workspace, screens):
@@ -192,7 +192,7 @@ def test_the_title_of_a_tab_in_the_background(room, page_of):
     page, device, line = page_of(bob)
     line.hide()
     ann.post(channel, "look here")
-    expect(page).to_have_title("(1) Tidings")
+    expect(page).to_have_title("• Tidings")
     line.hide(False)
     device.expect_badge(name, ", 1 unread")
     page.get_by_role("button", name="Sign out").click()
