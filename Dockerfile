@@ -4,7 +4,7 @@ FROM docker.io/library/debian:bookworm-slim AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
         gcc libc6-dev cmake ninja-build pkg-config libmicrohttpd-dev libwslay-dev libpq-dev \
-        libhiredis-dev librdkafka-dev libjansson-dev libssl-dev zlib1g-dev libcurl4-openssl-dev uthash-dev \
+        libhiredis-dev librdkafka-dev libjansson-dev libssl-dev libdeflate-dev libcurl4-openssl-dev uthash-dev \
         python3-yaml python3-venv ca-certificates
 WORKDIR /source
 COPY . .
@@ -16,7 +16,7 @@ RUN python3 -m tools.reference \
 FROM docker.io/library/debian:bookworm-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libmicrohttpd12 libwslay1 libpq5 libhiredis0.14 librdkafka1 libjansson4 libssl3 zlib1g libcurl4 ca-certificates \
+        libmicrohttpd12 libwslay1 libpq5 libhiredis0.14 librdkafka1 libjansson4 libssl3 libdeflate0 libcurl4 ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin tidings
 COPY --from=build /installed/bin/tidings /usr/local/bin/tidings

@@ -2,8 +2,6 @@
 // What an exchange is made of: makes, keeps to use again, names and frees them.
 #include "exchange.h"
 
-#include "gzip.h"
-
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -22,24 +20,10 @@ static struct exchange *exchange_alloc(struct server *server)
     return exchange;
 }
 
-void exchange_gzip_drop(struct exchange *exchange)
-{
-    struct gzip *gzip = TAKE(exchange->gzip);
-    struct server *server = exchange->server;
-
-    list_remove(&exchange->gzip_link);
-    if (server && !server->gzip_spare)
-        server->gzip_spare = gzip;
-    else
-        gzip_free(gzip);
-}
-
 void exchange_free(struct exchange *exchange)
 {
     struct server *server = exchange->server;
     list_remove(&exchange->link);
-    if (exchange->gzip)
-        exchange_gzip_drop(exchange);
     buffer_done(&exchange->body);
     buffer_done(&exchange->rest);
     buffer_done(&exchange->text);
@@ -94,8 +78,6 @@ struct exchange *exchange_new(struct http_connection *connection, const struct e
     exchange->is_chunked = false;
     exchange->is_text = false;
     exchange->is_read = false;
-    exchange->gzip = NULL;
-    list_init(&exchange->gzip_link);
     exchange->is_gzip = false;
     list_init(&exchange->job.link);
     exchange->request.load = ops->load;
@@ -184,7 +166,5 @@ void exchanges_forget(struct server *server)
         exchange->server = NULL;
         exchange->request.intake = NULL;
         exchange->request.outgo = NULL;
-        if (exchange->gzip) // its handler has replied
-            exchange_free(exchange);
     }
 }

@@ -5,8 +5,8 @@
 
 #include "chunks.h"
 #include "head.h"
+#include "job_thread.h"
 #include "mhd_quirks.h"
-#include "parser.h"
 #include "request_internal.h"
 #include "server_internal.h"
 
@@ -69,11 +69,9 @@ struct exchange {
     bool is_read;     // there are arguments of it
     enum body_type type;
     size_t text_length;
-    struct gzip *gzip;     // while the reply is compressed
-    struct list gzip_link; // in server->gzips, while others have their turn
     bool is_gzip;          // the reply is compressed
-    struct parser_job job;
-    int read_r; // what came of the job
+    struct thread_job job; // reads the body, later compresses the reply
+    int read_r;            // what came of the job
 };
 
 // An exchange whose head is not read. NULL without memory.
@@ -88,8 +86,6 @@ void exchange_ready(struct exchange *exchange);
 NODISCARD int exchange_name(struct exchange *exchange);
 // Whether `text` may be a name in headers and logs.
 bool exchange_name_is_plain(const char *text, size_t length_max);
-// The compressor goes back to the server.
-void exchange_gzip_drop(struct exchange *exchange);
 
 // Resumes what still waits for its handler, so that the daemon may stop.
 void exchanges_abandon(struct server *server);

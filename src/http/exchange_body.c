@@ -148,7 +148,7 @@ static int body_read_light(struct exchange *exchange)
     return body_is_light(exchange) ? body_parse(exchange) : 0;
 }
 
-static void job_run(struct parser_job *job)
+static void job_run(struct thread_job *job)
 {
     struct exchange *exchange = LIST_ITEM(job, struct exchange, job);
     int r = exchange->is_read ? 0 : body_prepare(exchange);
@@ -159,7 +159,7 @@ static void job_run(struct parser_job *job)
     exchange->read_r = r;
 }
 
-static void job_done(struct parser_job *job, int r)
+static void job_done(struct thread_job *job, int r)
 {
     struct exchange *exchange = LIST_ITEM(job, struct exchange, job);
     struct request *request = &exchange->request;
@@ -178,5 +178,5 @@ void exchange_load(struct request *request)
     exchange->job.run = job_run;
     exchange->job.done = job_done;
     metric_add(METRIC_BODIES_PARSED_ASIDE, 1);
-    parser_add(exchange->server->parser, &exchange->job);
+    job_thread_add(exchange->server->parser, &exchange->job);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compresses replies for callers who take gzip: short ones at once, others in pieces, between which
-// the loop serves others.
+// Compresses replies for callers who take gzip: short ones at once, long ones on a thread beside
+// the loop, which serves others meanwhile.
 #include "exchange_gzip.h"
 
 #include "gzip.h"
 
-// About a millisecond.
-enum { PIECE_BYTES = 65536 };
+// Less than half a millisecond.
+enum { AT_ONCE_BYTES = 65536 };
 
 static bool is_wanted(const struct exchange *exchange)
 {
@@ -21,60 +21,44 @@ static bool is_wanted(const struct exchange *exchange)
            gzip_is_accepted(exchange->head.accept_encoding);
 }
 
-// Compresses some more. True: the reply is ready.
-static bool gzip_piece(struct exchange *exchange)
+// With a compressor that is made when it is first needed.
+static bool reply_compress(struct exchange *exchange, struct gzip **gzip)
 {
-    if (!gzip_go_on(exchange->gzip, PIECE_BYTES))
-        return false;
-    exchange->is_gzip = gzip_end(exchange->gzip, &exchange->request.reply);
-    exchange_gzip_drop(exchange);
-    return true;
+    if (!*gzip)
+        *gzip = gzip_new();
+    return *gzip && gzip_text(*gzip, &exchange->request.reply);
 }
 
-static void gzip_soon(struct server *server);
-
-// A piece of the one whose turn it is. Who has gone meanwhile needs none.
-static void gzip_turn(void *arg)
+static void job_run(struct thread_job *job)
 {
-    struct server *server = arg;
-    struct exchange *exchange = LIST_ITEM(server->gzips.next, struct exchange, gzip_link);
-
-    list_remove(&exchange->gzip_link);
-    if (!exchange->connection) {
-        exchange_free(exchange);
-    } else if (gzip_piece(exchange)) {
-        exchange->request.replied = true;
-        exchange_ready(exchange);
-    } else {
-        list_append(&server->gzips, &exchange->gzip_link);
-    }
-    gzip_soon(server);
+    struct exchange *exchange = LIST_ITEM(job, struct exchange, job);
+    exchange->is_gzip = reply_compress(exchange, &exchange->server->gzip_long);
 }
 
-static void gzip_soon(struct server *server)
+// Also when it was not run: the reply goes out as it is.
+static void job_done(struct thread_job *job, int r)
 {
-    if (!list_is_empty(&server->gzips) && loop_post(server->loop, gzip_turn, server) < 0)
-        gzip_turn(server);
+    struct exchange *exchange = LIST_ITEM(job, struct exchange, job);
+    (void)r;
+    exchange->request.replied = true;
+    exchange_ready(exchange);
 }
 
-// Compresses the reply, if it may be. True: it goes on in later turns.
+// Compresses the reply, if it may be. True: the compressor does it, and the reply is ready then.
 static bool is_compressed_later(struct exchange *exchange)
 {
     struct server *server = exchange->server;
 
     if (!is_wanted(exchange))
         return false;
-    exchange->gzip = server->gzip_spare ? TAKE(server->gzip_spare) : gzip_new();
-    if (!exchange->gzip)
+    if (exchange->request.reply.length <= AT_ONCE_BYTES || !server->compressor) {
+        exchange->is_gzip = reply_compress(exchange, &server->gzip);
         return false;
-    gzip_begin(exchange->gzip, &exchange->request.reply);
-    if (gzip_piece(exchange))
-        return false;
+    }
     exchange->request.replied = false;
-    bool is_first = list_is_empty(&server->gzips);
-    list_append(&server->gzips, &exchange->gzip_link);
-    if (is_first)
-        gzip_soon(server);
+    exchange->job.run = job_run;
+    exchange->job.done = job_done;
+    job_thread_add(server->compressor, &exchange->job);
     return true;
 }
 

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compresses a text in pieces, with zlib.
+// Compresses a whole text, with libdeflate.
 #include "gzip.h"
 
+#include <libdeflate.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <zlib.h>
 
-// Measured on sidebars: the highest level that costs less than what makes them; long ones are kept,
-// and cost little to make.
-enum { LEVEL = 6, LEVEL_LONG = 1, LONG_BYTES = 1 << 20 };
-enum { WINDOW_BITS = 15 + 16, MEMORY_LEVEL = 8, CHUNK_BYTES = 16384 }; // 16: gzip, not zlib
+// Measured on sidebars (bench/RESULTS.md). A text that repeats itself much, as a list does, costs
+// little also at the higher level; a long one is kept, and cost little to make.
+enum { LEVEL = 6, LEVEL_LIST = 7, LEVEL_LONG = 1, LONG_BYTES = 1 << 20 };
+// A list becomes this much shorter at its beginning already.
+enum { SAMPLE_BYTES = 32768, LIST_TIMES = 8 };
 
 struct gzip {
-    z_stream stream;
-    struct buffer from;
-    struct buffer to;
-    size_t at; // in `from`: up to it all is compressed
-    bool failed;
+    struct libdeflate_compressor *usual;
+    struct libdeflate_compressor *list;
+    struct libdeflate_compressor *fast;
 };
 
 static bool is_blank(char c)
@@ -68,77 +67,58 @@ struct gzip *gzip_new(void)
 {
     struct gzip *gzip = calloc(1, sizeof *gzip);
 
-    if (gzip && deflateInit2(&gzip->stream, LEVEL, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL,
-                             Z_DEFAULT_STRATEGY) != Z_OK) {
-        free(gzip);
+    if (!gzip)
         return NULL;
-    }
-    return gzip;
+    gzip->usual = libdeflate_alloc_compressor(LEVEL);
+    gzip->list = libdeflate_alloc_compressor(LEVEL_LIST);
+    gzip->fast = libdeflate_alloc_compressor(LEVEL_LONG);
+    if (gzip->usual && gzip->list && gzip->fast)
+        return gzip;
+    gzip_free(gzip);
+    return NULL;
 }
 
 void gzip_free(struct gzip *gzip)
 {
     if (!gzip)
         return;
-    (void)deflateEnd(&gzip->stream);
-    buffer_done(&gzip->from);
-    buffer_done(&gzip->to);
+    libdeflate_free_compressor(gzip->usual);
+    libdeflate_free_compressor(gzip->list);
+    libdeflate_free_compressor(gzip->fast);
     free(gzip);
 }
 
-void gzip_begin(struct gzip *gzip, struct buffer *text)
+static struct libdeflate_compressor *compressor_of(const struct gzip *gzip,
+                                                   const struct buffer *text)
 {
-    int level = text->length > LONG_BYTES ? LEVEL_LONG : LEVEL;
+    char out[SAMPLE_BYTES / LIST_TIMES];
+    size_t sample = text->length < SAMPLE_BYTES ? text->length : SAMPLE_BYTES;
 
-    buffer_done(&gzip->from);
-    buffer_done(&gzip->to);
-    gzip->from = *text;
-    buffer_init(text, gzip->from.length_max);
-    buffer_init(&gzip->to, gzip->from.length); // more is of no use
-    gzip->at = 0;
-    gzip->failed = deflateReset(&gzip->stream) != Z_OK ||
-                   deflateParams(&gzip->stream, level, Z_DEFAULT_STRATEGY) != Z_OK;
+    if (text->length > LONG_BYTES)
+        return gzip->fast;
+    bool is_list =
+        libdeflate_gzip_compress(gzip->fast, text->data, sample, out, sample / LIST_TIMES) > 0;
+    return is_list ? gzip->list : gzip->usual;
 }
 
-// Takes all that the stream gives for the input that it has.
-static void output_take(struct gzip *gzip, int flush)
+bool gzip_text(struct gzip *gzip, struct buffer *text)
 {
-    unsigned char chunk[CHUNK_BYTES];
+    size_t room = text->length > 0 ? text->length - 1 : 0; // more is of no use
+    char *out = malloc(room + 1);
+    struct buffer shorter;
 
-    do {
-        gzip->stream.next_out = chunk;
-        gzip->stream.avail_out = sizeof chunk;
-        if (deflate(&gzip->stream, flush) == Z_STREAM_ERROR)
-            gzip->failed = true;
-        buffer_append(&gzip->to, chunk, sizeof chunk - gzip->stream.avail_out);
-    } while (!gzip->failed && gzip->stream.avail_out == 0);
-}
-
-bool gzip_go_on(struct gzip *gzip, size_t bytes)
-{
-    size_t left = gzip->from.length - gzip->at;
-    bool is_last = left <= bytes;
-
-    if (gzip->failed)
-        return true;
-    gzip->stream.next_in = (unsigned char *)gzip->from.data + gzip->at;
-    gzip->stream.avail_in = (unsigned)(is_last ? left : bytes);
-    gzip->at += gzip->stream.avail_in;
-    output_take(gzip, is_last ? Z_FINISH : Z_NO_FLUSH);
-    gzip->failed = gzip->failed || buffer_failed(&gzip->to);
-    return is_last || gzip->failed;
-}
-
-bool gzip_end(struct gzip *gzip, struct buffer *text)
-{
-    bool is_shorter = !gzip->failed;
-
+    if (!out)
+        return false;
+    size_t length = libdeflate_gzip_compress(compressor_of(gzip, text), text->data, text->length,
+                                             out, room); // 0: it did not fit
+    buffer_init(&shorter, text->length_max);
+    buffer_append(&shorter, out, length);
+    free(out);
+    if (length == 0 || buffer_failed(&shorter)) {
+        buffer_done(&shorter);
+        return false;
+    }
     buffer_done(text);
-    *text = is_shorter ? gzip->to : gzip->from;
-    if (is_shorter)
-        buffer_done(&gzip->from);
-    else
-        buffer_done(&gzip->to);
-    gzip->from = gzip->to = (struct buffer){0};
-    return is_shorter;
+    *text = shorter;
+    return true;
 }

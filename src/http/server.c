@@ -7,8 +7,8 @@
 #include "exchange.h"
 #include "gzip.h"
 #include "http_connection.h"
+#include "job_thread.h"
 #include "mhd_handler.h"
-#include "parser.h"
 
 #include "base/error.h"
 #include "base/id.h"
@@ -19,6 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+// Large bodies get the time that loops and Postgres leave, where cores are short.
+enum { PARSER_NICE = 15 };
 
 static void server_tick(void *arg)
 {
@@ -65,7 +68,6 @@ static void server_init(struct server *server, struct loop *loop,
     server->listen_fd = -1;
     server->spare_fd = -1;
     list_init(&server->calls);
-    list_init(&server->gzips);
     list_init(&server->spares);
     server->intake = (struct intake){.bytes_max = options->bodies_bytes,
                                      .owner_bytes_max = options->user_bodies_bytes,
@@ -101,7 +103,10 @@ static int server_start(struct server *server)
     if (r < 0)
         return r;
     loop_timer_set(server->tick, SERVER_TICK_MS);
-    r = parser_new(server->loop, &server->parser);
+    r = job_thread_new(server->loop, PARSER_NICE, &server->parser);
+    if (r < 0)
+        return r;
+    r = job_thread_new(server->loop, 0, &server->compressor);
     if (r < 0)
         return r;
     r = door_open(server);
@@ -211,7 +216,8 @@ void server_free(struct server *server)
     if (!server)
         return;
     door_close(server);
-    parser_free(server->parser);
+    job_thread_free(server->parser); // what it ends may be compressed
+    job_thread_free(TAKE(server->compressor));
     connections_close(server);
     loop_timer_free(server->tick);
     loop_watch_free(server->daemon_watch);
@@ -220,7 +226,8 @@ void server_free(struct server *server)
         MHD_stop_daemon(server->daemon);
     exchanges_free_spares(server);
     exchanges_forget(server);
-    gzip_free(server->gzip_spare);
+    gzip_free(server->gzip);
+    gzip_free(server->gzip_long);
     while (server->pages) {
         struct server_page *page = server->pages;
         server->pages = page->next;

@@ -83,11 +83,12 @@ struct server {
     struct list connections[CONNECTION_STATES]; // each in the order of its deadlines
     struct list calls;                          // exchanges whose handler was called
     struct list spares;                         // exchanges to use again
-    struct list gzips;                          // exchanges whose replies are compressed in turn
-    struct gzip *gzip_spare;                    // to use again, or NULL
+    struct gzip *gzip;                          // NULL until it is needed
+    struct gzip *gzip_long;                     // the same; the compressor's
     struct intake intake;                       // of bodies
     struct intake outgo;                        // of replies
-    struct parser *parser;
+    struct job_thread *parser;                  // reads large bodies
+    struct job_thread *compressor;              // of long replies
     int spares_count;
     struct http_connection *adding; // what is being handed to libmicrohttpd
     int64_t timeout_ms[CONNECTION_STATES];

@@ -185,12 +185,12 @@ static void row_write(struct json_writer *w, const char *user_id, const struct s
         field_write(w, "name", &row->field[COLUMN_NAME]);
     json_key_bool(w, "is_private", type != CHANNEL_PUBLIC);
     json_key_ts(w, "last_read", field_int(&row->field[COLUMN_TS]));
+    json_key_ts(w, "updated", row->updated);
     json_key_ts(w, "latest", row->rest[REST_LATEST_TS]);
     field_write(w, "latest_user", &row->field[COLUMN_LATEST_USER]);
     field_write(w, "latest_preview", &row->field[COLUMN_LATEST_PREVIEW]);
     json_key(w, "seq");
     json_raw(w, row->field[COLUMN_SEQ].text, row->field[COLUMN_SEQ].length);
-    json_key_ts(w, "updated", row->updated);
     json_key_int(w, "read_epoch", row->rest[REST_EPOCH]);
     unread_counts_write(w, row->rest[REST_STRATEGY], row->unread, mentions_of(row));
     unread_wishes_write(w, row->rest[REST_MUTED] != 0, row->rest[REST_NOTIFY]);

@@ -192,9 +192,10 @@ static void what_is_shown(void **state)
     chunk_add(pg);
     rows_sort();
     json_is(0, "{\"id\":\"C1\",\"name\":\"name\",\"is_private\":false,"
-               "\"last_read\":\"0000000000.000000\",\"latest\":\"1500000000.000001\","
+               "\"last_read\":\"0000000000.000000\",\"updated\":\"1500000000.000001\","
+               "\"latest\":\"1500000000.000001\","
                "\"latest_user\":\"\",\"latest_preview\":\"preview\",\"seq\":7,"
-               "\"updated\":\"1500000000.000001\",\"read_epoch\":0,\"has_unreads\":true,"
+               "\"read_epoch\":0,\"has_unreads\":true,"
                "\"unread_count\":2,\"unread_count_display\":2,\"unread_capped\":false,"
                "\"mention_count\":0,\"is_muted\":false,\"notify\":\"default\"}");
 }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread for jobs that take long, so that no loop stops for one.
+#include "job_thread.h"
+
+#include "base/error.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { TELL_AGAIN_US = 1000 };
+
+struct job_thread {
+    struct loop *loop;
+    int nice;
+    pthread_t thread;
+    pthread_mutex_t lock; // of all that follows
+    pthread_cond_t filled;
+    struct list waiting;
+    struct list done;
+    bool stopped;
+};
+
+static void jobs_end(struct list *jobs, int r)
+{
+    LIST_FOREACH(link, jobs)
+    {
+        struct thread_job *job = LIST_ITEM(link, struct thread_job, link);
+        list_remove(link);
+        job->done(job, r);
+    }
+}
+
+static void done_call(void *arg)
+{
+    struct job_thread *worker = arg;
+    struct list done;
+    list_init(&done);
+    pthread_mutex_lock(&worker->lock);
+    list_append_all(&done, &worker->done);
+    pthread_mutex_unlock(&worker->lock);
+    jobs_end(&done, 0);
+}
+
+// Under the lock, which is let go of meanwhile. While the loop's inbox takes nothing more, it is
+// tried again: somebody waits for the answer.
+static void done_tell(struct job_thread *worker)
+{
+    int r;
+
+    do {
+        pthread_mutex_unlock(&worker->lock);
+        r = loop_post(worker->loop, done_call, worker);
+        if (r < 0)
+            (void)usleep(TELL_AGAIN_US);
+        pthread_mutex_lock(&worker->lock);
+    } while (r < 0 && !worker->stopped);
+}
+
+static void job_run(struct job_thread *worker, struct thread_job *job)
+{
+    list_remove(&job->link);
+    pthread_mutex_unlock(&worker->lock);
+    job->run(job);
+    pthread_mutex_lock(&worker->lock);
+    list_append(&worker->done, &job->link);
+    done_tell(worker);
+}
+
+static void *job_thread_run(void *arg)
+{
+    struct job_thread *worker = arg;
+    (void)!setpriority(PRIO_PROCESS, 0, worker->nice); // of this thread alone
+    pthread_mutex_lock(&worker->lock);
+    while (!worker->stopped) {
+        if (list_is_empty(&worker->waiting))
+            pthread_cond_wait(&worker->filled, &worker->lock);
+        else
+            job_run(worker, LIST_ITEM(worker->waiting.next, struct thread_job, link));
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return NULL;
+}
+
+int job_thread_new(struct loop *loop, int nice, struct job_thread **ret_worker)
+{
+    struct job_thread *worker = calloc(1, sizeof *worker);
+    if (!worker)
+        return -ERROR_MEMORY;
+    worker->loop = loop;
+    worker->nice = nice;
+    pthread_mutex_init(&worker->lock, NULL);
+    pthread_cond_init(&worker->filled, NULL);
+    list_init(&worker->waiting);
+    list_init(&worker->done);
+    if (pthread_create(&worker->thread, NULL, job_thread_run, worker) != 0) {
+        free(worker);
+        return -ERROR_MEMORY;
+    }
+    *ret_worker = worker;
+    return 0;
+}
+
+void job_thread_add(struct job_thread *worker, struct thread_job *job)
+{
+    pthread_mutex_lock(&worker->lock);
+    list_append(&worker->waiting, &job->link);
+    pthread_cond_signal(&worker->filled);
+    pthread_mutex_unlock(&worker->lock);
+}
+
+void job_thread_free(struct job_thread *worker)
+{
+    if (!worker)
+        return;
+    pthread_mutex_lock(&worker->lock);
+    worker->stopped = true;
+    pthread_cond_signal(&worker->filled);
+    pthread_mutex_unlock(&worker->lock);
+    pthread_join(worker->thread, NULL);
+    jobs_end(&worker->done, -ERROR_UNAVAILABLE);
+    jobs_end(&worker->waiting, -ERROR_UNAVAILABLE);
+    pthread_cond_destroy(&worker->filled);
+    pthread_mutex_destroy(&worker->lock);
+    free(worker);
+}
