@@ -150,8 +150,8 @@ LONG_UNDER_ASAN = ("authorization", "operating", "retention", "strategies")
 # What a loop does alone (arguments, errors, shapes), or Postgres: no two threads for TSan to watch; or what goes the ways between threads
 # that the others go, too.
 NOT_UNDER_TSAN = (*NOT_UNDER_ASAN, "admin", "admin_many", "app_mention", "app_wishes", "authorization", "bad_input", "basics", "channels",
-                  "chat_more", "conversations", "cors", "dms", "error_statuses", "front_door", "history", "idempotency", "info_kept",
-                  "isolation", "later_events", "later_forms", "mark_messages", "mentions", "notifications", "older_names", "posting",
+                  "chat_more", "conversations", "cors", "devices", "dms", "error_statuses", "front_door", "history", "idempotency", "info_kept",
+                  "isolation", "later_events", "later_forms", "mark_messages", "mentions", "notifications", "older_names", "posting", "push_apps",
                   "rate_limits", "rtm_since", "rtm_start", "secrets", "settings", "threads", "tokens", "vectors")
 
 

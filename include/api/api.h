@@ -26,6 +26,8 @@ struct api_options {
     struct gateway *gateway;
     const char *public_url;        // "": from the Host header
     const char *operator_token;    // "": none
+    int64_t devices_max;           // of a user
+    bool private_allowed;          // whether a device may be at a private or local address
     const struct secrets *secrets; // seal what is stored
     int64_t token_cache_ms;
     int64_t tokens_max;

@@ -185,8 +185,10 @@
             "requests to all events_urls at once")                                                 \
     INTEGER(events_api_app_parallel, EVENTS_API_APP_PARALLEL, 8, 1, 1000,                          \
             "requests to one app's events_url at once")                                            \
-    FLAG(events_api_private, EVENTS_API_PRIVATE, false,                                            \
-         "allow an events_url at a private or local address")                                      \
+    FLAG(                                                                                          \
+        events_api_private, EVENTS_API_PRIVATE, false,                                             \
+        "allow an events_url, and a device for Web Push or Matrix, at a private or local address") \
+    INTEGER(devices_max, DEVICES_MAX, 100, 1, 10000, "devices that a user may register")           \
     INTEGER(resume_max_s, RESUME_MAX_S, 604800, 0, 2592000,                                        \
             "how long a position is good, for a stream, a socket or events.sync, without a gap")   \
     INTEGER(resume_max_events, RESUME_MAX_EVENTS, 10000, 1, 1000000,                               \

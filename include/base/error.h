@@ -38,6 +38,9 @@
     X(TOO_LONG, 413, "too_long")                                                                   \
     X(TOKEN_NOT_FOUND, 404, "token_not_found")                                                     \
     X(APP_NOT_FOUND, 404, "app_not_found")                                                         \
+    X(DEVICE_NOT_FOUND, 404, "device_not_found")                                                   \
+    X(TOO_MANY_DEVICES, 409, "too_many_devices")                                                   \
+    X(SECRET_KEY_MISSING, 409, "secret_key_missing")                                               \
     X(NOT_IN_CHANNEL, 403, "not_in_channel")                                                       \
     X(CANT_UPDATE_MESSAGE, 403, "cant_update_message")                                             \
     X(CANT_DELETE_MESSAGE, 403, "cant_delete_message")                                             \
@@ -64,6 +67,8 @@
     X(INVALID_CURSOR, 400, "invalid_cursor")                                                       \
     X(INVALID_POSITION, 400, "invalid_position")                                                   \
     X(INVALID_PRESENCE, 400, "invalid_presence")                                                   \
+    X(INVALID_KEY, 400, "invalid_key")                                                             \
+    X(INVALID_TOKEN, 400, "invalid_token")                                                         \
     X(INVALID_LIMIT, 400, "invalid_limit")                                                         \
     X(INVALID_TYPES, 400, "invalid_types")                                                         \
     X(INVALID_NAME_REQUIRED, 400, "invalid_name_required")                                         \

@@ -11,8 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Where the signing secret of an app is, before the app's id.
+// Where secrets are, before the key of their row: the app's id; "T1/name"; "U1/app/device".
 #define APP_SECRET_PLACE "apps.signing_secret/"
+#define PUSH_APP_SECRET_PLACE "push_apps.secret/"
+#define DEVICE_ADDRESS_PLACE "devices.address/"
 
 enum { SECRETS_KEY_LENGTH = 32, SECRETS_KEYS_MAX = 2, SECRETS_PREFIX_SIZE = 18 };
 

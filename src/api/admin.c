@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/id.h"
+#include "callers_url.h"
 #include "chat/callback.h"
 #include "unread/keys.h"
 
@@ -13,7 +14,6 @@
 #include <string.h>
 
 enum {
-    URL_MAX = 2000,
     SCOPES_MAX = 500,
     EVENTS_SIZE = 512, // what an actor has room for
     FRAME_MAX_BYTES = 65536,
@@ -414,52 +414,11 @@ static void secret_write(const struct secrets *secrets, const struct new_token *
         buffer_append_text(out, token->secret);
 }
 
-static const char *scheme_skip(const char *url)
-{
-    static const char *const schemes[] = {"http://", "https://"};
-
-    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
-        if (strncmp(url, schemes[i], strlen(schemes[i])) == 0)
-            return url + strlen(schemes[i]);
-    return NULL;
-}
-
-// Whether the `length` characters are host or host:port, the host perhaps an IPv6 address in
-// brackets.
-static bool is_host_and_port(const char *text, size_t length)
-{
-    const char *end = text + length;
-    const char *bracket = length > 0 && text[0] == '[' ? memchr(text, ']', length) : NULL;
-    const char *colon =
-        memchr(bracket ? bracket : text, ':', (size_t)(end - (bracket ? bracket : text)));
-    const char *host_end = colon ? colon : end;
-    int64_t port;
-
-    if (host_end == text || (text[0] == '[' && (!bracket || bracket + 1 != host_end)))
-        return false;
-    return !colon || integer_parse(colon + 1, (size_t)(end - colon - 1), 1, UINT16_MAX, &port) >= 0;
-}
-
-static bool events_url_is_good(const char *url)
-{
-    const char *authority = scheme_skip(url);
-
-    if (!authority || strlen(url) > URL_MAX)
-        return false;
-    for (const char *at = url; *at != '\0'; at++)
-        if (*at <= ' ' || *at > '~')
-            return false;
-    size_t length = strcspn(authority, "/?#");
-    const char *login_end = memrchr(authority, '@', length);
-    const char *host = login_end ? login_end + 1 : authority;
-    return is_host_and_port(host, length - (size_t)(host - authority));
-}
-
 static bool take_events_url(struct invocation *invocation, const char **ret_url)
 {
     if (!take_optional_word(invocation, "events_url", ret_url))
         return false;
-    if (!*ret_url || events_url_is_good(*ret_url))
+    if (!*ret_url || url_is_good(*ret_url))
         return true;
     invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
                         "events_url: must be an http:// or https:// URL of at most %d characters",

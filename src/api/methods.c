@@ -53,6 +53,9 @@ static const struct method methods[] = {
     {"users.conversations", ACCESS_MEMBER, "channels:read", users_conversations},
     {"users.getPresence", ACCESS_MEMBER, "users:read", users_get_presence},
     {"users.setPresence", ACCESS_MEMBER, "users:write", users_set_presence},
+    {"devices.register", ACCESS_MEMBER, "devices:write", devices_register},
+    {"devices.unregister", ACCESS_MEMBER, "devices:write", devices_unregister},
+    {"devices.list", ACCESS_MEMBER, "devices:read", devices_list},
     {"rtm.connect", ACCESS_MEMBER, "rtm:stream", rtm_connect},
     {"rtm.start", ACCESS_MEMBER, "rtm:stream", rtm_start},
     {"apps.connections.open", ACCESS_APP, NULL, apps_connections_open},
@@ -67,6 +70,10 @@ static const struct method methods[] = {
     {"admin.tokens.list", ACCESS_ADMIN, "admin", admin_tokens_list},
     {"admin.apps.create", ACCESS_ADMIN, "admin", admin_apps_create},
     {"admin.apps.delete", ACCESS_ADMIN, "admin", admin_apps_delete},
+    {"admin.pushApps.create", ACCESS_ADMIN, "admin", admin_push_apps_create},
+    {"admin.pushApps.list", ACCESS_ADMIN, "admin", admin_push_apps_list},
+    {"admin.pushApps.update", ACCESS_ADMIN, "admin", admin_push_apps_update},
+    {"admin.pushApps.delete", ACCESS_ADMIN, "admin", admin_push_apps_delete},
 };
 
 _Static_assert(sizeof methods / sizeof methods[0] <= METHODS_MAX, "METHODS_MAX is too small");

@@ -42,6 +42,11 @@ method_fn users_info, users_list, users_conversations;
 // admin.c
 method_fn admin_workspaces_create, admin_users_create, admin_users_set_active, admin_tokens_create,
     admin_tokens_revoke, admin_tokens_list, admin_apps_create, admin_apps_delete;
+// push_apps.c
+method_fn admin_push_apps_create, admin_push_apps_list, admin_push_apps_update,
+    admin_push_apps_delete;
+// devices.c
+method_fn devices_register, devices_unregister, devices_list;
 // admin_many.c
 method_fn admin_users_list, admin_users_create_many, admin_channels_add_members;
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/secrets.h"
+#include "chat/device_address.h"
 #include "parts.h"
 #include "store/session.h"
 
@@ -12,19 +13,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 100, SECRET_MAX = 65536, PLACE_SIZE = 512 };
+enum { PIECE = 100, SECRET_MAX = 65536, PLACE_SIZE = 1024 };
 
 // A column of secrets: `stale` takes the current prefix, the key after which it looks, and how
-// many; `put` takes keys, old and new texts.
+// many; `put` takes keys, old and new texts, and of devices the digests of their tokens.
 struct column {
     const char *place; // before the key
     struct statement stale, put;
+    bool has_digests;
 };
 
 static const struct column columns[] = {
     {APP_SECRET_PLACE,
      {"app_secrets_stale", "SELECT id, secret FROM app_secrets_stale($1, $2, $3)"},
-     {"app_secrets_put", "SELECT changed FROM app_secrets_put($1, $2, $3)"}},
+     {"app_secrets_put", "SELECT changed FROM app_secrets_put($1, $2, $3)"},
+     false},
+    {PUSH_APP_SECRET_PLACE,
+     {"push_app_secrets_stale", "SELECT id, secret FROM push_app_secrets_stale($1, $2, $3)"},
+     {"push_app_secrets_put", "SELECT changed FROM push_app_secrets_put($1, $2, $3)"},
+     false},
+    {DEVICE_ADDRESS_PLACE,
+     {"device_addresses_stale", "SELECT id, secret FROM device_addresses_stale($1, $2, $3)"},
+     {"device_addresses_put", "SELECT changed FROM device_addresses_put($1, $2, $3, $4)"},
+     true},
 };
 
 struct rotation {
@@ -34,47 +45,77 @@ struct rotation {
     int64_t refused; // that no key opens
 };
 
-// The text under the first key; NULL when it does not open, and stays as it is.
-static int seal_anew(struct rotation *rotation, const char *place, const char *old, char **ret_new)
+// A secret under the first key.
+struct resealed {
+    char *text; // NULL: it does not open, and stays as it is
+    char digest[DIGEST_HEX_SIZE];
+};
+
+static int digest_make(const struct secrets *secrets, const struct buffer *address,
+                       char *ret_digest)
+{
+    CLEANUP(buffer_done) struct buffer token = BUFFER(SECRET_MAX);
+    char digests[SECRETS_KEYS_MAX][DIGEST_HEX_SIZE];
+
+    int r = device_address_token(address->data, address->length, &token);
+    if (r < 0)
+        return r;
+    secrets_digests(secrets, token.data, token.length, digests);
+    memcpy(ret_digest, digests[0], DIGEST_HEX_SIZE);
+    return 0;
+}
+
+static int seal_anew(struct rotation *rotation, const struct column *column, const char *id,
+                     const char *old, struct resealed *ret_new)
 {
     CLEANUP(buffer_done) struct buffer plain = BUFFER(SECRET_MAX);
     CLEANUP(buffer_done) struct buffer sealed = BUFFER(2 * SECRET_MAX);
+    char place[PLACE_SIZE];
     int r = 0;
 
+    snprintf(place, sizeof place, "%s%s", column->place, id);
     if (secrets_is_sealed(old))
         r = secrets_open(rotation->secrets, place, old, &plain);
     else
         buffer_append_text(&plain, old);
+    if (r >= 0 && column->has_digests)
+        r = digest_make(rotation->secrets, &plain, ret_new->digest);
     if (r == -ERROR_REFUSED) {
         fprintf(stderr, "secrets: no key opens %s\n", place);
         rotation->refused++;
         return 0;
     }
+    if (r < 0)
+        return r;
     secrets_seal(rotation->secrets, place, plain.data, plain.length, &sealed);
-    *ret_new = buffer_take_text(&sealed);
-    return r < 0 || !*ret_new ? -ERROR_MEMORY : 0;
+    ret_new->text = buffer_take_text(&sealed);
+    return ret_new->text ? 0 : -ERROR_MEMORY;
 }
 
+// A column of the rows that opened, or what was made for them.
+enum { ROW_ID, ROW_OLD, NEW_TEXT, NEW_DIGEST };
+
 static void texts_add(struct params *params, const struct result *result, int column,
-                      char *const *news)
+                      const struct resealed *news)
 {
     params_open_text_array(params);
     for (int row = 0; row < result_rows(result); row++)
-        if (news[row])
-            params_element_text(params, column < 0 ? news[row] : result_text(result, row, column));
+        if (news[row].text)
+            params_element_text(params, column == NEW_TEXT     ? news[row].text
+                                        : column == NEW_DIGEST ? news[row].digest
+                                                               : result_text(result, row, column));
     params_close_array(params);
 }
 
-static int piece_put(struct rotation *rotation, const struct statement *put,
-                     const struct result *result, char *const *news)
+static int piece_put(struct rotation *rotation, const struct column *column,
+                     const struct result *result, const struct resealed *news)
 {
     CLEANUP_RESULT struct result *changed = NULL;
     struct params params = {0};
 
-    texts_add(&params, result, 0, news);
-    texts_add(&params, result, 1, news);
-    texts_add(&params, result, -1, news);
-    int r = session_call(rotation->session, put, &params, &changed);
+    for (int i = ROW_ID; i <= (column->has_digests ? NEW_DIGEST : NEW_TEXT); i++)
+        texts_add(&params, result, i, news);
+    int r = session_call(rotation->session, &column->put, &params, &changed);
     if (r >= 0)
         rotation->changed += result_int(changed, 0, 0);
     return r;
@@ -83,18 +124,16 @@ static int piece_put(struct rotation *rotation, const struct statement *put,
 static int piece_rotate(struct rotation *rotation, const struct column *column,
                         const struct result *result)
 {
-    char *news[PIECE] = {NULL};
-    char place[PLACE_SIZE];
+    struct resealed news[PIECE] = {0};
     int r = 0;
 
-    for (int row = 0; row < result_rows(result) && r >= 0; row++) {
-        snprintf(place, sizeof place, "%s%s", column->place, result_text(result, row, 0));
-        r = seal_anew(rotation, place, result_text(result, row, 1), &news[row]);
-    }
+    for (int row = 0; row < result_rows(result) && r >= 0; row++)
+        r = seal_anew(rotation, column, result_text(result, row, 0), result_text(result, row, 1),
+                      &news[row]);
     if (r >= 0)
-        r = piece_put(rotation, &column->put, result, news);
+        r = piece_put(rotation, column, result, news);
     for (int row = 0; row < PIECE; row++)
-        free(news[row]);
+        free(news[row].text);
     return r;
 }
 

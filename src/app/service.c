@@ -229,6 +229,8 @@ static int service_make_api(struct service *service, const struct settings *sett
         .public_url = settings->public_url,
         .operator_token = settings->operator_token,
         .secrets = service->secrets,
+        .devices_max = settings->devices_max,
+        .private_allowed = settings->events_api_private,
         .token_cache_ms = settings->token_cache_ms,
         .tokens_max = settings->tokens_max,
         .token_lookups_max = settings->token_lookups_max,

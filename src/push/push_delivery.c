@@ -2,7 +2,7 @@
 // One HTTP request to an app's events_url: an event or a challenge.
 #include "push_delivery.h"
 
-#include "address.h"
+#include "base/address.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/digest.h"

@@ -18,7 +18,7 @@ RULES = [
     (r"not_authed|invalid_auth|token_(expired|revoked)", 401),
     (r".*_not_found|unknown_method", 404),
     (r"method_not_allowed", 405),
-    (r"name_taken|already_.*|(is|not)_archived|.*_reused|strategy_unsupported|too_many_read_messages", 409),
+    (r"name_taken|already_.*|(is|not)_archived|.*_reused|strategy_unsupported|too_many_(read_messages|devices)|secret_key_missing", 409),
     (r"too_long|.*_too_l(ong|arge)|too_many_attachments", 413),
     (r"(invalid|missing)_post_type", 415),
     (r"ratelimited", 429),
@@ -58,6 +58,7 @@ class Stage:
         self.private = workspace.channel(self.cid, private=True)
         self.direct = self.ann.ok("conversations.open", users=self.bob.id)["channel"]["id"]
         self.ann.ok("channels.archive", channel=self.old)
+        self.admin.ok("admin.pushApps.create", name="browser", platform="webpush", subject="mailto:ops@example.com")
         self.ts = self.ann.post(self.room, client_msg_id="k")
         self.reply = self.ann.post(self.room, thread_ts=self.ts)
         self.bits_ts = self.ann.post(self.bits)
@@ -78,6 +79,9 @@ CALLS = [
     ("no_permission", "ann", "admin.users.create", {"name": "x"}), ("ratelimited", "rare", "auth.test", {}),
     ("token_not_found", "admin", "admin.tokens.revoke", {"token_id": "K0000000000"}),
     ("app_not_found", "admin", "admin.apps.delete", {"app_id": "A0000000000"}),
+    ("device_not_found", "ann", "devices.unregister", {"device_id": "none"}),
+    ("invalid_key", "admin", "admin.pushApps.create", {"name": "x", "platform": "fcm", "service_account": "{}"}),
+    ("invalid_token", "ann", "devices.register", {"device_id": "x", "app": "browser", "endpoint": "x"}),
     ("unknown_method", "ann", "foo.bar", {}), ("my_error", "none", "api.test", {"error": "my_error"}),
     ("channel_not_found", "ann", "channels.info", {"channel": lambda s: s.private}),
     ("message_not_found", "ann", "chat.delete", {"channel": lambda s: s.room, "ts": NO_TS}),
@@ -178,7 +182,8 @@ def test_other_verbs(stage, verb):
 
 
 # Brought about elsewhere: with clocks, faults, or thousands of messages.
-ELSEWHERE = {"internal_error", "service_unavailable", "token_revoked", "token_expired", "too_many_read_messages", "method_not_allowed"}
+ELSEWHERE = {"internal_error", "service_unavailable", "token_revoked", "token_expired", "too_many_read_messages", "method_not_allowed",
+             "too_many_devices", "secret_key_missing"}
 
 
 def test_no_code_is_left_out():

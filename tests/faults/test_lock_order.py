@@ -7,7 +7,7 @@ import psycopg
 from tests.support.workspace import Workspace
 
 ROUNDS = 2
-TABLES = ("channels", "channel_members", "message_keys", "thread_members", "threads", "outbox", "app_events", "read_messages")
+TABLES = ("channels", "channel_members", "message_keys", "thread_members", "threads", "outbox", "app_events", "read_messages", "devices")
 # Each row takes a moment to write, so that two who begin at once meet in the middle.
 SLOW = ("CREATE FUNCTION locks_slow() RETURNS trigger LANGUAGE plpgsql AS"
         " $$ BEGIN PERFORM pg_sleep(0.0005); RETURN coalesce(NEW, OLD); END $$")
@@ -33,6 +33,7 @@ class World:
         bot = workspace.bot()
         database.execute("INSERT INTO apps (id, workspace_id, name, bot_user_id, signing_secret) VALUES (%s, %s, 'locks', %s, '')",
                          [self.app, self.workspace, bot.id])
+        database.execute("INSERT INTO push_apps (workspace_id, name, platform, fields) VALUES (%s, 'push', 'matrix', '{}')", [self.workspace])
         self.numbers = itertools.count(1)
         self.round = 0  # the pair that runs, so that keys are new
         self.lock = threading.Lock()  # of what comes before a pair
@@ -104,6 +105,17 @@ def events(sql):
     return call
 
 
+def device(world, back, number):
+    """Each user's phone, which gets the token of the other's."""
+    return ("SELECT devices_register(%s, %s, 'push', 'matrix', 'phone', 'a', %s, NULL, 'full', 100)",
+            [world.workspace, world.users[(back + number) % 2], [f"{world.workspace}-{(back + world.round) % 2}"]])
+
+
+def addresses(world, back, number):
+    ids = world.order([f"{user}/push/phone" for user in world.users], back)
+    return "SELECT device_addresses_put(%s, '{a,a}', '{a,a}', %s)", [ids, [f"{one}-{number}-{back}" for one in ids]]
+
+
 def many_users(world, back, number):
     """With the same names, in either order."""
     texts = [f"U{next(world.numbers)}L" for _ in range(4)]
@@ -168,6 +180,9 @@ WRITERS = {
     "outbox_delete": outbox,
     "link_events_ack": events("SELECT link_events_ack(%(apps)s, %(channels)s, %(seqs)s, %(texts)s)"),
     "app_secrets_put": events("SELECT app_secrets_put(ARRAY[%(app)s], '{}', '{}')"),
+    "devices_register": device,
+    "devices_unregister": of_channel("SELECT devices_unregister(%(user)s, 'phone', NULL)"),
+    "device_addresses_put": addresses,
     "link_events_return": events("SELECT link_events_return(%(apps)s, %(channels)s, %(seqs)s, %(ones)s, %(texts)s, %(ones)s)"),
     "link_events_take": events("SELECT link_events_take(ARRAY[%(app)s], '{10}', 1, 9)"),
     "app_events_settle": events("SELECT app_events_settle(%(apps)s, %(channels)s, %(seqs)s, %(ones)s, %(ones)s, %(texts)s)"),

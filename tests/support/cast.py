@@ -6,6 +6,7 @@ from tools import authorization
 MESSAGE = {"channel": "<channel>", "ts": "<ts>"}
 THREAD = {"channel": "<channel>", "thread_ts": "<ts>"}
 CHANNEL = {"channel": "<channel>"}
+ADDRESS = {"url": "https://push.example/_matrix/push/v1/notify", "pushkey": "<name>"}
 
 # Valid arguments: <this> is an attribute of Scene. Methods that are not named here take none, or a channel.
 ARGUMENTS = {
@@ -48,6 +49,11 @@ ARGUMENTS = {
     "admin.tokens.list": {"user_id": "<target>"},
     "admin.apps.create": {"name": "x", "bot_user_id": "<bot>"},
     "admin.apps.delete": {"app_id": "<app>"},
+    "admin.pushApps.create": {"name": "<name>", "platform": "matrix"},
+    "admin.pushApps.update": {"name": "<push_app>"},
+    "admin.pushApps.delete": {"name": "<push_app>"},
+    "devices.register": {"device_id": "x", "app": "<push_app>", **ADDRESS},
+    "devices.unregister": {"device_id": "<device>"},
 }
 # By people in place of a channel.
 WITHOUT_CHANNEL = {
@@ -106,7 +112,7 @@ class Scene:
     """What the arguments of one call may be."""
 
     def __init__(self, cast, kind, caller):
-        self._admin = cast.admin
+        self._admin, self._caller = cast.admin, caller
         self.creator, self.target, self.guest, self.bot = cast.creator.id, cast.target.id, cast.guest.id, cast.bot.id
         self.name = fresh_name("made")
         if kind != authorization.NO_KIND:
@@ -119,6 +125,20 @@ class Scene:
     @property
     def app(self):
         return self._admin.ok("admin.apps.create", name="x", bot_user_id=self.bot)["app"]["id"]
+
+
+    @property
+    def push_app(self):
+        name = fresh_name("app")
+        self._admin.ok("admin.pushApps.create", name=name, platform="matrix")
+        return name
+
+    @property
+    def device(self):
+        """One of the caller's, if they may have one."""
+        name = fresh_name("device")
+        self._caller.call("devices.register", device_id=name, app=self.push_app, **{**ADDRESS, "pushkey": name})
+        return name
 
 
 def arguments_of(method, kind):

@@ -10,7 +10,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "../../src/push/address.h"
+#include "base/address.h"
 
 static bool is_public(const char *text)
 {

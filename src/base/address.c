@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells public addresses from private and reserved ones, which an events_url must not reach.
-#include "address.h"
+#include "base/address.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,0 +1,98 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The apps of phones and browsers, and the devices that are registered for them.
+
+CREATE FUNCTION push_app_object(a push_apps) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+    SELECT jsonb_build_object('name', a.name, 'platform', a.platform, 'created', a.created) || a.fields
+$$;
+
+CREATE FUNCTION push_apps_create(workspace text, new_name text, new_platform text, new_fields text, new_secret text)
+RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    made push_apps;
+BEGIN
+    INSERT INTO push_apps (workspace_id, name, platform, fields, secret) VALUES (workspace, new_name, new_platform, new_fields::jsonb, new_secret)
+    ON CONFLICT DO NOTHING RETURNING * INTO made;
+    RETURN QUERY SELECT CASE WHEN made.name IS NULL THEN 'name_taken' END,
+        CASE WHEN made.name IS NOT NULL THEN jsonb_build_object('app', push_app_object(made))::text END;
+END $$;
+
+-- Which platform an app is of; no row: there is no such app.
+CREATE FUNCTION push_app_platform(workspace text, of_name text) RETURNS TABLE (platform text) LANGUAGE sql STABLE AS $$
+    SELECT a.platform FROM push_apps a WHERE a.workspace_id = workspace AND a.name = of_name
+$$;
+
+-- Changes the fields that are given, and the secret unless it is NULL.
+CREATE FUNCTION push_apps_update(workspace text, of_name text, of_platform text, new_fields text, new_secret text)
+RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    changed push_apps;
+BEGIN
+    UPDATE push_apps a SET fields = a.fields || new_fields::jsonb, secret = coalesce(new_secret, a.secret)
+    WHERE a.workspace_id = workspace AND a.name = of_name AND a.platform = of_platform RETURNING * INTO changed;
+    RETURN QUERY SELECT CASE WHEN changed.name IS NULL THEN 'app_not_found' END,
+        CASE WHEN changed.name IS NOT NULL THEN jsonb_build_object('app', push_app_object(changed))::text END;
+END $$;
+
+CREATE FUNCTION push_apps_list(workspace text) RETURNS TABLE (error text, reply text) LANGUAGE sql STABLE AS $$
+    SELECT NULL::text, jsonb_build_object('apps', coalesce(jsonb_agg(push_app_object(a) ORDER BY a.name), '[]'))::text
+    FROM push_apps a WHERE a.workspace_id = workspace
+$$;
+
+-- Its devices go with it.
+CREATE FUNCTION push_apps_delete(workspace text, of_name text) RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    DELETE FROM push_apps a WHERE a.workspace_id = workspace AND a.name = of_name;
+    RETURN QUERY SELECT CASE WHEN NOT FOUND THEN 'app_not_found' END, '{}'::text;
+END $$;
+
+CREATE FUNCTION device_object(d devices, platform text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+    SELECT jsonb_strip_nulls(jsonb_build_object('device_id', d.device_id, 'app', d.app, 'platform', platform, 'locale', d.locale,
+        'preview', d.preview, 'created', d.created, 'last_success', d.last_success, 'failing_since', d.failing_since))
+$$;
+
+-- A device of the caller, in the place of the one that had its id, and of those that had its token: a phone that changed hands.
+-- `digests` of the token, the one to keep first, that of the oldest key last.
+CREATE FUNCTION devices_register(workspace text, caller text, to_app text, of_platform text, with_id text, new_address text, digests text[],
+                                 new_locale text, new_preview text, device_max bigint)
+RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    made devices;
+BEGIN
+    PERFORM FROM push_apps a WHERE a.workspace_id = workspace AND a.name = to_app AND a.platform = of_platform FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT 'app_not_found', NULL::text;
+        RETURN;
+    END IF;
+    -- Nobody else registers the token meanwhile, and no other device of the caller's.
+    PERFORM pg_advisory_xact_lock(hashtextextended(to_app || digests[cardinality(digests)], 0));
+    PERFORM FROM users u WHERE u.id = caller FOR NO KEY UPDATE;
+    PERFORM FROM devices d
+    WHERE (d.workspace_id = workspace AND d.app = to_app AND d.digest = ANY (digests)) OR (d.user_id = caller AND d.app = to_app AND d.device_id = with_id)
+    ORDER BY d.user_id, d.app, d.device_id FOR UPDATE;
+    DELETE FROM devices d WHERE d.workspace_id = workspace AND d.app = to_app AND d.digest = ANY (digests)
+        AND (d.user_id <> caller OR d.device_id <> with_id);
+    IF (SELECT count(*) FROM devices d WHERE d.user_id = caller AND (d.app <> to_app OR d.device_id <> with_id)) >= device_max THEN
+        RAISE EXCEPTION USING ERRCODE = 'TD002'; -- what moved stays where it was
+    END IF;
+    INSERT INTO devices AS d (user_id, app, device_id, workspace_id, address, digest, locale, preview)
+    VALUES (caller, to_app, with_id, workspace, new_address, digests[1], new_locale, new_preview)
+    ON CONFLICT (user_id, app, device_id) DO UPDATE SET address = excluded.address, digest = excluded.digest, locale = excluded.locale,
+        preview = excluded.preview, created = excluded.created, last_success = NULL, failing_since = NULL
+    RETURNING * INTO made;
+    RETURN QUERY SELECT NULL::text, jsonb_build_object('device', device_object(made, of_platform))::text;
+EXCEPTION WHEN SQLSTATE 'TD002' THEN
+    RETURN QUERY SELECT 'too_many_devices', NULL::text;
+END $$;
+
+-- Of one app, or of all of them.
+CREATE FUNCTION devices_unregister(caller text, with_id text, of_app text) RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM FROM devices d WHERE d.user_id = caller AND d.device_id = with_id AND d.app = coalesce(of_app, d.app) ORDER BY d.app FOR UPDATE;
+    DELETE FROM devices d WHERE d.user_id = caller AND d.device_id = with_id AND d.app = coalesce(of_app, d.app);
+    RETURN QUERY SELECT CASE WHEN NOT FOUND THEN 'device_not_found' END, '{}'::text;
+END $$;
+
+CREATE FUNCTION devices_list(caller text) RETURNS TABLE (error text, reply text) LANGUAGE sql STABLE AS $$
+    SELECT NULL::text, jsonb_build_object('devices', coalesce(jsonb_agg(device_object(d, a.platform) ORDER BY d.app, d.device_id), '[]'))::text
+    FROM devices d JOIN push_apps a ON a.workspace_id = d.workspace_id AND a.name = d.app WHERE d.user_id = caller
+$$;

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// admin.pushApps.*: the apps of phones and browsers, with the keys of their providers.
+#include "methods.h"
+
+#include "chat/device_address.h"
+#include "push_apps.h"
+#include "push_keys.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALPHANUMERIC "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+enum { NAME_LENGTH_MAX = 80, APPLE_ID_LENGTH = 10, TEXT_LENGTH_MAX = 255, FIELDS_MAX = 4096 };
+
+// What is to be stored of an app.
+struct push_app_wish {
+    const char *name;
+    enum push_platform platform;
+    bool is_new;          // else what is absent stays as it is
+    struct buffer fields; // JSON
+    struct buffer secret; // in the clear, until it is sealed; empty: none, or it stays
+};
+
+static void wish_done(struct push_app_wish *wish)
+{
+    buffer_done(&wish->fields);
+    buffer_done(&wish->secret);
+}
+
+static bool take_name(struct invocation *invocation, const char **ret_name)
+{
+    if (!take_text(invocation, "name", ret_name))
+        return false;
+    size_t length = strlen(*ret_name);
+    if (length <= NAME_LENGTH_MAX && strspn(*ret_name, ALPHANUMERIC "._-") == length)
+        return true;
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                        "name: must be 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-'",
+                        NAME_LENGTH_MAX);
+    return false;
+}
+
+static bool take_platform(struct invocation *invocation, enum push_platform *ret_platform)
+{
+    const char *name;
+
+    if (!take_text(invocation, "platform", &name))
+        return false;
+    *ret_platform = push_platform_find(name);
+    if (*ret_platform < PUSH_PLATFORM_MAX)
+        return true;
+    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
+                        "platform: must be apns, fcm, webpush or matrix");
+    return false;
+}
+
+static bool apple_id_is_good(const char *text)
+{
+    return strlen(text) == APPLE_ID_LENGTH && strspn(text, ALPHANUMERIC) == APPLE_ID_LENGTH;
+}
+
+static bool topic_is_good(const char *text)
+{
+    return strlen(text) <= TEXT_LENGTH_MAX && strspn(text, ALPHANUMERIC ".-") == strlen(text);
+}
+
+static bool environment_is_good(const char *text)
+{
+    return strcmp(text, "production") == 0 || strcmp(text, "sandbox") == 0;
+}
+
+static bool subject_is_good(const char *text)
+{
+    bool has_scheme = strncmp(text, "mailto:", 7) == 0 || strncmp(text, "https://", 8) == 0;
+
+    for (const char *at = text; *at != '\0'; at++)
+        if (*at <= ' ' || *at > '~')
+            return false;
+    return has_scheme && strlen(text) <= TEXT_LENGTH_MAX;
+}
+
+struct push_app_field {
+    const char *name;
+    bool (*is_good)(const char *text);
+    const char *range;
+    const char *otherwise; // of a new app; NULL: it is required
+};
+
+static const struct push_app_field apns_fields[] = {
+    {"key_id", apple_id_is_good, "10 letters and digits", NULL},
+    {"team_id", apple_id_is_good, "10 letters and digits", NULL},
+    {"topic", topic_is_good, "the app's bundle id", NULL},
+    {"environment", environment_is_good, "production or sandbox", "production"},
+};
+static const struct push_app_field subject_field = {"subject", subject_is_good,
+                                                    "a mailto: or https: URL", NULL};
+
+// Whether an argument is there; one that is required has to be.
+static bool take_wished(struct invocation *invocation, const char *name, bool is_required,
+                        const char **value)
+{
+    *value = NULL;
+    return is_required ? take_text(invocation, name, value)
+                       : take_optional_word(invocation, name, value);
+}
+
+static bool take_field(struct invocation *invocation, const struct push_app_field *field,
+                       const struct push_app_wish *wish, struct json_writer *w)
+{
+    const char *text;
+
+    if (!take_wished(invocation, field->name, wish->is_new && !field->otherwise, &text))
+        return false;
+    if (!text && wish->is_new)
+        text = field->otherwise;
+    if (text && !field->is_good(text)) {
+        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be %s", field->name,
+                            field->range);
+        return false;
+    }
+    if (text)
+        json_key_string(w, field->name, text);
+    return true;
+}
+
+static bool take_apns(struct invocation *invocation, struct push_app_wish *wish,
+                      struct json_writer *w)
+{
+    const char *key;
+
+    for (size_t i = 0; i < sizeof apns_fields / sizeof apns_fields[0]; i++)
+        if (!take_field(invocation, &apns_fields[i], wish, w))
+            return false;
+    if (!take_wished(invocation, "key", wish->is_new, &key))
+        return false;
+    if (key && (strlen(key) > PUSH_KEY_MAX || push_key_check_apns(key) < 0)) {
+        invocation_complain(invocation, -ERROR_INVALID_KEY,
+                            "key: must be a private EC key on P-256 in PEM, not encrypted");
+        return false;
+    }
+    if (key)
+        buffer_append_text(&wish->secret, key);
+    return true;
+}
+
+static bool take_fcm(struct invocation *invocation, struct push_app_wish *wish,
+                     struct json_writer *w)
+{
+    CLEANUP_JSON json_t *account = NULL;
+    const char *text;
+    const char *complaint;
+
+    if (!take_wished(invocation, "service_account", wish->is_new, &text))
+        return false;
+    if (!text)
+        return true;
+    int r = strlen(text) > PUSH_KEY_MAX ? -ERROR_INVALID_KEY
+                                        : push_key_read_account(text, &account, &complaint);
+    if (r < 0) {
+        invocation_complain(invocation, r,
+                            "service_account: must be the JSON of a service account; look at %s",
+                            strlen(text) > PUSH_KEY_MAX ? "its length" : complaint);
+        return false;
+    }
+    json_key_string(w, "project_id", json_string_value(json_object_get(account, "project_id")));
+    json_key_string(w, "client_email", json_string_value(json_object_get(account, "client_email")));
+    buffer_append_text(&wish->secret, text);
+    return true;
+}
+
+static bool take_webpush(struct invocation *invocation, struct push_app_wish *wish,
+                         struct json_writer *w)
+{
+    CLEANUP(buffer_done) struct buffer public_key = BUFFER(PUSH_KEY_MAX);
+
+    if (!take_field(invocation, &subject_field, wish, w))
+        return false;
+    if (!wish->is_new)
+        return true;
+    if (push_key_make_webpush(&wish->secret, &public_key) < 0) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return false;
+    }
+    json_key(w, "public_key");
+    json_string_n(w, public_key.data, public_key.length);
+    return true;
+}
+
+static bool take_wish(struct invocation *invocation, struct push_app_wish *wish)
+{
+    struct json_writer w = json_writer_to(&wish->fields);
+    bool done = true;
+
+    json_open_object(&w);
+    if (wish->platform == PUSH_APNS)
+        done = take_apns(invocation, wish, &w);
+    else if (wish->platform == PUSH_FCM)
+        done = take_fcm(invocation, wish, &w);
+    else if (wish->platform == PUSH_WEBPUSH)
+        done = take_webpush(invocation, wish, &w);
+    json_close_object(&w);
+    return done;
+}
+
+bool secrets_are_kept(struct invocation *invocation)
+{
+    if (invocation->api->options.secrets->count > 0)
+        return true;
+    invocation_complain(invocation, -ERROR_SECRET_KEY_MISSING,
+                        "the server has no TIDINGS_SECRET_KEY to encrypt keys and tokens with");
+    return false;
+}
+
+// Adds the parameters that creating and changing have in common; false after a reply.
+static bool wish_params(struct invocation *invocation, const struct push_app_wish *wish,
+                        struct params *params)
+{
+    CLEANUP(buffer_done) struct buffer sealed = BUFFER(4 * PUSH_KEY_MAX);
+    const struct secrets *secrets = invocation->api->options.secrets;
+    char place[sizeof PUSH_APP_SECRET_PLACE + ID_SIZE + NAME_LENGTH_MAX + 1];
+
+    if (!secrets_are_kept(invocation))
+        return false;
+    snprintf(place, sizeof place, PUSH_APP_SECRET_PLACE "%s/%s", invocation->actor->workspace_id,
+             wish->name);
+    if (wish->secret.length > 0)
+        secrets_seal(secrets, place, wish->secret.data, wish->secret.length, &sealed);
+    if (buffer_failed(&wish->fields) || buffer_failed(&wish->secret) || buffer_failed(&sealed)) {
+        invocation_fail(invocation, -ERROR_MEMORY);
+        return false;
+    }
+    params_text(params, invocation->actor->workspace_id);
+    params_text(params, wish->name);
+    params_text(params, push_platform_name(wish->platform));
+    params_text_n(params, wish->fields.data, wish->fields.length);
+    if (sealed.length > 0)
+        params_text_n(params, sealed.data, sealed.length);
+    else
+        params_text(params, NULL);
+    return true;
+}
+
+static const struct statement CREATE = {
+    "push_apps_create", "SELECT error, reply FROM push_apps_create($1, $2, $3, $4, $5)"};
+static const struct statement UPDATE = {
+    "push_apps_update", "SELECT error, reply FROM push_apps_update($1, $2, $3, $4, $5)"};
+static const struct statement PLATFORM = {"push_app_platform",
+                                          "SELECT platform FROM push_app_platform($1, $2)"};
+static const struct statement LIST = {"push_apps_list",
+                                      "SELECT error, reply FROM push_apps_list($1)"};
+static const struct statement DELETE = {"push_apps_delete",
+                                        "SELECT error, reply FROM push_apps_delete($1, $2)"};
+
+void admin_push_apps_create(struct invocation *invocation)
+{
+    CLEANUP(wish_done)
+    struct push_app_wish wish = {
+        .is_new = true, .fields = BUFFER(FIELDS_MAX), .secret = BUFFER(PUSH_KEY_MAX)};
+    struct params params = {0};
+
+    if (!take_name(invocation, &wish.name) || !take_platform(invocation, &wish.platform) ||
+        !take_wish(invocation, &wish) || !wish_params(invocation, &wish, &params))
+        return;
+    invocation_change(invocation, &CREATE, &params, false);
+}
+
+void push_app_ask(struct invocation *invocation, const char *name, invocation_rows_fn *fn)
+{
+    struct params params = {0};
+
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, name);
+    invocation_query(invocation, STORE_READ, &PLATFORM, &params, fn);
+}
+
+static void platform_found(struct invocation *invocation, const struct result *result)
+{
+    CLEANUP(wish_done)
+    struct push_app_wish wish = {.name = request_arg(invocation->request, "name"),
+                                 .fields = BUFFER(FIELDS_MAX),
+                                 .secret = BUFFER(PUSH_KEY_MAX)};
+    struct params params = {0};
+
+    if (result_rows(result) == 0) {
+        invocation_fail(invocation, -ERROR_APP_NOT_FOUND);
+        return;
+    }
+    wish.platform = push_platform_find(result_text(result, 0, 0));
+    if (take_wish(invocation, &wish) && wish_params(invocation, &wish, &params))
+        invocation_change(invocation, &UPDATE, &params, false);
+}
+
+void admin_push_apps_update(struct invocation *invocation)
+{
+    const char *name;
+
+    if (take_name(invocation, &name))
+        push_app_ask(invocation, name, platform_found);
+}
+
+void admin_push_apps_list(struct invocation *invocation)
+{
+    struct params params = {0};
+
+    params_text(&params, invocation->actor->workspace_id);
+    invocation_change(invocation, &LIST, &params, false);
+}
+
+void admin_push_apps_delete(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *name;
+
+    if (!take_name(invocation, &name))
+        return;
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, name);
+    invocation_change(invocation, &DELETE, &params, false);
+}
