@@ -151,7 +151,7 @@ LONG_UNDER_ASAN = ("authorization", "operating", "retention", "strategies")
 # that the others go, too.
 NOT_UNDER_TSAN = (*NOT_UNDER_ASAN, "admin", "admin_many", "app_mention", "app_wishes", "authorization", "bad_input", "basics", "channels",
                   "chat_more", "conversations", "cors", "devices", "dms", "error_statuses", "front_door", "history", "idempotency", "info_kept",
-                  "isolation", "later_events", "later_forms", "mark_messages", "mentions", "notifications", "older_names", "posting", "push_apps",
+                  "isolation", "later_events", "later_forms", "mark_messages", "mentions", "notifications", "older_names", "user_notifications", "posting", "push_apps",
                   "rate_limits", "rtm_since", "rtm_start", "secrets", "settings", "threads", "tokens", "vectors")
 
 

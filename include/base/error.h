@@ -41,6 +41,7 @@
     X(DEVICE_NOT_FOUND, 404, "device_not_found")                                                   \
     X(TOO_MANY_DEVICES, 409, "too_many_devices")                                                   \
     X(SECRET_KEY_MISSING, 409, "secret_key_missing")                                               \
+    X(SNOOZE_NOT_ACTIVE, 409, "snooze_not_active")                                                 \
     X(NOT_IN_CHANNEL, 403, "not_in_channel")                                                       \
     X(CANT_UPDATE_MESSAGE, 403, "cant_update_message")                                             \
     X(CANT_DELETE_MESSAGE, 403, "cant_delete_message")                                             \

@@ -47,6 +47,8 @@ method_fn admin_push_apps_create, admin_push_apps_list, admin_push_apps_update,
     admin_push_apps_delete;
 // devices.c
 method_fn devices_register, devices_unregister, devices_list;
+// user_notifications.c
+method_fn notifications_get, notifications_set, dnd_info, dnd_set_snooze, dnd_end_snooze;
 // admin_many.c
 method_fn admin_users_list, admin_users_create_many, admin_channels_add_members;
 

@@ -54,6 +54,10 @@ ARGUMENTS = {
     "admin.pushApps.delete": {"name": "<push_app>"},
     "devices.register": {"device_id": "x", "app": "<push_app>", **ADDRESS},
     "devices.unregister": {"device_id": "<device>"},
+    "notifications.set": {"level": "all"},
+    "dnd.info": {"user": "<creator>"},
+    "dnd.setSnooze": {"num_minutes": 1},
+    "dnd.endSnooze": {"snoozed": "<snooze>"},
 }
 # By people in place of a channel.
 WITHOUT_CHANNEL = {
@@ -132,6 +136,11 @@ class Scene:
         name = fresh_name("app")
         self._admin.ok("admin.pushApps.create", name=name, platform="matrix")
         return name
+
+    @property
+    def snooze(self):
+        """The caller has one, if they may."""
+        return self._caller.call("dnd.setSnooze", num_minutes=1)["ok"]
 
     @property
     def device(self):

@@ -1,0 +1,87 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What a user wants to be told of, and when not: levels, quiet hours in the user's time zone, and a snooze.
+
+-- Those of a user, who may never have chosen any.
+CREATE FUNCTION notification_settings_of(owner text) RETURNS notification_settings LANGUAGE sql STABLE AS $$
+    SELECT coalesce((SELECT s FROM notification_settings s WHERE s.user_id = owner),
+                    ROW(owner, 'mentions', 'full', 'mentions', NULL, NULL, 'UTC', 0)::notification_settings)
+$$;
+
+-- The quiet hours of now, or else the next ones; no row where there are none. Those that begin late end on the next day.
+CREATE FUNCTION quiet_hours(s notification_settings) RETURNS TABLE (start_at timestamptz, end_at timestamptz) LANGUAGE sql STABLE AS $$
+    SELECT w.start_at, w.end_at
+    FROM generate_series(-1, 1) AS n
+    CROSS JOIN LATERAL (SELECT (now() AT TIME ZONE s.tz)::date + n AS day) d
+    CROSS JOIN LATERAL (SELECT (d.day + s.dnd_start::time) AT TIME ZONE s.tz AS start_at,
+                               (d.day + (s.dnd_end < s.dnd_start)::integer + s.dnd_end::time) AT TIME ZONE s.tz AS end_at) w
+    WHERE s.dnd_start IS NOT NULL AND w.end_at > now()
+    ORDER BY w.start_at LIMIT 1
+$$;
+
+-- Until when the user is not to be disturbed, in seconds since 1970; NULL: they may be.
+CREATE FUNCTION dnd_until(s notification_settings) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT greatest(CASE WHEN s.snooze_until > extract(epoch FROM now()) THEN s.snooze_until END,
+                    (SELECT extract(epoch FROM q.end_at)::bigint FROM quiet_hours(s) q WHERE q.start_at <= now()))
+$$;
+
+CREATE FUNCTION notifications_reply(s notification_settings) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT jsonb_strip_nulls(jsonb_build_object('level', s.level, 'preview', s.preview, 'badge', s.badge, 'dnd_start', coalesce(s.dnd_start, ''),
+        'dnd_end', coalesce(s.dnd_end, ''), 'tz', s.tz, 'dnd_until', dnd_until(s)))::text
+$$;
+
+CREATE FUNCTION notifications_get(caller text) RETURNS TABLE (error text, reply text) LANGUAGE sql STABLE AS $$
+    SELECT NULL::text, notifications_reply(notification_settings_of(caller))
+$$;
+
+-- Whether there is a time zone of that name. Slow: Postgres reads all of them.
+CREATE FUNCTION timezone_find(of_name text) RETURNS TABLE (name text) LANGUAGE sql STABLE AS $$
+    SELECT z.name FROM pg_timezone_names z WHERE z.name = of_name AND z.name !~ '^(posix|right)/' AND z.name NOT IN ('localtime', 'posixrules')
+$$;
+
+-- What is NULL stays; '' in both of dnd_start and dnd_end: no quiet hours.
+CREATE FUNCTION notifications_set(caller text, new_level text, new_preview text, new_badge text, new_start text, new_end text, new_tz text)
+RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    s notification_settings := notification_settings_of(caller);
+BEGIN
+    INSERT INTO notification_settings AS o (user_id, level, preview, badge, dnd_start, dnd_end, tz)
+    VALUES (caller, coalesce(new_level, s.level), coalesce(new_preview, s.preview), coalesce(new_badge, s.badge), nullif(new_start, ''),
+            nullif(new_end, ''), coalesce(new_tz, s.tz))
+    ON CONFLICT (user_id) DO UPDATE SET level = coalesce(new_level, o.level), preview = coalesce(new_preview, o.preview),
+        badge = coalesce(new_badge, o.badge), tz = coalesce(new_tz, o.tz), dnd_start = nullif(coalesce(new_start, o.dnd_start), ''),
+        dnd_end = nullif(coalesce(new_end, o.dnd_end), '')
+    RETURNING * INTO s;
+    RETURN QUERY SELECT NULL::text, notifications_reply(s);
+END $$;
+
+-- As Slack's dnd.info; a snooze is its user's own affair.
+CREATE FUNCTION dnd_reply(s notification_settings, is_own boolean) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object('dnd_enabled', q.start_at IS NOT NULL, 'next_dnd_start_ts', coalesce(extract(epoch FROM q.start_at)::bigint, 1),
+                              'next_dnd_end_ts', coalesce(extract(epoch FROM q.end_at)::bigint, 1)) ||
+        CASE WHEN NOT is_own THEN '{}' WHEN z.remaining > 0 THEN jsonb_build_object('snooze_enabled', true, 'snooze_endtime', s.snooze_until,
+            'snooze_remaining', z.remaining) ELSE '{"snooze_enabled":false}' END
+    FROM (SELECT s.snooze_until - extract(epoch FROM now())::bigint AS remaining) z LEFT JOIN quiet_hours(s) q ON true
+$$;
+
+CREATE FUNCTION dnd_info(workspace text, caller text, target text) RETURNS TABLE (error text, reply text) LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN u.id IS NULL THEN 'user_not_found' END,
+           CASE WHEN u.id IS NOT NULL THEN dnd_reply(notification_settings_of(u.id), u.id = caller)::text END
+    FROM (SELECT 1) one LEFT JOIN users u ON u.id = target AND (u.workspace_id = workspace) IS TRUE
+$$;
+
+CREATE FUNCTION dnd_set_snooze(caller text, minutes bigint) RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    s notification_settings := notification_settings_of(caller);
+BEGIN
+    s.snooze_until := extract(epoch FROM now())::bigint + 60 * minutes;
+    INSERT INTO notification_settings SELECT s.* ON CONFLICT (user_id) DO UPDATE SET snooze_until = excluded.snooze_until;
+    RETURN QUERY SELECT NULL::text, jsonb_build_object('snooze_enabled', true, 'snooze_endtime', s.snooze_until, 'snooze_remaining', 60 * minutes)::text;
+END $$;
+
+CREATE FUNCTION dnd_end_snooze(caller text) RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    s notification_settings;
+BEGIN
+    UPDATE notification_settings n SET snooze_until = 0 WHERE n.user_id = caller AND n.snooze_until > extract(epoch FROM now()) RETURNING * INTO s;
+    RETURN QUERY SELECT CASE WHEN s.user_id IS NULL THEN 'snooze_not_active' END, CASE WHEN s.user_id IS NOT NULL THEN dnd_reply(s, true)::text END;
+END $$;
