@@ -78,6 +78,7 @@ def test_a_snooze_by_the_sdk(environment, workspace, ann):
     client = WebClient(ann.token, base_url=f"{ann.url}/api/")
     set_ = client.dnd_setSnooze(num_minutes="60").data
     assert set_["snooze_enabled"] is True and set_["snooze_remaining"] == 3600
+    assert ann.ok("dnd.info")["snooze_endtime"] == set_["snooze_endtime"]
     info = client.dnd_info().data
     assert info["snooze_endtime"] == set_["snooze_endtime"] and 0 < info["snooze_remaining"] <= 3600
     assert ann.at(environment.urls[1]).ok("notifications.get")["dnd_until"] == set_["snooze_endtime"]
