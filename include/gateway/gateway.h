@@ -24,6 +24,7 @@
 #include "store/store.h"
 
 struct gateway;
+struct http_head;
 
 struct gateway_options {
     const struct log *log;      // that brings the events of other instances; NULL: is never behind
@@ -67,7 +68,7 @@ struct gateway_options {
 NODISCARD int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
                           const struct gateway_options *options, struct gateway **ret_gateway);
 // A connection from the front door (see server_takeover_fn).
-void gateway_takeover(struct gateway *gateway, int fd, const char *head, size_t length);
+void gateway_takeover(struct gateway *gateway, int fd, const struct http_head *head);
 // Gives this loop's connections the events that their own instance has just committed, so that they
 // need not wait for Redis; the same events arriving from Redis later are dropped.
 void gateway_offer(struct gateway *gateway, struct event *const *events, size_t count);

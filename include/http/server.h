@@ -7,6 +7,7 @@
 #include "base/loop.h"
 #include "http/request.h"
 
+struct http_head;
 struct server;
 
 // A call of an API method. The handler owns the reply (see request.h).
@@ -23,14 +24,12 @@ enum { SERVER_BODY_SMALL_BYTES = 4096 };
 // HTTP status.
 typedef int server_page_fn(void *arg, struct buffer *body, const char **ret_type);
 
-// Hands over a long-lived connection (its path begins with /rtm/, /link/, /events or /api/events):
-// the descriptor, non-blocking and from now on the callee's, and the bytes already read from it,
-// which begin with the request line and may be less or more than the whole head. `head` is valid
-// only inside the call. Nothing has been answered yet, and no deadline runs any more. The request
-// may be the connection's first, or come after calls (a proxy reuses its connections). In the
-// latter case `head` is exactly the head; anything the peer sent after it without waiting for the
-// answer is lost.
-typedef void server_takeover_fn(void *arg, int fd, const char *head, size_t length);
+// Hands over a long-lived connection (see http/path.h): the descriptor, non-blocking and from now
+// on the callee's, and the head that was read from it, which is valid only inside the call. Nothing
+// has been answered yet, and no deadline runs any more. The request may be the connection's first,
+// or come after calls (a proxy reuses its connections). In the latter case anything the peer sent
+// after the head without waiting for the answer is lost.
+typedef void server_takeover_fn(void *arg, int fd, const struct http_head *head);
 
 struct server_options {
     const char *listen; // "127.0.0.1:8080"

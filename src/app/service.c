@@ -117,14 +117,14 @@ static void on_admit(void *arg, struct request *request)
     api_admit(service->api, request);
 }
 
-static void on_takeover(void *arg, int fd, const char *head, size_t length)
+static void on_takeover(void *arg, int fd, const struct http_head *head)
 {
     static const char full[] =
         "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     struct service *service = CAST(service, arg);
 
     if (gateway_sockets(service->gateway) < service->sockets_max) {
-        gateway_takeover(service->gateway, fd, head, length);
+        gateway_takeover(service->gateway, fd, head);
         return;
     }
     metric_add(METRIC_SOCKETS_REFUSED, 1);

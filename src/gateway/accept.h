@@ -2,9 +2,8 @@
 // Takes connections over from the front door.
 #pragma once
 
-#include <stddef.h>
-
 struct gateway;
+struct http_head;
 
-// `head` is what was read of the request already; takes over `fd`.
-void accept_connection(struct gateway *gateway, int fd, const char *head, size_t length);
+// `head` is that of the request; takes over `fd`.
+void accept_connection(struct gateway *gateway, int fd, const struct http_head *head);

@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HEAD_TIMEOUT_MS = 10000, CLOSE_TIMEOUT_MS = 2000, READ_SIZE = 16384, READS_A_TURN = 4 };
+enum { CLOSE_TIMEOUT_MS = 2000, READ_SIZE = 16384, READS_A_TURN = 4 };
 
 static bool connection_is_listening(const struct connection *c)
 {
@@ -38,7 +38,6 @@ static void connection_free(void *arg)
     outlet_done(&c->outlet);
     if (c->kind)
         c->ops->free(c->kind);
-    buffer_done(&c->input);
     free(c->follows);
     free(c);
 }
@@ -195,12 +194,6 @@ void connection_flush(struct connection *c)
         c->ops->flushed(c);
 }
 
-void connection_wait(struct connection *c)
-{
-    c->state = CONNECTION_LOGIN;
-    loop_watch_set(c->watch, 0);
-}
-
 void connection_begin(struct connection *c)
 {
     c->state = CONNECTION_OPEN;
@@ -222,10 +215,7 @@ static void connection_read(struct connection *c)
 {
     char data[READ_SIZE];
     for (int i = 0; i < READS_A_TURN; i++) {
-        size_t wanted = sizeof data;
-        if (c->state == CONNECTION_HEAD)
-            wanted = CONNECTION_HEAD_MAX - c->input.length;
-        ssize_t length = read(c->fd, data, wanted);
+        ssize_t length = read(c->fd, data, sizeof data);
         if (length < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (length <= 0) {
@@ -233,8 +223,7 @@ static void connection_read(struct connection *c)
             return;
         }
         connection_take(c, data, (size_t)length);
-        bool more = c->state == CONNECTION_HEAD || connection_is_listening(c);
-        if (!more || (size_t)length < wanted)
+        if (!connection_is_listening(c) || (size_t)length < sizeof data)
             return;
     }
 }
@@ -244,7 +233,7 @@ static void connection_on_ready(void *arg, uint32_t events)
     struct connection *c = arg;
     if (events & EPOLLOUT)
         connection_mark_dirty(c);
-    if (c->state == CONNECTION_HEAD || connection_is_listening(c)) {
+    if (connection_is_listening(c)) {
         if (events & ~(uint32_t)EPOLLOUT)
             connection_read(c);
     } else if (events & (EPOLLHUP | EPOLLERR)) {
@@ -252,29 +241,26 @@ static void connection_on_ready(void *arg, uint32_t events)
     }
 }
 
-struct connection *connection_adopt(struct gateway *gateway, int fd,
-                                    const struct connection_ops *ops)
+struct connection *connection_adopt(struct gateway *gateway, int fd)
 {
+    static const struct connection_ops no_ops = {0};
     struct connection *c = calloc(1, sizeof *c);
-    if (!c ||
-        loop_watch_new_peer(gateway->loop, fd, EPOLLIN, connection_on_ready, c, &c->watch) < 0) {
+    if (!c || loop_watch_new_peer(gateway->loop, fd, 0, connection_on_ready, c, &c->watch) < 0) {
         free(c);
         close(fd);
         return NULL;
     }
     c->gateway = gateway;
-    c->ops = ops;
+    c->ops = &no_ops;
     c->fd = fd;
-    c->state = CONNECTION_HEAD;
+    c->state = CONNECTION_LOGIN;
     c->heard_ms = loop_now_ms(gateway->loop);
-    c->deadline_ms = c->heard_ms + HEAD_TIMEOUT_MS;
     id_make('W', c->id);
     list_append(&gateway->connections, &c->link);
     gateway->connection_count++;
     list_init(&c->dirty_link);
     list_init(&c->user_link);
     outlet_init(&c->outlet);
-    buffer_init(&c->input, CONNECTION_HEAD_MAX);
     return c;
 }
 
@@ -298,7 +284,6 @@ static void open_tick(struct connection *c, int64_t now_ms)
 void connection_tick(struct connection *c, int64_t now_ms)
 {
     switch (c->state) {
-    case CONNECTION_HEAD:
     case CONNECTION_CLOSING:
         if (now_ms >= c->deadline_ms)
             connection_abort(c);

@@ -7,7 +7,6 @@
 #include "outlet.h"
 
 #include "base/actor.h"
-#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/list.h"
 #include "base/metrics.h"
@@ -25,8 +24,6 @@ struct stream;
 struct stream_item;
 struct user;
 
-enum { CONNECTION_HEAD_MAX = 16384 };
-
 enum close_code {
     CLOSE_GOING_AWAY = 1001,
     CLOSE_PROTOCOL = 1002,
@@ -38,8 +35,7 @@ enum close_code {
 };
 
 enum connection_state {
-    CONNECTION_HEAD,  // the request head is being read (accept.c)
-    CONNECTION_LOGIN, // Postgres is asked who this is (login.c)
+    CONNECTION_LOGIN, // Postgres is asked who this is (login.c): nothing is read
     CONNECTION_OPEN,
     CONNECTION_DOOMED,  // to be closed at the end of the turn
     CONNECTION_CLOSING, // Close sent; waits for the peer's end
@@ -116,7 +112,6 @@ struct connection {
     struct follow *follows;
     uint32_t follow_count;
     uint32_t follow_capacity;
-    struct buffer input; // the request head, and bytes that came after it before hello
     struct login *login; // while CONNECTION_LOGIN
     struct outlet outlet;
     int fd;
@@ -128,7 +123,7 @@ struct connection {
     bool peer_closed;         // its Close arrived, or its end of file
     bool manual_away;         // of its user, when it connected
     const char *close_reason; // static text
-    int64_t deadline_ms;      // of the handshake, or of the close
+    int64_t deadline_ms;      // of the close
     int64_t heard_ms;
     int64_t pinged_ms;
     int64_t asked_ms;       // when Postgres was asked whose it is
@@ -138,9 +133,9 @@ struct connection {
     struct actor actor;
 };
 
-// A connection that was taken over, in CONNECTION_HEAD. NULL: no memory; `fd` is closed then.
-struct connection *connection_adopt(struct gateway *gateway, int fd,
-                                    const struct connection_ops *ops);
+// A connection that was taken over, in CONNECTION_LOGIN, and of no kind yet. NULL: no memory; `fd`
+// is closed then.
+struct connection *connection_adopt(struct gateway *gateway, int fd);
 void connection_send(struct connection *c, struct packets *packets); // while OPEN; else nothing
 void connection_send_text(struct connection *c, const char *text, size_t length);
 // Queues a packet as it is, for `ops` to send with; NULL (no memory) dooms the connection.
@@ -158,8 +153,6 @@ void connection_doom_counted(struct connection *c, enum metric metric, enum clos
 void connection_slow(struct connection *c); // the same, for one that does not read
 // Answers the request with an HTTP status and ends.
 void connection_refuse(struct connection *c, const char *reply);
-// The head was good, and login.c is about to ask whose it is: nothing is read until then.
-void connection_wait(struct connection *c);
 void connection_begin(struct connection *c); // OPEN, but sends nothing yet
 // From now on it only ends: what is queued goes out, what comes is thrown away once Close was
 // received.

@@ -24,7 +24,8 @@
 //   sse/          sse_head.c the request (pure); sse.c its connection
 //   socket_mode/  app.c apps that have links here; kept.c events that wait for them in Postgres;
 //                 envelope.c events on their way; link.c a connection
-//   above all     accept.c the head of a request; dispatch.c a message of a topic; delivery.c what
+//   above all     accept.c which kind a request asks for; dispatch.c a message of a topic;
+//   delivery.c what
 //                 follows an event of a channel; gateway.c every second, and the end
 #pragma once
 

@@ -230,9 +230,9 @@ int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
     return 0;
 }
 
-void gateway_takeover(struct gateway *gateway, int fd, const char *head, size_t length)
+void gateway_takeover(struct gateway *gateway, int fd, const struct http_head *head)
 {
-    accept_connection(gateway, fd, head, length);
+    accept_connection(gateway, fd, head);
 }
 
 void gateway_drain(struct gateway *gateway)
@@ -243,9 +243,7 @@ void gateway_drain(struct gateway *gateway)
     LIST_FOREACH(link, &gateway->connections)
     {
         struct connection *c = LIST_ITEM(link, struct connection, link);
-        if (c->state == CONNECTION_HEAD)
-            connection_abort(c);
-        else
+        if (c->ops->announce)
             c->ops->announce(c, ANNOUNCE_DRAIN);
     }
     loop_timer_set(gateway->drain_timer, gateway->options.goodbye_ms);

@@ -22,6 +22,11 @@ struct text text_trim(struct text text)
     return text;
 }
 
+struct text text_of(const char *value)
+{
+    return value ? text_trim((struct text){value, strlen(value)}) : (struct text){"", 0};
+}
+
 // Takes what stands before `separator` off the beginning of `rest`.
 struct text text_take(struct text *rest, const char *separator)
 {

@@ -10,6 +10,7 @@ struct text {
     size_t length;
 };
 
+struct text text_of(const char *value);           // trimmed; NULL: empty
 bool text_is(struct text text, const char *word); // in any case of letters
 struct text text_trim(struct text text);
 // Takes what stands before `separator` off the beginning of `rest`; all of it when there is none.

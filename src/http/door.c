@@ -4,13 +4,13 @@
 #include "door.h"
 
 #include "exchange_reply.h"
-#include "head.h"
 #include "http_connection.h"
 #include "listen.h"
 #include "server_internal.h"
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "http/head.h"
 #include "http/path.h"
 
 #include <errno.h>
@@ -22,17 +22,28 @@
 
 enum { DOOR_ACCEPTS_MAX = 64 };
 
-static void door_hand_over(struct http_connection *connection)
+// Takes the head, and no more, from the socket: what follows is the taker's to read.
+static void door_hand_over(struct http_connection *connection, size_t length)
 {
     struct server *server = connection->server;
-    // Not all that has come: room for the rest of a head is the taker's to find.
-    ssize_t length = recv(connection->fd, server->head, sizeof server->head / 2, 0);
-    if (length <= 0) {
+    struct http_head head;
+    if (recv(connection->fd, server->head, length, 0) != (ssize_t)length) {
         connection_free(connection);
         return;
     }
+    const char *reason = head_parse(server->head, length, &head);
+    if (reason) {
+        exchange_refuse_head(connection, 400, reason);
+        return;
+    }
     int fd = connection_take_fd(connection);
-    server->options.on_takeover(server->options.arg, fd, server->head, (size_t)length);
+    server->options.on_takeover(server->options.arg, fd, &head);
+}
+
+static bool door_is_takeover(const struct server *server, const struct head_progress *progress)
+{
+    return server->options.on_takeover &&
+           path_kind_of(progress->target, progress->target_length) != PATH_OTHER;
 }
 
 // How many bytes make the descriptor readable: while part of a head lies there unread, only more of
@@ -64,20 +75,18 @@ static void door_judge(struct http_connection *connection, size_t length)
     struct server *server = connection->server;
     struct head_progress progress;
     const char *reason = head_scan(server->head, length, &progress);
-    bool is_takeover = server->options.on_takeover &&
-                       path_kind_of(progress.target, progress.target_length) != PATH_OTHER;
     bool is_full = length == sizeof server->head;
-    if (!is_takeover && !reason && !progress.complete && !is_full) {
+    if (!reason && progress.length == 0 && !is_full) {
         door_wait(connection, (ssize_t)length);
         return;
     }
     if (connection->bytes > 0)
         door_wait_for(connection->fd, 1);
-    if (is_takeover)
-        door_hand_over(connection);
-    else if (reason)
+    if (reason)
         exchange_refuse_head(connection, 400, reason);
-    else if (progress.complete)
+    else if (progress.length > 0 && door_is_takeover(server, &progress))
+        door_hand_over(connection, progress.length);
+    else if (progress.length > 0)
         connection_add_to_daemon(connection);
     else if (progress.line_length > 0)
         exchange_refuse_head(connection, 431, "the headers are too long");

@@ -4,13 +4,13 @@
 #pragma once
 
 #include "chunks.h"
-#include "head.h"
 #include "job_thread.h"
 #include "mhd_quirks.h"
 #include "request_internal.h"
 #include "server_internal.h"
 
 #include "base/cleanup.h"
+#include "http/head.h"
 
 enum exchange_state {
     EXCHANGE_LINE,  // the request line is read, headers are coming

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses a request's head strictly: what could smuggle a second request past a proxy is refused.
-#include "head.h"
+#include "http/head.h"
 
 #include <string.h>
 #include <strings.h>
@@ -89,16 +89,16 @@ static ptrdiff_t line_length(const char *text, const char *end)
     return end > text && end[-1] == '\r' ? end - 1 - text : -1;
 }
 
-const char *head_scan_fields(const char *text, size_t length, bool *ret_complete)
+const char *head_scan_fields(const char *text, size_t length, size_t *ret_length)
 {
     const char *end = text + length;
     const char *feed;
-    *ret_complete = false;
+    *ret_length = 0;
     for (const char *line = text; (feed = memchr(line, '\n', (size_t)(end - line)));
          line = feed + 1) {
         ptrdiff_t count = line_length(line, feed);
         if (count == 0) {
-            *ret_complete = true;
+            *ret_length = (size_t)(feed + 1 - text);
             return NULL;
         }
         const char *reason =
@@ -125,7 +125,11 @@ const char *head_scan(const char *text, size_t length, struct head_progress *ret
     ret_progress->target = text + verb_length(text, length) + 1;
     ret_progress->target_length =
         target_length(ret_progress->target, (size_t)(feed - ret_progress->target));
-    return head_scan_fields(feed + 1, length - (size_t)(feed + 1 - text), &ret_progress->complete);
+    size_t fields_at = (size_t)(feed + 1 - text);
+    size_t fields_length;
+    reason = head_scan_fields(feed + 1, length - fields_at, &fields_length);
+    ret_progress->length = fields_length > 0 ? fields_at + fields_length : 0;
+    return reason;
 }
 
 struct head_field {
@@ -155,6 +159,10 @@ static const struct head_field fields[] = {
     FIELD("Idempotency-Key", idempotency_key),
     FIELD("X-Tidings-Errors", errors),
     FIELD("Origin", origin),
+    FIELD("Upgrade", upgrade),
+    FIELD("Sec-WebSocket-Version", websocket_version),
+    FIELD("Sec-WebSocket-Key", websocket_key),
+    FIELD_OR_MORE("Last-Event-ID", last_event_id),
     FIELD_OR_MORE("Expect", expect),
     FIELD_OR_MORE("If-None-Match", if_none_match),
     FIELD_OR_MORE("Accept-Encoding", accept_encoding),
@@ -191,9 +199,31 @@ static const char **head_member(struct http_head *head, const struct head_field 
     return (const char **)(void *)((char *)head + field->offset);
 }
 
+bool head_list_has(const char *list, const char *word)
+{
+    size_t wanted = strlen(word);
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        at += strspn(at, ", \t");
+        size_t length = strcspn(at, ",");
+        while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\t'))
+            length--;
+        if (length == wanted && strncasecmp(at, word, wanted) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_connection(const char *name, size_t length)
+{
+    static const char connection[] = "Connection";
+    return length == sizeof connection - 1 && strncasecmp(name, connection, length) == 0;
+}
+
 static const char *field_keep(struct http_head *head, const char *name, size_t length,
                               const char *value)
 {
+    if (is_connection(name, length))
+        head->wants_upgrade = head->wants_upgrade || head_list_has(value, "upgrade");
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const struct head_field *known = &fields[i];
         if (known->length != length || strncasecmp(known->name, name, length) != 0)
@@ -297,6 +327,12 @@ const char *head_parse(char *text, size_t length, struct http_head *ret_head)
     if (!reason)
         reason = line_parse(ret_head, text, (size_t)count);
     return reason ? reason : fields_parse(ret_head, feed + 1, text + length);
+}
+
+bool head_has_body(const struct http_head *head)
+{
+    return head->transfer_encoding ||
+           (head->content_length && strcmp(head->content_length, "0") != 0);
 }
 
 static void text_move(const char **text, const char *from, const char *to)

@@ -14,9 +14,6 @@
 #include "http/path.h"
 
 #include <string.h>
-#include <unistd.h>
-
-enum { HEAD_MAX_BYTES = 32768 };
 
 static enum MHD_Result handler_reply(struct exchange *exchange)
 {
@@ -61,9 +58,9 @@ static const struct exchange_ops mhd_ops = {
 static const char *headers_scan(const struct http_connection *connection, const char *target)
 {
     size_t length;
-    bool is_complete;
+    size_t fields_length;
     const char *fields = mhd_fields_peek(connection->memory, target, &length);
-    return fields ? head_scan_fields(fields, length, &is_complete) : NULL;
+    return fields ? head_scan_fields(fields, length, &fields_length) : NULL;
 }
 
 void *mhd_handler_line(void *arg, const char *target, struct MHD_Connection *mhd)
@@ -86,40 +83,13 @@ void *mhd_handler_line(void *arg, const char *target, struct MHD_Connection *mhd
     return exchange;
 }
 
-static enum MHD_Result head_append(void *arg, enum MHD_ValueKind kind, const char *name,
-                                   const char *value)
-{
-    struct buffer *head = arg;
-    (void)kind;
-    buffer_append_text(head, name);
-    buffer_append_text(head, ": ");
-    buffer_append_text(head, value);
-    buffer_append_text(head, "\r\n");
-    return MHD_YES;
-}
-
-// A proxy may send an upgrade over a connection that libmicrohttpd has from an earlier request. The
-// head that libmicrohttpd has read already is put together again.
+// A proxy may send an upgrade over a connection that libmicrohttpd has from an earlier request.
 static void hand_over(struct exchange *exchange)
 {
     const struct server_options *options = &exchange->server->options;
-    CLEANUP(buffer_done) struct buffer head = BUFFER(HEAD_MAX_BYTES);
-    buffer_append_text(&head, exchange->head.verb);
-    buffer_append_byte(&head, ' ');
-    buffer_append_text(&head, exchange->head.target);
-    buffer_append_byte(&head, ' ');
-    buffer_append_text(&head, exchange->head.version);
-    buffer_append_text(&head, "\r\n");
-    MHD_get_connection_values(exchange->mhd, MHD_HEADER_KIND, head_append, &head);
-    buffer_append_text(&head, "\r\n");
-
     int fd;
-    if (exchange_detach(exchange, &fd) < 0)
-        return;
-    if (buffer_failed(&head))
-        close(fd);
-    else
-        options->on_takeover(options->arg, fd, head.data, head.length);
+    if (exchange_detach(exchange, &fd) >= 0)
+        options->on_takeover(options->arg, fd, &exchange->head);
 }
 
 // Whether the request is one that libmicrohttpd is not to read. *ret_result is what to tell it

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heads of requests for a WebSocket and for an event stream, which the gateway reads itself.
+// What the gateway makes of the heads of requests for a WebSocket and for an event stream.
 #include "../../src/gateway/sse/sse_head.h"
 #include "../../src/gateway/websocket/handshake.h"
 #include "fuzz.h"
+#include "http/head.h"
 
 static void visible_check(const char *text, size_t size)
 {
@@ -12,10 +13,10 @@ static void visible_check(const char *text, size_t size)
         assert(text[i] > ' ' && text[i] <= '~');
 }
 
-static void handshake_check(const char *head, size_t length)
+static void handshake_check(const struct http_head *head)
 {
     struct handshake handshake;
-    const char *refusal = handshake_read(head, length, &handshake);
+    const char *refusal = handshake_read(head, &handshake);
     if (refusal) {
         assert(strncmp(refusal, "HTTP/1.1 4", 10) == 0);
         return;
@@ -28,13 +29,14 @@ static void handshake_check(const char *head, size_t length)
     if (handshake.goes_on)
         assert(since->xid >= since->heard_xid && since->heard_xid >= 1);
     // Whatever else the head says, it is a GET of that path.
-    assert(strncmp(head, handshake.is_link ? "GET /link/" : "GET /rtm/", 9) == 0);
+    const char *path = handshake.is_link ? "/link/" : "/rtm/";
+    assert(strcmp(head->verb, "GET") == 0 && strncmp(head->target, path, strlen(path)) == 0);
 }
 
-static void sse_check(const char *head, size_t length)
+static void sse_check(const struct http_head *head)
 {
     struct sse_head sse;
-    int status = sse_head_read(head, length, &sse);
+    int status = sse_head_read(head, &sse);
     assert(status == 0 || status == 400 || status == 405);
     if (status != 0)
         return;
@@ -46,15 +48,12 @@ static void sse_check(const char *head, size_t length)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const char *text = (const char *)data;
-    size_t length = handshake_head_length(text, size);
-    if (length == 0)
-        return 0;
-    assert(length >= 4 && length <= size && memcmp(text + length - 4, "\r\n\r\n", 4) == 0);
-    char *head = fuzz_bytes(text, length);
-    handshake_check(head, length);
-    (void)sse_head_is_one(head, length);
-    sse_check(head, length);
-    free(head);
+    struct http_head head;
+    char *text = fuzz_bytes((const char *)data, size);
+    if (!head_parse(text, size, &head)) {
+        handshake_check(&head);
+        sse_check(&head);
+    }
+    free(text);
     return 0;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client sends on an open WebSocket, frames and the messages in them, in pieces: the first
 // byte says how long a piece is. Neither Redis nor Postgres is there.
-#include "../../src/gateway/accept.h"
 #include "../../src/gateway/connection.h"
 #include "../../src/gateway/core.h"
 #include "../../src/gateway/gateway_session.h"
@@ -75,8 +74,8 @@ static struct connection *socket_open(struct stream *stream, int *ret_peer)
     int r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair);
     assert(r == 0);
     *ret_peer = pair[1];
-    accept_connection(gateway, pair[0], "", 0);
-    struct connection *c = LIST_ITEM(gateway->connections.previous, struct connection, link);
+    struct connection *c = connection_adopt(gateway, pair[0]);
+    assert(c);
     (void)snprintf(c->actor.workspace_id, sizeof c->actor.workspace_id, "T0000000001");
     (void)snprintf(c->actor.user_id, sizeof c->actor.user_id, "U0000000001");
     r = websocket_make(c);

@@ -2,6 +2,8 @@
 // The text of event streams: requests, positions, events.
 #include "../../src/gateway/packet.h"
 #include "../../src/gateway/sse/sse_head.h"
+#include "http/head.h"
+#include "http/path.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,36 +14,39 @@
 
 #include <cmocka.h>
 
+// Of a head without a Host header, which is added; 400 also when it is malformed.
 static int head_read(const char *text, struct sse_head *ret_head)
 {
-    return sse_head_read(text, strlen(text), ret_head);
+    char whole[2048];
+    struct http_head head;
+    const char *fields = strstr(text, "\r\n") + 2;
+    int length =
+        snprintf(whole, sizeof whole, "%.*sHost: h\r\n%s", (int)(fields - text), text, fields);
+    assert_true(length > 0 && (size_t)length < sizeof whole);
+    return head_parse(whole, (size_t)length, &head) ? 400 : sse_head_read(&head, ret_head);
 }
 
-static void test_which_heads_are_ours(void **state)
+static void test_which_paths_are_ours(void **state)
 {
-    static const char *const ours[] = {
-        "GET /events HTTP/1.1\r\n\r\n", "GET /events?ticket=x HTTP/1.1\r\n\r\n",
-        "POST /events? HTTP/1.1\r\n\r\n", "GET /api/events HTTP/1.1\r\n\r\n",
-        "GET /api/events?since=x HTTP/1.1\r\n\r\n"};
-    static const char *const others[] = {"GET /events/ HTTP/1.1\r\n\r\n",
-                                         "GET /rtm/x?/events HTTP/1.1\r\n\r\n",
-                                         "GET /event HTTP/1.1\r\n\r\n",
-                                         "GET /api/event HTTP/1.1\r\n\r\n",
-                                         "GET /xyz/events HTTP/1.1\r\n\r\n",
-                                         "GET /API/events HTTP/1.1\r\n\r\n",
-                                         "\r\n\r\n"};
+    static const char *const ours[] = {"/events", "/events?ticket=x", "/events?", "/api/events",
+                                       "/api/events?since=x"};
+    static const char *const others[] = {"/events/",    "/event", "/api/event", "/xyz/events",
+                                         "/API/events", "/",      "",           "/rtm",
+                                         "/link?/link/"};
     (void)state;
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        assert_true(sse_head_is_one(ours[i], strlen(ours[i])));
+        assert_int_equal(path_kind_of(ours[i], strlen(ours[i])), PATH_EVENTS);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        assert_false(sse_head_is_one(others[i], strlen(others[i])));
+        assert_int_equal(path_kind_of(others[i], strlen(others[i])), PATH_OTHER);
+    assert_int_equal(path_kind_of("/rtm/x?/events", 14), PATH_SOCKET);
+    assert_int_equal(path_kind_of("/link/?ticket=x", 15), PATH_LINK);
 }
 
 static void test_a_whole_head(void **state)
 {
     struct sse_head head;
     (void)state;
-    assert_int_equal(head_read("GET /events?a=1&ticket=t-1&since=x HTTP/1.1\r\nHost: h\r\n"
+    assert_int_equal(head_read("GET /events?a=1&ticket=t-1&since=x HTTP/1.1\r\n"
                                "LAST-event-id:  e1.7.6.5.4\t\r\norigin: https://a.example\r\n\r\n",
                                &head),
                      0);
@@ -219,7 +224,7 @@ static void test_an_event_has_the_id_that_was_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_which_heads_are_ours),
+        cmocka_unit_test(test_which_paths_are_ours),
         cmocka_unit_test(test_a_whole_head),
         cmocka_unit_test(test_heads_that_are_refused),
         cmocka_unit_test(test_positions),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sockets see of a channel's events that come in any order, twice, or not at all. There is
 // neither Redis nor Postgres: nothing can be read back.
-#include "../../src/gateway/accept.h"
 #include "../../src/gateway/connection.h"
 #include "../../src/gateway/core.h"
 #include "../../src/gateway/gateway_session.h"
@@ -54,9 +53,9 @@ static struct connection *socket_open(struct fixture *f, int which, bool native)
     int pair[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     f->fd[which] = pair[1];
-    accept_connection(f->gateway, pair[0], "", 0);
+    struct connection *c = connection_adopt(f->gateway, pair[0]);
+    assert_non_null(c);
     assert_int_equal(gateway_sockets(f->gateway), which + 1);
-    struct connection *c = LIST_ITEM(f->gateway->connections.previous, struct connection, link);
     (void)snprintf(c->actor.workspace_id, sizeof c->actor.workspace_id, "T0000000001");
     (void)snprintf(c->actor.user_id, sizeof c->actor.user_id, "U000000000%d", which);
     c->native = native;

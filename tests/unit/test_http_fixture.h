@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "http/head.h"
 #include "http/server.h"
 
 #include <setjmp.h>
@@ -184,12 +185,17 @@ static void on_admit(void *arg, struct request *request)
     }
 }
 
-// Answers with the head that was handed over.
-static void on_takeover(void *arg, int fd, const char *head, size_t length)
+// Answers with what the head says that was handed over, and with what came behind it.
+static void on_takeover(void *arg, int fd, const struct http_head *head)
 {
+    char answer[1024], rest[64];
     (void)arg;
-    assert_int_equal(send(fd, "TAKEN ", 6, MSG_NOSIGNAL), 6);
-    assert_int_equal(send(fd, head, length, MSG_NOSIGNAL), length);
+    ssize_t more = recv(fd, rest, sizeof rest, 0);
+    int length =
+        snprintf(answer, sizeof answer, "TAKEN %s %s %s, upgrade %s %d, rest '%.*s'", head->verb,
+                 head->target, head->version, head->upgrade ? head->upgrade : "",
+                 head->wants_upgrade, more > 0 ? (int)more : 0, rest);
+    assert_int_equal(send(fd, answer, (size_t)length, MSG_NOSIGNAL), length);
     close(fd);
 }
 

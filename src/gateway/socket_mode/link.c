@@ -160,7 +160,6 @@ void link_accept(struct connection *c, const struct handshake *handshake)
     list_init(&link->app_link);
     c->kind = link;
     c->ops = &link_ops;
-    connection_wait(c);
     login_ticket(c, handshake->ticket, handshake->reply);
 }
 

@@ -96,10 +96,10 @@ static void preflight_answer(struct connection *c)
     connection_refuse(c, reply);
 }
 
-void sse_accept(struct connection *c, size_t head_length)
+void sse_accept(struct connection *c, const struct http_head *request)
 {
     struct sse_head head;
-    int status = sse_head_read(c->input.data, head_length, &head);
+    int status = sse_head_read(request, &head);
     struct sse *sse = calloc(1, sizeof *sse);
     if (!sse) {
         connection_abort(c);
@@ -108,7 +108,6 @@ void sse_accept(struct connection *c, size_t head_length)
     c->kind = sse;
     c->ops = &sse_ops;
     cors_write(c, &head);
-    buffer_done(&c->input); // what follows is nothing to us
     c->native = c->is_resumable = true;
     backlog_init(&sse->backlog, c, &head.place);
     if (status == 0 && head.is_preflight) {
@@ -125,7 +124,6 @@ void sse_accept(struct connection *c, size_t head_length)
         sse_refuse(c, status, "");
         return;
     }
-    connection_wait(c);
     if (head.is_ticket)
         login_ticket(c, head.credential, "");
     else

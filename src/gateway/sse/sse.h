@@ -2,9 +2,8 @@
 // Event streams (GET /events).
 #pragma once
 
-#include <stddef.h>
-
 struct connection;
+struct http_head;
 
-// The request head of /events is complete: answers it, or asks Postgres whose it is.
-void sse_accept(struct connection *c, size_t head_length);
+// Answers a request for /events, or asks Postgres whose it is.
+void sse_accept(struct connection *c, const struct http_head *request);

@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the head of an event stream's request.
+// What the head of an event stream's request asks for.
 #include "sse_head.h"
 #include "../text_cut.h"
 
-#include "http/path.h"
+#include "http/head.h"
 
 #include <string.h>
-
-static struct text target_of(struct text *line, struct text *ret_verb)
-{
-    *ret_verb = text_take(line, " ");
-    return text_take(line, " ");
-}
-
-bool sse_head_is_one(const char *head, size_t length)
-{
-    struct text rest = {head, length};
-    struct text line = text_take(&rest, "\r\n");
-    struct text verb;
-    struct text target = target_of(&line, &verb);
-    return path_kind_of(target.data, target.length) == PATH_EVENTS;
-}
 
 // Copies visible ASCII; false when it does not fit or holds anything else.
 static bool text_keep(struct text text, char *ret_text, size_t size)
@@ -68,44 +53,23 @@ static bool authorization_read(struct sse_head *head, struct text value)
     return text_keep(text_trim(value), head->credential, sizeof head->credential);
 }
 
-static bool field_read(struct sse_head *head, struct text line, bool *has_authorization)
+static bool fields_read(struct sse_head *sse, const struct http_head *head)
 {
-    struct text name = text_take(&line, ":");
-    struct text value = text_trim(line);
-    if (name.length == 0 || line.data[-1] != ':' || memchr(name.data, ' ', name.length) ||
-        memchr(value.data, '\0', value.length))
+    if (head->authorization && !authorization_read(sse, text_of(head->authorization)))
         return false;
-    if (text_is(name, "Authorization")) {
-        bool twice = *has_authorization;
-        *has_authorization = true;
-        return !twice && authorization_read(head, value);
-    }
-    if (text_is(name, "Last-Event-ID"))
-        since_read(head, value);
-    else if (text_is(name, "Origin"))
-        return text_keep(value, head->origin, sizeof head->origin);
-    else if (text_is(name, "Transfer-Encoding") ||
-             (text_is(name, "Content-Length") && !text_is(value, "0")))
-        return false;
-    return true;
+    if (head->last_event_id)
+        since_read(sse, text_of(head->last_event_id));
+    return (!head->origin || text_keep(text_of(head->origin), sse->origin, sizeof sse->origin)) &&
+           !head_has_body(head);
 }
 
-int sse_head_read(const char *data, size_t length, struct sse_head *ret_head)
+int sse_head_read(const struct http_head *head, struct sse_head *ret_head)
 {
-    struct text rest = {data, length - 4}; // without the empty line
-    struct text line = text_take(&rest, "\r\n");
-    struct text verb;
-    struct text target = target_of(&line, &verb);
-    bool has_authorization = false;
+    struct text query = text_of(head->target);
     *ret_head = (struct sse_head){0};
-    (void)text_take(&target, "?");
-    if (!text_is(line, "HTTP/1.1") && !text_is(line, "HTTP/1.0"))
-        return 400;
-    ret_head->is_preflight = text_is(verb, "OPTIONS");
-    if (!ret_head->is_preflight && !text_is(verb, "GET"))
+    (void)text_take(&query, "?");
+    ret_head->is_preflight = strcmp(head->verb, "OPTIONS") == 0;
+    if (!ret_head->is_preflight && strcmp(head->verb, "GET") != 0)
         return 405;
-    bool fine = query_read(ret_head, target);
-    while (fine && rest.length > 0)
-        fine = field_read(ret_head, text_take(&rest, "\r\n"), &has_authorization);
-    return fine ? 0 : 400;
+    return query_read(ret_head, query) && fields_read(ret_head, head) ? 0 : 400;
 }

@@ -5,7 +5,8 @@
 #include "../position.h"
 
 #include <stdbool.h>
-#include <stddef.h>
+
+struct http_head;
 
 enum { SSE_CREDENTIAL_SIZE = 260, SSE_ORIGIN_SIZE = 256 };
 
@@ -19,8 +20,5 @@ struct sse_head {
     char origin[SSE_ORIGIN_SIZE];         // of the page that asks; "" when none
 };
 
-// Whether the target of the request line in a whole head is /events, with or without a query.
-bool sse_head_is_one(const char *head, size_t length);
-
-// Reads a whole head of which sse_head_is_one(). The HTTP status to refuse it with, or 0.
-int sse_head_read(const char *head, size_t length, struct sse_head *ret_head);
+// The HTTP status to refuse the request with, or 0.
+int sse_head_read(const struct http_head *head, struct sse_head *ret_head);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the head of a WebSocket's request, and makes the answer.
+// What the head of a WebSocket's request asks for, and the answer to it.
 #include "handshake.h"
 #include "../text_cut.h"
+
+#include "http/head.h"
 
 #include <openssl/evp.h>
 #include <openssl/sha.h>
@@ -15,56 +17,10 @@ const char handshake_bad_request[] = REFUSAL("400 Bad Request", "");
 static const char not_found[] = REFUSAL("404 Not Found", "");
 static const char upgrade_required[] =
     REFUSAL("426 Upgrade Required", "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
-const char handshake_too_large[] = REFUSAL("431 Request Header Fields Too Large", "");
 const char handshake_unavailable[] = REFUSAL("503 Service Unavailable", "Retry-After: 1\r\n");
 
 static const char key_suffix[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 enum { KEY_LENGTH = 24 }; // 16 bytes in base64
-
-struct fields {
-    struct text upgrade;
-    struct text version;
-    struct text key;
-    bool upgrades; // one of the Connection fields says so: several are one list
-    bool bad;      // a line that is none, another field twice, or a body announced
-};
-
-// Whether a list of words with commas holds `word`.
-static bool list_has(struct text list, const char *word)
-{
-    while (list.length > 0)
-        if (text_is(text_trim(text_take(&list, ",")), word))
-            return true;
-    return false;
-}
-
-static void field_set(struct fields *fields, struct text *field, struct text value)
-{
-    if (field->data)
-        fields->bad = true;
-    *field = value;
-}
-
-static void field_read(struct fields *fields, struct text line)
-{
-    struct text name = text_take(&line, ":");
-    struct text value = text_trim(line);
-    bool is_field = name.length > 0 && line.data[-1] == ':' &&
-                    !memchr(name.data, ' ', name.length) && !memchr(name.data, '\t', name.length);
-    if (!is_field || memchr(value.data, '\0', value.length))
-        fields->bad = true;
-    else if (text_is(name, "Upgrade"))
-        field_set(fields, &fields->upgrade, value);
-    else if (text_is(name, "Connection"))
-        fields->upgrades = fields->upgrades || list_has(value, "upgrade");
-    else if (text_is(name, "Sec-WebSocket-Version"))
-        field_set(fields, &fields->version, value);
-    else if (text_is(name, "Sec-WebSocket-Key"))
-        field_set(fields, &fields->key, value);
-    else if (text_is(name, "Transfer-Encoding") ||
-             (text_is(name, "Content-Length") && !text_is(value, "0")))
-        fields->bad = true;
-}
 
 static bool key_is_good(struct text key)
 {
@@ -147,37 +103,23 @@ static void reply_write(struct text key, char *ret_reply)
              accept);
 }
 
-size_t handshake_head_length(const char *data, size_t length)
+const char *handshake_read(const struct http_head *head, struct handshake *ret_handshake)
 {
-    const char *end = length > 0 ? memmem(data, length, "\r\n\r\n", 4) : NULL;
-    return end ? (size_t)(end - data) + 4 : 0;
-}
-
-const char *handshake_read(const char *head, size_t length, struct handshake *ret_handshake)
-{
-    struct text rest = {head, length - 4}; // without the empty line
-    struct text line = text_take(&rest, "\r\n");
-    struct text verb = text_take(&line, " ");
-    struct text target = text_take(&line, " ");
-    struct fields fields = {0};
+    struct text target = text_of(head->target);
+    struct text key = text_of(head->websocket_key);
     if (!ticket_read(&target, ret_handshake))
         return not_found;
-    if (!query_read(target, ret_handshake) || verb.length != 3 ||
-        memcmp(verb.data, "GET", 3) != 0 || line.length != 8 ||
-        memcmp(line.data, "HTTP/1.1", 8) != 0)
+    if (!query_read(target, ret_handshake) || strcmp(head->verb, "GET") != 0 ||
+        strcmp(head->version, "HTTP/1.1") != 0 || head_has_body(head))
         return handshake_bad_request;
-    while (rest.length > 0)
-        field_read(&fields, text_take(&rest, "\r\n"));
-    if (fields.bad)
-        return handshake_bad_request;
-    if (!list_has(fields.upgrade, "websocket"))
+    if (!head_list_has(head->upgrade, "websocket"))
         return upgrade_required;
-    if (!fields.upgrades)
+    if (!head->wants_upgrade)
         return handshake_bad_request;
-    if (!text_is(fields.version, "13"))
+    if (!text_is(text_of(head->websocket_version), "13"))
         return upgrade_required;
-    if (!key_is_good(fields.key))
+    if (!key_is_good(key))
         return handshake_bad_request;
-    reply_write(fields.key, ret_handshake->reply);
+    reply_write(key, ret_handshake->reply);
     return NULL;
 }

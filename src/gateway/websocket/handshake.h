@@ -5,7 +5,8 @@
 #include "../position.h"
 
 #include <stdbool.h>
-#include <stddef.h>
+
+struct http_head;
 
 enum { HANDSHAKE_TICKET_SIZE = 128, HANDSHAKE_REPLY_SIZE = 256 };
 
@@ -17,13 +18,9 @@ struct handshake {
     char reply[HANDSHAKE_REPLY_SIZE]; // 101 Switching Protocols, with the accept key
 };
 
-// The length of the head with its empty line; 0 while that has not come.
-size_t handshake_head_length(const char *data, size_t length);
-
-// Reads a whole head. NULL when it is a good upgrade (ret_handshake is filled); else the HTTP reply
+// NULL when it is a good upgrade (ret_handshake is filled); else the HTTP reply
 // to refuse it with (static text).
-const char *handshake_read(const char *head, size_t length, struct handshake *ret_handshake);
+const char *handshake_read(const struct http_head *head, struct handshake *ret_handshake);
 
 extern const char handshake_bad_request[];
-extern const char handshake_too_large[];
 extern const char handshake_unavailable[];

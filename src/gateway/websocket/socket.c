@@ -23,11 +23,6 @@ void socket_open(struct connection *c, const char *reply, void (*hello)(struct c
     }
     connection_begin(c);
     hello(c);
-    struct buffer early = c->input;
-    buffer_init(&c->input, CONNECTION_HEAD_MAX);
-    if (early.length > 0 && c->ops->input(c, early.data, early.length) < 0)
-        c->is_deaf = true;
-    buffer_done(&early);
 }
 
 void socket_answer(struct connection *c, const char *text, size_t length)

@@ -7,7 +7,7 @@
 
 struct connection;
 
-// 101, what `hello` sends, then what came early.
+// 101, and what `hello` sends.
 void socket_open(struct connection *c, const char *reply, void (*hello)(struct connection *c));
 // Queues a frame that tells of nothing that happened: positions do not count it.
 void socket_answer(struct connection *c, const char *text, size_t length);

@@ -63,7 +63,6 @@ void websocket_accept(struct connection *c, const struct handshake *handshake)
         connection_refuse(c, handshake_unavailable);
         return;
     }
-    connection_wait(c);
     login_ticket(c, handshake->ticket, handshake->reply);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one parser of request heads for calls and pages. It refuses what would let an attacker behind
-// a proxy smuggle requests, much of which libmicrohttpd lets through.
+// The one parser of request heads. It refuses what would let an attacker behind a proxy smuggle
+// requests, much of which libmicrohttpd lets through.
 #pragma once
 
 #include <stdbool.h>
@@ -24,12 +24,22 @@ struct http_head {
     const char *expect;
     const char *if_none_match;
     const char *accept_encoding;
-    int fields; // how many there are
+    const char *last_event_id;
+    const char *upgrade;
+    const char *websocket_version;
+    const char *websocket_key;
+    bool wants_upgrade; // a Connection header says so: several are one list
+    int fields;         // how many there are
 };
 
 // Parses a whole head with its empty line, and cuts it into texts in place. NULL when the request
 // may pass, else the reason (static text) to refuse it with 400; what was not reached is NULL then.
 const char *head_parse(char *text, size_t length, struct http_head *ret_head);
+
+// Whether a body is announced.
+bool head_has_body(const struct http_head *head);
+// Whether `list`, words with commas between them, holds `word` in any case of letters. NULL: no.
+bool head_list_has(const char *list, const char *word);
 
 // Moves the texts of a head whose text was copied from `from` to `to`.
 void head_move(struct http_head *head, const char *from, char *to);
@@ -39,7 +49,7 @@ struct head_progress {
     size_t line_length; // of the request line without its end; 0 until it is complete
     const char *target; // in it; NULL until then
     size_t target_length;
-    bool complete; // with the empty line
+    size_t length; // of the whole head with its empty line; 0 until that has come
 };
 
 // Looks at the first `length` bytes of a request, before libmicrohttpd does: for what that answers
@@ -48,5 +58,6 @@ struct head_progress {
 // refuse it.
 const char *head_scan(const char *text, size_t length, struct head_progress *ret_progress);
 
-// The same for the lines after the request line.
-const char *head_scan_fields(const char *text, size_t length, bool *ret_complete);
+// The same for the lines after the request line. *ret_length: theirs with the empty line, or 0
+// until that has come.
+const char *head_scan_fields(const char *text, size_t length, size_t *ret_length);
