@@ -7,7 +7,8 @@
 CREATE FUNCTION members_add(outbox_id text, channel text, users text[], inviter text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     added text[] := ARRAY(SELECT u.id FROM unnest(users) WITH ORDINALITY AS u (id, n)
-                          WHERE NOT EXISTS (SELECT 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = u.id AND m.active)
+                          -- each is looked up: a join, or NOT EXISTS, would read all members of the channel
+                          WHERE (SELECT m.active FROM channel_members m WHERE m.channel_id = channel AND m.user_id = u.id) IS NOT TRUE
                           GROUP BY u.id ORDER BY min(u.n));
     size integer := cardinality(added);
     free integer[]; -- numbers that others left
@@ -215,11 +216,10 @@ BEGIN
            array_agg(e.id ORDER BY e.n) FILTER (WHERE e.error IS NULL),
            count(DISTINCT e.id) FILTER (WHERE e.error IS NULL AND NOT e.is_in)
     INTO results, good, added
-    FROM (SELECT a.id, a.n, m.active IS TRUE AS is_in,
+    FROM (SELECT a.id, a.n, (SELECT m.active FROM channel_members m WHERE m.channel_id = channel AND m.user_id = a.id) IS TRUE AS is_in,
                  CASE WHEN u.id IS NULL THEN 'user_not_found' WHEN NOT u.active THEN 'user_disabled' END AS error
           FROM unnest(users) WITH ORDINALITY AS a (id, n)
-          LEFT JOIN users u ON u.id = a.id AND (u.workspace_id = workspace) IS TRUE
-          LEFT JOIN channel_members m ON m.channel_id = channel AND m.user_id = a.id) e;
+          LEFT JOIN users u ON u.id = a.id AND (u.workspace_id = workspace) IS TRUE) e;
     IF added > 0 THEN
         PERFORM members_add(outbox_id, channel, good, NULLIF(caller, '')); -- nobody: whoever may use the database
     END IF;
