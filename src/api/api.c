@@ -3,6 +3,7 @@
 // the body and calls the method's function.
 #include "api/api.h"
 
+#include "base/check.h"
 #include "base/digest.h"
 
 #include <stdio.h>
@@ -118,12 +119,12 @@ static void scope_fail(struct invocation *invocation)
     snprintf(members, sizeof members, "\"needed\":\"%s\",\"provided\":\"%s\"",
              invocation->method->scope, invocation->actor->scopes);
     request_reply_error_members(invocation->request, -ERROR_MISSING_SCOPE, members);
-    free(invocation);
+    TAGGED_FREE(invocation);
 }
 
 static void arguments_read(void *arg, int r)
 {
-    struct invocation *invocation = arg;
+    struct invocation *invocation = CAST(invocation, arg);
 
     if (r < 0) {
         invocation_unread(invocation, r);
@@ -235,6 +236,7 @@ static struct invocation *invocation_new(struct api *api, struct request *reques
     }
     request_set_known(request, method->name);
     request_set_scope(request, method->scope);
+    invocation->tag = TAG(invocation);
     invocation->api = api;
     invocation->request = request;
     invocation->actor = request_actor(request);
@@ -264,7 +266,7 @@ static void body_owner_known(struct invocation *invocation, int r, const struct 
         invocation_fail_for(invocation, wait_s);
         return;
     }
-    free(invocation);
+    TAGGED_FREE(invocation);
     request_admit(request, actor->user_id);
 }
 

@@ -3,9 +3,9 @@
 // commit for many callers.
 #include "channel_state.h"
 
+#include "base/check.h"
 #include "base/error.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 enum { BATCHES_IN_WORK = 2, BATCH_MAX = 64 };
@@ -47,7 +47,7 @@ static void rows_answer(struct info_batch *batch, const struct result *result)
 {
     for (int row = 0; row < result_rows(result); row++) {
         int64_t item = result_int(result, row, STATE_ITEM);
-        assert(item >= 0 && item < batch->count && batch->calls[item]);
+        ASSERT(item >= 0 && item < batch->count && batch->calls[item]);
         call_answer(TAKE(batch->calls[item]), 0, result, row);
     }
 }

@@ -2,6 +2,7 @@
 // events.sync: what happened in all the caller's channels since a position.
 #include "methods.h"
 
+#include "base/check.h"
 #include "gateway/gateway.h"
 
 enum { LIMIT_DEFAULT = 200, LIMIT_MAX = 1000 };
@@ -17,7 +18,7 @@ static void array_write(struct json_writer *w, const char *key, const char *memb
 
 static void synced(void *arg, int r, const struct gateway_missed *missed)
 {
-    struct invocation *invocation = arg;
+    struct invocation *invocation = CAST(invocation, arg);
 
     if (r < 0) {
         invocation_fail(invocation, r);

@@ -5,6 +5,8 @@
 
 #include "older.h"
 
+#include "base/check.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,12 +16,12 @@
 static void invocation_end(struct invocation *invocation)
 {
     free(invocation->state);
-    free(invocation);
+    TAGGED_FREE(invocation);
 }
 
 static void rows_answer(void *arg, const struct store_outcome *outcome)
 {
-    struct invocation *invocation = arg;
+    struct invocation *invocation = CAST(invocation, arg);
 
     invocation->outcome = outcome;
     if (outcome->r < 0)

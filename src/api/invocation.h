@@ -37,6 +37,7 @@ struct method {
 typedef void invocation_rows_fn(struct invocation *invocation, const struct result *result);
 
 struct invocation {
+    uint32_t tag;
     struct api *api;
     struct request *request;
     const struct actor *actor;

@@ -2,6 +2,7 @@
 // channels.markAll: marks everything as read and tells every device of the user.
 #include "methods.h"
 
+#include "base/check.h"
 #include "unread/sidebar.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static void marking_reply(struct invocation *invocation, const struct sidebar_to
 
 static void totals_read(void *arg, int r, const struct sidebar_state *state)
 {
-    struct invocation *invocation = arg;
+    struct invocation *invocation = CAST(invocation, arg);
 
     if (r < 0) {
         invocation_fail(invocation, r);

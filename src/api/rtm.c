@@ -2,6 +2,7 @@
 // rtm.connect, rtm.start and apps.connections.open: make the ticket and URL for a WebSocket.
 #include "methods.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/digest.h"
 #include "gateway/gateway.h"
@@ -137,7 +138,7 @@ static void rest_write(struct json_writer *w, const bool *is_whole)
 // Others are served between the parts of a long reply.
 static void lists_write(void *arg)
 {
-    struct invocation *invocation = arg;
+    struct invocation *invocation = CAST(invocation, arg);
     struct start *start = invocation->state;
 
     while (!lists_go_on(start, invocation->api->options.start_max))

@@ -4,6 +4,7 @@
 #include "methods.h"
 #include "sync_token.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "gateway/gateway.h"
 #include "unread/sidebar.h"
@@ -282,7 +283,7 @@ static void reply_end(struct invocation *invocation)
 // Others are served between the slices of a long reply.
 static void reply_go_on(void *arg)
 {
-    struct invocation *invocation = arg;
+    struct invocation *invocation = CAST(invocation, arg);
 
     while (!lists_write(invocation->state))
         if (loop_post(invocation->api->loop, reply_go_on, invocation) == 0)
@@ -292,7 +293,7 @@ static void reply_go_on(void *arg)
 
 static void sync_answer(void *arg, int r, const struct sidebar_state *state)
 {
-    struct invocation *invocation = arg;
+    struct invocation *invocation = CAST(invocation, arg);
     struct sync *sync = invocation->state;
 
     if (r < 0) {

@@ -2,6 +2,7 @@
 // users.getPresence and users.setPresence.
 #include "methods.h"
 
+#include "base/check.h"
 #include "chat/presence.h"
 #include "unread/keys.h"
 
@@ -28,7 +29,7 @@ struct asked {
 
 static void looked(void *arg, int r, const struct presence_state *state)
 {
-    struct invocation *invocation = arg;
+    struct invocation *invocation = CAST(invocation, arg);
     const struct asked *asked = invocation->state;
 
     if (r < 0) {
@@ -102,7 +103,7 @@ static void manual_publish(struct invocation *invocation, bool away)
 
 static void shown(void *arg, int r, const struct presence_state *state)
 {
-    struct invocation *invocation = arg;
+    struct invocation *invocation = CAST(invocation, arg);
 
     (void)r; // what Redis did not hear now is told again, from Postgres' row, when it answers
     (void)state;

@@ -11,6 +11,7 @@
 #include "stream.h"
 #include "users.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "unread/view.h"
 
@@ -68,7 +69,7 @@ void changed_send(struct gateway *gateway, const struct result *views)
 
 static void on_heard(void *arg, const struct store_outcome *outcome)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
 
     if (!gateway_answer(gateway))
         return;

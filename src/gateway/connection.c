@@ -6,6 +6,7 @@
 #include "outlet.h"
 #include "packet.h"
 
+#include "base/check.h"
 #include "base/id.h"
 #include "base/metrics.h"
 
@@ -34,12 +35,12 @@ void connection_mark_dirty(struct connection *c)
 
 static void connection_free(void *arg)
 {
-    struct connection *c = arg;
+    struct connection *c = CAST(connection, arg);
     outlet_done(&c->outlet);
     if (c->kind)
         c->ops->free(c->kind);
     free(c->follows);
-    free(c);
+    TAGGED_FREE(c);
 }
 
 static void connection_leave(struct connection *c)
@@ -230,7 +231,7 @@ static void connection_read(struct connection *c)
 
 static void connection_on_ready(void *arg, uint32_t events)
 {
-    struct connection *c = arg;
+    struct connection *c = CAST(connection, arg);
     if (events & EPOLLOUT)
         connection_mark_dirty(c);
     if (connection_is_listening(c)) {
@@ -250,6 +251,7 @@ struct connection *connection_adopt(struct gateway *gateway, int fd)
         close(fd);
         return NULL;
     }
+    c->tag = TAG(connection);
     c->gateway = gateway;
     c->ops = &no_ops;
     c->fd = fd;

@@ -100,6 +100,7 @@ struct follow {
 };
 
 struct connection {
+    uint32_t tag;
     struct gateway *gateway;
     const struct connection_ops *ops; // of its kind
     void *kind;                       // what its kind keeps of it, or NULL

@@ -2,6 +2,8 @@
 // Keeps a gateway until the last question that it asked is answered; subscribes to topics.
 #include "core.h"
 
+#include "base/check.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +20,7 @@ bool gateway_answer(struct gateway *gateway)
     if (!gateway->ended)
         return true;
     if (gateway->asked == 0)
-        free(gateway);
+        TAGGED_FREE(gateway);
     return false;
 }
 

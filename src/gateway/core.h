@@ -49,6 +49,7 @@ struct watermark;
 struct workspace;
 
 struct gateway {
+    uint32_t tag;
     struct loop *loop;
     struct store *store;
     struct cache *cache;

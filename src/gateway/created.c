@@ -8,6 +8,7 @@
 #include "users.h"
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/memory.h"
 #include "chat/frame.h"
 
@@ -106,7 +107,7 @@ static void created_tell(struct gateway *gateway, const struct result *result, i
 
 static void on_sweep(void *arg, const struct store_outcome *outcome)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
 
     if (!gateway_answer(gateway))
         return;

@@ -8,6 +8,7 @@
 #include "core.h"
 #include "stream.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/json.h"
@@ -110,7 +111,7 @@ static void focus_go_on(struct focus *focus)
 
 static void on_timer(void *arg)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     struct list due;
 
     list_init(&due);

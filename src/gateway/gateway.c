@@ -22,6 +22,7 @@
 #include "watch.h"
 #include "watermark.h"
 
+#include "base/check.h"
 #include "base/cleanup.h"
 #include "base/id.h"
 #include "base/memory.h"
@@ -42,7 +43,7 @@ static void joins_catch_up(struct gateway *gateway)
 
 static void on_resubscribed(void *arg)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     heads_check_store(gateway);
     joins_catch_up(gateway);
     marks_sweep(gateway);
@@ -100,7 +101,7 @@ static void streams_trim(struct gateway *gateway, int64_t now_ms)
 
 static void on_tick(void *arg)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     int64_t now_ms = loop_now_ms(gateway->loop);
     LIST_FOREACH(link, &gateway->connections)
     {
@@ -123,7 +124,7 @@ static void on_tick(void *arg)
 // happened was known already.
 static void on_check(void *arg)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     gateway->check_runs = false;
     members_sweep(gateway, true, YOUNG_JOINS_S);
     marks_sweep_resumed(gateway);
@@ -134,7 +135,7 @@ static void on_check(void *arg)
 // Postgres came back, perhaps in an era in which ids that were noted may be given once more.
 static void on_store_up(void *arg)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     struct era era = store_era(gateway->store);
     if (era.number == 0 || era.number == gateway->era)
         return;
@@ -158,7 +159,7 @@ static void held_let_go(struct gateway *gateway)
 
 static void on_idle(void *arg)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     held_let_go(gateway);
     while (!list_is_empty(&gateway->dirty))
         connection_flush(LIST_ITEM(gateway->dirty.next, struct connection, dirty_link));
@@ -166,7 +167,7 @@ static void on_idle(void *arg)
 
 static void on_drained(void *arg)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     LIST_FOREACH(link, &gateway->connections)
     {
         connection_doom(LIST_ITEM(link, struct connection, link), CLOSE_GOING_AWAY, "going away");
@@ -212,6 +213,7 @@ int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
     gateway->loop = loop;
     gateway->store = store;
     gateway->cache = cache;
+    gateway->tag = TAG(gateway);
     gateway->options = *options;
     gateway->heard_ms = loop_now_ms(loop);
     list_init(&gateway->connections);

@@ -6,6 +6,7 @@
 #include "connection.h"
 #include "core.h"
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/metrics.h"
@@ -95,7 +96,7 @@ static void bad_end(struct gateway *gateway, const struct result *result)
 
 static void on_part_checked(void *arg, const struct store_outcome *outcome)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     if (!gateway_answer(gateway))
         return;
     if (outcome->r == 0) {
@@ -107,7 +108,7 @@ static void on_part_checked(void *arg, const struct store_outcome *outcome)
 
 static void on_doubts_checked(void *arg, const struct store_outcome *outcome)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     if (!gateway_answer(gateway))
         return;
     if (outcome->r == 0)
@@ -192,7 +193,7 @@ static bool tokens_ask(struct gateway *gateway, connection_is_fn *is_asked, stor
 
 static void on_timer(void *arg)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     if (tokens_ask(gateway, is_of_turn, on_part_checked))
         return;
     part_checked(gateway);
@@ -211,7 +212,7 @@ static void doubts_drop(struct gateway *gateway)
 
 static void on_doubt_timer(void *arg)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     (void)tokens_ask(gateway, is_doubted, on_doubts_checked);
     LIST_FOREACH(link, &gateway->connections)
     {

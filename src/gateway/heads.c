@@ -10,6 +10,7 @@
 #include "hole.h"
 #include "stream.h"
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "base/metrics.h"
 #include "unread/keys.h"
@@ -41,7 +42,7 @@ struct heads_slice {
 
 static void on_store(void *arg, const struct store_outcome *outcome)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     if (!gateway_answer(gateway) || outcome->r < 0)
         return;
     for (int row = 0; row < result_rows(outcome->result); row++) {
@@ -139,7 +140,7 @@ static void round_begin(struct gateway *gateway)
 
 static void on_timer(void *arg)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     if (!gateway->heads->cursor)
         round_begin(gateway);
     if (gateway->heads->cursor && (gateway->heads->by_store || !cache_is_up(gateway->cache)))

@@ -8,6 +8,7 @@
 #include "stream.h"
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/metrics.h"
@@ -185,7 +186,7 @@ static void hole_tend(struct stream *stream, int64_t now_ms)
 
 void hole_on_timer(void *arg)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     int64_t now_ms = loop_now_ms(gateway->loop);
     LIST_FOREACH(link, &gateway->holes->list)
     {

@@ -17,6 +17,7 @@
 #include "late.h"
 #include "users.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "unread/view.h"
@@ -73,7 +74,7 @@ static void note_take(struct gateway *gateway, int64_t note, bool late)
 
 static void on_note(void *arg, const struct store_outcome *outcome)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
 
     if (!gateway_answer(gateway))
         return;
@@ -134,7 +135,7 @@ static void sweep_fail(struct gateway *gateway)
 // The last part of a sweep.
 static void on_threads(void *arg, const struct store_outcome *outcome)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
 
     if (!gateway_answer(gateway))
         return;
@@ -169,7 +170,7 @@ static void threads_ask(struct gateway *gateway)
 // The second part of a sweep: what is not a mark, which is read anew so that it comes in order.
 static void on_swept(void *arg, const struct store_outcome *outcome)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
 
     if (!gateway_answer(gateway))
         return;
@@ -205,7 +206,7 @@ static void marks_tell(struct gateway *gateway, const struct result *result)
 static void on_sweep(void *arg, const struct store_outcome *outcome)
 {
     CLEANUP_PARAMS struct params params = {0};
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
 
     if (!gateway_answer(gateway))
         return;
@@ -238,7 +239,7 @@ void marks_sweep(struct gateway *gateway)
 
 static void on_sweep_resumed(void *arg, const struct store_outcome *outcome)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
 
     if (!gateway_answer(gateway))
         return;

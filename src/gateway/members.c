@@ -10,6 +10,8 @@
 #include "stream.h"
 #include "users.h"
 
+#include "base/check.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,7 +157,7 @@ void members_joined(struct gateway *gateway, struct user *user, const char *chan
 
 static void on_joins(void *arg, const struct store_outcome *outcome)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     if (!gateway_answer(gateway) || outcome->r < 0)
         return;
     for (int row = 0; row < result_rows(outcome->result); row++) {

@@ -2,11 +2,11 @@
 // The queue of one connection: what is sent next, and what is left.
 #include "outlet.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/metrics.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +91,7 @@ int outlet_control(struct outlet *outlet, enum packet_opcode opcode, const void 
                    size_t length)
 {
     uint8_t frame[PACKET_HEADER_MAX + 125];
-    assert(length <= 125);
+    ASSERT(length <= 125);
     size_t header_length = packet_header(opcode, length, frame);
     if (length > 0)
         memcpy(frame + header_length, payload, length);

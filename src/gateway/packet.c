@@ -2,9 +2,9 @@
 // Makes the frames that connections share.
 #include "packet.h"
 
+#include "base/check.h"
 #include "base/cleanup.h"
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,7 +135,7 @@ void packet_unref(struct packet *packet)
 {
     if (!packet)
         return;
-    assert(packet->references > 0);
+    ASSERT(packet->references > 0);
     if (--packet->references == 0)
         free(packet);
 }

@@ -8,6 +8,7 @@
 #include "core.h"
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/json_writer.h"
@@ -244,7 +245,7 @@ static void presence_tell(const struct watcher *watcher, bool is_active)
 
 static void on_timer(void *arg)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     gateway->watching->timer_runs = false;
     for (struct watch *watch = gateway->watching->watches; watch; watch = watch->hh.next)
         for (uint32_t i = 0; watch->is_changed && i < watch->count; i++)

@@ -16,6 +16,7 @@
 #include "position.h"
 #include "stream.h"
 
+#include "base/check.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -101,7 +102,7 @@ static void watermark_take(struct gateway *gateway, const struct result *result)
 
 static void on_answer(void *arg, const struct store_outcome *outcome)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     struct watermark *w = gateway->watermark;
     if (!gateway_answer(gateway))
         return;
@@ -133,7 +134,7 @@ static void watermark_ask(struct gateway *gateway)
 
 static void on_timer(void *arg)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     if (gateway->watermark->is_asked || gateway->resumable_count == 0)
         return;
     if (gateway->watermark->next.xid == 0)

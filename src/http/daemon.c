@@ -4,6 +4,8 @@
 
 #include "server_internal.h"
 
+#include "base/check.h"
+
 #include <sys/epoll.h>
 
 void daemon_run_soon(struct server *server)
@@ -40,7 +42,7 @@ int daemon_watch(struct server *server)
 
 void daemon_idle(void *arg)
 {
-    struct server *server = arg;
+    struct server *server = CAST(server, arg);
     if (!server->run_due)
         return;
     server->run_due = false;

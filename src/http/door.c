@@ -8,6 +8,7 @@
 #include "listen.h"
 #include "server_internal.h"
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "http/head.h"
@@ -163,7 +164,7 @@ void door_resume(struct server *server)
 
 static void door_accept(void *arg, uint32_t events)
 {
-    struct server *server = arg;
+    struct server *server = CAST(server, arg);
     (void)events;
     for (int i = 0; i < DOOR_ACCEPTS_MAX; i++) {
         int fd = accept4(server->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -2,6 +2,7 @@
 // What an exchange is made of: makes, keeps to use again, names and frees them.
 #include "exchange.h"
 
+#include "base/check.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -29,6 +30,7 @@ void exchange_free(struct exchange *exchange)
     buffer_done(&exchange->text);
     mhd_takeover_done(&exchange->takeover);
     request_done(&exchange->request);
+    tag_clear(&exchange->tag);
     if (server && exchange->started)
         server->calls_count--;
     if (!server || server->spares_count >= EXCHANGE_SPARES_MAX) {
@@ -56,6 +58,7 @@ struct exchange *exchange_new(struct http_connection *connection, const struct e
         return NULL;
     request_init(&exchange->request, server->options.reply_max_bytes, ops->send);
     list_init(&exchange->link);
+    exchange->tag = TAG(exchange);
     exchange->ops = ops;
     exchange->server = server;
     exchange->mhd = connection->mhd;

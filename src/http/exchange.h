@@ -40,6 +40,7 @@ struct exchange_ops {
 struct exchange {
     struct request request; // first: the one is cast to the other
     struct list link;       // in server->calls while the handler owes or has sent a reply
+    uint32_t tag;
     const struct exchange_ops *ops;
     struct server *server;      // NULL once the server is gone
     struct MHD_Connection *mhd; // NULL once libmicrohttpd is done with the request, or never had it

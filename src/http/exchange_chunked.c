@@ -11,6 +11,7 @@
 #include "http_connection.h"
 #include "linger.h"
 
+#include "base/check.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -126,7 +127,7 @@ static enum MHD_Result chunked_read(struct exchange *exchange)
 
 static void chunked_ready(void *arg, uint32_t events)
 {
-    struct exchange *exchange = arg;
+    struct exchange *exchange = CAST(exchange, arg);
     (void)events;
     enum MHD_Result result = chunked_read(exchange);
     if (exchange->state == EXCHANGE_SUSPENDED)
@@ -213,7 +214,7 @@ static void chunked_begin(struct exchange *exchange, const struct exchange *befo
 // The request goes on, without libmicrohttpd, as the first of a connection.
 static void chunked_taken(void *arg, int fd, const char *rest, size_t length)
 {
-    const struct exchange *before = arg;
+    const struct exchange *before = CAST(exchange, arg);
     struct http_connection *connection = connection_new(before->server, fd);
     struct exchange *exchange = connection ? exchange_new(connection, &chunked_ops) : NULL;
     if (!exchange) {

@@ -7,6 +7,7 @@
 #include "mhd_quirks.h"
 #include "server_internal.h"
 
+#include "base/check.h"
 #include "base/metrics.h"
 
 #include <linux/tcp.h>
@@ -75,7 +76,7 @@ struct http_connection *connection_of(struct MHD_Connection *mhd)
 void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
                        enum MHD_ConnectionNotificationCode code)
 {
-    struct server *server = arg;
+    struct server *server = CAST(server, arg);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         *context = server->adding;
         server->adding->mhd = mhd;

@@ -3,12 +3,12 @@
 // application/problem+json (RFC 9457) with Slack's members too.
 #include "request_internal.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/metrics.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static void reply_send(struct request *request)
 
 struct json_writer *request_reply_open(struct request *request)
 {
-    assert(!request->replied);
+    ASSERT(!request->replied);
     request->writer = json_writer_to(&request->reply);
     json_open_object(&request->writer);
     json_key_bool(&request->writer, "ok", true);
@@ -109,7 +109,7 @@ static void problem_errors(struct json_writer *writer, const char *message)
 
 struct json_writer *request_reply_open_failed(struct request *request, const char *code)
 {
-    assert(!request->replied);
+    ASSERT(!request->replied);
     request->writer = json_writer_to(&request->reply);
     json_open_object(&request->writer);
     if (request->http_errors)
@@ -143,7 +143,7 @@ void request_reply_object(struct request *request, const char *json, size_t leng
 {
     const char *members = memchr(json, '{', length);
     const char *end = memrchr(json, '}', length);
-    assert(members && end);
+    ASSERT(members && end);
     members++;
     while (strchr(" \t\r\n", *members))
         members++;
@@ -187,7 +187,7 @@ static void error_write(struct request *request, int status, const char *code, c
 
 static void error_send(struct request *request, int r, const char *message, const char *members)
 {
-    assert(!request->replied);
+    ASSERT(!request->replied);
     int status = error_http_status(r);
     request->error = error_code(r);
     request->status = request->http_errors ? status : 200;
@@ -231,7 +231,7 @@ void request_reply_error_members(struct request *request, int r, const char *mem
 // The SDKs wait by the header, and look for it with status 429 alone.
 void request_reply_ratelimited(struct request *request, int64_t seconds)
 {
-    assert(!request->replied);
+    ASSERT(!request->replied);
     request->error = error_code(-ERROR_RATELIMITED);
     request->status = error_http_status(-ERROR_RATELIMITED);
     snprintf(request->retry_after, sizeof request->retry_after, "%d", (int)seconds);

@@ -10,6 +10,7 @@
 #include "job_thread.h"
 #include "mhd_handler.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/log.h"
@@ -25,7 +26,7 @@ enum { PARSER_NICE = 15 };
 
 static void server_tick(void *arg)
 {
-    struct server *server = arg;
+    struct server *server = CAST(server, arg);
     connections_expire(server);
     connections_end_half_closed(server);
     door_resume(server);
@@ -63,6 +64,7 @@ static int daemon_start(struct server *server)
 static void server_init(struct server *server, struct loop *loop,
                         const struct server_options *options)
 {
+    server->tag = TAG(server);
     server->loop = loop;
     server->options = *options;
     server->listen_fd = -1;
@@ -234,5 +236,5 @@ void server_free(struct server *server)
         free(page->path);
         free(page);
     }
-    free(server);
+    TAGGED_FREE(server);
 }

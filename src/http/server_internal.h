@@ -73,6 +73,7 @@ struct http_connection {
 };
 
 struct server {
+    uint32_t tag;
     struct loop *loop;
     struct server_options options;
     struct MHD_Daemon *daemon;

@@ -186,3 +186,11 @@ def test_frames_of_the_last_posts_reach_the_other_instance(environment, instance
     assert ended(instance) == 0
     socket.expect({"type": "message", "ts": ts[-1]})
     assert [f["ts"] for f in socket.matching({"type": "message"})] == ts
+
+
+def test_who_was_just_refused_does_not_disturb_the_end(instance):
+    with RawConnection(instance.url) as raw:
+        raw.send(request("GET", "/rtm/nobody"))
+        assert raw.reply().status in (400, 426)
+        terminate(instance)
+        assert ended(instance) == 0

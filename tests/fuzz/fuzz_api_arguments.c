@@ -3,6 +3,7 @@
 // read as each type there is, and as what a message says.
 #include "../../src/api/content.h"
 #include "../../src/api/invocation.h"
+#include "base/check.h"
 #include "fuzz.h"
 
 enum { TSS_MAX = 4, IDS_MAX = 4, LIST_SIZE = 64 };
@@ -117,8 +118,11 @@ static void taker_run(taker_fn *taker, const char *body, size_t length)
         return;
     struct invocation *invocation = calloc(1, sizeof *invocation);
     assert(invocation);
-    *invocation =
-        (struct invocation){.api = &api, .request = request, .actor = &actor, .method = &method};
+    *invocation = (struct invocation){.tag = TAG(invocation),
+                                      .api = &api,
+                                      .request = request,
+                                      .actor = &actor,
+                                      .method = &method};
     if (taker(invocation))
         invocation_fail(invocation, -ERROR_BUSY);
 }

@@ -14,6 +14,7 @@
 #include "kept.h"
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/json_writer.h"
@@ -304,7 +305,7 @@ static void app_look(struct app *app, int64_t now_ms)
 
 static void on_timer(void *arg)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     gateway->envelopes->timer_runs = false;
     for (struct app *app = gateway->envelopes->apps; app; app = app->hh.next)
         app_look(app, loop_now_ms(gateway->loop));

@@ -7,6 +7,7 @@
 #include "../core.h"
 #include "app.h"
 
+#include "base/check.h"
 #include "base/metrics.h"
 
 #include <stdlib.h>
@@ -122,7 +123,7 @@ static void acked_free(struct gateway *gateway, struct list *envelopes)
 
 static void on_acked(void *arg, const struct store_outcome *outcome)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     if (!gateway_answer(gateway))
         return;
     gateway->envelopes->acks_asked = false;
@@ -169,7 +170,7 @@ void kept_ack_unknown(const struct app *app, const char *id)
 
 static void on_returned(void *arg, const struct store_outcome *outcome)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     if (gateway_answer(gateway) && outcome->r >= 0)
         kept_take(gateway);
 }
@@ -205,7 +206,7 @@ static struct kept row_read(const struct result *result, int row)
 
 static void on_taken(void *arg, const struct store_outcome *outcome)
 {
-    struct gateway *gateway = arg;
+    struct gateway *gateway = CAST(gateway, arg);
     if (!gateway_answer(gateway))
         return;
     gateway->envelopes->take_asked = false;

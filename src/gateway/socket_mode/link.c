@@ -17,13 +17,13 @@
 #include "kept.h"
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "base/metrics.h"
 #include "chat/presence.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static const struct connection_ops link_ops;
 
 static struct link *link_of(const struct connection *c)
 {
-    assert(c->ops == &link_ops);
+    ASSERT(c->ops == &link_ops);
     return c->kind;
 }
 

@@ -12,11 +12,11 @@
 #include "../watermark.h"
 #include "sse_head.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/metrics.h"
 #include "http/cors.h"
 
-#include <assert.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ struct sse {
 
 static struct sse *sse_of(const struct connection *c)
 {
-    assert(c->ops == &sse_ops);
+    ASSERT(c->ops == &sse_ops);
     return c->kind;
 }
 

@@ -15,10 +15,10 @@
 #include "receive.h"
 #include "socket.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/metrics.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 static const struct connection_ops websocket_ops;
@@ -32,7 +32,7 @@ struct websocket {
 
 static struct websocket *websocket_of(const struct connection *c)
 {
-    assert(c->ops == &websocket_ops);
+    ASSERT(c->ops == &websocket_ops);
     return c->kind;
 }
 
