@@ -96,3 +96,29 @@ CREATE FUNCTION devices_list(caller text) RETURNS TABLE (error text, reply text)
     SELECT NULL::text, jsonb_build_object('devices', coalesce(jsonb_agg(device_object(d, a.platform) ORDER BY d.app, d.device_id), '[]'))::text
     FROM devices d JOIN push_apps a ON a.workspace_id = d.workspace_id AND a.name = d.app WHERE d.user_id = caller
 $$;
+
+-- What a push to a device needs. Of devices of several apps with that id: the one registered last.
+CREATE FUNCTION push_target(workspace text, of_user text, with_id text, of_app text)
+RETURNS TABLE (error text, app text, platform text, fields text, secret text, address text, digest text, created bigint) LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN u.id IS NULL THEN 'user_not_found' WHEN d.device_id IS NULL THEN 'device_not_found' END,
+           a.name, a.platform, a.fields::text, a.secret, d.address, d.digest, d.created
+    FROM (SELECT) one
+    LEFT JOIN users u ON u.id = of_user AND u.workspace_id = workspace
+    LEFT JOIN devices d ON d.user_id = u.id AND d.device_id = with_id AND d.app = coalesce(of_app, d.app)
+    LEFT JOIN push_apps a ON a.workspace_id = d.workspace_id AND a.name = d.app
+    ORDER BY d.created DESC, d.app LIMIT 1
+$$;
+
+-- Keeps what became of a push: the device goes, or when the provider took one last, or since when it takes none. Nothing, if another
+-- address was registered meanwhile.
+CREATE FUNCTION push_settle(of_user text, of_app text, with_id text, of_digest text, outcome text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF outcome = 'gone' THEN
+        DELETE FROM devices d WHERE d.user_id = of_user AND d.app = of_app AND d.device_id = with_id AND d.digest = of_digest;
+        RETURN;
+    END IF;
+    UPDATE devices d SET
+        last_success = CASE WHEN outcome = 'delivered' THEN extract(epoch FROM now())::bigint ELSE d.last_success END,
+        failing_since = CASE WHEN outcome <> 'delivered' THEN coalesce(d.failing_since, extract(epoch FROM now())::bigint) END
+    WHERE d.user_id = of_user AND d.app = of_app AND d.device_id = with_id AND d.digest = of_digest;
+END $$;

@@ -15,6 +15,7 @@
 
 struct api;
 struct gateway;
+struct notify;
 
 struct api_options {
     struct store *store;
@@ -28,6 +29,7 @@ struct api_options {
     const char *operator_token;    // "": none
     int64_t devices_max;           // of a user
     bool private_allowed;          // whether a device may be at a private or local address
+    struct notify *notify;         // sends pushes; NULL: none are sent
     const struct secrets *secrets; // seal what is stored
     int64_t token_cache_ms;
     int64_t tokens_max;

@@ -189,6 +189,23 @@
         events_api_private, EVENTS_API_PRIVATE, false,                                             \
         "allow an events_url, and a device for Web Push or Matrix, at a private or local address") \
     INTEGER(devices_max, DEVICES_MAX, 100, 1, 10000, "devices that a user may register")           \
+    TEXT(push_apns_url, PUSH_APNS_URL, "",                                                         \
+         "URL of APNs; empty: Apple's, by the app's environment")                                  \
+    TEXT(push_fcm_url, PUSH_FCM_URL, "", "URL of FCM; empty: Google's")                            \
+    TEXT(push_google_token_url, PUSH_GOOGLE_TOKEN_URL, "",                                         \
+         "URL of Google's access tokens; empty: token_uri of the service account")                 \
+    TEXT(push_ca_file, PUSH_CA_FILE, "",                                                           \
+         "certificates (PEM) that push providers are trusted by; empty: the system's")             \
+    INTEGER(push_timeout_ms, PUSH_TIMEOUT_MS, 10000, 50, 600000,                                   \
+            "time for a push provider to answer")                                                  \
+    INTEGER(push_queue_max, PUSH_QUEUE_MAX, 20000, 1, 10000000,                                    \
+            "pushes to devices that are held in memory; more are refused")                         \
+    INTEGER(push_queue_bytes, PUSH_QUEUE_BYTES, 67108864, 65536, 68719476736,                      \
+            "bytes of them; the same")                                                             \
+    INTEGER(push_app_queue_max, PUSH_APP_QUEUE_MAX, 10000, 1, 10000000,                            \
+            "of these, pushes of one app; the same")                                               \
+    INTEGER(push_app_parallel, PUSH_APP_PARALLEL, 500, 1, 100000,                                  \
+            "pushes of one app that are sent at once; others wait")                                \
     INTEGER(resume_max_s, RESUME_MAX_S, 604800, 0, 2592000,                                        \
             "how long a position is good, for a stream, a socket or events.sync, without a gap")   \
     INTEGER(resume_max_events, RESUME_MAX_EVENTS, 10000, 1, 1000000,                               \

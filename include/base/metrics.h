@@ -191,6 +191,41 @@
       "Private or local addresses that an events_url led to")                                      \
     X(SECRETS_REFUSED, counter, "tidings_secrets_refused_total", "",                               \
       "Secrets in Postgres that did not open: TIDINGS_SECRET_KEY lacks their key")                 \
+    X(NOTIFY_APNS_DELIVERED, counter, "tidings_push_notifications_total",                          \
+      "platform=\"apns\",outcome=\"delivered\"", "Pushes to devices, by what became of them")      \
+    X(NOTIFY_APNS_GONE, counter, "tidings_push_notifications_total",                               \
+      "platform=\"apns\",outcome=\"gone\"", "")                                                    \
+    X(NOTIFY_APNS_RETRY, counter, "tidings_push_notifications_total",                              \
+      "platform=\"apns\",outcome=\"retry\"", "")                                                   \
+    X(NOTIFY_APNS_REFUSED, counter, "tidings_push_notifications_total",                            \
+      "platform=\"apns\",outcome=\"refused\"", "")                                                 \
+    X(NOTIFY_FCM_DELIVERED, counter, "tidings_push_notifications_total",                           \
+      "platform=\"fcm\",outcome=\"delivered\"", "")                                                \
+    X(NOTIFY_FCM_GONE, counter, "tidings_push_notifications_total",                                \
+      "platform=\"fcm\",outcome=\"gone\"", "")                                                     \
+    X(NOTIFY_FCM_RETRY, counter, "tidings_push_notifications_total",                               \
+      "platform=\"fcm\",outcome=\"retry\"", "")                                                    \
+    X(NOTIFY_FCM_REFUSED, counter, "tidings_push_notifications_total",                             \
+      "platform=\"fcm\",outcome=\"refused\"", "")                                                  \
+    X(NOTIFY_WEBPUSH_DELIVERED, counter, "tidings_push_notifications_total",                       \
+      "platform=\"webpush\",outcome=\"delivered\"", "")                                            \
+    X(NOTIFY_WEBPUSH_GONE, counter, "tidings_push_notifications_total",                            \
+      "platform=\"webpush\",outcome=\"gone\"", "")                                                 \
+    X(NOTIFY_WEBPUSH_RETRY, counter, "tidings_push_notifications_total",                           \
+      "platform=\"webpush\",outcome=\"retry\"", "")                                                \
+    X(NOTIFY_WEBPUSH_REFUSED, counter, "tidings_push_notifications_total",                         \
+      "platform=\"webpush\",outcome=\"refused\"", "")                                              \
+    X(NOTIFY_MATRIX_DELIVERED, counter, "tidings_push_notifications_total",                        \
+      "platform=\"matrix\",outcome=\"delivered\"", "")                                             \
+    X(NOTIFY_MATRIX_GONE, counter, "tidings_push_notifications_total",                             \
+      "platform=\"matrix\",outcome=\"gone\"", "")                                                  \
+    X(NOTIFY_MATRIX_RETRY, counter, "tidings_push_notifications_total",                            \
+      "platform=\"matrix\",outcome=\"retry\"", "")                                                 \
+    X(NOTIFY_MATRIX_REFUSED, counter, "tidings_push_notifications_total",                          \
+      "platform=\"matrix\",outcome=\"refused\"", "")                                               \
+    X(NOTIFY_FULL, counter, "tidings_push_notifications_refused_total", "",                        \
+      "Pushes to devices that TIDINGS_PUSH_QUEUE_MAX, _QUEUE_BYTES or _APP_QUEUE_MAX had no room " \
+      "for")                                                                                       \
     X(LOG_DROPPED, counter, "tidings_log_dropped_total", "", "Log lines dropped")
 
 enum metric {
@@ -220,6 +255,8 @@ enum { METRIC_SERIES_SIZE = 1024 };
     X(DELIVERY, "tidings_delivery_seconds",                                                        \
       "From an event's time, by Postgres' clock, until its frame was written to a connection, by " \
       "this instance's")                                                                           \
+    X(NOTIFY_ANSWER, "tidings_push_answer_seconds",                                                \
+      "From the sending of a push to a device until its provider's answer")                        \
     X(LOOP_STALL, "tidings_loop_stall_seconds",                                                    \
       "How long each turn of a loop made others wait, with how late it began")
 

@@ -25,7 +25,7 @@ static const struct statement UNREGISTER = {
     "devices_unregister", "SELECT error, reply FROM devices_unregister($1, $2, $3)"};
 static const struct statement LIST = {"devices_list", "SELECT error, reply FROM devices_list($1)"};
 
-static bool take_device_id(struct invocation *invocation, const char **ret_id)
+bool take_device_id(struct invocation *invocation, const char **ret_id)
 {
     if (!take_text(invocation, "device_id", ret_id))
         return false;

@@ -79,6 +79,7 @@ static const struct method methods[] = {
     {"admin.pushApps.list", ACCESS_ADMIN, "admin", admin_push_apps_list},
     {"admin.pushApps.update", ACCESS_ADMIN, "admin", admin_push_apps_update},
     {"admin.pushApps.delete", ACCESS_ADMIN, "admin", admin_push_apps_delete},
+    {"admin.push.test", ACCESS_ADMIN, "admin", admin_push_test},
 };
 
 _Static_assert(sizeof methods / sizeof methods[0] <= METHODS_MAX, "METHODS_MAX is too small");

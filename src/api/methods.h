@@ -45,6 +45,9 @@ method_fn admin_workspaces_create, admin_users_create, admin_users_set_active, a
 // push_apps.c
 method_fn admin_push_apps_create, admin_push_apps_list, admin_push_apps_update,
     admin_push_apps_delete;
+
+// push_test.c
+method_fn admin_push_test;
 // devices.c
 method_fn devices_register, devices_unregister, devices_list;
 // user_notifications.c

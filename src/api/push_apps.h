@@ -8,5 +8,8 @@
 // with its name, or none.
 void push_app_ask(struct invocation *invocation, const char *name, invocation_rows_fn *fn);
 
+// The argument device_id, as take_text() (devices.c).
+NODISCARD bool take_device_id(struct invocation *invocation, const char **ret_id);
+
 // Whether there is a key to seal with; if not, that is replied.
 NODISCARD bool secrets_are_kept(struct invocation *invocation);

@@ -11,6 +11,7 @@
 #include "fanout/load.h"
 #include "fanout/worker.h"
 #include "housekeeping.h"
+#include "notify/notify.h"
 #include "parts.h"
 #include "push/push.h"
 #include "service.h"
@@ -38,6 +39,7 @@ struct instance {
     struct secrets secrets;
     struct relay *relay;
     struct push *push;
+    struct notify *notify;
     struct workers *workers;
     struct housekeeping *housekeeping;
     struct auditor *auditor;
@@ -78,6 +80,25 @@ static int push_make(struct instance *instance)
     };
 
     return push_start(&options, &instance->push);
+}
+
+static int notify_make(struct instance *instance)
+{
+    const struct settings *settings = instance->settings;
+    const struct notify_options options = {
+        .apns_url = settings->push_apns_url,
+        .fcm_url = settings->push_fcm_url,
+        .google_token_url = settings->push_google_token_url,
+        .ca_file = settings->push_ca_file,
+        .timeout_ms = settings->push_timeout_ms,
+        .queue_max = settings->push_queue_max,
+        .queue_bytes = settings->push_queue_bytes,
+        .app_queue_max = settings->push_app_queue_max,
+        .app_parallel = settings->push_app_parallel,
+        .private_allowed = settings->events_api_private,
+    };
+
+    return notify_start(&options, &instance->notify);
 }
 
 static int events_keep(void *arg, struct session *session, struct event *const *events,
@@ -140,7 +161,7 @@ static int services_make(struct instance *instance)
     if (!instance->services || !instance->sessions)
         return -ERROR_MEMORY;
     for (; instance->count < wanted; instance->count++) {
-        r = service_new(instance->settings, &instance->secrets, instance->relay,
+        r = service_new(instance->settings, &instance->secrets, instance->notify, instance->relay,
                         instance->readiness, instance->count, &instance->services[instance->count]);
         if (r < 0)
             return r;
@@ -158,6 +179,9 @@ static int instance_start(struct instance *instance)
     if (r < 0)
         return r;
     r = push_make(instance);
+    if (r < 0)
+        return r;
+    r = notify_make(instance);
     if (r < 0)
         return r;
     r = fanout_make(instance);
@@ -206,10 +230,12 @@ static void services_drain(struct instance *instance)
 // committed is told, or left in the outbox for others.
 static void instance_stop(struct instance *instance)
 {
+    notify_stop(instance->notify); // the loops still take its last answers
     for (int i = 0; i < instance->count; i++)
         service_stop(instance->services[i]);
     for (int i = 0; i < instance->count; i++)
         service_free(instance->services[i]);
+    notify_free(instance->notify);
     free(instance->services);
     free(instance->sessions);
     readiness_free(instance->readiness);

@@ -42,6 +42,7 @@ struct service {
     struct relay *relay;
     struct readiness *readiness;
     const struct secrets *secrets;
+    struct notify *notify;
     struct pages *pages;
     int sockets_max;
     struct loop_timer *look; // keeps `busy` current while draining
@@ -228,6 +229,7 @@ static int service_make_api(struct service *service, const struct settings *sett
         .gateway = service->gateway,
         .public_url = settings->public_url,
         .operator_token = settings->operator_token,
+        .notify = service->notify,
         .secrets = service->secrets,
         .devices_max = settings->devices_max,
         .private_allowed = settings->events_api_private,
@@ -310,8 +312,9 @@ static int service_make(struct service *service, const struct settings *settings
     return service_make_server(service, settings);
 }
 
-int service_new(const struct settings *settings, const struct secrets *secrets, struct relay *relay,
-                struct readiness *readiness, int index, struct service **ret_service)
+int service_new(const struct settings *settings, const struct secrets *secrets,
+                struct notify *notify, struct relay *relay, struct readiness *readiness, int index,
+                struct service **ret_service)
 {
     struct service *service = calloc(1, sizeof *service);
 
@@ -321,6 +324,7 @@ int service_new(const struct settings *settings, const struct secrets *secrets, 
     service->relay = relay;
     service->readiness = readiness;
     service->secrets = secrets;
+    service->notify = notify;
     service->sockets_max = (int)settings->sockets_max;
     int r = service_make(service, settings);
     if (r < 0) {

@@ -11,13 +11,14 @@
 
 #include <stdbool.h>
 
+struct notify;
 struct service;
 
 // Makes loop `index` and its parts, listening already, and adds them to `readiness`. What is passed
 // must outlive it.
 NODISCARD int service_new(const struct settings *settings, const struct secrets *secrets,
-                          struct relay *relay, struct readiness *readiness, int index,
-                          struct service **ret_service);
+                          struct notify *notify, struct relay *relay, struct readiness *readiness,
+                          int index, struct service **ret_service);
 // To be told of those of all loops before the thread starts; owned by the service.
 struct sessions *service_sessions(const struct service *service);
 NODISCARD int service_start(struct service *service); // the thread

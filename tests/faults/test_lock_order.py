@@ -181,6 +181,7 @@ WRITERS = {
     "link_events_ack": events("SELECT link_events_ack(%(apps)s, %(channels)s, %(seqs)s, %(texts)s)"),
     "app_secrets_put": events("SELECT app_secrets_put(ARRAY[%(app)s], '{}', '{}')"),
     "devices_register": device,
+    "push_settle": of_channel("SELECT push_settle(%(user)s, 'push', 'phone', 'none', 'retry')"),
     "devices_unregister": of_channel("SELECT devices_unregister(%(user)s, 'phone', NULL)"),
     "device_addresses_put": addresses,
     "link_events_return": events("SELECT link_events_return(%(apps)s, %(channels)s, %(seqs)s, %(ones)s, %(texts)s, %(ones)s)"),

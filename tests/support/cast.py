@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Everybody who may call, and a valid call of each method."""
+from tests.support.provider_keys import address, service_account
 from tests.support.workspace import fresh_name
 from tools import authorization
 
@@ -52,6 +53,7 @@ ARGUMENTS = {
     "admin.pushApps.create": {"name": "<name>", "platform": "matrix"},
     "admin.pushApps.update": {"name": "<push_app>"},
     "admin.pushApps.delete": {"name": "<push_app>"},
+    "admin.push.test": {"user_id": "<target>", "device_id": "<target_device>"},
     "devices.register": {"device_id": "x", "app": "<push_app>", **ADDRESS},
     "devices.unregister": {"device_id": "<device>"},
     "notifications.set": {"level": "all"},
@@ -116,7 +118,7 @@ class Scene:
     """What the arguments of one call may be."""
 
     def __init__(self, cast, kind, caller):
-        self._admin, self._caller = cast.admin, caller
+        self._admin, self._caller, self._target = cast.admin, caller, cast.target
         self.creator, self.target, self.guest, self.bot = cast.creator.id, cast.target.id, cast.guest.id, cast.bot.id
         self.name = fresh_name("made")
         if kind != authorization.NO_KIND:
@@ -147,6 +149,15 @@ class Scene:
         """One of the caller's, if they may have one."""
         name = fresh_name("device")
         self._caller.call("devices.register", device_id=name, app=self.push_app, **{**ADDRESS, "pushkey": name})
+        return name
+
+    @property
+    def target_device(self):
+        """One of the target's, whose provider does not answer: nobody listens there."""
+        name = fresh_name("device")
+        account = service_account(token_uri="https://localhost:1/token")
+        self._admin.ok("admin.pushApps.create", name=name, platform="fcm", service_account=account)
+        self._target.ok("devices.register", device_id=name, app=name, **address("fcm"))
         return name
 
 

@@ -89,6 +89,9 @@ class Script:
             return failure.error
         raise AssertionError(f"{order}{args!r} did not fail: {result!r}")
 
+    def signal(self, number):
+        self._process.send_signal(number)
+
     def kill(self):
         """Ends a program that has no end of its own, with its children."""
         os.killpg(self._process.pid, signal.SIGKILL)

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// admin.push.test: sends a push to a device, and replies with what the provider said.
+#include "methods.h"
+
+#include "base/check.h"
+#include "notify/notify.h"
+#include "push_apps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TTL_S = 60, PLACE_SIZE = 1024, SECRET_MAX = 65536, JSON_VALUES_MAX = 100 };
+
+static const struct statement TARGET = {
+    "push_target", "SELECT error, app, platform, fields, secret, address, digest, created"
+                   " FROM push_target($1, $2, $3, $4)"};
+enum {
+    COLUMN_ERROR,
+    COLUMN_APP,
+    COLUMN_PLATFORM,
+    COLUMN_FIELDS,
+    COLUMN_SECRET,
+    COLUMN_ADDRESS,
+    COLUMN_DIGEST,
+    COLUMN_CREATED
+};
+
+static const struct statement SETTLE = {"push_settle", "SELECT push_settle($1, $2, $3, $4, $5)"};
+
+// A test under way. It stays where it is until the provider has answered.
+struct push_test {
+    uint32_t tag;
+    struct invocation *invocation;
+    struct loop *loop;
+    char *app;
+    char *digest; // of the address that is tried
+    struct notify_answer answer;
+};
+
+static void test_free(struct push_test *test)
+{
+    free(test->app);
+    free(test->digest);
+    free(test);
+}
+
+static void test_reply(struct invocation *invocation, const struct result *result)
+{
+    struct push_test *test = invocation->state;
+    struct json_writer *w = invocation_open(invocation);
+
+    (void)result;
+    json_key_string(w, "outcome", notify_outcome_name(test->answer.outcome));
+    json_key_int(w, "status", test->answer.status);
+    json_key_string(w, "reason", test->answer.reason);
+    invocation_close(invocation);
+}
+
+// On the loop: keeps what is known of the device now, and replies.
+static void test_settle(void *arg)
+{
+    struct push_test *test = CAST(push_test, arg);
+    struct invocation *invocation = test->invocation;
+    struct params params = {0};
+
+    params_text(&params, request_arg(invocation->request, "user_id"));
+    params_text(&params, test->app);
+    params_text(&params, request_arg(invocation->request, "device_id"));
+    params_text(&params, test->digest);
+    params_text(&params, notify_outcome_name(test->answer.outcome));
+    free(TAKE(test->app));
+    free(TAKE(test->digest));
+    invocation->state = test; // freed with the invocation
+    invocation_query(invocation, STORE_WRITE, &SETTLE, &params, test_reply);
+}
+
+// On the thread of notify. The inbox of a loop has room for a million calls.
+static void test_done(void *arg, const struct notify_answer *answer)
+{
+    struct push_test *test = CAST(push_test, arg);
+
+    test->answer = *answer;
+    (void)!loop_post(test->loop, test_settle, test);
+}
+
+// Opens what was sealed at `place`. The caller frees it. NULL: there is no key for it, or no
+// memory.
+static char *open_text(const struct invocation *invocation, const char *place, const char *sealed)
+{
+    CLEANUP(buffer_done) struct buffer text = BUFFER(SECRET_MAX);
+
+    if (secrets_open(invocation->api->options.secrets, place, sealed, &text) < 0)
+        return NULL;
+    return buffer_take_text(&text);
+}
+
+static json_t *read_object(const char *text)
+{
+    json_t *value = NULL;
+
+    return text && json_read(text, strlen(text), JSON_DEPTH_MAX, JSON_VALUES_MAX, &value) == 0
+               ? value
+               : NULL;
+}
+
+// Whether the secrets of app and device are there: a Matrix gateway has none of its own.
+static bool target_open(const struct invocation *invocation, const struct result *result,
+                        struct notify_push *push)
+{
+    CLEANUP_FREE char *address = NULL;
+    char place[PLACE_SIZE];
+
+    snprintf(place, sizeof place, DEVICE_ADDRESS_PLACE "%s/%s/%s",
+             request_arg(invocation->request, "user_id"), result_text(result, 0, COLUMN_APP),
+             request_arg(invocation->request, "device_id"));
+    address = open_text(invocation, place, result_text(result, 0, COLUMN_ADDRESS));
+    push->address = read_object(address);
+    snprintf(place, sizeof place, PUSH_APP_SECRET_PLACE "%s/%s", invocation->actor->workspace_id,
+             result_text(result, 0, COLUMN_APP));
+    if (!result_is_null(result, 0, COLUMN_SECRET))
+        push->secret = open_text(invocation, place, result_text(result, 0, COLUMN_SECRET));
+    push->app = read_object(result_text(result, 0, COLUMN_FIELDS));
+    return push->address && push->app && (push->secret || result_is_null(result, 0, COLUMN_SECRET));
+}
+
+// The badge stays as it is: a test is no message.
+static bool message_make(const struct invocation *invocation, struct notify_message *message)
+{
+    message->title = strdup("Tidings");
+    message->body = strdup("This is a test.");
+    message->workspace_id = strdup(invocation->actor->workspace_id);
+    message->badge = -1;
+    message->ttl_s = TTL_S;
+    return message->title && message->body && message->workspace_id;
+}
+
+static int push_make(const struct invocation *invocation, const struct result *result,
+                     struct notify_push **ret_push)
+{
+    struct notify_push *push = calloc(1, sizeof *push);
+
+    if (!push)
+        return -ERROR_MEMORY;
+    push->platform = push_platform_find(result_text(result, 0, COLUMN_PLATFORM));
+    push->registered_s = result_int(result, 0, COLUMN_CREATED);
+    snprintf(push->app_id, sizeof push->app_id, "%s/%s", invocation->actor->workspace_id,
+             result_text(result, 0, COLUMN_APP));
+    int r = !target_open(invocation, result, push)      ? -ERROR_SECRET_KEY_MISSING
+            : !message_make(invocation, &push->message) ? -ERROR_MEMORY
+                                                        : 0;
+    if (r < 0) {
+        notify_push_free(push);
+        return r;
+    }
+    *ret_push = push;
+    return 0;
+}
+
+static int test_send(struct invocation *invocation, const struct result *result)
+{
+    struct notify_push *push = NULL;
+    struct push_test *test = calloc(1, sizeof *test);
+
+    int r = test ? push_make(invocation, result, &push) : -ERROR_MEMORY;
+    if (r >= 0) {
+        test->tag = TAG(push_test);
+        test->invocation = invocation;
+        test->loop = invocation->api->loop;
+        test->app = strdup(result_text(result, 0, COLUMN_APP));
+        test->digest = strdup(result_text(result, 0, COLUMN_DIGEST));
+        r = test->app && test->digest
+                ? notify_send(invocation->api->options.notify, push, test_done, test)
+                : -ERROR_MEMORY;
+    }
+    if (r < 0 && push)
+        notify_push_free(push);
+    if (r < 0 && test)
+        test_free(test);
+    return r;
+}
+
+static void target_found(struct invocation *invocation, const struct result *result)
+{
+    if (result_rows(result) == 0 || !result_is_null(result, 0, COLUMN_ERROR)) {
+        invocation_fail(invocation, result_rows(result) == 0
+                                        ? -ERROR_INTERNAL
+                                        : error_from_code(result_text(result, 0, COLUMN_ERROR)));
+        return;
+    }
+    int r = test_send(invocation, result);
+    if (r == -ERROR_SECRET_KEY_MISSING)
+        invocation_complain(invocation, r,
+                            "TIDINGS_SECRET_KEY does not open what the app and the device need");
+    else if (r < 0)
+        invocation_fail(invocation, r);
+}
+
+void admin_push_test(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *user_id;
+    const char *device_id;
+    const char *app = NULL;
+
+    if (!take_user(invocation, "user_id", &user_id) || !take_device_id(invocation, &device_id) ||
+        !take_optional_word(invocation, "app", &app))
+        return;
+    if (!invocation->api->options.notify) {
+        invocation_complain(invocation, -ERROR_UNAVAILABLE, "only a server that runs can send");
+        return;
+    }
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, user_id);
+    params_text(&params, device_id);
+    params_text(&params, app);
+    invocation_query(invocation, STORE_READ, &TARGET, &params, target_found);
+}

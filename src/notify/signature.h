@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signed tokens (JWS in compact form, RFC 7515). Any thread.
+#pragma once
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+
+#include <openssl/evp.h>
+
+enum signature_kind { SIGNATURE_ES256, SIGNATURE_RS256 };
+
+// Appends a token: header and claims, which are JSON, signed with the private key in `pem`.
+// -ERROR_INVALID_KEY: it is none, or one of another kind. -ERROR_MEMORY.
+NODISCARD int signature_token_make(enum signature_kind kind, const char *pem,
+                                   const struct buffer *header, const struct buffer *claims,
+                                   struct buffer *out);
