@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -89,9 +90,11 @@ def test_help_of_unread():
 def test_help_of_admin_has_each_method_with_its_arguments():
     done = run("admin", "--help", DATABASE_URL="none")
     assert done.returncode == 0 and not done.stderr
-    lines = {line.split()[0]: line for line in done.stdout.splitlines() if line.startswith("  ")}
+    text = re.sub(r"\n {10,}", " ", done.stdout)  # arguments may go on in the next line
+    lines = {line.split()[0]: line for line in text.splitlines() if line.startswith("  ")}
     document = yaml.safe_load((ROOT / "openapi" / "tidings.yaml").read_text(encoding="utf-8"))
     methods = {path.removeprefix("/admin."): path for path in document["paths"] if path.startswith("/admin.")}
+    del methods["push.test"]  # which a running instance sends
     assert lines.keys() == methods.keys()
     for name, path in methods.items():
         body = document["paths"][path]["post"]["requestBody"]
@@ -101,7 +104,7 @@ def test_help_of_admin_has_each_method_with_its_arguments():
         if "$ref" in schema:
             schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
         required = lines[name].partition("[")[0]
-        for argument in schema["properties"]:
+        for argument in schema.get("properties", {}):
             assert f" {argument}=" in lines[name].replace("[", " "), (name, argument)
         for argument in schema.get("required", ()):
             assert f" {argument}=" in required, (name, argument)

@@ -2,6 +2,7 @@
 """Bytes on a TCP connection: requests and WebSocket frames that no well-behaved client would send."""
 
 import base64
+import gzip
 import json
 import os
 import select
@@ -27,7 +28,8 @@ class RawReply:
 
     @property
     def json(self):
-        return json.loads(self.body)
+        is_gzip = self.headers.get("content-encoding") == "gzip"
+        return json.loads(gzip.decompress(self.body) if is_gzip else self.body)
 
 
 class RawConnection:
