@@ -68,14 +68,13 @@ static bool was_registered_since(const json_t *body, const struct notify_push *p
 static struct notify_answer read_apns(const struct notify_push *push, int status,
                                       const json_t *body)
 {
-    static const char *const gone[] = {"BadDeviceToken", "DeviceTokenNotForTopic"};
     static const char *const again[] = {"ExpiredProviderToken", "TooManyProviderTokenUpdates"};
     const char *reason = member(body, "reason");
     enum notify_outcome outcome = outcome_of(status);
 
     if (status == 410)
         outcome = was_registered_since(body, push) ? NOTIFY_RETRY : NOTIFY_GONE;
-    else if (IS_ONE_OF(reason, gone))
+    else if (reason && strcmp(reason, "BadDeviceToken") == 0)
         outcome = NOTIFY_GONE;
     else if (IS_ONE_OF(reason, again))
         outcome = NOTIFY_RETRY;

@@ -17,7 +17,9 @@ enum {
     TOKEN_MAX = 8192,
     ASSERTION_LIFE_S = 3600,
     VAPID_LIFE_S = 12 * 3600, // a push service takes 24 hours at most
-    GOOGLE_MARGIN_S = 300
+    GOOGLE_MARGIN_S = 300,
+    GOOGLE_LIFE_MIN_S = 60,
+    GOOGLE_LIFE_MAX_S = 24 * 3600
 };
 
 struct provider_token {
@@ -214,6 +216,16 @@ const char *provider_tokens_google(struct provider_tokens *tokens, const struct 
     return token ? token->text : NULL;
 }
 
+// One that ends at once is used all the same: Google's refusal ends the push, asking anew would
+// not.
+static int64_t google_use_s(int64_t life_s)
+{
+    if (life_s > GOOGLE_LIFE_MAX_S)
+        return GOOGLE_LIFE_MAX_S;
+    return life_s < GOOGLE_LIFE_MIN_S + GOOGLE_MARGIN_S ? GOOGLE_LIFE_MIN_S
+                                                        : life_s - GOOGLE_MARGIN_S;
+}
+
 void provider_tokens_google_keep(struct provider_tokens *tokens, const struct notify_push *push,
                                  const char *token, int64_t now_s, int64_t life_s)
 {
@@ -221,7 +233,7 @@ void provider_tokens_google_keep(struct provider_tokens *tokens, const struct no
 
     provider_tokens_google_forget(tokens, push);
     if (name_make(push, "", name) == 0)
-        (void)token_keep(tokens, name, strdup(token), now_s + life_s - GOOGLE_MARGIN_S);
+        (void)token_keep(tokens, name, strdup(token), now_s + google_use_s(life_s));
 }
 
 void provider_tokens_google_forget(struct provider_tokens *tokens, const struct notify_push *push)

@@ -11,7 +11,9 @@
 #include "base/version.h"
 #include "payload.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +76,31 @@ static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sock
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
+static bool text_is_public(const char *text)
+{
+    struct sockaddr_in ipv4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 ipv6 = {.sin6_family = AF_INET6};
+
+    if (inet_pton(AF_INET, text, &ipv4.sin_addr) == 1)
+        return address_is_public((const struct sockaddr *)&ipv4);
+    return inet_pton(AF_INET6, text, &ipv6.sin6_addr) == 1 &&
+           address_is_public((const struct sockaddr *)&ipv6);
+}
+
+// A connection may have been made by another request, which may go where this one must not.
+static int on_connection(void *arg, char *ip, char *local_ip, int port, int local_port)
+{
+    struct transfer *transfer = CAST(transfer, arg);
+
+    (void)local_ip;
+    (void)port;
+    (void)local_port;
+    if (!transfer->public_only || text_is_public(ip))
+        return CURL_PREREQFUNC_OK;
+    transfer->address_refused = true;
+    return CURL_PREREQFUNC_ABORT;
+}
+
 static void easy_set_callbacks(struct transfer *transfer)
 {
     CURL *easy = transfer->easy;
@@ -84,6 +111,8 @@ static void easy_set_callbacks(struct transfer *transfer)
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_socket);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connection);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
 }
 
 static bool easy_make(struct transfer *transfer, const char *url,
@@ -332,6 +361,8 @@ int transfer_new_token(const struct notify_options *options, const struct notify
     if (!transfer)
         return -ERROR_MEMORY;
     transfer->is_token = true;
+    // Whoever made the app chose the account's URL; the operator chose the setting.
+    transfer->public_only = options->google_token_url[0] == '\0' && !options->private_allowed;
     buffer_append_text(&transfer->body, grant);
     snprintf(url, sizeof url, "%s",
              base_or(options->google_token_url, field_of(account, "token_uri")));

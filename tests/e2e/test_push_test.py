@@ -2,6 +2,7 @@
 """admin.push.test: pushes arrive at servers that check them, and what these answer is told and acted on."""
 
 import json
+import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -98,8 +99,8 @@ def test_success_is_seen(devices):
     assert devices.known()["matrix"]["last_success"] > 0
 
 
-def unknown_token(devices):
-    devices.register("apns", push_token=devices.receivers.apns.new_token(known=False))
+def bad_token(devices):
+    devices.register("apns", push_token=os.urandom(33).hex())  # longer than pushy's server has them
 
 
 def dead_token(devices):
@@ -126,7 +127,7 @@ def rejected(devices):
 
 
 @pytest.mark.parametrize("platform, make, status, reason", [
-    ("apns", unknown_token, 400, "DeviceTokenNotForTopic"),
+    ("apns", bad_token, 400, "BadDeviceToken"),
     ("apns", dead_token, 410, "Unregistered"),
     ("fcm", unregistered, 404, "UNREGISTERED"),
     ("webpush", expired, 410, "Subscription expired"),
@@ -146,6 +147,27 @@ def test_a_token_registered_again_after_apples_word_stays(devices, receivers):
     devices.register("apns", push_token=token)
     assert devices.test("apns") == ("retry", 410, "Unregistered")
     assert devices.known()["apns"]["failing_since"] > 0
+
+
+def test_devices_stay_while_their_app_has_another_topic(devices):
+    """As an admin may have written it: one mistake must not cost all devices of the app."""
+    devices.register("apns", push_token=devices.receivers.apns.new_token(known=False))
+    assert devices.test("apns") == ("refused", 400, "DeviceTokenNotForTopic")
+    assert devices.known()["apns"]["failing_since"] > 0
+
+
+def test_what_users_and_admins_choose_leads_to_public_addresses(devices, receivers, extra_instance):
+    """Also over a connection that the operator's own URLs have opened."""
+    where = {"url": f"{receivers.apns.url}/x", "pushkey": "k"}
+    devices.register("matrix", **where)
+    account = service_account(token_uri=f"{receivers.google.url}/token")
+    devices.admin.ok("admin.pushApps.update", name="fcm", platform="fcm", service_account=account)
+    devices.admin = devices.admin.at(extra_instance(events_api_private="false", push_google_token_url="").url)
+    asked = len(receivers.google.requests)
+    assert devices.test("apns")[0] == "delivered"
+    for platform in ("matrix", "webpush", "fcm"):
+        assert devices.test(platform) == ("retry", 0, "the address is private")
+    assert len(receivers.google.requests) == asked
 
 
 def test_another_key_than_apple_knows(devices):
