@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/list.h"
 #include "base/metrics.h"
+#include "store/token_rule.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +16,12 @@
 
 static const struct statement TOKEN = {
     "token",
-    "SELECT t.id, t.workspace_id, t.user_id, t.type, t.scopes, t.app_id, u.bot_id, u.is_admin, "
-    "u.active, t.revoked_at IS NOT NULL,"
-    " ceil((t.expires_at - extract(epoch FROM now())) * 1000)::bigint,"
-    " coalesce(t.last_used, 0) < extract(epoch FROM now())::bigint - 60, coalesce(t.rate_limit, 0)"
-    " FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.digest = $1",
+    "SELECT t.id, t.workspace_id, t.user_id, t.type, t.scopes, t.app_id, u.bot_id, "
+    "u.is_admin, " TOKEN_FAULT("t", "u") ", " TOKEN_LEFT_MS(
+        "t") ","
+             " coalesce(t.last_used, 0) < extract(epoch FROM now())::bigint - 60, "
+             "coalesce(t.rate_limit, 0)"
+             " FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.digest = $1",
 };
 static const struct statement TOKEN_USED = {
     "token_used",
@@ -34,8 +36,7 @@ enum {
     COLUMN_APP,
     COLUMN_BOT,
     COLUMN_ADMIN,
-    COLUMN_ACTIVE,
-    COLUMN_REVOKED,
+    COLUMN_FAULT,
     COLUMN_LEFT_MS,
     COLUMN_STALE,
     COLUMN_RATE_LIMIT
@@ -301,10 +302,8 @@ static void entry_read(struct token_entry *entry, const struct result *result)
                             : clock_monotonic_ms() + result_int(result, 0, COLUMN_LEFT_MS);
     if (result_bool(result, 0, COLUMN_STALE))
         entry_note_use(entry);
-    if (result_bool(result, 0, COLUMN_REVOKED))
-        entry->r = -ERROR_TOKEN_REVOKED;
-    else
-        entry->r = result_bool(result, 0, COLUMN_ACTIVE) ? 0 : -ERROR_ACCOUNT_INACTIVE;
+    if (!result_is_null(result, 0, COLUMN_FAULT))
+        entry->r = error_from_code(result_text(result, 0, COLUMN_FAULT));
 }
 
 static void entry_ask(struct token_entry *entry);

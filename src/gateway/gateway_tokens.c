@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "store/token_rule.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,11 +21,10 @@
 enum { TOKEN_PARTS = 10 };
 
 // Those of the given tokens that are no good any more.
-static const struct statement bad = {
-    "gateway_tokens", "SELECT a.id FROM unnest($1) AS a (id) WHERE NOT EXISTS ("
-                      "SELECT FROM tokens t JOIN users u ON u.id = t.user_id"
-                      " WHERE t.id = a.id AND t.revoked_at IS NULL AND u.active"
-                      " AND (t.expires_at IS NULL OR t.expires_at > extract(epoch FROM now())))"};
+static const struct statement bad = {"gateway_tokens",
+                                     "SELECT a.id FROM unnest($1) AS a (id) WHERE NOT EXISTS ("
+                                     "SELECT FROM tokens t JOIN users u ON u.id = t.user_id"
+                                     " WHERE t.id = a.id AND " TOKEN_IS_GOOD("t", "u") ")"};
 
 // Told ids are gathered for a moment, and asked for together; of more than so many all tokens are.
 enum { DOUBT_MS = 20, DOUBTS_MAX = 1000 };

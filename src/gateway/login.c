@@ -8,6 +8,7 @@
 #include "marks.h"
 
 #include "base/digest.h"
+#include "store/token_rule.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,20 +22,17 @@ static const struct statement use = {
     "SELECT t.workspace_id, t.user_id, t.id, coalesce(u.bot_id, ''), coalesce(t.app_id, ''), "
     "t.type,"
     " u.is_admin, coalesce(a.events, t.scopes), k.native, u.manual_away, coalesce(t.rate_limit, 0),"
-    " ceil((t.expires_at - extract(epoch FROM now())) * 1000)::bigint"
-    " FROM ticket k JOIN tokens t ON t.id = k.token_id JOIN users u ON u.id = t.user_id"
-    " LEFT JOIN apps a ON a.id = t.app_id"
-    " WHERE k.expires_at > now() AND t.revoked_at IS NULL AND u.active"
-    " AND (t.expires_at IS NULL OR t.expires_at > extract(epoch FROM now()))"};
+    " " TOKEN_LEFT_MS(
+        "t") " FROM ticket k JOIN tokens t ON t.id = k.token_id JOIN users u ON u.id = t.user_id"
+             " LEFT JOIN apps a ON a.id = t.app_id"
+             " WHERE k.expires_at > now() AND " TOKEN_IS_GOOD("t", "u")};
 
 static const struct statement use_token = {
     "gateway_token_use",
     "SELECT t.workspace_id, t.user_id, t.id, coalesce(u.bot_id, ''), coalesce(t.app_id, ''),"
     " t.type, u.is_admin, t.scopes, true, u.manual_away, coalesce(t.rate_limit, 0),"
-    " ceil((t.expires_at - extract(epoch FROM now())) * 1000)::bigint"
-    " FROM tokens t JOIN users u ON u.id = t.user_id"
-    " WHERE t.digest = $1 AND t.revoked_at IS NULL AND u.active"
-    " AND (t.expires_at IS NULL OR t.expires_at > extract(epoch FROM now()))"};
+    " " TOKEN_LEFT_MS("t") " FROM tokens t JOIN users u ON u.id = t.user_id"
+                           " WHERE t.digest = $1 AND " TOKEN_IS_GOOD("t", "u")};
 
 // Whoever opens more at once waits: to read their channels and what they missed is work that the
 // calls of others would wait for.
