@@ -313,9 +313,10 @@ static void the_place_names_what_was_told_last(void **state)
     struct progress progress;
 
     f->place.since = (struct position){.xid = 40, .heard_xid = 40, .seconds = 1};
-    resume_note(begin_with(f, ""), "C7", PROGRESS_THREADS, 12);
+    row_add(f, "C1", 0);
+    resume_note(begin_with(f, ""), "C0000000007", PROGRESS_THREADS, 12);
     assert_int_equal(position_parse(f->place.text, strlen(f->place.text), &since, &progress), 0);
-    assert_string_equal(progress.channel_id, "C7");
+    assert_string_equal(progress.channel_id, "C0000000007");
     assert_int_equal(progress.part, PROGRESS_THREADS);
     assert_int_equal(progress.number, 12);
     assert_int_equal(progress.until.xid, NOW_XID);
