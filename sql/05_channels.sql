@@ -20,10 +20,13 @@ BEGIN
     END IF;
     SELECT coalesce(array_agg(f.number ORDER BY f.number), '{}'), array_agg(f.user_id) INTO free, others
     FROM (SELECT m.number, m.user_id FROM channel_members m WHERE m.channel_id = channel AND NOT m.active AND m.number >= 0
+          AND (SELECT c.numbers > c.member_count FROM channels c WHERE c.id = channel) -- else nobody left, and all members need not be read
           ORDER BY m.number LIMIT size) f;
     PERFORM channel_cool(channel, added || others);
     PERFORM members_lock(array_fill(channel, ARRAY[cardinality(added || others)]), added || others);
-    UPDATE channel_members m SET number = -1 WHERE m.channel_id = channel AND m.user_id = ANY (others);
+    IF others IS NOT NULL THEN
+        UPDATE channel_members m SET number = -1 WHERE m.channel_id = channel AND m.user_id = ANY (others);
+    END IF;
     UPDATE channels c SET seq = c.seq + size, last_ts = greatest(clock_us(), c.last_ts + 1) + size - 1, changed = pg_current_xact_id(),
         member_count = c.member_count + size, numbers = c.numbers + size - cardinality(free)
     WHERE c.id = channel RETURNING * INTO head;

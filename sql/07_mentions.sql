@@ -5,9 +5,10 @@
 -- other.
 CREATE FUNCTION members_lock(channel_ids text[], user_ids text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    PERFORM 1 FROM (SELECT DISTINCT * FROM unnest(channel_ids, user_ids)) AS a (channel, named)
-    JOIN channel_members m ON m.channel_id = a.channel AND m.user_id = a.named
-    ORDER BY m.channel_id, m.user_id FOR NO KEY UPDATE OF m;
+    PERFORM 1 FROM (SELECT DISTINCT u.channel COLLATE "C" AS channel, u.named COLLATE "C" AS named
+                    FROM unnest(channel_ids, user_ids) AS u (channel, named) ORDER BY 1, 2) a
+    CROSS JOIN LATERAL ( -- each is looked up: a join may read all members of a channel
+        SELECT FROM channel_members m WHERE m.channel_id = a.channel AND m.user_id = a.named FOR NO KEY UPDATE) m;
 END $$;
 
 -- The whole channel is mentioned in a counted message. The caller holds the channel's lock, or that of its hot head.

@@ -10,6 +10,7 @@ from tests.upgrade.dumps import Restored
 
 OF_0_1_0 = "SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
 VIEWS = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'v'"
+CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tidings' AND pid <> pg_backend_pid()"
 DROP = "SELECT versions_drop(current_schema(), 60)"
 
 
@@ -35,6 +36,7 @@ def test_they_go_when_no_instance_of_0_1_0_was_there_for_a_while(restored):
         with psycopg.connect(restored.postgres.url, application_name="tidings"):  # as 0.1.0 calls its connections
             assert database.execute(DROP).fetchall() == []
             assert database.execute(OF_0_1_0).fetchone() == (all_of_them + 1,)
+        wait_until(lambda: database.execute(CONNECTED).fetchone() == (0,), what="the end of its connection")
         assert database.execute(DROP).fetchall() == [], "one was there a moment ago"
         age(database)
         assert database.execute(DROP).fetchall() == [("public",)]
