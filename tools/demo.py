@@ -6,7 +6,8 @@ import secrets
 import urllib.error
 import urllib.request
 
-from tools.project import RUN, Failure, write_private
+from tools.phones import PLATFORMS
+from tools.project import ROOT, RUN, Failure, write_private
 
 DEMO = RUN / "demo.json"
 USERS = ("ann", "bob", "cid")
@@ -14,7 +15,7 @@ CHANNELS = ("general", "random")
 DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # whatever http_proxy says
 
 
-def call(url, method, token, **arguments):
+def call(url, method, token, /, **arguments):
     """Calls a method and returns its reply, whether ok or not."""
     request = urllib.request.Request(
         f"{url}/api/{method}", data=json.dumps(arguments).encode(),
@@ -23,7 +24,7 @@ def call(url, method, token, **arguments):
         return json.load(reply)
 
 
-def ask(url, method, token, **arguments):
+def ask(url, method, token, /, **arguments):
     """Calls a method that must succeed."""
     try:
         reply = call(url, method, token, **arguments)
@@ -67,6 +68,18 @@ def make_channel(url, creator, name, members):
     return {"id": channel["id"], "name": name}
 
 
+def push_part(stack, url):
+    """What demo.json says of pushes. Phones that do not run have what they had."""
+    if stack.phones.ready():
+        demo = stack.state["demo"]
+        stack.state["devices"] = stack.phones.register({"url": url, "admin_token": demo["admin_token"], "users": demo["users"]})
+        stack.save()
+    devices = stack.state.get("devices", [])
+    return {**{platform: {"url": stack.phones.url_of(platform), "app": platform,
+                          "devices": [device for device in devices if device["platform"] == platform]} for platform in PLATFORMS},
+            "page": stack.phones.page, "log": str(stack.phones.log_of_pushes.relative_to(ROOT))}
+
+
 def publish(stack):
     """Writes .run/demo.json for the stack as it runs now, making the workspace the first time."""
     instances = stack.instances
@@ -88,7 +101,9 @@ def publish(stack):
             "postgres": stack.postgres.pid,
             "redis": stack.redis.pid,
             "kafka": stack.kafka.pid if kafka else None,
+            **({"phones": stack.phones.pid} if stack.push else {}),
         },
+        **({"push": push_part(stack, urls[0])} if stack.push else {}),
         "log": ".run/tidings.log",
     }
     write_private(DEMO, demo)
@@ -122,4 +137,15 @@ curl -sw '\\n' -X POST {api}/rtm.connect {as_bob}
 {demo['url']}/app?devices=2#token={bob['token']}
 {demo['url']}/app#token={ann['token']}
 {demo['url']}/docs
+{push_walkthrough(demo) if "push" in demo else ""}"""
+
+
+def push_walkthrough(demo):
+    ann, bob = demo["users"][:2]
+    api, channel = f"{demo['url']}/api", demo["channels"][0]["id"]
+    return f"""
+# bob's phones; while he is in no browser, ann mentions him, and then he reads it on another device
+{demo["push"]["page"]}#bob
+curl -sw '\\n' {api}/chat.postMessage -H 'Authorization: Bearer {ann['token']}' -d channel={channel} -d text='<@{bob['id']}> lunch?'
+curl -sw '\\n' {api}/channels.mark -H 'Authorization: Bearer {bob['token']}' -d channel={channel} -d ts=$(date +%s).999999
 """

@@ -16,15 +16,16 @@ from tools.stack import LOG, Stack
 
 UP = RUN / "up"  # identity of the ./dev up that runs
 OPEN_FILES = 1 << 20
-PARTS = ("tidings", "postgres", "redis", "kafka")
+PARTS = ("tidings", "postgres", "redis", "kafka", "phones")
 
 HELP = """\
-./dev up [--kafka] [--instances N] [--port P] [--release|--asan|--tsan]
+./dev up [--kafka] [--push] [--instances N] [--port P] [--release|--asan|--tsan]
                         build, start everything, serve until Ctrl-C; .run/demo.json says where;
-                        TIDINGS_* settings of the environment hold, but for addresses
+                        TIDINGS_* settings of the environment hold, but for addresses;
+                        --push: phones of the demo's users, with a page that shows what they get
 ./dev stop              stop what ./dev up started, from another shell
 ./dev status            what runs, and whether it answers
-./dev restart PART      tidings, postgres, redis or kafka: dead, stopped or well; same data
+./dev restart PART      tidings, postgres, redis, kafka or phones: dead, stopped or well; same data
 ./dev reset             stop, and forget all data
 ./dev test [GROUP...]   groups: {groups}
                         (without a name: all but long and image)
@@ -108,7 +109,7 @@ def start(stack, arguments):
     reference.bring()
     build(arguments.preset, "tidings")
     check_ports(arguments)
-    stack.configure(arguments.preset, arguments.kafka, arguments.instances, arguments.port)
+    stack.configure(arguments.preset, arguments.kafka, arguments.instances, arguments.port, arguments.push)
     say("dev: starting " + ", ".join(service.name for service in stack.servers) + ", tidings")
     stack.start()
     written = demo.publish(stack)
@@ -218,8 +219,9 @@ def targets():
 def parse(argv):
     parser = argparse.ArgumentParser(prog="./dev", add_help=False)
     commands = parser.add_subparsers(dest="command")
-    upper = commands.add_parser("up", allow_abbrev=False)  # ./dev looks for --kafka
+    upper = commands.add_parser("up", allow_abbrev=False)  # ./dev looks for --kafka and --push
     upper.add_argument("--kafka", action="store_true")
+    upper.add_argument("--push", action="store_true")
     upper.add_argument("--instances", type=whole_number(1, 16), default=1, metavar="N")
     upper.add_argument("--port", type=whole_number(1, 65519), default=8080, metavar="P")
     presets = upper.add_mutually_exclusive_group()

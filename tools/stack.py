@@ -5,35 +5,40 @@ restart or stop what another one started."""
 import os
 import secrets
 
+from tools.phones import PLATFORMS, Phones
 from tools.project import BUILD, RUN, Failure, read_json, write_private
 from tools.services import Kafka, Postgres, Redis, Tidings, free_port, port_is_free
 
 STATE = RUN / "state.json"
 LOG = RUN / "tidings.log"
+PUSHES = RUN / "push.jsonl"
 
 
 class Stack:
-    """Postgres, Redis, perhaps Kafka, and the instances of Tidings, in the order they start."""
+    """Postgres, Redis, perhaps Kafka and phones, and the instances of Tidings, in the order they start."""
 
     def __init__(self):
         self.state = read_json(STATE) or {"ports": {}, "operator_token": secrets.token_urlsafe(32)}
         ports = self.state["ports"]
-        for name in ("postgres", "redis", "kafka", "controller"):
+        for name in ("postgres", "redis", "kafka", "controller", "phones", *PLATFORMS):
             ports.setdefault(name, free_port())
         self.postgres = Postgres(RUN / "postgres", ports["postgres"])
         self.redis = Redis(RUN / "redis", ports["redis"])
         self.kafka = Kafka(RUN / "kafka", ports["kafka"], controller_port=ports["controller"])
+        self.phones = Phones(RUN / "phones", ports, PUSHES)
 
     def save(self):
         write_private(STATE, self.state)
 
-    def configure(self, preset, kafka, instances, port):
+    def configure(self, preset, kafka, instances, port, push=False):
         """Fixes how this run is made. The caller's own TIDINGS_* settings are part of it, but for those that `port` and
         the private servers decide."""
         settings = {key: value for key, value in os.environ.items()
                     if key.startswith("TIDINGS_") and key != "TIDINGS_LISTEN"}
         self.state["run"] = {"preset": preset, "kafka": kafka, "instances": instances,
-                             "port": port, "settings": settings}
+                             "port": port, "push": push, "settings": settings}
+        if push:  # what is sealed with a key is to be read in later runs, too
+            self.state.setdefault("secret_key", secrets.token_hex(32))
         self._renew_taken_ports()
         self.save()
 
@@ -45,6 +50,7 @@ class Stack:
                 ports[name] = free_port()
         self.postgres.port, self.redis.port = ports["postgres"], ports["redis"]
         self.kafka.port, self.kafka.controller_port = ports["kafka"], ports["controller"]
+        self.phones.port = ports["phones"]
 
     @property
     def run(self):
@@ -53,9 +59,13 @@ class Stack:
         return self.state["run"]
 
     @property
+    def push(self):
+        return self.run.get("push", False)  # a run of an older checkout does not say
+
+    @property
     def servers(self):
         """What Tidings needs, in the order it starts."""
-        return [self.postgres, self.redis] + ([self.kafka] if self.run["kafka"] else [])
+        return [self.postgres, self.redis] + [self.kafka] * self.run["kafka"] + [self.phones] * self.push
 
     @property
     def instances(self):
@@ -65,6 +75,10 @@ class Stack:
             "TIDINGS_REDIS_URL": self.redis.url,
             "TIDINGS_OPERATOR_TOKEN": self.state["operator_token"],
         }
+        if "secret_key" in self.state:
+            settings.setdefault("TIDINGS_SECRET_KEY", self.state["secret_key"])
+        if self.push:
+            settings.update(self.phones.settings)
         if self.run["kafka"]:
             settings["TIDINGS_KAFKA_BROKERS"] = self.kafka.brokers
         return self._instances(settings)
@@ -82,6 +96,8 @@ class Stack:
             return self.instances
         if name == "kafka" and not self.run["kafka"]:
             raise Failure("this run has no Kafka: ./dev up --kafka")
+        if name == "phones" and not self.push:
+            raise Failure("this run has no phones: ./dev up --push")
         return [getattr(self, name)]
 
     def start(self):
@@ -97,5 +113,5 @@ class Stack:
     def stop(self):
         """Stops all there is, Tidings first, also what a killed run has left."""
         if "run" in self.state:
-            for service in [*self._instances({}), self.kafka, self.redis, self.postgres]:
+            for service in [*self._instances({}), self.phones, self.kafka, self.redis, self.postgres]:
                 service.stop()

@@ -8,13 +8,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 import pytest
 
 from tests.support.environment import BINARY
+from tests.support.push_receivers import HERE, JARS
 from tests.support.wait import wait_until
-from tools import demo, stack
-from tools.project import ROOT
+from tools import demo, maven, node, stack
+from tools.project import BUILD, ROOT
 from tools.reference import SHA512
 from tools.services import free_port
 
@@ -203,7 +206,67 @@ def test_who_ends_by_itself_is_told(checkout, up):
     assert dev(checkout, "restart", "tidings").returncode == 0
     assert dev(checkout, "status").returncode == 0
     assert dev(checkout, "restart", "redis").returncode == 0
+    assert dev(checkout, "restart", "phones").stderr == "dev: this run has no phones: ./dev up --push\n"
     assert log.read_text(encoding="utf-8").count("has ended") == 1
+
+
+@pytest.fixture
+def phones(checkout, up):
+    """`./dev up --push`, in a checkout that has what the phones need."""
+    maven.fetch(HERE / "pom.xml", JARS)
+    node.packages(HERE)
+    for there in (BUILD / "venv", JARS, BUILD / "npm"):
+        (checkout / "build" / there.name).symlink_to(there)
+    for part in ("support", "phones"):
+        shutil.copytree(ROOT / "tests" / part, checkout / "tests" / part)
+    shutil.copy(ROOT / "tests" / "requirements.txt", checkout / "tests")
+    up("--push")
+
+
+def read_demo(checkout):
+    return json.loads((checkout / ".run" / "demo.json").read_text(encoding="utf-8"))
+
+
+def push_to(written, device):
+    reply = demo.call(written["url"], "admin.push.test", written["admin_token"], user_id=device["user_id"], device_id=device["device_id"])
+    return reply["outcome"]
+
+
+def log_of_pushes(checkout, written):
+    return [json.loads(line) for line in (checkout / written["push"]["log"]).read_text(encoding="utf-8").splitlines()]
+
+
+def only_its_own_page_reads_it(page):
+    with demo.DIRECTLY.open(page) as reply:
+        assert "default-src 'none'" in reply.headers["Content-Security-Policy"]
+    for path, headers, status in (("pushes", {"Host": "example.com"}, 403), ("register", {"Content-Type": "text/plain"}, 404)):
+        request = urllib.request.Request(page + path, headers=headers, data=b"{}" if path == "register" else None)
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            demo.DIRECTLY.open(request)
+        assert refused.value.code == status
+
+
+def test_phones_of_the_demo_get_pushes(checkout, phones):
+    written = read_demo(checkout)
+    push, users = written["push"], {user["name"] for user in written["users"]}
+    devices = {platform: push[platform]["devices"] for platform in ("apns", "fcm", "webpush", "matrix")}
+    assert all({device["user"] for device in of_platform} == users for of_platform in devices.values())
+    firsts = [of_platform[0] for of_platform in devices.values()]
+    assert [push_to(written, device) for device in firsts] == ["delivered"] * 4
+    lines = log_of_pushes(checkout, written)
+    assert [(line["platform"], line["device"], line["user"]) for line in lines] == [
+        (device["platform"], device["device_id"], device["user"]) for device in firsts]
+    assert all((line["title"], line["body"], line["badge"], line["silent"]) == ("Tidings", "This is a test.", None, False) for line in lines)
+    with demo.DIRECTLY.open(f"{push['page']}pushes") as reply:
+        assert json.load(reply)["pushes"] == lines
+
+    only_its_own_page_reads_it(push["page"])
+    os.kill(written["pids"]["phones"], signal.SIGKILL)
+    wait_until(lambda: "phones " in (status := dev(checkout, "status").stdout) and "is not running" in status, timeout=LATE_S)
+    assert dev(checkout, "restart", "phones").returncode == 0  # with keys and addresses of its own
+    written = read_demo(checkout)
+    assert [push_to(written, written["push"][platform]["devices"][1]) for platform in devices] == ["delivered"] * 4
+    assert dev(checkout, "status").returncode == 0
 
 
 def test_a_second_interrupt_does_not_cut_short_the_end_of_what_failed(checkout):

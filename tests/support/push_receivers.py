@@ -34,21 +34,22 @@ def openssl(*arguments, text=None):
 
 
 def certificate(directory):
-    """Paths of a certificate for this machine, which is its own authority, and of its key."""
+    """Paths of a certificate for this machine, which is its own authority, and of its key; they stay, once they are made."""
     certificate_path, key_path = Path(directory) / "receivers.crt", Path(directory) / "receivers.key"
-    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-            "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key_path, "-out", certificate_path)
+    if not certificate_path.exists():
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "365", "-subj", "/CN=localhost",
+                "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key_path, "-out", certificate_path)
     return certificate_path, key_path
 
 
 class Apns:
-    def __init__(self, files):
+    def __init__(self, files, port=None, listener=None):
         maven.fetch(HERE / "pom.xml", JARS)
-        self.port = free_port()
+        self.port = port or free_port()
         self.url = f"https://127.0.0.1:{self.port}"
         public_key = base64.b64encode(openssl("pkey", "-pubout", "-outform", "DER", text=ec_key().encode())).decode()
         self.script = Script(["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{JARS}/*", HERE / "Apns.java", *files,
-                              self.port, public_key, APNS["key_id"], APNS["team_id"], APNS["topic"]])
+                              self.port, public_key, APNS["key_id"], APNS["team_id"], APNS["topic"]], listener)
 
     def order(self, line):
         """Gives an order, and waits until it was carried out."""
@@ -71,11 +72,12 @@ class Apns:
 
 
 class WebPush:
-    def __init__(self, files, directory):
-        self.port = free_port()
+    def __init__(self, files, directory, port=None, listener=None):
+        self.port = port or free_port()
+        self.url = f"https://127.0.0.1:{self.port}"
         modules = node.packages(HERE)
         environment = {**node.environment(), "NODE_PATH": str(modules)}
-        self.script = Script([node.node(), HERE / "webpush.js", *files, self.port], cwd=directory, env=environment)
+        self.script = Script([node.node(), HERE / "webpush.js", *files, self.port], listener, cwd=directory, env=environment)
 
     def subscribe(self, public_key):
         """(client hash, the address of a new subscription)"""
@@ -84,10 +86,11 @@ class WebPush:
 
 
 class Https:
-    """An HTTPS server of these tests. `answer`, if it is set, answers in place of `serve(request)` by (status, headers, JSON)."""
+    """An HTTPS server of these tests. `answer`, if it is set, answers in place of `serve(request)` by (status, headers, JSON).
+    `listener`, if there is one, is given each request that was answered by 200."""
 
-    def __init__(self, files):
-        self.requests, self.answer, owner = [], None, self
+    def __init__(self, files, port=0, listener=None):
+        self.requests, self.answer, self.listener, owner = [], None, listener, self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -98,7 +101,7 @@ class Https:
             def log_message(self, *_):
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._server.daemon_threads = True
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*files)
@@ -111,6 +114,8 @@ class Https:
         request = SimpleNamespace(path=handler.path, headers=handler.headers, body=body)
         status, headers, answer = (self.answer or self.serve)(request)
         self.requests.append(request)
+        if status == 200 and self.listener:
+            self.listener(request)
         text = json.dumps(answer)
         handler.send_response(status)
         for name, value in {"Content-Type": "application/json", "Content-Length": str(len(text)), **headers}.items():
@@ -139,12 +144,12 @@ class Google(Https):
 
     SEND = "/v1/projects/demo-1/messages:send"
 
-    def __init__(self, files):
+    def __init__(self, files, port=0, listener=None):
         self.account = json.loads(service_account())
         self.unregistered, self._access, self._number = set(), set(), 0
         self.public_key = openssl("req", "-x509", "-new", "-key", "/dev/stdin", "-subj", "/CN=x", "-days", "2",
                                   text=self.account["private_key"].encode())
-        super().__init__(files)
+        super().__init__(files, port, listener)
 
     def serve(self, request):
         return self._token(request) if request.path == "/token" else self._send(request)
@@ -182,9 +187,9 @@ class Google(Https):
 class Matrix(Https):
     PATH = "/_matrix/push/v1/notify"
 
-    def __init__(self, files):
+    def __init__(self, files, port=0, listener=None):
         self.rejected = set()
-        super().__init__(files)
+        super().__init__(files, port, listener)
 
     def serve(self, request):
         notification = json.loads(request.body)["notification"]
@@ -194,13 +199,15 @@ class Matrix(Https):
 
 
 class Receivers:
-    """One of each kind."""
+    """One of each kind; `ports` and `listeners` by platform, for those that need any."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, ports=None, listeners=None):
         self.directory = Path(directory)
-        files = certificate(directory)
-        self.apns, self.webpush = Apns(files), WebPush(files, directory)
-        self.google, self.matrix = Google(files), Matrix(files)
+        ports, listeners, files = ports or {}, listeners or {}, certificate(directory)
+        self.apns = Apns(files, ports.get("apns"), listeners.get("apns"))
+        self.webpush = WebPush(files, directory, ports.get("webpush"), listeners.get("webpush"))
+        self.google = Google(files, ports.get("fcm", 0), listeners.get("fcm"))
+        self.matrix = Matrix(files, ports.get("matrix", 0), listeners.get("matrix"))
         self.settings = {"TIDINGS_PUSH_APNS_URL": self.apns.url, "TIDINGS_PUSH_FCM_URL": self.google.url,
                          "TIDINGS_PUSH_GOOGLE_TOKEN_URL": f"{self.google.url}/token", "TIDINGS_PUSH_CA_FILE": str(files[0]),
                          "TIDINGS_EVENTS_API_PRIVATE": "true"}

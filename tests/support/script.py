@@ -24,8 +24,10 @@ class ScriptError(Exception):
 class Script:
     """A running program. Lines of its output that are no JSON objects are in `noise`, so is what it complains about."""
 
-    def __init__(self, argv, **options):
+    def __init__(self, argv, listener=None, **options):
+        """`listener`, if there is one, is given each line that is told, on a thread of its own."""
         self._told = []
+        self._listener = listener
         self.noise = []
         self._changed = threading.Condition()
         self._ids = itertools.count(1)
@@ -126,8 +128,11 @@ class Script:
                 told = json.loads(line)
             except ValueError:
                 told = None
+            is_told = isinstance(told, dict) and "what" in told
+            if is_told and self._listener:
+                self._listener(told)
             with self._changed:
-                if isinstance(told, dict) and "what" in told:
+                if is_told:
                     self._told.append(told)
                 else:
                     self.noise.append(line.rstrip("\n"))

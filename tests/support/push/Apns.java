@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Apple's server as pushy mocks it: checks each push as Apple documents it, and prints a line of JSON for each.
-// Orders by standard input: "token HEX", "expired HEX MS", "away", "back".
+// Orders by standard input: "token HEX", "any" (every token is good from then on), "expired HEX MS", "away", "back".
 //
 // pushy verifies signatures in DER. Apple takes what RFC 7518 says, r and s side by side: so a provider of Java's stands in for that algorithm.
 import com.eatthepath.pushy.apns.auth.ApnsVerificationKey;
@@ -27,13 +27,29 @@ import java.security.SignatureSpi;
 import java.security.interfaces.ECPublicKey;
 import java.security.spec.X509EncodedKeySpec;
 import java.time.Instant;
+import java.util.AbstractSet;
 import java.util.Base64;
+import java.util.Iterator;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 public class Apns {
-    static final Set<String> tokens = ConcurrentHashMap.newKeySet();
+    static final Set<String> known = ConcurrentHashMap.newKeySet();
+    static volatile boolean any = false;
+    static final Set<String> tokens = new AbstractSet<>() {
+        public boolean contains(Object token) {
+            return any || known.contains(token);
+        }
+
+        public int size() {
+            return known.size();
+        }
+
+        public Iterator<String> iterator() {
+            return known.iterator();
+        }
+    };
     static final Map<String, Instant> expired = new ConcurrentHashMap<>();
 
     static synchronized void tell(String line) {
@@ -126,7 +142,9 @@ public class Apns {
         for (; order != null; order = orders.readLine()) {
             String[] words = order.split(" ");
             if (words[0].equals("token")) {
-                tokens.add(words[1]);
+                known.add(words[1]);
+            } else if (words[0].equals("any")) {
+                any = true;
             } else if (words[0].equals("expired")) {
                 expired.put(words[1], Instant.ofEpochMilli(Long.parseLong(words[2])));
             } else if (words[0].equals("away")) {
