@@ -27,10 +27,13 @@ CREATE TABLE devices (
     created bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint,
     last_success bigint,                  -- when the provider last took a push
     failing_since bigint,                 -- since when it takes none
+    hears_all boolean NOT NULL DEFAULT false, -- its user has level 'all', or all that is unread in the badge
     PRIMARY KEY (user_id, app, device_id),
     FOREIGN KEY (workspace_id, app) REFERENCES push_apps ON DELETE CASCADE,
     UNIQUE (workspace_id, app, digest)
 );
+CREATE INDEX devices_of_workspace ON devices (workspace_id, user_id);
+CREATE INDEX devices_hearing_all ON devices (workspace_id, user_id) WHERE hears_all;
 
 -- A user without a row has what notification_defaults() says.
 CREATE TABLE notification_settings (

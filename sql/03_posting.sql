@@ -464,6 +464,7 @@ DECLARE
     told record;
     latest messages;
     was_latest boolean;
+    named text[]; -- whom it mentioned
 BEGIN
     SELECT * INTO found FROM message_lock(workspace, caller, channel, message_ts);
     IF found.error IS NULL AND (((found.message).user_id <> caller AND NOT is_admin)
@@ -490,9 +491,10 @@ BEGIN
     IF (found.message).thread_ts IS NOT NULL THEN
         PERFORM thread_reply_deleted(channel, (found.message).thread_ts, message_ts, (found.message).user_id);
     END IF;
-    DELETE FROM mentions n WHERE n.channel_id = channel AND n.ts = message_ts;
-    INSERT INTO changes (channel_id, seq, kind, message_ts, user_id, event_ts)
-    VALUES (channel, told.seq, 'delete', message_ts, caller, told.ts);
+    WITH gone AS (DELETE FROM mentions n WHERE n.channel_id = channel AND n.ts = message_ts RETURNING n.user_id)
+    SELECT array_agg(g.user_id) INTO named FROM gone g;
+    INSERT INTO changes (channel_id, seq, kind, message_ts, user_id, event_ts, mentioned)
+    VALUES (channel, told.seq, 'delete', message_ts, caller, told.ts, named);
     PERFORM outbox_put(outbox_id, channel, told.seq, message_ts, 'delete', caller, (found.message).body, (found.message).extra);
     RETURN QUERY SELECT NULL::text, told.seq;
 END $$;

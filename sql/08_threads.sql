@@ -243,14 +243,16 @@ $$;
 -- What all that a user follows leaves unread, but in archived channels; `shared_mentions`: those of its mentions that are also their
 -- channel's.
 CREATE FUNCTION thread_totals(workspace text, caller text, OUT unread_count bigint, OUT mention_count bigint, OUT shared_mentions bigint)
-LANGUAGE sql STABLE AS $$
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
     SELECT coalesce(sum(r.unread), 0)::bigint, coalesce(sum(r.mentions), 0)::bigint,
            coalesce(sum(CASE WHEN r.mentions > 0 THEN mentions_in_both(r.channel_id, r.thread_ts, caller, r.ts) END), 0)::bigint
+    INTO unread_count, mention_count, shared_mentions
     FROM (SELECT t.channel_id, t.thread_ts, t.ts, t.unread, t.mentions
           FROM thread_rows t
           JOIN channels c ON c.id = t.channel_id AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived
-          WHERE t.user_id = caller AND t.following AND t.latest_reply > t.ts OFFSET 0) r
-$$;
+          WHERE t.user_id = caller AND t.following AND t.latest_reply > t.ts OFFSET 0) r;
+END $$;
 
 -- Marks all that a user follows up to its newest reply, and adds that to the outbox row `outbox_id`. How many that changed.
 CREATE FUNCTION threads_mark_all(outbox_id text, workspace text, caller text) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$

@@ -61,6 +61,7 @@ BEGIN
     IF closed IS NOT NULL THEN
         UPDATE channel_members m SET closed_ord = NULL, changed = pg_current_xact_id() WHERE m.channel_id = channel AND m.user_id = caller;
         PERFORM change_note(channel, caller);
+        PERFORM push_touch(caller);
     END IF;
     RETURN '{' || CASE WHEN was_open AND NOT is_new THEN '"no_op":true,"already_open":true,' ELSE '' END || '"channel":'
         || CASE WHEN with_object THEN direct_object(c, caller, NULL) ELSE '{"id":"' || channel || '"}' END || '}';
@@ -115,7 +116,12 @@ BEGIN
     UPDATE channel_members m SET closed_ord = c.ord, changed = pg_current_xact_id()
     FROM channel_heads c WHERE c.id = channel AND m.channel_id = channel AND m.user_id = caller
       AND (m.closed_ord IS NULL OR c.ord > m.closed_ord);
-    RETURN QUERY SELECT NULL::text, CASE WHEN FOUND THEN '{}' ELSE '{"no_op":true,"already_closed":true}' END;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT NULL::text, '{"no_op":true,"already_closed":true}';
+        RETURN;
+    END IF;
+    PERFORM push_touch(caller);
+    RETURN QUERY SELECT NULL::text, '{}';
 END $$;
 
 -- Locks a channel for a change by one of its members.

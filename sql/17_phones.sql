@@ -41,6 +41,8 @@ $$;
 -- Its devices go with it.
 CREATE FUNCTION push_apps_delete(workspace text, of_name text) RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
+    PERFORM FROM push_apps a WHERE a.workspace_id = workspace AND a.name = of_name FOR UPDATE;
+    PERFORM FROM devices d WHERE d.workspace_id = workspace AND d.app = of_name ORDER BY d.user_id, d.app, d.device_id FOR UPDATE;
     DELETE FROM push_apps a WHERE a.workspace_id = workspace AND a.name = of_name;
     RETURN QUERY SELECT CASE WHEN NOT FOUND THEN 'app_not_found' END, '{}'::text;
 END $$;
@@ -57,6 +59,8 @@ CREATE FUNCTION devices_register(workspace text, caller text, to_app text, of_pl
 RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     made devices;
+    is_other boolean;  -- the device had another address
+    has_moved boolean; -- the address was another's
 BEGIN
     PERFORM FROM push_apps a WHERE a.workspace_id = workspace AND a.name = to_app AND a.platform = of_platform FOR KEY SHARE;
     IF NOT FOUND THEN
@@ -71,14 +75,23 @@ BEGIN
     ORDER BY d.user_id, d.app, d.device_id FOR UPDATE;
     DELETE FROM devices d WHERE d.workspace_id = workspace AND d.app = to_app AND d.digest = ANY (digests)
         AND (d.user_id <> caller OR d.device_id <> with_id);
+    has_moved := FOUND;
     IF (SELECT count(*) FROM devices d WHERE d.user_id = caller AND (d.app <> to_app OR d.device_id <> with_id)) >= device_max THEN
         RAISE EXCEPTION USING ERRCODE = 'TD002'; -- what moved stays where it was
     END IF;
-    INSERT INTO devices AS d (user_id, app, device_id, workspace_id, address, digest, locale, preview)
-    VALUES (caller, to_app, with_id, workspace, new_address, digests[1], new_locale, new_preview)
+    SELECT d.digest <> ALL (digests) INTO is_other FROM devices d
+    WHERE d.user_id = caller AND d.app = to_app AND d.device_id = with_id;
+    INSERT INTO devices AS d (user_id, app, device_id, workspace_id, address, digest, locale, preview, hears_all)
+    VALUES (caller, to_app, with_id, workspace, new_address, digests[1], new_locale, new_preview,
+            notification_settings_hear_all(notification_settings_of(caller)))
     ON CONFLICT (user_id, app, device_id) DO UPDATE SET address = excluded.address, digest = excluded.digest, locale = excluded.locale,
         preview = excluded.preview, created = excluded.created, last_success = NULL, failing_since = NULL
     RETURNING * INTO made;
+    PERFORM push_turns_add(ARRAY[caller]);
+    UPDATE push_turns t SET tries = 0, badge = CASE WHEN NOT (is_other IS TRUE OR has_moved) THEN t.badge END,
+        lease = CASE WHEN is_other THEN t.lease + 1 ELSE t.lease END, leased_at = CASE WHEN is_other IS NOT TRUE THEN t.leased_at END
+    WHERE t.user_id = caller AND t.app = to_app AND t.device_id = with_id;
+    PERFORM push_touch(caller);
     RETURN QUERY SELECT NULL::text, jsonb_build_object('device', device_object(made, of_platform))::text;
 EXCEPTION WHEN SQLSTATE 'TD002' THEN
     RETURN QUERY SELECT 'too_many_devices', NULL::text;

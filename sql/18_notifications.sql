@@ -2,10 +2,11 @@
 -- What a user wants to be told of, and when not: levels, quiet hours in the user's time zone, and a snooze.
 
 -- Those of a user, who may never have chosen any.
-CREATE FUNCTION notification_settings_of(owner text) RETURNS notification_settings LANGUAGE sql STABLE AS $$
-    SELECT coalesce((SELECT s FROM notification_settings s WHERE s.user_id = owner),
-                    ROW(owner, 'mentions', 'full', 'mentions', NULL, NULL, 'UTC', 0)::notification_settings)
-$$;
+CREATE FUNCTION notification_settings_of(owner text) RETURNS notification_settings LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN coalesce((SELECT s FROM notification_settings s WHERE s.user_id = owner),
+                    ROW(owner, 'mentions', 'full', 'mentions', NULL, NULL, 'UTC', 0)::notification_settings);
+END $$;
 
 -- The quiet hours of now, or else the next ones; no row where there are none. Those that begin late end on the next day.
 CREATE FUNCTION quiet_hours(s notification_settings) RETURNS TABLE (start_at timestamptz, end_at timestamptz) LANGUAGE sql STABLE AS $$
@@ -17,6 +18,20 @@ CREATE FUNCTION quiet_hours(s notification_settings) RETURNS TABLE (start_at tim
     WHERE s.dnd_start IS NOT NULL AND w.end_at > now()
     ORDER BY w.start_at LIMIT 1
 $$;
+
+-- Whether all messages concern the user: to be told of them, or in the badge.
+CREATE FUNCTION notification_settings_hear_all(s notification_settings) RETURNS boolean LANGUAGE sql IMMUTABLE AS
+$$ SELECT s.level = 'all' OR s.badge = 'all' $$;
+
+-- They were changed: what was put off is looked at again, and the badge.
+CREATE FUNCTION notification_settings_use(s notification_settings) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM FROM devices d WHERE d.user_id = s.user_id ORDER BY d.user_id, d.app, d.device_id FOR NO KEY UPDATE;
+    UPDATE devices d SET hears_all = notification_settings_hear_all(s)
+    WHERE d.user_id = s.user_id AND d.hears_all <> notification_settings_hear_all(s);
+    PERFORM push_touch(s.user_id);
+    UPDATE push_jobs j SET due_at = clock_timestamp(), since = clock_timestamp() WHERE j.user_id = s.user_id AND j.is_quiet AND j.due_at > clock_timestamp();
+END $$;
 
 -- Until when the user is not to be disturbed, in seconds since 1970; NULL: they may be.
 CREATE FUNCTION dnd_until(s notification_settings) RETURNS bigint LANGUAGE sql STABLE AS $$
@@ -51,6 +66,7 @@ BEGIN
         badge = coalesce(new_badge, o.badge), tz = coalesce(new_tz, o.tz), dnd_start = nullif(coalesce(new_start, o.dnd_start), ''),
         dnd_end = nullif(coalesce(new_end, o.dnd_end), '')
     RETURNING * INTO s;
+    PERFORM notification_settings_use(s);
     RETURN QUERY SELECT NULL::text, notifications_reply(s);
 END $$;
 
@@ -83,5 +99,8 @@ DECLARE
     s notification_settings;
 BEGIN
     UPDATE notification_settings n SET snooze_until = 0 WHERE n.user_id = caller AND n.snooze_until > extract(epoch FROM now()) RETURNING * INTO s;
+    IF s.user_id IS NOT NULL THEN
+        PERFORM notification_settings_use(s);
+    END IF;
     RETURN QUERY SELECT CASE WHEN s.user_id IS NULL THEN 'snooze_not_active' END, CASE WHEN s.user_id IS NOT NULL THEN dnd_reply(s, true)::text END;
 END $$;

@@ -7,7 +7,8 @@ import psycopg
 from tests.support.workspace import Workspace
 
 ROUNDS = 2
-TABLES = ("channels", "channel_members", "message_keys", "thread_members", "threads", "outbox", "app_events", "read_messages", "devices")
+TABLES = ("channels", "channel_members", "message_keys", "thread_members", "threads", "outbox", "app_events", "read_messages", "devices",
+          "push_turns", "push_jobs")
 # Each row takes a moment to write, so that two who begin at once meet in the middle.
 SLOW = ("CREATE FUNCTION locks_slow() RETURNS trigger LANGUAGE plpgsql AS"
         " $$ BEGIN PERFORM pg_sleep(0.0005); RETURN coalesce(NEW, OLD); END $$")
@@ -116,6 +117,23 @@ def addresses(world, back, number):
     return "SELECT device_addresses_put(%s, '{a,a}', '{a,a}', %s)", [ids, [f"{one}-{number}-{back}" for one in ids]]
 
 
+def pushes(world, back, number):
+    """An edit and a delete of each channel's first message, posts that mention, and marks."""
+    rows = world.order([(kind, channel, user, root) for kind in ("post", "edit", "delete", "mark")
+                        for channel, root, user in zip(world.channels, world.roots, world.users)], back)
+    kinds, channels, users, roots = (list(column) for column in zip(*rows))
+    return ("SELECT pushes_add(%s, %s, %s, %s, %s, %s, 1000)",
+            [kinds, [world.workspace] * 8, channels, [1] * 8, [root[0] for root in roots], users])
+
+
+def settled(world, back, number):
+    users = world.order(world.users, back)
+    return ("SELECT pushes_settle(%s, '{push,push}', '{phone,phone}', ARRAY(SELECT coalesce((SELECT t.lease FROM push_turns t"
+            " WHERE t.user_id = u.id), 0) FROM unnest(%s::text[]) WITH ORDINALITY AS u (id, n) ORDER BY u.n), %s, '{0,0}', '{1,1}',"
+            " '{message,message}', '{1,1}', %s, '{0,0}', '{a,b}', 0)",
+            [users, users, world.order(world.channels, back), [["refused", "retry"], ["gone", "delivered"]][number % 2]])
+
+
 def many_users(world, back, number):
     """With the same names, in either order."""
     texts = [f"U{next(world.numbers)}L" for _ in range(4)]
@@ -145,7 +163,21 @@ def left(world, back):
     return f"UPDATE channel_members SET active = false WHERE channel_id = '{world.channels[back]}'"
 
 
-BEFORE = {"members_add of ex-members": left, **{f"month_expire, {step}": month(step) for step in MONTH_STEPS}}
+def phones(world, back):
+    """Each user has one, which has something to tell of each channel, and dead letters."""
+    return f"""INSERT INTO push_apps (workspace_id, name, platform, fields) VALUES ('{world.workspace}', 'push', 'matrix', '{{}}') ON CONFLICT DO NOTHING;
+        SELECT devices_register('{world.workspace}', u, 'push', 'matrix', 'phone', 'a', ARRAY['{world.workspace}-' || u], NULL, 'full', 100)
+        FROM unnest(ARRAY['{"', '".join(world.users)}']) u;
+        INSERT INTO push_jobs (user_id, app, device_id, channel_id, thread_ts, workspace_id, ts, told_ts, is_dead, is_shown)
+        SELECT t.user_id, t.app, t.device_id, c, 0, t.workspace_id, 1, r, true, true FROM push_turns t,
+        unnest('{{{",".join(world.channels)}}}'::text[], ARRAY[{world.roots[0][0]}, {world.roots[1][0]}]::bigint[]) AS w (c, r)
+        WHERE t.workspace_id = '{world.workspace}'
+        ON CONFLICT (user_id, app, device_id, channel_id, thread_ts) DO UPDATE SET is_dead = true, is_shown = true, told_ts = excluded.told_ts,
+            due_at = NULL"""
+
+
+PUSHES = ("pushes_add", "pushes_take", "pushes_settle", "push_dead_retry", "push_dead_drop", "notifications_set", "push_apps_delete")
+BEFORE = {**{name: phones for name in PUSHES}, "members_add of ex-members": left, **{f"month_expire, {step}": month(step) for step in MONTH_STEPS}}
 ADD = of_channel("SELECT members_add(%(row)s, l.id, %(users)s::text[], %(user)s) FROM (SELECT id FROM channels"
                  " WHERE id = %(channel)s FOR NO KEY UPDATE) l")
 WRITERS = {
@@ -184,6 +216,13 @@ WRITERS = {
     "push_settle": of_channel("SELECT push_settle(%(user)s, 'push', 'phone', 'none', 'retry')"),
     "devices_unregister": of_channel("SELECT devices_unregister(%(user)s, 'phone', NULL)"),
     "device_addresses_put": addresses,
+    "pushes_add": pushes,
+    "pushes_take": of_channel("SELECT pushes_take('{}', 10, 10, 1, 100)"),
+    "pushes_settle": settled,
+    "push_dead_retry": of_channel("SELECT push_dead_retry(%(workspace)s, NULL)"),
+    "push_dead_drop": of_channel("SELECT push_dead_drop(%(workspace)s, 'push')"),
+    "notifications_set": of_channel("SELECT notifications_set(%(user)s, 'all', NULL, NULL, NULL, NULL, NULL)"),
+    "push_apps_delete": of_channel("SELECT push_apps_delete(%(workspace)s, CASE WHEN %(number)s = 0 THEN 'push' ELSE 'none' END)"),
     "link_events_return": events("SELECT link_events_return(%(apps)s, %(channels)s, %(seqs)s, %(ones)s, %(texts)s, %(ones)s)"),
     "link_events_take": events("SELECT link_events_take(ARRAY[%(app)s], '{10}', 1, 9)"),
     "app_events_settle": events("SELECT app_events_settle(%(apps)s, %(channels)s, %(seqs)s, %(ones)s, %(ones)s, %(texts)s)"),

@@ -1,0 +1,193 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Pushes. What happened adds jobs: that there is something to look at for a device, in a conversation (a channel, or a thread in it). What
+-- is told is decided when the device's turn comes, from the state of that moment. docs/decisions/2026-11-25-pushes.md
+
+-- The workspaces with a device.
+CREATE FUNCTION push_workspaces() RETURNS TABLE (workspace text) LANGUAGE sql STABLE AS $$
+    SELECT w.id FROM workspaces w WHERE EXISTS (SELECT 1 FROM devices d WHERE d.workspace_id = w.id) ORDER BY 1
+$$;
+
+-- The members of a channel who have a device; `all_hearing`: only those who hear of all messages. Goes through the fewer: these devices of
+-- the workspace, or the members.
+CREATE FUNCTION push_members(workspace text, channel text, all_hearing boolean) RETURNS SETOF text LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    members bigint := (SELECT c.member_count FROM channels c WHERE c.id = channel);
+    owners bigint;
+BEGIN
+    IF all_hearing THEN
+        SELECT count(*) INTO owners FROM (SELECT 1 FROM devices d WHERE d.workspace_id = workspace AND d.hears_all LIMIT members) l;
+    ELSE
+        SELECT count(*) INTO owners FROM (SELECT 1 FROM devices d WHERE d.workspace_id = workspace LIMIT members) l;
+    END IF;
+    IF owners < members THEN
+        RETURN QUERY SELECT o.user_id FROM (SELECT DISTINCT d.user_id FROM devices d
+                                            WHERE d.workspace_id = workspace AND (d.hears_all OR NOT all_hearing)) o
+        WHERE (SELECT m.active FROM channel_members m WHERE m.channel_id = channel AND m.user_id = o.user_id);
+    ELSE
+        RETURN QUERY SELECT m.user_id FROM channel_members m
+        WHERE m.channel_id = channel AND m.active
+          AND EXISTS (SELECT 1 FROM devices d WHERE d.user_id = m.user_id AND (d.hears_all OR NOT all_hearing));
+    END IF;
+END $$;
+
+-- Makes turns for the devices of these users, and locks them, in their order: after the devices, before jobs.
+CREATE FUNCTION push_turns_add(users text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM FROM devices d WHERE d.user_id = ANY (users) ORDER BY d.user_id, d.app, d.device_id FOR KEY SHARE;
+    INSERT INTO push_turns (user_id, app, device_id, workspace_id, badge)
+    SELECT d.user_id, d.app, d.device_id, d.workspace_id, 0
+    FROM devices d WHERE d.user_id = ANY (users)
+      AND NOT EXISTS (SELECT 1 FROM push_turns t WHERE t.user_id = d.user_id AND t.app = d.app AND t.device_id = d.device_id)
+    ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING;
+    PERFORM FROM push_turns t WHERE t.user_id = ANY (users) ORDER BY t.user_id, t.app, t.device_id FOR NO KEY UPDATE;
+END $$;
+
+-- The badges of these users, whose turns the caller has locked, may have changed. They are looked at in half a second, so that several changes
+-- make one push.
+CREATE FUNCTION push_turns_touch(users text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    UPDATE push_turns t SET touched_at = clock_timestamp(),
+        due_at = CASE WHEN t.leased_at IS NULL AND t.tries = 0
+                      THEN least(t.due_at, clock_timestamp() + interval '500 milliseconds') ELSE t.due_at END
+    WHERE t.user_id = ANY (users);
+END $$;
+
+CREATE FUNCTION push_touch(owner text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM push_turns_add(ARRAY[owner]);
+    PERFORM push_turns_touch(ARRAY[owner]);
+END $$;
+
+-- When a device's turn comes next by its jobs. (PL/pgSQL, here as below, keeps its plans; functions in SQL are planned at each call.)
+CREATE FUNCTION push_next(t push_turns) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT min(j.due_at) FROM push_jobs j
+            WHERE (j.user_id, j.app, j.device_id) = (t.user_id, t.app, t.device_id) AND j.due_at IS NOT NULL);
+END $$;
+
+-- There is something to tell these users of, one an entry; the caller has locked their turns. Only what is newer than what they were told of
+-- counts. How many jobs.
+CREATE FUNCTION push_jobs_add(users text[], channels text[], threads bigint[], tss bigint[]) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    added bigint;
+BEGIN
+    WITH put AS (
+        INSERT INTO push_jobs AS j (user_id, app, device_id, channel_id, thread_ts, workspace_id, ts, told_ts, due_at, since)
+        SELECT t.user_id, t.app, t.device_id, w.channel, w.thread, t.workspace_id, w.ts, 0, clock_timestamp(), clock_timestamp()
+        FROM (SELECT u.user_id, u.channel, u.thread, max(u.ts) AS ts
+              FROM unnest(users, channels, threads, tss) AS u (user_id, channel, thread, ts) GROUP BY 1, 2, 3) w
+        CROSS JOIN LATERAL (SELECT x.* FROM push_turns x WHERE x.user_id = w.user_id OFFSET 0) t -- looked up, whatever is thought of how many there are
+        ORDER BY t.user_id, t.app, t.device_id, w.channel, w.thread
+        ON CONFLICT (user_id, app, device_id, channel_id, thread_ts) DO UPDATE SET ts = greatest(j.ts, excluded.ts),
+            due_at = greatest(excluded.due_at, j.rests_until), since = coalesce(CASE WHEN j.due_at IS NOT NULL THEN j.since END, excluded.since),
+            is_dead = false, changed_at = now()
+        WHERE excluded.ts > j.told_ts
+        RETURNING 1
+    ) SELECT count(*) INTO added FROM put;
+    UPDATE push_turns t SET due_at = least(t.due_at, push_next(t)) WHERE t.user_id = ANY (users) AND t.leased_at IS NULL AND t.tries = 0;
+    RETURN added;
+END $$;
+
+-- Whom posts concern, one an entry: who is mentioned, who is in a direct conversation, who hears of all in the channel, who follows the
+-- thread. Whether they are told is decided later.
+CREATE FUNCTION push_targets(workspaces text[], channels text[], tss bigint[])
+RETURNS TABLE (user_id text, channel text, thread bigint, ts bigint) LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY
+    WITH posts AS MATERIALIZED (
+        SELECT p.workspace, p.channel, p.ts, m.thread_ts, m.counted, m.user_id AS author, c.people IS NOT NULL AS is_direct,
+               EXISTS (SELECT 1 FROM mentions n WHERE n.channel_id = p.channel AND n.ts = p.ts AND n.user_id = '') AS names_all
+        FROM unnest(workspaces, channels, tss) AS p (workspace, channel, ts)
+        CROSS JOIN LATERAL (SELECT x.* FROM messages x WHERE x.channel_id = p.channel AND x.ts = p.ts AND NOT x.deleted) m
+        CROSS JOIN LATERAL (SELECT x.people FROM channels x WHERE x.id = p.channel) c
+        WHERE m.counted OR m.thread_ts IS NOT NULL
+    ), groups AS MATERIALIZED (
+        SELECT p.workspace, p.channel, bool_or(p.is_direct OR p.names_all) AS with_all, max(p.ts) AS ts FROM posts p WHERE p.counted GROUP BY 1, 2
+    ), found AS (
+        SELECT n.user_id, p.channel, CASE WHEN p.counted THEN 0 ELSE p.thread_ts END AS thread, p.ts
+        FROM posts p CROSS JOIN LATERAL (SELECT x.user_id FROM mentions x WHERE x.channel_id = p.channel AND x.ts = p.ts AND x.user_id <> '') n
+        UNION ALL
+        SELECT m.user_id, p.channel, 0, p.ts
+        FROM posts p CROSS JOIN LATERAL push_members(p.workspace, p.channel, false) AS m (user_id)
+        WHERE p.counted AND (p.is_direct OR p.names_all)
+        UNION ALL
+        SELECT m.user_id, g.channel, 0, g.ts
+        FROM groups g CROSS JOIN LATERAL push_members(g.workspace, g.channel, true) AS m (user_id)
+        UNION ALL
+        SELECT m.user_id, g.channel, 0, g.ts
+        FROM groups g CROSS JOIN LATERAL (SELECT x.user_id FROM channel_members x
+                                          WHERE x.channel_id = g.channel AND x.notify = 'every' AND x.active) m
+        UNION ALL
+        SELECT f.user_id, p.channel, p.thread_ts, p.ts
+        FROM posts p CROSS JOIN LATERAL (SELECT x.user_id FROM thread_members x
+                                         WHERE x.channel_id = p.channel AND x.thread_ts = p.thread_ts AND x.following) f
+    )
+    SELECT f.user_id, f.channel, f.thread, max(f.ts) FROM found f
+    WHERE EXISTS (SELECT 1 FROM devices d WHERE d.user_id = f.user_id)
+      AND NOT EXISTS (SELECT 1 FROM posts p WHERE p.channel = f.channel AND p.ts = f.ts AND p.author = f.user_id)
+    GROUP BY 1, 2, 3;
+END $$;
+
+-- Whose badges events other than posts may have changed.
+CREATE FUNCTION push_touched(kinds text[], workspaces text[], channels text[], seqs bigint[], tss bigint[], users text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(array_agg(DISTINCT a.user_id), '{}')
+        FROM unnest(kinds, workspaces, channels, seqs, tss, users) AS e (kind, workspace, channel, seq, ts, about)
+        CROSS JOIN LATERAL (
+            SELECT e.about AS user_id WHERE e.kind IN ('mark', 'thread_mark', 'thread_follow', 'join', 'leave')
+            UNION ALL
+            SELECT j.user_id FROM push_jobs j WHERE e.kind IN ('edit', 'delete') AND j.channel_id = e.channel AND j.told_ts = e.ts
+            UNION ALL
+            SELECT n.user_id FROM changes h CROSS JOIN LATERAL unnest(h.mentioned) AS n (user_id) WHERE h.channel_id = e.channel AND h.seq = e.seq
+            UNION ALL
+            SELECT m.user_id FROM push_members(e.workspace, e.channel, true) AS m (user_id) WHERE e.kind = 'delete'
+            UNION ALL
+            SELECT m.user_id FROM channels c CROSS JOIN LATERAL push_members(e.workspace, e.channel, false) AS m (user_id)
+            WHERE c.id = e.channel AND (e.kind IN ('archive', 'unarchive') OR (e.kind = 'delete' AND c.people IS NOT NULL)
+                  OR EXISTS (SELECT 1 FROM changes h WHERE h.channel_id = e.channel AND h.seq = e.seq AND '' = ANY (h.mentioned)))) a
+        WHERE e.kind <> 'post' AND EXISTS (SELECT 1 FROM devices d WHERE d.user_id = a.user_id));
+END $$;
+
+-- What these users were told and is to be told anew, since an edit changed it, or withdrawn. The caller has locked their turns.
+CREATE FUNCTION push_jobs_touch(touched text[], kinds text[], channels text[], tss bigint[], users text[]) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    UPDATE push_jobs j SET told_ts = CASE WHEN e.kind = 'edit' THEN j.told_ts - 1 ELSE j.told_ts END, since = clock_timestamp(), changed_at = now(),
+        due_at = greatest(clock_timestamp() + interval '400 milliseconds', -- before the turn that push_turns_touch() gave
+                          CASE WHEN e.kind = 'edit' THEN j.rests_until END)
+    FROM unnest(kinds, channels, tss, users) AS e (kind, channel, ts, about)
+    WHERE j.user_id = ANY (touched) AND j.is_shown AND j.due_at IS NULL AND j.channel_id = e.channel
+      AND CASE WHEN e.kind IN ('edit', 'delete') THEN j.told_ts = e.ts WHEN e.kind IN ('mark', 'leave') THEN j.user_id = e.about
+               WHEN e.kind = 'thread_mark' THEN j.user_id = e.about AND j.thread_ts = e.ts ELSE false END;
+END $$;
+
+-- Events, one an entry; `ts`: of the message or the thread concerned. No job is added where there is no `room`. (Without enable_seqscan, here as
+-- below: sessions keep plans from when the tables were small, and would go through all of them.)
+CREATE FUNCTION pushes_add(kinds text[], workspaces text[], channels text[], seqs bigint[], tss bigint[], users text[], room bigint)
+RETURNS TABLE (added bigint, dropped bigint) LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
+DECLARE
+    posts record; -- arrays
+    found record; -- arrays
+    touched text[] := push_touched(kinds, workspaces, channels, seqs, tss, users);
+BEGIN
+    SELECT array_agg(e.workspace) AS workspaces, array_agg(e.channel) AS channels, array_agg(e.ts) AS tss INTO posts
+    FROM unnest(kinds, workspaces, channels, tss) AS e (kind, workspace, channel, ts) WHERE e.kind IN ('post', 'edit');
+    SELECT coalesce(array_agg(t.user_id), '{}') AS users, array_agg(t.channel) AS channels, array_agg(t.thread) AS threads, array_agg(t.ts) AS tss
+    INTO found FROM push_targets(posts.workspaces, posts.channels, posts.tss) t;
+    added := 0;
+    dropped := 0;
+    PERFORM push_turns_add(found.users || touched); -- all at once: see docs/locks.md
+    IF room <= 0 THEN
+        dropped := cardinality(found.users);
+    ELSIF cardinality(found.users) > 0 THEN
+        added := push_jobs_add(found.users, found.channels, found.threads, found.tss);
+    END IF;
+    IF cardinality(touched) > 0 THEN
+        PERFORM push_turns_touch(touched);
+        PERFORM push_jobs_touch(touched, kinds, channels, tss, users);
+        added := added + 1;
+    END IF;
+    RETURN NEXT;
+END $$;
