@@ -50,6 +50,7 @@ static void text_make(struct buffer *text, size_t length)
     while (text->length < length) {
         number = number * 1103515245u + 12345u;
         buffer_append_int(text, number >> 18);
+        assert_false(buffer_failed(text)); // it would get no longer
     }
     text->length = length;
 }
