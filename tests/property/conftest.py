@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, settings
 from tests.property.choices import CAP, DISPLAY_MAX
 from tests.property.services import Services
 from tests.support.environment import Environment
+from tests.support.phones import receiver
 
 BASE = settings(
     deadline=None,
@@ -29,14 +30,17 @@ def profile():
 
 @pytest.fixture(scope="session")
 def services(tmp_path_factory):
-    environment = Environment(tmp_path_factory.mktemp("property"), settings={"TIDINGS_UNREAD_MAX": str(CAP), "TIDINGS_UNREAD_DISPLAY_MAX": str(DISPLAY_MAX)})
+    gateway, reachable = receiver(tmp_path_factory.mktemp("gateway"))
+    environment = Environment(tmp_path_factory.mktemp("property"), settings={**reachable, "TIDINGS_UNREAD_MAX": str(CAP),
+                                                                             "TIDINGS_UNREAD_DISPLAY_MAX": str(DISPLAY_MAX)})
     running = None
     try:
-        running = Services(environment.start())
+        running = Services(environment.start(), gateway)
         yield running
         running.all_up()
     finally:
         if running:
             running.close()
         trouble = environment.stop()
+        gateway.close()
     assert not trouble, "\n".join(trouble)

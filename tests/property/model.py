@@ -67,6 +67,7 @@ class Channel:
     members: dict = field(default_factory=dict)  # user → Cursor
     spells: dict = field(default_factory=dict)  # user → [[joined seq, left seq or None], …]
     updated: str = NEVER  # ts of the last counted post, deleted or not
+    direct: bool = False
 
     def __post_init__(self):
         self.threads = Threads(self)
@@ -202,6 +203,16 @@ class Model:
 
     def mentions(self, user, channel):
         return sum(bool(m.named & {user, EVERYBODY}) for m in self.unread_messages(user, channel))
+
+    def badge(self, user):
+        """How many unread messages are for the user, each once: direct ones, and mentions in their channels and the threads that they follow."""
+        found = set()
+        for chan in (self.channels[channel] for channel in self.channels_of(user)):
+            all_are = chan.direct and not chan.members[user].muted
+            replies = [m for root in chan.threads.followed(user) for m in chan.threads.unread(user, root) if m.named & {user, EVERYBODY}]
+            unread = [m for m in self.unread_messages(user, chan.id) if all_are or m.named & {user, EVERYBODY}]
+            found |= {(chan.id, m.ts) for m in replies + unread}
+        return len(found)
 
     def unread_messages(self, user, channel):
         chan = self.channels[channel]

@@ -24,10 +24,11 @@ THREADS_BY_SQL = """
 
 
 class Services:
-    """Two instances, Postgres and Redis of an Environment, with a note of what is up."""
+    """Two instances, Postgres and Redis of an Environment, with a note of what is up; and the gateway by which phones are reached."""
 
-    def __init__(self, environment):
+    def __init__(self, environment, gateway):
         self.environment = environment
+        self.gateway = gateway
         self.alive = [True for _ in environment.instances]
         self.redis_alive = True
         self._database = environment.database()

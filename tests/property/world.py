@@ -4,6 +4,7 @@ import collections
 import itertools
 import threading
 
+from tests.support.phones import Phone
 from tests.support.reading import is_event, kind_of
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
@@ -69,7 +70,7 @@ class World:
         self.services = services
         self.trace = Trace()
         environment = services.environment
-        workspace = Workspace(environment.urls, environment.operator_token, self.trace)
+        self.workspace = workspace = Workspace(environment.urls, environment.operator_token, self.trace)
         self._members = [[member, member.at(workspace.urls[1])] for member in workspace.users(users)]
         self.ids = [member.id for member, _ in self._members]
 
@@ -93,6 +94,9 @@ class World:
 
     def ok(self, user, wanted, method, /, **args):
         return self.member(user, wanted).ok(method, **args)
+
+    def phone(self, user):
+        return Phone(self.workspace, self._members[user][0], self.services.gateway)
 
     def connect(self, user, wanted, native, since):
         instance = self.instance(wanted)
