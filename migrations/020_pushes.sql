@@ -11,6 +11,7 @@ CREATE TABLE push_turns (
     app text COLLATE "C" NOT NULL,
     device_id text COLLATE "C" NOT NULL,
     workspace_id text COLLATE "C" NOT NULL,
+    made_at timestamptz NOT NULL DEFAULT now(),
     due_at timestamptz,                   -- to be looked at; of a device that is leased: again, if nobody settles it; NULL: there is nothing to do
     lease bigint NOT NULL DEFAULT 0,      -- rises each time somebody takes the device
     leased_at timestamptz,                -- NULL: nobody has it
@@ -38,6 +39,8 @@ CREATE TABLE push_jobs (
     is_quiet boolean NOT NULL DEFAULT false, -- put off to the end of the quiet hours
     is_shown boolean NOT NULL DEFAULT false, -- the device may show a notification of it
     changed_at timestamptz NOT NULL DEFAULT now(),
+    edited_ts bigint,                     -- of the message that was edited last before it was told
+    edited_at timestamptz,
     is_dead boolean NOT NULL DEFAULT false,
     reason text,                          -- of the last try that failed
     PRIMARY KEY (user_id, app, device_id, channel_id, thread_ts),

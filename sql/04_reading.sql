@@ -131,6 +131,9 @@ BEGIN
     IF passes_singles THEN
         PERFORM singles_pass(channel_ids, callers);
     END IF;
+    IF true = ANY (changes) THEN
+        PERFORM push_marked(callers, channel_ids);
+    END IF;
     RETURN QUERY SELECT e.item, e.error, e.changed, r.*
     FROM unnest(items, callers, channel_ids, errors, changes) AS e (item, caller, channel, error, changed)
     LEFT JOIN unread_rows r ON r.channel_id = e.channel AND r.user_id = e.caller;
@@ -197,6 +200,7 @@ BEGIN
     WHERE m.channel_id = channel AND m.user_id = caller;
     -- A bit cannot say from which epoch it is.
     UPDATE channels c SET generation = c.generation + 1 WHERE c.id = channel AND c.strategy_in_use = 3;
+    PERFORM push_marked(ARRAY[caller], ARRAY[channel]);
     PERFORM outbox_put(outbox_id, channel, coalesce(before.seq, 0), cursor_ts, 'mark', caller);
     RETURN QUERY SELECT NULL::text, r FROM unread_rows r WHERE r.channel_id = channel AND r.user_id = caller;
 END $$;

@@ -95,6 +95,7 @@ BEGIN
         INSERT INTO read_messages SELECT channel, caller, f.ts FROM unnest(fresh) AS f (ts);
         UPDATE channel_members i SET singles = i.singles + cardinality(fresh), single_version = i.single_version + 1,
             changed = pg_current_xact_id() WHERE i.channel_id = channel AND i.user_id = caller;
+        PERFORM push_marked(ARRAY[caller], ARRAY[channel]);
         PERFORM outbox_put(outbox_id, channel, m.seq, m.ts, 'mark', caller);
     END IF;
     RETURN QUERY SELECT NULL::text, cardinality(fresh) > 0, r FROM unread_rows r WHERE r.channel_id = channel AND r.user_id = caller;

@@ -56,7 +56,7 @@ $$;
 -- `digests` of the token, the one to keep first, that of the oldest key last.
 CREATE FUNCTION devices_register(workspace text, caller text, to_app text, of_platform text, with_id text, new_address text, digests text[],
                                  new_locale text, new_preview text, device_max bigint)
-RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 DECLARE
     made devices;
     is_other boolean;  -- the device had another address
@@ -91,7 +91,7 @@ BEGIN
     UPDATE push_turns t SET tries = 0, badge = CASE WHEN NOT (is_other IS TRUE OR has_moved) THEN t.badge END,
         lease = CASE WHEN is_other THEN t.lease + 1 ELSE t.lease END, leased_at = CASE WHEN is_other IS NOT TRUE THEN t.leased_at END
     WHERE t.user_id = caller AND t.app = to_app AND t.device_id = with_id;
-    PERFORM push_touch(caller);
+    PERFORM push_turns_touch(ARRAY[caller], 1000); -- by then each instance knows that the workspace has a device: push_workspace_met()
     RETURN QUERY SELECT NULL::text, jsonb_build_object('device', device_object(made, of_platform))::text;
 EXCEPTION WHEN SQLSTATE 'TD002' THEN
     RETURN QUERY SELECT 'too_many_devices', NULL::text;

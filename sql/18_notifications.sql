@@ -24,7 +24,7 @@ CREATE FUNCTION notification_settings_hear_all(s notification_settings) RETURNS 
 $$ SELECT s.level = 'all' OR s.badge = 'all' $$;
 
 -- They were changed: what was put off is looked at again, and the badge.
-CREATE FUNCTION notification_settings_use(s notification_settings) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION notification_settings_use(s notification_settings) RETURNS void LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 BEGIN
     PERFORM FROM devices d WHERE d.user_id = s.user_id ORDER BY d.user_id, d.app, d.device_id FOR NO KEY UPDATE;
     UPDATE devices d SET hears_all = notification_settings_hear_all(s)

@@ -2,9 +2,15 @@
 -- Pushes. What happened adds jobs: that there is something to look at for a device, in a conversation (a channel, or a thread in it). What
 -- is told is decided when the device's turn comes, from the state of that moment. docs/decisions/2026-11-25-pushes.md
 
--- The workspaces with a device.
+-- The workspaces with a device, found one after the other in an index of the devices.
 CREATE FUNCTION push_workspaces() RETURNS TABLE (workspace text) LANGUAGE sql STABLE AS $$
-    SELECT w.id FROM workspaces w WHERE EXISTS (SELECT 1 FROM devices d WHERE d.workspace_id = w.id) ORDER BY 1
+    WITH RECURSIVE found AS (
+        (SELECT d.workspace_id FROM devices d ORDER BY d.workspace_id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT d.workspace_id FROM devices d WHERE d.workspace_id > f.workspace_id ORDER BY d.workspace_id LIMIT 1)
+        FROM found f WHERE f.workspace_id IS NOT NULL
+    )
+    SELECT f.workspace_id FROM found f WHERE f.workspace_id IS NOT NULL
 $$;
 
 -- The members of a channel who have a device; `all_hearing`: only those who hear of all messages. Goes through the fewer: these devices of
@@ -42,17 +48,18 @@ BEGIN
     PERFORM FROM push_turns t WHERE t.user_id = ANY (users) ORDER BY t.user_id, t.app, t.device_id FOR NO KEY UPDATE;
 END $$;
 
--- The badges of these users, whose turns the caller has locked, may have changed. They are looked at in half a second, so that several changes
--- make one push.
-CREATE FUNCTION push_turns_touch(users text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+-- The badges of these users, whose turns the caller has locked, may have changed. They are looked at a little later, so that several changes make
+-- one push.
+CREATE FUNCTION push_turns_touch(users text[], wait_ms bigint DEFAULT 500) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     UPDATE push_turns t SET touched_at = clock_timestamp(),
         due_at = CASE WHEN t.leased_at IS NULL AND t.tries = 0
-                      THEN least(t.due_at, clock_timestamp() + interval '500 milliseconds') ELSE t.due_at END
+                      THEN least(t.due_at, clock_timestamp() + wait_ms * interval '1 millisecond') ELSE t.due_at END
     WHERE t.user_id = ANY (users);
 END $$;
 
-CREATE FUNCTION push_touch(owner text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+-- (Without enable_seqscan, here as below: sessions keep plans from when the tables were small, and would go through all of them.)
+CREATE FUNCTION push_touch(owner text) RETURNS void LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 BEGIN
     PERFORM push_turns_add(ARRAY[owner]);
     PERFORM push_turns_touch(ARRAY[owner]);
@@ -161,10 +168,28 @@ BEGIN
     WHERE j.user_id = ANY (touched) AND j.is_shown AND j.due_at IS NULL AND j.channel_id = e.channel
       AND CASE WHEN e.kind IN ('edit', 'delete') THEN j.told_ts = e.ts WHEN e.kind IN ('mark', 'leave') THEN j.user_id = e.about
                WHEN e.kind = 'thread_mark' THEN j.user_id = e.about AND j.thread_ts = e.ts ELSE false END;
+    IF 'edit' = ANY (kinds) THEN -- the message may be under way
+        UPDATE push_jobs j SET edited_ts = e.ts, edited_at = clock_timestamp()
+        FROM unnest(kinds, channels, tss) AS e (kind, channel, ts)
+        WHERE e.kind = 'edit' AND j.user_id = ANY (touched) AND j.channel_id = e.channel AND j.told_ts < e.ts AND j.ts >= e.ts;
+    END IF;
 END $$;
 
--- Events, one an entry; `ts`: of the message or the thread concerned. No job is added where there is no `room`. (Without enable_seqscan, here as
--- below: sessions keep plans from when the tables were small, and would go through all of them.)
+-- What these users have read in these channels has changed, one an entry. (Of such marks no fan-out worker hears.)
+CREATE FUNCTION push_marked(users text[], channels text[]) RETURNS void LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
+DECLARE
+    owners text[] := ARRAY(SELECT DISTINCT d.user_id FROM devices d WHERE d.user_id = ANY (users));
+BEGIN
+    IF owners = '{}' THEN
+        RETURN;
+    END IF;
+    PERFORM push_turns_add(owners);
+    PERFORM push_turns_touch(owners);
+    PERFORM push_jobs_touch(owners, array_fill('mark'::text, ARRAY[cardinality(users)]), channels,
+                            array_fill(0::bigint, ARRAY[cardinality(users)]), users);
+END $$;
+
+-- Events, one an entry; `ts`: of the message or the thread concerned. No job is added where there is no `room`.
 CREATE FUNCTION pushes_add(kinds text[], workspaces text[], channels text[], seqs bigint[], tss bigint[], users text[], room bigint)
 RETURNS TABLE (added bigint, dropped bigint) LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 DECLARE
@@ -184,10 +209,33 @@ BEGIN
     ELSIF cardinality(found.users) > 0 THEN
         added := push_jobs_add(found.users, found.channels, found.threads, found.tss);
     END IF;
-    IF cardinality(touched) > 0 THEN
+    IF cardinality(touched) > 0 OR 'edit' = ANY (kinds) THEN
         PERFORM push_turns_touch(touched);
-        PERFORM push_jobs_touch(touched, kinds, channels, tss, users);
+        PERFORM push_jobs_touch(found.users || touched, kinds, channels, tss, users);
         added := added + 1;
     END IF;
+    RETURN NEXT;
+END $$;
+
+-- An instance has just learnt that the workspace has a device. What came meanwhile, and was passed over, is added: for the devices of the last
+-- seconds, since the workspace had none before. The caller asks in shorter intervals which workspaces have some.
+CREATE FUNCTION push_workspace_met(workspace text) RETURNS TABLE (added bigint) LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
+DECLARE
+    owners text[] := ARRAY(SELECT DISTINCT t.user_id FROM push_turns t
+                           WHERE t.workspace_id = workspace AND t.made_at > now() - interval '15 seconds');
+    found record; -- arrays
+BEGIN
+    SELECT array_agg(t.user_id) AS users, array_agg(w.channel_id) AS channels, array_agg(w.thread) AS threads, array_agg(w.ts) AS tss INTO found
+    FROM push_turns t
+    CROSS JOIN LATERAL (SELECT m.channel_id FROM channel_members m WHERE m.user_id = t.user_id AND m.active OFFSET 0) c
+    CROSS JOIN LATERAL (
+        SELECT r.channel_id, CASE WHEN r.counted THEN 0 ELSE r.thread_ts END AS thread, r.ts FROM messages r
+        WHERE r.channel_id = c.channel_id AND r.ts > extract(epoch FROM t.made_at)::numeric * 1000000 AND r.user_id <> t.user_id
+          AND (r.counted OR r.thread_ts IS NOT NULL)
+        ORDER BY r.ts DESC LIMIT 100) w
+    WHERE t.workspace_id = workspace AND t.made_at > now() - interval '15 seconds';
+    PERFORM push_turns_add(owners);
+    PERFORM push_turns_touch(owners);
+    added := CASE WHEN found.users IS NOT NULL THEN push_jobs_add(found.users, found.channels, found.threads, found.tss) ELSE 0 END;
     RETURN NEXT;
 END $$;

@@ -118,12 +118,15 @@ CREATE FUNCTION push_position() RETURNS text LANGUAGE sql STABLE AS $$
 $$;
 
 -- A conversation was told up to `upto`, or need not be. After it was told it rests for `rest_ms`, so that a burst is told of at once.
-CREATE FUNCTION push_job_end(j push_jobs, upto bigint, is_told boolean, rest_ms bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+-- `is_doubted`: what was told may have been read, or deleted, meanwhile.
+CREATE FUNCTION push_job_end(j push_jobs, upto bigint, is_told boolean, rest_ms bigint, is_doubted boolean DEFAULT false) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     UPDATE push_jobs x SET told_ts = greatest(x.told_ts, upto), is_quiet = false, changed_at = now(), is_shown = x.is_shown OR is_told,
         rests_until = clock_timestamp() + rest_ms * interval '1 millisecond',
-        due_at = CASE WHEN x.ts > upto THEN greatest(x.due_at, clock_timestamp() + rest_ms * interval '1 millisecond') END,
-        since = CASE WHEN x.ts > upto THEN x.since END
+        due_at = CASE WHEN x.ts > upto THEN greatest(x.due_at, clock_timestamp() + rest_ms * interval '1 millisecond')
+                      WHEN is_doubted THEN clock_timestamp() + interval '400 milliseconds' END,
+        since = CASE WHEN x.ts > upto THEN x.since WHEN is_doubted THEN clock_timestamp() END
     WHERE (x.user_id, x.app, x.device_id, x.channel_id, x.thread_ts) = (j.user_id, j.app, j.device_id, j.channel_id, j.thread_ts);
 END $$;
 
@@ -267,24 +270,40 @@ BEGIN
     END LOOP;
 END $$;
 
+-- Pushes that are still under way stay the caller's for another `lease_ms`.
+CREATE FUNCTION pushes_hold(users text[], apps text[], device_ids text[], leases bigint[], lease_ms bigint) RETURNS void LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off AS $$
+BEGIN
+    PERFORM FROM unnest(users, apps, device_ids) AS s (user_id, app, device_id)
+    JOIN push_turns t ON t.user_id = s.user_id AND t.app = s.app AND t.device_id = s.device_id
+    ORDER BY t.user_id, t.app, t.device_id FOR NO KEY UPDATE OF t;
+    UPDATE push_turns t SET due_at = clock_timestamp() + lease_ms * interval '1 millisecond'
+    FROM unnest(users, apps, device_ids, leases) AS s (user_id, app, device_id, lease)
+    WHERE t.user_id = s.user_id AND t.app = s.app AND t.device_id = s.device_id AND t.lease = s.lease AND t.leased_at IS NOT NULL;
+END $$;
+
 -- What became of one push. `wait_ms`: until it is tried again; 0: longer with each try. Returns how many dead letters it made.
 CREATE FUNCTION push_turn_settle(t push_turns, channel text, thread bigint, ts bigint, kind text, badge bigint, outcome text, wait_ms bigint,
                                  why text, pause_ms bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     j push_jobs;
+    upto bigint; -- it was told
     dead bigint := 0;
     wait interval := CASE WHEN wait_ms > 0 THEN wait_ms ELSE 1000 * least(2 ^ least(t.tries, 12), 3600) * (0.5 + random()) END
                      * interval '1 millisecond';
 BEGIN
     IF kind <> 'silent' THEN
         FOR j IN SELECT x.* FROM push_jobs x
-                 WHERE (x.user_id, x.app, x.device_id) = (t.user_id, t.app, t.device_id) AND x.due_at <= t.leased_at
-                   AND CASE WHEN kind = 'summary' THEN x.is_quiet ELSE x.channel_id = channel AND x.thread_ts = thread END LOOP
-            IF outcome IN ('delivered', 'skipped') THEN
-                PERFORM push_job_end(j, CASE WHEN kind = 'summary' THEN j.ts ELSE push_turn_settle.ts END, outcome = 'delivered',
-                                     CASE WHEN outcome = 'delivered' THEN pause_ms ELSE 0 END);
+                 WHERE (x.user_id, x.app, x.device_id) = (t.user_id, t.app, t.device_id)
+                   AND CASE WHEN kind = 'summary' THEN x.is_quiet AND x.since <= t.leased_at ELSE x.channel_id = channel AND x.thread_ts = thread END LOOP
+            upto := CASE WHEN kind = 'summary' THEN least(j.ts, extract(epoch FROM t.leased_at)::numeric * 1000000) ELSE push_turn_settle.ts END;
+            IF outcome = 'delivered' THEN
+                PERFORM push_job_end(j, CASE WHEN j.edited_ts = upto AND j.edited_at >= t.leased_at THEN upto - 1 ELSE upto END, true, pause_ms,
+                                     t.touched_at >= t.leased_at);
+            ELSIF outcome = 'skipped' THEN
+                PERFORM push_job_end(j, upto, false, 0);
             ELSIF outcome = 'refused' THEN
-                PERFORM push_job_kill(j, CASE WHEN kind = 'summary' THEN j.ts ELSE push_turn_settle.ts END, why);
+                PERFORM push_job_kill(j, upto, why);
                 dead := dead + 1;
             ELSE
                 UPDATE push_jobs x SET reason = why
@@ -351,30 +370,33 @@ $$;
 CREATE FUNCTION push_job_key(j push_jobs) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT concat_ws('/', j.user_id, j.app, j.device_id, j.channel_id, j.thread_ts) $$;
 
--- Dead letters of a workspace, at most `most`, after the one that `after` names.
-CREATE FUNCTION push_dead_list(workspace text, after text, most bigint) RETURNS TABLE (cursor text, entry text) LANGUAGE sql STABLE AS $$
-    SELECT push_job_key(j), json_build_object('user', j.user_id, 'app', j.app, 'device_id', j.device_id, 'channel', j.channel_id,
-        'thread_ts', CASE WHEN j.thread_ts > 0 THEN ts_text(j.thread_ts) END, 'ts', ts_text(j.told_ts), 'reason', j.reason,
-        'died', extract(epoch FROM j.changed_at)::bigint)::text
-    FROM push_jobs j WHERE j.is_dead AND j.workspace_id = workspace AND push_job_key(j) > after COLLATE "C"
+-- Dead letters of a workspace and an app, or of all (NULL): at most `most`, after the one that `after` names.
+CREATE FUNCTION push_dead_list(of_workspace text, of_app text, after text, most bigint) RETURNS TABLE (cursor text, entry text) LANGUAGE sql STABLE AS $$
+    SELECT push_job_key(j), json_build_object('workspace', j.workspace_id, 'user', j.user_id, 'app', j.app, 'device_id', j.device_id,
+        'channel', j.channel_id, 'thread_ts', CASE WHEN j.thread_ts > 0 THEN ts_text(j.thread_ts) END, 'ts', ts_text(j.told_ts),
+        'reason', j.reason, 'died', extract(epoch FROM j.changed_at)::bigint)::text
+    FROM push_jobs j
+    WHERE j.is_dead AND j.workspace_id = coalesce(of_workspace, j.workspace_id) AND j.app = coalesce(of_app, j.app)
+      AND push_job_key(j) > after COLLATE "C"
     ORDER BY push_job_key(j) COLLATE "C" LIMIT most
 $$;
 
--- Who has dead letters: of an app, or of all (NULL).
-CREATE FUNCTION push_dead_owners(workspace text, of_app text) RETURNS text[] LANGUAGE sql STABLE AS $$
+-- Who has some.
+CREATE FUNCTION push_dead_owners(of_workspace text, of_app text) RETURNS text[] LANGUAGE sql STABLE AS $$
     SELECT coalesce(array_agg(DISTINCT j.user_id), '{}') FROM push_jobs j
-    WHERE j.is_dead AND j.workspace_id = workspace AND j.app = coalesce(of_app, j.app)
+    WHERE j.is_dead AND j.workspace_id = coalesce(of_workspace, j.workspace_id) AND j.app = coalesce(of_app, j.app)
 $$;
 
--- Those of an app, or of all (NULL), are tried again: what of them is unread still, as ever. How many.
-CREATE FUNCTION push_dead_retry(workspace text, of_app text) RETURNS TABLE (count bigint) LANGUAGE plpgsql VOLATILE AS $$
+-- They are tried again: what of them is unread still, as ever. How many.
+CREATE FUNCTION push_dead_retry(of_workspace text, of_app text) RETURNS TABLE (count bigint) LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off AS $$
 DECLARE
-    owners text[] := push_dead_owners(workspace, of_app);
+    owners text[] := push_dead_owners(of_workspace, of_app);
 BEGIN
     PERFORM push_turns_add(owners);
     WITH revived AS (
         UPDATE push_jobs j SET is_dead = false, told_ts = j.told_ts - 1, due_at = clock_timestamp(), since = clock_timestamp(), changed_at = now()
-        WHERE j.is_dead AND j.workspace_id = workspace AND j.app = coalesce(of_app, j.app) AND j.user_id = ANY (owners)
+        WHERE j.is_dead AND j.workspace_id = coalesce(of_workspace, j.workspace_id) AND j.app = coalesce(of_app, j.app) AND j.user_id = ANY (owners)
         RETURNING j.user_id, j.app, j.device_id
     ), turned AS (
         UPDATE push_turns t SET tries = 0, due_at = least(t.due_at, clock_timestamp()) FROM revived r
@@ -385,14 +407,15 @@ BEGIN
 END $$;
 
 -- Nothing is left of them. How many.
-CREATE FUNCTION push_dead_drop(workspace text, of_app text) RETURNS TABLE (count bigint) LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION push_dead_drop(of_workspace text, of_app text) RETURNS TABLE (count bigint) LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off AS $$
 DECLARE
-    owners text[] := push_dead_owners(workspace, of_app);
+    owners text[] := push_dead_owners(of_workspace, of_app);
 BEGIN
     PERFORM push_turns_add(owners);
     WITH dropped AS (
         DELETE FROM push_jobs j
-        WHERE j.is_dead AND j.workspace_id = workspace AND j.app = coalesce(of_app, j.app) AND j.user_id = ANY (owners)
+        WHERE j.is_dead AND j.workspace_id = coalesce(of_workspace, j.workspace_id) AND j.app = coalesce(of_app, j.app) AND j.user_id = ANY (owners)
         RETURNING 1
     ) SELECT count(*) INTO push_dead_drop.count FROM dropped;
     RETURN NEXT;

@@ -24,6 +24,8 @@ static const char commands[] =
     "are wrong), or correct them\n"
     "  secrets rotate               encrypt all secrets in Postgres with the first key of "
     "TIDINGS_SECRET_KEY\n"
+    "  push dead list|retry|drop [--workspace ID] [--app NAME]\n"
+    "                               pushes to devices that were given up\n"
     "  COMMAND --help, --help, --version\n";
 
 static int help_print(void)
@@ -58,6 +60,8 @@ static bool command_help(int count, char **arguments)
         command_unread_usage(stdout);
     else if (strcmp(arguments[1], "secrets") == 0)
         command_secrets_usage(stdout);
+    else if (strcmp(arguments[1], "push") == 0)
+        command_push_usage(stdout);
     else
         help_print();
     return true;
@@ -108,6 +112,8 @@ static int command_run(const struct settings *settings, int count, char **argume
         return command_unread(settings, count - 2, arguments + 2);
     if (strcmp(command, "secrets") == 0)
         return command_secrets(settings, count - 2, arguments + 2);
+    if (strcmp(command, "push") == 0)
+        return command_push(settings, count - 2, arguments + 2);
     if (count == 2 && strcmp(command, "serve") == 0)
         return instance_run(settings);
     if (strcmp(command, "migrate") == 0)

@@ -146,7 +146,7 @@ def left_behind(scratch):
 # Not the program itself, but what stands around it; or what Postgres does.
 NOT_UNDER_ASAN = ("dev", "nginx", "hot_channels", "migrate", "plans")
 # Many seconds, nearly all of them Postgres' and Redis' own, or on ways that other files go: under ASan in `./dev test long`.
-LONG_UNDER_ASAN = ("authorization", "operating", "retention", "strategies")
+LONG_UNDER_ASAN = ("authorization", "operating", "pushes", "retention", "strategies")
 # What a loop does alone (arguments, errors, shapes), or Postgres: no two threads for TSan to watch; or what goes the ways between threads
 # that the others go, too.
 NOT_UNDER_TSAN = (*NOT_UNDER_ASAN, "admin", "admin_many", "app_mention", "app_wishes", "authorization", "bad_input", "basics", "channels",

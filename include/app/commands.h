@@ -23,3 +23,7 @@ void command_unread_usage(FILE *out);
 // (exit code 1: some do not open with any of its keys, and stay as they are).
 int command_secrets(const struct settings *settings, int count, char *const *arguments);
 void command_secrets_usage(FILE *out);
+// tidings push dead list|retry|drop [--workspace ID] [--app NAME]: shows pushes that were given up,
+// has them tried again, or drops them.
+int command_push(const struct settings *settings, int count, char *const *arguments);
+void command_push_usage(FILE *out);

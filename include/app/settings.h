@@ -206,6 +206,16 @@
             "of these, pushes of one app; the same")                                               \
     INTEGER(push_app_parallel, PUSH_APP_PARALLEL, 500, 1, 100000,                                  \
             "pushes of one app that are sent at once; others wait")                                \
+    INTEGER(push_ttl_s, PUSH_TTL_S, 86400, 1, 2419200,                                             \
+            "how long a push is tried, until it is a dead letter")                                 \
+    INTEGER(push_pause_ms, PUSH_PAUSE_MS, 1000, 0, 60000,                                          \
+            "between two pushes of one conversation to one device")                                \
+    INTEGER(push_active_s, PUSH_ACTIVE_S, 60, 0, 86400,                                            \
+            "who said something on an open socket within it gets no push; 0: who is connected")    \
+    INTEGER(push_jobs_max, PUSH_JOBS_MAX, 1000000, 0, 1000000000,                                  \
+            "conversations of devices with something to tell; more are dropped")                   \
+    INTEGER(push_dead_keep_s, PUSH_DEAD_KEEP_S, 604800, 1, 31536000,                               \
+            "how long dead letters of pushes are kept")                                            \
     INTEGER(resume_max_s, RESUME_MAX_S, 604800, 0, 2592000,                                        \
             "how long a position is good, for a stream, a socket or events.sync, without a gap")   \
     INTEGER(resume_max_events, RESUME_MAX_EVENTS, 10000, 1, 1000000,                               \

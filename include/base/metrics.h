@@ -226,6 +226,16 @@
     X(NOTIFY_FULL, counter, "tidings_push_notifications_refused_total", "",                        \
       "Pushes to devices that TIDINGS_PUSH_QUEUE_MAX, _QUEUE_BYTES or _APP_QUEUE_MAX had no room " \
       "for")                                                                                       \
+    X(NOTIFY_SKIPPED, counter, "tidings_push_skipped_total", "",                                   \
+      "Pushes not sent, or without their text, because the user was active")                       \
+    X(NOTIFY_NO_ROOM, counter, "tidings_push_jobs_dropped_total", "",                              \
+      "Conversations of devices not told of because of TIDINGS_PUSH_JOBS_MAX")                     \
+    X(NOTIFY_DIED, counter, "tidings_push_died_total", "", "Pushes that became dead letters")      \
+    X(NOTIFY_WAITING, gauge, "tidings_push_waiting", "",                                           \
+      "Conversations with something to tell a device, of all instances")                           \
+    X(NOTIFY_OLDEST_S, gauge, "tidings_push_oldest_seconds", "",                                   \
+      "How long the device that has waited longest is due")                                        \
+    X(NOTIFY_DEAD, gauge, "tidings_push_dead", "", "Dead letters that are kept")                   \
     X(LOG_DROPPED, counter, "tidings_log_dropped_total", "", "Log lines dropped")
 
 enum metric {
@@ -255,6 +265,8 @@ enum { METRIC_SERIES_SIZE = 1024 };
     X(DELIVERY, "tidings_delivery_seconds",                                                        \
       "From an event's time, by Postgres' clock, until its frame was written to a connection, by " \
       "this instance's")                                                                           \
+    X(NOTIFY_DELAY, "tidings_push_delay_seconds",                                                  \
+      "From a message's time, by Postgres' clock, until the provider answered the push of it")     \
     X(NOTIFY_ANSWER, "tidings_push_answer_seconds",                                                \
       "From the sending of a push to a device until its provider's answer")                        \
     X(LOOP_STALL, "tidings_loop_stall_seconds",                                                    \

@@ -42,3 +42,12 @@ void presence_apply(struct cache *cache, const struct presence_change *change, p
 
 enum { PRESENCE_KEY_SIZE = 64 };
 void presence_topic(char *ret_topic, const char *user_id); // PRESENCE_KEY_SIZE bytes
+
+// The user said something on a socket, which counts as active for `active_s`; and it does no more.
+void presence_speak(struct cache *cache, const char *user_id, const char *socket, int64_t active_s);
+void presence_fall_silent(struct cache *cache, const char *user_id, const char *socket);
+
+// The key of the gateways, and that of the sockets on which the user said something lately
+// (`active:{U}`). Both are hashes whose values begin with the second at which an entry ends.
+void presence_session_key(char *ret_key, const char *user_id); // likewise
+void presence_active_key(char *ret_key, const char *user_id);  // likewise

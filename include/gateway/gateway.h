@@ -44,9 +44,10 @@ struct gateway_options {
     int focus_max;           // channels that one socket may focus at once
     int64_t token_check_ms;  // how often tokens of open sockets are checked without being told
     int64_t channel_linger_ms;
-    int64_t presence_ttl_s;     // a user whose instances were silent for so long is away
-    int64_t presence_grace_ms;  // a user who reconnects within it was never away
-    int64_t presence_subs_max;  // users whose presence a socket may subscribe to
+    int64_t presence_ttl_s;    // a user whose instances were silent for so long is away
+    int64_t presence_grace_ms; // a user who reconnects within it was never away
+    int64_t presence_subs_max; // users whose presence a socket may subscribe to
+    int64_t active_s; // how long who says something on a socket is active; 0: it is not told
     int64_t typing_interval_ms; // shortest time between two user_typing of a socket
     int64_t link_ack_ms;        // for an app to ack an envelope; doubled for each further attempt
     int64_t link_attempts_max;  // of one envelope

@@ -3,14 +3,13 @@
 #include "methods.h"
 
 #include "base/check.h"
-#include "notify/notify.h"
+#include "notify/sealed_push.h"
 #include "push_apps.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TTL_S = 60, PLACE_SIZE = 1024, SECRET_MAX = 65536, JSON_VALUES_MAX = 100 };
+enum { TTL_S = 60 };
 
 static const struct statement TARGET = {
     "push_target", "SELECT error, app, platform, fields, secret, address, digest, created"
@@ -84,46 +83,6 @@ static void test_done(void *arg, const struct notify_answer *answer)
     (void)!loop_post(test->loop, test_settle, test);
 }
 
-// Opens what was sealed at `place`. The caller frees it. NULL: there is no key for it, or no
-// memory.
-static char *open_text(const struct invocation *invocation, const char *place, const char *sealed)
-{
-    CLEANUP(buffer_done) struct buffer text = BUFFER(SECRET_MAX);
-
-    if (secrets_open(invocation->api->options.secrets, place, sealed, &text) < 0)
-        return NULL;
-    return buffer_take_text(&text);
-}
-
-static json_t *read_object(const char *text)
-{
-    json_t *value = NULL;
-
-    return text && json_read(text, strlen(text), JSON_DEPTH_MAX, JSON_VALUES_MAX, &value) == 0
-               ? value
-               : NULL;
-}
-
-// Whether the secrets of app and device are there: a Matrix gateway has none of its own.
-static bool target_open(const struct invocation *invocation, const struct result *result,
-                        struct notify_push *push)
-{
-    CLEANUP_FREE char *address = NULL;
-    char place[PLACE_SIZE];
-
-    snprintf(place, sizeof place, DEVICE_ADDRESS_PLACE "%s/%s/%s",
-             request_arg(invocation->request, "user_id"), result_text(result, 0, COLUMN_APP),
-             request_arg(invocation->request, "device_id"));
-    address = open_text(invocation, place, result_text(result, 0, COLUMN_ADDRESS));
-    push->address = read_object(address);
-    snprintf(place, sizeof place, PUSH_APP_SECRET_PLACE "%s/%s", invocation->actor->workspace_id,
-             result_text(result, 0, COLUMN_APP));
-    if (!result_is_null(result, 0, COLUMN_SECRET))
-        push->secret = open_text(invocation, place, result_text(result, 0, COLUMN_SECRET));
-    push->app = read_object(result_text(result, 0, COLUMN_FIELDS));
-    return push->address && push->app && (push->secret || result_is_null(result, 0, COLUMN_SECRET));
-}
-
 // The badge stays as it is: a test is no message.
 static bool message_make(const struct invocation *invocation, struct notify_message *message)
 {
@@ -138,23 +97,28 @@ static bool message_make(const struct invocation *invocation, struct notify_mess
 static int push_make(const struct invocation *invocation, const struct result *result,
                      struct notify_push **ret_push)
 {
-    struct notify_push *push = calloc(1, sizeof *push);
+    const struct sealed_push sealed = {
+        .workspace_id = invocation->actor->workspace_id,
+        .user_id = request_arg(invocation->request, "user_id"),
+        .app = result_text(result, 0, COLUMN_APP),
+        .device_id = request_arg(invocation->request, "device_id"),
+        .platform = result_text(result, 0, COLUMN_PLATFORM),
+        .fields = result_text(result, 0, COLUMN_FIELDS),
+        .secret =
+            result_is_null(result, 0, COLUMN_SECRET) ? NULL : result_text(result, 0, COLUMN_SECRET),
+        .address = result_text(result, 0, COLUMN_ADDRESS),
+        .registered_s = result_int(result, 0, COLUMN_CREATED),
+    };
+    struct notify_push *push = NULL;
 
-    if (!push)
-        return -ERROR_MEMORY;
-    push->platform = push_platform_find(result_text(result, 0, COLUMN_PLATFORM));
-    push->registered_s = result_int(result, 0, COLUMN_CREATED);
-    snprintf(push->app_id, sizeof push->app_id, "%s/%s", invocation->actor->workspace_id,
-             result_text(result, 0, COLUMN_APP));
-    int r = !target_open(invocation, result, push)      ? -ERROR_SECRET_KEY_MISSING
-            : !message_make(invocation, &push->message) ? -ERROR_MEMORY
-                                                        : 0;
-    if (r < 0) {
+    int r = sealed_push_open(&sealed, invocation->api->options.secrets, &push);
+    if (r >= 0 && !message_make(invocation, &push->message)) {
         notify_push_free(push);
-        return r;
+        r = -ERROR_MEMORY;
     }
-    *ret_push = push;
-    return 0;
+    if (r >= 0)
+        *ret_push = push;
+    return r;
 }
 
 static int test_send(struct invocation *invocation, const struct result *result)

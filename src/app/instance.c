@@ -11,7 +11,7 @@
 #include "fanout/load.h"
 #include "fanout/worker.h"
 #include "housekeeping.h"
-#include "notify/notify.h"
+#include "notify/dispatcher.h"
 #include "parts.h"
 #include "push/push.h"
 #include "service.h"
@@ -30,6 +30,7 @@ enum {
     LEFTOVER_POLL_MS = 1000,
     RELAY_QUEUE_MAX = 100000,
     STOP_LOOK_MS = 10,
+    PUSHES_DRAIN_MS = 1000, // another instance sends again what is not answered by then
     MAPPED_BYTES_MIN = 256 << 10
 };
 
@@ -40,6 +41,7 @@ struct instance {
     struct relay *relay;
     struct push *push;
     struct notify *notify;
+    struct dispatcher *dispatcher;
     struct workers *workers;
     struct housekeeping *housekeeping;
     struct auditor *auditor;
@@ -101,12 +103,34 @@ static int notify_make(struct instance *instance)
     return notify_start(&options, &instance->notify);
 }
 
+static int dispatcher_make(struct instance *instance)
+{
+    const struct settings *settings = instance->settings;
+    const struct dispatcher_options options = {
+        .database_url = settings->database_url,
+        .secrets = &instance->secrets,
+        .notify = instance->notify,
+        .cache = parts_cache_options(settings),
+        .statement_timeout_ms = settings->statement_timeout_ms,
+        .parallel = settings->push_queue_max,
+        .app_parallel = settings->push_app_parallel,
+        .ttl_s = settings->push_ttl_s,
+        .pause_ms = settings->push_pause_ms,
+        .active_s = settings->push_active_s,
+        .jobs_max = settings->push_jobs_max,
+        .dead_keep_s = settings->push_dead_keep_s,
+    };
+
+    return dispatcher_start(&options, &instance->dispatcher);
+}
+
 static int events_keep(void *arg, struct session *session, struct event *const *events,
                        size_t count)
 {
     struct instance *instance = CAST(instance, arg);
 
-    return push_keep(instance->push, session, events, count);
+    int r = push_keep(instance->push, session, events, count);
+    return r < 0 ? r : dispatcher_keep(instance->dispatcher, session, events, count);
 }
 
 static int fanout_make(struct instance *instance)
@@ -184,6 +208,9 @@ static int instance_start(struct instance *instance)
     r = notify_make(instance);
     if (r < 0)
         return r;
+    r = dispatcher_make(instance);
+    if (r < 0)
+        return r;
     r = fanout_make(instance);
     if (r < 0)
         return r;
@@ -230,6 +257,9 @@ static void services_drain(struct instance *instance)
 // committed is told, or left in the outbox for others.
 static void instance_stop(struct instance *instance)
 {
+    int64_t left_ms = drain_left_ms(instance);
+
+    dispatcher_stop(instance->dispatcher, left_ms < PUSHES_DRAIN_MS ? left_ms : PUSHES_DRAIN_MS);
     notify_stop(instance->notify); // the loops still take its last answers
     for (int i = 0; i < instance->count; i++)
         service_stop(instance->services[i]);
@@ -247,6 +277,7 @@ static void instance_stop(struct instance *instance)
         workers_stop(instance->workers, drain_left_ms(instance));
         relay_free(instance->relay);
     }
+    dispatcher_free(instance->dispatcher);
     push_stop(instance->push, drain_left_ms(instance));
 }
 

@@ -198,6 +198,7 @@ static int service_make_gateway(struct service *service, const struct settings *
         .presence_ttl_s = settings->presence_ttl_s,
         .presence_grace_ms = settings->presence_grace_ms,
         .presence_subs_max = settings->presence_subs_max,
+        .active_s = settings->push_active_s,
         .typing_interval_ms = settings->typing_interval_ms,
         .link_ack_ms = settings->link_ack_ms,
         .link_attempts_max = settings->link_attempts_max,

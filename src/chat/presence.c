@@ -2,6 +2,7 @@
 // Tells Redis who is online, and asks who is.
 #include "chat/presence.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <inttypes.h>
@@ -20,6 +21,16 @@ struct presence_call {
 void presence_topic(char *ret_topic, const char *user_id)
 {
     snprintf(ret_topic, PRESENCE_KEY_SIZE, "presence-events:{%s}", user_id);
+}
+
+void presence_session_key(char *ret_key, const char *user_id)
+{
+    snprintf(ret_key, PRESENCE_KEY_SIZE, "session:{%s}:device", user_id);
+}
+
+void presence_active_key(char *ret_key, const char *user_id)
+{
+    snprintf(ret_key, PRESENCE_KEY_SIZE, "active:{%s}", user_id);
 }
 
 static void on_applied(void *arg, int r, const struct cache_value *value)
@@ -61,7 +72,7 @@ void presence_apply(struct cache *cache, const struct presence_change *change, p
     call->fn = fn;
     call->arg = arg;
     presence_topic(call->topic, change->user_id);
-    snprintf(session, sizeof session, "session:{%s}:device", change->user_id);
+    presence_session_key(session, change->user_id);
     snprintf(presence, sizeof presence, "presence:{%s}", change->user_id);
     snprintf(connections, sizeof connections, "%" PRId64, change->connections);
     snprintf(ttl, sizeof ttl, "%" PRId64, change->ttl_s);
@@ -69,4 +80,23 @@ void presence_apply(struct cache *cache, const struct presence_change *change, p
         "FCALL",         "presence_apply", "2",         session, presence,
         ops[change->op], change->device,   connections, ttl,     change->manual_away ? "1" : "0"};
     cache_call(cache, sizeof texts / sizeof *texts, texts, NULL, on_applied, call);
+}
+
+void presence_speak(struct cache *cache, const char *user_id, const char *socket, int64_t active_s)
+{
+    char key[PRESENCE_KEY_SIZE], ends[NUMBER_SIZE], ttl[NUMBER_SIZE];
+
+    presence_active_key(key, user_id);
+    snprintf(ends, sizeof ends, "%" PRId64, clock_wall_us() / 1000000 + active_s);
+    snprintf(ttl, sizeof ttl, "%" PRId64, active_s);
+    cache_call(cache, 4, (const char *[]){"HSET", key, socket, ends}, NULL, NULL, NULL);
+    cache_call(cache, 3, (const char *[]){"EXPIRE", key, ttl}, NULL, NULL, NULL);
+}
+
+void presence_fall_silent(struct cache *cache, const char *user_id, const char *socket)
+{
+    char key[PRESENCE_KEY_SIZE];
+
+    presence_active_key(key, user_id);
+    cache_call(cache, 3, (const char *[]){"HDEL", key, socket}, NULL, NULL, NULL);
 }

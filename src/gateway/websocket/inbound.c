@@ -13,11 +13,12 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_writer.h"
+#include "chat/presence.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALLS_MAX = 16, REPLY_TO_SIZE = 72, REPLY_MAX = 1 << 20 };
+enum { CALLS_MAX = 16, REPLY_TO_SIZE = 72, REPLY_MAX = 1 << 20, ACTIVE_INTERVAL_MS = 250 };
 
 // Codes of errors in answers to clients, as Slack's clients know them.
 enum { CODE_INVALID = 1, CODE_MESSAGE = 2, CODE_SLOW_DOWN = -1 };
@@ -277,6 +278,19 @@ static void focus_change(struct inbound *inbound, const json_t *message, bool be
     outcome_send(c, reply_to, r);
 }
 
+// Tells Redis that somebody is there, who needs no push.
+static void activity_tell(struct inbound *inbound)
+{
+    const struct connection *c = inbound->connection;
+    const struct gateway *gateway = c->gateway;
+    int64_t now_ms = loop_now_ms(gateway->loop);
+    if (gateway->options.active_s == 0 ||
+        (inbound->active_ms > 0 && now_ms - inbound->active_ms < ACTIVE_INTERVAL_MS))
+        return;
+    inbound->active_ms = now_ms;
+    presence_speak(gateway->cache, c->actor.user_id, c->id, gateway->options.active_s);
+}
+
 static void message_handle(struct inbound *inbound, json_t *message, const char *text,
                            size_t length)
 {
@@ -286,6 +300,8 @@ static void message_handle(struct inbound *inbound, json_t *message, const char 
     const char *type = json_string_value(json_object_get(message, "type"));
     const struct called *what = type ? called_find(type) : NULL;
     reply_to_read(message, reply_to);
+    if (!type || strcmp(type, "ping") != 0)
+        activity_tell(inbound);
     if (type && strcmp(type, "ping") == 0)
         pong_send(c, message);
     else if (what && reply_to[0])
@@ -336,5 +352,9 @@ void inbound_forget(struct inbound *inbound)
         list_remove(link);
     }
     inbound->call_count = 0;
+    if (inbound->active_ms > 0)
+        presence_fall_silent(inbound->connection->gateway->cache,
+                             inbound->connection->actor.user_id, inbound->connection->id);
+    inbound->active_ms = 0;
     watch_forget(&inbound->watcher);
 }

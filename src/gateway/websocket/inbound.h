@@ -17,7 +17,8 @@ struct inbound {
     struct list calls; // of methods, in work
     int call_count;
     int focus_count;
-    int64_t typed_ms; // when it last sent user_typing
+    int64_t typed_ms;  // when it last sent user_typing
+    int64_t active_ms; // when Redis was told last that it says something; 0: never
     struct watcher watcher;
 };
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks Redis who is active.
+#include "activity.h"
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "chat/presence.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct activity_answer {
+    uint32_t tag;
+    int64_t now_s;
+    bool *active; // of the next user
+};
+
+// Each value begins with the second until which a socket, or a gateway's connections, count.
+static void on_values(void *arg, int r, const struct cache_value *value)
+{
+    struct activity_answer *answer = CAST(activity_answer, arg);
+    bool *active = answer->active++;
+
+    for (size_t i = 0; r == 0 && i < cache_value_count(value); i++)
+        if (strtoll(cache_value_text(cache_value_at(value, i)), NULL, 10) > answer->now_s)
+            *active = true;
+}
+
+int activity_ask(struct pipeline *pipeline, bool by_word, const char *const *users, size_t count,
+                 bool *ret_active)
+{
+    struct activity_answer answer = {
+        .tag = TAG(activity_answer), .now_s = clock_wall_us() / 1000000, .active = ret_active};
+
+    for (size_t i = 0; i < count; i++) {
+        char key[PRESENCE_KEY_SIZE];
+        ret_active[i] = false;
+        (by_word ? presence_active_key : presence_session_key)(key, users[i]);
+        pipeline_add(pipeline, 2, (const char *[]){"HVALS", key}, NULL);
+    }
+    return pipeline_run(pipeline, on_values, &answer);
+}

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that tells devices.
+#include "notify/dispatcher.h"
+
+#include "activity.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+#include "base/wait.h"
+#include "device_turns.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LOOK_MS = 250,      // for workspaces with devices
+    LOOK_FACTOR = 20,   // at most a twentieth of the time is spent with that
+    POLL_MS = 200,      // for turns that come by themselves: badges, retries, ends of rests
+    GATHER_MS = 15,     // until answers are told to Postgres, so that one call tells several
+    TAKE_MAX = 200,     // devices of one call, which holds their locks
+    SETTLE_MAX = 500,   // likewise
+    KEEP_MAX = 512,     // events of one call
+    DEPTH_MS = 5000,    // between two measures
+    CLEAN_MS = 30000,   // between two deletions of what is kept no longer
+    FAULT_MS = 1000,    // Postgres is away
+    BUSY_WAIT_MS = 500, // notify has no room
+    STOP_EXTRA_MS = 500 // to tell Postgres of the last answers
+};
+
+// So long a device stays with a dispatcher that dies.
+enum { LEASE_MS = 6000 };
+
+struct dispatcher {
+    uint32_t tag;
+    struct dispatcher_options options;
+    struct device_turns_options turns;
+    pthread_t thread;
+    struct session *session; // of the thread, as all until the lock
+    struct pipeline *pipeline;
+    struct list under_way; // sent
+    struct list settled;   // over, and Postgres is not told yet
+    int64_t count;         // of both
+    int64_t look_at_ms;
+    int64_t depth_at_ms;
+    int64_t clean_at_ms;
+    int64_t take_at_ms;
+    int64_t ask_at_ms; // who is active: Redis is away until then
+
+    pthread_mutex_t lock; // of what follows
+    pthread_cond_t changed;
+    struct list answered; // by notify
+    bool is_wanted;       // something may be due
+    int64_t stop_at_ms;   // 0 while running
+    int64_t room;         // for jobs, in Postgres
+    bool is_known;
+    struct buffer workspaces; // with a device, sorted
+};
+
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static bool ids_have(const struct buffer *ids, const char *id)
+{
+    return ids->length > 0 &&
+           bsearch(id, ids->data, ids->length / EVENT_ID_SIZE, EVENT_ID_SIZE, compare_ids);
+}
+
+// Whether an event of that kind changes what there is to tell anybody, or a badge.
+static bool kind_concerns(enum event_kind kind)
+{
+    return kind == EVENT_POST || kind == EVENT_EDIT || kind == EVENT_DELETE || kind == EVENT_MARK ||
+           kind == EVENT_THREAD_MARK || kind == EVENT_THREAD_FOLLOW || kind == EVENT_JOIN ||
+           kind == EVENT_LEAVE || kind == EVENT_ARCHIVE || kind == EVENT_UNARCHIVE;
+}
+
+// As long as nothing is known, Postgres is asked.
+static size_t events_choose(struct dispatcher *dispatcher, struct event *const *events,
+                            size_t count, struct event **ret_chosen, int64_t *ret_room)
+{
+    size_t chosen = 0;
+
+    pthread_mutex_lock(&dispatcher->lock);
+    for (size_t i = 0; i < count; i++)
+        if (kind_concerns(events[i]->kind) &&
+            (!dispatcher->is_known || ids_have(&dispatcher->workspaces, events[i]->workspace_id)))
+            ret_chosen[chosen++] = events[i];
+    *ret_room = dispatcher->room;
+    pthread_mutex_unlock(&dispatcher->lock);
+    return chosen;
+}
+
+static void dispatcher_wake(struct dispatcher *dispatcher, int64_t jobs)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    dispatcher->is_wanted = true;
+    dispatcher->room -= jobs;
+    pthread_cond_signal(&dispatcher->changed);
+    pthread_mutex_unlock(&dispatcher->lock);
+}
+
+int dispatcher_keep(struct dispatcher *dispatcher, struct session *session,
+                    struct event *const *events, size_t count)
+{
+    struct event *chosen[KEEP_MAX];
+
+    for (size_t done = 0; done < count;) {
+        int64_t room;
+        size_t part = count - done < KEEP_MAX ? count - done : KEEP_MAX;
+        size_t wanted = events_choose(dispatcher, events + done, part, chosen, &room);
+        int r = wanted > 0 ? device_turns_add(session, chosen, wanted, room) : 0;
+        if (r < 0)
+            return r;
+        if (r > 0)
+            dispatcher_wake(dispatcher, r);
+        done += part;
+    }
+    return 0;
+}
+
+// What came for workspaces that were not known until now was passed over.
+static void workspaces_meet(struct dispatcher *dispatcher, const struct buffer *before)
+{
+    const struct buffer *now = &dispatcher->workspaces; // only this thread changes it
+
+    for (size_t at = 0; at < now->length; at += EVENT_ID_SIZE)
+        if (!ids_have(before, now->data + at) &&
+            device_turns_met(dispatcher->session, now->data + at) < 0)
+            log_write(LOG_WARN, "notify", "what workspace %s has to tell could not be read",
+                      now->data + at);
+}
+
+static void workspaces_look(struct dispatcher *dispatcher)
+{
+    CLEANUP(buffer_done) struct buffer ids = BUFFER(SIZE_MAX / 2);
+
+    if (device_turns_workspaces(dispatcher->session, &ids) < 0)
+        return;
+    pthread_mutex_lock(&dispatcher->lock);
+    struct buffer before = dispatcher->workspaces;
+    bool was_known = dispatcher->is_known;
+    dispatcher->workspaces = ids;
+    dispatcher->is_known = true;
+    pthread_mutex_unlock(&dispatcher->lock);
+    ids = before;
+    if (was_known)
+        workspaces_meet(dispatcher, &before);
+}
+
+// When to do again what began at `began_ms` and is over: not before `pause_ms`, and not so often
+// that it takes much of the time.
+static int64_t pause_after(int64_t began_ms, int64_t pause_ms)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    int64_t wanted_ms = (now_ms - began_ms) * LOOK_FACTOR;
+
+    return now_ms + (wanted_ms > pause_ms ? wanted_ms : pause_ms);
+}
+
+static void depth_look(struct dispatcher *dispatcher)
+{
+    struct device_turns_depth depth;
+    int64_t began_ms = clock_monotonic_ms();
+
+    int r = device_turns_depth(dispatcher->session, &depth);
+    dispatcher->depth_at_ms = pause_after(began_ms, DEPTH_MS);
+    if (r < 0)
+        return;
+    metric_set(METRIC_NOTIFY_WAITING, depth.waiting);
+    metric_set(METRIC_NOTIFY_OLDEST_S, depth.oldest_s);
+    metric_set(METRIC_NOTIFY_DEAD, depth.dead);
+    pthread_mutex_lock(&dispatcher->lock);
+    dispatcher->room = dispatcher->options.jobs_max - depth.waiting;
+    pthread_mutex_unlock(&dispatcher->lock);
+}
+
+// What is to be done now and then.
+static void look(struct dispatcher *dispatcher, int64_t now_ms)
+{
+    if (now_ms < dispatcher->look_at_ms)
+        return;
+    workspaces_look(dispatcher);
+    dispatcher->look_at_ms = pause_after(now_ms, LOOK_MS);
+    if (device_turns_hold(dispatcher->session, &dispatcher->under_way, now_ms, &dispatcher->turns) <
+        0)
+        log_write(LOG_WARN, "notify", "devices whose pushes are under way could not be held");
+    if (now_ms >= dispatcher->depth_at_ms)
+        depth_look(dispatcher);
+    if (now_ms >= dispatcher->clean_at_ms) {
+        int r = device_turns_clean(dispatcher->session, dispatcher->options.dead_keep_s);
+        dispatcher->clean_at_ms = now_ms + (r > 0 ? 0 : CLEAN_MS);
+    }
+}
+
+// On the thread of notify.
+static void on_answer(void *arg, const struct notify_answer *answer)
+{
+    struct device_turn *turn = CAST(device_turn, arg);
+    struct dispatcher *dispatcher = CAST(dispatcher, turn->arg);
+
+    if (turn->happened_us > 0 && answer->status != 0)
+        metric_time(METRIC_TIMES_NOTIFY_DELAY, clock_wall_us() - turn->happened_us);
+    turn->answer = *answer;
+    pthread_mutex_lock(&dispatcher->lock);
+    list_append(&dispatcher->answered, &turn->answered);
+    pthread_cond_signal(&dispatcher->changed);
+    pthread_mutex_unlock(&dispatcher->lock);
+}
+
+static void turn_end(struct dispatcher *dispatcher, struct device_turn *turn)
+{
+    list_remove(&turn->link);
+    list_append(&dispatcher->settled, &turn->link);
+}
+
+// An active user's devices get the badge alone, if it changed.
+static void turn_quieten(struct device_turn *turn)
+{
+    struct notify_message *message = &turn->push->message;
+
+    turn->is_skipped = turn->badge == turn->told_badge;
+    free(TAKE(message->title));
+    free(TAKE(message->subtitle));
+    free(TAKE(message->body));
+    turn->happened_us = 0;
+    metric_add(METRIC_NOTIFY_SKIPPED, 1);
+}
+
+static void actives_quieten(struct dispatcher *dispatcher, struct list *ready, size_t count)
+{
+    const char **users = memory_must_new(count * sizeof *users);
+    bool *active = memory_must_new(count * sizeof *active);
+    size_t i = 0;
+
+    LIST_FOREACH(link, ready)
+    {
+        users[i++] = LIST_ITEM(link, struct device_turn, link)->user_id;
+    }
+    if (activity_ask(dispatcher->pipeline, dispatcher->options.active_s > 0, users, count, active) <
+        0)
+        dispatcher->ask_at_ms = clock_monotonic_ms() + FAULT_MS;
+    i = 0;
+    LIST_FOREACH(link, ready)
+    {
+        struct device_turn *turn = LIST_ITEM(link, struct device_turn, link);
+        if (active[i++] && turn->push && turn->push->message.title)
+            turn_quieten(turn);
+    }
+    free(active);
+    free(users);
+}
+
+static void turn_send(struct dispatcher *dispatcher, struct device_turn *turn)
+{
+    if (!turn->push || turn->is_skipped) {
+        turn_end(dispatcher, turn);
+        return;
+    }
+    turn->arg = dispatcher;
+    int r = notify_send(dispatcher->options.notify, turn->push, on_answer, turn);
+    if (r >= 0) {
+        turn->push = NULL; // it is notify's; and the turn, once it is answered, in two lists
+        return;
+    }
+    turn->answer = (struct notify_answer){.outcome = NOTIFY_RETRY, .wait_ms = BUSY_WAIT_MS};
+    snprintf(turn->answer.reason, sizeof turn->answer.reason, "too many pushes are held");
+    turn_end(dispatcher, turn);
+}
+
+static void ready_send(struct dispatcher *dispatcher, struct list *ready, size_t count)
+{
+    struct list taken;
+
+    if (count > 0 && clock_monotonic_ms() >= dispatcher->ask_at_ms)
+        actives_quieten(dispatcher, ready, count);
+    list_init(&taken);
+    list_append_all(&taken, ready);
+    LIST_FOREACH(link, &taken)
+    {
+        list_remove(link);
+        list_append(&dispatcher->under_way, link);
+        dispatcher->count++;
+        turn_send(dispatcher, LIST_ITEM(link, struct device_turn, link));
+    }
+}
+
+static size_t length_of(const struct list *list)
+{
+    size_t length = 0;
+
+    LIST_FOREACH(link, list)
+    {
+        length++;
+    }
+    return length;
+}
+
+// An app gets at most half of what is free, so that a few that stand still leave room for others.
+static void take(struct dispatcher *dispatcher, int64_t now_ms)
+{
+    const struct dispatcher_options *options = &dispatcher->options;
+    struct device_turns_options turns = dispatcher->turns;
+    int64_t room = options->parallel - dispatcher->count;
+    int64_t most = room < TAKE_MAX ? room : TAKE_MAX;
+    struct list ready;
+
+    if (most <= 0 || now_ms < dispatcher->take_at_ms || !list_is_empty(&dispatcher->settled))
+        return;
+    dispatcher->take_at_ms = now_ms + POLL_MS;
+    if (dispatcher->is_known && dispatcher->workspaces.length == 0)
+        return;
+    list_init(&ready);
+    turns.app_parallel = (room + 1) / 2 < turns.app_parallel ? (room + 1) / 2 : turns.app_parallel;
+    int r = device_turns_take(dispatcher->session, &dispatcher->under_way, most, &turns, &ready);
+    if (r < 0) {
+        log_write(LOG_WARN, "notify", "devices whose turn it is could not be read");
+        dispatcher->take_at_ms = now_ms + FAULT_MS;
+    } else if (r == most) {
+        dispatcher->take_at_ms = now_ms;
+    }
+    ready_send(dispatcher, &ready, length_of(&ready));
+}
+
+// Moves what is answered to what is to be settled, and tells whether anybody woke the thread.
+static bool answers_collect(struct dispatcher *dispatcher)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    bool is_wanted = dispatcher->is_wanted;
+    dispatcher->is_wanted = false;
+    LIST_FOREACH(link, &dispatcher->answered)
+    {
+        list_remove(link);
+        turn_end(dispatcher, LIST_ITEM(link, struct device_turn, answered));
+    }
+    pthread_mutex_unlock(&dispatcher->lock);
+    return is_wanted;
+}
+
+// At most `most` from the front of `from`.
+static void list_split(struct list *from, int most, struct list *ret_part)
+{
+    LIST_FOREACH(link, from)
+    {
+        if (most-- == 0)
+            break;
+        list_remove(link);
+        list_append(ret_part, link);
+    }
+}
+
+static void turns_free(struct list *turns)
+{
+    LIST_FOREACH(link, turns)
+    {
+        list_remove(link);
+        device_turn_free(LIST_ITEM(link, struct device_turn, link));
+    }
+}
+
+// Tells Postgres what is over. While it is away nothing new begins.
+static void settle(struct dispatcher *dispatcher)
+{
+    while (!list_is_empty(&dispatcher->settled)) {
+        struct list part;
+        list_init(&part);
+        list_split(&dispatcher->settled, SETTLE_MAX, &part);
+        int r = device_turns_settle(dispatcher->session, &part, &dispatcher->turns);
+        if (r == -ERROR_UNAVAILABLE) {
+            list_append_all(&dispatcher->settled, &part);
+            return;
+        }
+        if (r < 0) // they come again when their leases are over
+            log_write(LOG_ERROR, "notify", "what became of pushes could not be stored: %s",
+                      error_code(r));
+        dispatcher->count -= (int64_t)length_of(&part);
+        turns_free(&part);
+        dispatcher->take_at_ms = 0; // there is room, and more to tell may be due
+    }
+}
+
+// When the thread is to end; 0: not yet.
+static int64_t stop_at_ms(struct dispatcher *dispatcher)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    int64_t at_ms = dispatcher->stop_at_ms;
+    pthread_mutex_unlock(&dispatcher->lock);
+    return at_ms;
+}
+
+// Until something is due, or a few answers have come.
+static void wait_for_work(struct dispatcher *dispatcher)
+{
+    int64_t until_ms = dispatcher->take_at_ms < dispatcher->look_at_ms ? dispatcher->take_at_ms
+                                                                       : dispatcher->look_at_ms;
+
+    pthread_mutex_lock(&dispatcher->lock);
+    while (!dispatcher->is_wanted && list_is_empty(&dispatcher->answered) &&
+           wait_until(&dispatcher->changed, &dispatcher->lock, until_ms))
+        ;
+    until_ms = clock_monotonic_ms() + GATHER_MS;
+    while (!dispatcher->is_wanted && !list_is_empty(&dispatcher->answered) &&
+           wait_until(&dispatcher->changed, &dispatcher->lock, until_ms))
+        ;
+    pthread_mutex_unlock(&dispatcher->lock);
+}
+
+static void round_run(struct dispatcher *dispatcher)
+{
+    int64_t now_ms = clock_monotonic_ms();
+
+    if (answers_collect(dispatcher))
+        dispatcher->take_at_ms = now_ms;
+    settle(dispatcher);
+    if (stop_at_ms(dispatcher) == 0) {
+        look(dispatcher, now_ms);
+        take(dispatcher, now_ms);
+    }
+    log_flush();
+    wait_for_work(dispatcher);
+}
+
+static bool is_over(struct dispatcher *dispatcher)
+{
+    int64_t at_ms = stop_at_ms(dispatcher);
+
+    return at_ms != 0 && (dispatcher->count == 0 || clock_monotonic_ms() >= at_ms);
+}
+
+static void *dispatcher_run(void *arg)
+{
+    struct dispatcher *dispatcher = CAST(dispatcher, arg);
+
+    while (!is_over(dispatcher))
+        round_run(dispatcher);
+    return NULL;
+}
+
+int dispatcher_start(const struct dispatcher_options *options, struct dispatcher **ret_dispatcher)
+{
+    struct dispatcher *dispatcher = memory_must_new(sizeof *dispatcher);
+
+    dispatcher->tag = TAG(dispatcher);
+    dispatcher->options = *options;
+    dispatcher->turns = (struct device_turns_options){.secrets = options->secrets,
+                                                      .app_parallel = options->app_parallel,
+                                                      .lease_ms = LEASE_MS,
+                                                      .ttl_s = options->ttl_s,
+                                                      .pause_ms = options->pause_ms};
+    dispatcher->room = options->jobs_max;
+    list_init(&dispatcher->under_way);
+    list_init(&dispatcher->settled);
+    list_init(&dispatcher->answered);
+    pthread_mutex_init(&dispatcher->lock, NULL);
+    pthread_cond_init(&dispatcher->changed, NULL);
+    int r = session_new(options->database_url, options->statement_timeout_ms, &dispatcher->session);
+    if (r >= 0)
+        r = pipeline_new(&options->cache, &dispatcher->pipeline);
+    if (r >= 0)
+        r = pthread_create(&dispatcher->thread, NULL, dispatcher_run, dispatcher) == 0
+                ? 0
+                : -ERROR_MEMORY;
+    if (r < 0) {
+        dispatcher_free(dispatcher);
+        return r;
+    }
+    *ret_dispatcher = dispatcher;
+    return 0;
+}
+
+void dispatcher_stop(struct dispatcher *dispatcher, int64_t drain_ms)
+{
+    if (!dispatcher)
+        return;
+    int64_t at_ms = clock_monotonic_ms() + drain_ms;
+    pthread_mutex_lock(&dispatcher->lock);
+    dispatcher->stop_at_ms = at_ms;
+    dispatcher->is_wanted = true;
+    pthread_cond_signal(&dispatcher->changed);
+    pthread_mutex_unlock(&dispatcher->lock);
+    session_join(dispatcher->session, dispatcher->thread, at_ms + STOP_EXTRA_MS);
+}
+
+void dispatcher_free(struct dispatcher *dispatcher)
+{
+    if (!dispatcher)
+        return;
+    turns_free(&dispatcher->under_way); // those that are answered, too
+    turns_free(&dispatcher->settled);
+    pipeline_free(dispatcher->pipeline);
+    session_free(dispatcher->session);
+    buffer_done(&dispatcher->workspaces);
+    pthread_cond_destroy(&dispatcher->changed);
+    pthread_mutex_destroy(&dispatcher->lock);
+    TAGGED_FREE(dispatcher);
+}

@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pushes to phones: who is told what, when, and the badge."""
+
+import json
+import threading
+import time
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from tests.support.command import run
+from tests.support.environment import Environment, running
+from tests.support.metrics import metric
+from tests.support.phones import Phone, receiver
+from tests.support.wait import wait_until
+
+PAUSE_MS = 300
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory):
+    matrix, settings = receiver(tmp_path_factory.mktemp("gateway"))
+    yield matrix, settings
+    matrix.close()
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory, recorder, gateway):
+    settings = {**gateway[1], "TIDINGS_PUSH_PAUSE_MS": str(PAUSE_MS)}
+    yield from running(Environment(tmp_path_factory.mktemp("pushes"), 1, settings=settings, recorder=recorder))
+
+
+@pytest.fixture
+def phone(workspace, gateway):
+    """Makes phones of members. The workspace has another one, of which the instance knows."""
+    other = Phone(workspace, workspace.admin, gateway[0])
+    talker = workspace.user()
+    talker.post(talker.ok("conversations.open", users=workspace.admin.id)["channel"]["id"], "known")
+    other.wait_texts("known")
+    return lambda member, **given: Phone(workspace, member, gateway[0], **given)
+
+
+@pytest.fixture
+def pair(workspace, phone):
+    """Ann, who posts, and Bob with his phone, in a channel."""
+    ann, bob = workspace.users(2)
+    return ann, bob, workspace.channel(ann, bob), phone(bob)
+
+
+def settled(bob, ann, phone, channel):
+    """What the phone shows once all before this has been decided."""
+    before = len(phone.texts)
+    ann.post(channel, f"<@{bob.id}> that is all")
+    wait_until(lambda: len(phone.texts) > before and phone.texts[-1].endswith("that is all"))
+    return phone.texts[:-1]
+
+
+def test_a_mention_is_pushed_with_the_badge(pair):
+    ann, bob, channel, phone = pair
+    ts = ann.post(channel, f"<@{bob.id}> come &amp; see <https://example.com|this>")
+    phone.wait_texts(f"@{bob.name} come & see this")
+    push = phone.shown[0]
+    name = ann.ok("channels.info", channel=channel)["channel"]["name"]
+    assert (push.title, push.subtitle, push.channel, push.ts, push.badge) == (f"#{name}", ann.name, channel, ts, 1)
+    assert bob.ok("unread.sync")["totals"]["badge"] == 1
+
+
+@pytest.mark.parametrize("level, own, is_muted, told", [
+    (None, None, False, ["mention"]), ("all", None, False, ["plain", "mention"]), ("none", None, False, []),
+    ("mentions", "all", False, ["plain", "mention"]), ("none", "mentions", False, ["mention"]), ("all", "none", False, []),
+    ("all", None, True, ["mention"]), (None, "all", True, ["mention"]),
+])
+def test_levels(pair, level, own, is_muted, told):
+    ann, bob, channel, phone = pair
+    if level:
+        bob.ok("notifications.set", level=level)
+    if own or is_muted:
+        given = {"notify": own, "muted": is_muted}
+        bob.ok("channels.setNotifications", channel=channel, **{name: value for name, value in given.items() if value is not None})
+    ann.post(channel, "plain")
+    if "plain" in told:
+        phone.wait_texts("plain")
+        time.sleep(PAUSE_MS / 1000)  # else the burst is one push
+    ann.post(channel, f"mention <@{bob.id}>")
+    other = bob.ok("conversations.open", users=ann.id)["channel"]["id"]
+    ann.post(other, "direct")
+    directly = ["direct"] if level != "none" else []
+    wanted = [text if text == "plain" else f"mention @{bob.name}" for text in told]
+    if level == "none" and not told:  # not even directly: the badge counts it
+        phone.wait_badge(2)
+        assert phone.texts == []
+    else:
+        wait_until(lambda: len(phone.texts) == len(wanted + directly))
+        assert sorted(phone.texts) == sorted(wanted + directly), phone.pushes
+
+
+def test_a_direct_message_is_pushed(workspace, phone):
+    ann, bob = workspace.users(2)
+    phone = phone(bob)
+    ann.post(ann.ok("conversations.open", users=bob.id)["channel"]["id"], "psst")
+    phone.wait_texts("psst")
+    assert (phone.shown[0].title, phone.shown[0].subtitle, phone.badge) == (ann.name, None, 1)
+
+
+def test_a_reply_is_pushed_to_who_follows(pair, workspace, phone):
+    ann, bob, channel, of_bob = pair
+    cid = workspace.user()
+    ann.ok("channels.invite", channel=channel, users=[cid.id])
+    of_cid = phone(cid)
+    root = bob.post(channel, "root")
+    ann.post(channel, "reply", thread_ts=root)
+    of_bob.wait_texts("reply")
+    ann.post(channel, f"<@{cid.id}> here", thread_ts=root)
+    of_cid.wait_texts(f"@{cid.name} here")
+    assert of_cid.shown[0].badge == 1
+
+
+def test_authors_are_not_told_of_their_own(pair):
+    ann, bob, channel, phone = pair
+    bob.post(channel, f"<!channel> <@{bob.id}> mine")
+    assert settled(bob, ann, phone, channel) == []
+
+
+def test_what_is_read_is_not_pushed(environment, pair):
+    """Nor what was read before its turn came."""
+    ann, bob, channel, phone = pair
+    ann.post(channel, f"<@{bob.id}> one")
+    phone.wait_texts(f"@{bob.name} one")
+    last = ann.post(channel, f"<@{bob.id}> two")  # the conversation rests still
+    bob.ok("channels.mark", channel=channel, ts=last)
+    phone.wait_badge(0)
+    time.sleep(PAUSE_MS / 1000)
+    assert settled(bob, ann, phone, channel) == [f"@{bob.name} one"]
+
+
+def test_a_burst_is_one_push(pair):
+    ann, bob, channel, phone = pair
+    for number in range(30):
+        ann.post(channel, f"<@{bob.id}> {number}")
+    wait_until(lambda: phone.texts and phone.texts[-1].endswith(" 29"))
+    assert len(phone.texts) < 15 and phone.badge == 30
+
+
+def test_the_badge_follows_silently(pair):
+    ann, bob, channel, phone = pair
+    first, second, third = (ann.post(channel, f"<@{bob.id}> {number}") for number in range(3))
+    phone.wait_badge(3)
+    told = len(phone.shown)
+    ann.ok("chat.delete", channel=channel, ts=first)
+    phone.wait_badge(2, timeout=10)
+    ann.ok("chat.update", channel=channel, ts=second, text="nobody")
+    phone.wait_badge(1, timeout=10)
+    bob.ok("channels.mark", channel=channel, ts=third)
+    phone.wait_badge(0, timeout=10)
+    bob.ok("channels.markUnread", channel=channel, ts=third)
+    phone.wait_badge(1, timeout=10)
+    bob.ok("channels.leave", channel=channel)
+    phone.wait_badge(0, timeout=10)
+    assert len(phone.shown) <= told + 1  # markUnread: nothing; a burst may have been two pushes
+
+
+def test_muting_a_direct_conversation_lowers_the_badge(workspace, phone):
+    ann, bob = workspace.users(2)
+    phone = phone(bob)
+    channel = ann.ok("conversations.open", users=bob.id)["channel"]["id"]
+    ann.post(channel, "psst")
+    phone.wait_badge(1)
+    bob.ok("channels.setNotifications", channel=channel, muted=True)
+    phone.wait_badge(0)
+    bob.ok("channels.setNotifications", channel=channel, muted=False)
+    phone.wait_badge(1)
+    bob.ok("conversations.close", channel=channel)
+    phone.wait_badge(0)
+    assert phone.texts == ["psst"]
+
+
+def test_badge_all_counts_all_unread(pair):
+    ann, bob, channel, phone = pair
+    bob.ok("notifications.set", badge="all")
+    ann.post(channel, "plain")
+    phone.wait_badge(1)
+    bob.ok("notifications.set", badge="mentions")
+    phone.wait_badge(0)
+    assert phone.texts == []
+
+
+def test_an_edit_replaces_what_is_shown(pair):
+    ann, bob, channel, phone = pair
+    ts = ann.post(channel, f"<@{bob.id}> wrogn")
+    phone.wait_texts(f"@{bob.name} wrogn")
+    ann.ok("chat.update", channel=channel, ts=ts, text=f"<@{bob.id}> right")
+    phone.wait_texts(f"@{bob.name} wrogn", f"@{bob.name} right")
+    assert {push.ts for push in phone.shown} == {ts} and phone.badge == 1
+
+
+@pytest.mark.parametrize("own, device, title, body", [
+    ("full", "sender", "#", "New message"), ("sender", "full", "#", "New message"), ("none", "full", "New message", None),
+])
+def test_previews(workspace, phone, own, device, title, body):
+    ann, bob = workspace.users(2)
+    phone, channel = phone(bob, preview=device), workspace.channel(ann, bob)
+    bob.ok("notifications.set", preview=own)
+    ann.post(channel, f"<@{bob.id}> secret")
+    wait_until(lambda: phone.shown)
+    assert phone.shown[0].title.startswith(title) and phone.shown[0].body == body
+    assert "secret" not in json.dumps([request.body for request in phone.matrix.requests if phone.pushkey in request.body])
+
+
+def test_quiet_hours_put_off(environment, pair):
+    """The badge comes at once; what it is for, in one push when they are over."""
+    ann, bob, channel, phone = pair
+    bob.ok("dnd.setSnooze", num_minutes=10)
+    direct = ann.ok("conversations.open", users=bob.id)["channel"]["id"]
+    ann.post(channel, f"<@{bob.id}> later")
+    ann.post(direct, "later, too")
+    phone.wait_badge(2)
+    with environment.database() as database:
+        wait_until(lambda: database.execute("SELECT count(*) FROM push_jobs WHERE is_quiet AND user_id = %s", [bob.id]).fetchone()[0] == 2)
+    assert phone.texts == []
+    bob.ok("dnd.endSnooze")
+    wait_until(lambda: phone.shown)
+    assert phone.shown[0].title == "New messages" and phone.shown[0].badge == 2
+    assert settled(bob, ann, phone, channel) == phone.texts[:1]
+
+
+def test_quiet_hours_of_the_users_zone(pair):
+    ann, bob, channel, phone = pair
+    there = datetime.now(timezone(timedelta(hours=13)))  # Tongatapu: no summer time
+    hours = {"dnd_start": (there - timedelta(hours=1)).strftime("%H:%M"), "dnd_end": (there + timedelta(hours=1)).strftime("%H:%M")}
+    bob.ok("notifications.set", tz="Pacific/Tongatapu", **hours)
+    ann.post(channel, f"<@{bob.id}> at night")
+    phone.wait_badge(1)
+    assert phone.texts == []
+    bob.ok("notifications.set", tz="UTC")
+    phone.wait_texts(f"@{bob.name} at night")
+
+
+def test_who_is_active_is_not_told(environment, pair, sockets):
+    """Who says something on a socket: a ping, and a socket that is merely open, say nothing. Whose socket closes is away."""
+    ann, bob, channel, phone = pair
+    socket = sockets(bob)
+    socket.request({"id": 1, "type": "ping"})
+    assert settled(bob, ann, phone, channel) == []
+    told, skipped = phone.texts, metric(environment.instances[0], "tidings_push_skipped_total")
+    socket.request({"id": 2, "type": "channel_blur", "channel": channel})
+    ann.post(channel, f"<@{bob.id}> you see this")
+    phone.wait_badge(2)
+    assert phone.texts == told and metric(environment.instances[0], "tidings_push_skipped_total") > skipped
+    socket.close()
+    ann.post(channel, f"<@{bob.id}> good night")
+    phone.wait_texts(*told, f"@{bob.name} good night")
+
+
+def test_presence_counts_where_it_is_asked_for(environment, pair, sockets, extra_instance):
+    """With 0 whoever is connected is active."""
+    ann, bob, channel, phone = pair
+    for instance in environment.instances:
+        assert instance.stop() == 0
+    try:
+        extra = extra_instance(push_active_s="0")
+        with bob.at(extra.url).socket():
+            ann.at(extra.url).post(channel, f"<@{bob.id}> seen")
+            phone.wait_badge(1)
+            assert phone.texts == []
+    finally:
+        for instance in environment.instances:
+            instance.start()
+
+
+def test_each_device_of_a_user_is_told(pair, phone):
+    ann, bob, channel, first = pair
+    second = phone(bob, device_id="tablet")
+    ann.post(channel, f"<@{bob.id}> all")
+    for one in (first, second):
+        one.wait_texts(f"@{bob.name} all")
+
+
+def test_a_device_that_moved_tells_its_new_owner(workspace, pair, gateway):
+    ann, bob, channel, phone = pair
+    ann.post(channel, f"<@{bob.id}> before")
+    phone.wait_badge(1)
+    cid = workspace.user()
+    phone.member = cid
+    phone.register()
+    phone.wait_badge(0)  # that of its new owner
+    ann.post(channel, f"<@{bob.id}> after")
+    ann.post(ann.ok("conversations.open", users=cid.id)["channel"]["id"], "for cid")
+    phone.wait_badge(1)
+    assert phone.texts == [f"@{bob.name} before", "for cid"]
+
+
+def test_what_a_gateway_does_not_take_is_tried_again(pair, gateway):
+    ann, bob, channel, phone = pair
+    gateway[0].answer = lambda request: (502, {}, {})
+    try:
+        ann.post(channel, f"<@{bob.id}> patience")
+        wait_until(lambda: len(phone.pushes) >= 2)  # they were asked, and refused it
+    finally:
+        gateway[0].answer = None
+    asked = len(phone.pushes)
+    wait_until(lambda: len(phone.pushes) > asked)
+    assert set(phone.texts) == {f"@{bob.name} patience"} and phone.badge == 1
+
+
+def test_a_device_that_is_gone_goes(pair, gateway):
+    ann, bob, channel, phone = pair
+    gateway[0].rejected.add(phone.pushkey)
+    ann.post(channel, f"<@{bob.id}> anybody?")
+    wait_until(lambda: not bob.ok("devices.list")["devices"])
+
+
+def dead(environment, workspace, what, *arguments):
+    """What `tidings push dead` prints, for the workspace."""
+    done = run("push", "dead", what, "--workspace", workspace.id, *arguments, DATABASE_URL=environment.postgres.url)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_what_is_refused_is_a_dead_letter(environment, workspace, pair, gateway):
+    ann, bob, channel, phone = pair
+    gateway[0].answer = lambda request: (400, {}, {"errcode": "M_BAD_JSON"})
+    try:
+        ts = ann.post(channel, f"<@{bob.id}> refused")
+        letters = wait_until(lambda: dead(environment, workspace, "list"), interval=0.2)
+        ann.post(channel, f"<@{bob.id}> refused, too")
+        wait_until(lambda: ts not in (dead(environment, workspace, "list") or [ts])[0], interval=0.2)  # there is one of a conversation
+    finally:
+        gateway[0].answer = None
+    letter = json.loads(letters[0])
+    assert len(letters) == 1 and letter.pop("died") > time.time() - 600
+    assert letter == {"workspace": workspace.id, "user": bob.id, "app": "phone", "device_id": "phone", "channel": channel, "thread_ts": None,
+                      "ts": ts, "reason": "M_BAD_JSON"}
+    assert dead(environment, workspace, "list", "--app", "other") == []
+    before = len(phone.texts)
+    assert dead(environment, workspace, "retry") == ["1 tried again"]
+    wait_until(lambda: len(phone.texts) > before)
+    assert phone.texts[-1] == f"@{bob.name} refused, too" and dead(environment, workspace, "list") == []
+
+
+def test_what_nobody_takes_in_time_is_a_dead_letter(environment, workspace, pair, gateway, extra_instance):
+    ann, bob, channel, phone = pair
+    for instance in environment.instances:
+        assert instance.stop() == 0
+    gateway[0].answer = lambda request: (502, {}, {"errcode": "M_UNKNOWN"})
+    try:
+        extra = extra_instance(push_ttl_s="1")
+        ann.at(extra.url).post(channel, f"<@{bob.id}> too late")
+        letters = wait_until(lambda: dead(environment, workspace, "list"), interval=0.2)
+    finally:
+        gateway[0].answer = None
+        for instance in environment.instances:
+            instance.start()
+    assert json.loads(letters[0])["reason"] == "M_UNKNOWN"
+    assert dead(environment, workspace, "drop") == ["1 dropped"] and dead(environment, workspace, "list") == []
+    phone.wait_badge(1)
+    assert bob.ok("unread.sync")["totals"]["badge"] == 1
+
+
+def test_the_command(environment):
+    assert run("push", "--help").stdout.startswith("usage: tidings push dead list|retry|drop")
+    for arguments in ([], ["dead"], ["dead", "lost"], ["dead", "list", "--workspace"], ["dead", "list", "--workspace", "x"], ["live", "list"]):
+        done = run("push", *arguments, DATABASE_URL=environment.postgres.url)
+        assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("usage:")
+
+
+def test_another_instance_goes_on(environment, pair, gateway, extra_instance):
+    """The one that had pushes under way is killed: they arrive within 10 s."""
+    ann, bob, channel, phone = pair
+    held, go_on = threading.Event(), threading.Event()
+
+    def hold(request):
+        held.set()
+        go_on.wait(30)
+        return gateway[0].serve(request)
+
+    gateway[0].answer = hold
+    try:
+        ann.post(channel, f"<@{bob.id}> hold on")
+        assert held.wait(30)
+        extra_instance()
+        environment.instances[0].kill()
+        killed = time.monotonic()
+    finally:
+        gateway[0].answer = None
+        go_on.set()
+    arrived = len(phone.pushes)
+    wait_until(lambda: len(phone.pushes) > arrived)
+    took_s = time.monotonic() - killed
+    environment.instances[0].start()
+    assert took_s < 10 and set(phone.texts) == {f"@{bob.name} hold on"} and phone.badge == 1
+
+
+def test_there_is_room_for_so_many(environment, pair, extra_instance):
+    """Without room the text of a message is dropped, and counted. The badge is not."""
+    ann, bob, channel, phone = pair
+    for instance in environment.instances:
+        assert instance.stop() == 0
+    try:
+        extra = extra_instance(push_jobs_max="0")
+        ann.at(extra.url).post(channel, f"<@{bob.id}> no room")
+        wait_until(lambda: metric(extra, "tidings_push_jobs_dropped_total") == 1)
+        bob.at(extra.url).ok("notifications.set", badge="all")
+        phone.wait_badge(1)
+        assert phone.texts == []
+    finally:
+        for instance in environment.instances:
+            instance.start()
+
+
+def test_what_changes_while_a_push_is_under_way(pair, gateway):
+    ann, bob, channel, phone = pair
+    held, go_on = threading.Event(), threading.Event()
+
+    def hold(request):
+        held.set()
+        go_on.wait(30)
+        return gateway[0].serve(request)
+
+    gateway[0].answer = hold
+    try:
+        ts = ann.post(channel, f"<@{bob.id}> quick")
+        assert held.wait(30)
+        bob.ok("channels.mark", channel=channel, ts=ts)
+    finally:
+        gateway[0].answer = None
+        go_on.set()
+    phone.wait_badge(1)
+    phone.wait_badge(0)
