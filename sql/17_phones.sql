@@ -105,9 +105,17 @@ BEGIN
     RETURN QUERY SELECT CASE WHEN NOT FOUND THEN 'device_not_found' END, '{}'::text;
 END $$;
 
-CREATE FUNCTION devices_list(caller text) RETURNS TABLE (error text, reply text) LANGUAGE sql STABLE AS $$
-    SELECT NULL::text, jsonb_build_object('devices', coalesce(jsonb_agg(device_object(d, a.platform) ORDER BY d.app, d.device_id), '[]'))::text
-    FROM devices d JOIN push_apps a ON a.workspace_id = d.workspace_id AND a.name = d.app WHERE d.user_id = caller
+-- What a client needs to register for it; not who runs it, nor whose keys it has.
+CREATE FUNCTION push_app_offer(a push_apps) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+    SELECT jsonb_strip_nulls(jsonb_build_object('name', a.name, 'platform', a.platform, 'public_key', a.fields -> 'public_key'))
+$$;
+
+-- And the apps that the caller can register devices for.
+CREATE FUNCTION devices_list(workspace text, caller text) RETURNS TABLE (error text, reply text) LANGUAGE sql STABLE AS $$
+    SELECT NULL::text, jsonb_build_object(
+        'devices', (SELECT coalesce(jsonb_agg(device_object(d, a.platform) ORDER BY d.app, d.device_id), '[]')
+                    FROM devices d JOIN push_apps a ON a.workspace_id = d.workspace_id AND a.name = d.app WHERE d.user_id = caller),
+        'apps', (SELECT coalesce(jsonb_agg(push_app_offer(a) ORDER BY a.name), '[]') FROM push_apps a WHERE a.workspace_id = workspace))::text
 $$;
 
 -- What a push to a device needs. Of devices of several apps with that id: the one registered last.

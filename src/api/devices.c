@@ -23,7 +23,8 @@ static const struct statement REGISTER = {
     "SELECT error, reply FROM devices_register($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"};
 static const struct statement UNREGISTER = {
     "devices_unregister", "SELECT error, reply FROM devices_unregister($1, $2, $3)"};
-static const struct statement LIST = {"devices_list", "SELECT error, reply FROM devices_list($1)"};
+static const struct statement LIST = {"devices_list",
+                                      "SELECT error, reply FROM devices_list($1, $2)"};
 
 bool take_device_id(struct invocation *invocation, const char **ret_id)
 {
@@ -200,6 +201,7 @@ void devices_list(struct invocation *invocation)
 {
     struct params params = {0};
 
+    params_text(&params, invocation->actor->workspace_id);
     params_text(&params, invocation->actor->user_id);
     invocation_change(invocation, &LIST, &params, false);
 }

@@ -186,3 +186,12 @@ def test_how_it_goes_is_shown(environment, workspace):
     assert (device["last_success"], device["failing_since"]) == (1700000000, 1700000001)
     again = ann.ok("devices.register", device_id="x", app="matrix", **address("matrix"))["device"]
     assert "last_success" not in again and "failing_since" not in again
+
+
+def test_the_apps_to_register_for(environment, workspace):
+    """Of this workspace alone, with what is public of them, to who is no admin."""
+    made = {app["name"]: app for app in workspace.admin.ok("admin.pushApps.list")["apps"]}
+    assert workspace.user().ok("devices.list")["apps"] == [
+        {"name": "apns", "platform": "apns"}, {"name": "fcm", "platform": "fcm"}, {"name": "matrix", "platform": "matrix"},
+        {"name": "webpush", "platform": "webpush", "public_key": made["webpush"]["public_key"]}]
+    assert environment.workspace().user().ok("devices.list")["apps"] == []
