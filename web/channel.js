@@ -16,6 +16,7 @@ export class Channel {
     this.kind = "channel"; // or "im", "mpim"
     this.isPrivate = false;
     this.isMuted = false;
+    this.notify = "default"; // about what, if not as the user's level says
     this.isKept = false; // it was marked unread, and stays so until it is opened again
     this.topic = "";
     this.members = 0;
@@ -76,6 +77,7 @@ export class Channel {
     this.lastRead = read.last_read;
     this.epoch = read.read_epoch;
     this.isMuted = read.is_muted;
+    this.notify = read.notify;
   }
 
   #say(read, seq) {

@@ -36,6 +36,7 @@ export class Client {
     this.threadsUnread = 0;
     this.threadsMentions = 0;
     this.sharedMentions = 0; // of threads, that their channels count, too
+    this.notices = null; // notifications.get, once it was read
     this.typing = new Map(); // channel id → Map of user id → until when
     this.syncToken = undefined;
     this.waiting = []; // frames that came before the sync was answered
@@ -62,6 +63,7 @@ export class Client {
     this.me = { id: self.user_id, name: self.user, team: self.team };
     this.people.know(self.user_id, self.user);
     this.people.load();
+    this.readNotices().catch(() => {}); // the badge is of mentions until then
     await this.socket.open();
     await this.firstSync;
   }
@@ -90,7 +92,7 @@ export class Client {
     const channels = [...this.channels.values()];
     const mentions = sumOf(channels, (channel) => channel.mentions) + this.threadsMentions - this.sharedMentions;
     const others = sumOf(channels, (channel) => (channel.isMuted ? 0 : channel.unread - channel.mentions));
-    return { count: mentions, isUnread: mentions + others > 0 };
+    return { count: mentions + (this.notices?.badge === "all" ? others : 0), isUnread: mentions + others > 0 };
   }
 
   channel(id) {
@@ -316,6 +318,33 @@ export class Client {
       channel.isMuted = !channel.isMuted;
       this.onChange();
     }
+  }
+
+  // "default": as the level of the user says.
+  async setLevel(channel, notify) {
+    const before = channel.notify;
+    channel.notify = notify;
+    this.onChange();
+    try {
+      await this.api.call("channels.setNotifications", { channel: channel.id, notify });
+    } catch {
+      channel.notify = before;
+      this.onChange();
+    }
+  }
+
+  async readNotices() {
+    return this.#takeNotices(await this.api.call("notifications.get"));
+  }
+
+  async setNotices(wanted) {
+    return this.#takeNotices(await this.api.call("notifications.set", wanted));
+  }
+
+  #takeNotices(reply) {
+    this.notices = reply;
+    this.onChange();
+    return reply;
   }
 
   // Reading.

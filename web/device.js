@@ -2,6 +2,7 @@
 // What one device shows: sidebar, room and pane, drawn anew at most once a frame.
 import { Client } from "./client.js";
 import { el, set } from "./dom.js";
+import { Notices } from "./notices.js";
 import { Pane } from "./pane.js";
 import { Room } from "./room.js";
 import { Sidebar } from "./sidebar.js";
@@ -17,16 +18,18 @@ export class Device {
     this.isDue = false;
     this.client = new Client(token, () => this.#drawSoon(), (message) => this.#tell(message), (error) => this.#refused(error));
     this.names = namesOf(this.client);
+    this.notices = new Notices(this);
     this.sidebar = new Sidebar(this);
     this.room = new Room(this);
     this.pane = new Pane(this);
     this.live = el("p", { class: "unseen", "aria-live": "polite" });
     this.element = el("section", { class: "device", "aria-label": this.label || "Chat" },
-      el("div", { class: "layout" }, this.sidebar.element, this.room.element, this.pane.element), this.live);
+      el("div", { class: "layout" }, this.sidebar.element, this.room.element, this.pane.element), this.notices.element, this.live);
     this.client.views = { room: this.room.messages, pane: this.pane.messages };
     this.onVisible = () => {
       if (this.isDue) this.#draw();
       this.client.markSoon();
+      if (!document.hidden) this.client.readNotices().catch(() => {}); // set elsewhere, meanwhile
     };
     document.addEventListener("visibilitychange", this.onVisible);
     this.#draw();
@@ -49,6 +52,12 @@ export class Device {
     if (!channel || this.client.open !== null) return;
     if (link) await this.#openLink(channel, link);
     else await this.client.openChannel(channel);
+  }
+
+  // Shows the message of a link, once the channels are known.
+  async follow(link) {
+    const channel = this.client.channels.get(link.channel);
+    if (channel) await this.#openLink(channel, link);
   }
 
   // A message in its channel, or in its thread.

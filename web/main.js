@@ -63,7 +63,8 @@ function updateTitle() {
   if (document.title !== title) document.title = title;
 }
 
-function leave() {
+async function leave() {
+  await devices[0]?.notices.push.stop().catch(() => {});
   sessionStorage.clear();
   showLogin("");
 }
@@ -83,6 +84,7 @@ byId("theme").addEventListener("click", themeToggle);
 byId("devices").textContent = count === 2 ? "One device" : "Two devices";
 byId("devices").href = count === 2 ? "/app" : "/app?devices=2";
 document.addEventListener("theme", updateTheme);
+navigator.serviceWorker?.addEventListener("message", ({ data }) => devices[0]?.follow(data)); // a notification was clicked
 addEventListener("hashchange", () => {
   takeFragment();
   location.reload();

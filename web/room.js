@@ -8,6 +8,7 @@ import { composeText } from "./text.js";
 const BACK = "M15 5l-7 7 7 7";
 const PICK = "Pick a channel.";
 const NOWHERE = "The link leads to a channel that you are not in.";
+const LEVELS = { default: "As usual", all: "Every message", mentions: "Mentions only", none: "Nothing" };
 const AWAY = "Reconnecting… What you write is sent when the service is back.";
 
 export class Room {
@@ -24,6 +25,8 @@ export class Room {
     this.title = el("h2", { dir: "auto" });
     this.about = el("p", { class: "about", dir: "auto" });
     this.mute = el("button", { class: "plain", type: "button", onclick: () => client.toggleMute(client.open) }, "Mute");
+    this.level = el("select", { class: "plain", "aria-label": "Notify about", onchange: () => client.setLevel(client.open, this.level.value) },
+      Object.entries(LEVELS).map(([value, text]) => el("option", { value }, text)));
     this.typing = el("p", { class: "typing" });
     this.lead = el("p", { class: "lead" }, PICK);
     this.empty = el("div", { class: "empty" }, this.lead,
@@ -31,7 +34,7 @@ export class Room {
     this.content = el("div", { class: "column" },
       el("header", { class: "head" },
         el("button", { class: "plain back", type: "button", "aria-label": "Back to channels", onclick: () => device.close() }, icon(BACK)),
-        el("div", { class: "titles" }, this.title, this.about), this.mute),
+        el("div", { class: "titles" }, this.title, this.about), this.level, this.mute),
       this.messages.element, this.typing, this.composer.element);
     this.element = el("section", { class: "room" }, this.empty, this.content);
   }
@@ -57,6 +60,7 @@ export class Room {
     setText(this.title, name);
     setText(this.about, about(channel));
     set(this.mute, "aria-pressed", channel.isMuted);
+    if (this.level.value !== channel.notify) this.level.value = channel.notify;
     this.messages.draw(channel.timeline, client.outbox.of(channel, undefined), channel.unread);
     this.composer.draw(channel.id, `Message ${name}`);
     setText(this.typing, client.state === "offline" ? AWAY : typingText(client.whoTypes(channel)));

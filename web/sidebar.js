@@ -5,6 +5,7 @@ import { el, icon, reconcile, set, setText } from "./dom.js";
 const STATES = { online: "Connected", offline: "Reconnecting…", connecting: "Connecting…" };
 const BADGE_MAX = 99;
 const THREADS = "M4 5h16v10H10l-4 4v-4H4zM8 9h8M8 12h5";
+const BELL = "M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4";
 const ORDER = new Intl.Collator([], { numeric: true });
 
 export class Sidebar {
@@ -14,6 +15,7 @@ export class Sidebar {
     this.team = el("p", { class: "team", dir: "auto" });
     this.user = el("span", { dir: "auto" });
     this.state = el("span", { class: "state", role: "status" });
+    this.notices = el("button", { class: "plain", type: "button", "aria-label": "Notifications", onclick: () => device.notices.open() }, icon(BELL));
     this.find = el("input", {
       type: "search", placeholder: "Find a channel", "aria-label": "Find a channel",
       oninput: () => this.draw(), onkeydown: (event) => this.#findKey(event),
@@ -28,7 +30,7 @@ export class Sidebar {
       this.threads, el("h2", {}, "Channels"), this.channels, this.directHead, this.direct);
     this.element = el("nav", { class: "side", "aria-label": device.nameOf("Channels") },
       el("div", { class: "head" }, this.team, el("p", { class: "self" }, this.user, this.state)),
-      el("div", { class: "find" }, this.find, this.unread), this.list);
+      el("div", { class: "find" }, this.find, this.unread, this.notices), this.list);
   }
 
   focus(channel) {

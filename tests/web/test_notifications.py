@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page lets a user set about notifications, the badge in its title, and Web Push to the browser."""
+
+import json
+import re
+from datetime import datetime, timezone
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.wait import wait_until
+from tests.support.workspace import fresh_name
+
+# What the browser's push service would answer: it is not reached from here. The keys are a real pair's public half.
+P256DH = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+AUTH = "BTBZMqHH6r4Tts7J_aSIgg"
+SUBSCRIBE = f"""
+const subscription = {{
+  toJSON: () => ({{ endpoint: "https://push.example.com/1", keys: {{ p256dh: "{P256DH}", auth: "{AUTH}" }} }}),
+  unsubscribe: async () => {{ subscribed = false; return true; }},
+}};
+let subscribed = false;
+PushManager.prototype.subscribe = async () => {{ subscribed = true; return subscription; }};
+PushManager.prototype.getSubscription = async () => (subscribed ? subscription : null);
+"""
+
+
+@pytest.fixture
+def dialog_of():
+    def open_dialog(screen):
+        screen.page.get_by_role("button", name="Notifications").click()
+        dialog = screen.page.get_by_role("dialog", name="Notifications")
+        expect(dialog).to_be_visible()
+        expect(dialog).not_to_have_attribute("aria-busy", "true")
+        return dialog
+    return open_dialog
+
+
+def test_what_is_set_here_is_shown_elsewhere(room, screens, dialog_of):
+    _, bob, _, _ = room
+    dialog = dialog_of(screens(bob))
+    expect(dialog.get_by_label("Notify me about")).to_have_value("mentions")
+    dialog.get_by_label("Notify me about").select_option("all")
+    dialog.get_by_label("Count on the badge").select_option("all")
+    dialog.get_by_label("Show in notifications").select_option("sender")
+    dialog.get_by_label("Quiet every day").check()
+    dialog.get_by_label("Quiet from").fill("21:30")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_be_hidden()
+    reply = bob.ok("notifications.get")
+    assert {key: reply[key] for key in ("level", "badge", "preview", "dnd_start", "dnd_end", "tz")} == {
+        "level": "all", "badge": "all", "preview": "sender", "dnd_start": "21:30", "dnd_end": "07:00", "tz": "UTC"}
+    bob.ok("notifications.set", level="none")
+    again = dialog_of(screens(bob))
+    expect(again.get_by_label("Notify me about")).to_have_value("none")
+    expect(again.get_by_label("Quiet from")).to_have_value("21:30")
+
+
+def test_a_pause(room, screens, dialog_of):
+    _, bob, _, _ = room
+    dialog = dialog_of(screens(bob))
+    dialog.get_by_label("Pause for").select_option("1 hour")
+    expect(dialog.get_by_role("status")).to_have_text(re.compile("^Paused until "))
+    until = bob.ok("dnd.info")["snooze_endtime"]
+    assert 3500 <= until - datetime.now(timezone.utc).timestamp() <= 3700
+    dialog.get_by_role("button", name="Go on now").click()
+    expect(dialog.get_by_role("status")).to_have_count(0)
+    assert bob.ok("dnd.info")["snooze_enabled"] is False
+
+
+def test_a_channel_of_its_own_level(room, screens):
+    _, bob, channel, name = room
+    first, second = screens(bob), screens(bob)
+    for screen in (first, second):
+        screen.devices[0].open(name)
+    first.devices[0].root.get_by_label("Notify about").select_option("none")
+    expect(second.devices[0].root.get_by_label("Notify about")).to_have_value("none")
+    assert bob.ok("channels.info", channel=channel)["channel"]["notify"] == "none"
+
+
+def test_the_badge_in_the_title(room, screens):
+    ann, bob, channel, _ = room
+    page = screens(bob).page
+    ann.post(channel, "not for you")
+    expect(page).to_have_title("• Tidings")
+    ann.post(channel, f"<@{bob.id}>, this is")
+    expect(page).to_have_title("(1) Tidings")
+    ann.post(channel, f"<@{bob.id}>, and this")
+    expect(page).to_have_title("(2) Tidings")
+    assert bob.ok("unread.sync")["totals"]["badge"] == 2
+    bob.ok("channels.markAll")
+    expect(page).to_have_title("Tidings")
+
+
+def test_a_badge_of_all_that_is_unread(room, screens):
+    ann, bob, channel, _ = room
+    bob.ok("notifications.set", badge="all")
+    ann.post(channel, "not for you")
+    ann.post(channel, f"<@{bob.id}>, this is")
+    expect(screens(bob).page).to_have_title("(2) Tidings")
+
+
+@pytest.fixture
+def push_app(workspace):
+    return workspace.admin.ok("admin.pushApps.create", name=fresh_name("web"), platform="webpush", subject="mailto:ops@example.com")["app"]
+
+
+def test_no_app_no_push(room, screens, dialog_of):
+    _, bob, _, _ = room
+    expect(dialog_of(screens(bob)).get_by_label("Notify in this browser")).to_be_hidden()
+
+
+def test_this_browser_is_a_device(room, screens, dialog_of, push_app):
+    """Until its user says no, or signs out."""
+    _, bob, _, _ = room
+    screen = screens(bob, script=SUBSCRIBE, permissions=["notifications"])
+    dialog = dialog_of(screen)
+    browser = dialog.get_by_label("Notify in this browser")
+    for how in ("uncheck", "sign out"):
+        expect(browser).not_to_be_checked()
+        browser.check()
+        expect(dialog).not_to_have_attribute("aria-busy", "true")
+        expect(dialog.get_by_role("alert")).to_have_count(0)
+        [device] = bob.ok("devices.list")["devices"]
+        assert (device["app"], device["platform"]) == (push_app["name"], "webpush")
+        if how == "uncheck":
+            browser.uncheck()
+        else:
+            dialog.get_by_role("button", name="Close").click()
+            screen.page.get_by_role("button", name="Sign out").click()
+            expect(screen.page.get_by_label("Token")).to_be_visible()
+        wait_until(lambda: bob.ok("devices.list")["devices"] == [])
+
+
+class Worker:
+    """The service worker of a page, which gets pushes as from the browser's push service."""
+
+    def __init__(self, page, url):
+        self.page, self.origin, self.registration = page, url, None
+        self.session = page.context.new_cdp_session(page)
+        self.session.on("ServiceWorker.workerVersionUpdated", self.take)
+        self.session.send("ServiceWorker.enable")
+
+    def take(self, event):
+        for version in event["versions"]:
+            if version["status"] == "activated":
+                self.registration = version["registrationId"]
+
+    def push(self, data):
+        wait_until(lambda: self.page.title() and self.registration is not None)
+        self.session.send("ServiceWorker.deliverPushMessage",
+                          {"origin": self.origin, "registrationId": self.registration, "data": json.dumps(data)})
+
+    def shown(self):
+        return self.page.evaluate("async () => (await (await navigator.serviceWorker.getRegistration('/app/')).getNotifications())"
+                                  ".map(({title, body, tag}) => [title, body, tag])")
+
+
+def test_what_the_worker_shows(room, screens, dialog_of, push_app):
+    """One notification a channel, the newest; none once it is read elsewhere."""
+    _, bob, channel, _ = room
+    screen = screens(bob, script=SUBSCRIBE, permissions=["notifications"])
+    dialog_of(screen).get_by_label("Notify in this browser").check()
+    worker = Worker(screen.page, bob.url)
+    about = {"channel": channel, "ts": "1717200000.000100"}
+    for body in ("first", "second"):
+        worker.push({"aps": {"alert": {"title": "ann", "subtitle": "#room", "body": body}, "badge": 1, "thread-id": channel}, "tidings": about})
+        wait_until(lambda wanted=body: worker.shown() == [["ann", f"#room\n{wanted}", channel]])
+    worker.push({"aps": {"badge": 2}, "tidings": {}})  # another channel's
+    worker.push({"aps": {"alert": {"title": "New messages"}, "badge": 2}, "tidings": {}})
+    wait_until(lambda: sorted(worker.shown()) == [["New messages", "", "summary"], ["ann", "#room\nsecond", channel]])
+    worker.push({"aps": {"badge": 1}, "tidings": about})
+    wait_until(lambda: worker.shown() == [["New messages", "", "summary"]])
+    worker.push({"aps": {"badge": 0}, "tidings": {}})
+    wait_until(lambda: worker.shown() == [])
