@@ -252,6 +252,10 @@ BEGIN
         SELECT v.address, v.created, v.preview, a.platform, a.fields::text AS fields, a.secret INTO d
         FROM devices v JOIN push_apps a ON a.workspace_id = v.workspace_id AND a.name = v.app
         WHERE (v.user_id, v.app, v.device_id) = (t.user_id, t.app, t.device_id);
+        IF t.leased_at IS NOT NULL THEN -- by somebody who did not settle it: it may have been told
+            t.badge := NULL;
+            UPDATE push_jobs j SET is_shown = true WHERE (j.user_id, j.app, j.device_id) = (t.user_id, t.app, t.device_id) AND j.due_at <= t.leased_at;
+        END IF;
         r := push_decide(t, d.preview, ttl_s);
         UPDATE push_turns x SET lease = x.lease + 1, leased_at = CASE WHEN r.kind IS NOT NULL THEN clock_timestamp() END,
             tries = CASE WHEN r.kind IS NOT NULL THEN x.tries ELSE 0 END,
@@ -306,13 +310,14 @@ BEGIN
                 PERFORM push_job_kill(j, upto, why);
                 dead := dead + 1;
             ELSE
-                UPDATE push_jobs x SET reason = why
+                UPDATE push_jobs x SET reason = why, is_shown = true -- if it was the answer that was lost
                 WHERE (x.user_id, x.app, x.device_id, x.channel_id, x.thread_ts) = (j.user_id, j.app, j.device_id, j.channel_id, j.thread_ts);
             END IF;
         END LOOP;
     END IF;
     -- Of a silent push that is refused nothing is kept: it is tried again, an hour apart at last.
-    UPDATE push_turns x SET leased_at = NULL, badge = CASE WHEN outcome = 'delivered' THEN push_turn_settle.badge ELSE x.badge END,
+    UPDATE push_turns x SET leased_at = NULL,
+        badge = CASE WHEN outcome = 'delivered' THEN push_turn_settle.badge WHEN outcome = 'skipped' THEN x.badge END,
         tries = CASE WHEN outcome IN ('delivered', 'skipped') THEN 0 ELSE x.tries + 1 END,
         due_at = CASE WHEN outcome NOT IN ('delivered', 'skipped') THEN clock_timestamp() + wait
                       ELSE least(push_next(t), CASE WHEN x.touched_at >= t.leased_at THEN x.touched_at + interval '500 milliseconds' END) END

@@ -23,6 +23,9 @@ THREADS_BY_SQL = """
 """
 
 
+BADGE_BY_SQL = "SELECT push_badge(id, workspace_id, false) FROM users WHERE id = %(user)s"
+
+
 class Services:
     """Two instances, Postgres and Redis of an Environment, with a note of what is up; and the gateway by which phones are reached."""
 
@@ -82,3 +85,9 @@ class Services:
     def sql_threads(self, user):
         """How many replies the tables say a user id has not read, counted the slow way."""
         return self._database.execute(THREADS_BY_SQL, (user,)).fetchone()[0]
+
+    def sql_badge(self, user):
+        """What would be told to a user id's devices now, and the state of their turns: for whoever looks for a fault."""
+        badge = self._database.execute(BADGE_BY_SQL, {"user": user}).fetchone()[0]
+        turns = self._database.execute("SELECT badge, due_at, lease, leased_at, touched_at, tries FROM push_turns WHERE user_id = %s", [user]).fetchall()
+        return badge, [[str(value) for value in turn] for turn in turns]

@@ -163,7 +163,8 @@ class History:
             self.world.eventually(lambda of=user, on=phone: self.check_badge(of, on), f"the badge of user {user} after {self.did[-20:]}")
 
     def check_badge(self, user, phone):
-        assert phone.badge == self.model.badge(user), [(push.badge, push.ts, push.body) for push in phone.pushes[-5:]]
+        assert phone.badge == self.model.badge(user), (self.services.sql_badge(self.world.ids[user]),
+                                                       [(push.badge, push.ts, push.body) for push in phone.pushes[-5:]])
 
     def check_once(self):
         """One message is one push: an edit makes another one, and an instance that was killed may have left one twice."""
