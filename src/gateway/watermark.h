@@ -23,7 +23,7 @@ struct watermark {
     bool is_whole;            // the last question was about all streams that are here now
     int64_t asked_ms;
     struct loop_timer *timer;
-    char text[POSITION_SIZE]; // the position as the id of events
+    char text[POSITION_SIZE]; // the position as the id of events: nobody's, for all share the frame
 };
 
 NODISCARD int watermark_new(struct gateway *gateway);

@@ -129,6 +129,8 @@ static void test_where_it_goes_on(void **state)
     assert_int_equal(handshake.place.since.heard_xid, 8);
     assert_false(good(LINE UPGRADE VERSION KEY "\r\n").goes_on);
     refused("GET /rtm/Abc?since=x HTTP/1.1\r\n" HOST UPGRADE VERSION KEY "\r\n", "400");
+    refused("GET /rtm/Abc?since=x&since=e1.9.8.7.6 HTTP/1.1\r\n" HOST UPGRADE VERSION KEY "\r\n",
+            "400");
     refused("GET /rtm/Abc?since= HTTP/1.1\r\n" HOST UPGRADE VERSION KEY "\r\n", "400");
 }
 

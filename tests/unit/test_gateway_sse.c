@@ -83,6 +83,8 @@ static void test_heads_that_are_refused(void **state)
     assert_int_equal(head_read("PUT /events HTTP/1.1\r\n\r\n", &head), 405);
     assert_int_equal(head_read("GET /events HTTP/1.1\r\nLast-Event-ID: x\r\n\r\n", &head), 0);
     assert_true(head.resumes && head.since_is_bad);
+    assert_int_equal(head_read("GET /events?since=x&since=e1.7.6.5.4 HTTP/1.1\r\n\r\n", &head), 0);
+    assert_true(head.since_is_bad);
 }
 
 static void test_positions(void **state)

@@ -20,12 +20,13 @@ static bool text_keep(struct text text, char *ret_text, size_t size)
     return true;
 }
 
+// The last one counts, but a bad one is not forgotten for a good one behind it.
 static void since_read(struct sse_head *head, struct text value)
 {
     head->resumes = value.length > 0;
-    head->since_is_bad =
-        head->resumes &&
-        position_parse(value.data, value.length, &head->place.since, &head->place.progress) < 0;
+    if (head->resumes &&
+        position_parse(value.data, value.length, &head->place.since, &head->place.progress) < 0)
+        head->since_is_bad = true;
 }
 
 static bool query_read(struct sse_head *head, struct text query)
@@ -57,8 +58,10 @@ static bool fields_read(struct sse_head *sse, const struct http_head *head)
 {
     if (head->authorization && !authorization_read(sse, text_of(head->authorization)))
         return false;
-    if (head->last_event_id)
+    if (head->last_event_id) {
+        sse->since_is_bad = false; // the browser's own word, which the address does not follow
         since_read(sse, text_of(head->last_event_id));
+    }
     return (!head->origin || text_keep(text_of(head->origin), sse->origin, sizeof sse->origin)) &&
            !head_has_body(head);
 }

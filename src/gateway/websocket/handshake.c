@@ -75,7 +75,6 @@ static bool ticket_read(struct text *target, struct handshake *ret_handshake)
 static bool query_read(struct text query, struct handshake *ret_handshake)
 {
     struct place *place = &ret_handshake->place;
-    bool fine = true;
     ret_handshake->goes_on = false;
     *place = (struct place){0};
     while (query.length > 0) {
@@ -84,9 +83,10 @@ static bool query_read(struct text query, struct handshake *ret_handshake)
         if (!text_is(name, "since"))
             continue;
         ret_handshake->goes_on = true;
-        fine = position_parse(value.data, value.length, &place->since, &place->progress) >= 0;
+        if (position_parse(value.data, value.length, &place->since, &place->progress) < 0)
+            return false;
     }
-    return fine;
+    return true;
 }
 
 static void reply_write(struct text key, char *ret_reply)
