@@ -95,43 +95,55 @@ BEGIN
     RETURN added;
 END $$;
 
--- Whom posts concern, one an entry: who is mentioned, who is in a direct conversation, who hears of all in the channel, who follows the
--- thread. Whether they are told is decided later.
-CREATE FUNCTION push_targets(workspaces text[], channels text[], tss bigint[])
+-- Whom posts and edits concern, one an entry: who is mentioned, who is in a direct conversation, who hears of all in the channel, who follows the
+-- thread. Whether they are told is decided later. The posts of a channel are looked at together, as a stretch of it; each edit by itself.
+CREATE FUNCTION push_targets(kinds text[], workspaces text[], channels text[], tss bigint[], users text[])
 RETURNS TABLE (user_id text, channel text, thread bigint, ts bigint) LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN QUERY
-    WITH posts AS MATERIALIZED (
-        SELECT p.workspace, p.channel, p.ts, m.thread_ts, m.counted, m.user_id AS author, c.people IS NOT NULL AS is_direct,
-               EXISTS (SELECT 1 FROM mentions n WHERE n.channel_id = p.channel AND n.ts = p.ts AND n.user_id = '') AS names_all
-        FROM unnest(workspaces, channels, tss) AS p (workspace, channel, ts)
-        CROSS JOIN LATERAL (SELECT x.* FROM messages x WHERE x.channel_id = p.channel AND x.ts = p.ts AND NOT x.deleted) m
-        CROSS JOIN LATERAL (SELECT x.people FROM channels x WHERE x.id = p.channel) c
-        WHERE m.counted OR m.thread_ts IS NOT NULL
-    ), groups AS MATERIALIZED (
-        SELECT p.workspace, p.channel, bool_or(p.is_direct OR p.names_all) AS with_all, max(p.ts) AS ts FROM posts p WHERE p.counted GROUP BY 1, 2
+    WITH stretches AS MATERIALIZED (
+        SELECT e.workspace, e.channel, min(e.ts) AS low, max(e.ts) AS high, min(e.author) AS author, min(e.author) = max(e.author) AS is_of_one
+        FROM unnest(kinds, workspaces, channels, tss, users) AS e (kind, workspace, channel, ts, author) WHERE e.kind IN ('post', 'edit')
+        GROUP BY e.workspace, e.channel, CASE WHEN e.kind = 'edit' THEN e.ts END
+    ), loud AS MATERIALIZED (
+        SELECT w.workspace FROM (SELECT DISTINCT s.workspace FROM stretches s) w
+        WHERE EXISTS (SELECT 1 FROM devices d WHERE d.workspace_id = w.workspace AND d.hears_all)
+    ), posts AS MATERIALIZED (
+        SELECT s.*, m.ts, m.has_replies, n.users AS named, n.tss AS named_tss, c.people IS NOT NULL OR n.users @> '{""}' AS is_for_all
+        FROM stretches s
+        CROSS JOIN LATERAL (SELECT x.people FROM channels x WHERE x.id = s.channel) c
+        CROSS JOIN LATERAL (SELECT max(x.ts) FILTER (WHERE x.counted) AS ts, bool_or(x.thread_ts IS NOT NULL) AS has_replies
+                            FROM messages x WHERE x.channel_id = s.channel AND x.ts BETWEEN s.low AND s.high AND NOT x.deleted) m
+        CROSS JOIN LATERAL (SELECT array_agg(x.user_id) AS users, array_agg(x.ts) AS tss
+                            FROM mentions x WHERE x.channel_id = s.channel AND x.ts BETWEEN s.low AND s.high AND x.counted) n
     ), found AS (
-        SELECT n.user_id, p.channel, CASE WHEN p.counted THEN 0 ELSE p.thread_ts END AS thread, p.ts
-        FROM posts p CROSS JOIN LATERAL (SELECT x.user_id FROM mentions x WHERE x.channel_id = p.channel AND x.ts = p.ts AND x.user_id <> '') n
+        SELECT n.user_id, p.channel, 0::bigint AS thread, n.ts, p.author, p.is_of_one
+        FROM posts p CROSS JOIN LATERAL unnest(p.named, p.named_tss) AS n (user_id, ts) WHERE n.user_id <> ''
         UNION ALL
-        SELECT m.user_id, p.channel, 0, p.ts
-        FROM posts p CROSS JOIN LATERAL push_members(p.workspace, p.channel, false) AS m (user_id)
-        WHERE p.counted AND (p.is_direct OR p.names_all)
+        SELECT m.user_id, p.channel, 0, p.ts, p.author, p.is_of_one
+        FROM posts p CROSS JOIN LATERAL push_members(p.workspace, p.channel, false) AS m (user_id) WHERE p.ts IS NOT NULL AND p.is_for_all
         UNION ALL
-        SELECT m.user_id, g.channel, 0, g.ts
-        FROM groups g CROSS JOIN LATERAL push_members(g.workspace, g.channel, true) AS m (user_id)
+        SELECT m.user_id, p.channel, 0, p.ts, p.author, p.is_of_one
+        FROM posts p CROSS JOIN LATERAL push_members(p.workspace, p.channel, true) AS m (user_id)
+        WHERE p.ts IS NOT NULL AND p.workspace IN (SELECT l.workspace FROM loud l)
         UNION ALL
-        SELECT m.user_id, g.channel, 0, g.ts
-        FROM groups g CROSS JOIN LATERAL (SELECT x.user_id FROM channel_members x
-                                          WHERE x.channel_id = g.channel AND x.notify = 'every' AND x.active) m
+        SELECT m.user_id, p.channel, 0, p.ts, p.author, p.is_of_one
+        FROM posts p CROSS JOIN LATERAL (SELECT x.user_id FROM channel_members x
+                                         WHERE x.channel_id = p.channel AND x.notify = 'every' AND x.active) m WHERE p.ts IS NOT NULL
         UNION ALL
-        SELECT f.user_id, p.channel, p.thread_ts, p.ts
-        FROM posts p CROSS JOIN LATERAL (SELECT x.user_id FROM thread_members x
-                                         WHERE x.channel_id = p.channel AND x.thread_ts = p.thread_ts AND x.following) f
+        SELECT f.user_id, p.channel, r.thread_ts, r.ts, p.author, p.is_of_one
+        FROM posts p
+        CROSS JOIN LATERAL (SELECT x.thread_ts, x.ts FROM messages x WHERE x.channel_id = p.channel AND x.ts BETWEEN p.low AND p.high
+                              AND x.thread_ts IS NOT NULL AND NOT x.deleted) r
+        CROSS JOIN LATERAL (SELECT x.user_id FROM thread_members x
+                            WHERE x.channel_id = p.channel AND x.thread_ts = r.thread_ts AND x.following
+                            UNION ALL
+                            SELECT x.user_id FROM mentions x
+                            WHERE x.channel_id = p.channel AND x.ts = r.ts AND x.user_id <> '' AND NOT x.counted) f
+        WHERE p.has_replies
     )
     SELECT f.user_id, f.channel, f.thread, max(f.ts) FROM found f
-    WHERE EXISTS (SELECT 1 FROM devices d WHERE d.user_id = f.user_id)
-      AND NOT EXISTS (SELECT 1 FROM posts p WHERE p.channel = f.channel AND p.ts = f.ts AND p.author = f.user_id)
+    WHERE EXISTS (SELECT 1 FROM devices d WHERE d.user_id = f.user_id) AND NOT (f.is_of_one AND f.author = f.user_id)
     GROUP BY 1, 2, 3;
 END $$;
 
@@ -193,17 +205,16 @@ END $$;
 CREATE FUNCTION pushes_add(kinds text[], workspaces text[], channels text[], seqs bigint[], tss bigint[], users text[], room bigint)
 RETURNS TABLE (added bigint, dropped bigint) LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 DECLARE
-    posts record; -- arrays
     found record; -- arrays
-    touched text[] := push_touched(kinds, workspaces, channels, seqs, tss, users);
+    touched text[] := CASE WHEN 'post' = ALL (kinds) THEN '{}' ELSE push_touched(kinds, workspaces, channels, seqs, tss, users) END;
 BEGIN
-    SELECT array_agg(e.workspace) AS workspaces, array_agg(e.channel) AS channels, array_agg(e.ts) AS tss INTO posts
-    FROM unnest(kinds, workspaces, channels, tss) AS e (kind, workspace, channel, ts) WHERE e.kind IN ('post', 'edit');
     SELECT coalesce(array_agg(t.user_id), '{}') AS users, array_agg(t.channel) AS channels, array_agg(t.thread) AS threads, array_agg(t.ts) AS tss
-    INTO found FROM push_targets(posts.workspaces, posts.channels, posts.tss) t;
+    INTO found FROM push_targets(kinds, workspaces, channels, tss, users) t;
     added := 0;
     dropped := 0;
-    PERFORM push_turns_add(found.users || touched); -- all at once: see docs/locks.md
+    IF found.users || touched <> '{}' THEN
+        PERFORM push_turns_add(found.users || touched); -- all at once: see docs/locks.md
+    END IF;
     IF room <= 0 THEN
         dropped := cardinality(found.users);
     ELSIF cardinality(found.users) > 0 THEN

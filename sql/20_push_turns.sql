@@ -293,7 +293,7 @@ DECLARE
     j push_jobs;
     upto bigint; -- it was told
     dead bigint := 0;
-    wait interval := CASE WHEN wait_ms > 0 THEN wait_ms ELSE 1000 * least(2 ^ least(t.tries, 12), 3600) * (0.5 + random()) END
+    wait interval := CASE WHEN wait_ms > 0 THEN wait_ms ELSE least(100 * 4 ^ least(t.tries, 10), 3600000) * (0.5 + random()) END
                      * interval '1 millisecond';
 BEGIN
     IF kind <> 'silent' THEN

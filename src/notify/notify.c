@@ -17,8 +17,18 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { STREAMS_MAX = 1000, WAIT_MS = 1000, SIZE_BASE = 1024, VALUES_MAX = 100 };
+// STREAMS_FIRST: fewer than curl puts on a connection before the server has said how many it takes.
+enum {
+    STREAMS_MAX = 1000,
+    STREAMS_FIRST = 90,
+    GATHER_MIN = 64,
+    GATHER_NS = 1000000,
+    WAIT_MS = 1000,
+    SIZE_BASE = 1024,
+    VALUES_MAX = 100
+};
 
 // A push that is held: in its lane's list while it waits, in the thread's while it is under way.
 struct held_push {
@@ -39,6 +49,7 @@ struct app_lane {
     int64_t held;           // waiting and under way
     int64_t sent;           // of these, under way
     int64_t heard_ms;       // when a provider last answered; of the thread
+    bool is_heard;          // by a provider: its connection is there, and says how much it takes
     struct transfer *token; // Google's access token is being asked for; of the thread
 };
 
@@ -245,9 +256,12 @@ static bool lane_has_token(struct notify *notify, struct app_lane *lane,
 static struct held_push *lane_take(struct notify *notify, struct app_lane *lane)
 {
     struct held_push *held = NULL;
+    int64_t most = notify->options.app_parallel;
 
+    if (!lane->is_heard && most > STREAMS_FIRST)
+        most = STREAMS_FIRST; // more would open connections of their own
     pthread_mutex_lock(&notify->lock);
-    if (!list_is_empty(&lane->waiting) && lane->sent < notify->options.app_parallel)
+    if (!list_is_empty(&lane->waiting) && lane->sent < most)
         held = LIST_ITEM(lane->waiting.next, struct held_push, link);
     pthread_mutex_unlock(&notify->lock);
     if (!held || (lane->platform == PUSH_FCM && !lane_has_token(notify, lane, held->push)))
@@ -305,9 +319,11 @@ static void held_finish(struct notify *notify, struct held_push *held, CURLcode 
     struct notify_answer answer = answer_read(held->push, &source);
     struct app_lane *lane = held->lane;
 
-    if (source.status != 0)
+    if (source.status != 0) {
         lane->heard_ms = clock_monotonic_ms();
-    else if (code == CURLE_OPERATION_TIMEDOUT && lane->heard_ms * 1000 <= held->transfer->begun_us)
+        lane->is_heard = true;
+    } else if (code == CURLE_OPERATION_TIMEDOUT &&
+               lane->heard_ms * 1000 <= held->transfer->begun_us)
         transfer_disconnect(held->transfer);
     if (held->push->platform == PUSH_FCM && source.status == 401)
         provider_tokens_google_forget(notify->tokens, held->push);
@@ -394,6 +410,15 @@ static void give_up(struct notify *notify)
     }
 }
 
+// curl looks at each transfer whenever any of them moves: of many, several move at once.
+static void transfers_gather(int running)
+{
+    const struct timespec pause = {.tv_nsec = GATHER_NS};
+
+    if (running >= GATHER_MIN)
+        nanosleep(&pause, NULL);
+}
+
 static void *notify_run(void *arg)
 {
     struct notify *notify = CAST(notify, arg);
@@ -406,6 +431,7 @@ static void *notify_run(void *arg)
         harvest(notify);
         log_flush();
         curl_multi_poll(notify->multi, NULL, 0, WAIT_MS, NULL);
+        transfers_gather(running);
     }
     give_up(notify);
     return NULL;
