@@ -5,8 +5,8 @@ import statistics
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from bench import (catch_up_rows, delivery_rows, hostile_rows, hot_rows, large_rows, locked_rows, long_rows, overload_rows, read_rows,
-                   retention_rows, snapshot_rows, strategy_rows as by_strategy)
+from bench import (catch_up_rows, delivery_rows, hostile_rows, hot_rows, large_rows, locked_rows, long_rows, member_rows, overload_rows,
+                   push_rows, read_rows, retention_rows, snapshot_rows, strategy_rows as by_strategy)
 from bench.outcome import Outcome, against, alternate, middle
 
 TURN_S = 2  # a run of a pair
@@ -188,7 +188,15 @@ ROWS = [
     Row("retention_500000", "a month of 500,000 messages dropped, beside posts and reads, against its inserts", "s", 2,
         retention_rows.retention_of(500_000), of="ratio"),
     Row("retention", "the same of 2,000,000", "s", 2, retention_rows.retention_of(2_000_000), of="ratio"),
+    Row("push_rate", "pushes/s over one connection to a provider that answers in 50 ms", "1/s", 5000, push_rows.measure_rate,
+        more_is_better=True),
+    Row("push_delay", "500 direct messages/s to 1,000 phones: from message to push, p99", "ms", 100, push_rows.measure_delay),
+    Row("push_no_walk", "posts/s to 100,000 members, 90,000 of them with devices and no mention, against none with a device", "1/s", 0.95,
+        push_rows.measure_no_walk, of="ratio", more_is_better=True),
+    Row("push_all", "a post to 1,000 who hear of all: until the last push is there", "ms", 2000, push_rows.measure_all),
     Row("idle_socket", "memory of an idle socket", "KB", 4, measure_idle_socket),
+    Row("channel_500000", "500,000 users and a channel of them, made through the API while others post and read", "s", 60,
+        member_rows.measure_channel),
     Row("rss_rest", "resident memory of an instance at rest", "MB", 40, measure_rest),
     Row("post_64_kafka", "durable posts/s with Kafka, 64 clients", "1/s", 0.7,
         posts_with_kafka(64), of="ratio", more_is_better=True, kafka=True),
