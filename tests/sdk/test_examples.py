@@ -10,8 +10,11 @@ import sys
 
 import pytest
 
+from tests.phones.arrivals import Arrivals, of_matrix
 from tests.support.client import Client
-from tests.support.environment import ROOT
+from tests.support.environment import ROOT, Environment, running
+from tests.support.phones import receiver
+from tests.support.push_receivers import Matrix
 from tests.support.script import Script
 from tests.support.wait import wait_until
 from tools import demo, go, node
@@ -160,6 +163,45 @@ def use_phone(checkout, instance):
     assert "general: 1 unread\n" in first and "    ann: after\n" in first and "    ann: in the new one\n" in first
     texts = [message["text"] for message in checkout.ann.history(general)]
     assert texts.count("No network") == 1 and texts.count("Written in a tunnel") == 1
+
+
+def test_the_phone_is_woken(tmp_path, recorder):
+    """It is offline in the middle of a burst; a push wakes it, and it shows what the server has, and the badge that the server says."""
+    (tmp_path / "checkout").mkdir()
+    arrivals = Arrivals(tmp_path / "push.jsonl")
+    matrix, settings = receiver(tmp_path, lambda request: arrivals.take("matrix", of_matrix(request)))
+    try:
+        for environment in running(Environment(tmp_path / "server", 1, settings=settings, recorder=recorder)):
+            wake_phone(Checkout(tmp_path / "checkout", environment, environment.urls[0]), arrivals, matrix)
+    finally:
+        matrix.close()
+
+
+def wake_phone(checkout, arrivals, matrix):
+    general, cid_id = checkout.general, checkout.demo["users"][2]["id"]
+    checkout.equip("phone")
+    checkout.environment["PUSHES"] = str(checkout.directory.parent / "push.jsonl")
+    Client(checkout.demo["url"], checkout.demo["admin_token"]).ok("admin.pushApps.create", name="phones", platform="matrix")
+    arrivals.name("key of cid", "cid-iphone", "cid")
+    checkout.cid.ok("devices.register", device_id="cid-iphone", app="phones", url=matrix.url + Matrix.PATH, pushkey="key of cid")
+    setting = "\n".join(line for line in blocks("phone")["run"].splitlines() if not line.startswith("phone ")) + "\n"
+    for number in range(10):
+        if number == 5:
+            checkout.run(f"{setting} phone sync")  # and is offline from here on
+        checkout.ann.post(general, f"burst {number}")
+    phone = checkout.start(setting + blocks("phone")["wake"])
+    try:
+        printed(phone, "cid-iphone sleeps")
+        checkout.ann.post(general, f"<@{cid_id}>, wake up")
+        printed(phone, r"\[1\] #general · ann · @cid, wake up")
+        printed(phone, "general: 11 unread")
+        assert f"    ann: <@{cid_id}>, wake up" in phone.noise and "    ann: burst 9" in phone.noise
+        assert checkout.cid.ok("unread.sync")["totals"]["badge"] == 1
+        checkout.cid.ok("channels.markAll")  # on another device
+        printed(phone, r"\[0\]")
+        printed(phone, "general: 0 unread")
+    finally:
+        phone.kill()
 
 
 def use_job(checkout, _):

@@ -10,10 +10,10 @@ from tests.support.wait import wait_until
 SECRET_KEY = "00" * 32
 
 
-def receiver(directory):
+def receiver(directory, listener=None):
     """The gateway, and the settings of instances that may reach it."""
     files = certificate(directory)
-    return Matrix(files), {"TIDINGS_PUSH_CA_FILE": str(files[0]), "TIDINGS_EVENTS_API_PRIVATE": "true", "TIDINGS_SECRET_KEY": SECRET_KEY}
+    return Matrix(files, listener=listener), {"TIDINGS_PUSH_CA_FILE": str(files[0]), "TIDINGS_EVENTS_API_PRIVATE": "true", "TIDINGS_SECRET_KEY": SECRET_KEY}
 
 
 class Phone:
