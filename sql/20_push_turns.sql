@@ -236,13 +236,20 @@ DECLARE
     r push_rows;
 BEGIN
     FOR t IN
-        WITH turns AS MATERIALIZED (
+        WITH RECURSIVE apps AS ( -- with something to do, now or later: one after the other in the index
+            (SELECT x.workspace_id, x.app FROM push_turns x WHERE x.due_at IS NOT NULL ORDER BY x.workspace_id, x.app LIMIT 1)
+            UNION ALL
+            SELECT n.workspace_id, n.app FROM apps a
+            CROSS JOIN LATERAL (SELECT x.workspace_id, x.app FROM push_turns x
+                                WHERE x.due_at IS NOT NULL AND (x.workspace_id, x.app) > (a.workspace_id, a.app)
+                                ORDER BY x.workspace_id, x.app LIMIT 1) n
+        ), turns AS MATERIALIZED (
             SELECT q.user_id, q.app, q.device_id
-            FROM push_apps a
-            LEFT JOIN (SELECT b.app, count(*) AS n FROM unnest(busy) AS b (app) GROUP BY b.app) b ON b.app = a.workspace_id || '/' || a.name
+            FROM apps a
+            LEFT JOIN (SELECT b.app, count(*) AS n FROM unnest(busy) AS b (app) GROUP BY b.app) b ON b.app = a.workspace_id || '/' || a.app
             CROSS JOIN LATERAL (
                 SELECT x.user_id, x.app, x.device_id, row_number() OVER (ORDER BY x.due_at) AS n FROM push_turns x
-                WHERE x.workspace_id = a.workspace_id AND x.app = a.name AND x.due_at <= clock_timestamp()
+                WHERE x.workspace_id = a.workspace_id AND x.app = a.app AND x.due_at <= clock_timestamp()
                 ORDER BY x.due_at LIMIT greatest(app_parallel - coalesce(b.n, 0), 0)) q
             ORDER BY coalesce(b.n, 0) + q.n, random() LIMIT most
         )

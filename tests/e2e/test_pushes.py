@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.support.command import run
 from tests.support.environment import Environment, running
 from tests.support.metrics import metric
 from tests.support.phones import Phone, receiver
+from tests.support.push_receivers import Matrix, certificate
 from tests.support.wait import wait_until
 
 PAUSE_MS = 300
@@ -426,3 +428,30 @@ def test_what_changes_while_a_push_is_under_way(pair, gateway):
         go_on.set()
     phone.wait_badge(1)
     phone.wait_badge(0)
+
+
+def test_a_gateway_that_stands_still_delays_no_other(workspace, pair, phone, gateway):
+    ann, bob, channel, of_bob = pair
+    cid = workspace.user()
+    ann.ok("channels.invite", channel=channel, users=[cid.id])
+    other = Matrix(certificate(Path(gateway[1]["TIDINGS_PUSH_CA_FILE"]).parent))
+    held, go_on = threading.Event(), threading.Event()
+
+    def hold(request):
+        held.set()
+        go_on.wait(30)
+        return gateway[0].serve(request)
+
+    gateway[0].answer = hold
+    try:
+        of_cid = Phone(workspace, cid, other, name="other")
+        ann.post(channel, f"<@{bob.id}> one")
+        assert held.wait(30)
+        ann.post(channel, f"<@{bob.id}> <@{cid.id}> two")
+        of_cid.wait_texts(f"@{bob.name} @{cid.name} two")
+        assert not go_on.is_set() and of_bob.texts == []  # of which the gateway has said nothing
+    finally:
+        gateway[0].answer = None
+        go_on.set()
+        other.close()
+    wait_until(lambda: of_bob.texts and of_bob.texts[-1] == f"@{bob.name} @{cid.name} two")

@@ -198,9 +198,10 @@ static void become_0_1_0(void)
         sql, sizeof sql,
         "SET client_min_messages = warning; DROP SCHEMA %s CASCADE; DROP TABLE"
         " versions_in_use, month_expiring, month_channels, month_authors, hot_channels, hot_heads,"
-        " hot_authors, outbox_start, devices, push_apps, notification_settings; DROP FUNCTION "
+        " hot_authors, outbox_start, push_jobs, push_turns, devices, push_apps, "
+        "notification_settings; DROP FUNCTION "
         "hot_channels_end; ALTER TABLE channels DROP "
-        "is_hot;"
+        "is_hot; DROP INDEX channel_members_hearing_all;"
         " ALTER TABLE outbox DROP number; DROP SEQUENCE outbox_numbers; DELETE FROM"
         " schema_migrations WHERE version >= 14; ALTER TABLE schema_migrations DROP sha256, "
         "DROP release, DROP before_runs",
