@@ -30,7 +30,8 @@ struct bucket {
     int64_t lasts_until_ns; // all calls let through, here and, as far as is known, elsewhere
     int64_t lease;
     int64_t untold; // calls let through that Redis does not know of
-    bool told;      // once at least: the first call asks what others let through
+    int64_t told_ns;
+    bool told; // once at least: the first call asks what others let through
     bool telling;
     bool dropped; // goes with the answer
 };
@@ -66,6 +67,7 @@ static void bucket_tell(struct bucket *bucket, cache_fn *fn)
     if (!cache_is_up(bucket->limiter->cache)) // then nobody else is told either
         return;
     bucket->told = true;
+    bucket->told_ns = now_ns(bucket->limiter);
     if (fn)
         bucket->telling = true;
     snprintf(microseconds, sizeof microseconds, "%" PRId64, cost_us);
@@ -84,8 +86,10 @@ static void bucket_heard(void *arg, int r, const struct cache_value *value)
     }
     if (r < 0)
         return;
-    int64_t heard_ns = now_ns(bucket->limiter) + cache_value_int(value) * 1000 +
-                       bucket->untold * bucket->interval_ns;
+    // From when it was told, not from now: a refusal has said when it ends, and the answer took a
+    // while.
+    int64_t heard_ns =
+        bucket->told_ns + cache_value_int(value) * 1000 + bucket->untold * bucket->interval_ns;
     bucket->lasts_until_ns = later(bucket->lasts_until_ns, heard_ns);
     if (bucket->untold >= bucket->lease)
         bucket_tell(bucket, bucket_heard);
