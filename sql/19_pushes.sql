@@ -229,11 +229,11 @@ BEGIN
 END $$;
 
 -- An instance has just learnt that the workspace has a device. What came meanwhile, and was passed over, is added: for the devices of the last
--- seconds, since the workspace had none before. The caller asks in shorter intervals which workspaces have some.
-CREATE FUNCTION push_workspace_met(workspace text) RETURNS TABLE (added bigint) LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
+-- `within_s`, which is longer than since it looked before; the workspace had none then.
+CREATE FUNCTION push_workspace_met(workspace text, within_s bigint) RETURNS TABLE (added bigint) LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 DECLARE
     owners text[] := ARRAY(SELECT DISTINCT t.user_id FROM push_turns t
-                           WHERE t.workspace_id = workspace AND t.made_at > now() - interval '15 seconds');
+                           WHERE t.workspace_id = workspace AND t.made_at > now() - within_s * interval '1 second');
     found record; -- arrays
 BEGIN
     SELECT array_agg(t.user_id) AS users, array_agg(w.channel_id) AS channels, array_agg(w.thread) AS threads, array_agg(w.ts) AS tss INTO found
@@ -244,7 +244,7 @@ BEGIN
         WHERE r.channel_id = c.channel_id AND r.ts > extract(epoch FROM t.made_at)::numeric * 1000000 AND r.user_id <> t.user_id
           AND (r.counted OR r.thread_ts IS NOT NULL)
         ORDER BY r.ts DESC LIMIT 100) w
-    WHERE t.workspace_id = workspace AND t.made_at > now() - interval '15 seconds';
+    WHERE t.workspace_id = workspace AND t.made_at > now() - within_s * interval '1 second';
     PERFORM push_turns_add(owners);
     PERFORM push_turns_touch(owners);
     added := CASE WHEN found.users IS NOT NULL THEN push_jobs_add(found.users, found.channels, found.threads, found.tss) ELSE 0 END;

@@ -20,7 +20,7 @@ static const struct statement SETTLE = {
 static const struct statement WORKSPACES = {"push_workspaces",
                                             "SELECT workspace FROM push_workspaces()"};
 static const struct statement MET = {"push_workspace_met",
-                                     "SELECT added FROM push_workspace_met($1)"};
+                                     "SELECT added FROM push_workspace_met($1, $2)"};
 static const struct statement DEPTH = {
     "pushes_waiting", "SELECT waiting, oldest_s::bigint, dead FROM pushes_waiting()"};
 static const struct statement CLEAN = {"pushes_clean",
@@ -161,12 +161,13 @@ int device_turns_workspaces(struct session *session, struct buffer *ids)
     return r < 0 ? r : buffer_failed(ids) ? -ERROR_MEMORY : 0;
 }
 
-int device_turns_met(struct session *session, const char *workspace_id)
+int device_turns_met(struct session *session, const char *workspace_id, int64_t within_s)
 {
     CLEANUP_RESULT struct result *result = NULL;
     struct params params = {0};
 
     params_text(&params, workspace_id);
+    params_int(&params, within_s);
     return session_call(session, &MET, &params, &result);
 }
 

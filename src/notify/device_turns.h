@@ -63,8 +63,9 @@ NODISCARD int device_turns_settle(struct session *session, const struct list *se
 // The workspaces with a device: sorted, each EVENT_ID_SIZE bytes; appended to `ids`.
 NODISCARD int device_turns_workspaces(struct session *session, struct buffer *ids);
 
-// Adds what came for a workspace while it was not known to have a device.
-NODISCARD int device_turns_met(struct session *session, const char *workspace_id);
+// Adds what came for a workspace while it was not known to have a device: for the devices of the
+// last `within_s`.
+NODISCARD int device_turns_met(struct session *session, const char *workspace_id, int64_t within_s);
 
 struct device_turns_depth {
     int64_t waiting; // jobs

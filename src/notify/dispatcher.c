@@ -18,7 +18,9 @@
 #include <string.h>
 
 enum {
-    LOOK_MS = 250,      // for workspaces with devices
+    LOOK_MS = 250, // for workspaces with devices
+    PAUSE_MAX_MS = 2000,
+    MET_EXTRA_S = 15,   // what a registration may take from its time until it is seen
     LOOK_FACTOR = 20,   // at most a twentieth of the time is spent with that
     POLL_MS = 200,      // for turns that come by themselves: badges, retries, ends of rests
     GATHER_MS = 15,     // until answers are told to Postgres, so that one call tells several
@@ -46,6 +48,7 @@ struct dispatcher {
     struct list settled;   // over, and Postgres is not told yet
     int64_t count;         // of both
     int64_t look_at_ms;
+    int64_t looked_ms; // when the workspaces were known last
     int64_t depth_at_ms;
     int64_t clean_at_ms;
     int64_t take_at_ms;
@@ -125,32 +128,43 @@ int dispatcher_keep(struct dispatcher *dispatcher, struct session *session,
 }
 
 // What came for workspaces that were not known until now was passed over.
-static void workspaces_meet(struct dispatcher *dispatcher, const struct buffer *before)
+static int workspaces_meet(struct dispatcher *dispatcher, const struct buffer *before)
 {
     const struct buffer *now = &dispatcher->workspaces; // only this thread changes it
+    int64_t passed_s = (clock_monotonic_ms() - dispatcher->looked_ms) / 1000;
+    int r = 0;
 
-    for (size_t at = 0; at < now->length; at += EVENT_ID_SIZE)
-        if (!ids_have(before, now->data + at) &&
-            device_turns_met(dispatcher->session, now->data + at) < 0)
-            log_write(LOG_WARN, "notify", "what workspace %s has to tell could not be read",
-                      now->data + at);
+    for (size_t at = 0; r >= 0 && at < now->length; at += EVENT_ID_SIZE)
+        if (!ids_have(before, now->data + at))
+            r = device_turns_met(dispatcher->session, now->data + at, passed_s + MET_EXTRA_S);
+    return r;
+}
+
+// Takes `ids` for those that are known, and gives the former ones.
+static void workspaces_swap(struct dispatcher *dispatcher, struct buffer *ids)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    struct buffer before = dispatcher->workspaces;
+    dispatcher->workspaces = *ids;
+    dispatcher->is_known = true;
+    pthread_mutex_unlock(&dispatcher->lock);
+    *ids = before;
 }
 
 static void workspaces_look(struct dispatcher *dispatcher)
 {
     CLEANUP(buffer_done) struct buffer ids = BUFFER(SIZE_MAX / 2);
+    bool was_known = dispatcher->is_known;
+    int64_t now_ms = clock_monotonic_ms();
 
     if (device_turns_workspaces(dispatcher->session, &ids) < 0)
         return;
-    pthread_mutex_lock(&dispatcher->lock);
-    struct buffer before = dispatcher->workspaces;
-    bool was_known = dispatcher->is_known;
-    dispatcher->workspaces = ids;
-    dispatcher->is_known = true;
-    pthread_mutex_unlock(&dispatcher->lock);
-    ids = before;
-    if (was_known)
-        workspaces_meet(dispatcher, &before);
+    workspaces_swap(dispatcher, &ids);
+    if (was_known && workspaces_meet(dispatcher, &ids) < 0) {
+        workspaces_swap(dispatcher, &ids); // they are met at the next look
+        return;
+    }
+    dispatcher->looked_ms = now_ms;
 }
 
 // When to do again what began at `began_ms` and is over: not before `pause_ms`, and not so often
@@ -160,6 +174,8 @@ static int64_t pause_after(int64_t began_ms, int64_t pause_ms)
     int64_t now_ms = clock_monotonic_ms();
     int64_t wanted_ms = (now_ms - began_ms) * LOOK_FACTOR;
 
+    if (wanted_ms > PAUSE_MAX_MS)
+        wanted_ms = PAUSE_MAX_MS;
     return now_ms + (wanted_ms > pause_ms ? wanted_ms : pause_ms);
 }
 
@@ -452,6 +468,7 @@ int dispatcher_start(const struct dispatcher_options *options, struct dispatcher
                                                       .lease_ms = LEASE_MS,
                                                       .ttl_s = options->ttl_s,
                                                       .pause_ms = options->pause_ms};
+    dispatcher->looked_ms = clock_monotonic_ms();
     dispatcher->room = options->jobs_max;
     list_init(&dispatcher->under_way);
     list_init(&dispatcher->settled);
