@@ -18,7 +18,7 @@ from tools.service import free_port
 RECEIVER = Path(__file__).with_name("receiver.mjs")
 ANSWER_MS = 50
 USERS = 1000
-CLIENTS = 500  # each waits for one answer: as many as are under way at once, of one app
+UNDER_WAY = 500  # pushes under way at once: as many as an app may have
 AT_ONCE = 8  # calls of a set-up
 RATE = 500
 HONEST_S = 6
@@ -113,22 +113,24 @@ def make_direct(rig, data):
     data["groups"]["direct"] = channels
 
 
-def once(bench, receiver, data):
+def send_once(bench, receiver, key):
     receiver.report()
-    calls = bench.turn("push-tests", data=data, clients=CLIENTS, warm_ms=1000)
-    came = receiver.report()
-    return {**calls, "connections": came["connections"], "arrived": 1000 * came["count"] / came["span_ms"]}
+    done = subprocess.run([bench.rig.programs / "tidings-pushes", receiver.url, receiver.certificate, key, str(UNDER_WAY), str(bench.seconds)],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    return {**json.loads(done.stdout), "connections": receiver.report()["connections"]}
 
 
 def measure_rate(bench):
-    """Pushes as `admin.push.test` sends them: each is looked up, sent, and kept in Postgres with what the provider said."""
-    rig, path = bench.rig, bench.rig.home / "push.json"
-    with receiving(bench) as receiver:
-        data = make_devices(rig)
-        path.write_text(json.dumps(data))
-        runs = [once(bench, receiver, path) for _ in range(bench.runs)]
-    return Outcome(middle(runs, "arrived"), [run["arrived"] for run in runs], fine=all(run["connections"] == 1 for run in runs),
-                   extra={**{name: middle(runs, name) for name in ("p50_ms", "p99_ms", "rate")}, "connections": max(run["connections"] for run in runs)})
+    """The server's thread that sends pushes, alone with a receiver."""
+    key = bench.rig.home / "push.pem"
+    key.write_text(openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"))
+    receiver = Receiver(bench.rig.home)
+    try:
+        runs = [send_once(bench, receiver, key) for _ in range(bench.runs)]
+    finally:
+        receiver.close()
+    return Outcome(middle(runs, "rate"), [run["rate"] for run in runs], fine=all(run["connections"] == 1 and run["retry"] == 0 for run in runs),
+                   extra={name: [run[name] for run in runs] for name in ("delivered", "retry", "connections")})
 
 
 def arrived(receiver, wanted):

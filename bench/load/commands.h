@@ -9,7 +9,6 @@
 
 void command_posts(const struct tool_args *args);
 void command_info(const struct tool_args *args);
-void command_push_tests(const struct tool_args *args);
 void command_history(const struct tool_args *args);
 void command_reconnect(const struct tool_args *args);
 void command_stalled(const struct tool_args *args);

@@ -16,8 +16,6 @@ static const struct command commands[] = {
     {"posts", command_posts, COMMAND_ARGS_LOAD " text-bytes total rate refused",
      "closed loop, or open with a rate, of chat.postMessage: posts/s and latency"},
     {"info", command_info, COMMAND_ARGS_LOAD " rate", "open loop of channels.info: latency"},
-    {"push-tests", command_push_tests, COMMAND_ARGS_LOAD,
-     "admin.push.test of a device of each user: rate"},
     {"history", command_history, COMMAND_ARGS_LOAD " from-s span-s limit",
      "closed loop of conversations.history, each page from another place"},
     {"sync", command_sync, COMMAND_ARGS_LOAD " user total",
