@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from bench import (catch_up_rows, delivery_rows, hostile_rows, hot_rows, large_rows, locked_rows, long_rows, member_rows, overload_rows,
-                   push_rows, read_rows, retention_rows, snapshot_rows, strategy_rows as by_strategy)
+                   push_rows, read_rows, retention_rows, session_rows, snapshot_rows, strategy_rows as by_strategy)
 from bench.outcome import Outcome, against, alternate, middle
 
 TURN_S = 2  # a run of a pair
@@ -195,6 +195,7 @@ ROWS = [
         push_rows.measure_no_walk, of="ratio", more_is_better=True),
     Row("push_all", "a post to 1,000 who hear of all: until the last push is there", "ms", 2000, push_rows.measure_all),
     Row("idle_socket", "memory of an idle socket", "KB", 4, measure_idle_socket),
+    Row("idle_tokens", "look-ups of the tokens of 12,000 idle sockets of 1,000 users: of a core", "%", 1, session_rows.measure_idle_tokens),
     Row("channel_500000", "500,000 users and a channel of them, made through the API while others post and read", "s", 60,
         member_rows.measure_channel),
     Row("rss_rest", "resident memory of an instance at rest", "MB", 40, measure_rest),
