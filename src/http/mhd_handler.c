@@ -29,7 +29,7 @@ static enum MHD_Result handler_reply(struct exchange *exchange)
         MHD_add_response_header(response, headers[i].name, headers[i].value);
     exchange->state = EXCHANGE_ANSWERED;
     connection_move(exchange->connection, CONNECTION_REPLY);
-    enum MHD_Result queued = MHD_queue_response(exchange->mhd, (unsigned)request->status, response);
+    enum MHD_Result queued = mhd_reply_queue(exchange->mhd, (unsigned)request->status, response);
     MHD_destroy_response(response);
     return queued;
 }
@@ -130,6 +130,26 @@ static enum MHD_Result handler_begin(struct exchange *exchange, const char *verb
     if (reason)
         return exchange_refuse(exchange, reason);
     return is_taken_away(exchange, &result) ? result : exchange_begin(exchange);
+}
+
+// Says what the door says of a connection's first head.
+void mhd_handler_refuse(struct MHD_Connection *mhd, unsigned status)
+{
+    struct http_connection *connection = connection_of(mhd);
+    switch (status) {
+    case MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE:
+        exchange_refuse_head(connection, (int)status, "the headers are too long");
+        break;
+    case MHD_HTTP_URI_TOO_LONG:
+        exchange_refuse_head(connection, (int)status, "the request line is too long");
+        break;
+    case MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED:
+        exchange_refuse_head(connection, MHD_HTTP_BAD_REQUEST, "an unknown version");
+        break;
+    default:
+        exchange_refuse_head(connection, MHD_HTTP_BAD_REQUEST, "a malformed request");
+        break;
+    }
 }
 
 enum MHD_Result mhd_handler_step(void *arg, struct MHD_Connection *mhd, const char *path,

@@ -4,7 +4,8 @@
 // resume; and mhd_handler_end() when the reply is out or all is lost. `arg` is the server.
 #pragma once
 
-#include <microhttpd.h>
+#include "mhd_quirks.h"
+
 #include <stddef.h>
 
 void *mhd_handler_line(void *arg, const char *target, struct MHD_Connection *mhd);
@@ -13,3 +14,5 @@ enum MHD_Result mhd_handler_step(void *arg, struct MHD_Connection *mhd, const ch
                                  size_t *size, void **context);
 void mhd_handler_end(void *arg, struct MHD_Connection *mhd, void **context,
                      enum MHD_RequestTerminationCode code);
+// libmicrohttpd was about to answer by itself.
+mhd_refusal_fn mhd_handler_refuse;

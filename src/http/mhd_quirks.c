@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "base/log.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -133,6 +135,36 @@ int mhd_descriptor_take(struct MHD_Connection *mhd, int fd, int *ret_fd)
     return r;
 }
 
+typedef enum MHD_Result queue_fn(struct MHD_Connection *, unsigned, struct MHD_Response *);
+
+static _Atomic(mhd_refusal_fn *) on_refusal;
+
+void mhd_refusals_hear(mhd_refusal_fn *fn)
+{
+    on_refusal = fn;
+}
+
+enum MHD_Result mhd_reply_queue(struct MHD_Connection *mhd, unsigned status,
+                                struct MHD_Response *response)
+{
+    static _Atomic(queue_fn *) queue;
+    queue_fn *fn = queue;
+    if (!fn) {
+        *(void **)&fn = dlsym(RTLD_NEXT, "MHD_queue_response");
+        queue = fn;
+    }
+    return fn(mhd, status, response);
+}
+
+enum MHD_Result MHD_queue_response(struct MHD_Connection *mhd, unsigned status,
+                                   struct MHD_Response *response)
+{
+    mhd_refusal_fn *fn = on_refusal;
+    if (fn)
+        fn(mhd, status);
+    return mhd_reply_queue(mhd, status, response);
+}
+
 // Who half-closes may wait for the reply all the same. But libmicrohttpd reads before it goes on
 // with what was suspended, and takes the end for the connection's. With a timeout of its own,
 // whatever it is, a connection is looked at before anything is read.
@@ -189,7 +221,7 @@ static int takeover_queue(struct mhd_takeover *takeover, struct MHD_Connection *
     if (!response)
         return -ERROR_MEMORY;
     MHD_add_response_header(response, MHD_HTTP_HEADER_UPGRADE, "nothing");
-    enum MHD_Result queued = MHD_queue_response(mhd, MHD_HTTP_SWITCHING_PROTOCOLS, response);
+    enum MHD_Result queued = mhd_reply_queue(mhd, MHD_HTTP_SWITCHING_PROTOCOLS, response);
     MHD_destroy_response(response);
     return queued == MHD_YES ? 0 : -ERROR_MEMORY;
 }

@@ -3,12 +3,13 @@
 // loop's thread. Each has its test in tests/unit:
 //
 //   mhd_check           test_mhd_quirks
-//   mhd_head_copy       test_http_door: nuls_are_refused, ambiguous_requests_are_refused
-//   mhd_fields_peek     test_http_door: malformed_lengths_of_later_requests_are_refused
+//   mhd_head_copy       test_http_heads: nuls_are_refused, ambiguous_requests_are_refused
+//   mhd_fields_peek     test_http_heads: malformed_lengths_of_later_requests_are_refused
 //   mhd_descriptor_take test_http_door: a_used_connection_is_handed_over
 //   mhd_takeover        test_http_calls: a_body_in_pieces_is_one_body; tests/e2e/test_front_door.py
 //   mhd_resume          test_http_door: requests_before_a_half_close_are_answered
 //   mhd_end_is_missed   the same
+//   mhd_reply_queue     test_http_heads: later_heads_are_refused_as_first_ones
 #pragma once
 
 #include "arena.h"
@@ -45,6 +46,15 @@ const char *mhd_fields_peek(const char *memory, const char *target, size_t *ret_
 // and closes at its next run. What libmicrohttpd has read already is lost. Only inside one of its
 // callbacks. -ERROR_BUSY without descriptors: the connection is shut down then.
 NODISCARD int mhd_descriptor_take(struct MHD_Connection *mhd, int fd, int *ret_fd);
+
+// Queues a reply, as MHD_queue_response() does otherwise: that one is called by libmicrohttpd
+// alone, to answer by itself, with a page of HTML, a later head that it cannot read. Its calls come
+// here, since the dynamic linker prefers the function of the program. They tell the function that
+// mhd_refusals_hear() gave, which may take the descriptor; any thread that runs a daemon.
+enum MHD_Result mhd_reply_queue(struct MHD_Connection *mhd, unsigned status,
+                                struct MHD_Response *response);
+typedef void mhd_refusal_fn(struct MHD_Connection *mhd, unsigned status);
+void mhd_refusals_hear(mhd_refusal_fn *fn); // before a daemon starts
 
 // Lets libmicrohttpd go on with what was suspended; mhd_resumed() is for the callback that this
 // makes.

@@ -46,6 +46,7 @@ static int daemon_start(struct server *server)
     int r = mhd_check(MHD_get_version());
     if (r < 0)
         return r;
+    mhd_refusals_hear(mhd_handler_refuse);
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0,
         NULL, NULL, mhd_handler_step, server, MHD_OPTION_URI_LOG_CALLBACK, mhd_handler_line, server,

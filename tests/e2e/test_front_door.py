@@ -78,10 +78,20 @@ def test_a_length_beyond_all_numbers(ann, door):
     still_serves(ann)
 
 
-def test_an_unknown_version(ann, door):
-    door.send("POST /api/auth.test HTTP/9.9\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
-    answers_400_and_closes(door, (b"400", b"505"))
-    still_serves(ann)
+@pytest.mark.parametrize("head, status", [
+    ("GET /api/api.test HTTP/9.9\r\nHost: x\r\n", 400), (f"GET /{'a' * 20000} HTTP/1.1\r\nHost: x\r\n", 414),
+    (f"GET /api/api.test HTTP/1.1\r\nHost: x\r\nX: {'a' * 20000}\r\n", 431),
+], ids=["version", "target", "header"])
+@pytest.mark.parametrize("is_later", [False, True], ids=["first", "later"])
+def test_what_is_refused_is_told_in_json(door, head, status, is_later):
+    if is_later:
+        door.send(request("POST", "/api/api.test"))
+        assert door.reply().json["ok"] is True
+    door.send(head + "\r\n")
+    reply = door.reply()
+    assert (reply.status, reply.json["error"]) == (status, "bad_request")
+    assert reply.headers["connection"] == "close"
+    assert door.rest(timeout=IN_TIME_S) == b""
 
 
 @pytest.mark.parametrize("line", [

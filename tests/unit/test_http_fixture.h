@@ -364,13 +364,21 @@ static char *ask(const char *text)
     return ask_bytes(text, strlen(text));
 }
 
-static void assert_has(const char *text, const char *part)
+static inline int count_of(const char *text, const char *part)
+{
+    int count = 0;
+    for (const char *at = strstr(text, part); at; at = strstr(at + 1, part))
+        count++;
+    return count;
+}
+
+static inline void assert_has(const char *text, const char *part)
 {
     if (!strstr(text, part))
         fail_msg("no \"%s\" in: %s", part, text);
 }
 
-static void assert_has_not(const char *text, const char *part)
+static inline void assert_has_not(const char *text, const char *part)
 {
     if (strstr(text, part))
         fail_msg("\"%s\" in: %s", part, text);
