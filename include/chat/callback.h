@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/json_writer.h"
+#include "events/event.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,11 +21,9 @@ struct callback {
     size_t frame_length;
 };
 
-enum { CALLBACK_NAME_SIZE = 32 };
-
-// The name by which apps subscribe to the event of `frame`: "message.channels", "channel_rename" …
-// False: apps do not get it, since Slack has no such event (joins of direct conversations of two).
-bool callback_name(const char *frame, size_t length, char *ret_name);
+// The name by which apps subscribe to events of that kind in channels of that type:
+// "message.channels", "channel_rename" … NULL: apps do not get them, since Slack has no such event.
+const char *callback_name(enum event_kind kind, enum channel_type type);
 // Whether `name` is the name of such an event.
 bool callback_name_is_known(const char *name, size_t length);
 

@@ -4,12 +4,13 @@
 //
 // On the wire (Kafka's value, and the message of Redis pub/sub) an event is one JSON object; this
 // release writes it without blanks and in this order:
-//   {"v":1,"kind":"post","workspace":"T…","channel":"C…","user":"U…","seq":7,"event_ts":"…","ts":"…","origin":"",
-//    "head":{…},"deleted_ord":0,"deleted_user":"","member":{…},"frame":{what sockets
-//    get}}
+//   {"v":1,"kind":"post","workspace":"T…","channel":"C…","private":false,"channel_type":0,
+//    "unread_only":false,"counted":true,"user":"U…","seq":7,"event_ts":"…","ts":"…","origin":"",
+//    "deleted_ord":0,"deleted_user":"","head":{…},"member":{…},"frame":{what sockets get}}
 #pragma once
 
 #include "base/buffer.h"
+#include "base/channel.h"
 #include "base/cleanup.h"
 
 #include <stdbool.h>
@@ -27,7 +28,7 @@ enum event_kind {
     EVENT_RENAME,
     // These have no seq:
     EVENT_CREATED,       // a channel was created; for the workspace, or its creator when private
-    EVENT_MARK,          // a user's read position, mute or notifications changed in a channel
+    EVENT_MARK,          // a user's read position changed in a channel, or what is unread there
     EVENT_THREAD_MARK,   // a user's read position in the thread whose root is `ts`
     EVENT_THREAD_FOLLOW, // a user follows that thread now, or no longer
     EVENT_STRATEGY,      // a channel moved to another strategy; `ts` holds the former one
@@ -65,8 +66,11 @@ struct event_member {
 
 struct event {
     enum event_kind kind;
-    bool is_private; // of the channel
-    bool counted;    // a count-bearing message
+    bool is_private;  // of the channel
+    bool counted;     // a count-bearing message
+    bool unread_only; // of a MARK: what is unread changed, or what its reader wants to hear; the
+                      // position did not
+    int64_t channel_type; // enum channel_type; of an event with a seq
     char workspace_id[EVENT_ID_SIZE];
     char channel_id[EVENT_ID_SIZE];
     char user_id[EVENT_ID_SIZE]; // author; who joined, left, marked, created

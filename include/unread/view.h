@@ -68,10 +68,15 @@ void unread_view_write(struct json_writer *w, const struct unread_view *view);
 // The same without "channel", for a channel object. For a user who is no member `view` is all-zero.
 void unread_view_write_fields(struct json_writer *w, const struct unread_view *view);
 
-// Writes the frame `type`: channel_marked (elsewhere than in public channels group_marked,
-// mpim_marked or im_marked), or unread_changed, which has only R.
-void unread_frame_write(struct buffer *out, const char *type, const struct unread_view *view,
+enum unread_frame {
+    UNREAD_FRAME_MARKED, // channel_marked; elsewhere than in public channels group_marked,
+                         // mpim_marked or im_marked
+    UNREAD_FRAME_CHANGED // unread_changed, which has only R
+};
+
+void unread_frame_write(struct buffer *out, enum unread_frame type, const struct unread_view *view,
                         int64_t event_ts);
 
 // An EVENT_MARK with that frame; NULL when there is no memory.
-struct event *unread_mark_event(const char *type, const struct unread_view *view, int64_t event_ts);
+struct event *unread_mark_event(enum unread_frame type, const struct unread_view *view,
+                                int64_t event_ts);

@@ -2,8 +2,6 @@
 // Writes event_callback envelopes, the form in which apps get events.
 #include "chat/callback.h"
 
-#include "base/json.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,53 +23,50 @@ static void authorizations_write(struct json_writer *w, const struct callback *c
     json_close_array(w);
 }
 
-// Those that are messages, by the channel_type of their frames.
-static const struct {
-    const char *channel_type;
-    const char *name;
-} messages[] = {{"channel", "message.channels"},
-                {"group", "message.groups"},
-                {"mpim", "message.mpim"},
-                {"im", "message.im"}};
-static const char *const others[] = {
-    "app_mention",       "channel_archive",       "channel_rename",
-    "channel_unarchive", "group_archive",         "group_rename",
-    "group_unarchive",   "member_joined_channel", "member_left_channel"};
+static const char *const messages[CHANNEL_TYPE_MAX] = {
+    [CHANNEL_PUBLIC] = "message.channels",
+    [CHANNEL_PRIVATE] = "message.groups",
+    [CHANNEL_MPIM] = "message.mpim",
+    [CHANNEL_IM] = "message.im",
+};
 
-static const char *message_name(const json_t *frame)
+const char *callback_name(enum event_kind kind, enum channel_type type)
 {
-    const char *type = json_string_value(json_object_get(frame, "channel_type"));
-    for (size_t i = 0; type && i < sizeof messages / sizeof messages[0]; i++)
-        if (strcmp(messages[i].channel_type, type) == 0)
-            return messages[i].name;
-    return "";
+    bool is_public = type == CHANNEL_PUBLIC;
+
+    switch (kind) {
+    case EVENT_POST:
+    case EVENT_EDIT:
+    case EVENT_DELETE:
+        return messages[type];
+    case EVENT_JOIN:
+        return type == CHANNEL_IM ? NULL : "member_joined_channel";
+    case EVENT_LEAVE:
+        return "member_left_channel";
+    case EVENT_ARCHIVE:
+        return is_public ? "channel_archive" : "group_archive";
+    case EVENT_UNARCHIVE:
+        return is_public ? "channel_unarchive" : "group_unarchive";
+    case EVENT_RENAME:
+        return is_public ? "channel_rename" : "group_rename";
+    default:
+        return NULL;
+    }
 }
 
-static bool is_direct_join(const json_t *frame, const char *type)
+static bool is_name(const char *known, const char *name, size_t length)
 {
-    const char *letter = json_string_value(json_object_get(frame, "channel_type"));
-    return strcmp(type, "member_joined_channel") == 0 && letter && strcmp(letter, "D") == 0;
-}
-
-bool callback_name(const char *frame, size_t length, char *ret_name)
-{
-    CLEANUP_JSON json_t *value = NULL;
-    bool is_read = json_read(frame, length, JSON_DEPTH_ANY, JSON_VALUES_ANY, &value) >= 0;
-    const char *type = is_read ? json_string_value(json_object_get(value, "type")) : NULL;
-    if (type && strcmp(type, "message") == 0)
-        type = message_name(value);
-    snprintf(ret_name, CALLBACK_NAME_SIZE, "%s", type ? type : "");
-    return !type || !is_direct_join(value, type);
+    return known && strlen(known) == length && memcmp(known, name, length) == 0;
 }
 
 bool callback_name_is_known(const char *name, size_t length)
 {
-    for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++)
-        if (strlen(messages[i].name) == length && memcmp(messages[i].name, name, length) == 0)
-            return true;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (strlen(others[i]) == length && memcmp(others[i], name, length) == 0)
-            return true;
+    if (is_name("app_mention", name, length))
+        return true;
+    for (enum event_kind kind = 0; kind < EVENT_KIND_MAX; kind++)
+        for (enum channel_type type = 0; type < CHANNEL_TYPE_MAX; type++)
+            if (is_name(callback_name(kind, type), name, length))
+                return true;
     return false;
 }
 

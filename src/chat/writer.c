@@ -146,6 +146,7 @@ static struct event *event_of(const struct batch *batch, int index)
     struct event *event = event_take_frame(EVENT_POST, &frame);
     if (!event)
         return NULL;
+    event->channel_type = context.type;
     event->is_private = context.type != CHANNEL_PUBLIC;
     event->counted = true;
     event->seq = seq;

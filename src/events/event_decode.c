@@ -137,6 +137,7 @@ static bool header_take(struct cursor *c, struct event *event)
     if (!object_open(c) || !key_take(c, "v") || !int_take(c, &version) || version != WIRE_VERSION ||
         !kind_take(c, &event->kind) || !fields_take(c, event_fields, event))
         return false;
+    event_channel_type_bound(event);
     if (event_kind_has_seq(event->kind) != (event->seq > 0))
         return false;
     if (event_kind_has_head(event->kind) && !part_take(c, "head", event_head_fields, event))

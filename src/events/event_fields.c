@@ -38,6 +38,8 @@ const struct field event_fields[] = {
     ID("workspace", workspace_id, "T", ALL),
     ID("channel", channel_id, "CGD", ALL),
     BOOL("private", is_private, NONE),
+    INT("channel_type", channel_type, NONE),
+    BOOL("unread_only", unread_only, NONE),
     BOOL("counted", counted, ONLY(POST)),
     ID("user", user_id, "UW", ALL),
     INT("seq", seq, NONE), // whether there has to be one is looked at apart
@@ -69,6 +71,12 @@ const struct field event_member_fields[] = {
     BOOL("active", member.active, MEMBERS),
     END,
 };
+
+void event_channel_type_bound(struct event *event)
+{
+    if (event->channel_type >= CHANNEL_TYPE_MAX)
+        event->channel_type = CHANNEL_PRIVATE;
+}
 
 bool event_kind_has_seq(enum event_kind kind)
 {

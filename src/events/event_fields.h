@@ -28,6 +28,9 @@ extern const struct field event_fields[];
 extern const struct field event_head_fields[];
 extern const struct field event_member_fields[];
 
+// A type of a later release is taken for the one that tells nobody who may not be told.
+void event_channel_type_bound(struct event *event);
+
 bool event_kind_has_seq(enum event_kind kind);
 bool event_kind_has_head(enum event_kind kind);
 bool event_kind_has_member(enum event_kind kind);

@@ -145,10 +145,33 @@ static int fields_take(const json_t *object, const char *part, const struct fiel
     return 0;
 }
 
+static bool frame_has(const struct event *event, const char *text)
+{
+    return memmem(event->frame, event->frame_length, text, strlen(text)) != NULL;
+}
+
+// 0.2.0 says neither: both stand in the frame alone, where no text of a user's has bare quotes.
+static void untold_guess(const json_t *header, struct event *event)
+{
+    if (!json_object_get(header, "unread_only"))
+        event->unread_only =
+            event->kind == EVENT_MARK && frame_has(event, "\"type\":\"unread_changed\"");
+    if (json_object_get(header, "channel_type"))
+        return;
+    if (event->channel_id[0] == 'D')
+        event->channel_type = CHANNEL_IM;
+    else if (frame_has(event, "\"channel_type\":\"mpim\""))
+        event->channel_type = CHANNEL_MPIM;
+    else
+        event->channel_type = event->is_private ? CHANNEL_PRIVATE : CHANNEL_PUBLIC;
+}
+
 static int header_take(const json_t *header, struct event *event, char *ret_reason)
 {
     event->is_private = true; // unless it says otherwise, nobody is told who may not be
     int r = fields_take(header, "", event_fields, event, ret_reason);
+    event_channel_type_bound(event);
+    untold_guess(header, event);
     if (r == 0 && event_kind_has_seq(event->kind) != (event->seq > 0))
         r = refuse_form(ret_reason, "", "seq");
     if (r == 0 && event_kind_has_head(event->kind))

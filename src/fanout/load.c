@@ -148,7 +148,8 @@ static int channel_event_load(enum event_kind kind, const struct result *result,
     if (!event)
         return -ERROR_MEMORY;
     message_read(result, row, COLUMN_MESSAGE, &message);
-    event->is_private = result_int(result, row, COLUMN_TYPE) != CHANNEL_PUBLIC;
+    event->channel_type = result_int(result, row, COLUMN_TYPE);
+    event->is_private = event->channel_type != CHANNEL_PUBLIC;
     event->counted = message.counted && kind == EVENT_POST;
     COPY(event->workspace_id, COLUMN_WORKSPACE);
     COPY(event->channel_id, COLUMN_CHANNEL);
@@ -167,23 +168,26 @@ static int channel_event_load(enum event_kind kind, const struct result *result,
     return 1;
 }
 
-// The frame's type of an event that tells what one member has unread; NULL: it is another.
-static const char *member_frame_type(const struct result *outbox, int row)
+// Whether the event tells what one member has unread, and by which frame.
+static bool is_of_member(const struct result *outbox, int row, enum unread_frame *ret_type)
 {
     const char *kind = result_text(outbox, row, COLUMN_KIND);
+    bool is_preference = strcmp(kind, "preference") == 0;
 
-    if (strcmp(kind, "preference") == 0)
-        return "unread_changed";
-    return strcmp(kind, event_kind_name(EVENT_MARK)) == 0 ? "channel_marked" : NULL;
+    if (!is_preference && strcmp(kind, event_kind_name(EVENT_MARK)) != 0)
+        return false;
+    *ret_type = is_preference ? UNREAD_FRAME_CHANGED : UNREAD_FRAME_MARKED;
+    return true;
 }
 
 static int member_column_add(struct params *params, const struct result *outbox, int column)
 {
+    enum unread_frame type;
     int count = 0;
 
     params_open_text_array(params);
     for (int row = 0; row < result_rows(outbox); row++) {
-        if (!member_frame_type(outbox, row))
+        if (!is_of_member(outbox, row, &type))
             continue;
         params_element_text_n(params, result_text(outbox, row, column),
                               result_length(outbox, row, column));
@@ -219,7 +223,7 @@ static int member_views_load(struct session *session, const struct result *outbo
     return 0;
 }
 
-static int member_event_load(const char *type, const struct result *views, int row,
+static int member_event_load(enum unread_frame type, const struct result *views, int row,
                              struct event **ret_event)
 {
     struct unread_view view;
@@ -297,7 +301,7 @@ static void unknown_pass_over(const struct result *result, int row)
               result_text(result, row, COLUMN_OUTBOX_ID), result_text(result, row, COLUMN_KIND));
 }
 
-// All kinds but those of member_frame_type(). Whether there is an event: a positive number.
+// All kinds but those of is_of_member(). Whether there is an event: a positive number.
 static int row_load(struct session *session, const struct result *result, int row,
                     struct event **ret_event)
 {
@@ -323,9 +327,10 @@ static int events_load(struct session *session, const struct result *outbox,
     int r = 0;
 
     for (int row = 0; r >= 0 && row < result_rows(outbox); row++) {
-        const char *type = member_frame_type(outbox, row);
-        r = type ? member_event_load(type, views, members++, &ret_events[count])
-                 : row_load(session, outbox, row, &ret_events[count]);
+        enum unread_frame type;
+        r = is_of_member(outbox, row, &type)
+                ? member_event_load(type, views, members++, &ret_events[count])
+                : row_load(session, outbox, row, &ret_events[count]);
         count += r > 0;
     }
     if (r >= 0)

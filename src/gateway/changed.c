@@ -50,7 +50,8 @@ struct changed_ask {
 static void view_send(struct gateway *gateway, const struct unread_view *view)
 {
     struct user *user = user_find(gateway, view->user_id);
-    struct event *event = user ? unread_mark_event("unread_changed", view, clock_wall_us()) : NULL;
+    struct event *event =
+        user ? unread_mark_event(UNREAD_FRAME_CHANGED, view, clock_wall_us()) : NULL;
 
     if (event)
         mark_offer(gateway, user, event);

@@ -35,18 +35,10 @@ void gateway_offer(struct gateway *gateway, struct event *const *events, size_t 
         channel_on_event(gateway, events[i]->channel_id, events[i]);
 }
 
-// Not a mark, but like one: the user's unread count there changed otherwise.
-static bool is_unread_changed(const struct event *event)
-{
-    static const char start[] = "{\"type\":\"unread_changed\"";
-    return event->frame_length >= sizeof start &&
-           memcmp(event->frame, start, sizeof start - 1) == 0;
-}
-
 // What follows a mark.
 static void user_on_mark(struct gateway *gateway, struct user *user, struct event *event)
 {
-    if (is_unread_changed(event)) {
+    if (event->unread_only) {
         changed_hear(gateway, event->channel_id, user->id);
         return;
     }

@@ -90,6 +90,7 @@ static void row_send(struct stream *stream, const struct page_row *row)
                                .event_ts = row->event_ts,
                                .ts = row->event_ts,
                                .kind = row->kind,
+                               .channel_type = row->channel_type,
                                .user_id = row->actor,
                                .origin = "",
                                .frame = frame.data,

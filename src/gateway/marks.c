@@ -118,7 +118,8 @@ void marks_lower(struct gateway *gateway, int64_t xid)
 static void mark_tell(struct gateway *gateway, const struct unread_view *view)
 {
     struct user *user = user_find(gateway, view->user_id);
-    struct event *event = user ? unread_mark_event("channel_marked", view, clock_wall_us()) : NULL;
+    struct event *event =
+        user ? unread_mark_event(UNREAD_FRAME_MARKED, view, clock_wall_us()) : NULL;
 
     if (event)
         mark_offer(gateway, user, event);

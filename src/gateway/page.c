@@ -81,12 +81,14 @@ int page_row_read(const struct result *result, int row, struct page_row *ret_row
         return r;
     if (result_is_null(result, row, COLUMN_MESSAGE))
         kind = EVENT_DELETE; // retention dropped it
-    *ret_row = (struct page_row){.seq = result_int(result, row, COLUMN_SEQ),
-                                 .event_ts = result_int(result, row, COLUMN_EVENT_TS),
-                                 .kind = kind,
-                                 .actor = result_text(result, row, COLUMN_ACTOR),
-                                 .result = result,
-                                 .row = row};
+    *ret_row =
+        (struct page_row){.seq = result_int(result, row, COLUMN_SEQ),
+                          .event_ts = result_int(result, row, COLUMN_EVENT_TS),
+                          .kind = kind,
+                          .channel_type = (enum channel_type)result_int(result, row, COLUMN_TYPE),
+                          .actor = result_text(result, row, COLUMN_ACTOR),
+                          .result = result,
+                          .row = row};
     return 0;
 }
 
@@ -97,7 +99,7 @@ void page_frame_write(const struct page_row *row, const char *workspace_id, cons
     struct frame_context context = {
         .workspace_id = workspace_id,
         .channel_id = channel_id,
-        .type = (enum channel_type)result_int(row->result, row->row, COLUMN_TYPE),
+        .type = row->channel_type,
         .seq = row->seq,
         .event_ts = row->event_ts,
         .actor = row->actor,

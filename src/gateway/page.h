@@ -13,6 +13,7 @@ struct page_row {
     int64_t seq;
     int64_t event_ts; // of a post: its ts
     enum event_kind kind;
+    enum channel_type channel_type;
     const char *actor;
     const struct result *result;
     int row;

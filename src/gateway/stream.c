@@ -117,6 +117,7 @@ static void event_send(struct stream *stream, const struct event *event)
                                .event_ts = event->event_ts,
                                .ts = event->ts,
                                .kind = event->kind,
+                               .channel_type = (enum channel_type)event->channel_type,
                                .user_id = event->user_id,
                                .origin = event->origin,
                                .frame = event->frame,

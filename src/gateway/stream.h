@@ -74,6 +74,7 @@ struct stream_item {
     int64_t event_ts;
     int64_t ts; // of a post
     enum event_kind kind;
+    enum channel_type channel_type;
     const char *user_id;
     const char *origin;
     const char *frame;

@@ -107,21 +107,12 @@ void users_params(const struct gateway *gateway, struct params *params)
     params_close_array(params);
 }
 
-static bool frame_is(const struct event *event, const char *start)
-{
-    size_t length = strlen(start);
-    return event->frame_length > length && memcmp(event->frame, start, length) == 0;
-}
-
 // Slack's clients take types that they do not know for errors: those go to sockets that asked for
 // them.
 bool event_is_for_all(const struct event *event)
 {
     return event->kind == EVENT_CREATED || event->kind == EVENT_EPHEMERAL ||
-           frame_is(event, "{\"type\":\"channel_marked\"") ||
-           frame_is(event, "{\"type\":\"group_marked\"") ||
-           frame_is(event, "{\"type\":\"im_marked\"") ||
-           frame_is(event, "{\"type\":\"mpim_marked\"");
+           (event->kind == EVENT_MARK && !event->unread_only);
 }
 
 static void packets_send(struct user *user, const struct event *event, struct packets *packets)

@@ -35,7 +35,7 @@ struct queue_entry {
     const char *frame;
     size_t frame_length;
     const char *users; // whom a mention names
-    char name[CALLBACK_NAME_SIZE];
+    const char *name;
 };
 
 static void entry_params(struct params *params, const struct queue_entry *entries, size_t count,
@@ -81,9 +81,10 @@ static int entries_add(struct queue_entry *entries, const struct event *event,
                        struct app_mention *mention)
 {
     int count = 0;
-    struct queue_entry *entry = &entries[count];
-    *entry = (struct queue_entry){event, event->seq, event->frame, event->frame_length, "", ""};
-    count += callback_name(event->frame, event->frame_length, entry->name);
+    const char *name = callback_name(event->kind, (enum channel_type)event->channel_type);
+    if (name)
+        entries[count++] =
+            (struct queue_entry){event, event->seq, event->frame, event->frame_length, "", name};
     int r = event->kind == EVENT_POST ? app_mention_read(event->frame, event->frame_length, mention)
                                       : 0;
     if (r > 0)

@@ -37,7 +37,7 @@ static void mark_told(void *arg, int r, const struct cache_value *value)
 
 static void mark_publish(struct settling *settling, const struct unread_view *view)
 {
-    struct event *event = unread_mark_event("channel_marked", view, settling->at_us);
+    struct event *event = unread_mark_event(UNREAD_FRAME_MARKED, view, settling->at_us);
     CLEANUP(buffer_done) struct buffer wire = BUFFER(EVENT_MAX_BYTES);
     char topic[KEY_SIZE];
 

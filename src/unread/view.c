@@ -142,14 +142,14 @@ static const char *marked_type(enum channel_type type)
     return types[type];
 }
 
-void unread_frame_write(struct buffer *out, const char *type, const struct unread_view *view,
+void unread_frame_write(struct buffer *out, enum unread_frame type, const struct unread_view *view,
                         int64_t event_ts)
 {
     struct json_writer w = json_writer_to(out);
-    bool marked = strcmp(type, "channel_marked") == 0;
+    bool marked = type == UNREAD_FRAME_MARKED;
 
     json_open_object(&w);
-    json_key_string(&w, "type", marked ? marked_type(view->type) : type);
+    json_key_string(&w, "type", marked ? marked_type(view->type) : "unread_changed");
     unread_view_write(&w, view);
     json_key_ts(&w, "event_ts", event_ts);
     if (marked) {
@@ -163,7 +163,8 @@ void unread_frame_write(struct buffer *out, const char *type, const struct unrea
     json_close_object(&w);
 }
 
-struct event *unread_mark_event(const char *type, const struct unread_view *view, int64_t event_ts)
+struct event *unread_mark_event(enum unread_frame type, const struct unread_view *view,
+                                int64_t event_ts)
 {
     struct buffer frame;
 
@@ -176,6 +177,7 @@ struct event *unread_mark_event(const char *type, const struct unread_view *view
     COPY(event->channel_id, view->channel_id);
     COPY(event->user_id, view->user_id);
     event->is_private = view->type != CHANNEL_PUBLIC;
+    event->unread_only = type == UNREAD_FRAME_CHANGED;
     event->event_ts = event_ts;
     event->ts = view->member.ts;
     event->member = view->member;

@@ -28,6 +28,7 @@ static struct event *sample(enum event_kind kind)
     struct event *event = event_new(kind, strdup(frame), strlen(frame));
     assert_non_null(event);
     event->is_private = true;
+    event->channel_type = CHANNEL_PRIVATE;
     event->counted = kind == EVENT_POST;
     (void)snprintf(event->workspace_id, sizeof event->workspace_id, "T0000000001");
     (void)snprintf(event->channel_id, sizeof event->channel_id, "C0000000002");
@@ -73,6 +74,8 @@ static void assert_same(const struct event *a, const struct event *b)
 {
     assert_int_equal(a->kind, b->kind);
     assert_int_equal(a->is_private, b->is_private);
+    assert_int_equal(a->channel_type, b->channel_type);
+    assert_int_equal(a->unread_only, b->unread_only);
     assert_int_equal(a->counted, b->counted);
     assert_string_equal(a->workspace_id, b->workspace_id);
     assert_string_equal(a->channel_id, b->channel_id);
@@ -120,27 +123,39 @@ static void every_kind_comes_back_as_it_went(void **state)
     }
 }
 
-// Each line is what release 0.1.0 wrote of the sample of one kind. It reads nothing else.
-static void records_are_those_of_the_release_before(void **state)
+// Each line of the file is what a release wrote of the sample of one of its kinds.
+static void assert_records(const char *path, enum event_kind kinds, bool is_own)
 {
-    FILE *file = fopen(TIDINGS_UNIT_DIRECTORY "/events-0.1.0.jsonl", "r");
+    FILE *file = fopen(path, "r");
     char *line = NULL;
     size_t size = 0;
-    (void)state;
     assert_non_null(file);
-    for (enum event_kind kind = 0; kind < EVENT_KIND_MAX; kind++) {
+    for (enum event_kind kind = 0; kind < kinds; kind++) {
         struct event *event = whole_sample(kind);
         struct buffer wire = encoded(event);
         ssize_t length = getline(&line, &size, file);
         assert_true(length > 0);
         assert_decodes_as(line, (size_t)length - 1, event);
-        assert_int_equal(wire.length, length - 1);
-        assert_memory_equal(wire.data, line, wire.length);
+        assert_int_equal(is_own, wire.length == (size_t)length - 1 &&
+                                     memcmp(wire.data, line, wire.length) == 0);
         buffer_done(&wire);
         event_unref(event);
     }
     free(line);
     assert_int_equal(fclose(file), 0);
+}
+
+// 0.2.0 wrote what 0.1.0 did.
+static void records_of_the_release_before_are_read(void **state)
+{
+    (void)state;
+    assert_records(TIDINGS_UNIT_DIRECTORY "/events-0.2.0.jsonl", EVENT_STRATEGY + 1, false);
+}
+
+static void records_are_those_of_this_release(void **state)
+{
+    (void)state;
+    assert_records(TIDINGS_UNIT_DIRECTORY "/events-0.3.0.jsonl", EVENT_KIND_MAX, true);
 }
 
 static void kinds_have_names(void **state)
@@ -325,6 +340,8 @@ static void what_an_event_can_do_without_may_be_absent(void **state)
 {
     (void)state;
     taken_with("\"private\":true,", ""); // as it is of the sample, too
+    taken_with("\"channel_type\":1,", "");
+    taken_of(EVENT_MARK, "\"unread_only\":false,", "");
     taken_of(EVENT_MARK, "\"counted\":false,", "");
     taken_of(EVENT_MARK, "\"seq\":0,", "");
     taken_of(EVENT_MARK, "\"deleted_ord\":0,\"deleted_user\":\"\",", "");
@@ -337,6 +354,42 @@ static void what_an_event_can_do_without_may_be_absent(void **state)
     refused_of(EVENT_THREAD_MARK, "\"ts\":\"1717200000.000001\",", "",
                "not in the form of an event: member.ts");
     refused_of(EVENT_POST, "\"user\":\"U0000000003\",", "", "not in the form of an event: user");
+}
+
+// What 0.2.0 does not say, and a type that this release does not know.
+static void assert_told(const char *channel, const char *members, const char *text,
+                        enum channel_type type, bool unread_only)
+{
+    char record[1024];
+    struct event *event;
+    int length = snprintf(
+        record, sizeof record,
+        "{\"v\":1,\"kind\":\"mark\",\"workspace\":\"T0000000001\",\"channel\":\"%s\",%s"
+        "\"user\":\"U0000000003\",\"event_ts\":\"1717200000.123456\","
+        "\"ts\":\"1717200000.123400\",\"member\":{\"epoch\":3,\"ts\":\"1717200000.000001\","
+        "\"seq\":30,\"ord\":29,\"own\":4,\"posts\":5,\"member_seq\":12,\"number\":3,"
+        "\"active\":true},\"frame\":%s}",
+        channel, members, text);
+    assert_int_equal(event_decode(record, (size_t)length, &event, reason), 0);
+    assert_int_equal(event->channel_type, type);
+    assert_int_equal(event->unread_only, unread_only);
+    event_unref(event);
+}
+
+static void what_the_release_before_does_not_say_is_in_the_frame(void **state)
+{
+    (void)state;
+    const char *marked = "{\"type\":\"channel_marked\"}";
+    const char *changed = "{\"type\":\"unread_changed\"}";
+    const char *group = "{\"type\":\"message\",\"channel_type\":\"mpim\"}";
+    const char *text = "{\"text\":\"\\\"type\\\":\\\"unread_changed\\\"\"}";
+    assert_told("C0000000002", "\"private\":false,", marked, CHANNEL_PUBLIC, false);
+    assert_told("G0000000002", "", changed, CHANNEL_PRIVATE, true);
+    assert_told("D0000000002", "", marked, CHANNEL_IM, false);
+    assert_told("G0000000002", "", group, CHANNEL_MPIM, false);
+    assert_told("G0000000002", "", text, CHANNEL_PRIVATE, false);
+    assert_told("C0000000002", "\"unread_only\":false,\"channel_type\":9,", changed,
+                CHANNEL_PRIVATE, false);
 }
 
 static void what_cannot_be_applied_is_told_apart(void **state)
@@ -382,7 +435,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_comes_back_as_it_went),
-        cmocka_unit_test(records_are_those_of_the_release_before),
+        cmocka_unit_test(records_of_the_release_before_are_read),
+        cmocka_unit_test(records_are_those_of_this_release),
         cmocka_unit_test(kinds_have_names),
         cmocka_unit_test(what_is_cut_short_is_refused),
         cmocka_unit_test(every_field_is_looked_at),
@@ -391,6 +445,7 @@ int main(void)
         cmocka_unit_test(a_frame_may_stand_anywhere),
         cmocka_unit_test(unknown_fields_are_ignored_at_every_level),
         cmocka_unit_test(what_an_event_can_do_without_may_be_absent),
+        cmocka_unit_test(what_the_release_before_does_not_say_is_in_the_frame),
         cmocka_unit_test(what_cannot_be_applied_is_told_apart),
         cmocka_unit_test(the_tolerant_form_is_bounded),
     };

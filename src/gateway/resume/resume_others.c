@@ -46,7 +46,7 @@ static void state_tell(struct resume *resume, const struct result *result)
 
     bool is_marked = result_bool(result, 0, 0);
     unread_view_read(result, 0, 1, &view);
-    unread_frame_write(&out, is_marked ? "channel_marked" : "unread_changed", &view,
+    unread_frame_write(&out, is_marked ? UNREAD_FRAME_MARKED : UNREAD_FRAME_CHANGED, &view,
                        clock_wall_us());
     resume_note(resume, view.channel_id, PROGRESS_THREADS, 0);
     if (is_marked)

@@ -190,12 +190,10 @@ static void event_offer(struct app *app, const struct kept *event)
 
 // Whether it is among the events that its app asked for (login.c). Who wants all gets all but some
 // joins.
-static bool is_wanted(const struct actor *actor, const struct kept *event, enum event_kind kind)
+static bool is_wanted(const struct actor *actor, const struct stream_item *item)
 {
-    char name[CALLBACK_NAME_SIZE];
-    if (actor->scopes[0] == '\0' && kind != EVENT_JOIN)
-        return true;
-    return callback_name(event->frame, event->length, name) && actor_has_scope(actor, name);
+    const char *name = callback_name(item->kind, item->channel_type);
+    return name && actor_has_scope(actor, name);
 }
 
 // The frame is only looked into when the bot's id stands in it.
@@ -226,7 +224,7 @@ void envelope_offer(struct link *link, const struct stream *stream, const struct
                                .happened_us = clock_wall_us(),
                                .frame = item->frame,
                                .length = item->frame_length};
-    if (is_wanted(actor, &event, item->kind))
+    if (is_wanted(actor, item))
         event_offer(app, &event);
     if (item->kind == EVENT_POST && actor_has_scope(actor, "app_mention"))
         mention_offer(app, actor->user_id, &event);
