@@ -89,6 +89,7 @@ static void the_known_vector_opens(void **state)
     buffer_append_text(&text, secrets.keys[0].prefix);
     base64url_write(sealed, sizeof sealed, &text);
     buffer_append_byte(&text, '\0');
+    assert_false(buffer_failed(&text));
     assert_int_equal(secrets_open(&secrets, place, text.data, &out), 0);
     assert_int_equal(out.length, sizeof plain);
     assert_memory_equal(out.data, plain, sizeof plain);

@@ -216,6 +216,7 @@ static void the_other_one_of_two(void **state)
         chunk_add(pg);
         snprintf(expected, sizeof expected, "{\"id\":\"D1\",\"user\":\"%s\",\"is_private\":true,",
                  people[i][1]);
+        assert_non_null(rows.state.entries);
         assert_memory_equal(sidebar_entry_json(&rows.state, &rows.state.entries[0]), expected,
                             strlen(expected));
         assert_int_equal(rows.state.entries[0].mentions, 2); // all that is unread
