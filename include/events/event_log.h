@@ -57,6 +57,6 @@ NODISCARD int log_append(struct log *log, const char *outbox_id, struct event *c
 // that cannot be decoded go to the dead-letter topic (<topic>.dead) and are counted.
 int log_read(struct log *log, int worker, struct event **ret_events, int max, int64_t timeout_ms);
 
-// Confirms that the effects of all events of this worker's last log_read() are done (or given up):
-// stores offsets, answers rows.
+// Confirms that the effects of all events that this worker has read are done (or given up): stores
+// offsets, answers rows.
 void log_commit(struct log *log, int worker);

@@ -26,6 +26,7 @@ struct kafka_consumer {
     int64_t *
         next; // by partition: the offset after the last record read and not yet stored, 0 when none
     int partitions;
+    bool has_unconfirmed; // events were read since the last commit
     bool subscribed;
     bool closing; // by the thread `closer`
     pthread_t closer;
@@ -198,8 +199,10 @@ int kafka_consumer_read(struct kafka_consumer *consumer, struct event **ret_even
             break;
         record = rd_kafka_consumer_poll(consumer->client, 0);
     }
-    if (count == 0)
-        kafka_consumer_commit(consumer);
+    if (count > 0)
+        consumer->has_unconfirmed = true;
+    else if (!consumer->has_unconfirmed)
+        kafka_consumer_commit(consumer); // there were dead letters alone
     return count;
 }
 
@@ -208,6 +211,7 @@ int kafka_consumer_read(struct kafka_consumer *consumer, struct event **ret_even
 void kafka_consumer_commit(struct kafka_consumer *consumer)
 {
     rd_kafka_topic_partition_list_t *offsets = NULL;
+    consumer->has_unconfirmed = false;
     for (int i = 0; i < consumer->partitions; i++) {
         if (consumer->next[i] == 0)
             continue;

@@ -149,6 +149,14 @@ static bool queue_wait(struct log_local *local, struct queue *queue, int64_t tim
     return queue->count > 0 && !local->stopped;
 }
 
+static void taken_reserve(struct queue *queue, size_t count)
+{
+    if (count <= queue->taken_capacity)
+        return;
+    queue->taken = memory_must_resize(queue->taken, count, sizeof *queue->taken);
+    queue->taken_capacity = count;
+}
+
 static int local_read(struct log *log, int worker, struct event **ret_events, int max,
                       int64_t timeout_ms)
 {
@@ -160,21 +168,15 @@ static int local_read(struct log *log, int worker, struct event **ret_events, in
     size_t count = 0;
     if (most > (size_t)max)
         most = (size_t)max;
-    if (most > queue->taken_capacity) {
-        queue->taken = memory_must_resize(queue->taken, most, sizeof *queue->taken);
-        queue->taken_capacity = most;
-    }
+    taken_reserve(queue, queue->taken_count + most);
     size_t bytes = 0;
     for (; count < most && bytes < local->read_bytes; count++) {
         struct log_entry entry = queue_pop(queue);
         ret_events[count] = entry.event;
-        queue->taken[count] = entry.row;
+        queue->taken[queue->taken_count++] = entry.row;
         bytes += entry.event->frame_length;
     }
-    if (count > 0) {
-        queue->taken_count = count;
-        queue->taken_bytes = bytes;
-    }
+    queue->taken_bytes += bytes;
     pthread_mutex_unlock(&local->lock);
     return (int)count;
 }

@@ -17,6 +17,10 @@
 
 enum { READ_MS = 500, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 1000, REFUSED_TRIES = 3 };
 
+// Sockets hear of events round by round; to have them kept costs a call of Postgres, which is made
+// for the events of several rounds.
+enum { KEEP_MS = 3, KEEP_EVENTS = ROUND_MAX, KEEP_BYTES = 1 << 20 };
+
 struct worker {
     uint32_t tag;
     struct workers *workers;
@@ -26,6 +30,10 @@ struct worker {
     struct walker *walker;
     pthread_t thread;
     int index;
+    struct event *unkept[KEEP_EVENTS + ROUND_MAX]; // told to Redis
+    size_t unkept_count;
+    size_t unkept_bytes; // of their frames
+    int64_t keep_at_ms;
 };
 
 struct workers {
@@ -82,13 +90,13 @@ static bool round_finish(struct worker *worker, struct round *round)
     return true;
 }
 
-// Has a round kept; what is refused again and again is given up. False when the workers are to stop
-// first.
-static bool round_keep(struct worker *worker, const struct round *round)
+// Has the events kept that wait for it; what is refused again and again is given up. False when the
+// workers are to stop first.
+static bool unkept_keep(struct worker *worker)
 {
     const struct workers_options *options = &worker->workers->options;
     for (int refused = 0; options->keep && refused < REFUSED_TRIES;) {
-        int r = options->keep(options->arg, worker->session, round->events, round->count);
+        int r = options->keep(options->arg, worker->session, worker->unkept, worker->unkept_count);
         if (r >= 0)
             return true;
         refused += r != -ERROR_UNAVAILABLE && r != -ERROR_BUSY;
@@ -96,7 +104,68 @@ static bool round_keep(struct worker *worker, const struct round *round)
             return false;
     }
     if (options->keep)
-        metric_add(METRIC_PUSH_LOST, (int64_t)round->count);
+        metric_add(METRIC_PUSH_LOST, (int64_t)worker->unkept_count);
+    return true;
+}
+
+static void unkept_clear(struct worker *worker)
+{
+    for (size_t i = 0; i < worker->unkept_count; i++)
+        event_unref(worker->unkept[i]);
+    worker->unkept_count = 0;
+    worker->unkept_bytes = 0;
+}
+
+// Takes over the events of a round.
+static void unkept_add(struct worker *worker, struct round *round)
+{
+    if (worker->unkept_count == 0)
+        worker->keep_at_ms = clock_monotonic_ms() + KEEP_MS;
+    for (size_t i = 0; i < round->count; i++) {
+        worker->unkept[worker->unkept_count++] = round->events[i];
+        worker->unkept_bytes += round->events[i]->frame_length;
+    }
+    round->count = 0;
+}
+
+static bool unkept_is_due(const struct worker *worker)
+{
+    return worker->unkept_count >= KEEP_EVENTS || worker->unkept_bytes >= KEEP_BYTES ||
+           (worker->unkept_count > 0 && clock_monotonic_ms() >= worker->keep_at_ms);
+}
+
+// All that was read is done then.
+static void unkept_settle(struct worker *worker)
+{
+    if (unkept_keep(worker)) {
+        log_commit(worker->log, worker->index);
+        metric_add(METRIC_EVENTS_FANNED_OUT, (int64_t)worker->unkept_count);
+    }
+    unkept_clear(worker);
+}
+
+// How long a read may wait.
+static int64_t read_ms(const struct worker *worker)
+{
+    int64_t left_ms = worker->keep_at_ms - clock_monotonic_ms();
+    if (worker->unkept_count == 0)
+        return READ_MS;
+    return left_ms > 0 ? left_ms : 0;
+}
+
+// False when the workers are to stop, and not all that was read is done.
+static bool worker_step(struct worker *worker, struct round *round)
+{
+    int count = log_read(worker->log, worker->index, round->events, ROUND_MAX, read_ms(worker));
+    if (count > 0) {
+        round_order(round, (size_t)count);
+        if (!round_finish(worker, round))
+            return false;
+        walker_run(worker->walker, round->events, round->count);
+        unkept_add(worker, round);
+    }
+    if (unkept_is_due(worker))
+        unkept_settle(worker);
     return true;
 }
 
@@ -104,19 +173,14 @@ static void *worker_run(void *arg)
 {
     struct worker *worker = CAST(worker, arg);
     struct round *round = memory_must_new(sizeof *round);
+    bool is_done = true;
     round_init(round, worker->workers->options.thread_read_s);
-    while (!is_stopped(worker->workers)) {
-        int count = log_read(worker->log, worker->index, round->events, ROUND_MAX, READ_MS);
-        if (count == 0)
-            continue;
-        round_order(round, (size_t)count);
-        if (round_finish(worker, round) && round_keep(worker, round)) {
-            walker_run(worker->walker, round->events, round->count);
-            log_commit(worker->log, worker->index);
-            metric_add(METRIC_EVENTS_FANNED_OUT, count);
-        }
-        round_clear(round);
-    }
+    while (is_done && !is_stopped(worker->workers))
+        is_done = worker_step(worker, round);
+    if (is_done && worker->unkept_count > 0)
+        unkept_settle(worker);
+    unkept_clear(worker);
+    round_clear(round);
     round_done(round);
     free(round);
     return NULL;

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/metrics.h"
+#include "post_stretches.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,12 +40,12 @@ void device_turn_free(struct device_turn *turn)
     TAGGED_FREE(turn);
 }
 
-int device_turns_add(struct session *session, struct event *const *events, size_t count,
-                     int64_t room)
+int device_turns_add(struct session *session, struct event **events, size_t count, int64_t room)
 {
     CLEANUP_RESULT struct result *result = NULL;
     struct params params = {0};
 
+    count = post_stretches_keep(events, count);
 #define COLUMN(type, value)                                                                        \
     params_open_##type##_array(&params);                                                           \
     for (struct event *const *event = events; event < events + count; event++)                     \

@@ -43,8 +43,8 @@ struct device_turns_options {
 void device_turn_free(struct device_turn *turn);
 
 // Adds what events may have devices told; how much, or a negative error. `room` is for so many
-// jobs.
-NODISCARD int device_turns_add(struct session *session, struct event *const *events, size_t count,
+// jobs. Moves the pointers in `events` about.
+NODISCARD int device_turns_add(struct session *session, struct event **events, size_t count,
                                int64_t room);
 
 // Takes at most `most` devices, and appends them to `ready`. `under_way` are those that the caller

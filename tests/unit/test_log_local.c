@@ -94,6 +94,23 @@ static void a_row_is_done_when_all_of_its_events_are(void **state)
     close_log();
 }
 
+static void a_commit_is_of_all_that_was_read(void **state)
+{
+    (void)state;
+    open_log(1, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(append("row", 0, i + 1, 1), 0);
+        assert_int_equal(read_all(0, 0), 1);
+        assert_int_equal(read_all(0, 0), 0);
+        assert_int_equal(answered_count, 0);
+    }
+    assert_int_equal(append("more", 0, 4, 1), -ERROR_BUSY);
+    log_commit(events_log, 0);
+    assert_int_equal(answered_count, 3);
+    assert_int_equal(append("more", 0, 4, 3), 0);
+    close_log();
+}
+
 static void more_than_the_bound_is_refused_until_some_is_committed(void **state)
 {
     (void)state;
@@ -267,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_is_done_when_all_of_its_events_are),
+        cmocka_unit_test(a_commit_is_of_all_that_was_read),
         cmocka_unit_test(more_than_the_bound_is_refused_until_some_is_committed),
         cmocka_unit_test(bytes_are_bounded_as_well),
         cmocka_unit_test(a_row_of_more_than_the_bound_goes_alone),
