@@ -76,7 +76,10 @@ static void head_mend(char *text, size_t length, const char *target)
     char *at = mend(text, end, ' ');
     if ((size_t)(end - at) <= target_length)
         return;
-    memcpy(at, target, target_length);
+    // Of more blanks than one libmicrohttpd passes over the others: they stay, for the line to be
+    // refused.
+    if (*at != ' ')
+        memcpy(at, target, target_length);
     at = mend(at + target_length, end, ' ');
     at = mend_end(at, end);
     while (at < end) {

@@ -3,7 +3,8 @@
 // loop's thread. Each has its test in tests/unit:
 //
 //   mhd_check           test_mhd_quirks
-//   mhd_head_copy       test_http_heads: nuls_are_refused, ambiguous_requests_are_refused
+//   mhd_head_copy       test_http_heads: nuls_are_refused, ambiguous_requests_are_refused,
+//                       later_heads_are_refused_as_first_ones
 //   mhd_fields_peek     test_http_heads: malformed_lengths_of_later_requests_are_refused
 //   mhd_descriptor_take test_http_door: a_used_connection_is_handed_over
 //   mhd_takeover        test_http_calls: a_body_in_pieces_is_one_body; tests/e2e/test_front_door.py

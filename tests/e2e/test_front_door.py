@@ -80,8 +80,8 @@ def test_a_length_beyond_all_numbers(ann, door):
 
 @pytest.mark.parametrize("head, status", [
     ("GET /api/api.test HTTP/9.9\r\nHost: x\r\n", 400), (f"GET /{'a' * 20000} HTTP/1.1\r\nHost: x\r\n", 414),
-    (f"GET /api/api.test HTTP/1.1\r\nHost: x\r\nX: {'a' * 20000}\r\n", 431),
-], ids=["version", "target", "header"])
+    (f"GET /api/api.test HTTP/1.1\r\nHost: x\r\nX: {'a' * 20000}\r\n", 431), ("GET  /api/api.test HTTP/1.1\r\nHost: x\r\n", 400),
+], ids=["version", "target", "header", "blanks"])
 @pytest.mark.parametrize("is_later", [False, True], ids=["first", "later"])
 def test_what_is_refused_is_told_in_json(door, head, status, is_later):
     if is_later:
