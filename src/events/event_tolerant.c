@@ -145,22 +145,31 @@ static int fields_take(const json_t *object, const char *part, const struct fiel
     return 0;
 }
 
-static bool frame_has(const struct event *event, const char *text)
+static bool is_text(const json_t *value, const char *text)
 {
-    return memmem(event->frame, event->frame_length, text, strlen(text)) != NULL;
+    return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
 }
 
-// 0.2.0 says neither: both stand in the frame alone, where no text of a user's has bare quotes.
-static void untold_guess(const json_t *header, struct event *event)
+// 0.2.0 says neither: both stand in the frame alone. They are looked for among the frame's own
+// members: what is nested, such as a message's metadata, is its author's. A frame that is no JSON
+// tells nothing.
+static void untold_read(const json_t *header, struct event *event)
 {
-    if (!json_object_get(header, "unread_only"))
+    CLEANUP_JSON json_t *frame = NULL;
+    bool has_type = json_object_get(header, "channel_type") != NULL;
+    bool has_unread_only = json_object_get(header, "unread_only") != NULL;
+    if (has_type && has_unread_only)
+        return;
+    if (json_read(event->frame, event->frame_length, JSON_DEPTH_ANY, JSON_VALUES_ANY, &frame) < 0)
+        frame = NULL;
+    if (!has_unread_only)
         event->unread_only =
-            event->kind == EVENT_MARK && frame_has(event, "\"type\":\"unread_changed\"");
-    if (json_object_get(header, "channel_type"))
+            event->kind == EVENT_MARK && is_text(json_object_get(frame, "type"), "unread_changed");
+    if (has_type)
         return;
     if (event->channel_id[0] == 'D')
         event->channel_type = CHANNEL_IM;
-    else if (frame_has(event, "\"channel_type\":\"mpim\""))
+    else if (is_text(json_object_get(frame, "channel_type"), "mpim"))
         event->channel_type = CHANNEL_MPIM;
     else
         event->channel_type = event->is_private ? CHANNEL_PRIVATE : CHANNEL_PUBLIC;
@@ -171,7 +180,7 @@ static int header_take(const json_t *header, struct event *event, char *ret_reas
     event->is_private = true; // unless it says otherwise, nobody is told who may not be
     int r = fields_take(header, "", event_fields, event, ret_reason);
     event_channel_type_bound(event);
-    untold_guess(header, event);
+    untold_read(header, event);
     if (r == 0 && event_kind_has_seq(event->kind) != (event->seq > 0))
         r = refuse_form(ret_reason, "", "seq");
     if (r == 0 && event_kind_has_head(event->kind))

@@ -383,11 +383,14 @@ static void what_the_release_before_does_not_say_is_in_the_frame(void **state)
     const char *changed = "{\"type\":\"unread_changed\"}";
     const char *group = "{\"type\":\"message\",\"channel_type\":\"mpim\"}";
     const char *text = "{\"text\":\"\\\"type\\\":\\\"unread_changed\\\"\"}";
+    const char *metadata = "{\"type\":\"message\",\"channel_type\":\"channel\",\"metadata\":"
+                           "{\"event_payload\":{\"channel_type\":\"mpim\"}}}";
     assert_told("C0000000002", "\"private\":false,", marked, CHANNEL_PUBLIC, false);
     assert_told("G0000000002", "", changed, CHANNEL_PRIVATE, true);
     assert_told("D0000000002", "", marked, CHANNEL_IM, false);
     assert_told("G0000000002", "", group, CHANNEL_MPIM, false);
     assert_told("G0000000002", "", text, CHANNEL_PRIVATE, false);
+    assert_told("C0000000002", "\"private\":false,", metadata, CHANNEL_PUBLIC, false);
     assert_told("C0000000002", "\"unread_only\":false,\"channel_type\":9,", changed,
                 CHANNEL_PRIVATE, false);
 }
