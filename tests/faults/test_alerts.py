@@ -17,10 +17,12 @@ from tests.support.prometheus import Prometheus
 from tests.support.retention import make_older
 from tests.support.wait import wait_until
 from tools.alerts import rules
+from tools.service import free_port
 
 pytestmark = pytest.mark.kafka
 # So that faults show within seconds; an increase over minutes is that of the time that there is.
 SHORTER = {"offset 30s": "offset 3s", "oldest_seconds) > 30": "oldest_seconds) > 3", "> 600": "> 3", "> 3600": "> 3",
+           "push_oldest_seconds) > 300": "push_oldest_seconds) > 3",
            "unfinished_total[10m])) > 20": "unfinished_total[10m])) > 2",
            "refused_total[5m])) > 300": "refused_total[5m])) > 3",
            "housekeeping_failed_total[15m])) > 10": "housekeeping_failed_total[15m])) > 2"}
@@ -29,12 +31,14 @@ STALLS = 5
 WAITING = 60  # posts: twice as many as may
 REFUSED = 8  # users
 BROKEN = 4  # event streams
+PUSH_TTL_S = 12  # more than it takes until a push is seen to be late
 
 
 @pytest.fixture
 def watched(parts):
     """An instance that its users meet the limits of at once, and audits all the time."""
-    instance = parts.instance(rate_limits="auth.test=5", queue_max=32, audit_interval_s=1, loops=1, hole_events_max=1, hole_reads_max=1)
+    instance = parts.instance(rate_limits="auth.test=5", queue_max=32, audit_interval_s=1, loops=1, hole_events_max=1, hole_reads_max=1,
+                              secret_key="00" * 32, events_api_private="true", push_ttl_s=PUSH_TTL_S)
     yield instance
     instance.kill(signal.SIGCONT)
     instance.kill()
@@ -48,7 +52,9 @@ def prometheus(parts, watched, tmp_path):
 
 class People:
     def __init__(self, parts, watched):
-        self.ann, self.bob, *self.strangers = parts.workspace().users(2 + REFUSED)
+        workspace = parts.workspace()
+        self.admin = workspace.admin.at(watched.url)
+        self.ann, self.bob, *self.strangers = workspace.users(2 + REFUSED)
         self.there = self.bob.at(watched.url)
         self.channel = self.ann.ok("channels.create", name="room", strategy="counter")["channel"]["id"]
         self.ann.ok("channels.invite", channel=self.channel, users=[self.bob.id])
@@ -127,6 +133,13 @@ def streams_that_break(parts, watched, people):
             broken.result()
 
 
+def push_that_nobody_takes(people):
+    """Where its gateway should be nobody listens."""
+    people.admin.ok("admin.pushApps.create", name="phones", platform="matrix")
+    people.there.ok("devices.register", device_id="phone", app="phones", pushkey="key", url=f"http://127.0.0.1:{free_port()}/_matrix/push/v1/notify")
+    people.ann.post(people.channel, f"<@{people.bob.id}>: are you there?")
+
+
 def wrong_counts(parts, watched, people):
     key = f"unread:{{{people.bob.id}}}:{people.channel}"
 
@@ -178,6 +191,7 @@ def post_some(people):
 def test_each_alert_fires_for_its_fault(parts, watched, prometheus, people):
     wait_until(lambda: len(prometheus.query("tidings_part_up == 1")) == 9, what="all that is scraped")
     assert prometheus.fired() <= {"TidingsKafkaLag"}, "all is well"  # the group is being joined
+    push_that_nobody_takes(people)
     streams_that_break(parts, watched, people)
     with old_month_that_somebody_reads(parts, people), ThreadPoolExecutor(8) as pool:
         under_way = [pool.submit(records_that_are_no_events, parts), pool.submit(too_many_calls, watched, people),
@@ -191,7 +205,7 @@ def test_each_alert_fires_for_its_fault(parts, watched, prometheus, people):
         prometheus.wait_fired("TidingsDeadlocks", "TidingsPostsRefused", "TidingsStreamsUnfinished", "TidingsRateLimited",
                               "TidingsBodiesRefused", "TidingsRowsLocked", "TidingsQueueFull", "TidingsLoopStall", "TidingsDeliverySlow",
                               "TidingsUnreadCountsWrong", "TidingsDeadLetters", "TidingsOldSnapshot",
-                              "TidingsRetentionBehind")
+                              "TidingsRetentionBehind", "TidingsPushesLate", "TidingsPushesDied")
     with people.there.socket(native=True) as socket, standing_still(parts.redis):
         post_some(people)
         socket.expect({"type": "gap"})
