@@ -29,6 +29,10 @@
     ((struct name *)check_tag((object), offsetof(struct name, tag), TAG(name), __FILE_NAME__,      \
                               __LINE__, "struct " #name))
 
+// A zeroed struct `name` with its tag; NULL without memory. TAGGED_FREE() frees it.
+#define TAGGED_NEW(name)                                                                           \
+    ((struct name *)tagged_new(sizeof(struct name), offsetof(struct name, tag), TAG(name)))
+
 // Frees an object that has a tag; whoever uses it afterwards by CAST() is found out. Takes NULL.
 #define TAGGED_FREE(object)                                                                        \
     do {                                                                                           \
@@ -49,6 +53,15 @@ static inline void *check_tag(void *object, size_t tag_at, uint32_t tag, const c
         memcpy(&found, (const char *)object + tag_at, sizeof found);
     if (__builtin_expect(found != tag, 0))
         check_fail(file, line, what);
+    return object;
+}
+
+static inline void *tagged_new(size_t size, size_t tag_at, uint32_t tag)
+{
+    char *object = (char *)calloc(1, size);
+
+    if (object)
+        memcpy(object + tag_at, &tag, sizeof tag);
     return object;
 }
 

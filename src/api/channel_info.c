@@ -2,6 +2,7 @@
 // channels.info: a channel as its viewer sees it, and what is left to read in it.
 #include "methods.h"
 
+#include "base/check.h"
 #include "channel_state.h"
 #include "chat/message.h"
 #include "objects.h"
@@ -30,6 +31,7 @@ enum { COLUMN_OBJECT = STATE_COLUMNS, COLUMN_MESSAGE };
 
 // channels.info on its way.
 struct info {
+    uint32_t tag;
     struct channel_state_call call;
     struct invocation *invocation;
     struct unread_view view;
@@ -62,7 +64,7 @@ static void info_reply(struct info *info)
 
 static void info_read(void *arg, int r)
 {
-    struct info *info = arg;
+    struct info *info = CAST(info, arg);
 
     if (r < 0)
         invocation_fail(info->invocation, r);
@@ -77,6 +79,7 @@ static struct info *info_new(struct invocation *invocation, const char *object, 
 
     if (!info)
         return NULL;
+    info->tag = TAG(info);
     memcpy(info->object, object, length);
     info->length = length;
     info->invocation = invocation;
@@ -190,7 +193,7 @@ static void info_ask(struct invocation *invocation)
 
 static void info_state_answer(void *arg, int r, const struct result *result, int row)
 {
-    struct info *info = arg;
+    struct info *info = CAST(info, arg);
 
     if (r < 0)
         invocation_fail(info->invocation, r);

@@ -26,12 +26,14 @@ static const struct statement MANY = {
 };
 
 struct channel_states {
+    uint32_t tag;
     struct store *store;
     struct group *group;
 };
 
 // Calls in work; NULL: answered.
 struct info_batch {
+    uint32_t tag;
     struct channel_states *states;
     int count;
     struct channel_state_call *calls[BATCH_MAX];
@@ -54,7 +56,7 @@ static void rows_answer(struct info_batch *batch, const struct result *result)
 
 static void batch_answer(void *arg, const struct store_outcome *outcome)
 {
-    struct info_batch *batch = arg;
+    struct info_batch *batch = CAST(info_batch, arg);
 
     if (outcome->r == 0)
         rows_answer(batch, outcome->result);
@@ -62,7 +64,7 @@ static void batch_answer(void *arg, const struct store_outcome *outcome)
         if (batch->calls[i])
             call_answer(batch->calls[i], outcome->r, outcome->result, -1);
     group_done(batch->states->group, batch->count);
-    free(batch);
+    TAGGED_FREE(batch);
 }
 
 static void one_params(struct params *params, const struct channel_state_call *call)
@@ -90,7 +92,7 @@ static void many_params(struct params *params, const struct info_batch *batch)
 
 static int batch_send(void *arg, struct group_item *const *items, int count)
 {
-    struct channel_states *states = arg;
+    struct channel_states *states = CAST(channel_states, arg);
     struct info_batch *batch = malloc(sizeof *batch);
     struct params params = {0};
 
@@ -103,6 +105,7 @@ static int batch_send(void *arg, struct group_item *const *items, int count)
     }
     if (!batch)
         return 0;
+    batch->tag = TAG(info_batch);
     batch->states = states;
     batch->count = count;
     if (count == 1)
@@ -116,7 +119,7 @@ static int batch_send(void *arg, struct group_item *const *items, int count)
 int channel_states_new(struct loop *loop, struct store *store, int queue_max,
                        struct channel_states **ret_states)
 {
-    struct channel_states *states = calloc(1, sizeof *states);
+    struct channel_states *states = TAGGED_NEW(channel_states);
 
     if (!states)
         return -ERROR_MEMORY;
@@ -130,7 +133,7 @@ int channel_states_new(struct loop *loop, struct store *store, int queue_max,
     };
     int r = group_new(loop, &limits, batch_send, states, &states->group);
     if (r < 0) {
-        free(states);
+        TAGGED_FREE(states);
         return r;
     }
     *ret_states = states;
@@ -142,7 +145,7 @@ void channel_states_free(struct channel_states *states)
     if (!states)
         return;
     group_free(states->group);
-    free(states);
+    TAGGED_FREE(states);
 }
 
 int channel_state_read(struct channel_states *states, struct channel_state_call *call)

@@ -2,6 +2,7 @@
 // chat.getPermalink and chat.postEphemeral.
 #include "methods.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "chat/frame.h"
 #include "content.h"
@@ -79,6 +80,7 @@ enum { COLUMN_ERROR, COLUMN_TYPE, COLUMN_ROOT };
 
 // A message under way that one user alone will see.
 struct chat_aside {
+    uint32_t tag;
     struct invocation *invocation;
     struct content content;
     const char *channel; // as the caller names it
@@ -91,7 +93,7 @@ struct chat_aside {
 static void aside_free(struct chat_aside *aside)
 {
     content_done(&aside->content);
-    free(aside);
+    TAGGED_FREE(aside);
 }
 
 static void aside_fail(struct chat_aside *aside, int r)
@@ -102,7 +104,7 @@ static void aside_fail(struct chat_aside *aside, int r)
 
 static void published(void *arg, int r, const struct cache_value *value)
 {
-    struct chat_aside *aside = arg;
+    struct chat_aside *aside = CAST(chat_aside, arg);
     struct json_writer *w;
 
     (void)value;
@@ -166,7 +168,7 @@ static void aside_publish(struct chat_aside *aside, enum channel_type type)
 
 static void aside_checked(void *arg, const struct store_outcome *outcome)
 {
-    struct chat_aside *aside = arg;
+    struct chat_aside *aside = CAST(chat_aside, arg);
 
     if (outcome->r < 0) {
         aside_fail(aside, outcome->r);
@@ -194,7 +196,7 @@ static bool take_aside(struct invocation *invocation, struct chat_aside *aside)
 
 static void destination_found(void *arg, int r, const char *channel_id)
 {
-    struct chat_aside *aside = arg;
+    struct chat_aside *aside = CAST(chat_aside, arg);
     const struct invocation *invocation = aside->invocation;
     struct params params = {0};
 
@@ -214,7 +216,7 @@ static void destination_found(void *arg, int r, const char *channel_id)
 
 static void aside_linked(void *arg, bool good)
 {
-    struct chat_aside *aside = arg;
+    struct chat_aside *aside = CAST(chat_aside, arg);
 
     if (good)
         destination_find(aside->invocation, aside->channel, destination_found, aside);
@@ -224,7 +226,7 @@ static void aside_linked(void *arg, bool good)
 
 void chat_post_ephemeral(struct invocation *invocation)
 {
-    struct chat_aside *aside = calloc(1, sizeof *aside);
+    struct chat_aside *aside = TAGGED_NEW(chat_aside);
 
     if (!aside) {
         invocation_fail(invocation, -ERROR_MEMORY);

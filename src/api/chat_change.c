@@ -2,6 +2,7 @@
 // chat.update and chat.delete.
 #include "methods.h"
 
+#include "base/check.h"
 #include "chat/message.h"
 #include "content.h"
 
@@ -68,6 +69,7 @@ static void mentions_params(struct params *params, const struct mentions *mentio
 
 // One edit until it is sent.
 struct updating {
+    uint32_t tag;
     struct invocation *invocation;
     const char *channel_id;
     int64_t ts;
@@ -83,12 +85,12 @@ static bool is_edit(const struct content *content)
 static void updating_end(struct updating *updating)
 {
     content_done(&updating->content);
-    free(updating);
+    TAGGED_FREE(updating);
 }
 
 static void update_linked(void *arg, bool good)
 {
-    struct updating *updating = arg;
+    struct updating *updating = CAST(updating, arg);
     const struct content *content = &updating->content;
     struct params params = {0};
 
@@ -126,7 +128,7 @@ static bool take_update(struct updating *updating)
 
 void chat_update(struct invocation *invocation)
 {
-    struct updating *updating = calloc(1, sizeof *updating);
+    struct updating *updating = TAGGED_NEW(updating);
 
     if (!updating) {
         invocation_fail(invocation, -ERROR_MEMORY);

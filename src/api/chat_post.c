@@ -2,6 +2,7 @@
 // chat.postMessage and chat.meMessage.
 #include "methods.h"
 
+#include "base/check.h"
 #include "base/digest.h"
 #include "base/text.h"
 #include "chat/message.h"
@@ -17,6 +18,7 @@ enum { CLIENT_MSG_ID_MAX = 128, KEY_MAX = 4 * CLIENT_MSG_ID_MAX + 32 };
 
 // One post under way: what the writer needs, and what it points to.
 struct posting {
+    uint32_t tag;
     struct invocation *invocation;
     struct post post;
     struct content content;
@@ -51,7 +53,7 @@ static void message_reply(struct invocation *invocation, const char *channel_id,
 static void posting_end(struct posting *posting)
 {
     content_done(&posting->content);
-    free(posting);
+    TAGGED_FREE(posting);
 }
 
 // A retry of what is there already: the message as it now is.
@@ -100,7 +102,7 @@ static void posting_write(struct posting *posting)
 
 static void root_answer(void *arg, const struct store_outcome *outcome)
 {
-    struct posting *posting = arg;
+    struct posting *posting = CAST(posting, arg);
 
     if (outcome->r < 0 || result_is_null(outcome->result, 0, 0)) {
         posting_fail(posting, outcome->r < 0 ? outcome->r : -ERROR_THREAD_NOT_FOUND);
@@ -123,7 +125,7 @@ static void root_read(struct posting *posting)
 
 static void posted(void *arg, const struct post_outcome *outcome)
 {
-    struct posting *posting = arg;
+    struct posting *posting = CAST(posting, arg);
 
     if (outcome->r == -ERROR_THREAD_NOT_FOUND) {
         root_read(posting);
@@ -225,7 +227,7 @@ static void posting_send(struct posting *posting)
 
 static void destination_found(void *arg, int r, const char *channel_id)
 {
-    struct posting *posting = arg;
+    struct posting *posting = CAST(posting, arg);
 
     if (r >= 0) {
         snprintf(posting->channel_id, sizeof posting->channel_id, "%s", channel_id);
@@ -239,7 +241,7 @@ static void destination_found(void *arg, int r, const char *channel_id)
 
 static void post_linked(void *arg, bool good)
 {
-    struct posting *posting = arg;
+    struct posting *posting = CAST(posting, arg);
 
     if (!good) {
         posting_end(posting);
@@ -252,7 +254,7 @@ static void post_linked(void *arg, bool good)
 // `extra`: what goes with a text that is all there may be; NULL: what the arguments say.
 static void message_post(struct invocation *invocation, const char *extra)
 {
-    struct posting *posting = calloc(1, sizeof *posting);
+    struct posting *posting = TAGGED_NEW(posting);
 
     if (!posting) {
         invocation_fail(invocation, -ERROR_MEMORY);

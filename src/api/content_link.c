@@ -3,6 +3,7 @@
 // place.
 #include "content.h"
 
+#include "base/check.h"
 #include "base/cleanup.h"
 #include "chat/names.h"
 
@@ -17,6 +18,7 @@ enum { COLUMN_NAME, COLUMN_ID };
 enum { NAME_BYTES_MAX = 4 * 80 };
 
 struct linking {
+    uint32_t tag;
     struct invocation *invocation;
     struct content *content;
     content_linked_fn *fn;
@@ -73,7 +75,7 @@ static bool text_link(struct linking *linking, const struct result *result)
 
 static void on_users(void *arg, const struct store_outcome *outcome)
 {
-    struct linking *linking = arg;
+    struct linking *linking = CAST(linking, arg);
     bool linked = false;
 
     if (outcome->r < 0)
@@ -81,7 +83,7 @@ static void on_users(void *arg, const struct store_outcome *outcome)
     else
         linked = text_link(linking, outcome->result);
     linking->fn(linking->arg, linked);
-    free(linking);
+    TAGGED_FREE(linking);
 }
 
 // False when there is no name in the text.
@@ -118,7 +120,7 @@ void content_link(struct invocation *invocation, struct content *content, conten
         fn(arg, false);
         return;
     }
-    *linking = (struct linking){invocation, content, fn, arg};
+    *linking = (struct linking){TAG(linking), invocation, content, fn, arg};
     store_call(invocation->api->options.store, STORE_READ, &USERS_OF_NAMES, &params, on_users,
                linking);
 }

@@ -3,6 +3,8 @@
 // user, which is opened when there is none.
 #include "destination.h"
 
+#include "base/check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@ static const struct statement OPEN = {
     "SELECT error, channel_id, told FROM direct_open($1, $2, $3, $4, ARRAY[$5], true, false)"};
 
 struct destination {
+    uint32_t tag;
     struct invocation *invocation;
     const char *channel;
     destination_fn *fn;
@@ -29,7 +32,7 @@ struct destination {
 static void destination_end(struct destination *destination, int r, const char *channel_id)
 {
     destination->fn(destination->arg, r, channel_id);
-    free(destination);
+    TAGGED_FREE(destination);
 }
 
 static void name_answer(void *arg, const struct store_outcome *outcome)
@@ -60,7 +63,7 @@ enum { COLUMN_ERROR, COLUMN_CHANNEL, COLUMN_TOLD };
 
 static void open_answer(void *arg, const struct store_outcome *outcome)
 {
-    struct destination *destination = arg;
+    struct destination *destination = CAST(destination, arg);
     const struct invocation *invocation = destination->invocation;
 
     if (outcome->r < 0) {
@@ -91,7 +94,7 @@ static void direct_open(struct destination *destination)
 
 static void people_answer(void *arg, const struct store_outcome *outcome)
 {
-    struct destination *destination = arg;
+    struct destination *destination = CAST(destination, arg);
 
     if (outcome->r < 0)
         destination_end(destination, outcome->r, NULL);
@@ -130,8 +133,11 @@ void destination_find(struct invocation *invocation, const char *channel, destin
         fn(arg, -ERROR_MEMORY, NULL);
         return;
     }
-    *destination =
-        (struct destination){.invocation = invocation, .channel = channel, .fn = fn, .arg = arg};
+    *destination = (struct destination){.tag = TAG(destination),
+                                        .invocation = invocation,
+                                        .channel = channel,
+                                        .fn = fn,
+                                        .arg = arg};
     if (id_is_valid(channel, "UW"))
         people_ask(destination);
     else

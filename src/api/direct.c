@@ -2,6 +2,7 @@
 // Direct conversations, of two people or of a group of at most nine: opens, shows and closes them.
 #include "methods.h"
 
+#include "base/check.h"
 #include "unread/keys.h"
 
 #include <stdio.h>
@@ -30,6 +31,7 @@ enum { COLUMN_SHOWN = 3 };
 
 // Word of a view that changed, on its way to the caller's own connections.
 struct showing {
+    uint32_t tag;
     struct cache *cache;
     char user_id[EVENT_ID_SIZE];
     char channel_id[ID_SIZE];
@@ -50,11 +52,11 @@ static void showing_publish(const struct showing *showing, const char *peer)
 
 static void peer_answer(void *arg, const struct store_outcome *outcome)
 {
-    struct showing *showing = arg;
+    struct showing *showing = CAST(showing, arg);
 
     if (outcome->r == 0 && result_rows(outcome->result) > 0)
         showing_publish(showing, result_text(outcome->result, 0, 0));
-    free(showing);
+    TAGGED_FREE(showing);
 }
 
 // Tells the caller's connections, on every instance, that the conversation is to be shown, or not
@@ -62,8 +64,7 @@ static void peer_answer(void *arg, const struct store_outcome *outcome)
 static void view_changed(struct invocation *invocation, const struct result *result)
 {
     struct params params = {0};
-    struct showing *showing =
-        result_is_null(result, 0, COLUMN_SHOWN) ? NULL : calloc(1, sizeof *showing);
+    struct showing *showing = result_is_null(result, 0, COLUMN_SHOWN) ? NULL : TAGGED_NEW(showing);
 
     if (!showing)
         return;

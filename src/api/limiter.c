@@ -3,6 +3,7 @@
 // through with Redis.
 #include "limiter.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/list.h"
@@ -21,6 +22,7 @@ static const int64_t MINUTE_NS = 60 * SECOND_NS;
 
 // Each call lasts for `interval_ns`; a bucket is empty when its calls last for a minute from now.
 struct bucket {
+    uint32_t tag;
     char key[KEY_SIZE]; // as in Redis
     UT_hash_handle hh;
     struct list recent; // in the limiter's, the most recently used last
@@ -37,6 +39,7 @@ struct bucket {
 };
 
 struct limiter {
+    uint32_t tag;
     struct loop *loop;
     struct cache *cache;
     struct limiter_options options;
@@ -77,11 +80,11 @@ static void bucket_tell(struct bucket *bucket, cache_fn *fn)
 // What is known here stays when Redis knows less: its data may have been lost.
 static void bucket_heard(void *arg, int r, const struct cache_value *value)
 {
-    struct bucket *bucket = arg;
+    struct bucket *bucket = CAST(bucket, arg);
 
     bucket->telling = false;
     if (bucket->dropped) {
-        free(bucket);
+        TAGGED_FREE(bucket);
         return;
     }
     if (r < 0)
@@ -103,7 +106,7 @@ static void bucket_drop(struct bucket *bucket)
     list_remove(&bucket->untold_link);
     bucket->dropped = true;
     if (!bucket->telling)
-        free(bucket);
+        TAGGED_FREE(bucket);
 }
 
 static bool bucket_is_idle(const struct bucket *bucket)
@@ -136,7 +139,7 @@ static void limiter_shrink(struct limiter *limiter)
 static struct bucket *bucket_new(struct limiter *limiter, const char *key, size_t length)
 {
     limiter_shrink(limiter);
-    struct bucket *bucket = calloc(1, sizeof *bucket);
+    struct bucket *bucket = TAGGED_NEW(bucket);
     if (!bucket)
         return NULL;
     memcpy(bucket->key, key, length + 1);
@@ -168,7 +171,7 @@ static struct bucket *bucket_find(struct limiter *limiter, const char *subject, 
 
 static void untold_tell(void *arg)
 {
-    struct limiter *limiter = arg;
+    struct limiter *limiter = CAST(limiter, arg);
 
     LIST_FOREACH(link, &limiter->untold)
     {
@@ -228,7 +231,7 @@ int64_t limiter_take_many(struct limiter *limiter, const char *subject, const ch
 int limiter_new(struct loop *loop, struct cache *cache, const struct limiter_options *options,
                 struct limiter **ret_limiter)
 {
-    struct limiter *limiter = calloc(1, sizeof *limiter);
+    struct limiter *limiter = TAGGED_NEW(limiter);
 
     if (!limiter)
         return -ERROR_MEMORY;
@@ -239,7 +242,7 @@ int limiter_new(struct loop *loop, struct cache *cache, const struct limiter_opt
     list_init(&limiter->untold);
     int r = loop_timer_new(loop, untold_tell, limiter, &limiter->timer);
     if (r < 0) {
-        free(limiter);
+        TAGGED_FREE(limiter);
         return r;
     }
     *ret_limiter = limiter;
@@ -255,5 +258,5 @@ void limiter_free(struct limiter *limiter)
         bucket_drop(LIST_ITEM(link, struct bucket, recent));
     }
     loop_timer_free(limiter->timer);
-    free(limiter);
+    TAGGED_FREE(limiter);
 }

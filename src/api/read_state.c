@@ -2,11 +2,14 @@
 // channels.mark, channels.markUnread and channels.markMessages: change the caller's read position.
 #include "methods.h"
 
+#include "base/check.h"
+
 #include <stdlib.h>
 
 enum { MESSAGES_MAX = 100 };
 
 struct marking {
+    uint32_t tag;
     struct invocation *invocation;
     struct mark mark;
     int64_t tss[MESSAGES_MAX]; // of markMessages
@@ -14,7 +17,7 @@ struct marking {
 
 static void marked(void *arg, int r, const struct unread_view *view)
 {
-    struct marking *marking = arg;
+    struct marking *marking = CAST(marking, arg);
     struct invocation *invocation = marking->invocation;
 
     if (r < 0) {
@@ -27,7 +30,7 @@ static void marked(void *arg, int r, const struct unread_view *view)
 
 static struct marking *marking_new(struct invocation *invocation)
 {
-    struct marking *marking = calloc(1, sizeof *marking);
+    struct marking *marking = TAGGED_NEW(marking);
 
     if (!marking) {
         invocation_fail(invocation, -ERROR_MEMORY);

@@ -3,6 +3,7 @@
 // short time.
 #include "tokens.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/hash.h"
@@ -54,6 +55,7 @@ enum { DOUBT_MARGIN_MS = 20000, DOUBTS_MAX = 10000 };
 enum { IDLE_FACTOR = 150 };
 
 struct token_entry {
+    uint32_t tag;
     char digest[DIGEST_HEX_SIZE];
     UT_hash_handle hh;
     struct token_cache *cache;
@@ -207,7 +209,7 @@ static void entry_drop(struct token_entry *entry)
     HASH_DEL(entry->cache->entries, entry);
     list_remove(&entry->recent);
     metric_add(METRIC_TOKENS, -1);
-    free(entry);
+    TAGGED_FREE(entry);
 }
 
 // Two that nobody used for long go for each that comes, so that there are no more than were used
@@ -322,7 +324,7 @@ static void turns_go_on(struct token_cache *cache)
 
 static void entry_answer(void *arg, const struct store_outcome *outcome)
 {
-    struct token_entry *entry = arg;
+    struct token_entry *entry = CAST(token_entry, arg);
     struct list waiting;
 
     entry->asking = false;
@@ -360,7 +362,7 @@ static struct token_entry *entry_new(struct token_cache *cache, const char *dige
     if (HASH_COUNT(cache->entries) >= cache->entries_max)
         entries_make_room(cache);
     bool is_full = HASH_COUNT(cache->entries) >= cache->entries_max;
-    struct token_entry *entry = is_full ? NULL : calloc(1, sizeof *entry);
+    struct token_entry *entry = is_full ? NULL : TAGGED_NEW(token_entry);
     if (!entry) {
         metric_add(METRIC_TOKENS_FULL, 1);
         return NULL;

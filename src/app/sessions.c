@@ -3,6 +3,7 @@
 // app changed.
 #include "sessions.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/list.h"
 #include "events/event.h"
@@ -18,6 +19,7 @@ enum { REPEAT_MS = 250, REPEATS_MAX = 400, UNTOLD_MAX = 10000 };
 
 // An id for another loop, or for Redis.
 struct notice {
+    uint32_t tag;
     struct list link;
     struct sessions *sessions;
     char id[EVENT_ID_SIZE];
@@ -25,6 +27,7 @@ struct notice {
 };
 
 struct sessions {
+    uint32_t tag;
     struct loop *loop;
     struct cache *cache;
     sessions_fn *fn;
@@ -40,7 +43,7 @@ struct sessions {
 
 static struct notice *notice_new(struct sessions *sessions, const char *id)
 {
-    struct notice *notice = calloc(1, sizeof *notice);
+    struct notice *notice = TAGGED_NEW(notice);
 
     if (!notice)
         return NULL;
@@ -60,7 +63,7 @@ static void notices_free(struct list *notices)
 
 static void inbox_take(void *arg)
 {
-    struct sessions *sessions = arg;
+    struct sessions *sessions = CAST(sessions, arg);
     struct list taken;
 
     list_init(&taken);
@@ -89,13 +92,13 @@ static void loop_tell(struct sessions *other, const char *id)
 
 static void on_published(void *arg, int r, const struct cache_value *value)
 {
-    struct notice *notice = arg;
+    struct notice *notice = CAST(notice, arg);
     struct sessions *sessions = notice->sessions;
 
     (void)value;
     if (r == 0 || ++notice->repeats == REPEATS_MAX) {
         sessions->untold_count--;
-        free(notice);
+        TAGGED_FREE(notice);
         return;
     }
     if (list_is_empty(&sessions->untold))
@@ -112,7 +115,7 @@ static void notice_publish(struct notice *notice)
 
 static void on_repeat(void *arg)
 {
-    struct sessions *sessions = arg;
+    struct sessions *sessions = CAST(sessions, arg);
     struct list again;
 
     list_init(&again);
@@ -146,7 +149,8 @@ int sessions_new(struct loop *loop, struct cache *cache, sessions_fn *fn, void *
 
     if (!sessions)
         return -ERROR_MEMORY;
-    *sessions = (struct sessions){.loop = loop, .cache = cache, .fn = fn, .arg = arg};
+    *sessions =
+        (struct sessions){.tag = TAG(sessions), .loop = loop, .cache = cache, .fn = fn, .arg = arg};
     list_init(&sessions->untold);
     list_init(&sessions->inbox);
     pthread_mutex_init(&sessions->lock, NULL);
@@ -173,5 +177,5 @@ void sessions_free(struct sessions *sessions)
     notices_free(&sessions->inbox);
     loop_timer_free(sessions->timer);
     pthread_mutex_destroy(&sessions->lock);
-    free(sessions);
+    TAGGED_FREE(sessions);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells Redis who is online, and asks who is.
 #include "chat/presence.h"
+#include "base/check.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -12,6 +13,7 @@
 enum { NUMBER_SIZE = 24 };
 
 struct presence_call {
+    uint32_t tag;
     struct cache *cache;
     presence_fn *fn;
     void *arg;
@@ -35,7 +37,7 @@ void presence_active_key(char *ret_key, const char *user_id)
 
 static void on_applied(void *arg, int r, const struct cache_value *value)
 {
-    struct presence_call *call = arg;
+    struct presence_call *call = CAST(presence_call, arg);
     struct presence_state state = {0};
     bool changed = false;
 
@@ -52,7 +54,7 @@ static void on_applied(void *arg, int r, const struct cache_value *value)
     }
     if (call->fn)
         call->fn(call->arg, r, r == 0 ? &state : NULL);
-    free(call);
+    TAGGED_FREE(call);
 }
 
 void presence_apply(struct cache *cache, const struct presence_change *change, presence_fn *fn,
@@ -61,7 +63,7 @@ void presence_apply(struct cache *cache, const struct presence_change *change, p
     static const char *const ops[] = {"on", "off", "look", "manual"};
     char session[PRESENCE_KEY_SIZE], presence[PRESENCE_KEY_SIZE];
     char connections[NUMBER_SIZE], ttl[NUMBER_SIZE];
-    struct presence_call *call = calloc(1, sizeof *call);
+    struct presence_call *call = TAGGED_NEW(presence_call);
 
     if (!call) {
         if (fn)

@@ -43,6 +43,7 @@ static const enum store_lane LANE = STORE_READ_TOO;
 
 // About all of a channel's users here.
 struct changed_ask {
+    uint32_t tag;
     struct gateway *gateway;
     char channel_id[EVENT_ID_SIZE];
 };
@@ -123,12 +124,12 @@ static void stream_miss(struct stream *stream)
 
 static void on_changed(void *arg, const struct store_outcome *outcome)
 {
-    struct changed_ask *ask = arg;
+    struct changed_ask *ask = CAST(changed_ask, arg);
     struct gateway *gateway = ask->gateway;
     bool alive = gateway_answer(gateway);
     struct stream *stream = alive ? stream_find(gateway, ask->channel_id) : NULL;
 
-    free(ask);
+    TAGGED_FREE(ask);
     if (alive && outcome->r == 0)
         changed_send(gateway, outcome->result);
     else if (stream)
@@ -139,7 +140,7 @@ static void on_changed(void *arg, const struct store_outcome *outcome)
 static void stream_ask(struct stream *stream, const struct statement *statement,
                        struct params *params)
 {
-    struct changed_ask *ask = calloc(1, sizeof *ask);
+    struct changed_ask *ask = TAGGED_NEW(changed_ask);
 
     if (!ask) {
         stream_miss(stream);

@@ -39,6 +39,7 @@ struct focus {
 
 // One mark in work.
 struct focus_call {
+    uint32_t tag;
     struct gateway *gateway;
     struct focus *focus; // NULL once it is gone
     int64_t ts;
@@ -55,7 +56,7 @@ static bool is_passing(const char *error)
 
 static void on_marked(void *arg, const char *text, size_t length)
 {
-    struct focus_call *call = arg;
+    struct focus_call *call = CAST(focus_call, arg);
     struct focus *focus = call->focus;
     CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
 
@@ -65,7 +66,7 @@ static void on_marked(void *arg, const char *text, size_t length)
             focus->ts = call->ts;
         focus_go_on(focus);
     }
-    free(call);
+    TAGGED_FREE(call);
 }
 
 static void focus_mark(struct focus *focus)
@@ -85,7 +86,8 @@ static void focus_mark(struct focus *focus)
         free(call);
         return; // tried again with what arrives next
     }
-    *call = (struct focus_call){.gateway = gateway, .focus = focus, .ts = focus->ts};
+    *call = (struct focus_call){
+        .tag = TAG(focus_call), .gateway = gateway, .focus = focus, .ts = focus->ts};
     focus->ts = 0;
     focus->call = call;
     gateway_ask(gateway);

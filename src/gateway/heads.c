@@ -32,6 +32,7 @@ struct heads {
 
 // The heads that were asked of Redis together; answers come in the order of asking.
 struct heads_slice {
+    uint32_t tag;
     struct gateway *gateway;
     int count;
     int answered;
@@ -72,17 +73,17 @@ static void slice_finish(struct heads_slice *slice)
         metric_add(METRIC_CACHE_FALLBACKS, slice->unknown_count);
         store_ask(slice->gateway, &params);
     }
-    free(slice);
+    TAGGED_FREE(slice);
 }
 
 static void on_head(void *arg, int r, const struct cache_value *value)
 {
-    struct heads_slice *slice = arg;
+    struct heads_slice *slice = CAST(heads_slice, arg);
     const char *id = slice->ids[slice->answered++];
     bool last = slice->answered == slice->count;
     if (!gateway_answer(slice->gateway)) {
         if (last)
-            free(slice);
+            TAGGED_FREE(slice);
         return;
     }
     struct stream *stream = stream_find(slice->gateway, id);
@@ -106,7 +107,7 @@ static void head_ask(struct heads_slice *slice, int index)
 
 static void slice_by_cache(struct gateway *gateway)
 {
-    struct heads_slice *slice = calloc(1, sizeof *slice);
+    struct heads_slice *slice = TAGGED_NEW(heads_slice);
     if (!slice)
         return;
     slice->gateway = gateway;

@@ -25,6 +25,7 @@ struct holes {
 };
 
 struct page_read {
+    uint32_t tag;
     struct gateway *gateway;
     int64_t after_seq;
     int64_t known_seq; // when it was asked for
@@ -119,7 +120,7 @@ static void on_page(void *arg, const struct store_outcome *outcome);
 
 static void hole_ask(struct stream *stream)
 {
-    struct page_read *read = calloc(1, sizeof *read);
+    struct page_read *read = TAGGED_NEW(page_read);
     if (!read)
         return;
     if (stream->hole_reads++ == 0)
@@ -158,11 +159,11 @@ static void page_take(struct stream *stream, int64_t known_seq, const struct sto
 
 static void on_page(void *arg, const struct store_outcome *outcome)
 {
-    struct page_read *read = arg;
+    struct page_read *read = CAST(page_read, arg);
     bool alive = gateway_answer(read->gateway);
     struct stream *stream = alive ? stream_find(read->gateway, read->channel_id) : NULL;
     int64_t after_seq = read->after_seq, known_seq = read->known_seq;
-    free(read);
+    TAGGED_FREE(read);
     // The stream may be another than the one that asked, and further behind.
     if (stream && stream->hole_asked && stream->sent_seq >= after_seq)
         page_take(stream, known_seq, outcome);

@@ -10,6 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/channel.h"
+#include "base/check.h"
 #include "base/json_writer.h"
 
 #include <stdio.h>
@@ -26,6 +27,7 @@ static const struct statement joined = {
     " WHERE c.id = $1"};
 
 struct joining {
+    uint32_t tag;
     struct gateway *gateway;
     char user_id[EVENT_ID_SIZE];
 };
@@ -58,10 +60,10 @@ static void joined_write(struct buffer *out, const struct result *result)
 
 static void on_joined(void *arg, const struct store_outcome *outcome)
 {
-    struct joining *joining = arg;
+    struct joining *joining = CAST(joining, arg);
     bool alive = gateway_answer(joining->gateway);
     struct user *user = alive ? user_find(joining->gateway, joining->user_id) : NULL;
-    free(joining);
+    TAGGED_FREE(joining);
     if (!user || outcome->r < 0 || result_rows(outcome->result) == 0)
         return; // without it the client knows of the channel by member_joined_channel
     CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX);
@@ -73,7 +75,7 @@ static void on_joined(void *arg, const struct store_outcome *outcome)
 void joined_tell(const struct stream *stream, const struct user *user)
 {
     CLEANUP_PARAMS struct params params = {0};
-    struct joining *joining = calloc(1, sizeof *joining);
+    struct joining *joining = TAGGED_NEW(joining);
     if (!joining)
         return;
     joining->gateway = stream->gateway;

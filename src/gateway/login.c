@@ -7,6 +7,7 @@
 #include "gateway_tokens.h"
 #include "marks.h"
 
+#include "base/check.h"
 #include "base/digest.h"
 #include "store/token_rule.h"
 
@@ -39,6 +40,7 @@ static const struct statement use_token = {
 enum { OPENINGS_MAX = 8, REPLY_SIZE = 256 };
 
 struct login {
+    uint32_t tag;
     struct list link; // in the gateway's opening_next
     struct gateway *gateway;
     struct connection *connection; // NULL once it is gone
@@ -53,7 +55,7 @@ void login_forget(struct connection *c)
     login->connection = NULL;
     if (!list_is_empty(&login->link)) {
         list_remove(&login->link);
-        free(login);
+        TAGGED_FREE(login);
     }
 }
 
@@ -102,7 +104,7 @@ static struct connection *login_end(struct login *login)
 
 static void on_channels(void *arg, const struct store_outcome *outcome)
 {
-    struct login *login = arg;
+    struct login *login = CAST(login, arg);
     struct connection *c = opening_end(login) ? login_end(login) : NULL;
     if (c && (outcome->r < 0 || c->gateway->draining))
         c->ops->refuse(c, 503, login->reply);
@@ -110,7 +112,7 @@ static void on_channels(void *arg, const struct store_outcome *outcome)
         c->ops->open(c, outcome->result, login->reply);
     if (c && c->state == CONNECTION_OPEN)
         tokens_on_open(c);
-    free(login);
+    TAGGED_FREE(login);
 }
 
 static void id_copy(char *to, const struct result *result, int column)
@@ -139,11 +141,11 @@ static void actor_read(const struct result *result, struct connection *c)
 
 static void on_used(void *arg, const struct store_outcome *outcome)
 {
-    struct login *login = arg;
+    struct login *login = CAST(login, arg);
     struct connection *c = login->connection;
     bool known = outcome->r == 0 && result_rows(outcome->result) > 0;
     if (!c) {
-        free(login);
+        TAGGED_FREE(login);
         return;
     }
     if (known)
@@ -156,7 +158,7 @@ static void on_used(void *arg, const struct store_outcome *outcome)
     }
     (void)login_end(login);
     c->ops->refuse(c, status, login->reply);
-    free(login);
+    TAGGED_FREE(login);
 }
 
 // NULL: the connection was refused.
@@ -164,7 +166,7 @@ static struct login *login_new(struct connection *c, const char *credential, con
                                struct params *params)
 {
     char digest[DIGEST_HEX_SIZE];
-    struct login *login = calloc(1, sizeof *login);
+    struct login *login = TAGGED_NEW(login);
     if (!login) {
         c->ops->refuse(c, 503, reply);
         return NULL;

@@ -26,6 +26,7 @@ static const struct statement sweep = {
                      " AND m.joined_at > now() - make_interval(secs => $2::double precision)"};
 
 struct members_ask {
+    uint32_t tag;
     struct gateway *gateway;
     int64_t membership_seq;
     char channel_id[EVENT_ID_SIZE];
@@ -89,11 +90,11 @@ static void check_soon(struct stream *stream)
 
 static void on_members(void *arg, const struct store_outcome *outcome)
 {
-    struct members_ask *ask = arg;
+    struct members_ask *ask = CAST(members_ask, arg);
     bool alive = gateway_answer(ask->gateway);
     struct stream *stream = alive ? stream_find(ask->gateway, ask->channel_id) : NULL;
     int64_t membership_seq = ask->membership_seq;
-    free(ask);
+    TAGGED_FREE(ask);
     if (!stream || !stream->members_asked)
         return;
     stream->members_asked = false;
@@ -117,7 +118,7 @@ void members_check(struct stream *stream)
         check_soon(stream);
         return;
     }
-    struct members_ask *ask = calloc(1, sizeof *ask);
+    struct members_ask *ask = TAGGED_NEW(members_ask);
     if (!ask) {
         check_soon(stream);
         return;

@@ -30,6 +30,7 @@ struct watching {
 };
 
 struct watch {
+    uint32_t tag;
     UT_hash_handle hh;
     struct gateway *gateway;
     char user_id[EVENT_ID_SIZE];
@@ -56,6 +57,7 @@ struct found {
 
 // A request of a client under way.
 struct watch_ask {
+    uint32_t tag;
     struct list link; // in the watcher's asks
     struct gateway *gateway;
     struct watcher *watcher; // NULL once it is gone, or has asked anew
@@ -77,7 +79,7 @@ static void watch_free(struct watch *watch)
     watch_topic_follow(watch, false);
     HASH_DEL(watch->gateway->watching->watches, watch);
     free(watch->watchers);
-    free(watch);
+    TAGGED_FREE(watch);
 }
 
 static void watch_leave(struct watch *watch, const struct watcher *watcher)
@@ -139,12 +141,12 @@ static void watch_set(struct watch *watch, bool is_active)
 // The answer for a watch whose last listener may have gone meanwhile.
 static void on_looked(void *arg, int r, const struct presence_state *state)
 {
-    struct watch *watch = arg;
+    struct watch *watch = CAST(watch, arg);
     struct gateway *gateway = watch->gateway;
     watch->is_asked = false;
     if (!gateway_answer(gateway)) {
         free(watch->watchers);
-        free(watch);
+        TAGGED_FREE(watch);
         return;
     }
     if (r == 0)
@@ -174,7 +176,7 @@ static struct watch *watch_make(struct gateway *gateway, const char *user_id)
     HASH_FIND_STR(gateway->watching->watches, user_id, watch);
     if (watch)
         return watch;
-    watch = calloc(1, sizeof *watch);
+    watch = TAGGED_NEW(watch);
     if (!watch)
         return NULL;
     watch->gateway = gateway;
@@ -298,7 +300,7 @@ static void ask_free(struct watch_ask *ask)
     if (ask->watcher)
         list_remove(&ask->link);
     free(ask->found);
-    free(ask);
+    TAGGED_FREE(ask);
 }
 
 static void query_tell(const struct watch_ask *ask, int is_active)
@@ -354,7 +356,7 @@ static void query_run(struct watch_ask *ask, const struct result *result)
 
 static void on_members(void *arg, const struct store_outcome *outcome)
 {
-    struct watch_ask *ask = arg;
+    struct watch_ask *ask = CAST(watch_ask, arg);
     bool alive = gateway_answer(ask->gateway);
     struct watcher *watcher = alive ? ask->watcher : NULL;
     if (!watcher || outcome->r < 0) {
@@ -417,7 +419,7 @@ void watch_ask(struct watcher *watcher, const json_t *ids, bool is_query)
         too_many_tell(c);
         return;
     }
-    struct watch_ask *ask = calloc(1, sizeof *ask);
+    struct watch_ask *ask = TAGGED_NEW(watch_ask);
     if (!ask) {
         connection_doom(c, CLOSE_POLICY, "no memory");
         return;

@@ -20,7 +20,7 @@ enum { REPLY_BYTES_MIN = 65536 };
 
 struct http_connection *connection_new(struct server *server, int fd)
 {
-    struct http_connection *connection = calloc(1, sizeof *connection);
+    struct http_connection *connection = TAGGED_NEW(http_connection);
     if (!connection) {
         close(fd);
         return NULL;
@@ -41,7 +41,7 @@ int connection_take_fd(struct http_connection *connection)
     metric_add(METRIC_HTTP_CONNECTIONS, -1);
     list_remove(&connection->link);
     loop_watch_free(connection->watch);
-    free(connection);
+    TAGGED_FREE(connection);
     return fd;
 }
 

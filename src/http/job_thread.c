@@ -2,6 +2,7 @@
 // A thread for jobs that take long, so that no loop stops for one.
 #include "job_thread.h"
 
+#include "base/check.h"
 #include "base/error.h"
 
 #include <pthread.h>
@@ -12,6 +13,7 @@
 enum { TELL_AGAIN_US = 1000 };
 
 struct job_thread {
+    uint32_t tag;
     struct loop *loop;
     int nice;
     pthread_t thread;
@@ -34,7 +36,7 @@ static void jobs_end(struct list *jobs, int r)
 
 static void done_call(void *arg)
 {
-    struct job_thread *worker = arg;
+    struct job_thread *worker = CAST(job_thread, arg);
     struct list done;
     list_init(&done);
     pthread_mutex_lock(&worker->lock);
@@ -70,7 +72,7 @@ static void job_run(struct job_thread *worker, struct thread_job *job)
 
 static void *job_thread_run(void *arg)
 {
-    struct job_thread *worker = arg;
+    struct job_thread *worker = CAST(job_thread, arg);
     (void)!setpriority(PRIO_PROCESS, 0, worker->nice); // of this thread alone
     pthread_mutex_lock(&worker->lock);
     while (!worker->stopped) {
@@ -85,7 +87,7 @@ static void *job_thread_run(void *arg)
 
 int job_thread_new(struct loop *loop, int nice, struct job_thread **ret_worker)
 {
-    struct job_thread *worker = calloc(1, sizeof *worker);
+    struct job_thread *worker = TAGGED_NEW(job_thread);
     if (!worker)
         return -ERROR_MEMORY;
     worker->loop = loop;
@@ -95,7 +97,7 @@ int job_thread_new(struct loop *loop, int nice, struct job_thread **ret_worker)
     list_init(&worker->waiting);
     list_init(&worker->done);
     if (pthread_create(&worker->thread, NULL, job_thread_run, worker) != 0) {
-        free(worker);
+        TAGGED_FREE(worker);
         return -ERROR_MEMORY;
     }
     *ret_worker = worker;
@@ -123,5 +125,5 @@ void job_thread_free(struct job_thread *worker)
     jobs_end(&worker->waiting, -ERROR_UNAVAILABLE);
     pthread_cond_destroy(&worker->filled);
     pthread_mutex_destroy(&worker->lock);
-    free(worker);
+    TAGGED_FREE(worker);
 }

@@ -6,6 +6,8 @@
 #include "http_connection.h"
 #include "server_internal.h"
 
+#include "base/check.h"
+
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -15,7 +17,7 @@ enum { READS_A_TURN = 4, READ_BYTES = 65536 };
 
 static void linger_ready(void *arg, uint32_t events)
 {
-    struct http_connection *connection = arg;
+    struct http_connection *connection = CAST(http_connection, arg);
     (void)events;
     for (int i = 0; i < READS_A_TURN; i++) {
         // TCP throws away what it is not given room for.

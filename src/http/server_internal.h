@@ -58,6 +58,7 @@ struct server_page {
 };
 
 struct http_connection {
+    uint32_t tag;
     struct list link; // in server->connections[state]
     struct server *server;
     struct MHD_Connection *mhd; // NULL at the door and while lingering

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares counts in Redis with Postgres and rewrites them: verify, rebuild, audit.
 #include "unread/repair.h"
+#include "base/check.h"
 
 #include "base/error.h"
 #include "base/id.h"
@@ -63,6 +64,7 @@ static const struct statement SIZE = {
     "($3 = '' OR EXISTS (SELECT 1 FROM users WHERE id = $3))"};
 
 struct repair {
+    uint32_t tag;
     const struct repair_options *options;
     struct repair_totals *totals;
     struct result *page; // of which the views are
@@ -128,7 +130,7 @@ static int deletes_next(const struct repair *repair, int i)
 
 static void on_deletes(void *arg, int r, const struct cache_value *value)
 {
-    struct repair *repair = arg;
+    struct repair *repair = CAST(repair, arg);
     int i = repair->next;
 
     repair->counts[i] = sequence_count_take(&repair->views[i], r, value);
@@ -314,6 +316,7 @@ static struct repair *repair_new(const struct repair_options *options,
 {
     struct repair *repair = memory_must_new(sizeof *repair);
 
+    repair->tag = TAG(repair);
     *ret_totals = (struct repair_totals){0};
     repair->options = options;
     repair->totals = ret_totals;
@@ -325,7 +328,7 @@ int repair_run(const struct repair_options *options, struct repair_totals *ret_t
     struct repair *repair = repair_new(options, ret_totals);
     int r = pages_run(repair, "", "", INT64_MAX);
 
-    free(repair);
+    TAGGED_FREE(repair);
     return r;
 }
 
@@ -357,7 +360,7 @@ int repair_sample(const struct repair_options *options, int64_t count,
     struct repair *repair = repair_new(options, ret_totals);
     int r = sample_run(repair, count);
 
-    free(repair);
+    TAGGED_FREE(repair);
     return r;
 }
 

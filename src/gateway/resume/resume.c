@@ -8,6 +8,8 @@
 #include "resume_others.h"
 #include "resume_state.h"
 
+#include "base/check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +130,7 @@ static void threads_left_add(struct resume *resume, const struct progress *progr
 struct resume *resume_new(struct gateway *gateway, const struct actor *actor, struct place *place,
                           const struct resume_ops *ops, void *arg, const struct result *result)
 {
-    struct resume *resume = calloc(1, sizeof *resume);
+    struct resume *resume = TAGGED_NEW(resume);
     if (!resume)
         return NULL;
     resume->gateway = gateway;

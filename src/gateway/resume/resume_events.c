@@ -9,6 +9,7 @@
 #include "resume_state.h"
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/metrics.h"
 
@@ -157,7 +158,7 @@ static void pages_take(struct resume *resume, const struct result *result)
 
 static void on_pages(void *arg, const struct store_outcome *outcome)
 {
-    struct resume *resume = arg;
+    struct resume *resume = CAST(resume, arg);
     if (!resume_answer(resume, outcome))
         return;
     pages_take(resume, outcome->result);
@@ -247,7 +248,7 @@ static void begin_take(struct resume *resume, struct behind *behind, const struc
 
 static void on_begin(void *arg, const struct store_outcome *outcome)
 {
-    struct resume *resume = arg;
+    struct resume *resume = CAST(resume, arg);
     if (!resume_answer(resume, outcome))
         return;
     struct behind *first = &resume->behind[resume->next];

@@ -10,6 +10,7 @@
 #include "resume_state.h"
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "unread/view.h"
 
@@ -57,7 +58,7 @@ static void state_tell(struct resume *resume, const struct result *result)
 
 static void on_state(void *arg, const struct store_outcome *outcome)
 {
-    struct resume *resume = arg;
+    struct resume *resume = CAST(resume, arg);
 
     if (!resume_answer(resume, outcome))
         return;
@@ -102,7 +103,7 @@ static void thread_tell(struct resume *resume, struct behind *behind, const stru
 
 static void on_threads(void *arg, const struct store_outcome *outcome)
 {
-    struct resume *resume = arg;
+    struct resume *resume = CAST(resume, arg);
     int row = 0;
 
     if (!resume_answer(resume, outcome))
@@ -137,7 +138,7 @@ static void created_tell(struct resume *resume, const struct result *result, int
 
 static void on_created(void *arg, const struct store_outcome *outcome)
 {
-    struct resume *resume = arg;
+    struct resume *resume = CAST(resume, arg);
     int row = 0;
 
     if (!resume_answer(resume, outcome))

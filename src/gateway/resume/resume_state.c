@@ -4,13 +4,15 @@
 
 #include "../core.h"
 
+#include "base/check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 void resume_done(struct resume *resume)
 {
     free(resume->behind);
-    free(resume);
+    TAGGED_FREE(resume);
 }
 
 void resume_note(struct resume *resume, const char *channel_id, enum progress_part part,

@@ -32,6 +32,7 @@ struct behind {
 };
 
 struct resume {
+    uint32_t tag;
     struct gateway *gateway;
     const struct actor *actor;
     struct place *place;

@@ -7,6 +7,7 @@
 #include "resume_ops.h"
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/error.h"
 
 #include <stdio.h>
@@ -18,6 +19,7 @@ enum { EVENTS_BYTES = 1 << 20, EVENTS_MAX = 16 << 20, GAPS_MAX = 1 << 20 };
 _Static_assert((int)GATEWAY_POSITION_SIZE == (int)POSITION_SIZE, "a position is not cut off");
 
 struct sync_read {
+    uint32_t tag;
     struct gateway *gateway;
     struct actor actor;
     struct place place;
@@ -53,7 +55,7 @@ static void sync_end(struct sync_read *sync, int r)
     resume_free(sync->resume);
     buffer_done(&sync->events);
     buffer_done(&sync->gaps);
-    free(sync);
+    TAGGED_FREE(sync);
 }
 
 static void member_add(struct buffer *out, const char *json, size_t length)
@@ -66,7 +68,7 @@ static void member_add(struct buffer *out, const char *json, size_t length)
 // What does not fit ends the call, once nothing uses it any more.
 static bool has_room(void *arg, int frames)
 {
-    struct sync_read *sync = arg;
+    struct sync_read *sync = CAST(sync_read, arg);
 
     sync->is_full = sync->count > 0 &&
                     (sync->count + frames > sync->limit || sync->events.length >= EVENTS_BYTES);
@@ -75,7 +77,7 @@ static bool has_room(void *arg, int frames)
 
 static bool is_ready(void *arg)
 {
-    struct sync_read *sync = arg;
+    struct sync_read *sync = CAST(sync_read, arg);
 
     if (!sync->is_full)
         return true;
@@ -85,7 +87,7 @@ static bool is_ready(void *arg)
 
 static void frame_add(void *arg, const char *frame, size_t length)
 {
-    struct sync_read *sync = arg;
+    struct sync_read *sync = CAST(sync_read, arg);
 
     member_add(&sync->events, frame, length);
     sync->count++;
@@ -93,7 +95,7 @@ static void frame_add(void *arg, const char *frame, size_t length)
 
 static void gap_add(void *arg, const char *channel_id, int64_t from_seq, int64_t to_seq)
 {
-    struct sync_read *sync = arg;
+    struct sync_read *sync = CAST(sync_read, arg);
     char json[EVENT_ID_SIZE + 2];
     size_t length = (size_t)snprintf(json, sizeof json, "\"%s\"", channel_id);
 
@@ -111,7 +113,7 @@ static void sync_ask(struct sync_read *sync);
 // happened since has a place in this reply, too.
 static void sync_over(void *arg)
 {
-    struct sync_read *sync = arg;
+    struct sync_read *sync = CAST(sync_read, arg);
 
     if (!sync->has_continued) {
         sync_end(sync, 0);
@@ -168,7 +170,7 @@ static void sync_begin(struct sync_read *sync, const struct result *result)
 
 static void on_channels(void *arg, const struct store_outcome *outcome)
 {
-    struct sync_read *sync = arg;
+    struct sync_read *sync = CAST(sync_read, arg);
     bool alive = gateway_answer(sync->gateway);
 
     if (!alive || outcome->r < 0)
@@ -214,7 +216,7 @@ int gateway_sync(struct gateway *gateway, const struct actor *actor, const char 
 
     if (!since_read(since, actor->user_id, &place))
         return -ERROR_INVALID_POSITION;
-    struct sync_read *sync = calloc(1, sizeof *sync);
+    struct sync_read *sync = TAGGED_NEW(sync_read);
     if (!sync)
         return -ERROR_MEMORY;
     sync->gateway = gateway;

@@ -32,6 +32,7 @@ enum { LOOK_MS = 100, KEY_SIZE = 128, KEY_LIFE_S = 120, ENVELOPE_MAX = 8 << 20 }
 
 // An answer of Redis that is to come: the envelope may be gone by then.
 struct claim {
+    uint32_t tag;
     struct gateway *gateway;
     char app_id[EVENT_ID_SIZE];
     char envelope_id[UUID_SIZE];
@@ -141,11 +142,11 @@ static void envelope_return(struct app *app, struct envelope *envelope)
 
 static void on_claim(void *arg, int r, const struct cache_value *value)
 {
-    struct claim *claim = arg;
+    struct claim *claim = CAST(claim, arg);
     bool alive = gateway_answer(claim->gateway);
     struct app *app = alive ? app_find(claim->gateway, claim->app_id) : NULL;
     struct envelope *envelope = app ? envelope_find(app, claim->envelope_id) : NULL;
-    free(claim);
+    TAGGED_FREE(claim);
     if (!envelope || envelope->state != ENVELOPE_ASKED)
         return;
     if (r == 0 && cache_value_is_null(value)) {
@@ -164,7 +165,7 @@ static void on_claim(void *arg, int r, const struct cache_value *value)
 static bool claim_ask(const struct app *app, const struct envelope *envelope)
 {
     char key[KEY_SIZE], life[16];
-    struct claim *claim = calloc(1, sizeof *claim);
+    struct claim *claim = TAGGED_NEW(claim);
     if (!claim)
         return false;
     claim->gateway = app->gateway;

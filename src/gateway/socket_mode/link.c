@@ -40,6 +40,7 @@ static struct link *link_of(const struct connection *c)
 
 // A hello under way: how many connections the app has elsewhere is asked of Redis.
 struct greeting {
+    uint32_t tag;
     struct gateway *gateway;
     char app_id[EVENT_ID_SIZE];
     char connection_id[EVENT_ID_SIZE];
@@ -113,7 +114,7 @@ static void link_greet(struct link *link, int64_t connections)
 
 static void on_counted(void *arg, int r, const struct presence_state *state)
 {
-    struct greeting *greeting = arg;
+    struct greeting *greeting = CAST(greeting, arg);
     bool alive = gateway_answer(greeting->gateway);
     struct app *app = alive ? app_find(greeting->gateway, greeting->app_id) : NULL;
     int64_t local = 0;
@@ -125,7 +126,7 @@ static void on_counted(void *arg, int r, const struct presence_state *state)
             found = link;
         local++;
     }
-    free(greeting);
+    TAGGED_FREE(greeting);
     if (found && found->connection->state == CONNECTION_OPEN)
         link_greet(found, r == 0 ? state->connections : local);
 }
@@ -133,10 +134,10 @@ static void on_counted(void *arg, int r, const struct presence_state *state)
 static void hello_ask(struct connection *c)
 {
     struct link *link = link_of(c);
-    struct greeting *greeting = calloc(1, sizeof *greeting);
+    struct greeting *greeting = TAGGED_NEW(greeting);
     link->app = greeting ? app_make(c->gateway, c->actor.app_id) : NULL;
     if (!link->app) {
-        free(greeting);
+        TAGGED_FREE(greeting);
         connection_doom(c, CLOSE_POLICY, "no memory");
         return;
     }

@@ -10,6 +10,7 @@
 #include "../stream.h"
 #include "socket.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_writer.h"
@@ -25,6 +26,7 @@ enum { CODE_INVALID = 1, CODE_MESSAGE = 2, CODE_SLOW_DOWN = -1 };
 
 // A call of a method in work.
 struct method_call {
+    uint32_t tag;
     struct list link; // in inbound->calls
     struct gateway *gateway;
     struct inbound *inbound; // NULL once its connection is gone
@@ -131,7 +133,7 @@ static void failure_send(struct connection *c, const char *reply_to, const json_
 
 static void on_posted(void *arg, const char *text, size_t length)
 {
-    struct method_call *call = arg;
+    struct method_call *call = CAST(method_call, arg);
     CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
     bool posted = json_is_true(json_object_get(reply, "ok"));
     bool alive = gateway_answer(call->gateway);
@@ -144,7 +146,7 @@ static void on_posted(void *arg, const char *text, size_t length)
         ack_send(c, call->reply_to, reply);
     else if (c)
         failure_send(c, call->reply_to, reply);
-    free(call);
+    TAGGED_FREE(call);
 }
 
 // The method's reply, with the id of what it replies to.
@@ -160,7 +162,7 @@ static void reply_send(struct connection *c, const char *reply_to, const char *t
 
 static void on_marked(void *arg, const char *text, size_t length)
 {
-    struct method_call *call = arg;
+    struct method_call *call = CAST(method_call, arg);
     CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
     (void)gateway_answer(call->gateway);
     struct connection *c = call_end(call);
@@ -168,7 +170,7 @@ static void on_marked(void *arg, const char *text, size_t length)
         reply_send(c, call->reply_to, text, length);
     else if (c)
         failure_send(c, call->reply_to, reply);
-    free(call);
+    TAGGED_FREE(call);
 }
 
 // Frames that are calls of a method.
@@ -199,14 +201,14 @@ static void method_call(struct inbound *inbound, const struct called *what, cons
         refusal_send(c, reply_to, error_code(ERROR_RATELIMITED));
         return;
     }
-    struct method_call *call = calloc(1, sizeof *call);
+    struct method_call *call = TAGGED_NEW(method_call);
     if (!call) {
         refusal_send(c, reply_to, error_code(ERROR_MEMORY));
         return;
     }
     int r = request_new(what->method, NULL, text, length, what->fn, call, &request);
     if (r < 0) {
-        free(call);
+        TAGGED_FREE(call);
         refusal_send(c, reply_to, error_code(r));
         return;
     }

@@ -8,6 +8,7 @@
 #include "../core.h"
 #include "../outlet.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/metrics.h"
 
@@ -18,6 +19,7 @@
 enum { MASK_LENGTH = 4, HEADER_MAX = 10 };
 
 struct receiver {
+    uint32_t tag;
     wslay_event_context_ptr context;
     struct connection *connection;
     struct socket *socket;
@@ -38,7 +40,7 @@ struct receiver {
 static ssize_t on_recv(wslay_event_context_ptr context, uint8_t *buf, size_t len, int flags,
                        void *arg)
 {
-    struct receiver *receiver = arg;
+    struct receiver *receiver = CAST(receiver, arg);
     (void)flags;
     if (receiver->length == 0) {
         wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
@@ -56,7 +58,7 @@ static ssize_t on_recv(wslay_event_context_ptr context, uint8_t *buf, size_t len
 static ssize_t on_send(wslay_event_context_ptr context, const uint8_t *data, size_t len, int flags,
                        void *arg)
 {
-    struct receiver *receiver = arg;
+    struct receiver *receiver = CAST(receiver, arg);
     (void)flags;
     if (receiver->connection->state != CONNECTION_OPEN)
         return (ssize_t)len;
@@ -97,7 +99,7 @@ static uint64_t header_length(uint64_t payload_length)
 static void on_frame_start(wslay_event_context_ptr context,
                            const struct wslay_event_on_frame_recv_start_arg *frame, void *arg)
 {
-    struct receiver *receiver = arg;
+    struct receiver *receiver = CAST(receiver, arg);
     receiver->frame_length = header_length(frame->payload_length) + frame->payload_length;
     if (!wslay_is_ctrl_frame(frame->opcode))
         receiver->in_message = !frame->fin;
@@ -112,7 +114,7 @@ static void on_frame_start(wslay_event_context_ptr context,
 
 static void on_frame_end(wslay_event_context_ptr context, void *arg)
 {
-    struct receiver *receiver = arg;
+    struct receiver *receiver = CAST(receiver, arg);
     (void)context;
     receiver->framed += receiver->frame_length;
 }
@@ -120,7 +122,7 @@ static void on_frame_end(wslay_event_context_ptr context, void *arg)
 static void on_message(wslay_event_context_ptr context,
                        const struct wslay_event_on_msg_recv_arg *message, void *arg)
 {
-    struct receiver *receiver = arg;
+    struct receiver *receiver = CAST(receiver, arg);
     struct connection *c = receiver->connection;
     (void)context;
     if (message->opcode == WSLAY_TEXT_FRAME && c->state == CONNECTION_OPEN)
@@ -186,7 +188,7 @@ static struct receiver *receiver_new(struct connection *c, struct socket *socket
         .on_frame_recv_end_callback = on_frame_end,
         .on_msg_recv_callback = on_message,
     };
-    CLEANUP_FREE struct receiver *receiver = calloc(1, sizeof *receiver);
+    CLEANUP_FREE struct receiver *receiver = TAGGED_NEW(receiver);
     if (!receiver || wslay_event_context_server_init(&receiver->context, &callbacks, receiver) != 0)
         return NULL;
     wslay_event_config_set_max_recv_msg_length(receiver->context,
@@ -202,7 +204,7 @@ static void receiver_free(struct receiver *receiver)
     if (!receiver)
         return;
     wslay_event_context_free(receiver->context);
-    free(receiver);
+    TAGGED_FREE(receiver);
 }
 
 void receive_done(struct socket *socket)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks all members of a channel in Redis for strategies that keep something for each member.
 #include "unread/walk.h"
+#include "base/check.h"
 
 #include "base/error.h"
 #include "base/id.h"
@@ -40,6 +41,7 @@ struct expected {
 };
 
 struct walker {
+    uint32_t tag;
     struct pipeline *pipeline;
     struct session *session;
     char name[ID_SIZE];
@@ -57,6 +59,7 @@ struct walker *walker_new(struct pipeline *pipeline, struct session *session)
 {
     struct walker *walker = memory_must_new(sizeof *walker);
 
+    walker->tag = TAG(walker);
     walker->pipeline = pipeline;
     walker->session = session;
     id_make('F', walker->name);
@@ -65,7 +68,7 @@ struct walker *walker_new(struct pipeline *pipeline, struct session *session)
 
 void walker_free(struct walker *walker)
 {
-    free(walker);
+    TAGGED_FREE(walker);
 }
 
 static bool is_kept(const struct event *event)
@@ -179,7 +182,7 @@ static void build_take(struct walk *walk, const char *answer)
 
 static void on_begun(void *arg, int r, const struct cache_value *value)
 {
-    struct walker *walker = arg;
+    struct walker *walker = CAST(walker, arg);
     struct expected *expected = &walker->expected[walker->answered++];
 
     if (expected->answer == ANSWER_BUILD)
