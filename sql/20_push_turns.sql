@@ -150,9 +150,10 @@ CREATE VIEW push_rows AS
     SELECT ''::text AS workspace, ''::text AS user_id, ''::text AS app, ''::text AS device_id, 0::bigint AS lease, ''::text AS platform,
            ''::text AS fields, ''::text AS secret, ''::text AS address, 0::bigint AS registered, 0::bigint AS tries, ''::text AS channel,
            0::bigint AS thread_ts, 0::bigint AS ts, 0::bigint AS seq, 0::bigint AS happened_us, 0::bigint AS ttl_s, ''::text AS kind,
-           ''::text AS title, ''::text AS subtitle, ''::text AS body, 0::bigint AS badge, 0::bigint AS told_badge, ''::text AS position;
+           ''::text AS title, ''::text AS subtitle, ''::text AS body, 0::bigint AS badge, 0::bigint AS told_badge, ''::text AS position,
+           0::bigint AS died;
 
--- Decides what one device is told now; NULL: nothing, and its turn is over. The caller holds the turn's lock.
+-- Decides what one device is told now; kind NULL: nothing, and its turn is over. `died`: what was not told in time. The caller holds the turn's lock.
 CREATE FUNCTION push_decide(t push_turns, shows text, ttl_s bigint) RETURNS push_rows LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     s notification_settings := notification_settings_of(t.user_id);
@@ -175,6 +176,7 @@ BEGIN
     r.seq := 0;
     r.happened_us := 0;
     r.ttl_s := ttl_s;
+    r.died := 0;
     FOR j IN SELECT x.* FROM push_jobs x
              WHERE (x.user_id, x.app, x.device_id) = (t.user_id, t.app, t.device_id) AND x.due_at <= clock_timestamp()
              ORDER BY x.since LIMIT 100 LOOP
@@ -194,6 +196,7 @@ BEGIN
             WHERE (x.user_id, x.app, x.device_id, x.channel_id, x.thread_ts) = (j.user_id, j.app, j.device_id, j.channel_id, j.thread_ts);
         ELSIF j.since < now() - ttl_s * interval '1 second' THEN
             PERFORM push_job_kill(j, found.ts, coalesce(j.reason, 'not sent in time'));
+            r.died := r.died + 1;
         ELSIF r.kind IS NULL THEN
             r.kind := CASE WHEN j.is_quiet THEN 'summary' ELSE 'message' END;
             SELECT w.* INTO r.title, r.subtitle, r.body FROM push_words(found, push_preview(shows, s.preview)) w;
@@ -276,6 +279,8 @@ BEGIN
             r.address := d.address;
             r.registered := d.created;
             r.position := place;
+        END IF;
+        IF r.kind IS NOT NULL OR r.died > 0 THEN
             RETURN NEXT r;
         END IF;
     END LOOP;
@@ -373,10 +378,9 @@ $$;
 
 -- How much there is to tell, since when, and how many dead letters there are: of each at most a million.
 CREATE FUNCTION pushes_waiting() RETURNS TABLE (waiting bigint, oldest_s double precision, dead bigint) LANGUAGE sql STABLE AS $$
-    SELECT (SELECT count(*) FROM (SELECT 1 FROM push_jobs j WHERE j.due_at IS NOT NULL LIMIT 1000000) l),
-           coalesce((SELECT extract(epoch FROM now() - min(t.due_at))::double precision FROM push_turns t
-                     WHERE t.due_at < now() AND t.leased_at IS NULL), 0),
-           (SELECT count(*) FROM (SELECT 1 FROM push_jobs j WHERE j.is_dead LIMIT 1000000) l)
+    SELECT count(*), greatest(coalesce(extract(epoch FROM now() - min(l.since)), 0), 0)::double precision, -- what is put off begins later
+           (SELECT count(*) FROM (SELECT 1 FROM push_jobs j WHERE j.is_dead LIMIT 1000000) d)
+    FROM (SELECT j.since FROM push_jobs j WHERE j.due_at IS NOT NULL AND NOT j.is_dead LIMIT 1000000) l
 $$;
 
 CREATE FUNCTION push_job_key(j push_jobs) RETURNS text LANGUAGE sql IMMUTABLE AS

@@ -234,7 +234,7 @@
     X(NOTIFY_WAITING, gauge, "tidings_push_waiting", "",                                           \
       "Conversations with something to tell a device, of all instances")                           \
     X(NOTIFY_OLDEST_S, gauge, "tidings_push_oldest_seconds", "",                                   \
-      "How long the device that has waited longest is due")                                        \
+      "For how long the oldest of them has been tried, or waited")                                 \
     X(NOTIFY_DEAD, gauge, "tidings_push_dead", "", "Dead letters that are kept")                   \
     X(LOG_DROPPED, counter, "tidings_log_dropped_total", "", "Log lines dropped")
 

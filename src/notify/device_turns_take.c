@@ -17,7 +17,7 @@ enum { KEY_WAIT_MS = 60000 };
 static const struct statement TAKE = {
     "pushes_take", "SELECT workspace, user_id, app, device_id, lease, platform, fields, secret, "
                    "address, registered, channel, thread_ts, ts, seq, happened_us, ttl_s, kind, "
-                   "title, subtitle, body, badge, told_badge, position "
+                   "title, subtitle, body, badge, told_badge, position, died "
                    "FROM pushes_take($1, $2, $3, $4, $5)"};
 enum {
     COLUMN_WORKSPACE,
@@ -42,7 +42,8 @@ enum {
     COLUMN_BODY,
     COLUMN_BADGE,
     COLUMN_TOLD_BADGE,
-    COLUMN_POSITION
+    COLUMN_POSITION,
+    COLUMN_DIED
 };
 
 // NULL where the row has none. False: no memory.
@@ -157,8 +158,10 @@ static void answer_without_key(struct device_turn *turn)
 static int row_take(const struct result *result, int row,
                     const struct device_turns_options *options, struct list *ready)
 {
+    metric_add(METRIC_NOTIFY_DIED, result_int(result, row, COLUMN_DIED));
+    if (result_is_null(result, row, COLUMN_KIND))
+        return 0;
     struct device_turn *turn = calloc(1, sizeof *turn);
-
     if (!turn)
         return -ERROR_MEMORY;
     turn->tag = TAG(device_turn);

@@ -331,6 +331,8 @@ static void take(struct dispatcher *dispatcher, int64_t now_ms)
     dispatcher->take_at_ms = now_ms + POLL_MS;
     if (dispatcher->is_known && dispatcher->workspaces.length == 0)
         return;
+    if (options->secrets->count == 0)
+        return; // other instances have the key, or none
     list_init(&ready);
     turns.app_parallel = (room + 1) / 2 < turns.app_parallel ? (room + 1) / 2 : turns.app_parallel;
     int r = device_turns_take(dispatcher->session, &dispatcher->under_way, most, &turns, &ready);

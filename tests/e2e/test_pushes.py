@@ -348,6 +348,7 @@ def test_what_nobody_takes_in_time_is_a_dead_letter(environment, workspace, pair
         extra = extra_instance(push_ttl_s="1")
         ann.at(extra.url).post(channel, f"<@{bob.id}> too late")
         letters = wait_until(lambda: dead(environment, workspace, "list"), interval=0.2)
+        wait_until(lambda: metric(extra, "tidings_push_died_total") == 1, what="it counted")
     finally:
         gateway[0].answer = None
         for instance in environment.instances:
