@@ -18,8 +18,9 @@ struct workers_options {
     int count;
     int64_t thread_read_s; // how long Redis keeps a read position in a thread
     // Stores those events that somebody needs after the log has dropped them (for apps); may be
-    // NULL. Called on a worker's thread with the session of its own; may block; events may come
-    // more than once. -ERROR_UNAVAILABLE, -ERROR_BUSY: it is called again later.
+    // NULL. Called on a worker's thread with the session of its own, for what came within a few
+    // milliseconds, after sockets have heard of it; may block; events may come more than once.
+    // -ERROR_UNAVAILABLE, -ERROR_BUSY: it is called again later.
     int (*keep)(void *arg, struct session *session, struct event *const *events, size_t count);
     void *arg;
 };
