@@ -6,7 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tools import alerts, authorization, circles, cleanups, documents, layers, migrations, names, openings, release
+from tools import alerts, authorization, circles, cleanups, documents, layers, migrations, names, openings, prefixes, release
 from tools.project import ROOT, Failure, call, configure, read_json
 
 FUNCTION_LINES_MAX = 70
@@ -138,6 +138,7 @@ CHECKS = {
     "licence": check_licence,
     "cleanups": cleanups.check,
     "names": names.check,
+    "prefixes": prefixes.check,
     "openings": openings.check,
     "documents": documents.check,
     "release": release.check,

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 // Appends `data` in the URL-safe alphabet, without padding.
-void base64url_write(const void *data, size_t length, struct buffer *out);
+void base64_write_url(const void *data, size_t length, struct buffer *out);
 
 // Reads either alphabet, with or without padding, into `ret_data` of `size` bytes. Returns how many
 // there are. -ERROR_INVALID_ARGUMENTS: other characters, bits that are left over, or too long.

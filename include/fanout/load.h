@@ -6,5 +6,5 @@
 #include "store/session.h"
 
 // A relay_load_fn. -ERROR_UNAVAILABLE, -ERROR_BUSY, -ERROR_MEMORY, -ERROR_INTERNAL.
-NODISCARD int event_load(struct session *session, const char *outbox_id,
+NODISCARD int load_event(struct session *session, const char *outbox_id,
                          struct event ***ret_events);

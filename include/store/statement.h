@@ -66,7 +66,7 @@ struct result_field {
 };
 void result_fields(const struct result *result, int row, int column, int count,
                    struct result_field *ret_fields);
-int64_t field_int(const struct result_field *field);
+int64_t result_field_int(const struct result_field *field);
 // Reads at most `max` elements of an array of integers into `ret_numbers`. Returns how many
 // elements the array has; 0 if it is NULL.
 int result_ints(const struct result *result, int row, int column, int64_t *ret_numbers, int max);

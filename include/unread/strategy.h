@@ -72,4 +72,5 @@ extern const struct strategy_ops strategy_sequence, strategy_zset, strategy_coun
 // The count under `sequence` by the answer to HMGET channel-latest:{C} seq deleted_floor deleted,
 // for a member who read nothing one by one. STRATEGY_UNKNOWN: the answer is of another seq than the
 // view, or does not go back to its cursor.
-int64_t sequence_count_take(const struct unread_view *view, int r, const struct cache_value *value);
+int64_t strategy_sequence_count(const struct unread_view *view, int r,
+                                const struct cache_value *value);

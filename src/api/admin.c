@@ -57,7 +57,7 @@ static bool take_label(struct invocation *invocation, const char *name, const ch
 {
     if (!take_text(invocation, name, ret_text))
         return false;
-    if (label_is_valid(*ret_text, strlen(*ret_text)))
+    if (invocation_label_is_valid(*ret_text, strlen(*ret_text)))
         return true;
     invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must have 1 to %d characters",
                         name, LABEL_MAX_CODE_POINTS);
@@ -66,7 +66,7 @@ static bool take_label(struct invocation *invocation, const char *name, const ch
 
 static bool take_optional_label(struct invocation *invocation, const char *name, const char **value)
 {
-    return !is_given(invocation, name) || take_label(invocation, name, value);
+    return !invocation_has(invocation, name) || take_label(invocation, name, value);
 }
 
 // Whether the first row says done; if not, the error is replied.

@@ -17,7 +17,7 @@ static const struct statement LIST = {
 
 static void list_answer(struct invocation *invocation, const struct result *result)
 {
-    page_reply(invocation, "users", "au1", result, 0);
+    paging_reply(invocation, "users", "au1", result, 0);
 }
 
 void admin_users_list(struct invocation *invocation)
@@ -29,7 +29,7 @@ void admin_users_list(struct invocation *invocation)
         return;
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, after);
-    params_int(&params, page_rows_wanted(invocation));
+    params_int(&params, paging_rows_wanted(invocation));
     invocation_query(invocation, STORE_LIST, &LIST, &params, list_answer);
 }
 
@@ -68,7 +68,7 @@ static void label_read(struct wish *wish, const json_t *user, const char *key,
     if (!member_find(user, key, &value))
         return;
     if (json_is_string(value) &&
-        label_is_valid(json_string_value(value), json_string_length(value)))
+        invocation_label_is_valid(json_string_value(value), json_string_length(value)))
         *ret_text = json_string_value(value);
     else
         snprintf(wish->complaint, sizeof wish->complaint, "%s: must have 1 to %d characters", key,
@@ -91,7 +91,7 @@ static void flag_read(struct wish *wish, const json_t *user, const char *key, bo
 {
     const json_t *value;
 
-    if (member_find(user, key, &value) && flag_parse(flag_text(value), ret_flag) < 0)
+    if (member_find(user, key, &value) && invocation_flag_parse(flag_text(value), ret_flag) < 0)
         snprintf(wish->complaint, sizeof wish->complaint, "%s: must be true or false", key);
 }
 

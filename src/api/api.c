@@ -140,7 +140,7 @@ static void arguments_read(void *arg, int r)
 // The caller may call: what the body costs is the caller's from here on.
 static void body_read(struct invocation *invocation)
 {
-    int r = request_charge(invocation->request, body_owner(invocation));
+    int r = request_charge(invocation->request, invocation_body_owner(invocation));
 
     if (r == -ERROR_RATELIMITED)
         invocation_fail_for(invocation, BODY_RETRY_S);

@@ -29,14 +29,14 @@ static bool text_present(struct invocation *invocation, const char *name, int er
     return true;
 }
 
-bool is_given(const struct invocation *invocation, const char *name)
+bool invocation_has(const struct invocation *invocation, const char *name)
 {
     const char *text = request_arg(invocation->request, name);
 
     return text && text[0] != '\0';
 }
 
-bool label_is_valid(const char *text, size_t length)
+bool invocation_label_is_valid(const char *text, size_t length)
 {
     return !text_is_blank(text, length) && text_code_points(text, length) <= LABEL_MAX_CODE_POINTS;
 }
@@ -50,7 +50,7 @@ bool take_optional_text(struct invocation *invocation, const char *name, const c
 
 bool take_optional_word(struct invocation *invocation, const char *name, const char **value)
 {
-    return !is_given(invocation, name) || take_optional_text(invocation, name, value);
+    return !invocation_has(invocation, name) || take_optional_text(invocation, name, value);
 }
 
 static bool take_required(struct invocation *invocation, const char *name, int error,
@@ -145,7 +145,7 @@ bool take_optional_moment(struct invocation *invocation, const char *name, int e
 }
 
 // In any case: a form that Python makes of a dict has True.
-int flag_parse(const char *text, bool *ret_flag)
+int invocation_flag_parse(const char *text, bool *ret_flag)
 {
     bool on = strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0;
 
@@ -164,7 +164,7 @@ bool take_optional_bool(struct invocation *invocation, const char *name, bool *v
         return false;
     if (!present || text[0] == '\0')
         return true;
-    if (flag_parse(text, value) >= 0)
+    if (invocation_flag_parse(text, value) >= 0)
         return true;
     invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be true or false", name);
     return false;
@@ -332,7 +332,7 @@ bool take_array(struct invocation *invocation, const char *name, int max, json_t
 {
     CLEANUP_JSON json_t *array = NULL;
 
-    if (!is_given(invocation, name)) {
+    if (!invocation_has(invocation, name)) {
         invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s",
                             name);
         return false;
@@ -432,7 +432,7 @@ bool take_cursor(struct invocation *invocation, const char *kind, const char **r
     return true;
 }
 
-void write_next_cursor(struct json_writer *w, const char *kind, const char *text)
+void invocation_write_next_cursor(struct json_writer *w, const char *kind, const char *text)
 {
     char cursor[256] = "";
 

@@ -110,7 +110,7 @@ static void join_by_name(struct invocation *invocation)
 void channels_join(struct invocation *invocation)
 {
     if (strcmp(request_method(invocation->request), "channels.join") == 0 &&
-        !is_given(invocation, "channel") && is_given(invocation, "name"))
+        !invocation_has(invocation, "channel") && invocation_has(invocation, "name"))
         join_by_name(invocation);
     else
         channel_change(invocation, &JOIN);
@@ -169,7 +169,7 @@ void channels_invite(struct invocation *invocation)
 
     if (!take_channel(invocation, &channel_id) || !take_optional_bool(invocation, "force", &force))
         return;
-    if (!is_given(invocation, "users")) {
+    if (!invocation_has(invocation, "users")) {
         invocation_complain(invocation, -ERROR_NO_USER, "missing required field: users");
         return;
     }
@@ -204,7 +204,7 @@ static const struct statement LIST = {
 
 static void list_answer(struct invocation *invocation, const struct result *result)
 {
-    page_reply(invocation, "channels", "c1", result, 0);
+    paging_reply(invocation, "channels", "c1", result, 0);
 }
 
 void channels_list(struct invocation *invocation)
@@ -222,7 +222,7 @@ void channels_list(struct invocation *invocation)
     params_int(&params, types);
     params_bool(&params, exclude_archived);
     params_text(&params, after);
-    params_int(&params, page_rows_wanted(invocation));
+    params_int(&params, paging_rows_wanted(invocation));
     invocation_query(invocation, STORE_LIST, &LIST, &params, list_answer);
 }
 
@@ -231,7 +231,7 @@ static const struct statement MEMBERS = {
 
 static void members_answer(struct invocation *invocation, const struct result *result)
 {
-    int rows = page_rows(invocation, result);
+    int rows = paging_rows(invocation, result);
 
     if (!result_is_null(result, 0, 0)) {
         invocation_fail(invocation, error_from_code(result_text(result, 0, 0)));
@@ -244,7 +244,7 @@ static void members_answer(struct invocation *invocation, const struct result *r
         if (!result_is_null(result, row, 1))
             json_text(w, result_text(result, row, 1));
     json_close_array(w);
-    page_end_write(w, invocation, "m1", result, 1);
+    paging_end_write(w, invocation, "m1", result, 1);
     invocation_close(invocation);
 }
 
@@ -260,6 +260,6 @@ void channels_members(struct invocation *invocation)
     params_text(&params, invocation->actor->user_id);
     params_text(&params, channel_id);
     params_text(&params, after);
-    params_int(&params, page_rows_wanted(invocation));
+    params_int(&params, paging_rows_wanted(invocation));
     invocation_query(invocation, STORE_LIST, &MEMBERS, &params, members_answer);
 }

@@ -276,7 +276,7 @@ static bool take_markdown(struct invocation *invocation, struct content *content
         return false;
     if (!text)
         return true;
-    if (is_given(invocation, "text") || is_given(invocation, "blocks")) {
+    if (invocation_has(invocation, "text") || invocation_has(invocation, "blocks")) {
         invocation_complain(invocation, -ERROR_MARKDOWN_TEXT_CONFLICT,
                             "markdown_text: must not be given together with text or blocks");
         return false;

@@ -179,7 +179,7 @@ void devices_register(struct invocation *invocation)
     const char *app;
 
     if (take_device_id(invocation, &device_id) && take_app(invocation, &app) &&
-        secrets_are_kept(invocation))
+        push_apps_secrets_are_kept(invocation))
         push_app_ask(invocation, app, platform_found);
 }
 

@@ -122,8 +122,8 @@ void channels_open(struct invocation *invocation)
 {
     bool with_object = false;
     bool may_not_make = false;
-    bool by_channel = is_given(invocation, "channel");
-    bool by_people = is_given(invocation, "users");
+    bool by_channel = invocation_has(invocation, "channel");
+    bool by_people = invocation_has(invocation, "users");
 
     invocation->done_fn = view_changed;
     if (!take_optional_bool(invocation, "return_im", &with_object) ||

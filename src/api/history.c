@@ -180,7 +180,7 @@ static void page_end(struct json_writer *w, bool has_more, const char *kind, int
     if (has_more)
         ts_print(continue_ts, text);
     json_key_bool(w, "has_more", has_more);
-    write_next_cursor(w, kind, text);
+    invocation_write_next_cursor(w, kind, text);
 }
 
 static void history_answer(struct invocation *invocation, const struct result *result)

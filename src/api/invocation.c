@@ -187,7 +187,7 @@ void invocation_unread(struct invocation *invocation, int r)
     invocation_end(invocation);
 }
 
-const char *body_owner(const struct invocation *invocation)
+const char *invocation_body_owner(const struct invocation *invocation)
 {
     const struct actor *actor = invocation->actor;
 

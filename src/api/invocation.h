@@ -109,14 +109,14 @@ void invocation_complain(struct invocation *invocation, int r, const char *forma
     __attribute__((format(printf, 3, 4)));
 
 // Whose bytes those of the body are: the user's; "" for who has no token.
-const char *body_owner(const struct invocation *invocation);
+const char *invocation_body_owner(const struct invocation *invocation);
 
 // Whether the argument is there, and not empty.
-bool is_given(const struct invocation *invocation, const char *name);
+bool invocation_has(const struct invocation *invocation, const char *name);
 
 // Whether a text can name people or workspaces: 1 to LABEL_MAX_CODE_POINTS characters, not blank.
 enum { LABEL_MAX_CODE_POINTS = 80 };
-bool label_is_valid(const char *text, size_t length);
+bool invocation_label_is_valid(const char *text, size_t length);
 
 // Read arguments. Each returns false after it has replied with an error that names the argument.
 NODISCARD bool take_text(struct invocation *invocation, const char *name,
@@ -137,7 +137,7 @@ NODISCARD bool take_optional_moment(struct invocation *invocation, const char *n
                                     int64_t *value);
 NODISCARD bool take_optional_bool(struct invocation *invocation, const char *name, bool *value);
 // What that takes for true and false, in any case. -ERROR_INVALID_ARGUMENTS: neither.
-NODISCARD int flag_parse(const char *text, bool *ret_flag);
+NODISCARD int invocation_flag_parse(const char *text, bool *ret_flag);
 NODISCARD bool take_optional_int(struct invocation *invocation, const char *name, int error,
                                  int64_t min, int64_t max, int64_t *value);
 // A list: "a,b" or "a, b", or a JSON array of strings (in a JSON body, or as text). Adds its
@@ -160,4 +160,4 @@ NODISCARD bool take_optional_types(struct invocation *invocation, unsigned *valu
 NODISCARD bool take_cursor(struct invocation *invocation, const char *kind, const char **ret_text);
 
 // Writes response_metadata.next_cursor; `text` NULL or "" is the last page.
-void write_next_cursor(struct json_writer *w, const char *kind, const char *text);
+void invocation_write_next_cursor(struct json_writer *w, const char *kind, const char *text);

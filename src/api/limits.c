@@ -104,9 +104,9 @@ bool limits_admit_body(struct invocation *invocation)
 
     if (per_minute == 0 || bytes <= SERVER_BODY_SMALL_BYTES)
         return true;
-    int64_t wait_s =
-        limiter_take_many(invocation->api->limiter, is_known ? body_owner(invocation) : "nobody",
-                          "bytes", per_minute, bytes);
+    int64_t wait_s = limiter_take_many(invocation->api->limiter,
+                                       is_known ? invocation_body_owner(invocation) : "nobody",
+                                       "bytes", per_minute, bytes);
     if (wait_s == 0)
         return true;
     metric_add(METRIC_RATELIMITED_BYTES, 1);

@@ -39,7 +39,7 @@ static bool take_muted(struct invocation *invocation, const char **ret_muted)
 
     if (!take_optional_bool(invocation, "muted", &muted))
         return false;
-    *ret_muted = !is_given(invocation, "muted") ? NULL : muted ? "true" : "false";
+    *ret_muted = !invocation_has(invocation, "muted") ? NULL : muted ? "true" : "false";
     return true;
 }
 

@@ -33,31 +33,31 @@ static int64_t page_limit(const struct invocation *invocation)
     return *(const int64_t *)invocation->state;
 }
 
-int64_t page_rows_wanted(const struct invocation *invocation)
+int64_t paging_rows_wanted(const struct invocation *invocation)
 {
     return page_limit(invocation) + 1;
 }
 
-int page_rows(const struct invocation *invocation, const struct result *result)
+int paging_rows(const struct invocation *invocation, const struct result *result)
 {
     int64_t limit = page_limit(invocation);
 
     return result_rows(result) > limit ? (int)limit : result_rows(result);
 }
 
-void page_end_write(struct json_writer *w, const struct invocation *invocation, const char *kind,
-                    const struct result *result, int column)
+void paging_end_write(struct json_writer *w, const struct invocation *invocation, const char *kind,
+                      const struct result *result, int column)
 {
-    int rows = page_rows(invocation, result);
+    int rows = paging_rows(invocation, result);
 
-    write_next_cursor(w, kind,
-                      rows < result_rows(result) ? result_text(result, rows - 1, column) : NULL);
+    invocation_write_next_cursor(
+        w, kind, rows < result_rows(result) ? result_text(result, rows - 1, column) : NULL);
 }
 
-void page_reply(struct invocation *invocation, const char *name, const char *kind,
-                const struct result *result, int column)
+void paging_reply(struct invocation *invocation, const char *name, const char *kind,
+                  const struct result *result, int column)
 {
-    int rows = page_rows(invocation, result);
+    int rows = paging_rows(invocation, result);
     struct json_writer *w = invocation_open(invocation);
 
     json_key(w, invocation_key(invocation, name));
@@ -67,6 +67,6 @@ void page_reply(struct invocation *invocation, const char *name, const char *kin
             json_raw(w, result_text(result, row, column + 1),
                      result_length(result, row, column + 1));
     json_close_array(w);
-    page_end_write(w, invocation, kind, result, column);
+    paging_end_write(w, invocation, kind, result, column);
     invocation_close(invocation);
 }

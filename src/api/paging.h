@@ -10,16 +10,16 @@ NODISCARD bool take_page(struct invocation *invocation, const char *kind, const 
                          const char **ret_after);
 
 // How many rows to ask for: one more than the page holds, to know whether there is a next one.
-int64_t page_rows_wanted(const struct invocation *invocation);
+int64_t paging_rows_wanted(const struct invocation *invocation);
 
 // How many of the rows belong to the page.
-int page_rows(const struct invocation *invocation, const struct result *result);
+int paging_rows(const struct invocation *invocation, const struct result *result);
 
 // Replies with the page's objects as the list `name`: ids are in `column`, objects in the next one.
 // Rows without an id are left out.
-void page_reply(struct invocation *invocation, const char *name, const char *kind,
-                const struct result *result, int column);
+void paging_reply(struct invocation *invocation, const char *name, const char *kind,
+                  const struct result *result, int column);
 
 // Writes response_metadata: continues after the id in `column` of the page's last row.
-void page_end_write(struct json_writer *w, const struct invocation *invocation, const char *kind,
-                    const struct result *result, int column);
+void paging_end_write(struct json_writer *w, const struct invocation *invocation, const char *kind,
+                      const struct result *result, int column);

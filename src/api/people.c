@@ -78,7 +78,7 @@ void users_info(struct invocation *invocation)
 
     if (!take_optional_bool(invocation, "include_locale", &with_locale))
         return;
-    if (!is_given(invocation, "user") && is_given(invocation, "users")) {
+    if (!invocation_has(invocation, "user") && invocation_has(invocation, "users")) {
         users_info_of_many(invocation, with_locale);
         return;
     }
@@ -92,7 +92,7 @@ void users_info(struct invocation *invocation)
 
 static void list_answer(struct invocation *invocation, const struct result *result)
 {
-    int rows = page_rows(invocation, result);
+    int rows = paging_rows(invocation, result);
     struct json_writer *w = invocation_open(invocation);
 
     json_key(w, "members");
@@ -101,7 +101,7 @@ static void list_answer(struct invocation *invocation, const struct result *resu
         json_raw(w, result_text(result, row, 1), result_length(result, row, 1));
     json_close_array(w);
     json_key_int(w, "cache_ts", clock_wall_us() / 1000000);
-    page_end_write(w, invocation, "u1", result, 0);
+    paging_end_write(w, invocation, "u1", result, 0);
     invocation_close(invocation);
 }
 
@@ -131,7 +131,7 @@ void users_list(struct invocation *invocation)
     }
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, after);
-    params_int(&params, page_rows_wanted(invocation));
+    params_int(&params, paging_rows_wanted(invocation));
     params_bool(&params, with_locale);
     invocation_query(invocation, STORE_LIST, &LIST, &params, list_answer);
 }
@@ -147,7 +147,7 @@ static void conversations_answer(struct invocation *invocation, const struct res
         invocation_fail(invocation, error_from_code(result_text(result, 0, 0)));
         return;
     }
-    page_reply(invocation, "channels", "uc1", result, 1);
+    paging_reply(invocation, "channels", "uc1", result, 1);
 }
 
 void users_conversations(struct invocation *invocation)
@@ -159,7 +159,7 @@ void users_conversations(struct invocation *invocation)
     bool exclude_archived = false;
     bool exclude_muted = false;
 
-    if (is_given(invocation, "user") && !take_user(invocation, "user", &user_id))
+    if (invocation_has(invocation, "user") && !take_user(invocation, "user", &user_id))
         return;
     if (!take_page(invocation, "uc1", "CGD", &after) || !take_optional_types(invocation, &types) ||
         !take_optional_bool(invocation, "exclude_archived", &exclude_archived) ||
@@ -172,6 +172,6 @@ void users_conversations(struct invocation *invocation)
     params_bool(&params, exclude_archived);
     params_bool(&params, exclude_muted);
     params_text(&params, after);
-    params_int(&params, page_rows_wanted(invocation));
+    params_int(&params, paging_rows_wanted(invocation));
     invocation_query(invocation, STORE_LIST, &CONVERSATIONS, &params, conversations_answer);
 }

@@ -204,7 +204,7 @@ static bool take_wish(struct invocation *invocation, struct push_app_wish *wish)
     return done;
 }
 
-bool secrets_are_kept(struct invocation *invocation)
+bool push_apps_secrets_are_kept(struct invocation *invocation)
 {
     if (invocation->api->options.secrets->count > 0)
         return true;
@@ -221,7 +221,7 @@ static bool wish_params(struct invocation *invocation, const struct push_app_wis
     const struct secrets *secrets = invocation->api->options.secrets;
     char place[sizeof PUSH_APP_SECRET_PLACE + ID_SIZE + NAME_LENGTH_MAX + 1];
 
-    if (!secrets_are_kept(invocation))
+    if (!push_apps_secrets_are_kept(invocation))
         return false;
     snprintf(place, sizeof place, PUSH_APP_SECRET_PLACE "%s/%s", invocation->actor->workspace_id,
              wish->name);

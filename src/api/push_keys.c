@@ -128,6 +128,6 @@ int push_key_make_webpush(struct buffer *pem, struct buffer *public_key)
                                         &length) != 1 ||
         length != POINT_LENGTH)
         return -ERROR_MEMORY;
-    base64url_write(point, length, public_key);
+    base64_write_url(point, length, public_key);
     return buffer_failed(public_key) ? -ERROR_MEMORY : pem_write(key, pem);
 }

@@ -164,7 +164,7 @@ static void page_write(struct json_writer *w, const struct result *result, int r
                  result_text(result, row, COLUMN_CHANNEL));
         page_print(&page, text);
     }
-    write_next_cursor(w, "t1", text);
+    invocation_write_next_cursor(w, "t1", text);
 }
 
 static void list_answer(struct invocation *invocation, const struct result *result)

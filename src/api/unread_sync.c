@@ -237,7 +237,7 @@ static void page_write(const struct sync *sync, bool has_more)
                  sidebar_entry_id(sync->state, last));
         sync_page_print(&page, text);
     }
-    write_next_cursor(sync->w, "p1", text);
+    invocation_write_next_cursor(sync->w, "p1", text);
 }
 
 // From where events.sync, or a stream, goes on.

@@ -156,7 +156,7 @@ void dnd_info(struct invocation *invocation)
     struct params params = {0};
     const char *user_id = invocation->actor->user_id;
 
-    if (is_given(invocation, "user") && !take_user(invocation, "user", &user_id))
+    if (invocation_has(invocation, "user") && !take_user(invocation, "user", &user_id))
         return;
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, invocation->actor->user_id);

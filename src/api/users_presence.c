@@ -81,7 +81,7 @@ void users_get_presence(struct invocation *invocation)
     }
     invocation->state = asked;
     asked->user_id = invocation->actor->user_id;
-    if (is_given(invocation, "user") && !take_user(invocation, "user", &asked->user_id))
+    if (invocation_has(invocation, "user") && !take_user(invocation, "user", &asked->user_id))
         return;
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, asked->user_id);

@@ -164,7 +164,7 @@ static int fanout_make(struct instance *instance)
         .arg = instance,
     };
 
-    int r = relay_new(&relay_options, &log_options, event_load, &instance->relay);
+    int r = relay_new(&relay_options, &log_options, load_event, &instance->relay);
     if (r < 0)
         return r;
     r = workers_start(relay_log(instance->relay), &workers_options, &instance->workers);

@@ -8,7 +8,7 @@
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-void base64url_write(const void *data, size_t length, struct buffer *out)
+void base64_write_url(const void *data, size_t length, struct buffer *out)
 {
     const uint8_t *bytes = data;
 

@@ -137,7 +137,7 @@ void secrets_seal(const struct secrets *secrets, const char *place, const void *
         return;
     }
     buffer_append_text(out, secrets->keys[0].prefix);
-    base64url_write(nonce, sealed_length, out);
+    base64_write_url(nonce, sealed_length, out);
 }
 
 // In place: the bytes between nonce and tag become plain.

@@ -81,7 +81,8 @@ static void cache_format(struct cache *cache, int count, const char *const *text
 {
     struct cache_call call = {.fn = fn, .arg = arg};
     CLEANUP(buffer_done) struct buffer command = BUFFER(COMMAND_MAX);
-    command_append(&command, library_suffix(cache->options.library_name), count, texts, lengths);
+    command_append(&command, command_library_suffix(cache->options.library_name), count, texts,
+                   lengths);
     if (buffer_failed(&command)) {
         cache_refuse(cache, &call, -ERROR_BUSY);
         return;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-const char *library_suffix(const char *library_name)
+const char *command_library_suffix(const char *library_name)
 {
     const char *suffix = strrchr(library_name, '_');
     return suffix ? suffix : "";

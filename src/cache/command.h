@@ -9,7 +9,7 @@
 
 // What the names of a library's functions end with: "_<version>" of "tidings_<version>", within
 // `library_name`; "" when there is none.
-const char *library_suffix(const char *library_name);
+const char *command_library_suffix(const char *library_name);
 
 bool command_is_function_call(const char *verb);
 

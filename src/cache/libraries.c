@@ -53,7 +53,7 @@ static void on_dropped(void *arg, int r, const struct cache_value *value)
 static int names_find(struct pipeline *pipeline, struct drop *drop)
 {
     char pattern[PATTERN_SIZE];
-    int kind = (int)(strlen(drop->own) - strlen(library_suffix(drop->own)));
+    int kind = (int)(strlen(drop->own) - strlen(command_library_suffix(drop->own)));
     snprintf(pattern, sizeof pattern, "%.*s_*", kind, drop->own);
     pipeline_add(pipeline, 4, (const char *[]){"FUNCTION", "LIST", "LIBRARYNAME", pattern}, NULL);
     int r = pipeline_run(pipeline, on_listed, drop);

@@ -252,7 +252,7 @@ int pipeline_new(const struct cache_options *options, struct pipeline **ret_pipe
     if (r < 0)
         return r;
     p->options = *options;
-    p->suffix = library_suffix(options->library_name);
+    p->suffix = command_library_suffix(options->library_name);
     p->fd = -1;
     buffer_init(&p->commands, COMMANDS_MAX);
     *ret_pipeline = TAKE(p);

@@ -399,7 +399,7 @@ static void batch_take(struct batch *batch, struct group_item *const *items, int
     batch->count = 0;
     for (int i = 0; i < count; i++) {
         struct post *post = (struct post *)(void *)items[i];
-        if (post_joins_suspects(writer, post) || post_joins_aside(writer, post))
+        if (writer_joins_suspects(writer, post) || writer_joins_aside(writer, post))
             continue;
         if (must_wait(writer, batch, post))
             writer->waiting[waiting++] = post;

@@ -24,7 +24,7 @@ static bool is_full(const struct writer *writer)
     return aside_waiting(writer->aside) >= writer->options.queue_max / 2;
 }
 
-void post_put_aside(struct batch *batch, int index, enum locked locked)
+void batch_put_aside(struct batch *batch, int index, enum locked locked)
 {
     struct writer *writer = batch->writer;
     struct post *post = batch->posts[index];
@@ -57,7 +57,7 @@ static bool post_joins(struct writer *writer, struct post *post, enum locked loc
     return true;
 }
 
-bool post_joins_aside(struct writer *writer, struct post *post)
+bool writer_joins_aside(struct writer *writer, struct post *post)
 {
     return !aside_is_empty(writer->aside) &&
            (post_joins(writer, post, LOCKED_MEMBER) || post_joins(writer, post, LOCKED_CHANNEL));
@@ -70,7 +70,7 @@ static void locked_in_vain(struct batch *batch)
     struct writer *writer = batch->writer;
 
     if (batch->count == 1) {
-        post_put_aside(batch, 0, LOCKED_MEMBER);
+        batch_put_aside(batch, 0, LOCKED_MEMBER);
         batch_end(batch, -ERROR_INTERNAL);
         return;
     }
@@ -93,7 +93,7 @@ static void on_locked(void *arg, const struct store_outcome *outcome)
         if (locked == LOCKED_NOT)
             continue;
         any = true;
-        post_put_aside(batch, i, locked);
+        batch_put_aside(batch, i, locked);
     }
     if (any)
         batch_repeat(batch, false);

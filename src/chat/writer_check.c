@@ -87,7 +87,7 @@ static void suspect_leave(struct writer *writer, const struct post *post)
         suspect->waiting--;
 }
 
-bool post_joins_suspects(struct writer *writer, struct post *post)
+bool writer_joins_suspects(struct writer *writer, struct post *post)
 {
     struct suspects *suspects = &writer->suspects;
     struct suspect *suspect = NULL;
@@ -152,7 +152,7 @@ static void checked_in_vain(struct batch *batch)
     }
 
     if (!alone && batch->aside_key[0] == '\0')
-        post_put_aside(batch, 0, LOCKED_MEMBER);
+        batch_put_aside(batch, 0, LOCKED_MEMBER);
     batch_repeat(batch, alone);
 }
 

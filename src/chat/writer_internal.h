@@ -93,7 +93,7 @@ void batch_send(struct batch *batch, enum store_lane lane);
 void batch_locked(struct batch *batch);
 
 // Puts the post behind those that wait already for a row that it needs; false: there is none.
-bool post_joins_aside(struct writer *writer, struct post *post);
+bool writer_joins_aside(struct writer *writer, struct post *post);
 
 NODISCARD int writer_aside_new(struct writer *writer);
 int writer_aside_waiting(const struct writer *writer);
@@ -106,7 +106,7 @@ void writer_aside_done(struct batch *batch);
 void writer_check(struct batch *batch);
 
 // Puts the post aside to be checked first, if its author is suspect; false: it is not.
-bool post_joins_suspects(struct writer *writer, struct post *post);
+bool writer_joins_suspects(struct writer *writer, struct post *post);
 
 NODISCARD int writer_suspects_new(struct writer *writer);
 void writer_suspects_finish(struct writer *writer); // answers what waits with -ERROR_UNAVAILABLE
@@ -115,7 +115,7 @@ void writer_suspects_free(struct writer *writer);
 // Puts a post of the batch behind those that wait for the same row: its channel's, or
 // (LOCKED_MEMBER) what its author has in the channel.
 enum locked { LOCKED_NOT, LOCKED_CHANNEL, LOCKED_MEMBER }; // as post_locked() answers
-void post_put_aside(struct batch *batch, int index, enum locked locked);
+void batch_put_aside(struct batch *batch, int index, enum locked locked);
 
 // What a batch is told of hot channels (docs/decisions/2026-11-23-hot-channels.md): 0, there are
 // none; 1, there may be; 2, and those that are posted to often become hot.

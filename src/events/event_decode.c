@@ -161,7 +161,7 @@ static int event_decode_known(const char *data, size_t length, struct event **re
     const char *frame = mark + strlen(WIRE_FRAME_MARK);
     size_t frame_length = length - (size_t)(frame - data);
     if (frame_length-- == 0 || !text_is_utf8(frame, frame_length) ||
-        object_span(frame, frame_length) != frame_length || frame_length == 0)
+        frame_object_span(frame, frame_length) != frame_length || frame_length == 0)
         return -ERROR_INVALID_ARGUMENTS;
 
     char *copy = malloc(frame_length);

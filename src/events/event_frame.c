@@ -4,7 +4,7 @@
 
 enum { DEPTH_MAX = 80 };
 
-size_t string_span(const char *text, size_t length)
+size_t frame_string_span(const char *text, size_t length)
 {
     for (size_t i = 1; i < length; i++) {
         if (text[i] == '"')
@@ -17,7 +17,7 @@ size_t string_span(const char *text, size_t length)
     return 0;
 }
 
-size_t object_span(const char *text, size_t length)
+size_t frame_object_span(const char *text, size_t length)
 {
     char open[DEPTH_MAX];
     size_t depth = 0;
@@ -25,7 +25,7 @@ size_t object_span(const char *text, size_t length)
         return 0;
     for (size_t i = 0; i < length; i++) {
         if (text[i] == '"') {
-            size_t string = string_span(text + i, length - i);
+            size_t string = frame_string_span(text + i, length - i);
             if (string == 0)
                 return 0;
             i += string - 1;

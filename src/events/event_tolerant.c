@@ -52,7 +52,7 @@ static struct json_span value_find(const char *text, size_t length, size_t at)
     if (at == length || text[at] != ':')
         return (struct json_span){0};
     at = blanks_skip(text, length, at + 1);
-    return (struct json_span){at, object_span(text + at, length - at)};
+    return (struct json_span){at, frame_object_span(text + at, length - at)};
 }
 
 // The frame, a member of the object that is all of `text`. What else is wrong with the text is
@@ -66,7 +66,7 @@ static struct json_span frame_find(const char *text, size_t length)
         } else if (text[i] == '}' || text[i] == ']') {
             depth--;
         } else if (text[i] == '"') {
-            size_t string = string_span(text + i, length - i);
+            size_t string = frame_string_span(text + i, length - i);
             if (string == 0)
                 break;
             struct json_span value = {0};

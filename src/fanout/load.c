@@ -340,7 +340,7 @@ static int events_load(struct session *session, const struct result *outbox,
     return r;
 }
 
-int event_load(struct session *session, const char *outbox_id, struct event ***ret_events)
+int load_event(struct session *session, const char *outbox_id, struct event ***ret_events)
 {
     CLEANUP_RESULT struct result *result = NULL;
     CLEANUP_RESULT struct result *views = NULL;

@@ -42,7 +42,7 @@ void gateway_check_soon(struct gateway *gateway)
     loop_timer_set(gateway->check_timer, CHECK_MS);
 }
 
-bool topic_id(const char *topic, const char *kind, char *ret_id)
+bool gateway_topic_id(const char *topic, const char *kind, char *ret_id)
 {
     size_t length = strlen(kind);
     if (strncmp(topic, kind, length) != 0 || strncmp(topic + length, ":{", 2) != 0)

@@ -110,4 +110,4 @@ void gateway_follow(struct gateway *gateway, const char *topic, bool follow);
 // There is a new stream or user, which may have missed something: checks that soon.
 void gateway_check_soon(struct gateway *gateway);
 // The id in "kind:{id}"; false when the topic is of another kind. `ret_id` has EVENT_ID_SIZE bytes.
-bool topic_id(const char *topic, const char *kind, char *ret_id);
+bool gateway_topic_id(const char *topic, const char *kind, char *ret_id);

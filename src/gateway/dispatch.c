@@ -65,11 +65,11 @@ static void user_on_event(struct gateway *gateway, const char *id, struct event 
 static void event_on_topic(struct gateway *gateway, const char *topic, struct event *event)
 {
     char id[EVENT_ID_SIZE];
-    if (topic_id(topic, "channel-events", id))
+    if (gateway_topic_id(topic, "channel-events", id))
         channel_on_event(gateway, id, event);
-    else if (topic_id(topic, "user-events", id))
+    else if (gateway_topic_id(topic, "user-events", id))
         user_on_event(gateway, id, event);
-    else if (topic_id(topic, "workspace-events", id) && event->kind == EVENT_CREATED)
+    else if (gateway_topic_id(topic, "workspace-events", id) && event->kind == EVENT_CREATED)
         created_tell_workspace(gateway, id, event);
 }
 
@@ -86,7 +86,7 @@ void dispatch_on_message(void *arg, const char *topic, const char *data, size_t 
     char reason[EVENT_REASON_SIZE];
     struct event *event;
     char id[EVENT_ID_SIZE];
-    if (topic_id(topic, "presence-events", id)) {
+    if (gateway_topic_id(topic, "presence-events", id)) {
         watch_hear(arg, id, data, length);
         return;
     }

@@ -63,11 +63,11 @@ void ephemeral_hear(struct gateway *gateway, const char *topic, const char *data
     if (json_read(data + 1, length - 1, JSON_DEPTH_MAX, JSON_VALUES_ANY, &frame) < 0 ||
         !json_is_object(frame))
         return;
-    if (topic_id(topic, "user-events", id))
+    if (gateway_topic_id(topic, "user-events", id))
         user_hear(gateway, id, frame, &packets);
-    else if (topic_id(topic, "channel-events", id))
+    else if (gateway_topic_id(topic, "channel-events", id))
         channel_hear(gateway, id, frame, &packets);
-    else if (topic_id(topic, "workspace-events", id))
+    else if (gateway_topic_id(topic, "workspace-events", id))
         workspace_hear(gateway, id, &packets);
 }
 

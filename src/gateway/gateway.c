@@ -178,9 +178,9 @@ static const struct {
     int (*new)(struct gateway *gateway);
     void (*free)(struct gateway *gateway);
 } parts[] = {
-    {heads_new, heads_free},       {holes_new, holes_free},         {marks_new, marks_free},
-    {created_new, created_free},   {tokens_new, tokens_free},       {focuses_new, focuses_free},
-    {watching_new, watching_free}, {envelopes_new, envelopes_free}, {watermark_new, watermark_free},
+    {heads_new, heads_free},     {holes_new, holes_free},         {marks_new, marks_free},
+    {created_new, created_free}, {tokens_new, tokens_free},       {focuses_new, focuses_free},
+    {watches_new, watches_free}, {envelopes_new, envelopes_free}, {watermark_new, watermark_free},
 };
 
 enum { PART_COUNT = sizeof parts / sizeof *parts };

@@ -86,7 +86,7 @@ void joined_tell(const struct stream *stream, const struct user *user)
     store_call(stream->gateway->store, STORE_SYNC, &joined, &params, on_joined, joining);
 }
 
-void left_tell(const struct stream *stream, const struct user *user, int64_t ts)
+void joined_tell_left(const struct stream *stream, const struct user *user, int64_t ts)
 {
     CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX);
     struct json_writer w = json_writer_to(&frame);

@@ -8,4 +8,4 @@ struct stream;
 struct user;
 
 void joined_tell(const struct stream *stream, const struct user *user); // the user joined
-void left_tell(const struct stream *stream, const struct user *user, int64_t ts);
+void joined_tell_left(const struct stream *stream, const struct user *user, int64_t ts);

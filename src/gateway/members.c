@@ -61,7 +61,7 @@ void members_on_leave(struct stream *stream, const struct stream_item *item)
         return;
     seats_remove_user(stream, user, item->seq);
     if (!seats_have_user(stream, user)) // else all came after it
-        left_tell(stream, user, item->ts);
+        joined_tell_left(stream, user, item->ts);
 }
 
 static void member_apply(struct stream *stream, const struct result *result, int row)

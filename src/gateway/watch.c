@@ -434,14 +434,14 @@ void watch_ask(struct watcher *watcher, const json_t *ids, bool is_query)
     store_call(c->gateway->store, STORE_READ, &members, &params, on_members, ask);
 }
 
-int watching_new(struct gateway *gateway)
+int watches_new(struct gateway *gateway)
 {
     gateway->watching = memory_must_new(sizeof *gateway->watching);
     list_init(&gateway->watching->due);
     return loop_timer_new(gateway->loop, on_timer, gateway, &gateway->watching->timer);
 }
 
-void watching_free(struct gateway *gateway)
+void watches_free(struct gateway *gateway)
 {
     if (!gateway->watching)
         return;

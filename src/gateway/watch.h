@@ -30,5 +30,5 @@ void watch_init(struct watcher *watcher, struct connection *c);
 void watch_forget(struct watcher *watcher); // its connection ends; may be called again
 void watch_hear(struct gateway *gateway, const char *user_id, const char *word, size_t length);
 void watch_refresh(struct gateway *gateway); // looks for entries that expired without a message
-NODISCARD int watching_new(struct gateway *gateway);
-void watching_free(struct gateway *gateway); // its connections are gone
+NODISCARD int watches_new(struct gateway *gateway);
+void watches_free(struct gateway *gateway); // its connections are gone

@@ -96,8 +96,8 @@ static int body_parse_plain(struct exchange *exchange)
 {
     if (exchange->type != BODY_JSON)
         return 0;
-    int r = arguments_add_plain_json(&exchange->request.arguments, exchange->body.data,
-                                     exchange->text_length);
+    int r =
+        json_plain_add(&exchange->request.arguments, exchange->body.data, exchange->text_length);
     exchange->is_read = r != 0;
     return r < 0 ? r : 0;
 }

@@ -89,7 +89,7 @@ static size_t members_read(char *text, const char *end, struct member *ret_membe
     return *at == '}' && blanks_skip(at + 1) == end ? count : 0;
 }
 
-int arguments_add_plain_json(struct arguments *arguments, char *text, size_t length)
+int json_plain_add(struct arguments *arguments, char *text, size_t length)
 {
     struct member members[MEMBERS_MAX];
     size_t count = members_read(text, text + length, members);

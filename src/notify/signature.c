@@ -76,7 +76,7 @@ static int pair_write(const uint8_t *der, size_t length, struct buffer *out)
     if (!pair || BN_bn2binpad(ECDSA_SIG_get0_r(pair), raw, SCALAR_LENGTH) < 0 ||
         BN_bn2binpad(ECDSA_SIG_get0_s(pair), raw + SCALAR_LENGTH, SCALAR_LENGTH) < 0)
         return -ERROR_INVALID_KEY;
-    base64url_write(raw, sizeof raw, out);
+    base64_write_url(raw, sizeof raw, out);
     return 0;
 }
 
@@ -91,9 +91,9 @@ int signature_token_make(enum signature_kind kind, const char *pem, const struct
 
     if (!key || EVP_PKEY_get_base_id(key) != wanted || EVP_PKEY_get_size(key) > SIGNATURE_MAX)
         return -ERROR_INVALID_KEY;
-    base64url_write(header->data, header->length, out);
+    base64_write_url(header->data, header->length, out);
     buffer_append_byte(out, '.');
-    base64url_write(claims->data, claims->length, out);
+    base64_write_url(claims->data, claims->length, out);
     if (buffer_failed(header) || buffer_failed(claims) || buffer_failed(out))
         return -ERROR_MEMORY;
     int r = sign(key, out->data + start, out->length - start, signature, &length);
@@ -101,7 +101,7 @@ int signature_token_make(enum signature_kind kind, const char *pem, const struct
         return r;
     buffer_append_byte(out, '.');
     if (kind == SIGNATURE_RS256)
-        base64url_write(signature, length, out);
+        base64_write_url(signature, length, out);
     else
         r = pair_write(signature, length, out);
     return r < 0 ? r : buffer_failed(out) ? -ERROR_MEMORY : 0;

@@ -147,7 +147,7 @@ static PGconn *host_connect(const struct postgres_keywords *keywords, const stru
     return conn;
 }
 
-PGconn *postgres_connect(const struct postgres_keywords *keywords, int stop_fd)
+PGconn *connector_connect(const struct postgres_keywords *keywords, int stop_fd)
 {
     PQconninfoOption *parsed = PQconninfoParse(keywords->database_url, NULL);
     struct hosts hosts = hosts_of(parsed);
@@ -182,7 +182,7 @@ static void connector_hand_over(void *arg)
 static void *connector_run(void *arg)
 {
     struct connector *connector = CAST(connector, arg);
-    connector->conn = postgres_connect(connector->keywords, connector->stop_fd);
+    connector->conn = connector_connect(connector->keywords, connector->stop_fd);
     // A loop whose inbox is full is busy, not gone.
     while (loop_post(connector->loop, connector_hand_over, connector) < 0)
         usleep(POST_PAUSE_US);

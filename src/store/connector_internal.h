@@ -12,12 +12,12 @@
 // nothing. Blocks, on any thread; gives up when `stop_fd` can be read. The result is owned;
 // PQstatus() tells whether it is connected, and PQerrorMessage() what the last host said; NULL
 // without memory.
-PGconn *postgres_connect(const struct postgres_keywords *keywords, int stop_fd);
+PGconn *connector_connect(const struct postgres_keywords *keywords, int stop_fd);
 
 // A thread that opens one connection for a loop.
 struct connector;
 
-// Gets what postgres_connect() returned, on the loop's thread.
+// Gets what connector_connect() returned, on the loop's thread.
 typedef void connector_fn(void *arg, PGconn *conn);
 
 // Begins. `keywords` must outlive it. Freed by connector_free(), earliest in `fn`.

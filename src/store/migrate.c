@@ -127,7 +127,7 @@ static int functions_make(struct session *session)
                          " VALUES ('%s', '', '%s', true) ON CONFLICT (functions, library) DO UPDATE"
                          " SET made_at = now(), used_at = now()",
                          embedded_functions_schema, TIDINGS_VERSION);
-    return script_run(session, &script);
+    return migration_script_run(session, &script);
 }
 
 static int functions_apply(struct session *session, struct buffer *report)

@@ -101,7 +101,7 @@ static void script_append_bounded(const struct migration *migration, int64_t loc
     buffer_append_text(script, "$statements$; END $migration$");
 }
 
-int script_run(struct session *session, struct buffer *script)
+int migration_script_run(struct session *session, struct buffer *script)
 {
     CLEANUP_FREE char *sql = buffer_take_text(script);
     return sql ? session_script(session, sql) : -ERROR_MEMORY;
@@ -115,7 +115,7 @@ static int apply_whole(const struct migration *migration, struct session *sessio
     else
         buffer_append(&script, migration->file->data, migration->file->length);
     note_append(migration, &script);
-    return script_run(session, &script);
+    return migration_script_run(session, &script);
 }
 
 // One after the other, each to the ";" that ends a line.
@@ -125,13 +125,13 @@ static int apply_singly(const struct migration *migration, struct session *sessi
     CLEANUP(buffer_done) struct buffer script = BUFFER(SCRIPT_MAX_BYTES);
     for (const char *end = strstr(at, ";\n"); end; end = strstr(at, ";\n")) {
         buffer_append(&script, at, (size_t)(end - at));
-        int r = script_run(session, &script);
+        int r = migration_script_run(session, &script);
         if (r < 0)
             return r;
         at = end + 2;
     }
     note_append(migration, &script);
-    return script_run(session, &script);
+    return migration_script_run(session, &script);
 }
 
 static void pause_at_random(void)
@@ -141,8 +141,8 @@ static void pause_at_random(void)
     usleep((unsigned)(PAUSE_MIN_MS + random % PAUSE_SPAN_MS) * 1000);
 }
 
-int lock_retry(const struct migrate_options *options, const char *what, lock_try_fn *try,
-               const void *arg, struct session *session)
+int migration_lock_retry(const struct migrate_options *options, const char *what, lock_try_fn *try,
+                         const void *arg, struct session *session)
 {
     int64_t until_ms = clock_monotonic_ms() + options->wait_s * MS_PER_S;
     for (;;) {
@@ -164,5 +164,5 @@ static int apply_once(const void *arg, struct session *session, int64_t lock_ms)
 int migration_apply(const struct migration *migration, struct session *session,
                     const struct migrate_options *options)
 {
-    return lock_retry(options, migration->file->name, apply_once, migration, session);
+    return migration_lock_retry(options, migration->file->name, apply_once, migration, session);
 }

@@ -89,4 +89,4 @@ NODISCARD bool postgres_send_prepare(PGconn *conn, const struct statement *state
 NODISCARD bool postgres_send_call(PGconn *conn, const struct statement *statement,
                                   const struct params *params);
 
-struct result *result_of(PGresult *pg);
+struct result *postgres_result(PGresult *pg);

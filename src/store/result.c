@@ -12,7 +12,7 @@ static const PGresult *result_pg(const struct result *result)
     return (const PGresult *)(const void *)result;
 }
 
-struct result *result_of(PGresult *pg)
+struct result *postgres_result(PGresult *pg)
 {
     return (struct result *)(void *)pg;
 }
@@ -79,7 +79,7 @@ void result_fields(const struct result *result, int row, int column, int count,
     }
 }
 
-int64_t field_int(const struct result_field *field)
+int64_t result_field_int(const struct result_field *field)
 {
     const char *text = field->text;
     return take_int(&text);

@@ -117,7 +117,7 @@ static int session_connect(struct session *session)
     int r = postgres_keywords_init(&settings, &keywords);
     if (r < 0)
         return r;
-    session->conn = postgres_connect(&keywords, session->stop_fd);
+    session->conn = connector_connect(&keywords, session->stop_fd);
     if (PQstatus(session->conn) != CONNECTION_OK || PQsetnonblocking(session->conn, 1) != 0)
         return session_fail_to_connect(session);
     session->told_ms = 0;
@@ -251,7 +251,7 @@ int session_call(struct session *session, const struct statement *statement, str
     r = session_finish(session, sent, statement->name, &result);
     if (r < 0)
         return r;
-    *ret_result = result_of(result);
+    *ret_result = postgres_result(result);
     return 0;
 }
 

@@ -71,7 +71,7 @@ static void store_answer(struct store *store, struct lane_call *call)
         .r = call->r,
         .unknown = call->unknown,
         .locked = call->locked,
-        .result = call->r == 0 ? result_of(call->result) : NULL,
+        .result = call->r == 0 ? postgres_result(call->result) : NULL,
         .taken = &taken,
     };
     call->fn(call->arg, &outcome);

@@ -40,5 +40,6 @@ NODISCARD int tables_read(struct session *session, struct buffer *report,
 // nothing. -ERROR_REFUSED: they differ; `report` says where.
 NODISCARD int tables_compare(struct session *session, struct buffer *report);
 
-// Notes the digest of the migration that release 0.1.0 made such tables by, by lock_retry().
+// Notes the digest of the migration that release 0.1.0 made such tables by, by
+// migration_lock_retry().
 NODISCARD int tables_take_over(struct session *session, const struct migrate_options *options);

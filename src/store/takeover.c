@@ -68,7 +68,7 @@ static int expected_make(struct session *session)
                                 "; SET LOCAL search_path = " EXPECTED_SCHEMA ";\n");
     buffer_append_text(&script, embedded_migrations[0].data);
     buffer_append_text(&script, "; SET LOCAL search_path = pg_catalog");
-    return script_run(session, &script);
+    return migration_script_run(session, &script);
 }
 
 static int differences_report(const struct result *differences, struct buffer *report)
@@ -110,10 +110,10 @@ static int notes_extend(const void *arg, struct session *session, int64_t lock_m
         ";UPDATE schema_migrations SET release = '0.1.0', before_runs = version > 1;"
         "UPDATE schema_migrations SET sha256 = '%s' WHERE version = 1",
         embedded_migrations[0].sha256);
-    return script_run(session, &script);
+    return migration_script_run(session, &script);
 }
 
 int tables_take_over(struct session *session, const struct migrate_options *options)
 {
-    return lock_retry(options, "schema_migrations", notes_extend, NULL, session);
+    return migration_lock_retry(options, "schema_migrations", notes_extend, NULL, session);
 }

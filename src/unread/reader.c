@@ -231,7 +231,7 @@ static void channel_answer(void *arg, int r, const struct cache_value *value)
 {
     struct reading *reading = CAST(reading, arg);
 
-    reading->count = sequence_count_take(reading->view, r, value);
+    reading->count = strategy_sequence_count(reading->view, r, value);
     sequence_take(reading);
 }
 

@@ -133,7 +133,7 @@ static void on_deletes(void *arg, int r, const struct cache_value *value)
     struct repair *repair = CAST(repair, arg);
     int i = repair->next;
 
-    repair->counts[i] = sequence_count_take(&repair->views[i], r, value);
+    repair->counts[i] = strategy_sequence_count(&repair->views[i], r, value);
     repair->next = deletes_next(repair, i + 1);
 }
 

@@ -131,8 +131,8 @@ static void row_read(const struct result *result, int number, int column,
                      struct sidebar_row *ret_row)
 {
     result_fields(result, number, column, COLUMN_MAX, ret_row->field);
-    ret_row->updated = field_int(&ret_row->field[COLUMN_UPDATED]);
-    ret_row->unread = field_int(&ret_row->field[COLUMN_UNREAD]);
+    ret_row->updated = result_field_int(&ret_row->field[COLUMN_UPDATED]);
+    ret_row->unread = result_field_int(&ret_row->field[COLUMN_UNREAD]);
     memset(ret_row->rest, 0, sizeof ret_row->rest);
     ret_row->rest[REST_LATEST_TS] = ret_row->updated;
     result_ints(result, number, column + COLUMN_REST, ret_row->rest, REST_MAX);
@@ -184,7 +184,7 @@ static void row_write(struct json_writer *w, const char *user_id, const struct s
     else
         field_write(w, "name", &row->field[COLUMN_NAME]);
     json_key_bool(w, "is_private", type != CHANNEL_PUBLIC);
-    json_key_ts(w, "last_read", field_int(&row->field[COLUMN_TS]));
+    json_key_ts(w, "last_read", result_field_int(&row->field[COLUMN_TS]));
     json_key_ts(w, "updated", row->updated);
     json_key_ts(w, "latest", row->rest[REST_LATEST_TS]);
     field_write(w, "latest_user", &row->field[COLUMN_LATEST_USER]);
@@ -206,7 +206,7 @@ static void entry_read(struct sidebar_rows *rows, const struct result *result, i
     const struct result_field *id = &row.field[COLUMN_ID];
     struct json_writer w = json_writer_to(&rows->bytes);
     struct sidebar_entry entry = {
-        .changed = field_int(&row.field[COLUMN_CHANGED]),
+        .changed = result_field_int(&row.field[COLUMN_CHANGED]),
         .updated = row.updated,
         .unread = unread_shown(row.rest[REST_STRATEGY], row.unread),
         .mentions = mentions_of(&row),

@@ -71,7 +71,7 @@ static void plain_check(const char *data, size_t size, struct arena *arena,
     struct arguments plain;
     char *text = fuzz_text(data, size);
     arguments_init(&plain, arena);
-    int taken = arguments_add_plain_json(&plain, text, size);
+    int taken = json_plain_add(&plain, text, size);
     assert(taken >= 0);
     if (taken == 0)
         assert(memcmp(text, data, size) == 0);

@@ -43,7 +43,7 @@ static void reply_check(const redisReply *reply)
     (void)reply_has_library(value, &options);
     (void)reply_is_unknown_function(reply);
     members_check(value);
-    int64_t count = sequence_count_take(&view, 0, value);
+    int64_t count = strategy_sequence_count(&view, 0, value);
     assert(count == STRATEGY_UNKNOWN || (count >= 0 && count <= view.head.ord));
 }
 

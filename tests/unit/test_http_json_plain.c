@@ -50,7 +50,7 @@ static int taken(const char *text, size_t length)
     copy[length] = '\0';
     reading_init(&quick);
     reading_init(&whole);
-    int r = arguments_add_plain_json(&quick.arguments, copy, length);
+    int r = json_plain_add(&quick.arguments, copy, length);
     if (r > 0) {
         assert_int_equal(arguments_add_json(&whole.arguments, text, length), 0);
         assert_alike(&quick.arguments, &whole.arguments);

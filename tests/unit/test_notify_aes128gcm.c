@@ -79,7 +79,7 @@ static void it_is_the_example_of_the_rfc(void **state)
     (void)state;
     bytes_of(SALT, salt, sizeof salt);
     assert_int_equal(aes128gcm_encrypt_with(&receiver, own, salt, TEXT, strlen(TEXT), &out), 0);
-    base64url_write(out.data, out.length, &text);
+    base64_write_url(out.data, out.length, &text);
     assert_int_equal(text.length, strlen(MESSAGE));
     assert_memory_equal(text.data, MESSAGE, text.length);
     EVP_PKEY_free(own);

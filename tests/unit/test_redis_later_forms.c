@@ -102,7 +102,7 @@ static void on_head(void *arg, int r, const struct cache_value *value)
     const struct unread_view view = {.user_id = "U0000000001",
                                      .head = {.seq = 5, .ord = 4},
                                      .member = {.ord = 2, .own = 0, .posts = 0, .active = true}};
-    *(int64_t *)arg = sequence_count_take(&view, r, value);
+    *(int64_t *)arg = strategy_sequence_count(&view, r, value);
 }
 
 static int64_t head_count(void)

@@ -84,7 +84,7 @@ static int teardown(void **state)
     store_free(f->gateway.store);
     assert_int_equal(f->gateway.asked, 0);
     loop_free(f->gateway.loop);
-    result_free(result_of(f->rows));
+    result_free(postgres_result(f->rows));
     free(f);
     return 0;
 }
@@ -122,7 +122,7 @@ static void row_add(struct fixture *f, const char *channel_id, unsigned flags)
 
 static struct resume *begin(struct fixture *f)
 {
-    const struct result *rows = result_of(f->rows);
+    const struct result *rows = postgres_result(f->rows);
 
     f->resume = resume_new(&f->gateway, &f->actor, &f->place, &f->ops, f, rows);
     assert_non_null(f->resume);
@@ -133,7 +133,7 @@ static struct resume *begin(struct fixture *f)
 static struct resume *begin_with(struct fixture *f, const char *with_events)
 {
     struct resume *resume = begin(f);
-    const struct result *rows = result_of(f->rows);
+    const struct result *rows = postgres_result(f->rows);
 
     for (int row = 0; row < result_rows(rows); row++)
         resume_add(resume, rows, row, strstr(with_events, result_text(rows, row, RESUME_CHANNEL)));

@@ -87,7 +87,7 @@ static void the_known_vector_opens(void **state)
     buffer_init(&text, 4096);
     buffer_init(&out, 4096);
     buffer_append_text(&text, secrets.keys[0].prefix);
-    base64url_write(sealed, sizeof sealed, &text);
+    base64_write_url(sealed, sizeof sealed, &text);
     buffer_append_byte(&text, '\0');
     assert_false(buffer_failed(&text));
     assert_int_equal(secrets_open(&secrets, place, text.data, &out), 0);
@@ -209,7 +209,7 @@ static void base64_is_that_of_the_rfc(void **state)
         CLEANUP(buffer_done) struct buffer out;
         size_t length = strlen(vectors[i][0]);
         buffer_init(&out, 64);
-        base64url_write(vectors[i][0], length, &out);
+        base64_write_url(vectors[i][0], length, &out);
         buffer_append_byte(&out, '\0');
         assert_string_equal(out.data, vectors[i][1]);
         assert_int_equal(base64_read(out.data, out.length - 1, data, sizeof data), length);

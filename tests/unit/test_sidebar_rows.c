@@ -70,13 +70,13 @@ static void row_add(PGresult *pg, const char *id, const char *updated, const cha
 // Adds the rows as a chunk.
 static void chunk_add(PGresult *pg)
 {
-    sidebar_rows_add(&rows, result_of(pg), 0, PQntuples(pg));
+    sidebar_rows_add(&rows, postgres_result(pg), 0, PQntuples(pg));
     PQclear(pg);
 }
 
 static void rows_change(PGresult *pg)
 {
-    sidebar_rows_apply(&rows, result_of(pg), 0);
+    sidebar_rows_apply(&rows, postgres_result(pg), 0);
     PQclear(pg);
 }
 

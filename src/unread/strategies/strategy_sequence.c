@@ -30,7 +30,8 @@ static int64_t deleted_after(const char *deleted, int64_t ord, const char *user_
     return count;
 }
 
-int64_t sequence_count_take(const struct unread_view *view, int r, const struct cache_value *value)
+int64_t strategy_sequence_count(const struct unread_view *view, int r,
+                                const struct cache_value *value)
 {
     int64_t seq, floor;
 
