@@ -55,6 +55,13 @@ ANALYZE users, channels, channel_members, messages;
 """
 
 
+def metrics(port):
+    """What an instance says of itself."""
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    link.request("GET", "/metrics")
+    return link.getresponse().read().decode()
+
+
 class Api:
     """One keep-alive connection to an instance."""
 

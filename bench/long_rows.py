@@ -10,6 +10,7 @@ import threading
 import time
 
 from bench import strategy_rows
+from bench.data import metrics
 from bench.hostile_rows import UNNOTICED_MS
 from bench.outcome import Outcome
 
@@ -117,9 +118,7 @@ def make_unread(bench):
 
 def stalls(port):
     """The turns of loops so far that took at most so many ms."""
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    link.request("GET", "/metrics")
-    return {float(bound) * 1000: int(count) for bound, count in BUCKET.findall(link.getresponse().read().decode())}
+    return {float(bound) * 1000: int(count) for bound, count in BUCKET.findall(metrics(port))}
 
 
 def longest_between(before, after):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What it costs to know that the tokens of idle sockets are still good: they are told of changes, and looked up only now and then."""
-import http.client
 import re
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from bench.data import metrics
 from bench.outcome import Outcome
 
 SOCKETS = 12_000  # of 1,000 users
@@ -19,9 +19,7 @@ CHECKED = re.compile(r"^tidings_socket_tokens_checked_total (\d+)$", re.M)
 
 
 def read_metric(port, pattern):
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    link.request("GET", "/metrics")
-    return int(pattern.search(link.getresponse().read().decode())[1])
+    return int(pattern.search(metrics(port))[1])
 
 
 def run_idle(bench, check_ms):

@@ -74,6 +74,7 @@ enum unread_frame {
     UNREAD_FRAME_CHANGED // unread_changed, which has only R
 };
 
+// Writes the frame.
 void unread_frame_write(struct buffer *out, enum unread_frame type, const struct unread_view *view,
                         int64_t event_ts);
 

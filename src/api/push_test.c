@@ -124,11 +124,10 @@ static int push_make(const struct invocation *invocation, const struct result *r
 static int test_send(struct invocation *invocation, const struct result *result)
 {
     struct notify_push *push = NULL;
-    struct push_test *test = calloc(1, sizeof *test);
+    struct push_test *test = TAGGED_NEW(push_test);
 
     int r = test ? push_make(invocation, result, &push) : -ERROR_MEMORY;
     if (r >= 0) {
-        test->tag = TAG(push_test);
         test->invocation = invocation;
         test->loop = invocation->api->loop;
         test->app = strdup(result_text(result, 0, COLUMN_APP));

@@ -261,11 +261,10 @@ static int housekeeping_upkeep_make(struct housekeeping *housekeeping)
 
 int housekeeping_start(const struct settings *settings, struct housekeeping **ret_housekeeping)
 {
-    struct housekeeping *housekeeping = calloc(1, sizeof *housekeeping);
+    struct housekeeping *housekeeping = TAGGED_NEW(housekeeping);
 
     if (!housekeeping)
         return -ERROR_MEMORY;
-    housekeeping->tag = TAG(housekeeping);
     housekeeping->settings = settings;
     pthread_mutex_init(&housekeeping->lock, NULL);
     pthread_cond_init(&housekeeping->stop, NULL);

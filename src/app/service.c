@@ -317,11 +317,10 @@ int service_new(const struct settings *settings, const struct secrets *secrets,
                 struct notify *notify, struct relay *relay, struct readiness *readiness, int index,
                 struct service **ret_service)
 {
-    struct service *service = calloc(1, sizeof *service);
+    struct service *service = TAGGED_NEW(service);
 
     if (!service)
         return -ERROR_MEMORY;
-    service->tag = TAG(service);
     service->relay = relay;
     service->readiness = readiness;
     service->secrets = secrets;

@@ -128,10 +128,9 @@ static int loop_open(struct loop *loop)
 
 int loop_new(struct loop **ret_loop)
 {
-    struct loop *loop = calloc(1, sizeof *loop);
+    struct loop *loop = TAGGED_NEW(loop);
     if (!loop)
         return -ERROR_MEMORY;
-    loop->tag = TAG(loop);
     pthread_mutex_init(&loop->inbox_lock, NULL);
     loop->now_us = clock_monotonic_us();
     int r = loop_open(loop);

@@ -484,12 +484,11 @@ static int writer_make_room(struct writer *writer, size_t batch_max)
 int writer_new(struct loop *loop, struct store *store, const struct writer_options *options,
                struct writer **ret_writer)
 {
-    struct writer *writer = calloc(1, sizeof *writer);
+    struct writer *writer = TAGGED_NEW(writer);
     int r;
 
     if (!writer)
         return -ERROR_MEMORY;
-    writer->tag = TAG(writer);
     writer->loop = loop;
     writer->store = store;
     writer->options = *options;

@@ -245,13 +245,12 @@ static void connection_on_ready(void *arg, uint32_t events)
 struct connection *connection_adopt(struct gateway *gateway, int fd)
 {
     static const struct connection_ops no_ops = {0};
-    struct connection *c = calloc(1, sizeof *c);
+    struct connection *c = TAGGED_NEW(connection);
     if (!c || loop_watch_new_peer(gateway->loop, fd, 0, connection_on_ready, c, &c->watch) < 0) {
         free(c);
         close(fd);
         return NULL;
     }
-    c->tag = TAG(connection);
     c->gateway = gateway;
     c->ops = &no_ops;
     c->fd = fd;

@@ -161,10 +161,9 @@ static int row_take(const struct result *result, int row,
     metric_add(METRIC_NOTIFY_DIED, result_int(result, row, COLUMN_DIED));
     if (result_is_null(result, row, COLUMN_KIND))
         return 0;
-    struct device_turn *turn = calloc(1, sizeof *turn);
+    struct device_turn *turn = TAGGED_NEW(device_turn);
     if (!turn)
         return -ERROR_MEMORY;
-    turn->tag = TAG(device_turn);
     turn->hold_at_ms = clock_monotonic_ms() + options->lease_ms / 3;
     int r = turn_read(result, row, turn)
                 ? push_read(result, row, options->secrets, turn, &turn->push)

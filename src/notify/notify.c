@@ -452,12 +452,11 @@ int notify_start(const struct notify_options *options, struct notify **ret_notif
 {
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return -ERROR_MEMORY;
-    struct notify *notify = calloc(1, sizeof *notify);
+    struct notify *notify = TAGGED_NEW(notify);
     if (!notify) {
         curl_global_cleanup();
         return -ERROR_MEMORY;
     }
-    notify->tag = TAG(notify);
     notify->options = *options;
     list_init(&notify->under_way);
     list_init(&notify->lanes);

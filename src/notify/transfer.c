@@ -143,11 +143,10 @@ static bool easy_make(struct transfer *transfer, const char *url,
 
 static struct transfer *transfer_new(void *owner)
 {
-    struct transfer *transfer = calloc(1, sizeof *transfer);
+    struct transfer *transfer = TAGGED_NEW(transfer);
 
     if (!transfer)
         return NULL;
-    transfer->tag = TAG(transfer);
     transfer->owner = owner;
     transfer->begun_us = clock_monotonic_us();
     buffer_init(&transfer->body, BODY_MAX);

@@ -161,10 +161,9 @@ static bool easy_make(struct delivery *delivery, const char *url, int64_t timeou
 int delivery_new(const struct delivery_source *source, const struct push_options *options,
                  struct delivery **ret_delivery)
 {
-    struct delivery *delivery = calloc(1, sizeof *delivery);
+    struct delivery *delivery = TAGGED_NEW(delivery);
     if (!delivery)
         return -ERROR_MEMORY;
-    delivery->tag = TAG(delivery);
     list_init(&delivery->link);
     buffer_init(&delivery->body, BODY_MAX);
     buffer_init(&delivery->answer, ANSWER_MAX);

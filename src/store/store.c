@@ -215,10 +215,9 @@ static int store_start(struct store *store)
 
 int store_new(struct loop *loop, const struct store_options *options, struct store **ret_store)
 {
-    struct store *store = calloc(1, sizeof *store);
+    struct store *store = TAGGED_NEW(store);
     if (!store)
         return -ERROR_MEMORY;
-    store->tag = TAG(store);
     store->loop = loop;
     store->flushed_us =
         loop_now_us(loop); // a loop that has not run yet waits before its first turn

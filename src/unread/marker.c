@@ -307,11 +307,10 @@ int marker_new(struct loop *loop, struct store *store, struct cache *cache, int 
                int queue_max, int singles_max, marker_done_fn *done, void *arg,
                struct marker **ret_marker)
 {
-    struct marker *marker = calloc(1, sizeof *marker);
+    struct marker *marker = TAGGED_NEW(marker);
 
     if (!marker)
         return -ERROR_MEMORY;
-    marker->tag = TAG(marker);
     marker->store = store;
     marker->cache = cache;
     marker->done = done;

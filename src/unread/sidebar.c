@@ -408,11 +408,10 @@ static void slot_begin(struct slot *slot)
 
 static struct slot *slot_new(struct sidebar *sidebar, const struct actor *actor)
 {
-    struct slot *slot = calloc(1, sizeof *slot);
+    struct slot *slot = TAGGED_NEW(slot);
 
     if (!slot)
         return NULL;
-    slot->tag = TAG(slot);
     slot->sidebar = sidebar;
     snprintf(slot->user_id, sizeof slot->user_id, "%s", actor->user_id);
     snprintf(slot->workspace_id, sizeof slot->workspace_id, "%s", actor->workspace_id);

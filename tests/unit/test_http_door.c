@@ -7,11 +7,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define HOST "Host: h\r\n"
-#define GET "GET /api/now HTTP/1.1\r\n" HOST
-#define POST "POST /api/now HTTP/1.1\r\n" HOST
 #define KNOWN "Authorization: Bearer ann\r\n"
-#define CHUNKED "Transfer-Encoding: chunked\r\n"
 
 static int descriptors_open(void)
 {

@@ -32,6 +32,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define HOST "Host: h\r\n"
+#define GET "GET /api/now HTTP/1.1\r\n" HOST
+#define POST "POST /api/now HTTP/1.1\r\n" HOST
+#define CHUNKED "Transfer-Encoding: chunked\r\n"
+
 enum {
     FIXTURE_BODY_MAX = 100000,
     FIXTURE_STRANGER_MAX = 20000,

@@ -2,11 +2,7 @@
 // Heads of requests that are refused: of a connection's first request, and of later ones.
 #include "test_http_fixture.h"
 
-#define HOST "Host: h\r\n"
 #define SMUGGLED "GET /api/late HTTP/1.1\r\n" HOST "\r\n"
-#define GET "GET /api/now HTTP/1.1\r\n" HOST
-#define CHUNKED "Transfer-Encoding: chunked\r\n"
-#define POST "POST /api/now HTTP/1.1\r\n" HOST
 
 static void refused(const char *request, size_t length)
 {
