@@ -24,6 +24,20 @@ PushManager.prototype.subscribe = async () => {{ subscribed = true; return subsc
 PushManager.prototype.getSubscription = async () => (subscribed ? subscription : null);
 """
 
+# Chromium lets a page be focused or opened on a user's own click alone, so these two are not the browser's.
+CLICK = """async (tag) => {
+  const opened = [];
+  clients.openWindow = async (url) => { opened.push(url); return null; };
+  WindowClient.prototype.focus = async function () { return this; };
+  const [notification] = await registration.getNotifications({ tag });
+  const event = new NotificationEvent("notificationclick", { notification });
+  let ended;
+  event.waitUntil = (promise) => { ended = promise; };
+  dispatchEvent(event);
+  await ended;
+  return opened;
+}"""
+
 
 @pytest.fixture
 def dialog_of():
@@ -132,6 +146,13 @@ def test_this_browser_is_a_device(room, screens, dialog_of, push_app):
         wait_until(lambda: bob.ok("devices.list")["devices"] == [])
 
 
+def subscribed(dialog):
+    """The page, whose worker gets pushes from now on."""
+    dialog.get_by_label("Notify in this browser").check()
+    expect(dialog).not_to_have_attribute("aria-busy", "true")
+    return dialog.page
+
+
 class Worker:
     """The service worker of a page, which gets pushes as from the browser's push service."""
 
@@ -151,6 +172,10 @@ class Worker:
         self.session.send("ServiceWorker.deliverPushMessage",
                           {"origin": self.origin, "registrationId": self.registration, "data": json.dumps(data)})
 
+    def click(self, tag):
+        """Clicks the notification; answers which addresses were opened for it."""
+        return self.page.context.service_workers[0].evaluate(CLICK, tag)
+
     def shown(self):
         return self.page.evaluate("async () => (await (await navigator.serviceWorker.getRegistration('/app/')).getNotifications())"
                                   ".map(({title, body, tag}) => [title, body, tag])")
@@ -160,8 +185,7 @@ def test_what_the_worker_shows(room, screens, dialog_of, push_app):
     """One notification a channel, the newest; none once it is read elsewhere."""
     _, bob, channel, _ = room
     screen = screens(bob, script=SUBSCRIBE, permissions=["notifications"])
-    dialog_of(screen).get_by_label("Notify in this browser").check()
-    worker = Worker(screen.page, bob.url)
+    worker = Worker(subscribed(dialog_of(screen)), bob.url)
     about = {"channel": channel, "ts": "1717200000.000100"}
     for body in ("first", "second"):
         worker.push({"aps": {"alert": {"title": "ann", "subtitle": "#room", "body": body}, "badge": 1, "thread-id": channel}, "tidings": about})
@@ -173,3 +197,57 @@ def test_what_the_worker_shows(room, screens, dialog_of, push_app):
     wait_until(lambda: worker.shown() == [["New messages", "", "summary"]])
     worker.push({"aps": {"badge": 0}, "tidings": {}})
     wait_until(lambda: worker.shown() == [])
+
+
+@pytest.fixture
+def notified(room, screens, dialog_of, push_app):
+    """The page of bob, who has no channel open and is notified of a message: `notified(ts, thread_ts)`."""
+    _, bob, channel, _ = room
+    screen = screens(bob, script=SUBSCRIBE, permissions=["notifications"])
+    dialog = dialog_of(screen)
+    screen.worker = Worker(subscribed(dialog), bob.url)
+
+    def notify(ts, **thread):
+        alert = {"title": "ann", "subtitle": "#room", "body": "the one"}
+        screen.worker.push({"aps": {"alert": alert, "badge": 1, "thread-id": channel}, "tidings": {"channel": channel, "ts": ts, **thread}})
+        wait_until(screen.worker.shown, what="the notification")
+        dialog.get_by_role("button", name="Close").click()
+        return screen
+    return notify
+
+
+def test_a_click_opens_the_channel(room, notified):
+    ann, _, channel, name = room
+    screen = notified(ann.post(channel, "the one"))
+    device = screen.devices[0]
+    expect(device.root.get_by_role("heading", name=f"#{name}")).to_have_count(0)
+    assert screen.worker.click(channel) == []
+    expect(device.root.get_by_role("heading", name=f"#{name}")).to_be_visible()
+    expect(device.messages("the one")).to_have_attribute("aria-current", "true")
+    assert screen.worker.shown() == []
+
+
+def test_a_click_opens_the_thread_of_a_reply(room, notified):
+    ann, _, channel, name = room
+    root = ann.post(channel, "root")
+    screen = notified(ann.post(channel, "the one", thread_ts=root), thread_ts=root)
+    assert screen.worker.click(channel) == []
+    device = screen.devices[0]
+    expect(device.root.get_by_role("heading", name=f"#{name}")).to_be_visible()
+    reply = device.pane.get_by_role("listitem").filter(has=screen.page.get_by_text("the one", exact=True))
+    expect(reply).to_have_attribute("aria-current", "true")
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+def test_a_click_while_no_page_is_open_opens_one_at_the_message(room, notified, in_thread):
+    ann, _, channel, _ = room
+    thread = {"thread_ts": ann.post(channel, "root")} if in_thread else {}
+    ts = ann.post(channel, "the one", **thread)
+    screen = notified(ts, **thread)
+    permalink = ann.ok("chat.getPermalink", channel=channel, message_ts=ts)["permalink"]
+    screen.page.goto("about:blank")
+    [opened] = screen.worker.click(channel)
+    assert opened.startswith("/archives/") and permalink.partition("?")[0].endswith(opened.partition("?")[0])
+    screen.page.goto(f"{ann.url}{opened}")
+    where = screen.devices[0].pane if in_thread else screen.devices[0].root
+    expect(where.get_by_role("listitem").filter(has=screen.page.get_by_text("the one", exact=True))).to_have_attribute("aria-current", "true")
