@@ -8,7 +8,7 @@ from tools.project import ROOT
 # A library's headers are seen in one module alone (curl's in two), and never by the domain, not even through
 # another header.
 ADAPTERS = {"libpq-fe.h": "store", "hiredis/": "cache", "librdkafka/": "events",
-            "microhttpd.h": "http", "wslay/": "gateway", "curl/": "push notify"}
+            "microhttpd.h": "http", "wslay/": "gateway", "curl/": "events_api notify"}
 DOMAIN = ("chat", "unread")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)

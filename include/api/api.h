@@ -51,12 +51,12 @@ struct api_options {
     int64_t objects_bytes; // memory for channels as channels.info shows them
     int queue_max;         // most calls of channels.info that may wait
     // Called after each change's commit, with the id of its outbox row.
-    void (*told)(void *arg, const char *outbox_id);
+    void (*on_committed)(void *arg, const char *outbox_id);
     // The same of each further row of a change that has many: they are told of after all others.
-    void (*told_later)(void *arg, const char *outbox_id);
+    void (*on_committed_later)(void *arg, const char *outbox_id);
     // Called after the commit of what ends a token, or gives it back, before the reply: with the id
     // of the token, of the user or of the app. Every loop of every instance has to hear of it.
-    void (*session_told)(void *arg, const char *id);
+    void (*on_session_changed)(void *arg, const char *id);
     void *arg;
 };
 

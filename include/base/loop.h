@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct loop;
-struct loop_watch; // a watched descriptor
+struct loop_io; // a watched descriptor
 struct loop_timer;
 
 typedef void loop_fn(void *arg);
@@ -31,16 +31,16 @@ void loop_stop(struct loop *loop); // any thread
 NODISCARD int loop_post(struct loop *loop, loop_fn *fn, void *arg);
 
 // Watches `fd` (not owned) for `events` (level-triggered). The watch is valid until
-// loop_watch_free().
-NODISCARD int loop_watch_new(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn,
-                             void *arg, struct loop_watch **ret_watch);
+// loop_io_free().
+NODISCARD int loop_io_new(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn, void *arg,
+                          struct loop_io **ret_watch);
 // The same, for one of the many who are connected: a turn takes some of those at a time, so that
 // thousands at once (a network that breaks off) keep nobody waiting for Postgres' answers.
-NODISCARD int loop_watch_new_peer(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn,
-                                  void *arg, struct loop_watch **ret_watch);
-void loop_watch_set(struct loop_watch *watch, uint32_t events);
+NODISCARD int loop_io_new_peer(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn,
+                               void *arg, struct loop_io **ret_watch);
+void loop_io_set(struct loop_io *watch, uint32_t events);
 // Before the fd is closed. Safe inside callbacks; NULL does nothing.
-void loop_watch_free(struct loop_watch *watch);
+void loop_io_free(struct loop_io *watch);
 
 // Calls `fn` once, `delay_ms` from now. loop_timer_set() on a running or finished timer starts it
 // anew; it is freed by loop_timer_free() only. Cost: O(log timers).

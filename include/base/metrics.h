@@ -158,13 +158,13 @@
     X(FRAMES_SENT, counter, "tidings_events_delivered_total", "", "Event frames put to sockets")   \
     X(FRAMES_DOUBLE, counter, "tidings_events_dropped_total", "reason=\"double\"",                 \
       "Events that a gateway dropped")                                                             \
-    X(GAPS_FOUND, counter, "tidings_gaps_found_total", "", "Holes found in a channel's events")    \
-    X(GAPS_FILLED, counter, "tidings_gaps_filled_total", "", "Holes filled from Postgres")         \
-    X(GAPS_TOLD, counter, "tidings_gaps_told_total", "", "Holes that clients were told of")        \
+    X(GAPS_FOUND, counter, "tidings_gaps_found_total", "", "Gaps found in a channel's events")     \
+    X(GAPS_FILLED, counter, "tidings_gaps_filled_total", "", "Gaps filled from Postgres")          \
+    X(GAPS_TOLD, counter, "tidings_gaps_told_total", "", "Gaps that clients were told of")         \
     X(MARKS_HELD, counter, "tidings_marks_held_total", "",                                         \
       "Marks that came before their messages, and waited for them")                                \
     X(HELD_FULL, counter, "tidings_gaps_not_held_total", "",                                       \
-      "Events behind a hole that there was no room for, and that are read back later")             \
+      "Events behind a gap for which there was no room; they are read back later")                 \
     X(PRESENCE_REFUSED, counter, "tidings_presence_refused_total", "",                             \
       "Requests of sockets for presence with bad or too many ids")                                 \
     X(TYPING_DROPPED, counter, "tidings_typing_dropped_total", "",                                 \

@@ -60,10 +60,10 @@ struct message post_message(const struct post *post, int64_t ts, int64_t seq,
                             const char *parent_user);
 
 // Called with each committed outbox row and its events (count 0: they have to be read back).
-typedef void writer_told_fn(void *arg, const char *outbox_id, struct event *const *events,
-                            size_t count);
+typedef void writer_on_committed_fn(void *arg, const char *outbox_id, struct event *const *events,
+                                    size_t count);
 // Called with the same events, a turn of the loop before.
-typedef void writer_offer_fn(void *arg, struct event *const *events, size_t count);
+typedef void writer_on_local_fn(void *arg, struct event *const *events, size_t count);
 
 struct writer_options {
     int batch_max;
@@ -73,8 +73,8 @@ struct writer_options {
     // How long a post waits for a locked row, or is looked for when its commit may or may not have
     // happened, before its author is told to try again.
     int64_t wait_max_ms;
-    writer_offer_fn *offer;
-    writer_told_fn *told;
+    writer_on_local_fn *on_local;
+    writer_on_committed_fn *on_committed;
     void *arg;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a loop that holds long-lived connections: sockets, event streams (SSE) and links of
 // apps. Takes them over from the front door, sends each of them every event of its channels once
-// and in order, fills holes from Postgres, and accepts posts from sockets. One gateway per loop;
+// and in order, fills gaps from Postgres, and accepts posts from sockets. One gateway per loop;
 // all on the loop's thread.
 //
 // Close codes of a socket: 1001 the instance stops; 1002, 1003, 1007, 1009 the client sent
@@ -36,11 +36,11 @@ struct gateway_options {
     int64_t ping_interval_ms;
     int64_t pong_timeout_ms; // no byte for ping_interval_ms + this: closed
     int64_t head_check_ms;   // how often heads are compared
-    int64_t hole_delay_ms;   // how long a hole may fill by itself before Postgres is asked
-    int64_t hole_timeout_ms; // a hole without progress for so long is told as a gap
-    int64_t hole_bytes;      // of events held on the loop
-    int hole_events_max;     // events read at once; also events held behind a hole
-    int hole_reads_max;      // a hole that needs more reads is told as a gap
+    int64_t gap_delay_ms;    // how long a gap may fill by itself before Postgres is asked
+    int64_t gap_timeout_ms;  // a gap without progress for so long is told as a gap
+    int64_t gap_bytes;       // of events held on the loop
+    int gap_events_max;      // events read at once; also events held behind a gap
+    int gap_reads_max;       // a gap that needs more reads is told as a gap
     int focus_max;           // channels that one socket may focus at once
     int64_t token_check_ms;  // how often tokens of open sockets are checked without being told
     int64_t channel_linger_ms;

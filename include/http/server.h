@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP on one loop: a front door, which accepts connections, looks at the request line and hands
-// over; behind it libmicrohttpd for calls of the API, and plain handlers for pages and files. One
-// server per loop; all on the loop's thread.
+// HTTP on one loop: a front acceptor, which accepts connections, looks at the request line and
+// hands over; behind it libmicrohttpd for calls of the API, and plain handlers for pages and files.
+// One server per loop; all on the loop's thread.
 #pragma once
 
 #include "base/loop.h"

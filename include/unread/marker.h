@@ -34,11 +34,11 @@ struct mark {
 };
 
 // Called with each outbox row whose effects are done already.
-typedef void marker_done_fn(void *arg, const char *outbox_id);
+typedef void marker_on_settled_fn(void *arg, const char *outbox_id);
 
 NODISCARD int marker_new(struct loop *loop, struct store *store, struct cache *cache, int batch_max,
-                         int queue_max, int singles_max, marker_done_fn *done, void *arg,
-                         struct marker **ret_marker);
+                         int queue_max, int singles_max, marker_on_settled_fn *on_settled,
+                         void *arg, struct marker **ret_marker);
 void marker_free(struct marker *marker);
 
 // Answers, with -ERROR_UNAVAILABLE, marks that wait for a locked row. To be called after the store

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "cache/pipeline.h"
-#include "unread/call.h"
+#include "unread/fcall.h"
 #include "unread/view.h"
 
 // Consecutive events of one channel and generation, in seq order.
@@ -31,21 +31,21 @@ struct strategy_ops {
     // (`authors` is 0). In the last chunk the keys are instead those of the authors of the run's
     // counted posts, in the order of events, the first of them being key number `authors`: their
     // own posts do not count for them.
-    void (*on_events)(struct call *call, const struct run *run, int authors);
+    void (*on_events)(struct fcall *call, const struct run *run, int authors);
 
     // For a mark: `view` is the state after it, `tss` the messages that it marked read one by one.
     // False: Redis need not be told.
-    bool (*on_read)(struct call *call, const struct unread_view *view, const int64_t *tss,
+    bool (*on_read)(struct fcall *call, const struct unread_view *view, const int64_t *tss,
                     int count);
 
     // Fills in the call that asks Redis for a count. strategy_count_take() reads its answer:
     // STRATEGY_UNKNOWN or the count (of zset at most its cap + 1). NULL: Redis is not asked.
-    void (*count)(struct call *call, const struct unread_view *view);
+    void (*count)(struct fcall *call, const struct unread_view *view);
 
     // Fills in the call that writes `view`, just read from Postgres, to Redis; for zset also the
     // newest unread messages, at most its cap + 1, of the same snapshot. False: there is nothing to
     // write.
-    bool (*rebuild)(struct call *call, const struct unread_view *view, const int64_t *tss,
+    bool (*rebuild)(struct fcall *call, const struct unread_view *view, const int64_t *tss,
                     const int64_t *seqs, int count);
     bool rebuilds_messages; // rebuild() needs these messages
 };
@@ -64,7 +64,7 @@ NODISCARD int strategy_count_many(struct pipeline *pipeline, const struct unread
 
 // Begins a call with what all calls for one member have in common: the keys of the walk, the
 // members list and the member's state; then generation, seq, user and number as arguments.
-void strategy_call_begin(struct call *call, const char *function, const struct unread_view *view);
+void strategy_call_begin(struct fcall *call, const char *function, const struct unread_view *view);
 
 extern const struct strategy_ops strategy_sequence, strategy_zset, strategy_counter,
     strategy_bitmap;

@@ -174,7 +174,7 @@ static void session_tell(const struct invocation *invocation, const char *id)
 {
     const struct api_options *options = &invocation->api->options;
 
-    options->session_told(options->arg, id);
+    options->on_session_changed(options->arg, id);
 }
 
 static void user_changed(struct invocation *invocation, const struct result *result)

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aliases.h"
+#include "channel_json_cache.h"
 #include "channel_state.h"
 #include "limits.h"
 #include "methods.h"
-#include "objects.h"
-#include "older.h"
 #include "tokens.h"
 
 enum { RATE_IDLE_MS = 60 * 1000 };
@@ -38,7 +38,7 @@ static int api_make(struct api *api)
     r = limiter_new(api->loop, options->cache, &limiter_options, &api->limiter);
     if (r < 0)
         return r;
-    r = objects_new(options->objects_bytes, &api->objects);
+    r = channel_json_cache_new(options->objects_bytes, &api->objects);
     if (r < 0)
         return r;
     r = channel_states_new(api->loop, options->store, options->queue_max, &api->channel_states);
@@ -75,7 +75,7 @@ void api_free(struct api *api)
         return;
     token_cache_free(api->tokens);
     limiter_free(api->limiter);
-    objects_free(api->objects);
+    channel_json_cache_free(api->objects);
     channel_states_free(api->channel_states);
     free(api->limits);
     free(api);
@@ -130,7 +130,7 @@ static void arguments_read(void *arg, int r)
         invocation_unread(invocation, r);
         return;
     }
-    r = older_arguments(invocation->request, invocation->older);
+    r = method_alias_arguments(invocation->request, invocation->alias);
     if (r < 0)
         invocation_fail(invocation, r);
     else
@@ -241,7 +241,7 @@ static struct invocation *invocation_new(struct api *api, struct request *reques
     invocation->request = request;
     invocation->actor = request_actor(request);
     invocation->method = method;
-    invocation->older = older_find(request_method(request));
+    invocation->alias = method_alias_find(request_method(request));
     return invocation;
 }
 

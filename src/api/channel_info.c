@@ -3,9 +3,9 @@
 #include "methods.h"
 
 #include "base/check.h"
+#include "channel_json_cache.h"
 #include "channel_state.h"
 #include "chat/message.h"
-#include "objects.h"
 #include "unread/reader.h"
 
 #include <stdio.h>
@@ -125,8 +125,9 @@ static struct info *info_make(struct invocation *invocation, const struct result
     if (buffer_failed(&object))
         return NULL;
     if (is_for_all_members(result))
-        objects_keep(invocation->api->objects, request_arg(invocation->request, "channel"),
-                     result_text(result, 0, STATE_VERSION), object.data, object.length);
+        channel_json_cache_keep(invocation->api->objects,
+                                request_arg(invocation->request, "channel"),
+                                result_text(result, 0, STATE_VERSION), object.data, object.length);
     return info_new(invocation, object.data, object.length);
 }
 
@@ -212,7 +213,7 @@ void channels_info(struct invocation *invocation)
     if (!take_channel(invocation, &channel_id) ||
         !take_optional_bool(invocation, "include_locale", &with_locale))
         return;
-    object = objects_find(invocation->api->objects, channel_id, &version);
+    object = channel_json_cache_find(invocation->api->objects, channel_id, &version);
     struct info *info = object ? info_new(invocation, object, strlen(object)) : NULL;
     if (!info) {
         info_ask(invocation);

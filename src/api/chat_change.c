@@ -33,7 +33,7 @@ static bool change_done(struct invocation *invocation, const struct result *resu
         invocation_fail(invocation, error_from_code(result_text(result, 0, COLUMN_ERROR)));
         return false;
     }
-    invocation->api->options.told(invocation->api->options.arg, invocation->outbox_id);
+    invocation->api->options.on_committed(invocation->api->options.arg, invocation->outbox_id);
     return true;
 }
 

@@ -75,7 +75,7 @@ static void open_answer(void *arg, const struct store_outcome *outcome)
         return;
     }
     if (result_bool(outcome->result, 0, COLUMN_TOLD))
-        invocation->api->options.told(invocation->api->options.arg, invocation->outbox_id);
+        invocation->api->options.on_committed(invocation->api->options.arg, invocation->outbox_id);
     destination_end(destination, 0, result_text(outcome->result, 0, COLUMN_CHANNEL));
 }
 

@@ -3,7 +3,7 @@
 // and answers errors.
 #include "invocation.h"
 
-#include "older.h"
+#include "aliases.h"
 
 #include "base/check.h"
 
@@ -116,7 +116,8 @@ static void change_answer(struct invocation *invocation, const struct result *re
         change_fail(invocation, result);
     } else {
         if (invocation->wrote && result_bool(result, 0, COLUMN_TOLD))
-            invocation->api->options.told(invocation->api->options.arg, invocation->outbox_id);
+            invocation->api->options.on_committed(invocation->api->options.arg,
+                                                  invocation->outbox_id);
         if (invocation->done_fn)
             invocation->done_fn(invocation, result);
         change_object(invocation, result_text(result, 0, COLUMN_REPLY),
@@ -144,18 +145,18 @@ void invocation_tell(const struct invocation *invocation, int64_t part)
     char id[OUTBOX_ID_SIZE + 24];
 
     if (part == 0) {
-        options->told(options->arg, invocation->outbox_id);
+        options->on_committed(options->arg, invocation->outbox_id);
         return;
     }
     snprintf(id, sizeof id, "%s.%" PRId64, invocation->outbox_id, part);
-    options->told_later(options->arg, id);
+    options->on_committed_later(options->arg, id);
 }
 
 const char *invocation_key(const struct invocation *invocation, const char *key)
 {
-    const struct older *older = invocation->older;
+    const struct method_alias *alias = invocation->alias;
 
-    return older && older->key ? older->key : key;
+    return alias && alias->key ? alias->key : key;
 }
 
 struct json_writer *invocation_open(struct invocation *invocation)

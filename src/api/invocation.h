@@ -14,7 +14,7 @@
 #define OPERATOR_OWNER "operator"
 
 struct invocation;
-struct older;
+struct method_alias;
 typedef void method_fn(struct invocation *invocation);
 
 // Which tokens may call a method.
@@ -42,8 +42,9 @@ struct invocation {
     struct request *request;
     const struct actor *actor;
     const struct method *method;
-    const char *channel_id;      // the argument, once it was taken; NULL: none
-    const struct older *older;   // the older name it was called by, if its reply differs; else NULL
+    const char *channel_id; // the argument, once it was taken; NULL: none
+    const struct method_alias
+        *alias;                  // the older name it was called by, if its reply differs; else NULL
     invocation_rows_fn *rows_fn; // gets the rows of the statement under way
     const struct store_outcome *outcome; // while it does
     invocation_rows_fn *done_fn; // gets the answer of a change once it was made; may be NULL
@@ -58,7 +59,7 @@ struct api {
     struct token_cache *tokens;
     struct limiter *limiter;
     struct limits *limits;
-    struct objects *objects;
+    struct channel_json_cache *objects;
     struct channel_states *channel_states;
 };
 

@@ -2,7 +2,7 @@
 // The table of all methods: name, who may call it, scope, function.
 #include "methods.h"
 
-#include "older.h"
+#include "aliases.h"
 
 #include <string.h>
 
@@ -88,7 +88,7 @@ const struct method *method_find(const char *name)
 {
     char aliased[64];
 
-    name = older_resolve(name, aliased, sizeof aliased);
+    name = method_alias_resolve(name, aliased, sizeof aliased);
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
         if (strcmp(methods[i].name, name) == 0)
             return &methods[i];

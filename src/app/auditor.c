@@ -13,7 +13,7 @@
 #include "base/wait.h"
 #include "events/event.h"
 #include "parts.h"
-#include "unread/repair.h"
+#include "unread/audit.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -86,7 +86,7 @@ static int users_read(struct auditor *auditor, struct users *ret_users)
 }
 
 // Holds the rate, and the lock.
-static bool rebuild_goes_on(void *arg, const struct repair_totals *totals)
+static bool rebuild_goes_on(void *arg, const struct audit_totals *totals)
 {
     struct auditor *auditor = CAST(auditor, arg);
     int64_t done = auditor->rebuilt_before + totals->pairs;
@@ -102,15 +102,15 @@ static bool rebuild_goes_on(void *arg, const struct repair_totals *totals)
 // Of one user, or, with "", of all.
 static int rebuild_of(struct auditor *auditor, const char *user_id)
 {
-    const struct repair_options options = {.session = auditor->session,
-                                           .pipeline = auditor->pipeline,
-                                           .mode = REPAIR_REBUILD,
-                                           .scope = {"", "", user_id},
-                                           .progress = rebuild_goes_on,
-                                           .arg = auditor};
-    struct repair_totals totals;
+    const struct audit_options options = {.session = auditor->session,
+                                          .pipeline = auditor->pipeline,
+                                          .mode = AUDIT_REBUILD,
+                                          .scope = {"", "", user_id},
+                                          .progress = rebuild_goes_on,
+                                          .arg = auditor};
+    struct audit_totals totals;
 
-    int r = repair_run(&options, &totals);
+    int r = audit_run(&options, &totals);
     auditor->rebuilt_before += totals.pairs;
     return r;
 }
@@ -186,16 +186,16 @@ static int rebuild_if_lost(struct auditor *auditor)
 
 static int audit_if_due(struct auditor *auditor)
 {
-    const struct repair_options options = {.session = auditor->session,
-                                           .pipeline = auditor->pipeline,
-                                           .mode = REPAIR_AUDIT,
-                                           .scope = {"", "", ""}};
-    struct repair_totals totals;
+    const struct audit_options options = {.session = auditor->session,
+                                          .pipeline = auditor->pipeline,
+                                          .mode = AUDIT_REPAIR,
+                                          .scope = {"", "", ""}};
+    struct audit_totals totals;
 
     if (auditor->settings->audit_pairs == 0 || clock_monotonic_ms() < auditor->audit_at_ms)
         return 0;
     auditor->audit_at_ms = clock_monotonic_ms() + 1000 * auditor->settings->audit_interval_s;
-    int r = repair_sample(&options, auditor->settings->audit_pairs, &totals);
+    int r = audit_sample(&options, auditor->settings->audit_pairs, &totals);
     if (totals.drifted > 0)
         log_write(LOG_WARN, "app", "%" PRId64 " of %" PRId64 " unread counts in Redis were wrong",
                   totals.drifted, totals.known);

@@ -165,14 +165,14 @@ static int workspace_find(const struct settings *settings, const char *id)
 }
 
 // Instances find it in the outbox.
-static void change_told(void *arg, const char *outbox_id)
+static void on_change_committed(void *arg, const char *outbox_id)
 {
     (void)arg;
     (void)outbox_id;
 }
 
 // Instances that do not hear of it, since Redis is away, ask by themselves.
-static void session_told(void *arg, const char *id)
+static void on_session_changed(void *arg, const char *id)
 {
     struct administration *administration = arg;
     const struct cache_options options = parts_cache_options(administration->settings);
@@ -260,8 +260,8 @@ static int admin_run(struct administration *administration, const struct setting
         .secrets = &administration->secrets,
         .rate_limits = "",
         .text_max = settings->text_max,
-        .told = change_told,
-        .session_told = session_told,
+        .on_committed = on_change_committed,
+        .on_session_changed = on_session_changed,
         .arg = administration,
     };
 

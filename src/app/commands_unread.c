@@ -8,7 +8,7 @@
 #include "base/id.h"
 #include "base/text.h"
 #include "parts.h"
-#include "unread/repair.h"
+#include "unread/audit.h"
 #include "unread/view.h"
 
 #include <inttypes.h>
@@ -19,41 +19,41 @@
 
 enum { STATEMENT_TIMEOUT_MS = 60000, BAR_WIDTH = 30, BAR_EVERY_MS = 100, LINE_EVERY_MS = 5000 };
 
-struct repairing {
+struct auditing {
     int64_t pairs; // in all, about
     bool bar;
     int64_t told_at_ms;
 };
 
-static void bar_print(const struct repairing *repairing, const struct repair_totals *totals)
+static void bar_print(const struct auditing *auditing, const struct audit_totals *totals)
 {
-    int64_t done = totals->pairs < repairing->pairs ? totals->pairs : repairing->pairs;
-    int filled = repairing->pairs > 0 ? (int)(BAR_WIDTH * done / repairing->pairs) : BAR_WIDTH;
+    int64_t done = totals->pairs < auditing->pairs ? totals->pairs : auditing->pairs;
+    int filled = auditing->pairs > 0 ? (int)(BAR_WIDTH * done / auditing->pairs) : BAR_WIDTH;
 
     fprintf(stderr, "\r[%.*s%*s] %" PRId64 " of %" PRId64 ", %" PRId64 " wrong", filled,
             "##############################", BAR_WIDTH - filled, "", totals->pairs,
-            repairing->pairs, totals->drifted);
+            auditing->pairs, totals->drifted);
 }
 
-static bool progress_tell(void *arg, const struct repair_totals *totals)
+static bool progress_tell(void *arg, const struct audit_totals *totals)
 {
-    struct repairing *repairing = arg;
+    struct auditing *auditing = arg;
     int64_t now_ms = clock_monotonic_ms();
 
-    if (now_ms - repairing->told_at_ms < (repairing->bar ? BAR_EVERY_MS : LINE_EVERY_MS))
+    if (now_ms - auditing->told_at_ms < (auditing->bar ? BAR_EVERY_MS : LINE_EVERY_MS))
         return true;
-    repairing->told_at_ms = now_ms;
-    if (repairing->bar)
-        bar_print(repairing, totals);
+    auditing->told_at_ms = now_ms;
+    if (auditing->bar)
+        bar_print(auditing, totals);
     else
-        fprintf(stderr, "%" PRId64 " of %" PRId64 " pairs\n", totals->pairs, repairing->pairs);
+        fprintf(stderr, "%" PRId64 " of %" PRId64 " pairs\n", totals->pairs, auditing->pairs);
     return true;
 }
 
 // At most one of --workspace, --channel, --user.
-static bool scope_take(struct repair_scope *scope, int count, char *const *arguments)
+static bool scope_take(struct audit_scope *scope, int count, char *const *arguments)
 {
-    *scope = (struct repair_scope){"", "", ""};
+    *scope = (struct audit_scope){"", "", ""};
     if (count == 0)
         return true;
     if (count != 2)
@@ -69,22 +69,22 @@ static bool scope_take(struct repair_scope *scope, int count, char *const *argum
     return false;
 }
 
-static int repair_tell(const struct repair_options *options, struct repairing *repairing)
+static int audit_tell(const struct audit_options *options, struct auditing *auditing)
 {
-    struct repair_totals totals = {0};
+    struct audit_totals totals = {0};
     int64_t started_ms = clock_monotonic_ms();
 
-    int r = repair_size(options, &repairing->pairs);
+    int r = audit_size(options, &auditing->pairs);
     if (r == -ERROR_INVALID_ARGUMENTS) {
-        const struct repair_scope *scope = &options->scope;
+        const struct audit_scope *scope = &options->scope;
         fprintf(stderr, "unread: there is no %s%s%s\n", scope->workspace_id, scope->channel_id,
                 scope->user_id);
         return 2;
     }
     if (r >= 0)
-        r = repair_run(options, &totals);
-    if (repairing->bar) {
-        bar_print(repairing, &totals);
+        r = audit_run(options, &totals);
+    if (auditing->bar) {
+        bar_print(auditing, &totals);
         fputc('\n', stderr);
     }
     if (r < 0) {
@@ -95,7 +95,7 @@ static int repair_tell(const struct repair_options *options, struct repairing *r
            " written, %" PRId64 " ms\n",
            totals.pairs, totals.known, totals.drifted, totals.mended,
            clock_monotonic_ms() - started_ms);
-    return options->mode == REPAIR_VERIFY && totals.drifted > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return options->mode == AUDIT_VERIFY && totals.drifted > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 void command_unread_usage(FILE *out)
@@ -114,8 +114,8 @@ void command_unread_usage(FILE *out)
 
 int command_unread(const struct settings *settings, int count, char *const *arguments)
 {
-    struct repairing repairing = {.bar = isatty(STDERR_FILENO)};
-    struct repair_options options = {.progress = progress_tell, .arg = &repairing};
+    struct auditing auditing = {.bar = isatty(STDERR_FILENO)};
+    struct audit_options options = {.progress = progress_tell, .arg = &auditing};
     const struct cache_options cache_options = parts_cache_options(settings);
     bool verifies = count > 0 && strcmp(arguments[0], "verify") == 0;
 
@@ -124,14 +124,14 @@ int command_unread(const struct settings *settings, int count, char *const *argu
         command_unread_usage(stderr);
         return 2;
     }
-    options.mode = verifies ? REPAIR_VERIFY : REPAIR_REBUILD;
+    options.mode = verifies ? AUDIT_VERIFY : AUDIT_REBUILD;
     unread_cap_set(settings->unread_max);
     int r = parts_check_database(settings);
     if (r >= 0)
         r = session_new(settings->database_url, STATEMENT_TIMEOUT_MS, &options.session);
     if (r >= 0)
         r = pipeline_new(&cache_options, &options.pipeline);
-    int code = r < 0 ? 2 : repair_tell(&options, &repairing);
+    int code = r < 0 ? 2 : audit_tell(&options, &auditing);
     if (r < 0)
         fprintf(stderr, "unread: %s\n", error_code(r));
     pipeline_free(options.pipeline);

@@ -8,12 +8,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "events_api/events_api.h"
 #include "fanout/load.h"
 #include "fanout/worker.h"
 #include "housekeeping.h"
 #include "notify/dispatcher.h"
 #include "parts.h"
-#include "push/push.h"
 #include "service.h"
 #include "unread/view.h"
 
@@ -39,7 +39,7 @@ struct instance {
     const struct settings *settings;
     struct secrets secrets;
     struct relay *relay;
-    struct push *push;
+    struct events_api *events_api;
     struct notify *notify;
     struct dispatcher *dispatcher;
     struct workers *workers;
@@ -61,10 +61,10 @@ static int loops_wanted(const struct settings *settings)
     return half < 1 ? 1 : (int)half;
 }
 
-static int push_make(struct instance *instance)
+static int events_api_make(struct instance *instance)
 {
     const struct settings *settings = instance->settings;
-    const struct push_options options = {
+    const struct events_api_options options = {
         .database_url = settings->database_url,
         .secrets = &instance->secrets,
         .statement_timeout_ms = settings->statement_timeout_ms,
@@ -81,7 +81,7 @@ static int push_make(struct instance *instance)
         .link_wait_ms = settings->link_ack_ms,
     };
 
-    return push_start(&options, &instance->push);
+    return events_api_start(&options, &instance->events_api);
 }
 
 static int notify_make(struct instance *instance)
@@ -129,7 +129,7 @@ static int events_keep(void *arg, struct session *session, struct event *const *
 {
     struct instance *instance = CAST(instance, arg);
 
-    int r = push_keep(instance->push, session, events, count);
+    int r = events_api_keep(instance->events_api, session, events, count);
     return r < 0 ? r : dispatcher_keep(instance->dispatcher, session, events, count);
 }
 
@@ -202,7 +202,7 @@ static int instance_start(struct instance *instance)
     int r = parts_check_database(instance->settings);
     if (r < 0)
         return r;
-    r = push_make(instance);
+    r = events_api_make(instance);
     if (r < 0)
         return r;
     r = notify_make(instance);
@@ -278,7 +278,7 @@ static void instance_stop(struct instance *instance)
         relay_free(instance->relay);
     }
     dispatcher_free(instance->dispatcher);
-    push_stop(instance->push, drain_left_ms(instance));
+    events_api_stop(instance->events_api, drain_left_ms(instance));
 }
 
 static void signals_block(sigset_t *ret_signals)

@@ -52,14 +52,15 @@ struct service {
     atomic_bool busy;
 };
 
-static void post_offer(void *arg, struct event *const *events, size_t count)
+static void on_post_local(void *arg, struct event *const *events, size_t count)
 {
     struct service *service = CAST(service, arg);
 
     gateway_offer(service->gateway, events, count);
 }
 
-static void post_told(void *arg, const char *outbox_id, struct event *const *events, size_t count)
+static void on_post_committed(void *arg, const char *outbox_id, struct event *const *events,
+                              size_t count)
 {
     struct service *service = CAST(service, arg);
 
@@ -73,21 +74,21 @@ static void mark_done(void *arg, const char *outbox_id)
     relay_forget(service->relay, outbox_id);
 }
 
-static void change_told(void *arg, const char *outbox_id)
+static void on_change_committed(void *arg, const char *outbox_id)
 {
     struct service *service = CAST(service, arg);
 
     relay_submit(service->relay, outbox_id, NULL, 0);
 }
 
-static void change_told_later(void *arg, const char *outbox_id)
+static void on_change_committed_later(void *arg, const char *outbox_id)
 {
     struct service *service = CAST(service, arg);
 
     relay_submit_later(service->relay, outbox_id);
 }
 
-static void session_told(void *arg, const char *id)
+static void on_session_changed(void *arg, const char *id)
 {
     struct service *service = arg;
 
@@ -156,8 +157,8 @@ static int service_make_stores(struct service *service, const struct settings *s
                                             .queue_bytes = (size_t)settings->queue_bytes,
                                             .queue_max = queue_max,
                                             .wait_max_ms = settings->statement_timeout_ms,
-                                            .offer = post_offer,
-                                            .told = post_told,
+                                            .on_local = on_post_local,
+                                            .on_committed = on_post_committed,
                                             .arg = service},
                    &service->writer);
     if (r < 0)
@@ -188,11 +189,11 @@ static int service_make_gateway(struct service *service, const struct settings *
         .ping_interval_ms = settings->ping_interval_ms,
         .pong_timeout_ms = settings->pong_timeout_ms,
         .head_check_ms = settings->head_check_ms,
-        .hole_delay_ms = settings->hole_delay_ms,
-        .hole_timeout_ms = settings->hole_timeout_ms,
-        .hole_events_max = (int)settings->hole_events_max,
-        .hole_bytes = settings->hole_bytes,
-        .hole_reads_max = (int)settings->hole_reads_max,
+        .gap_delay_ms = settings->hole_delay_ms,
+        .gap_timeout_ms = settings->hole_timeout_ms,
+        .gap_events_max = (int)settings->hole_events_max,
+        .gap_bytes = settings->hole_bytes,
+        .gap_reads_max = (int)settings->hole_reads_max,
         .token_check_ms = settings->token_check_ms,
         .channel_linger_ms = settings->channel_linger_ms,
         .presence_ttl_s = settings->presence_ttl_s,
@@ -254,9 +255,9 @@ static int service_make_api(struct service *service, const struct settings *sett
         .rate_buckets_max = (int)settings->rate_buckets_max,
         .objects_bytes = settings->objects_bytes,
         .queue_max = (int)settings->queue_max,
-        .told = change_told,
-        .told_later = change_told_later,
-        .session_told = session_told,
+        .on_committed = on_change_committed,
+        .on_committed_later = on_change_committed_later,
+        .on_session_changed = on_session_changed,
         .arg = service,
     };
 

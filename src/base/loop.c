@@ -21,7 +21,7 @@
 
 enum { EVENTS_MAX = 256, PEERS_MAX = 64, INBOX_MAX = 1 << 20 };
 
-struct loop_watch {
+struct loop_io {
     uint32_t tag;
     struct loop *loop;
     loop_ready_fn *fn; // NULL once freed: events already fetched for it are then not delivered
@@ -29,7 +29,7 @@ struct loop_watch {
     int epoll_fd; // the loop's own, or that of its peers
     int fd;
     uint32_t events;
-    struct loop_watch *next_dead;
+    struct loop_io *next_dead;
 };
 
 struct loop_calls {
@@ -48,12 +48,12 @@ struct loop {
     struct loop_calls idle;
     struct loop_calls deferred;
     struct loop_calls running; // the inbox's memory while its calls run
-    struct loop_watch *dead;
+    struct loop_io *dead;
     struct epoll_event events[EVENTS_MAX];
     int64_t now_us;
     int epoll_fd;
-    int peers_fd;             // an epoll set within that one
-    struct loop_watch *peers; // on peers_fd
+    int peers_fd;          // an epoll set within that one
+    struct loop_io *peers; // on peers_fd
     bool peers_ready;
     bool again;
     bool is_running;
@@ -123,7 +123,7 @@ static int loop_open(struct loop *loop)
     if (loop->epoll_fd < 0 || loop->peers_fd < 0 || loop->wake_fd < 0 ||
         epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, loop->wake_fd, &event) < 0)
         return -ERROR_UNAVAILABLE;
-    return loop_watch_new(loop, loop->peers_fd, EPOLLIN, peers_on_ready, loop, &loop->peers);
+    return loop_io_new(loop, loop->peers_fd, EPOLLIN, peers_on_ready, loop, &loop->peers);
 }
 
 int loop_new(struct loop **ret_loop)
@@ -145,7 +145,7 @@ int loop_new(struct loop **ret_loop)
 static void loop_free_dead(struct loop *loop)
 {
     while (loop->dead) {
-        struct loop_watch *watch = loop->dead;
+        struct loop_io *watch = loop->dead;
         loop->dead = watch->next_dead;
         TAGGED_FREE(watch);
     }
@@ -163,7 +163,7 @@ void loop_free(struct loop *loop)
     if (!loop)
         return;
     ASSERT(!loop->is_running);
-    loop_watch_free(loop->peers);
+    loop_io_free(loop->peers);
     loop_run_deferred(loop);
     ASSERT(loop->timers.count == 0);
     if (loop->epoll_fd >= 0)
@@ -251,7 +251,7 @@ static void loop_deliver(struct loop *loop, int count)
     for (int i = 0; i < count; i++) {
         if (!loop->events[i].data.ptr) // woken by another thread
             continue;
-        const struct loop_watch *watch = CAST(loop_watch, loop->events[i].data.ptr);
+        const struct loop_io *watch = CAST(loop_io, loop->events[i].data.ptr);
         if (watch->fn)
             watch->fn(watch->arg, loop->events[i].events);
     }
@@ -299,15 +299,15 @@ void loop_run(struct loop *loop)
     loop->is_running = false;
 }
 
-static int watch_new(const struct loop_watch *wanted, struct loop_watch **ret_watch)
+static int watch_new(const struct loop_io *wanted, struct loop_io **ret_watch)
 {
     ASSERT(loop_is_mine(wanted->loop));
     ASSERT(wanted->fn && wanted->fd >= 0);
-    struct loop_watch *watch = malloc(sizeof *watch);
+    struct loop_io *watch = malloc(sizeof *watch);
     if (!watch)
         return -ERROR_MEMORY;
     *watch = *wanted;
-    watch->tag = TAG(loop_watch);
+    watch->tag = TAG(loop_io);
     struct epoll_event event = {.events = watch->events, .data.ptr = watch};
     if (epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->fd, &event) < 0) {
         free(watch);
@@ -317,31 +317,31 @@ static int watch_new(const struct loop_watch *wanted, struct loop_watch **ret_wa
     return 0;
 }
 
-int loop_watch_new(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn, void *arg,
-                   struct loop_watch **ret_watch)
+int loop_io_new(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn, void *arg,
+                struct loop_io **ret_watch)
 {
-    return watch_new(&(struct loop_watch){.loop = loop,
-                                          .fn = fn,
-                                          .arg = arg,
-                                          .epoll_fd = loop->epoll_fd,
-                                          .fd = fd,
-                                          .events = events},
+    return watch_new(&(struct loop_io){.loop = loop,
+                                       .fn = fn,
+                                       .arg = arg,
+                                       .epoll_fd = loop->epoll_fd,
+                                       .fd = fd,
+                                       .events = events},
                      ret_watch);
 }
 
-int loop_watch_new_peer(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn, void *arg,
-                        struct loop_watch **ret_watch)
+int loop_io_new_peer(struct loop *loop, int fd, uint32_t events, loop_ready_fn *fn, void *arg,
+                     struct loop_io **ret_watch)
 {
-    return watch_new(&(struct loop_watch){.loop = loop,
-                                          .fn = fn,
-                                          .arg = arg,
-                                          .epoll_fd = loop->peers_fd,
-                                          .fd = fd,
-                                          .events = events},
+    return watch_new(&(struct loop_io){.loop = loop,
+                                       .fn = fn,
+                                       .arg = arg,
+                                       .epoll_fd = loop->peers_fd,
+                                       .fd = fd,
+                                       .events = events},
                      ret_watch);
 }
 
-void loop_watch_set(struct loop_watch *watch, uint32_t events)
+void loop_io_set(struct loop_io *watch, uint32_t events)
 {
     ASSERT(watch->fn && loop_is_mine(watch->loop));
     if (watch->events == events)
@@ -352,7 +352,7 @@ void loop_watch_set(struct loop_watch *watch, uint32_t events)
     ASSERT(r == 0);
 }
 
-void loop_watch_free(struct loop_watch *watch)
+void loop_io_free(struct loop_io *watch)
 {
     if (!watch)
         return;

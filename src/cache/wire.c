@@ -34,7 +34,7 @@ struct wire {
     struct url url;
     struct lookup *lookup; // while LOOKING_UP
     struct loop_timer *timer;
-    struct loop_watch *watch;
+    struct loop_io *watch;
     redisReader *reader;
     struct buffer out;
     size_t sent; // of out
@@ -49,7 +49,7 @@ struct wire {
 
 static void wire_close(struct wire *wire)
 {
-    loop_watch_free(TAKE(wire->watch));
+    loop_io_free(TAKE(wire->watch));
     if (wire->fd >= 0)
         close(wire->fd);
     wire->fd = -1;
@@ -101,7 +101,7 @@ static void wire_opened(struct wire *wire)
         return;
     }
     loop_timer_clear(wire->timer);
-    loop_watch_set(wire->watch, EPOLLIN);
+    loop_io_set(wire->watch, EPOLLIN);
     wire->state = WIRE_OPEN;
     wire->heard_ms = loop_now_ms(wire->loop);
     wire->handlers->on_open(wire->arg);
@@ -175,7 +175,7 @@ void wire_flush(struct wire *wire)
         buffer_consume(&wire->out, wire->sent);
         wire->sent = 0;
     }
-    loop_watch_set(wire->watch, all ? EPOLLIN : EPOLLIN | EPOLLOUT);
+    loop_io_set(wire->watch, all ? EPOLLIN : EPOLLIN | EPOLLOUT);
 }
 
 // Tries the addresses in turn, one a connection attempt.
@@ -185,7 +185,7 @@ static void wire_connect(struct wire *wire, const struct address *addresses, int
     lookup_free(TAKE(wire->lookup));
     wire->fd = address_connect(&addresses[wire->tries++ % (unsigned)count]);
     if (wire->fd < 0 ||
-        loop_watch_new(wire->loop, wire->fd, EPOLLOUT, wire_on_ready, wire, &wire->watch) < 0) {
+        loop_io_new(wire->loop, wire->fd, EPOLLOUT, wire_on_ready, wire, &wire->watch) < 0) {
         wire_drop(wire, "cannot connect");
         return;
     }

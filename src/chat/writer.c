@@ -185,7 +185,7 @@ static void batch_offer(void *arg)
     if (writer->is_offered) // with the one committed in the same turn
         return;
     writer->is_offered = true;
-    writer->options.offer(writer->options.arg, writer->events, writer->event_count);
+    writer->options.on_local(writer->options.arg, writer->events, writer->event_count);
     loop_again(writer->loop);
 }
 
@@ -197,7 +197,8 @@ static void batch_hand_over(void *arg)
         return;
     batch_offer(writer);
     writer->is_offered = false;
-    writer->options.told(writer->options.arg, writer->told_id, writer->events, writer->event_count);
+    writer->options.on_committed(writer->options.arg, writer->told_id, writer->events,
+                                 writer->event_count);
     writer->told_id[0] = '\0';
     for (size_t i = 0; i < writer->event_count; i++)
         event_unref(TAKE(writer->events[i]));
@@ -317,7 +318,7 @@ static void batch_found(void *arg, const struct store_outcome *outcome)
         batch_end(batch, -ERROR_UNAVAILABLE);
         return;
     }
-    batch->writer->options.told(batch->writer->options.arg, batch->id, NULL, 0);
+    batch->writer->options.on_committed(batch->writer->options.arg, batch->id, NULL, 0);
     batch_pass_on(batch);
 }
 

@@ -13,7 +13,7 @@
 #include "base/metrics.h"
 #include "base/wait.h"
 #include "round.h"
-#include "unread/walk.h"
+#include "unread/member_walk.h"
 
 enum { READ_MS = 500, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 1000, REFUSED_TRIES = 3 };
 

@@ -2,9 +2,9 @@
 // Hands a connection to the kind that the head of its request asks for.
 #include "accept.h"
 
-#include "connection.h"
+#include "connection/connection.h"
 #include "core.h"
-#include "socket_mode/link.h"
+#include "socket_mode/app_socket.h"
 #include "sse/sse.h"
 #include "websocket/handshake.h"
 #include "websocket/websocket.h"
@@ -22,8 +22,8 @@ static void upgrade(struct connection *c, const struct http_head *head)
         refusal = handshake_unavailable;
     if (refusal)
         connection_refuse(c, refusal);
-    else if (handshake.is_link)
-        link_accept(c, &handshake);
+    else if (handshake.is_app_socket)
+        app_socket_accept(c, &handshake);
     else
         websocket_accept(c, &handshake);
 }

@@ -24,11 +24,11 @@ bool gateway_answer(struct gateway *gateway)
     return false;
 }
 
-void gateway_follow(struct gateway *gateway, const char *topic, bool follow)
+void gateway_subscribe(struct gateway *gateway, const char *topic, bool subscribe)
 {
     if (gateway->ended)
         return;
-    if (follow)
+    if (subscribe)
         cache_subscribe(gateway->cache, topic);
     else
         cache_unsubscribe(gateway->cache, topic);

@@ -3,73 +3,73 @@
 // which it happens; the order matters.
 #include "delivery.h"
 
-#include "changed.h"
+#include "channel/feed.h"
+#include "channel/focus.h"
+#include "channel/gap.h"
+#include "channel/held_marks.h"
+#include "channel/members.h"
+#include "channel/subscribers.h"
+#include "channel/tail_check.h"
 #include "core.h"
-#include "focus.h"
-#include "heads.h"
-#include "held_marks.h"
-#include "hole.h"
-#include "members.h"
-#include "seats.h"
-#include "stream.h"
+#include "user/unread_frames.h"
 #include "watermark.h"
 
 #include "unread/keys.h"
 
-static void topic_follow(struct stream *stream, bool follow)
+static void topic_subscribe(struct feed *feed, bool subscribe)
 {
     char topic[KEY_SIZE];
-    key_channel_topic(topic, stream->channel_id);
-    gateway_follow(stream->gateway, topic, follow);
+    key_channel_topic(topic, feed->channel_id);
+    gateway_subscribe(feed->gateway, topic, subscribe);
 }
 
-static void on_begin(struct stream *stream)
+static void on_begin(struct feed *feed)
 {
-    topic_follow(stream, true);
-    gateway_check_soon(stream->gateway); // what came before the topic was subscribed
+    topic_subscribe(feed, true);
+    gateway_check_soon(feed->gateway); // what came before the topic was subscribed
 }
 
-static void on_event(struct stream *stream, const struct stream_item *item)
+static void on_event(struct feed *feed, const struct feed_item *item)
 {
     if (item->kind == EVENT_JOIN)
-        members_on_join(stream, item); // who comes gets the join, too
-    seats_send(stream, item);
-    focus_arrived(stream, item);
+        members_on_join(feed, item); // who comes gets the join, too
+    subscribers_send(feed, item);
+    focus_arrived(feed, item);
     if (item->kind == EVENT_LEAVE)
-        members_on_leave(stream, item); // who goes got the leave
+        members_on_leave(feed, item); // who goes got the leave
     if (item->kind == EVENT_DELETE || item->kind == EVENT_EDIT)
-        changed_tell(stream, item->seq);
+        unread_frames_after(feed, item->seq);
 }
 
-static void on_sent(struct stream *stream)
+static void on_sent(struct feed *feed)
 {
-    seats_own_posts_trim(stream);
-    marks_release(stream);
-    if (stream->watermark_seq > 0 && stream->watermark_seq <= stream->sent_seq)
-        watermark_passed(stream);
+    subscribers_own_posts_trim(feed);
+    held_marks_release(feed);
+    if (feed->watermark_seq > 0 && feed->watermark_seq <= feed->sent_seq)
+        watermark_passed(feed);
 }
 
-static void on_rewound(struct stream *stream)
+static void on_rewound(struct feed *feed)
 {
-    watermark_want(stream->gateway); // the one on its way took what is read again for sent
+    watermark_want(feed->gateway); // the one on its way took what is read again for sent
 }
 
-static void on_end(struct stream *stream)
+static void on_end(struct feed *feed)
 {
-    heads_forget(stream);
-    marks_leave_stream(stream);
-    if (stream->watermark_seq > 0)
-        watermark_passed(stream);
-    topic_follow(stream, false);
+    tail_check_forget(feed);
+    marks_leave_feed(feed);
+    if (feed->watermark_seq > 0)
+        watermark_passed(feed);
+    topic_subscribe(feed, false);
 }
 
-const struct stream_hooks delivery_hooks = {
+const struct feed_hooks delivery_hooks = {
     .begin = on_begin,
     .event = on_event,
-    .gap = seats_send_gap,
+    .skipped = subscribers_send_gap,
     .sent = on_sent,
-    .hole = hole_begin,
-    .doubt = members_check,
+    .gap = gap_begin,
+    .suspended = members_check,
     .rewound = on_rewound,
     .end = on_end,
 };

@@ -2,4 +2,4 @@
 // What follows the events of channels.
 #pragma once
 
-extern const struct stream_hooks delivery_hooks;
+extern const struct feed_hooks delivery_hooks;

@@ -2,17 +2,17 @@
 // What a message of a topic brings, to channels, users and workspaces.
 #include "dispatch.h"
 
-#include "changed.h"
+#include "channel/ephemeral.h"
+#include "channel/feed.h"
+#include "channel/focus.h"
+#include "channel/held_marks.h"
+#include "channel/members.h"
 #include "core.h"
-#include "created.h"
-#include "ephemeral.h"
-#include "focus.h"
-#include "gateway_tokens.h"
-#include "held_marks.h"
-#include "members.h"
-#include "stream.h"
-#include "users.h"
-#include "watch.h"
+#include "user/created_channels.h"
+#include "user/presence_subscriptions.h"
+#include "user/token_sweep.h"
+#include "user/unread_frames.h"
+#include "user/users.h"
 
 #include "base/log.h"
 #include "base/metrics.h"
@@ -22,11 +22,11 @@
 
 static void channel_on_event(struct gateway *gateway, const char *id, struct event *event)
 {
-    struct stream *stream = stream_find(gateway, id);
-    if (stream && event->kind == EVENT_STRATEGY)
-        changed_tell_all(stream, event);
-    else if (stream && event->seq > 0 && strcmp(event->channel_id, id) == 0)
-        stream_offer(stream, event);
+    struct feed *feed = feed_find(gateway, id);
+    if (feed && event->kind == EVENT_STRATEGY)
+        unread_frames_refresh_all(feed, event);
+    else if (feed && event->seq > 0 && strcmp(event->channel_id, id) == 0)
+        feed_offer(feed, event);
 }
 
 void gateway_offer(struct gateway *gateway, struct event *const *events, size_t count)
@@ -39,12 +39,12 @@ void gateway_offer(struct gateway *gateway, struct event *const *events, size_t 
 static void user_on_mark(struct gateway *gateway, struct user *user, struct event *event)
 {
     if (event->unread_only) {
-        changed_hear(gateway, event->channel_id, user->id);
+        unread_frames_refresh(gateway, event->channel_id, user->id);
         return;
     }
     focus_cursor_moved(gateway, event);
-    mark_offer(gateway, user, event);
-    changed_marked(gateway, event, user->id);
+    held_marks_offer(gateway, user, event);
+    unread_frames_on_mark(gateway, event, user->id);
 }
 
 static void user_on_event(struct gateway *gateway, const char *id, struct event *event)
@@ -57,9 +57,9 @@ static void user_on_event(struct gateway *gateway, const char *id, struct event 
     else if (event->kind == EVENT_MARK)
         user_on_mark(gateway, user, event);
     else if (event->kind == EVENT_CREATED)
-        created_tell_user(gateway, user, event);
+        created_channels_send_user(gateway, user, event);
     else if (event->kind == EVENT_EPHEMERAL || event_kind_is_thread(event->kind))
-        mark_offer(gateway, user, event);
+        held_marks_offer(gateway, user, event);
 }
 
 static void event_on_topic(struct gateway *gateway, const char *topic, struct event *event)
@@ -70,10 +70,10 @@ static void event_on_topic(struct gateway *gateway, const char *topic, struct ev
     else if (gateway_topic_id(topic, "user-events", id))
         user_on_event(gateway, id, event);
     else if (gateway_topic_id(topic, "workspace-events", id) && event->kind == EVENT_CREATED)
-        created_tell_workspace(gateway, id, event);
+        created_channels_send_workspace(gateway, id, event);
 }
 
-// Where it had a seq, streams find the hole and read it from Postgres.
+// Where it had a seq, feeds find the gap and read it from Postgres.
 static void event_not_understood(struct gateway *gateway, const char *topic, const char *reason)
 {
     metric_add(METRIC_EVENTS_UNKNOWN, 1);
@@ -87,11 +87,11 @@ void dispatch_on_message(void *arg, const char *topic, const char *data, size_t 
     struct event *event;
     char id[EVENT_ID_SIZE];
     if (gateway_topic_id(topic, "presence-events", id)) {
-        watch_hear(arg, id, data, length);
+        presence_subscriptions_send(arg, id, data, length);
         return;
     }
     if (strcmp(topic, KEY_SESSION_TOPIC) == 0) {
-        tokens_hear(arg, data, length);
+        token_sweep_on_message(arg, data, length);
         return;
     }
     if (length > 1 && data[0] == '!') {

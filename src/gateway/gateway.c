@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creates, drains and frees the gateway; what happens every second, and at the end of each turn.
 #include "accept.h"
-#include "changed.h"
-#include "connection.h"
+#include "channel/feed.h"
+#include "channel/focus.h"
+#include "channel/gap.h"
+#include "channel/held_marks.h"
+#include "channel/members.h"
+#include "channel/tail_check.h"
+#include "connection/connection.h"
 #include "core.h"
-#include "created.h"
 #include "delivery.h"
 #include "dispatch.h"
-#include "focus.h"
-#include "gateway_presence.h"
-#include "gateway_tokens.h"
-#include "heads.h"
-#include "held_marks.h"
-#include "hole.h"
-#include "marks.h"
-#include "members.h"
+#include "socket_mode/app_socket.h"
 #include "socket_mode/envelope.h"
-#include "socket_mode/link.h"
-#include "stream.h"
-#include "users.h"
-#include "watch.h"
+#include "user/created_channels.h"
+#include "user/gateway_presence.h"
+#include "user/missed_marks.h"
+#include "user/presence_subscriptions.h"
+#include "user/token_sweep.h"
+#include "user/unread_frames.h"
+#include "user/users.h"
 #include "watermark.h"
 
 #include "base/check.h"
@@ -36,19 +36,19 @@ enum { SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10, YOUNG_JOINS_S = 10 };
 // Joins since a little before topics were last heard.
 static void joins_catch_up(struct gateway *gateway)
 {
-    int64_t deaf_ms = loop_now_ms(gateway->loop) - gateway->heard_ms;
+    int64_t outage_ms = loop_now_ms(gateway->loop) - gateway->heard_ms;
     gateway->swept_ms = loop_now_ms(gateway->loop);
-    members_sweep(gateway, false, deaf_ms / 1000 + SWEEP_MARGIN_S);
+    members_sweep(gateway, false, outage_ms / 1000 + SWEEP_MARGIN_S);
 }
 
 static void on_resubscribed(void *arg)
 {
     struct gateway *gateway = CAST(gateway, arg);
-    heads_check_store(gateway);
+    tail_check_all(gateway);
     joins_catch_up(gateway);
-    marks_sweep(gateway);
+    missed_marks_sweep(gateway);
     presence_forget(gateway);
-    tokens_hurry(gateway);
+    token_sweep_hurry(gateway);
     gateway->options.on_session(gateway->options.arg, NULL);
     gateway->heard_ms = loop_now_ms(gateway->loop);
 }
@@ -56,9 +56,9 @@ static void on_resubscribed(void *arg)
 // While topics cannot be heard, or bring nothing, events come from Postgres alone.
 static void events_catch_up(struct gateway *gateway)
 {
-    if (!heads_are_read(gateway)) // else those at its end would never have their turn
-        heads_check_store(gateway);
-    marks_sweep(gateway);
+    if (!tail_check_is_running(gateway)) // else those at its end would never have their turn
+        tail_check_all(gateway);
+    missed_marks_sweep(gateway);
     if (loop_now_ms(gateway->loop) - gateway->swept_ms >= SWEEP_EVERY_MS)
         joins_catch_up(gateway);
 }
@@ -74,7 +74,7 @@ static void on_late(struct gateway *gateway, bool is_late)
 static void gateway_poll(struct gateway *gateway, int64_t now_ms)
 {
     if (!cache_is_subscribed(gateway->cache)) {
-        tokens_hurry(gateway);
+        token_sweep_hurry(gateway);
         events_catch_up(gateway);
         return;
     }
@@ -82,20 +82,20 @@ static void gateway_poll(struct gateway *gateway, int64_t now_ms)
         gateway->is_late = false; // nobody misses anything, and it is not asked for
     if (!gateway->is_late)
         gateway->heard_ms = now_ms;
-    if (gateway->marks_missed)
-        marks_sweep(gateway);
+    if (gateway->missed_marks_due)
+        missed_marks_sweep(gateway);
     else if (gateway->users)
-        marks_note(gateway);
+        missed_marks_note(gateway);
 }
 
-static void streams_trim(struct gateway *gateway, int64_t now_ms)
+static void feeds_trim(struct gateway *gateway, int64_t now_ms)
 {
-    struct stream *stream, *next;
-    HASH_ITER(hh, gateway->streams, stream, next)
+    struct feed *feed, *next;
+    HASH_ITER(hh, gateway->feeds, feed, next)
     {
-        if (stream->seat_count == 0 &&
-            now_ms - stream->empty_since_ms >= gateway->options.channel_linger_ms)
-            stream_free(stream);
+        if (feed->subscriber_count == 0 &&
+            now_ms - feed->empty_since_ms >= gateway->options.channel_linger_ms)
+            feed_free(feed);
     }
 }
 
@@ -106,29 +106,29 @@ static void on_tick(void *arg)
     LIST_FOREACH(link, &gateway->connections)
     {
         struct connection *c = LIST_ITEM(link, struct connection, link);
-        tokens_tick(c, now_ms);
+        token_sweep_tick(c, now_ms);
         connection_tick(c, now_ms);
     }
-    streams_trim(gateway, now_ms);
+    feeds_trim(gateway, now_ms);
     gateway_poll(gateway, now_ms);
-    changed_tend(gateway);
-    marks_tend(gateway);
+    unread_frames_retry(gateway);
+    held_marks_tick(gateway);
     presence_tend(gateway);
     presence_refresh(gateway);
-    watch_refresh(gateway);
-    links_refresh(gateway);
+    presence_subscriptions_refresh(gateway);
+    app_sockets_refresh(gateway);
     loop_timer_set(gateway->tick_timer, CONNECTION_TICK_MS);
 }
 
-// What streams and users missed that are new here: their topics were asked for when what had
+// What feeds and users missed that are new here: their topics were asked for when what had
 // happened was known already.
 static void on_check(void *arg)
 {
     struct gateway *gateway = CAST(gateway, arg);
     gateway->check_runs = false;
     members_sweep(gateway, true, YOUNG_JOINS_S);
-    marks_sweep_resumed(gateway);
-    heads_young(gateway);
+    missed_marks_sweep_resumed(gateway);
+    tail_check_unconfirmed(gateway);
     members_check_due(gateway);
 }
 
@@ -140,7 +140,7 @@ static void on_store_up(void *arg)
     if (era.number == 0 || era.number == gateway->era)
         return;
     gateway->era = era.number;
-    marks_lower(gateway, era.first_xid);
+    missed_marks_lower(gateway, era.first_xid);
     watermark_lower(gateway, era.first_xid);
 }
 
@@ -150,7 +150,7 @@ static void held_let_go(struct gateway *gateway)
     LIST_FOREACH(link, &gateway->held)
     {
         const struct connection *c = LIST_ITEM(link, struct connection, dirty_link);
-        if (!cache_has_confirmed(gateway->cache, c->subscriptions))
+        if (!cache_has_confirmed(gateway->cache, c->topics_asked))
             return;
         list_remove(link);
         list_append(&gateway->dirty, link);
@@ -178,9 +178,15 @@ static const struct {
     int (*new)(struct gateway *gateway);
     void (*free)(struct gateway *gateway);
 } parts[] = {
-    {heads_new, heads_free},     {holes_new, holes_free},         {marks_new, marks_free},
-    {created_new, created_free}, {tokens_new, tokens_free},       {focuses_new, focuses_free},
-    {watches_new, watches_free}, {envelopes_new, envelopes_free}, {watermark_new, watermark_free},
+    {tail_check_new, tail_check_free},
+    {gaps_new, gaps_free},
+    {missed_marks_new, missed_marks_free},
+    {created_channels_new, created_channels_free},
+    {token_sweep_new, token_sweep_free},
+    {focuses_new, focuses_free},
+    {presence_subscriptions_new, presence_subscriptions_free},
+    {envelopes_new, envelopes_free},
+    {watermark_new, watermark_free},
 };
 
 enum { PART_COUNT = sizeof parts / sizeof *parts };
@@ -221,7 +227,7 @@ int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
     list_init(&gateway->held);
     list_init(&gateway->opening_next);
     id_make('G', gateway->device);
-    gateway->stream_hooks = &delivery_hooks;
+    gateway->feed_hooks = &delivery_hooks;
     gateway->on_late = on_late;
     int r = gateway_start(gateway);
     if (r < 0) {
@@ -265,10 +271,10 @@ void gateway_free(struct gateway *gateway)
     {
         connection_abort(LIST_ITEM(link, struct connection, link));
     }
-    struct stream *stream, *next;
-    HASH_ITER(hh, gateway->streams, stream, next)
+    struct feed *feed, *next;
+    HASH_ITER(hh, gateway->feeds, feed, next)
     {
-        stream_free(stream);
+        feed_free(feed);
     }
     presence_free(gateway);
     for (int i = 0; i < PART_COUNT; i++)

@@ -2,14 +2,14 @@
 // A connection's place among its user's connections and in its channels.
 #include "gateway_session.h"
 
-#include "connection.h"
+#include "channel/feed.h"
+#include "channel/held_marks.h"
+#include "channel/subscribers.h"
+#include "connection/connection.h"
 #include "core.h"
-#include "gateway_presence.h"
-#include "held_marks.h"
 #include "login.h"
-#include "seats.h"
-#include "stream.h"
-#include "users.h"
+#include "user/gateway_presence.h"
+#include "user/users.h"
 #include "watermark.h"
 
 #include "base/error.h"
@@ -47,7 +47,7 @@ int session_enter_user(struct connection *c)
     user->manual_away = c->manual_away;
     presence_enter(user, c->gateway);
     count_open(c, 1);
-    user->is_young = true;
+    user->is_unconfirmed = true;
     gateway_check_soon(c->gateway);
     return 0;
 }
@@ -63,25 +63,25 @@ static void user_leave(struct connection *c)
             presence_enter(user, gateway);
         return;
     }
-    marks_leave_user(user);
+    held_marks_leave_user(user);
     user_forget(gateway, user);
     presence_leave(user, gateway);
     free(user);
 }
 
-// What the snapshot holds was there before hello; what a stream has sent already, too.
+// What the snapshot holds was there before hello; what a feed has sent already, too.
 int session_enter(struct connection *c, const struct result *channels)
 {
     int r = session_enter_user(c);
     for (int row = 0; r >= 0 && row < result_rows(channels); row++) {
         int64_t seq = result_int(channels, row, 1);
-        struct stream *stream =
-            stream_follow(c->gateway, c->actor.workspace_id, result_text(channels, row, 0), seq);
-        if (!stream)
+        struct feed *feed =
+            feed_open(c->gateway, c->actor.workspace_id, result_text(channels, row, 0), seq);
+        if (!feed)
             return -ERROR_MEMORY;
-        if (stream->sent_ts == 0)
-            stream->sent_ts = result_int(channels, row, 2);
-        r = seats_enter(stream, c, seq, seq);
+        if (feed->sent_ts == 0)
+            feed->sent_ts = result_int(channels, row, 2);
+        r = subscribers_enter(feed, c, seq, seq);
     }
     return r;
 }
@@ -91,6 +91,6 @@ void session_leave(struct connection *c)
     login_forget(c);
     if (!c->user)
         return;
-    seats_leave(c);
+    subscribers_leave(c);
     user_leave(c);
 }

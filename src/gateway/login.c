@@ -2,10 +2,10 @@
 // Turns a ticket or token into an actor, and reads the actor's channels.
 #include "login.h"
 
-#include "connection.h"
+#include "connection/connection.h"
 #include "core.h"
-#include "gateway_tokens.h"
-#include "marks.h"
+#include "user/missed_marks.h"
+#include "user/token_sweep.h"
 
 #include "base/check.h"
 #include "base/digest.h"
@@ -68,7 +68,7 @@ static void channels_ask(struct login *login)
     struct connection *c = login->connection;
     params_text(&params, c->actor.user_id);
     const struct statement *channels = c->ops->channels(c, &params);
-    marks_note_first(c->gateway);
+    missed_marks_note_first(c->gateway);
     c->gateway->openings++;
     gateway_ask(c->gateway);
     store_call(c->gateway->store, STORE_SYNC, channels, &params, on_channels, login);
@@ -111,7 +111,7 @@ static void on_channels(void *arg, const struct store_outcome *outcome)
     else if (c)
         c->ops->open(c, outcome->result, login->reply);
     if (c && c->state == CONNECTION_OPEN)
-        tokens_on_open(c);
+        token_sweep_on_open(c);
     TAGGED_FREE(login);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a stream of events can be resumed: a moment of Postgres such that everything committed
-// before it was sent, and how far a resumed stream has got since. In text it is the id of events
+// Where a feed of events can be resumed: a moment of Postgres such that everything committed
+// before it was sent, and how far a resumed feed has got since. In text it is the id of events
 // and the position of sockets, "e1.<xid>.<heard xid>.<seconds>.<era>", opaque to clients, good on
 // every instance. While a backlog is sent, the progress is appended,
 // ".<xid>.<seconds>.<era>.<channel>.<part>.<number>". Behind all that may stand whose position it

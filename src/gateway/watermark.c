@@ -4,17 +4,17 @@
 //
 // About every second Postgres is asked for a snapshot: its lowest running transaction, and the
 // heads, in it, of the followed channels that changed. Once those have been sent (what is missing
-// is read like any other hole) everything below that transaction has been. Marks, joins and leaves
+// is read like any other gap) everything below that transaction has been. Marks, joins and leaves
 // have no seq to be sure by: for them the position is older by some seconds, and stands still while
 // the outbox holds old rows.
 #include "watermark.h"
 
-#include "connection.h"
+#include "channel/feed.h"
+#include "connection/connection.h"
 #include "core.h"
 #include "late.h"
-#include "marks.h"
 #include "position.h"
-#include "stream.h"
+#include "user/missed_marks.h"
 
 #include "base/check.h"
 #include "base/memory.h"
@@ -42,8 +42,8 @@ static void heard_take(struct gateway *gateway, bool late)
     struct position now = w->next;
     if (w->notes[0].xid == 0) {
         w->notes[0] = w->notes[1] = now;
-        if (marks_noted_xid(gateway) > 0) // noted when the first connection came
-            w->notes[0].xid = marks_noted_xid(gateway);
+        if (missed_marks_noted_xid(gateway) > 0) // noted when the first connection came
+            w->notes[0].xid = missed_marks_noted_xid(gateway);
     } else if (!late && now.seconds - w->notes[1].seconds >= HEARD_LAG_S) {
         w->notes[0] = w->notes[1];
         w->notes[1] = now;
@@ -66,23 +66,23 @@ static void watermark_reached(struct gateway *gateway)
     }
 }
 
-void watermark_passed(struct stream *stream)
+void watermark_passed(struct feed *feed)
 {
-    struct watermark *w = stream->gateway->watermark;
-    stream->watermark_seq = 0;
+    struct watermark *w = feed->gateway->watermark;
+    feed->watermark_seq = 0;
     if (--w->waiting == 0)
-        watermark_reached(stream->gateway);
+        watermark_reached(feed->gateway);
 }
 
 static void watermark_await(struct gateway *gateway, const struct result *result, int row)
 {
-    struct stream *stream = stream_find(gateway, result_text(result, row, COLUMN_CHANNEL));
+    struct feed *feed = feed_find(gateway, result_text(result, row, COLUMN_CHANNEL));
     int64_t seq = result_int(result, row, COLUMN_SEQ);
-    if (!stream || seq <= stream->sent_seq)
+    if (!feed || seq <= feed->sent_seq)
         return;
-    stream->watermark_seq = seq;
+    feed->watermark_seq = seq;
     gateway->watermark->waiting++;
-    stream_heard(stream, seq);
+    feed_note_head(feed, seq);
 }
 
 static void watermark_take(struct gateway *gateway, const struct result *result)
@@ -120,9 +120,9 @@ static void watermark_ask(struct gateway *gateway)
     CLEANUP_PARAMS struct params params = {0};
     struct watermark *w = gateway->watermark;
     params_open_text_array(&params);
-    for (const struct stream *stream = gateway->streams; stream; stream = stream->hh.next)
-        if (stream->resumable_count > 0)
-            params_element_text(&params, stream->channel_id);
+    for (const struct feed *feed = gateway->feeds; feed; feed = feed->hh.next)
+        if (feed->resumable_count > 0)
+            params_element_text(&params, feed->channel_id);
     params_close_array(&params);
     params_xid(&params, w->is_whole ? w->position.xid : 0);
     w->is_asked = w->is_whole = true;

@@ -36,8 +36,8 @@ int daemon_watch(struct server *server)
 {
     const union MHD_DaemonInfo *info =
         MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-    return loop_watch_new(server->loop, info->epoll_fd, EPOLLIN, daemon_ready, server,
-                          &server->daemon_watch);
+    return loop_io_new(server->loop, info->epoll_fd, EPOLLIN, daemon_ready, server,
+                       &server->daemon_watch);
 }
 
 void daemon_idle(void *arg)

@@ -9,7 +9,7 @@
 #include "exchange_reply.h"
 #include "exchange_steps.h"
 #include "http_connection.h"
-#include "linger.h"
+#include "lingering_close.h"
 
 #include "base/check.h"
 #include "base/error.h"
@@ -39,7 +39,7 @@ static void chunked_settle(struct exchange *exchange, enum MHD_Result result)
 
 static void chunked_watch_end(struct exchange *exchange)
 {
-    loop_watch_free(exchange->connection->watch);
+    loop_io_free(exchange->connection->watch);
     exchange->connection->watch = NULL;
 }
 
@@ -50,7 +50,7 @@ static enum MHD_Result reply_end(struct exchange *exchange)
     int64_t budget = exchange_linger_bytes(exchange);
     int fd;
     if (exchange_detach(exchange, &fd) >= 0)
-        linger_start(server, fd, budget, "", 0);
+        lingering_close_start(server, fd, budget, "", 0);
     return MHD_YES;
 }
 
@@ -70,8 +70,8 @@ static enum MHD_Result reply_write(struct exchange *exchange)
         return reply_end(exchange);
     if (connection->watch)
         return MHD_YES;
-    int r = loop_watch_new_peer(exchange->server->loop, connection->fd, EPOLLOUT, reply_ready,
-                                exchange, &connection->watch);
+    int r = loop_io_new_peer(exchange->server->loop, connection->fd, EPOLLOUT, reply_ready,
+                             exchange, &connection->watch);
     return r < 0 ? MHD_NO : MHD_YES;
 }
 
@@ -154,8 +154,8 @@ static enum MHD_Result chunked_let_in(struct exchange *exchange)
     enum MHD_Result result = chunked_take(exchange, exchange->rest.data, exchange->rest.length);
     if (result != MHD_YES || exchange->state != EXCHANGE_BODY)
         return result;
-    int r = loop_watch_new_peer(exchange->server->loop, connection->fd, EPOLLIN, chunked_ready,
-                                exchange, &connection->watch);
+    int r = loop_io_new_peer(exchange->server->loop, connection->fd, EPOLLIN, chunked_ready,
+                             exchange, &connection->watch);
     return r < 0 ? MHD_NO : MHD_YES;
 }
 

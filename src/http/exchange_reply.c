@@ -3,7 +3,7 @@
 #include "exchange_reply.h"
 
 #include "http_connection.h"
-#include "linger.h"
+#include "lingering_close.h"
 
 #include "base/error.h"
 #include "base/metrics.h"
@@ -183,7 +183,7 @@ void exchange_last_word(struct exchange *exchange)
     int64_t budget = exchange_linger_bytes(exchange);
     if (exchange_detach(exchange, &fd) < 0)
         return;
-    linger_start(server, fd, budget, text.data, text.length);
+    lingering_close_start(server, fd, budget, text.data, text.length);
 }
 
 void exchange_refuse_early(struct exchange *exchange, int status, const char *reason)

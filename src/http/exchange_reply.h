@@ -27,6 +27,6 @@ int64_t exchange_linger_bytes(const struct exchange *exchange);
 void exchange_last_word(struct exchange *exchange);
 // Refuses the request for what is malformed in it.
 void exchange_refuse_early(struct exchange *exchange, int status, const char *reason);
-// Answers a head that libmicrohttpd must not see, at the door, and closes, politely. The connection
-// is gone afterwards.
+// Answers a head that libmicrohttpd must not see, at the acceptor, and closes, politely. The
+// connection is gone afterwards.
 void exchange_refuse_head(struct http_connection *connection, int status, const char *reason);

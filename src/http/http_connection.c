@@ -40,7 +40,7 @@ int connection_take_fd(struct http_connection *connection)
     connection->server->connections_count--;
     metric_add(METRIC_HTTP_CONNECTIONS, -1);
     list_remove(&connection->link);
-    loop_watch_free(connection->watch);
+    loop_io_free(connection->watch);
     TAGGED_FREE(connection);
     return fd;
 }
@@ -92,7 +92,7 @@ void connection_add_to_daemon(struct http_connection *connection)
     struct server *server = connection->server;
     // libmicrohttpd wants an address, for limits and logs of its own that are not used.
     struct sockaddr_in nobody = {.sin_family = AF_INET};
-    loop_watch_free(connection->watch);
+    loop_io_free(connection->watch);
     connection->watch = NULL;
     server->adding = connection;
     enum MHD_Result added = MHD_add_connection(server->daemon, connection->fd,

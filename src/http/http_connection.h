@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection that is at the door, in libmicrohttpd's hands, or lingering: its state and deadline.
+// A connection that is at the acceptor, in libmicrohttpd's hands, or lingering: its state and
+// deadline.
 #pragma once
 
 #include "base/cleanup.h"

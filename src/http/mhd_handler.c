@@ -53,8 +53,9 @@ static const struct exchange_ops mhd_ops = {
     .load = exchange_load,
 };
 
-// What is wrong with the headers of a request that the door has not seen, one of the later ones of
-// its connection, as far as they have come. A malformed request line is head_parse()'s to refuse.
+// What is wrong with the headers of a request that the acceptor has not seen, one of the later ones
+// of its connection, as far as they have come. A malformed request line is head_parse()'s to
+// refuse.
 static const char *headers_scan(const struct http_connection *connection, const char *target)
 {
     size_t length;
@@ -132,7 +133,7 @@ static enum MHD_Result handler_begin(struct exchange *exchange, const char *verb
     return is_taken_away(exchange, &result) ? result : exchange_begin(exchange);
 }
 
-// Says what the door says of a connection's first head.
+// Says what the acceptor says of a connection's first head.
 void mhd_handler_refuse(struct MHD_Connection *mhd, unsigned status)
 {
     struct http_connection *connection = connection_of(mhd);

@@ -6,11 +6,11 @@
 //   mhd_head_copy       test_http_heads: nuls_are_refused, ambiguous_requests_are_refused,
 //                       later_heads_are_refused_as_first_ones
 //   mhd_fields_peek     test_http_heads: malformed_lengths_of_later_requests_are_refused
-//   mhd_descriptor_take test_http_door: a_used_connection_is_handed_over
-//   mhd_takeover        test_http_calls: a_body_in_pieces_is_one_body; tests/e2e/test_front_door.py
-//   mhd_resume          test_http_door: requests_before_a_half_close_are_answered
-//   mhd_end_is_missed   the same
-//   mhd_reply_queue     test_http_heads: later_heads_are_refused_as_first_ones
+//   mhd_descriptor_take test_http_acceptor: a_used_connection_is_handed_over
+//   mhd_takeover        test_http_calls: a_body_in_pieces_is_one_body;
+//   tests/e2e/test_front_acceptor.py mhd_resume          test_http_acceptor:
+//   requests_before_a_half_close_are_answered mhd_end_is_missed   the same mhd_reply_queue
+//   test_http_heads: later_heads_are_refused_as_first_ones
 #pragma once
 
 #include "arena.h"

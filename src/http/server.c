@@ -2,8 +2,8 @@
 // The HTTP server of one loop: starts, drains and stops the acceptor and libmicrohttpd.
 #include "server_internal.h"
 
+#include "acceptor.h"
 #include "daemon.h"
-#include "door.h"
 #include "exchange.h"
 #include "gzip.h"
 #include "http_connection.h"
@@ -29,7 +29,7 @@ static void server_tick(void *arg)
     struct server *server = CAST(server, arg);
     connections_expire(server);
     connections_end_half_closed(server);
-    door_resume(server);
+    acceptor_resume(server);
     loop_timer_set(server->tick, SERVER_TICK_MS);
 }
 
@@ -112,7 +112,7 @@ static int server_start(struct server *server)
     r = job_thread_new(server->loop, 0, &server->compressor);
     if (r < 0)
         return r;
-    r = door_open(server);
+    r = acceptor_open(server);
     if (r < 0)
         return r;
     // Last: it cannot be undone.
@@ -210,20 +210,20 @@ static void connections_close(struct server *server)
 void server_quiesce(struct server *server)
 {
     server->quiescing = true;
-    door_accept_waiting(server);
-    door_close(server);
+    acceptor_accept_waiting(server);
+    acceptor_close(server);
 }
 
 void server_free(struct server *server)
 {
     if (!server)
         return;
-    door_close(server);
+    acceptor_close(server);
     job_thread_free(server->parser); // what it ends may be compressed
     job_thread_free(TAKE(server->compressor));
     connections_close(server);
     loop_timer_free(server->tick);
-    loop_watch_free(server->daemon_watch);
+    loop_io_free(server->daemon_watch);
     exchanges_abandon(server);
     if (server->daemon)
         MHD_stop_daemon(server->daemon);

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inside of a server. Everything runs on its loop's thread.
 //
-//   door.c             accepts, peeks at the first head, then hands the descriptor to libmicrohttpd
-//   or
-//                      to on_takeover
+//   acceptor.c         accepts, peeks at the first head, then hands the descriptor to libmicrohttpd
+//                      or to on_takeover
 //   http_connection.c  follows each connection's state and ends those that are late
 //   mhd_handler.c      libmicrohttpd's callbacks
-//   exchange_chunked.c what these do, for a request whose body is chunked, past libmicrohttpd
+//   exchange_chunked.c the same work for a request with a chunked body, past libmicrohttpd
 //   exchange_steps.c   what each request goes through: head, body, call, reply
 //   exchange_….c       parts of that, and the exchange itself
 //   daemon.c           when libmicrohttpd runs
 //   mhd_quirks.c       what leans on libmicrohttpd's insides
-//   linger.c           says a last word on a connection and reads on for a while, so that the peer
-//                      gets to see it
+//   lingering_close.c  sends a last reply and reads on for a while, so that the peer receives it
 //
 // Each file includes only files below it; this header has what all of them share.
 #pragma once
@@ -61,13 +59,13 @@ struct http_connection {
     uint32_t tag;
     struct list link; // in server->connections[state]
     struct server *server;
-    struct MHD_Connection *mhd; // NULL at the door and while lingering
-    struct loop_watch *watch;   // the other way round
+    struct MHD_Connection *mhd; // NULL at the acceptor and while lingering
+    struct loop_io *watch;      // the other way round
     void (*on_gone)(void *arg); // called by connection_free(); NULL: nobody
     void *gone_arg;
     int64_t deadline_ms;
-    int64_t bytes;      // at the door: seen so far; REPLY: that had arrived when last looked at;
-                        // lingering: still to throw away
+    int64_t bytes; // at the acceptor: seen so far; REPLY: that had arrived when last looked at;
+                   // lingering: still to throw away
     const char *memory; // libmicrohttpd's for this connection, from the first target on
     int fd;             // libmicrohttpd's once `mhd` is set
     enum http_connection_state state;
@@ -78,8 +76,8 @@ struct server {
     struct loop *loop;
     struct server_options options;
     struct MHD_Daemon *daemon;
-    struct loop_watch *daemon_watch;
-    struct loop_watch *listen_watch;
+    struct loop_io *daemon_watch;
+    struct loop_io *listen_watch;
     struct loop_timer *tick;
     struct server_page *pages;
     struct list connections[CONNECTION_STATES]; // each in the order of its deadlines
@@ -105,5 +103,5 @@ struct server {
     bool quiescing;
     bool run_due; // libmicrohttpd has something to do at the end of the turn
     bool accept_paused;
-    char head[SERVER_HEAD_MAX_BYTES]; // what the door is looking at
+    char head[SERVER_HEAD_MAX_BYTES]; // what the acceptor is looking at
 };

@@ -30,7 +30,7 @@ struct lane {
     _Atomic enum lane_state state; // the loop's; others may look
     struct connector *connector;   // while CONNECTING
     PGconn *conn;                  // NULL while down
-    struct loop_watch *watch;
+    struct loop_io *watch;
     struct loop_timer *timer;
     struct prepared prepared;
     struct list queued;
@@ -191,7 +191,7 @@ static void lane_write(struct lane *lane)
     if (left < 0)
         lane_break(lane, "cannot send");
     else
-        loop_watch_set(lane->watch, left > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+        loop_io_set(lane->watch, left > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
 void lane_flush(struct lane *lane)
@@ -370,7 +370,7 @@ static void lane_connected(void *arg, PGconn *conn)
         return;
     }
     int r =
-        loop_watch_new(lane->options.loop, PQsocket(conn), EPOLLIN, lane_ready, lane, &lane->watch);
+        loop_io_new(lane->options.loop, PQsocket(conn), EPOLLIN, lane_ready, lane, &lane->watch);
     if (r < 0) {
         lane_lose(lane, error_code(r));
         return;
@@ -412,7 +412,7 @@ static int64_t lane_next_pause_ms(struct lane *lane)
 
 static void lane_drop_connection(struct lane *lane)
 {
-    loop_watch_free(TAKE(lane->watch));
+    loop_io_free(TAKE(lane->watch));
     PQfinish(TAKE(lane->conn));
     prepared_done(&lane->prepared);
     lane->state = LANE_DOWN;

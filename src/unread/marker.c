@@ -304,7 +304,7 @@ static int batches_make(struct marker *marker, int batch_max)
 }
 
 int marker_new(struct loop *loop, struct store *store, struct cache *cache, int batch_max,
-               int queue_max, int singles_max, marker_done_fn *done, void *arg,
+               int queue_max, int singles_max, marker_on_settled_fn *on_settled, void *arg,
                struct marker **ret_marker)
 {
     struct marker *marker = TAGGED_NEW(marker);
@@ -313,7 +313,7 @@ int marker_new(struct loop *loop, struct store *store, struct cache *cache, int 
         return -ERROR_MEMORY;
     marker->store = store;
     marker->cache = cache;
-    marker->done = done;
+    marker->on_settled = on_settled;
     marker->singles_max = singles_max;
     marker->queue_max = queue_max;
     marker->arg = arg;

@@ -25,7 +25,7 @@ struct marker {
     struct cache *cache;
     struct group *group;
     struct aside *aside;
-    marker_done_fn *done;
+    marker_on_settled_fn *on_settled;
     void *arg;
     int singles_max;
     char name[ID_SIZE];

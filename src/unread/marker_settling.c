@@ -22,7 +22,7 @@ static void settling_done(struct settling *settling)
         return;
     // A row that Redis has not heard of is left to the relay's polling.
     if (!settling->failed)
-        settling->marker->done(settling->marker->arg, settling->outbox_id);
+        settling->marker->on_settled(settling->marker->arg, settling->outbox_id);
     TAGGED_FREE(settling);
 }
 
@@ -81,10 +81,10 @@ static void mark_keep(struct marker *marker, const struct mark *mark,
 
     if (!ops || !ops->on_read)
         return;
-    UNZEROED struct call call;
+    UNZEROED struct fcall call;
     if (!ops->on_read(&call, view, mark->tss, mark->ts_count))
         return;
-    call_end(&call);
+    fcall_end(&call);
     cache_call(marker->cache, call.count, call.texts, NULL, NULL, NULL);
 }
 

@@ -111,12 +111,12 @@ static void view_install(struct reader *reader, const struct unread_view *view, 
                          const int64_t *seqs, int count)
 {
     const struct strategy_ops *ops = strategy_find(view->head.strategy);
-    UNZEROED struct call call;
+    UNZEROED struct fcall call;
 
     if (!ops || !ops->rebuild || !view->member.active ||
         !ops->rebuild(&call, view, tss, seqs, count))
         return;
-    call_end(&call);
+    fcall_end(&call);
     metric_add(METRIC_CACHE_REBUILDS, 1);
     cache_call(reader->cache, call.count, call.texts, NULL, NULL, NULL);
 }
@@ -266,10 +266,10 @@ static void member_answer(void *arg, int r, const struct cache_value *value)
 static void strategy_ask(const struct reader *reader, const struct strategy_ops *ops,
                          const struct unread_view *view, cache_fn *fn, void *arg)
 {
-    UNZEROED struct call call;
+    UNZEROED struct fcall call;
 
     ops->count(&call, view);
-    call_end(&call);
+    fcall_end(&call);
     cache_call(reader->cache, call.count, call.texts, NULL, fn, arg);
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client sends on an open WebSocket, frames and the messages in them, in pieces: the first
 // byte says how long a piece is. Neither Redis nor Postgres is there.
-#include "../../src/gateway/connection.h"
+#include "../../src/gateway/channel/feed.h"
+#include "../../src/gateway/channel/subscribers.h"
+#include "../../src/gateway/connection/connection.h"
 #include "../../src/gateway/core.h"
 #include "../../src/gateway/gateway_session.h"
-#include "../../src/gateway/seats.h"
-#include "../../src/gateway/stream.h"
 #include "../../src/gateway/websocket/websocket.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -41,7 +41,7 @@ static void gateway_make(void)
                                                        .pending_max = 100,
                                                        .pending_bytes = 1 << 20};
     static const struct gateway_options options = {.queue_max_bytes = 1 << 20,
-                                                   .hole_bytes = 1 << 20,
+                                                   .gap_bytes = 1 << 20,
                                                    .message_max_bytes = 4096,
                                                    .message_values_max = 100,
                                                    .ping_interval_ms = 60000,
@@ -49,10 +49,10 @@ static void gateway_make(void)
                                                    .frames_per_s = 64,
                                                    .frames_burst = 1000,
                                                    .head_check_ms = 60000,
-                                                   .hole_delay_ms = 10,
-                                                   .hole_timeout_ms = 100,
-                                                   .hole_events_max = 100,
-                                                   .hole_reads_max = 10,
+                                                   .gap_delay_ms = 10,
+                                                   .gap_timeout_ms = 100,
+                                                   .gap_events_max = 100,
+                                                   .gap_reads_max = 10,
                                                    .focus_max = 2,
                                                    .token_check_ms = 60000,
                                                    .channel_linger_ms = 60000,
@@ -68,7 +68,7 @@ static void gateway_make(void)
     assert(r == 0);
 }
 
-static struct connection *socket_open(struct stream *stream, int *ret_peer)
+static struct connection *socket_open(struct feed *feed, int *ret_peer)
 {
     int pair[2];
     int r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair);
@@ -82,7 +82,7 @@ static struct connection *socket_open(struct stream *stream, int *ret_peer)
     assert(r == 0);
     r = session_enter_user(c);
     assert(r == 0);
-    r = seats_add(stream, c, 0);
+    r = subscribers_add(feed, c, 0);
     assert(r == 0);
     websocket_hello(c, "");
     return c;
@@ -105,9 +105,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int peer;
     gateway_make();
-    struct stream *stream = stream_follow(gateway, "T0000000001", "C0000000001", 0);
-    assert(stream);
-    pieces_receive(socket_open(stream, &peer), data, size);
+    struct feed *feed = feed_open(gateway, "T0000000001", "C0000000001", 0);
+    assert(feed);
+    pieces_receive(socket_open(feed, &peer), data, size);
     gateway_free(gateway);
     store_free(store);
     cache_free(cache);

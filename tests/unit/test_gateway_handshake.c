@@ -107,10 +107,10 @@ static void test_links(void **state)
     struct handshake handshake;
     (void)state;
     assert_null(answer(link, &handshake));
-    assert_true(handshake.is_link);
+    assert_true(handshake.is_app_socket);
     assert_string_equal(handshake.ticket, "Abc");
     assert_null(answer(rtm, &handshake));
-    assert_false(handshake.is_link);
+    assert_false(handshake.is_app_socket);
 }
 
 static void test_where_it_goes_on(void **state)

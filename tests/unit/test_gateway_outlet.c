@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../../src/gateway/outlet.h"
+#include "../../src/gateway/connection/outlet.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

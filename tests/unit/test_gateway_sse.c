@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of event streams: requests, positions, events.
-#include "../../src/gateway/packet.h"
+#include "../../src/gateway/connection/packet.h"
 #include "../../src/gateway/sse/sse_head.h"
 #include "http/head.h"
 #include "http/path.h"

@@ -97,7 +97,7 @@ static void malformed_lengths_are_refused(void **state)
     assert_int_equal(fixture.calls_begun, 0);
 }
 
-// The door sees a connection's first request only.
+// The acceptor sees a connection's first request only.
 static void malformed_lengths_of_later_requests_are_refused(void **state)
 {
     (void)state;

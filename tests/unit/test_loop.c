@@ -18,7 +18,7 @@
 struct scene {
     struct loop *loop;
     struct loop_timer *timer;
-    struct loop_watch *watch[2];
+    struct loop_io *watch[2];
     int fd[2][2];
     char log[64];
     int count;
@@ -43,7 +43,7 @@ static int teardown(void **state)
 {
     struct scene *scene = *state;
     for (int i = 0; i < 2; i++) {
-        loop_watch_free(scene->watch[i]);
+        loop_io_free(scene->watch[i]);
         if (scene->fd[i][0]) {
             close(scene->fd[i][0]);
             close(scene->fd[i][1]);
@@ -265,8 +265,8 @@ static void free_both(void *arg, uint32_t events)
     struct scene *scene = arg;
     assert_true(events & EPOLLIN);
     note(scene, "r");
-    loop_watch_free(TAKE(scene->watch[0]));
-    loop_watch_free(TAKE(scene->watch[1]));
+    loop_io_free(TAKE(scene->watch[0]));
+    loop_io_free(TAKE(scene->watch[1]));
     loop_stop(scene->loop);
 }
 
@@ -276,9 +276,9 @@ static void an_event_for_a_watch_freed_in_the_same_turn_is_not_delivered(void **
     for (int i = 0; i < 2; i++) {
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, scene->fd[i]), 0);
         assert_int_equal(write(scene->fd[i][1], "x", 1), 1);
-        assert_int_equal(loop_watch_new(scene->loop, scene->fd[i][0], EPOLLIN, free_both, scene,
-                                        &scene->watch[i]),
-                         0);
+        assert_int_equal(
+            loop_io_new(scene->loop, scene->fd[i][0], EPOLLIN, free_both, scene, &scene->watch[i]),
+            0);
     }
     loop_run(scene->loop);
     assert_string_equal(scene->log, "r");
@@ -289,7 +289,7 @@ static void write_then_hang_up(void *arg, uint32_t events)
     struct scene *scene = arg;
     note(scene, events & EPOLLOUT ? "w" : "r");
     if (events & EPOLLOUT)
-        loop_watch_set(scene->watch[0], EPOLLIN);
+        loop_io_set(scene->watch[0], EPOLLIN);
     else
         loop_stop(scene->loop);
 }
@@ -298,8 +298,8 @@ static void a_watch_waits_for_what_was_set_last(void **state)
 {
     struct scene *scene = *state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, scene->fd[0]), 0);
-    assert_int_equal(loop_watch_new(scene->loop, scene->fd[0][0], EPOLLOUT, write_then_hang_up,
-                                    scene, &scene->watch[0]),
+    assert_int_equal(loop_io_new(scene->loop, scene->fd[0][0], EPOLLOUT, write_then_hang_up, scene,
+                                 &scene->watch[0]),
                      0);
     assert_int_equal(write(scene->fd[0][1], "x", 1), 1);
     loop_run(scene->loop);
@@ -310,7 +310,7 @@ enum { CROWD = 300 };
 
 struct peer {
     struct scene *scene;
-    struct loop_watch *watch;
+    struct loop_io *watch;
     int fd[2];
 };
 
@@ -318,7 +318,7 @@ static void peer_leave(void *arg, uint32_t events)
 {
     struct peer *peer = arg;
     assert_true(events & EPOLLHUP);
-    loop_watch_free(peer->watch);
+    loop_io_free(peer->watch);
     close(peer->fd[0]);
     if (++peer->scene->count == CROWD)
         loop_stop(peer->scene->loop);
@@ -329,7 +329,7 @@ static void answer_take(void *arg, uint32_t events)
     struct scene *scene = arg;
     assert_true(events & EPOLLIN);
     note(scene, scene->count < CROWD ? "a" : "-");
-    loop_watch_free(TAKE(scene->watch[0]));
+    loop_io_free(TAKE(scene->watch[0]));
 }
 
 static void what_the_loop_asked_does_not_wait_for_a_crowd_that_leaves(void **state)
@@ -340,14 +340,14 @@ static void what_the_loop_asked_does_not_wait_for_a_crowd_that_leaves(void **sta
         peers[i].scene = scene;
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, peers[i].fd), 0);
         close(peers[i].fd[1]);
-        assert_int_equal(loop_watch_new_peer(scene->loop, peers[i].fd[0], EPOLLIN, peer_leave,
-                                             &peers[i], &peers[i].watch),
+        assert_int_equal(loop_io_new_peer(scene->loop, peers[i].fd[0], EPOLLIN, peer_leave,
+                                          &peers[i], &peers[i].watch),
                          0);
     }
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, scene->fd[0]), 0);
     assert_int_equal(write(scene->fd[0][1], "x", 1), 1);
     assert_int_equal(
-        loop_watch_new(scene->loop, scene->fd[0][0], EPOLLIN, answer_take, scene, &scene->watch[0]),
+        loop_io_new(scene->loop, scene->fd[0][0], EPOLLIN, answer_take, scene, &scene->watch[0]),
         0);
     loop_run(scene->loop); // until all have left
     assert_string_equal(scene->log, "a");

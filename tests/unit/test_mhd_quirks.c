@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The versions of libmicrohttpd that we lean on. What we lean on is tested by test_http_door.c and
-// test_http_heads.c.
+// The versions of libmicrohttpd that we lean on. What we lean on is tested by test_http_acceptor.c
+// and test_http_heads.c.
 #include "../../src/http/mhd_quirks.h"
 #include "base/error.h"
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells a connection what it missed: its queue gives the pace, and the seats of its channels take
-// over when a channel has been told.
+// Tells a connection what it missed: its queue gives the pace, and the subscribers of its channels
+// take over when a channel has been told.
 #include "backlog.h"
 
-#include "../connection.h"
+#include "../channel/feed.h"
+#include "../channel/subscribers.h"
+#include "../connection/connection.h"
+#include "../connection/outlet.h"
+#include "../connection/packet.h"
 #include "../core.h"
 #include "../gateway_session.h"
-#include "../outlet.h"
-#include "../packet.h"
-#include "../seats.h"
-#include "../stream.h"
-#include "../users.h"
+#include "../user/users.h"
 #include "../watermark.h"
 #include "resume.h"
 #include "resume_ops.h"
@@ -54,19 +54,19 @@ static void own_send(void *arg, const char *frame, size_t length)
 static void gap_send(void *arg, const char *channel_id, int64_t from_seq, int64_t to_seq)
 {
     CLEANUP(buffer_done) struct buffer out = BUFFER(GAP_MAX);
-    stream_gap_write(channel_id, from_seq, to_seq, &out);
+    feed_gap_write(channel_id, from_seq, to_seq, &out);
     if (buffer_failed(&out))
         return;
     CLEANUP(packets_done) struct packets packets = packets_of(out.data, out.length);
     connection_gap(connection_of(arg), &packets);
 }
 
-static struct seat *seat_find(void *arg, const struct stream *stream)
+static struct feed_subscriber *subscriber_find(void *arg, const struct feed *feed)
 {
     const struct connection *c = connection_of(arg);
-    for (uint32_t i = 0; i < c->follow_count; i++)
-        if (c->follows[i].stream == stream)
-            return &c->follows[i].stream->seats[c->follows[i].seat];
+    for (uint32_t i = 0; i < c->subscription_count; i++)
+        if (c->subscriptions[i].feed == feed)
+            return &c->subscriptions[i].feed->subscribers[c->subscriptions[i].subscriber];
     return NULL;
 }
 
@@ -89,7 +89,7 @@ static const struct resume_ops OPS = {.is_ready = is_ready,
                                       .send = frame_send,
                                       .send_own = own_send,
                                       .gap = gap_send,
-                                      .seat = seat_find,
+                                      .subscriber = subscriber_find,
                                       .over = backlog_over,
                                       .fail = backlog_fail,
                                       .first_batch = 1,
@@ -113,22 +113,22 @@ bool backlog_is_of_another(const struct backlog *backlog)
     return position_is_of_another(&backlog->place.since, backlog->connection->actor.user_id);
 }
 
-// A seat that is behind gets nothing until it has caught up. What its stream sent after the
+// A subscriber that is behind gets nothing until it has caught up. What its feed sent after the
 // snapshot went past this connection, too.
 static int channel_enter(struct backlog *backlog, const struct result *result, int row)
 {
     struct connection *c = backlog->connection;
     const char *id = result_text(result, row, RESUME_CHANNEL);
     int64_t seq = result_int(result, row, RESUME_SEQ);
-    struct stream *stream = stream_follow(c->gateway, c->actor.workspace_id, id, seq);
-    if (!stream)
+    struct feed *feed = feed_open(c->gateway, c->actor.workspace_id, id, seq);
+    if (!feed)
         return -ERROR_MEMORY;
-    if (stream->sent_ts == 0)
-        stream->sent_ts = result_int(result, row, RESUME_LAST_TS);
-    bool is_behind = result_bool(result, row, RESUME_CHANGED) || stream->sent_seq > seq;
+    if (feed->sent_ts == 0)
+        feed->sent_ts = result_int(result, row, RESUME_LAST_TS);
+    bool is_behind = result_bool(result, row, RESUME_CHANGED) || feed->sent_seq > seq;
     if (backlog->resume)
         resume_add(backlog->resume, result, row, is_behind);
-    return seats_enter(stream, c, seq, backlog->resume && is_behind ? INT64_MAX : seq);
+    return subscribers_enter(feed, c, seq, backlog->resume && is_behind ? INT64_MAX : seq);
 }
 
 static int row_take(struct backlog *backlog, const struct result *result, int row)
@@ -207,9 +207,9 @@ void backlog_position_own(const struct backlog *backlog, char *ret_text)
     position_print(&position, progress, ret_text);
 }
 
-bool backlog_joined(struct backlog *backlog, const struct stream *stream)
+bool backlog_joined(struct backlog *backlog, const struct feed *feed)
 {
-    return resume_joined(backlog->resume, stream->channel_id);
+    return resume_joined(backlog->resume, feed->channel_id);
 }
 
 bool backlog_awaits(struct backlog *backlog, const struct event *event)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a connection can be continued from: what it missed before it was opened, and how its seats
-// come to be told what happens now.
+// Where a connection can be continued from: what it missed before it was opened, and how its
+// subscribers come to be told what happens now.
 #pragma once
 
 #include "../position.h"
@@ -16,7 +16,7 @@ struct params;
 struct result;
 struct resume;
 struct statement;
-struct stream;
+struct feed;
 
 struct backlog {
     struct connection *connection;
@@ -34,7 +34,7 @@ void backlog_init(struct backlog *backlog, struct connection *c, const struct pl
 const struct statement *backlog_channels(struct backlog *backlog, struct params *params);
 // Whether the place it came with was given to somebody else.
 bool backlog_is_of_another(const struct backlog *backlog);
-// Seats the connection in its channels by the answer. -ERROR_MEMORY.
+// Subscribes the connection in its channels by the answer. -ERROR_MEMORY.
 NODISCARD int backlog_begin(struct backlog *backlog, const struct result *result);
 
 // Tells on; to be called when the connection was opened, and when it was flushed.
@@ -47,9 +47,9 @@ const char *backlog_position(const struct backlog *backlog);
 // The same as a position of the user's own, to POSITION_SIZE bytes.
 void backlog_position_own(const struct backlog *backlog, char *ret_text);
 
-// The user came (back) into the channel of `stream`. True while the connection is still being told
-// what was before: its seat waits for that.
-bool backlog_joined(struct backlog *backlog, const struct stream *stream);
+// The user came (back) into the channel of `feed`. True while the connection is still being told
+// what was before: its subscriber waits for that.
+bool backlog_joined(struct backlog *backlog, const struct feed *feed);
 
 // Whether the connection is still to be sent what it missed in the channel of an event about what
 // its user has read: see resume_awaits().

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goes on where somebody stopped: what happened in between is read from Postgres, channel by
-// channel, for them alone. It is read for a connection, whose seats get what happens meanwhile when
-// their channel has been told (backlog.c), or for one call of events.sync, which ends where its
-// snapshot does.
+// channel, for them alone. It is read for a connection, whose subscribers get what happens
+// meanwhile when their channel has been told (backlog.c), or for one call of events.sync, which
+// ends where its snapshot does.
 //
 // Each event of the backlog has a place that says how far its sending has got, so whoever breaks
 // off in the middle goes on from there (struct progress). What they continue is the first *pass*:
@@ -59,7 +59,7 @@ void resume_free(struct resume *resume); // takes NULL; ops are not called any m
 void resume_go_on(struct resume *resume);
 
 // The user came (back) into the channel. True while they are still being told what was before: then
-// of the join in its turn, too, and their seat waits for that.
+// of the join in its turn, too, and their subscriber waits for that.
 bool resume_joined(struct resume *resume, const char *channel_id);
 
 // Whether there is still something to be sent of the channel of an event about what the user has

@@ -2,10 +2,10 @@
 // Sends what was missed in channels: a page of one, or at once all of several that missed little.
 #include "resume_events.h"
 
+#include "../channel/feed.h"
+#include "../channel/page.h"
 #include "../core.h"
-#include "../page.h"
 #include "../position.h"
-#include "../stream.h"
 #include "resume_state.h"
 
 #include "base/buffer.h"
@@ -27,9 +27,9 @@ static const struct statement BEGIN = {
     " FROM unnest($2) WITH ORDINALITY AS a (id, number)"
     " JOIN channel_members m ON m.channel_id = a.id AND m.user_id = $1"};
 
-static struct seat *seat_of(const struct resume *resume, const struct stream *stream)
+static struct feed_subscriber *subscriber_of(const struct resume *resume, const struct feed *feed)
 {
-    return stream && resume->ops->seat ? resume->ops->seat(resume->arg, stream) : NULL;
+    return feed && resume->ops->subscriber ? resume->ops->subscriber(resume->arg, feed) : NULL;
 }
 
 static void gap_tell(struct resume *resume, struct behind *behind, int64_t to_seq)
@@ -68,10 +68,10 @@ static bool row_is_for(struct behind *behind, const struct page_row *row, const 
     return is_for;
 }
 
-// What comes behind the last leave is not for this user, unless there still, or again, is a seat.
-// False when rows were left for want of room.
-static bool rows_tell(struct resume *resume, struct behind *behind, const struct seat *seat,
-                      const struct page *page)
+// What comes behind the last leave is not for this user, unless there still, or again, is a
+// subscriber. False when rows were left for want of room.
+static bool rows_tell(struct resume *resume, struct behind *behind,
+                      const struct feed_subscriber *subscriber, const struct page *page)
 {
     for (int i = page->first; i < page->end && behind->at_seq < behind->to_seq; i++) {
         struct page_row row;
@@ -85,7 +85,7 @@ static bool rows_tell(struct resume *resume, struct behind *behind, const struct
         if (row_is_for(behind, &row, resume->actor->user_id))
             row_tell(resume, behind, &row);
         behind->at_seq = row.seq;
-        if (behind->is_away && !seat && behind->to_seq == INT64_MAX)
+        if (behind->is_away && !subscriber && behind->to_seq == INT64_MAX)
             behind->to_seq = row.seq;
     }
     return true;
@@ -93,40 +93,42 @@ static bool rows_tell(struct resume *resume, struct behind *behind, const struct
 
 // Up to where events are there to be read: a place says that all committed before was sent, also
 // what the instance itself has not heard of yet.
-static int64_t end_seq(const struct stream *stream, const struct behind *behind)
+static int64_t end_seq(const struct feed *feed, const struct behind *behind)
 {
     int64_t seq = behind->seen_seq;
-    if (stream && stream->sent_seq > seq)
-        seq = stream->sent_seq;
+    if (feed && feed->sent_seq > seq)
+        seq = feed->sent_seq;
     return seq < behind->to_seq ? seq : behind->to_seq;
 }
 
-// Whether nothing is left to be read; the seat then gets what comes next.
+// Whether nothing is left to be read; the subscriber then gets what comes next.
 static bool behind_is_over(struct resume *resume, const struct behind *behind)
 {
-    const struct stream *stream = stream_find(resume->gateway, behind->channel_id);
-    struct seat *seat = seat_of(resume, stream);
+    const struct feed *feed = feed_find(resume->gateway, behind->channel_id);
+    struct feed_subscriber *subscriber = subscriber_of(resume, feed);
     if (behind->at_seq >= behind->to_seq)
         return true;
-    if (!seat || behind->at_seq < end_seq(stream, behind))
+    if (!subscriber || behind->at_seq < end_seq(feed, behind))
         return false;
-    seat->from_seq = behind->at_seq;
+    subscriber->from_seq = behind->at_seq;
     return true;
 }
 
 // Whether the channel needs no other page.
 static bool behind_take(struct resume *resume, struct behind *behind, const struct page *page)
 {
-    const struct stream *stream = stream_find(resume->gateway, behind->channel_id);
-    const struct seat *seat = seat_of(resume, stream);
+    const struct feed *feed = feed_find(resume->gateway, behind->channel_id);
+    const struct feed_subscriber *subscriber = subscriber_of(resume, feed);
     bool last_page = page->end - page->first < resume->asked_page;
-    bool leaves = behind->to_seq != behind->seen_seq; // or ends at the head, for want of a seat
-    if (!rows_tell(resume, behind, seat, page))
+    bool leaves =
+        behind->to_seq != behind->seen_seq; // or ends at the head, for want of a subscriber
+    if (!rows_tell(resume, behind, subscriber, page))
         return false;
     if (!last_page && resume->page < PAGE_MAX)
         resume->page *= 2;
-    if (!seat && leaves && behind->at_seq < behind->to_seq) // the leave is read, or never was there
-        return last_page && !behind->asked_seated;
+    if (!subscriber && leaves &&
+        behind->at_seq < behind->to_seq) // the leave is read, or never was there
+        return last_page && !behind->asked_subscribed;
     if (last_page && behind->at_seq < behind->to_seq && behind->at_seq < behind->asked_end_seq)
         gap_tell(resume, behind, behind->asked_end_seq);
     return behind_is_over(resume, behind);
@@ -168,22 +170,22 @@ static void on_pages(void *arg, const struct store_outcome *outcome)
 // Where the page of a channel begins and ends. More than may be read is told of as a gap.
 static void page_prepare(struct resume *resume, struct behind *behind)
 {
-    const struct stream *stream = stream_find(resume->gateway, behind->channel_id);
+    const struct feed *feed = feed_find(resume->gateway, behind->channel_id);
     int64_t max = resume->gateway->options.resume_max_events;
     int64_t to_seq = behind->to_seq;
-    if (behind->is_member || stream)
-        to_seq = end_seq(stream, behind);
+    if (behind->is_member || feed)
+        to_seq = end_seq(feed, behind);
     if (to_seq != INT64_MAX && to_seq - behind->at_seq > max)
         gap_tell(resume, behind, to_seq - 1); // the page then ends it
-    behind->asked_seated = seat_of(resume, stream) != NULL;
+    behind->asked_subscribed = subscriber_of(resume, feed) != NULL;
     behind->asked_end_seq = to_seq;
 }
 
 // How many events of the channel are to be read; very many when that is not known.
 static int64_t behind_missing(const struct resume *resume, const struct behind *behind)
 {
-    const struct stream *stream = stream_find(resume->gateway, behind->channel_id);
-    int64_t to_seq = behind->is_member ? end_seq(stream, behind) : behind->to_seq;
+    const struct feed *feed = feed_find(resume->gateway, behind->channel_id);
+    int64_t to_seq = behind->is_member ? end_seq(feed, behind) : behind->to_seq;
     return to_seq > behind->at_seq ? to_seq - behind->at_seq : 0;
 }
 
@@ -219,7 +221,7 @@ static void pages_ask(struct resume *resume, struct behind *first)
         starts[i] = (struct page_start){first[i].channel_id, first[i].at_seq};
     }
     resume_ask(resume);
-    // Apart from the short reads, which posts wait for: many streams may come back at once.
+    // Apart from the short reads, which posts wait for: many feeds may come back at once.
     pages_read(resume->gateway, STORE_LIST, starts, resume->asked, resume->page, on_pages, resume);
 }
 

@@ -4,9 +4,9 @@
 #include "resume_others.h"
 
 #include "../core.h"
-#include "../created.h"
-#include "../marks.h"
 #include "../position.h"
+#include "../user/created_channels.h"
+#include "../user/missed_marks.h"
 #include "resume_state.h"
 
 #include "base/buffer.h"
@@ -127,11 +127,11 @@ void resume_threads_ask(struct resume *resume, const struct behind *behind)
     store_call(resume->gateway->store, STORE_SYNC, &THREADS, &params, on_threads, resume);
 }
 
-static void created_tell(struct resume *resume, const struct result *result, int row)
+static void created_channel_send(struct resume *resume, const struct result *result, int row)
 {
     CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX_BYTES);
 
-    created_write(result, row, &out);
+    created_channel_write(result, row, &out);
     resume_note(resume, result_text(result, row, 1), PROGRESS_CREATED, result_int(result, row, 0));
     resume_send(resume, &out);
 }
@@ -145,7 +145,7 @@ static void on_created(void *arg, const struct store_outcome *outcome)
         return;
     int rows = result_rows(outcome->result);
     for (; row < rows && resume->ops->has_room(resume->arg, 1); row++)
-        created_tell(resume, outcome->result, row);
+        created_channel_send(resume, outcome->result, row);
     resume->is_created_told = row == rows && rows < PAGE;
     resume->go_on(resume);
 }

@@ -25,7 +25,7 @@ struct behind {
     int64_t thread_ts;     // all threads up to it were told
     int64_t asked_end_seq; // up to where the page asked for was to go
     bool is_member;        // the user has not left
-    bool asked_seated;     // when it was asked for, there was a seat
+    bool asked_subscribed; // when it was asked for, there was a subscriber
     bool is_away;          // read up to a leave of the user's, and not yet to the next join
     bool state_due;        // the read state is to be told
     bool threads_due;      // threads were followed or read

@@ -2,9 +2,9 @@
 // Finds apps that have links here, and chooses the link that an event goes to.
 #include "app.h"
 
-#include "../connection.h"
+#include "../connection/connection.h"
+#include "../connection/packet.h"
 #include "../core.h"
-#include "../packet.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct app *app_make(struct gateway *gateway, const char *id)
         return NULL;
     app->gateway = gateway;
     snprintf(app->id, sizeof app->id, "%s", id);
-    list_init(&app->links);
+    list_init(&app->sockets);
     list_init(&app->envelopes);
     HASH_ADD_STR(gateway->envelopes->apps, id, app);
     return app;
@@ -45,33 +45,33 @@ void app_free(struct app *app)
     free(app);
 }
 
-bool link_is_open(const struct link *link)
+bool app_socket_is_open(const struct app_socket *app_socket)
 {
-    return link->connection->state == CONNECTION_OPEN &&
-           (link->state == LINK_READY || link->state == LINK_WARNED);
+    return app_socket->connection->state == CONNECTION_OPEN &&
+           (app_socket->state == APP_SOCKET_READY || app_socket->state == APP_SOCKET_WARNED);
 }
 
-void link_send(const struct link *link, const char *text, size_t length)
+void app_socket_send(const struct app_socket *app_socket, const char *text, size_t length)
 {
-    if (link->connection->state != CONNECTION_OPEN)
+    if (app_socket->connection->state != CONNECTION_OPEN)
         return;
     struct packet *packet = packet_new(text, length);
-    connection_push(link->connection, packet);
+    connection_push(app_socket->connection, packet);
     packet_unref(packet);
 }
 
-struct link *app_next_link(struct app *app, const struct link *last)
+struct app_socket *app_next_socket(struct app *app, const struct app_socket *last)
 {
-    struct link *found = NULL;
-    LIST_FOREACH(item, &app->links)
+    struct app_socket *found = NULL;
+    LIST_FOREACH(item, &app->sockets)
     {
-        struct link *link = LIST_ITEM(item, struct link, app_link);
-        if (link_is_open(link) && (!found || found == last))
-            found = link;
+        struct app_socket *app_socket = LIST_ITEM(item, struct app_socket, app_link);
+        if (app_socket_is_open(app_socket) && (!found || found == last))
+            found = app_socket;
     }
     if (found) {
         list_remove(&found->app_link);
-        list_append(&app->links, &found->app_link);
+        list_append(&app->sockets, &found->app_link);
     }
     return found;
 }
@@ -80,9 +80,9 @@ int64_t app_room(const struct app *app)
 {
     bool has_link = false;
     int64_t room = KEPT_AT_ONCE;
-    LIST_FOREACH(item, &app->links)
+    LIST_FOREACH(item, &app->sockets)
     {
-        has_link = has_link || link_is_open(LIST_ITEM(item, struct link, app_link));
+        has_link = has_link || app_socket_is_open(LIST_ITEM(item, struct app_socket, app_link));
     }
     LIST_FOREACH(item, &app->envelopes)
     {

@@ -17,20 +17,20 @@ struct loop_timer;
 
 enum { UUID_SIZE = 37 };
 
-enum link_state {
-    LINK_NEW, // hello not sent yet
-    LINK_READY,
-    LINK_WARNED,   // told that it ends soon
-    LINK_REFRESHED // told to reconnect
+enum app_socket_state {
+    APP_SOCKET_NEW, // hello not sent yet
+    APP_SOCKET_READY,
+    APP_SOCKET_WARNED,   // told that it ends soon
+    APP_SOCKET_REFRESHED // told to reconnect
 };
 
 // One connection of an app.
-struct link {
+struct app_socket {
     struct connection *connection;
     struct socket socket;
     struct app *app; // while it is open
     struct list app_link;
-    enum link_state state;
+    enum app_socket_state state;
     int64_t ends_ms;
 };
 
@@ -39,7 +39,7 @@ struct app {
     UT_hash_handle hh;
     struct gateway *gateway;
     char id[EVENT_ID_SIZE];
-    struct list links;     // the first is the next to get an envelope
+    struct list sockets;   // the first is the next to get an envelope
     struct list envelopes; // sent by this gateway, or about to be, and not acked
     int envelope_count;
     char last_channel[EVENT_ID_SIZE]; // of the last event that was offered
@@ -63,8 +63,8 @@ struct envelope {
     int64_t due_ms; // the end of its state
     int64_t attempt;
     enum envelope_state state;
-    bool returns;            // see kept_return()
-    const struct link *sent; // by which it was sent, while that exists
+    bool returns;                  // see app_backlog_return()
+    const struct app_socket *sent; // by which it was sent, while that exists
     size_t length;
     char frame[];
 };
@@ -85,12 +85,12 @@ struct envelopes {
 
 struct app *app_find(struct gateway *gateway, const char *id);
 struct app *app_make(struct gateway *gateway, const char *id); // or finds it; NULL without memory
-void app_free(struct app *app); // its last link is gone; its envelopes are, too
-bool link_is_open(const struct link *link);
-void link_send(const struct link *link, const char *text, size_t length);
-// The link whose turn it is; another one than `last` when there is one. NULL: none is open.
-struct link *app_next_link(struct app *app, const struct link *last);
-// How many kept events the app may take; 0: no link.
+void app_free(struct app *app); // its last app_socket is gone; its envelopes are, too
+bool app_socket_is_open(const struct app_socket *app_socket);
+void app_socket_send(const struct app_socket *app_socket, const char *text, size_t length);
+// The app_socket whose turn it is; another one than `last` when there is one. NULL: none is open.
+struct app_socket *app_next_socket(struct app *app, const struct app_socket *last);
+// How many kept events the app may take; 0: no app_socket.
 int64_t app_room(const struct app *app);
 // All that may be sent was acked: there may be more.
 bool app_is_idle(const struct app *app);

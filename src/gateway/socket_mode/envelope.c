@@ -6,12 +6,12 @@
 // kept in Postgres for whoever has one (kept.c).
 #include "envelope.h"
 
-#include "../connection.h"
+#include "../channel/feed.h"
+#include "../connection/connection.h"
 #include "../core.h"
-#include "../stream.h"
 #include "../websocket/receive.h"
 #include "app.h"
-#include "kept.h"
+#include "app_backlog.h"
 
 #include "base/buffer.h"
 #include "base/check.h"
@@ -81,9 +81,9 @@ static void payload_write(struct json_writer *w, const struct envelope *envelope
     callback_write(w, &callback);
 }
 
-static void envelope_send(struct envelope *envelope, struct link *link)
+static void envelope_send(struct envelope *envelope, struct app_socket *app_socket)
 {
-    const struct connection *c = link->connection;
+    const struct connection *c = app_socket->connection;
     CLEANUP(buffer_done) struct buffer out = BUFFER(ENVELOPE_MAX);
     struct json_writer w = json_writer_to(&out);
     json_open_object(&w);
@@ -95,14 +95,14 @@ static void envelope_send(struct envelope *envelope, struct link *link)
     json_key(&w, "payload");
     payload_write(&w, envelope, c);
     json_close_object(&w);
-    envelope->sent = link;
+    envelope->sent = app_socket;
     envelope->state = ENVELOPE_SENT;
     envelope->due_ms =
         loop_now_ms(c->gateway->loop) + (c->gateway->options.link_ack_ms << envelope->attempt);
     metric_add(METRIC_ENVELOPES_SENT, 1);
     metric_add(METRIC_ENVELOPES_AGAIN, envelope->attempt > 0);
     if (!buffer_failed(&out))
-        link_send(link, out.data, out.length);
+        app_socket_send(app_socket, out.data, out.length);
 }
 
 static void app_look_soon(struct gateway *gateway)
@@ -153,13 +153,13 @@ static void on_claim(void *arg, int r, const struct cache_value *value)
         envelope_free(app, envelope); // another gateway sends it
         return;
     }
-    struct link *link = app_next_link(app, NULL);
-    if (link) {
-        envelope_send(envelope, link);
+    struct app_socket *app_socket = app_next_socket(app, NULL);
+    if (app_socket) {
+        envelope_send(envelope, app_socket);
         return;
     }
     envelope_return(app, envelope);
-    kept_return(app);
+    app_backlog_return(app);
 }
 
 static bool claim_ask(const struct app *app, const struct envelope *envelope)
@@ -191,7 +191,7 @@ static void event_offer(struct app *app, const struct kept *event)
 
 // Whether it is among the events that its app asked for (login.c). Who wants all gets all but some
 // joins.
-static bool is_wanted(const struct actor *actor, const struct stream_item *item)
+static bool is_wanted(const struct actor *actor, const struct feed_item *item)
 {
     const char *name = callback_name(item->kind, item->channel_type);
     return name && actor_has_scope(actor, name);
@@ -212,15 +212,16 @@ static void mention_offer(struct app *app, const char *bot_user_id, const struct
     event_offer(app, &named);
 }
 
-void envelope_offer(struct link *link, const struct stream *stream, const struct stream_item *item)
+void envelope_offer(struct app_socket *app_socket, const struct feed *feed,
+                    const struct feed_item *item)
 {
-    struct app *app = link->app;
-    const struct actor *actor = &link->connection->actor;
-    if (!app || (app->last_seq == item->seq && strcmp(app->last_channel, stream->channel_id) == 0))
-        return; // another link of the app brought it already
+    struct app *app = app_socket->app;
+    const struct actor *actor = &app_socket->connection->actor;
+    if (!app || (app->last_seq == item->seq && strcmp(app->last_channel, feed->channel_id) == 0))
+        return; // another app_socket of the app brought it already
     app->last_seq = item->seq;
-    memcpy(app->last_channel, stream->channel_id, sizeof app->last_channel);
-    const struct kept event = {.channel_id = stream->channel_id,
+    memcpy(app->last_channel, feed->channel_id, sizeof app->last_channel);
+    const struct kept event = {.channel_id = feed->channel_id,
                                .seq = item->seq,
                                .happened_us = clock_wall_us(),
                                .frame = item->frame,
@@ -238,50 +239,50 @@ static void envelope_take(struct gateway *gateway, const struct kept *kept)
     struct app *app = app_find(gateway, kept->app_id);
     id_write(kept->app_id, kept->channel_id, kept->seq, id);
     struct envelope *before = app ? envelope_find(app, id) : NULL;
-    struct link *link =
-        app && kept->frame ? app_next_link(app, before ? before->sent : NULL) : NULL;
+    struct app_socket *app_socket =
+        app && kept->frame ? app_next_socket(app, before ? before->sent : NULL) : NULL;
     if (before)
         envelope_free(app, before);
     metric_add(METRIC_ENVELOPES_DROPPED, !kept->frame);
-    struct envelope *envelope = link ? envelope_new(app, kept) : NULL;
+    struct envelope *envelope = app_socket ? envelope_new(app, kept) : NULL;
     if (envelope)
-        envelope_send(envelope, link);
+        envelope_send(envelope, app_socket);
 }
 
-void envelope_ack(struct link *link, const char *id)
+void envelope_ack(struct app_socket *app_socket, const char *id)
 {
-    struct app *app = link->app;
+    struct app *app = app_socket->app;
     struct envelope *envelope = app ? envelope_find(app, id) : NULL;
     if (app && !envelope)
-        kept_ack_unknown(app, id);
+        app_backlog_ack_unknown(app, id);
     if (!envelope)
         return;
-    receive_free_of_cost(link->connection, &link->socket);
+    receive_free_of_cost(app_socket->connection, &app_socket->socket);
     list_remove(&envelope->link);
     app->envelope_count--;
-    kept_ack(app->gateway, envelope);
+    app_backlog_ack(app->gateway, envelope);
     if (app_is_idle(app))
-        kept_take(app->gateway);
+        app_backlog_take(app->gateway);
 }
 
-void envelopes_leave(struct app *app, const struct link *link)
+void envelopes_leave(struct app *app, const struct app_socket *app_socket)
 {
     LIST_FOREACH(item, &app->envelopes)
     {
         struct envelope *envelope = LIST_ITEM(item, struct envelope, link);
-        if (envelope->sent == link && envelope->state == ENVELOPE_SENT)
+        if (envelope->sent == app_socket && envelope->state == ENVELOPE_SENT)
             envelope_return(app, envelope);
-        if (envelope->sent == link)
+        if (envelope->sent == app_socket)
             envelope->sent = NULL;
     }
     if (!app->gateway->ended)
-        kept_return(app);
+        app_backlog_return(app);
 }
 
 void envelopes_wake(struct app *app)
 {
     app_look_soon(app->gateway);
-    kept_take(app->gateway);
+    app_backlog_take(app->gateway);
 }
 
 // What was kept is due by itself; of the first attempt nobody may have kept anything yet.
@@ -299,7 +300,7 @@ static void app_look(struct app *app, int64_t now_ms)
         else
             envelope->state = ENVELOPE_OVER;
     }
-    kept_return(app);
+    app_backlog_return(app);
 }
 
 static void on_timer(void *arg)
@@ -308,7 +309,7 @@ static void on_timer(void *arg)
     gateway->envelopes->timer_runs = false;
     for (struct app *app = gateway->envelopes->apps; app; app = app->hh.next)
         app_look(app, loop_now_ms(gateway->loop));
-    kept_tick(gateway);
+    app_backlog_tick(gateway);
     if (gateway->envelopes->apps || !list_is_empty(&gateway->envelopes->acked))
         app_look_soon(gateway);
 }
@@ -326,7 +327,7 @@ void envelopes_free(struct gateway *gateway)
 {
     if (!gateway->envelopes)
         return;
-    kept_end(gateway);
+    app_backlog_end(gateway);
     loop_timer_free(gateway->envelopes->timer);
     free(TAKE(gateway->envelopes));
 }

@@ -6,14 +6,15 @@
 
 struct app;
 struct gateway;
-struct link;
-struct stream;
-struct stream_item;
+struct app_socket;
+struct feed;
+struct feed_item;
 
-// An event of a channel in which the link has a seat.
-void envelope_offer(struct link *link, const struct stream *stream, const struct stream_item *item);
-void envelope_ack(struct link *link, const char *id);
-void envelopes_leave(struct app *app, const struct link *link); // the link ends
-void envelopes_wake(struct app *app);                           // a link is ready
+// An event of a channel in which the app_socket has a subscriber.
+void envelope_offer(struct app_socket *app_socket, const struct feed *feed,
+                    const struct feed_item *item);
+void envelope_ack(struct app_socket *app_socket, const char *id);
+void envelopes_leave(struct app *app, const struct app_socket *app_socket); // the app_socket ends
+void envelopes_wake(struct app *app);                                       // a app_socket is ready
 NODISCARD int envelopes_new(struct gateway *gateway);
 void envelopes_free(struct gateway *gateway); // does nothing if there are none

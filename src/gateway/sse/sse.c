@@ -2,12 +2,12 @@
 // Event streams (GET /events): what they do as a connection, from the request on.
 #include "sse.h"
 
-#include "../connection.h"
+#include "../connection/connection.h"
+#include "../connection/outlet.h"
+#include "../connection/packet.h"
 #include "../core.h"
 #include "../gateway_session.h"
 #include "../login.h"
-#include "../outlet.h"
-#include "../packet.h"
 #include "../resume/backlog.h"
 #include "../watermark.h"
 #include "sse_head.h"
@@ -177,7 +177,7 @@ static void sse_open(struct connection *c, const struct result *channels, const 
         return;
     }
     peer_watch(c);
-    c->is_deaf = true;
+    c->ignores_input = true;
     connection_begin(c);
     if (sse->backlog.is_too_old)
         sse_tell_gap(c);
@@ -208,10 +208,10 @@ static void sse_send(struct connection *c, struct packets *packets)
     connection_push(c, packets_event(packets, backlog_position(&sse_of(c)->backlog)));
 }
 
-static void sse_deliver(struct connection *c, const struct stream *stream,
-                        const struct stream_item *item, struct packets *packets)
+static void sse_deliver(struct connection *c, const struct feed *feed, const struct feed_item *item,
+                        struct packets *packets)
 {
-    (void)stream, (void)item;
+    (void)feed, (void)item;
     connection_send(c, packets);
 }
 
@@ -220,9 +220,9 @@ static void sse_settle(struct connection *c)
     backlog_settle(&sse_of(c)->backlog);
 }
 
-static bool sse_joins(struct connection *c, const struct stream *stream)
+static bool sse_joins(struct connection *c, const struct feed *feed)
 {
-    return backlog_joined(&sse_of(c)->backlog, stream);
+    return backlog_joined(&sse_of(c)->backlog, feed);
 }
 
 static bool sse_awaits(struct connection *c, const struct event *event)

@@ -63,8 +63,8 @@ static bool ticket_keep(struct text ticket, char *ret_ticket)
 static bool ticket_read(struct text *target, struct handshake *ret_handshake)
 {
     struct text ticket = text_take(target, "?");
-    ret_handshake->is_link = path_take(&ticket, "/link/");
-    if (!ret_handshake->is_link && !path_take(&ticket, "/rtm/"))
+    ret_handshake->is_app_socket = path_take(&ticket, "/link/");
+    if (!ret_handshake->is_app_socket && !path_take(&ticket, "/rtm/"))
         return false;
     if (ticket.length == 0 && path_take(target, "ticket="))
         ticket = text_take(target, "&");

@@ -12,7 +12,7 @@ enum { HANDSHAKE_TICKET_SIZE = 128, HANDSHAKE_REPLY_SIZE = 256 };
 
 struct handshake {
     char ticket[HANDSHAKE_TICKET_SIZE];
-    bool is_link;                     // of an app's ticket: /link/TICKET
+    bool is_app_socket;               // of an app's ticket: /link/TICKET
     bool goes_on;                     // ?since=…: where an earlier connection ended
     struct place place;               // that place
     char reply[HANDSHAKE_REPLY_SIZE]; // 101 Switching Protocols, with the accept key

@@ -2,12 +2,12 @@
 // Handles a client's messages: posts, marks, pings, focus, presence.
 #include "inbound.h"
 
-#include "../connection.h"
+#include "../channel/ephemeral.h"
+#include "../channel/feed.h"
+#include "../channel/focus.h"
+#include "../channel/subscribers.h"
+#include "../connection/connection.h"
 #include "../core.h"
-#include "../ephemeral.h"
-#include "../focus.h"
-#include "../seats.h"
-#include "../stream.h"
 #include "socket.h"
 
 #include "base/check.h"
@@ -111,7 +111,7 @@ static void ack_send(struct connection *c, const char *reply_to, const json_t *r
 }
 
 // The call is over. The connection that is to be answered; NULL: it is gone.
-static struct connection *call_end(struct method_call *call)
+static struct connection *fcall_end(struct method_call *call)
 {
     struct connection *c = call->inbound ? call->inbound->connection : NULL;
     if (c) {
@@ -139,9 +139,9 @@ static void on_posted(void *arg, const char *text, size_t length)
     bool alive = gateway_answer(call->gateway);
     const char *channel = json_string_value(json_object_get(reply, "channel"));
     if (alive && posted && channel)
-        seats_own_post(call->gateway, channel, json_integer_value(json_object_get(reply, "seq")),
-                       call->origin);
-    struct connection *c = call_end(call);
+        subscribers_own_post(call->gateway, channel,
+                             json_integer_value(json_object_get(reply, "seq")), call->origin);
+    struct connection *c = fcall_end(call);
     if (c && posted)
         ack_send(c, call->reply_to, reply);
     else if (c)
@@ -165,7 +165,7 @@ static void on_marked(void *arg, const char *text, size_t length)
     struct method_call *call = CAST(method_call, arg);
     CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
     (void)gateway_answer(call->gateway);
-    struct connection *c = call_end(call);
+    struct connection *c = fcall_end(call);
     if (c && json_is_true(json_object_get(reply, "ok")))
         reply_send(c, call->reply_to, text, length);
     else if (c)
@@ -270,13 +270,13 @@ static void focus_change(struct inbound *inbound, const json_t *message, bool be
 {
     struct connection *c = inbound->connection;
     const char *channel = json_string_value(json_object_get(message, "channel"));
-    struct stream *stream = channel ? stream_find(c->gateway, channel) : NULL;
-    int r = stream && seats_have(stream, c) ? 0 : -ERROR_CHANNEL_NOT_FOUND;
+    struct feed *feed = channel ? feed_find(c->gateway, channel) : NULL;
+    int r = feed && subscribers_have(feed, c) ? 0 : -ERROR_CHANNEL_NOT_FOUND;
 
     if (r == 0 && begins)
-        r = focus_begin(stream, c, &inbound->focus_count);
+        r = focus_begin(feed, c, &inbound->focus_count);
     else if (r == 0)
-        focus_end(stream, c);
+        focus_end(feed, c);
     outcome_send(c, reply_to, r);
 }
 
@@ -314,9 +314,11 @@ static void message_handle(struct inbound *inbound, json_t *message, const char 
         ephemeral_typing(c, &inbound->typed_ms,
                          json_string_value(json_object_get(message, "channel")));
     else if (type && strcmp(type, "presence_sub") == 0)
-        watch_ask(&inbound->watcher, json_object_get(message, "ids"), false);
+        presence_subscriber_ask(&inbound->presence_subscriber, json_object_get(message, "ids"),
+                                false);
     else if (type && strcmp(type, "presence_query") == 0)
-        watch_ask(&inbound->watcher, json_object_get(message, "ids"), true);
+        presence_subscriber_ask(&inbound->presence_subscriber, json_object_get(message, "ids"),
+                                true);
     else if (type && strcmp(type, "channel_focus") == 0)
         focus_change(inbound, message, true, reply_to);
     else if (type && strcmp(type, "channel_blur") == 0)
@@ -343,7 +345,7 @@ void inbound_init(struct inbound *inbound, struct connection *c)
 {
     *inbound = (struct inbound){.connection = c};
     list_init(&inbound->calls);
-    watch_init(&inbound->watcher, c);
+    presence_subscriber_init(&inbound->presence_subscriber, c);
 }
 
 void inbound_forget(struct inbound *inbound)
@@ -358,5 +360,5 @@ void inbound_forget(struct inbound *inbound)
         presence_fall_silent(inbound->connection->gateway->cache,
                              inbound->connection->actor.user_id, inbound->connection->id);
     inbound->active_ms = 0;
-    watch_forget(&inbound->watcher);
+    presence_subscriber_leave(&inbound->presence_subscriber);
 }

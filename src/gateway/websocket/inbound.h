@@ -2,7 +2,7 @@
 // Handles a client's messages: posts, pings, and what it asks for.
 #pragma once
 
-#include "../watch.h"
+#include "../user/presence_subscriptions.h"
 
 #include "base/list.h"
 
@@ -19,7 +19,7 @@ struct inbound {
     int focus_count;
     int64_t typed_ms;  // when it last sent user_typing
     int64_t active_ms; // when Redis was told last that it says something; 0: never
-    struct watcher watcher;
+    struct presence_subscriber presence_subscriber;
 };
 
 void inbound_init(struct inbound *inbound, struct connection *c);

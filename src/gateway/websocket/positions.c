@@ -2,7 +2,7 @@
 // Tells a native socket where it can be continued from.
 #include "positions.h"
 
-#include "../connection.h"
+#include "../connection/connection.h"
 #include "../core.h"
 #include "../position.h"
 #include "../resume/backlog.h"

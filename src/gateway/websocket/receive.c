@@ -4,9 +4,9 @@
 // awaited, it goes.
 #include "receive.h"
 
-#include "../connection.h"
+#include "../connection/connection.h"
+#include "../connection/outlet.h"
 #include "../core.h"
-#include "../outlet.h"
 
 #include "base/check.h"
 #include "base/error.h"

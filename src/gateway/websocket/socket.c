@@ -2,9 +2,9 @@
 // What clients' and apps' WebSockets do alike: how they open, are pinged, and close.
 #include "socket.h"
 
-#include "../connection.h"
-#include "../outlet.h"
-#include "../packet.h"
+#include "../connection/connection.h"
+#include "../connection/outlet.h"
+#include "../connection/packet.h"
 #include "handshake.h"
 
 #include "base/loop.h"
@@ -66,7 +66,7 @@ static void socket_expire(struct connection *c, const char *reply)
         return;
     }
     c->state = CONNECTION_OPEN;
-    loop_watch_set(c->watch, EPOLLIN);
+    loop_io_set(c->io, EPOLLIN);
     connection_doom(c, CLOSE_POLICY, "expired");
 }
 

@@ -2,11 +2,11 @@
 // A client's WebSocket: what it does as a connection.
 #include "websocket.h"
 
-#include "../connection.h"
+#include "../connection/connection.h"
+#include "../connection/packet.h"
 #include "../core.h"
 #include "../gateway_session.h"
 #include "../login.h"
-#include "../packet.h"
 #include "../resume/backlog.h"
 #include "../watermark.h"
 #include "handshake.h"
@@ -143,10 +143,10 @@ static void websocket_send(struct connection *c, struct packets *packets)
         positions_sent(&websocket->positions, c, websocket->backlog);
 }
 
-static void websocket_deliver(struct connection *c, const struct stream *stream,
-                              const struct stream_item *item, struct packets *packets)
+static void websocket_deliver(struct connection *c, const struct feed *feed,
+                              const struct feed_item *item, struct packets *packets)
 {
-    (void)stream, (void)item;
+    (void)feed, (void)item;
     connection_send(c, packets);
 }
 
@@ -173,10 +173,10 @@ static void websocket_settle(struct connection *c)
     positions_settle(&websocket->positions, c, websocket->backlog);
 }
 
-static bool websocket_joins(struct connection *c, const struct stream *stream)
+static bool websocket_joins(struct connection *c, const struct feed *feed)
 {
     struct backlog *backlog = websocket_of(c)->backlog;
-    return backlog && backlog_joined(backlog, stream);
+    return backlog && backlog_joined(backlog, feed);
 }
 
 static bool websocket_awaits(struct connection *c, const struct event *event)

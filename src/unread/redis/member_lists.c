@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/metrics.h"
-#include "unread/call.h"
+#include "unread/fcall.h"
 #include "unread/keys.h"
 
 #include <inttypes.h>
@@ -284,18 +284,18 @@ struct comparison {
 static void change_add(struct comparison *comparison, const char *user_id, int64_t number,
                        bool joins)
 {
-    struct call call;
+    struct fcall call;
     char key[SHARD_KEY_SIZE];
 
-    call_begin(&call, "members_change");
+    fcall_begin(&call, "members_change");
     key_members(key, comparison->channel_id);
-    call_key(&call, key);
+    fcall_key(&call, key);
     key_unread(key, user_id, comparison->channel_id);
-    call_key(&call, key);
-    call_text(&call, user_id);
-    call_int(&call, number < 0 ? 0 : number);
-    call_int(&call, joins);
-    call_end(&call);
+    fcall_key(&call, key);
+    fcall_text(&call, user_id);
+    fcall_int(&call, number < 0 ? 0 : number);
+    fcall_int(&call, joins);
+    fcall_end(&call);
     pipeline_add(comparison->pipeline, call.count, call.texts, NULL);
     comparison->wrong++;
 }

@@ -23,24 +23,24 @@ int64_t strategy_count_take(int r, const struct cache_value *value)
     return r < 0 ? STRATEGY_UNKNOWN : cache_value_int(value);
 }
 
-void strategy_call_begin(struct call *call, const char *function, const struct unread_view *view)
+void strategy_call_begin(struct fcall *call, const char *function, const struct unread_view *view)
 {
     char key[KEY_SIZE];
 
-    call_begin(call, function);
+    fcall_begin(call, function);
     key_walk(key, view->channel_id);
-    call_key(call, key);
+    fcall_key(call, key);
     key_members(key, view->channel_id);
-    call_key(call, key);
+    fcall_key(call, key);
     if (view->head.strategy == STRATEGY_BITMAP)
         key_bitmap(key, view->channel_id);
     else
         key_unread(key, view->user_id, view->channel_id);
-    call_key(call, key);
-    call_int(call, view->head.generation);
-    call_int(call, view->head.seq);
-    call_text(call, view->user_id);
-    call_int(call, view->member.number < 0 ? 0 : view->member.number);
+    fcall_key(call, key);
+    fcall_int(call, view->head.generation);
+    fcall_int(call, view->head.seq);
+    fcall_text(call, view->user_id);
+    fcall_int(call, view->member.number < 0 ? 0 : view->member.number);
 }
 
 struct counting {
@@ -58,7 +58,7 @@ int strategy_count_many(struct pipeline *pipeline, const struct unread_view *vie
                         int64_t *ret_counts)
 {
     struct counting counting = {.next = ret_counts};
-    struct call call;
+    struct fcall call;
 
     for (size_t i = 0; i < count; i++) {
         const struct strategy_ops *ops = strategy_find(views[i].head.strategy);
@@ -67,7 +67,7 @@ int strategy_count_many(struct pipeline *pipeline, const struct unread_view *vie
             continue;
         }
         ops->count(&call, &views[i]);
-        call_end(&call);
+        fcall_end(&call);
         pipeline_add(pipeline, call.count, call.texts, NULL);
     }
     int r = pipeline_run(pipeline, on_count, &counting);

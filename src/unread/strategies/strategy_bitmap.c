@@ -10,7 +10,7 @@ static bool never(const struct run *run)
     return false;
 }
 
-static bool rebuild(struct call *call, const struct unread_view *view, const int64_t *tss,
+static bool rebuild(struct fcall *call, const struct unread_view *view, const int64_t *tss,
                     const int64_t *seqs, int count)
 {
     (void)tss;
@@ -22,13 +22,13 @@ static bool rebuild(struct call *call, const struct unread_view *view, const int
     return true;
 }
 
-static bool on_read(struct call *call, const struct unread_view *view, const int64_t *tss,
+static bool on_read(struct fcall *call, const struct unread_view *view, const int64_t *tss,
                     int count)
 {
     return rebuild(call, view, tss, NULL, count);
 }
 
-static void count(struct call *call, const struct unread_view *view)
+static void count(struct fcall *call, const struct unread_view *view)
 {
     strategy_call_begin(call, "bitmap_read", view);
 }

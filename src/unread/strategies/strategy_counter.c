@@ -20,45 +20,45 @@ static bool forgets(const struct run *run)
     return false;
 }
 
-static void on_events(struct call *call, const struct run *run, int authors)
+static void on_events(struct fcall *call, const struct run *run, int authors)
 {
     int posts = 0;
 
     for (size_t i = 0; i < run->count; i++)
         posts += run->events[i]->counted;
-    call_int(call, authors > 0 ? 0 : posts);
+    fcall_int(call, authors > 0 ? 0 : posts);
     for (int i = 0; authors > 0 && i < posts; i++) {
-        call_int(call, authors + i);
-        call_int(call, 1);
+        fcall_int(call, authors + i);
+        fcall_int(call, 1);
     }
 }
 
-static bool rebuild(struct call *call, const struct unread_view *view, const int64_t *tss,
+static bool rebuild(struct fcall *call, const struct unread_view *view, const int64_t *tss,
                     const int64_t *seqs, int count)
 {
     (void)tss;
     (void)seqs;
     (void)count;
     strategy_call_begin(call, "counter_install", view);
-    call_int(call, view->unread);
-    call_int(call, view->member.single_version);
-    call_int(call, view->member.epoch);
-    call_int(call, view->member.ts);
+    fcall_int(call, view->unread);
+    fcall_int(call, view->member.single_version);
+    fcall_int(call, view->member.epoch);
+    fcall_int(call, view->member.ts);
     return true;
 }
 
-static bool on_read(struct call *call, const struct unread_view *view, const int64_t *tss,
+static bool on_read(struct fcall *call, const struct unread_view *view, const int64_t *tss,
                     int count)
 {
     return rebuild(call, view, tss, NULL, count);
 }
 
-static void count(struct call *call, const struct unread_view *view)
+static void count(struct fcall *call, const struct unread_view *view)
 {
     strategy_call_begin(call, "counter_read", view);
-    call_int(call, view->member.single_version);
-    call_int(call, view->member.epoch);
-    call_int(call, view->member.ts);
+    fcall_int(call, view->member.single_version);
+    fcall_int(call, view->member.epoch);
+    fcall_int(call, view->member.ts);
 }
 
 const struct strategy_ops strategy_counter = {

@@ -43,32 +43,32 @@ static int64_t keep_of(const struct run *run, int posts)
     return unread_cap() + 1 > posts ? unread_cap() + 1 - posts : 1;
 }
 
-static void posts_add(struct call *call, const struct run *run)
+static void posts_add(struct fcall *call, const struct run *run)
 {
     int posts = posts_of(run);
 
-    call_int(call, keep_of(run, posts));
-    call_int(call, posts);
+    fcall_int(call, keep_of(run, posts));
+    fcall_int(call, posts);
     for (size_t i = 0; i < run->count; i++)
         if (run->events[i]->counted) {
-            call_int(call, run->events[i]->ts);
-            call_int(call, run->events[i]->seq);
+            fcall_int(call, run->events[i]->ts);
+            fcall_int(call, run->events[i]->seq);
         }
 }
 
-static void deletes_add(struct call *call, const struct run *run)
+static void deletes_add(struct fcall *call, const struct run *run)
 {
     int deletes = 0;
 
     for (size_t i = 0; i < run->count; i++)
         deletes += run->events[i]->deleted_ord > 0;
-    call_int(call, deletes);
+    fcall_int(call, deletes);
     for (size_t i = 0; i < run->count; i++)
         if (run->events[i]->deleted_ord > 0)
-            call_int(call, run->events[i]->ts);
+            fcall_int(call, run->events[i]->ts);
 }
 
-static void on_events(struct call *call, const struct run *run, int authors)
+static void on_events(struct fcall *call, const struct run *run, int authors)
 {
     if (authors == 0) {
         posts_add(call, run);
@@ -76,34 +76,34 @@ static void on_events(struct call *call, const struct run *run, int authors)
         return;
     }
     for (int i = 0; i < 3; i++)
-        call_int(call, 0); // nothing kept, no posts, no deletes
+        fcall_int(call, 0); // nothing kept, no posts, no deletes
     for (size_t i = 0; i < run->count; i++)
         if (run->events[i]->counted) {
-            call_int(call, authors++);
-            call_int(call, run->events[i]->ts);
+            fcall_int(call, authors++);
+            fcall_int(call, run->events[i]->ts);
         }
 }
 
-static bool on_read(struct call *call, const struct unread_view *view, const int64_t *tss,
+static bool on_read(struct fcall *call, const struct unread_view *view, const int64_t *tss,
                     int count)
 {
     strategy_call_begin(call, "zset_mark", view);
-    call_int(call, view->member.single_version);
-    call_int(call, view->member.ts);
+    fcall_int(call, view->member.single_version);
+    fcall_int(call, view->member.ts);
     for (int i = 0; i < count; i++)
-        call_int(call, tss[i]);
+        fcall_int(call, tss[i]);
     return true;
 }
 
-static void count(struct call *call, const struct unread_view *view)
+static void count(struct fcall *call, const struct unread_view *view)
 {
     strategy_call_begin(call, "zset_read", view);
-    call_int(call, view->member.single_version);
-    call_int(call, view->member.ts);
-    call_int(call, unread_cap());
+    fcall_int(call, view->member.single_version);
+    fcall_int(call, view->member.ts);
+    fcall_int(call, unread_cap());
 }
 
-static bool rebuild(struct call *call, const struct unread_view *view, const int64_t *tss,
+static bool rebuild(struct fcall *call, const struct unread_view *view, const int64_t *tss,
                     const int64_t *seqs, int count)
 {
     int64_t floor = view->member.ts;
@@ -111,11 +111,11 @@ static bool rebuild(struct call *call, const struct unread_view *view, const int
     for (int i = 0; count > unread_cap() && i < count; i++)
         floor = i == 0 || tss[i] - 1 < floor ? tss[i] - 1 : floor;
     strategy_call_begin(call, "zset_install", view);
-    call_int(call, view->member.single_version);
-    call_int(call, floor);
+    fcall_int(call, view->member.single_version);
+    fcall_int(call, floor);
     for (int i = 0; i < count; i++) {
-        call_int(call, tss[i]);
-        call_int(call, seqs[i]);
+        fcall_int(call, tss[i]);
+        fcall_int(call, seqs[i]);
     }
     return true;
 }

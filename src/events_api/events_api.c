@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread that posts events to apps' URLs (Events API over HTTP), with retries.
+#include "events_api/events_api.h"
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+#include "queue.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LOOK_MS = 500, // must be well below the age at which an app gets its first challenge
+    CLEAN_MS = 10000,
+    KEEP_MAX = 512,             // events of one call
+    WORKSPACES_MAX = 128 << 20, // bytes
+};
+
+struct events_api {
+    uint32_t tag;
+    struct events_api_options options;
+    pthread_t thread;
+    struct session *session; // of the thread
+    CURLM *multi;
+    struct list ready;     // taken, and not begun
+    struct list under_way; // with curl
+    struct list settled;   // over, and Postgres is not told yet
+    int64_t count;         // of all three
+    int64_t look_at_ms;
+    int64_t clean_at_ms;
+    atomic_bool wanted;      // something may be due
+    atomic_llong stop_at_ms; // 0 while running
+
+    pthread_mutex_t lock; // of what follows
+    bool is_known;
+    struct buffer workspaces; // whose events are wanted, sorted
+};
+
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+// Whether an app may want the event. As long as nothing is known, Postgres is asked.
+static bool is_wanted(const struct events_api *events_api, const struct event *event)
+{
+    if (event->seq == 0 || event->frame_length == 0)
+        return false;
+    return !events_api->is_known ||
+           (events_api->workspaces.length > 0 &&
+            bsearch(event->workspace_id, events_api->workspaces.data,
+                    events_api->workspaces.length / EVENT_ID_SIZE, EVENT_ID_SIZE, compare_ids));
+}
+
+static size_t choose(struct events_api *events_api, struct event *const *events, size_t count,
+                     struct event **ret_chosen)
+{
+    size_t chosen = 0;
+    pthread_mutex_lock(&events_api->lock);
+    for (size_t i = 0; i < count; i++)
+        if (is_wanted(events_api, events[i]))
+            ret_chosen[chosen++] = events[i];
+    pthread_mutex_unlock(&events_api->lock);
+    return chosen;
+}
+
+static int chosen_keep(struct events_api *events_api, struct session *session,
+                       struct event *const *events, size_t count)
+{
+    int r = queue_add(session, events, count, &events_api->options);
+    if (r > 0) {
+        atomic_store(&events_api->wanted, true);
+        curl_multi_wakeup(events_api->multi);
+    }
+    return r;
+}
+
+int events_api_keep(struct events_api *events_api, struct session *session,
+                    struct event *const *events, size_t count)
+{
+    struct event *chosen[KEEP_MAX];
+    for (size_t done = 0; done < count;) {
+        size_t part = count - done < KEEP_MAX ? count - done : KEEP_MAX;
+        size_t wanted = choose(events_api, events + done, part, chosen);
+        int r = wanted > 0 ? chosen_keep(events_api, session, chosen, wanted) : 0;
+        if (r < 0)
+            return r;
+        done += part;
+    }
+    return 0;
+}
+
+// Learns whose events are wanted, and cleans up now and then.
+static void look(struct events_api *events_api, int64_t now_ms)
+{
+    CLEANUP(buffer_done) struct buffer ids = BUFFER(WORKSPACES_MAX);
+    events_api->look_at_ms = now_ms + LOOK_MS;
+    atomic_store(&events_api->wanted, true);
+    if (queue_workspaces(events_api->session, &ids) < 0)
+        return;
+    pthread_mutex_lock(&events_api->lock);
+    struct buffer before = events_api->workspaces;
+    events_api->workspaces = ids;
+    events_api->is_known = true;
+    pthread_mutex_unlock(&events_api->lock);
+    ids = before;
+    if (now_ms < events_api->clean_at_ms)
+        return;
+    int r = queue_clean(events_api->session, &events_api->options);
+    events_api->clean_at_ms = now_ms + (r > 0 ? 0 : CLEAN_MS); // the rest at the next look
+    if (r < 0)
+        log_write(LOG_WARN, "push", "app_events could not be cleaned up");
+}
+
+static void take(struct events_api *events_api)
+{
+    int64_t room = events_api->options.parallel - events_api->count;
+    if (room <= 0 || !list_is_empty(&events_api->settled) ||
+        !atomic_exchange(&events_api->wanted, false))
+        return;
+    if (queue_take(events_api->session, &events_api->under_way, room, &events_api->options,
+                   &events_api->ready) < 0)
+        log_write(LOG_WARN, "push", "what waits for events_urls could not be read");
+    LIST_FOREACH(link, &events_api->ready)
+    {
+        struct delivery *delivery = LIST_ITEM(link, struct delivery, link);
+        list_remove(link);
+        list_append(&events_api->under_way, link);
+        events_api->count++;
+        curl_multi_add_handle(events_api->multi, delivery->easy);
+    }
+}
+
+static void harvest(struct events_api *events_api)
+{
+    int left;
+    CURLMsg *message;
+    while ((message = curl_multi_info_read(events_api->multi, &left))) {
+        struct delivery *delivery = NULL;
+        CURLcode code = message->data.result;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &delivery);
+        curl_multi_remove_handle(events_api->multi, delivery->easy);
+        delivery_settle(delivery, code, &events_api->options);
+        list_remove(&delivery->link);
+        list_append(&events_api->settled, &delivery->link);
+    }
+}
+
+static void deliveries_free(struct list *deliveries)
+{
+    LIST_FOREACH(link, deliveries)
+    {
+        list_remove(link);
+        delivery_free(LIST_ITEM(link, struct delivery, link));
+    }
+}
+
+static int64_t length_of(const struct list *list)
+{
+    int64_t length = 0;
+    LIST_FOREACH(link, list)
+    {
+        length++;
+    }
+    return length;
+}
+
+// Tells Postgres what is over. While it is away nothing new begins.
+static void settle(struct events_api *events_api)
+{
+    if (list_is_empty(&events_api->settled) ||
+        queue_settle(events_api->session, &events_api->settled) < 0)
+        return;
+    events_api->count -= length_of(&events_api->settled);
+    deliveries_free(&events_api->settled);
+    atomic_store(&events_api->wanted, true); // there is room, and a retry may be due
+}
+
+static void turn(struct events_api *events_api)
+{
+    int running;
+    int64_t now_ms = clock_monotonic_ms();
+    bool is_stopping = atomic_load(&events_api->stop_at_ms) != 0;
+    if (!is_stopping && now_ms >= events_api->look_at_ms)
+        look(events_api, now_ms);
+    if (!is_stopping)
+        take(events_api);
+    curl_multi_perform(events_api->multi, &running);
+    harvest(events_api);
+    settle(events_api);
+    log_flush();
+    bool can_take =
+        events_api->count < events_api->options.parallel && list_is_empty(&events_api->settled);
+    if (!atomic_load(&events_api->wanted) || !can_take || is_stopping)
+        curl_multi_poll(events_api->multi, NULL, 0, LOOK_MS / 4, NULL);
+}
+
+static bool is_over(struct events_api *events_api)
+{
+    int64_t stop_at_ms = atomic_load(&events_api->stop_at_ms);
+    return stop_at_ms != 0 && (events_api->count == 0 || clock_monotonic_ms() >= stop_at_ms);
+}
+
+static void *events_api_run(void *arg)
+{
+    struct events_api *events_api = CAST(events_api, arg);
+    while (!is_over(events_api))
+        turn(events_api);
+    return NULL;
+}
+
+static void events_api_free(struct events_api *events_api)
+{
+    LIST_FOREACH(link, &events_api->under_way)
+    {
+        curl_multi_remove_handle(events_api->multi, LIST_ITEM(link, struct delivery, link)->easy);
+    }
+    deliveries_free(&events_api->under_way);
+    deliveries_free(&events_api->settled);
+    curl_multi_cleanup(events_api->multi);
+    session_free(events_api->session);
+    buffer_done(&events_api->workspaces);
+    pthread_mutex_destroy(&events_api->lock);
+    TAGGED_FREE(events_api);
+    curl_global_cleanup();
+}
+
+static int events_api_make(struct events_api *events_api)
+{
+    const struct events_api_options *options = &events_api->options;
+    events_api->multi = curl_multi_init();
+    if (!events_api->multi)
+        return -ERROR_MEMORY;
+    curl_multi_setopt(events_api->multi, CURLMOPT_MAXCONNECTS, (long)options->parallel);
+    return session_new(options->database_url, options->statement_timeout_ms, &events_api->session);
+}
+
+int events_api_start(const struct events_api_options *options, struct events_api **ret_events_api)
+{
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return -ERROR_MEMORY;
+    struct events_api *events_api = memory_must_new(sizeof *events_api);
+    events_api->tag = TAG(events_api);
+    events_api->options = *options;
+    list_init(&events_api->ready);
+    list_init(&events_api->under_way);
+    list_init(&events_api->settled);
+    pthread_mutex_init(&events_api->lock, NULL);
+    int r = events_api_make(events_api);
+    if (r >= 0 && pthread_create(&events_api->thread, NULL, events_api_run, events_api) != 0)
+        r = -ERROR_MEMORY;
+    if (r < 0) {
+        events_api_free(events_api);
+        return r;
+    }
+    *ret_events_api = events_api;
+    return 0;
+}
+
+void events_api_stop(struct events_api *events_api, int64_t drain_ms)
+{
+    if (!events_api)
+        return;
+    int64_t stop_at_ms = clock_monotonic_ms() + drain_ms;
+    atomic_store(&events_api->stop_at_ms, stop_at_ms);
+    curl_multi_wakeup(events_api->multi);
+    session_join(events_api->session, events_api->thread, stop_at_ms);
+    events_api_free(events_api);
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels that a client has before its eyes: what arrives in them is marked read, at most once a
+// second for each socket and channel, the last arrival always. What was there before stays as it is
+// until something arrives; so does, after a markUnread, what had arrived and was not marked yet.
+#include "focus.h"
+
+#include "../connection/connection.h"
+#include "../core.h"
+#include "feed.h"
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MARK_EVERY_MS = 1000, TICK_MS = 50, BODY_SIZE = 128 };
+
+struct focuses {
+    struct list due;
+    struct loop_timer *timer;
+};
+
+struct focus {
+    struct list link;     // in the feed's focuses
+    struct list due_link; // in focuses->due while it waits for its next mark
+    struct feed *feed;
+    struct connection *connection;
+    int *count;              // of the connection's focuses
+    struct focus_call *call; // the mark in work
+    int64_t ts;              // arrived and not marked; 0: nothing
+    int64_t marked_ms;       // when the last mark was asked for
+    int64_t epoch;           // the highest heard of; -1: none
+};
+
+// One mark in work.
+struct focus_call {
+    uint32_t tag;
+    struct gateway *gateway;
+    struct focus *focus; // NULL once it is gone
+    int64_t ts;
+};
+
+static void focus_go_on(struct focus *focus);
+
+static bool is_passing(const char *error)
+{
+    return error && (strcmp(error, error_code(ERROR_UNAVAILABLE)) == 0 ||
+                     strcmp(error, error_code(ERROR_BUSY)) == 0 ||
+                     strcmp(error, error_code(ERROR_RATELIMITED)) == 0);
+}
+
+static void on_marked(void *arg, const char *text, size_t length)
+{
+    struct focus_call *call = CAST(focus_call, arg);
+    struct focus *focus = call->focus;
+    CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
+
+    if (gateway_answer(call->gateway) && focus) {
+        focus->call = NULL;
+        if (is_passing(json_string_value(json_object_get(reply, "error"))) && focus->ts < call->ts)
+            focus->ts = call->ts;
+        focus_go_on(focus);
+    }
+    TAGGED_FREE(call);
+}
+
+static void focus_mark(struct focus *focus)
+{
+    struct gateway *gateway = focus->feed->gateway;
+    struct focus_call *call = malloc(sizeof *call);
+    struct request *request = NULL;
+    char body[BODY_SIZE];
+    char ts[TS_SIZE];
+
+    ts_print(focus->ts, ts);
+    int length = snprintf(body, sizeof body, "{\"channel\":\"%s\",\"ts\":\"%s\"}",
+                          focus->feed->channel_id, ts);
+    focus->marked_ms = loop_now_ms(gateway->loop);
+    if (!call ||
+        request_new("channels.mark", NULL, body, (size_t)length, on_marked, call, &request) < 0) {
+        free(call);
+        return; // tried again with what arrives next
+    }
+    *call = (struct focus_call){
+        .tag = TAG(focus_call), .gateway = gateway, .focus = focus, .ts = focus->ts};
+    focus->ts = 0;
+    focus->call = call;
+    gateway_ask(gateway);
+    *request_actor(request) = focus->connection->actor;
+    request_actor(request)->token_id[0] = '\0'; // nobody called: no limit of the token's calls
+    gateway->options.on_call(gateway->options.arg, request);
+}
+
+static void focus_go_on(struct focus *focus)
+{
+    struct gateway *gateway = focus->feed->gateway;
+
+    if (focus->ts == 0 || focus->call || !list_is_empty(&focus->due_link))
+        return;
+    if (loop_now_ms(gateway->loop) >= focus->marked_ms + MARK_EVERY_MS) {
+        focus_mark(focus);
+        return;
+    }
+    if (list_is_empty(&gateway->focuses->due))
+        loop_timer_set(gateway->focuses->timer, TICK_MS);
+    list_append(&gateway->focuses->due, &focus->due_link);
+}
+
+static void on_timer(void *arg)
+{
+    struct gateway *gateway = CAST(gateway, arg);
+    struct list due;
+
+    list_init(&due);
+    list_append_all(&due, &gateway->focuses->due);
+    while (!list_is_empty(&due)) {
+        struct focus *focus = LIST_ITEM(due.next, struct focus, due_link);
+        list_remove(&focus->due_link);
+        focus_go_on(focus);
+    }
+}
+
+void focus_arrived(struct feed *feed, const struct feed_item *item)
+{
+    if (item->kind != EVENT_POST)
+        return;
+    LIST_FOREACH(link, &feed->focuses)
+    {
+        struct focus *focus = LIST_ITEM(link, struct focus, link);
+        if (strcmp(item->user_id, focus->connection->actor.user_id) == 0)
+            continue;
+        focus->ts = item->ts;
+        focus_go_on(focus);
+    }
+}
+
+void focus_cursor_moved(struct gateway *gateway, const struct event *event)
+{
+    struct feed *feed = feed_find(gateway, event->channel_id);
+
+    if (!feed)
+        return;
+    LIST_FOREACH(link, &feed->focuses)
+    {
+        struct focus *focus = LIST_ITEM(link, struct focus, link);
+        if (event->member.epoch <= focus->epoch ||
+            strcmp(event->user_id, focus->connection->actor.user_id) != 0)
+            continue;
+        if (focus->epoch >= 0 && focus->ts <= event->event_ts)
+            focus->ts = 0;
+        focus->epoch = event->member.epoch;
+    }
+}
+
+static struct focus *focus_find(struct feed *feed, const struct connection *c)
+{
+    LIST_FOREACH(link, &feed->focuses)
+    {
+        struct focus *focus = LIST_ITEM(link, struct focus, link);
+        if (focus->connection == c)
+            return focus;
+    }
+    return NULL;
+}
+
+void focus_end(struct feed *feed, const struct connection *c)
+{
+    struct focus *focus = focus_find(feed, c);
+
+    if (!focus)
+        return;
+    // What arrived before the end still counts, though its second is not over.
+    if (focus->ts > 0 && !feed->gateway->ended) {
+        if (focus->call)
+            focus->call->focus = NULL;
+        focus_mark(focus);
+    }
+    if (focus->call)
+        focus->call->focus = NULL;
+    list_remove(&focus->link);
+    list_remove(&focus->due_link);
+    (*focus->count)--;
+    free(focus);
+}
+
+int focus_begin(struct feed *feed, struct connection *c, int *count)
+{
+    if (focus_find(feed, c))
+        return 0;
+    if (*count >= c->gateway->options.focus_max)
+        return -ERROR_RATELIMITED;
+    struct focus *focus = calloc(1, sizeof *focus);
+    if (!focus)
+        return -ERROR_MEMORY;
+    focus->feed = feed;
+    focus->connection = c;
+    focus->count = count;
+    focus->epoch = -1;
+    focus->marked_ms = loop_now_ms(c->gateway->loop) - MARK_EVERY_MS;
+    list_init(&focus->due_link);
+    list_append(&feed->focuses, &focus->link);
+    (*count)++;
+    return 0;
+}
+
+int focuses_new(struct gateway *gateway)
+{
+    gateway->focuses = memory_must_new(sizeof *gateway->focuses);
+    list_init(&gateway->focuses->due);
+    return loop_timer_new(gateway->loop, on_timer, gateway, &gateway->focuses->timer);
+}
+
+void focuses_free(struct gateway *gateway)
+{
+    if (!gateway->focuses)
+        return;
+    loop_timer_free(gateway->focuses->timer);
+    free(TAKE(gateway->focuses));
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads events of a channel back from Postgres, a page at a time.
+#include "page.h"
+
+#include "../core.h"
+
+#include "chat/frame.h"
+
+#define PAGE_FROM                                                                                  \
+    " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = "                       \
+    "$1" MESSAGE_OF_EVENT_JOIN("$1") " ORDER BY e.seq"
+static const struct statement PAGE = {
+    "gateway_events",
+    "SELECT e.seq, e.kind, e.event_ts, e.actor, e.message_ts, c.type, c.created, " MESSAGE_SELECT(
+        "r") PAGE_FROM,
+};
+
+// The same of several channels. Where a message, or a channel, is looked up it stays a look-up.
+static const struct statement PAGES = {
+    "gateway_pages",
+    "SELECT e.seq, e.kind, e.event_ts, e.actor, e.message_ts, c.type, c.created, " MESSAGE_SELECT(
+        "r") ", a.number FROM unnest($1, $2) WITH ORDINALITY AS a (id, after_seq, number)"
+             " CROSS JOIN LATERAL (SELECT w.id, w.type, w.created FROM channels w WHERE w.id = "
+             "a.id OFFSET 0) c CROSS JOIN LATERAL (SELECT * FROM channel_events(a.id, a.after_seq,"
+             " $3::integer) OFFSET 0) e" MESSAGE_OF_EVENT_JOIN("a.id") " ORDER BY a.number, e.seq",
+};
+
+enum {
+    COLUMN_SEQ,
+    COLUMN_KIND,
+    COLUMN_EVENT_TS,
+    COLUMN_ACTOR,
+    COLUMN_MESSAGE_TS,
+    COLUMN_TYPE,
+    COLUMN_CREATED,
+    COLUMN_MESSAGE,
+    COLUMN_NUMBER = COLUMN_MESSAGE + MESSAGE_COLUMNS // of PAGES
+};
+
+void page_ask(struct gateway *gateway, enum store_lane lane, const char *channel_id,
+              int64_t after_seq, int count, store_fn *fn, void *arg)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    params_text(&params, channel_id);
+    params_int(&params, after_seq);
+    params_int(&params, count);
+    store_call(gateway->store, lane, &PAGE, &params, fn, arg);
+}
+
+void pages_read(struct gateway *gateway, enum store_lane lane, const struct page_start *starts,
+                int start_count, int count, store_fn *fn, void *arg)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    params_open_text_array(&params);
+    for (int i = 0; i < start_count; i++)
+        params_element_text(&params, starts[i].channel_id);
+    params_close_array(&params);
+    params_open_int_array(&params);
+    for (int i = 0; i < start_count; i++)
+        params_element_int(&params, starts[i].after_seq);
+    params_close_array(&params);
+    params_int(&params, count);
+    store_call(gateway->store, lane, &PAGES, &params, fn, arg);
+}
+
+void page_next(struct page *page, int64_t number)
+{
+    int rows = result_rows(page->result);
+    while (page->end < rows && result_int(page->result, page->end, COLUMN_NUMBER) < number)
+        page->end++;
+    page->first = page->end;
+    while (page->end < rows && result_int(page->result, page->end, COLUMN_NUMBER) == number)
+        page->end++;
+}
+
+int page_row_read(const struct result *result, int row, struct page_row *ret_row)
+{
+    enum event_kind kind;
+    int r = event_kind_parse(result_text(result, row, COLUMN_KIND), &kind);
+    if (r < 0)
+        return r;
+    if (result_is_null(result, row, COLUMN_MESSAGE))
+        kind = EVENT_DELETE; // retention dropped it
+    *ret_row =
+        (struct page_row){.seq = result_int(result, row, COLUMN_SEQ),
+                          .event_ts = result_int(result, row, COLUMN_EVENT_TS),
+                          .kind = kind,
+                          .channel_type = (enum channel_type)result_int(result, row, COLUMN_TYPE),
+                          .actor = result_text(result, row, COLUMN_ACTOR),
+                          .result = result,
+                          .row = row};
+    return 0;
+}
+
+void page_frame_write(const struct page_row *row, const char *workspace_id, const char *channel_id,
+                      struct buffer *out)
+{
+    struct message message;
+    struct frame_context context = {
+        .workspace_id = workspace_id,
+        .channel_id = channel_id,
+        .type = row->channel_type,
+        .seq = row->seq,
+        .event_ts = row->event_ts,
+        .actor = row->actor,
+        .created = result_int(row->result, row->row, COLUMN_CREATED),
+    };
+    message_read(row->result, row->row, COLUMN_MESSAGE, &message);
+    message.ts = result_int(row->result, row->row, COLUMN_MESSAGE_TS);
+    frame_write(out, row->kind, &context, &message);
+}

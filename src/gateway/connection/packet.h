@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ready-made frame as it is sent (for a WebSocket its header and payload, for an event stream its
+// lines): immutable, and shared by all connections that get it. References are counted without
+// locks: a packet stays on its gateway's loop.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum packet_opcode { PACKET_TEXT = 0x1, PACKET_CLOSE = 0x8, PACKET_PING = 0x9, PACKET_PONG = 0xa };
+
+enum { PACKET_HEADER_MAX = 10 };
+
+struct packet {
+    uint32_t references;
+    uint32_t length;  // of data
+    int64_t event_us; // when what it tells of happened; 0: it does not matter
+    char data[];
+};
+
+// Writes the header of an unmasked, final frame; returns its length. `ret_header` has
+// PACKET_HEADER_MAX bytes.
+size_t packet_header(enum packet_opcode opcode, size_t payload_length, uint8_t *ret_header);
+
+// A text frame with one reference; NULL without memory.
+struct packet *packet_new(const char *text, size_t length);
+
+// An event of an event stream with one reference. Its type is that of the frame `text` (a JSON
+// object that begins with its type); `id` is where the feed can be resumed after it. NULL without
+// memory.
+struct packet *packet_new_event(const char *text, size_t length, const char *id);
+
+static inline struct packet *packet_ref(struct packet *packet)
+{
+    packet->references++;
+    return packet;
+}
+
+void packet_unref(struct packet *packet); // takes NULL
+
+// One frame in the forms that connections need, each made when it is first needed. Of events the
+// last one is kept: who sits side by side mostly has the same id.
+struct packets {
+    const char *text;
+    size_t length;
+    int64_t event_us; // of the packets
+    struct packet *frame;
+    struct packet *event;
+};
+
+// `text` must outlive the packets.
+static inline struct packets packets_of(const char *text, size_t length)
+{
+    return (struct packets){.text = text, .length = length};
+}
+
+// Borrowed; NULL without memory.
+struct packet *packets_frame(struct packets *packets);
+struct packet *packets_event(struct packets *packets, const char *id);
+void packets_done(struct packets *packets);

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames for only the user who joined or left a channel.
+#pragma once
+
+#include <stdint.h>
+
+struct feed;
+struct user;
+
+void join_frames_send(const struct feed *feed, const struct user *user); // the user joined
+void join_frames_send_left(const struct feed *feed, const struct user *user, int64_t ts);

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// Marks, what users want to hear of, and their threads, that were not heard: they have no seq that
+// would show a gap, so after a time of outage what changed since for the users here is read from
+// Postgres and told again. It is absolute: told twice it changes nothing. New channels (created.c)
+// go along.
+//
+// The time is told by transactions, not by clocks: every second, while topics are heard, the lowest
+// transaction that still runs is asked for, and noted when the last note is some seconds old and
+// the outbox holds nothing that is late. What committed below the note before the last one has left
+// the outbox while topics were heard.
+#include "missed_marks.h"
+
+#include "../channel/held_marks.h"
+#include "../core.h"
+#include "../late.h"
+#include "created_channels.h"
+#include "unread_frames.h"
+#include "users.h"
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "unread/view.h"
+
+#include <stdlib.h>
+
+struct missed_marks {
+    int64_t notes[2]; // 0 is the older one
+    int64_t noted_ms; // when the newer one was taken
+    bool is_asked;
+};
+
+// It is asked every second: what is late is found and read from Postgres within two.
+static const struct statement NOTE = {
+    "gateway_note",
+    "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, " OUTBOX_LATE("700 milliseconds")};
+
+// The first column is whether anything was ever marked: a join alone is no mark.
+static const struct statement SWEEP = {
+    "gateway_marks", "SELECT " MEMBER_IS_MARKED("m") ", " UNREAD_VIEW_SELECT(
+                         "m") " FROM unread_rows m WHERE m.user_id = ANY ($1) AND m.active"
+                              " AND m.member_changed >= $2::xid8"};
+enum { COLUMN_MARKED, COLUMN_VIEW };
+
+// Which of the two it was that changed, is not known.
+static const struct statement THREADS = {
+    "gateway_threads", "SELECT m.user_id, e.frame FROM thread_members m"
+                       " CROSS JOIN unnest(ARRAY['thread_follow', 'thread_mark']) AS k (kind)"
+                       " CROSS JOIN LATERAL thread_event(m.channel_id, m.thread_ts, m.user_id, "
+                       "k.kind) e WHERE m.user_id = ANY ($1) AND m.changed >= $2::xid8"
+                       " AND EXISTS (SELECT 1 FROM channel_members x WHERE x.channel_id ="
+                       " m.channel_id AND x.user_id = m.user_id AND x.active)"};
+
+static void notes_set(struct gateway *gateway, int64_t note)
+{
+    gateway->missed_marks->notes[0] = gateway->missed_marks->notes[1] = note;
+    gateway->missed_marks->noted_ms = loop_now_ms(gateway->loop);
+}
+
+static void note_take(struct gateway *gateway, int64_t note, bool late)
+{
+    int64_t now_ms = loop_now_ms(gateway->loop);
+
+    if (gateway->missed_marks->notes[0] == 0) {
+        notes_set(gateway, note);
+        return;
+    }
+    if (late || now_ms - gateway->missed_marks->noted_ms < HEARD_LAG_S * 1000)
+        return;
+    gateway->missed_marks->notes[0] = gateway->missed_marks->notes[1];
+    gateway->missed_marks->notes[1] = note;
+    gateway->missed_marks->noted_ms = now_ms;
+}
+
+static void on_note(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = CAST(gateway, arg);
+
+    if (!gateway_answer(gateway))
+        return;
+    gateway->missed_marks->is_asked = false;
+    if (outcome->r < 0)
+        return;
+    gateway->on_late(gateway, result_bool(outcome->result, 0, 1));
+    note_take(gateway, result_int(outcome->result, 0, 0), gateway->is_late);
+}
+
+void missed_marks_note(struct gateway *gateway)
+{
+    if (gateway->missed_marks->is_asked)
+        return;
+    gateway->missed_marks->is_asked = true;
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_SYNC, &NOTE, NULL, on_note, gateway);
+}
+
+// While nobody was here nothing was noted, and nobody missed anything: the notes begin anew.
+void missed_marks_note_first(struct gateway *gateway)
+{
+    if (!gateway->users && gateway->openings == 0)
+        notes_set(gateway, 0);
+    if (gateway->missed_marks->notes[0] == 0)
+        missed_marks_note(gateway);
+}
+
+int64_t missed_marks_noted_xid(const struct gateway *gateway)
+{
+    return gateway->missed_marks->notes[0];
+}
+
+void missed_marks_lower(struct gateway *gateway, int64_t xid)
+{
+    for (int i = 0; i < 2; i++)
+        if (gateway->missed_marks->notes[i] > xid)
+            gateway->missed_marks->notes[i] = xid;
+}
+
+static void missed_mark_send(struct gateway *gateway, const struct unread_view *view)
+{
+    struct user *user = user_find(gateway, view->user_id);
+    struct event *event =
+        user ? unread_mark_event(UNREAD_FRAME_MARKED, view, clock_wall_us()) : NULL;
+
+    if (event)
+        held_marks_offer(gateway, user, event);
+    event_unref(event);
+}
+
+// The next tick asks again, from the same note.
+static void sweep_fail(struct gateway *gateway)
+{
+    gateway->missed_marks->is_asked = false;
+    gateway->missed_marks_due = true;
+}
+
+// The last part of a sweep.
+static void on_threads(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = CAST(gateway, arg);
+
+    if (!gateway_answer(gateway))
+        return;
+    if (outcome->r < 0 || created_channels_swept_xid(gateway) == 0) {
+        sweep_fail(gateway);
+        return;
+    }
+    gateway->missed_marks->is_asked = false;
+    for (int row = 0; row < result_rows(outcome->result); row++)
+        user_send_native(gateway, result_text(outcome->result, row, 0),
+                         result_text(outcome->result, row, 1),
+                         result_length(outcome->result, row, 1));
+    notes_set(gateway, created_channels_swept_xid(gateway));
+}
+
+// The users here, and the note since which changes are to be told.
+static void sweep_params(struct params *params, const struct gateway *gateway)
+{
+    users_params(gateway, params);
+    params_xid(params, gateway->missed_marks->notes[0]);
+}
+
+static void threads_ask(struct gateway *gateway)
+{
+    CLEANUP_PARAMS struct params params = {0};
+
+    sweep_params(&params, gateway);
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_SYNC, &THREADS, &params, on_threads, gateway);
+}
+
+// The second part of a sweep: what is not a mark, which is read anew so that it comes in order.
+static void on_swept(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = CAST(gateway, arg);
+
+    if (!gateway_answer(gateway))
+        return;
+    if (outcome->r < 0) {
+        sweep_fail(gateway);
+        return;
+    }
+    unread_frames_send(gateway, outcome->result);
+    threads_ask(gateway);
+}
+
+static void column_params(struct params *params, const struct result *result, int column)
+{
+    params_open_text_array(params);
+    for (int row = 0; row < result_rows(result); row++)
+        params_element_text_n(params, result_text(result, row, column),
+                              result_length(result, row, column));
+    params_close_array(params);
+}
+
+static void missed_marks_send(struct gateway *gateway, const struct result *result)
+{
+    struct unread_view view;
+
+    for (int row = 0; row < result_rows(result); row++) {
+        if (!result_bool(result, row, COLUMN_MARKED))
+            continue;
+        unread_view_read(result, row, COLUMN_VIEW, &view);
+        missed_mark_send(gateway, &view);
+    }
+}
+
+static void on_sweep(void *arg, const struct store_outcome *outcome)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    struct gateway *gateway = CAST(gateway, arg);
+
+    if (!gateway_answer(gateway))
+        return;
+    if (outcome->r < 0) {
+        sweep_fail(gateway);
+        return;
+    }
+    missed_marks_send(gateway, outcome->result);
+    column_params(&params, outcome->result, COLUMN_VIEW);
+    column_params(&params, outcome->result, COLUMN_VIEW + 1);
+    unread_frames_read(gateway, &params, on_swept);
+}
+
+void missed_marks_sweep(struct gateway *gateway)
+{
+    CLEANUP_PARAMS struct params params = {0};
+
+    if (gateway->missed_marks->notes[0] == 0) // nobody was here to miss anything
+        return;
+    gateway->missed_marks_due = true;
+    if (gateway->missed_marks->is_asked || !gateway->users)
+        return;
+    gateway->missed_marks_due = false; // what is missed from here on, this sweep may not see
+    created_channels_sweep(gateway, gateway->missed_marks->notes[0]);
+    sweep_params(&params, gateway);
+    gateway->missed_marks->is_asked = true;
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_SYNC, &SWEEP, &params, on_sweep, gateway);
+}
+
+static void on_sweep_resumed(void *arg, const struct store_outcome *outcome)
+{
+    struct gateway *gateway = CAST(gateway, arg);
+
+    if (!gateway_answer(gateway))
+        return;
+    if (outcome->r < 0)
+        gateway->missed_marks_due = true;
+    else
+        missed_marks_send(gateway, outcome->result);
+}
+
+static void resumed_ask(struct gateway *gateway, struct params *params, int64_t since_xid)
+{
+    params_close_array(params);
+    params_xid(params, since_xid);
+    gateway_ask(gateway);
+    store_call(gateway->store, STORE_SYNC, &SWEEP, params, on_sweep_resumed, gateway);
+}
+
+void missed_marks_sweep_resumed(struct gateway *gateway)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    int64_t since_xid = INT64_MAX;
+    int count = 0;
+
+    for (struct user *user = gateway->users; user; user = user->hh.next) {
+        if (user->resumed_xid == 0)
+            continue;
+        if (count++ == 0)
+            params_open_text_array(&params);
+        params_element_text(&params, user->id);
+        since_xid = user->resumed_xid < since_xid ? user->resumed_xid : since_xid;
+        user->resumed_xid = 0;
+        if (count == USERS_SLICE) {
+            resumed_ask(gateway, &params, since_xid);
+            count = 0;
+        }
+    }
+    if (count > 0)
+        resumed_ask(gateway, &params, since_xid);
+}
+
+int missed_marks_new(struct gateway *gateway)
+{
+    gateway->missed_marks = memory_must_new(sizeof *gateway->missed_marks);
+    return 0;
+}
+
+void missed_marks_free(struct gateway *gateway)
+{
+    free(TAKE(gateway->missed_marks));
+}

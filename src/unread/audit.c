@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares counts in Redis with Postgres and rewrites them: verify, rebuild, audit.
+#include "unread/audit.h"
+#include "base/check.h"
+
+#include "base/error.h"
+#include "base/id.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+#include "unread/keys.h"
+#include "unread/strategy.h"
+#include "unread/view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE = 500, MESSAGES_MAX = 128 };
+enum { COLUMN_DELETED_ORD = UNREAD_VIEW_COLUMNS, COLUMN_TSS, COLUMN_SEQS, COLUMN_SINGLES };
+
+// One statement for each way into the table, so that each finds its rows by an index. OFFSET 0
+// keeps each member's row a look-up of its own: joined at large, a channel's members would all be
+// read for each of them. The newest unread messages come along for zset, of the same snapshot.
+#define PAGE_SELECT(where)                                                                         \
+    "WITH page AS MATERIALIZED (SELECT m.channel_id, m.user_id, m.singles FROM channel_members m " \
+    "WHERE "                                                                                       \
+    "m.active AND " where " ORDER BY m.channel_id, m.user_id LIMIT $4)"                            \
+    " SELECT " UNREAD_VIEW_SELECT(                                                                 \
+        "r") ", r.deleted_ord, x.tss, x.seqs, p.singles FROM page p CROSS JOIN LATERAL (SELECT "   \
+             "u.*, "                                                                               \
+             "c.deleted_ord FROM unread_rows u JOIN channels c ON c.id = u.channel_id WHERE "      \
+             "u.channel_id = p.channel_id AND u.user_id = p.user_id OFFSET 0) r"                   \
+             " LEFT JOIN LATERAL (SELECT array_agg(o.ts) AS tss, array_agg(o.seq) AS seqs FROM ("  \
+             "SELECT n.ts, n.seq FROM messages n WHERE n.channel_id = r.channel_id AND n.ts > "    \
+             "r.ts AND n.counted AND NOT n.deleted AND n.user_id <> r.user_id AND NOT EXISTS ("    \
+             "SELECT 1 FROM read_messages s WHERE s.channel_id = n.channel_id AND s.user_id = "    \
+             "r.user_id AND s.ts = n.ts) ORDER BY n.ts DESC LIMIT $5) o WHERE r.strategy_in_use "  \
+             "= 1) x ON true ORDER BY r.channel_id, r.user_id"
+
+// $1, $2: the last pair before; $3: the scope's id.
+static const struct statement PAGE_OF_ALL = {
+    "repair_page", PAGE_SELECT("$3 = '' AND (m.channel_id, m.user_id) > ($1, $2)")};
+static const struct statement PAGE_OF_WORKSPACE = {
+    "repair_page_workspace",
+    PAGE_SELECT("(m.channel_id, m.user_id) > ($1, $2) AND EXISTS (SELECT 1 FROM channels w WHERE "
+                "w.id = m.channel_id AND (w.workspace_id = $3) IS TRUE)")};
+static const struct statement PAGE_OF_CHANNEL = {
+    "repair_page_channel",
+    PAGE_SELECT("m.channel_id = $3 AND m.channel_id >= $1 AND m.user_id > $2")};
+static const struct statement PAGE_OF_USER = {
+    "repair_page_user", PAGE_SELECT("m.user_id = $3 AND m.channel_id > $1 AND m.user_id >= $2")};
+// What became of a pair since its page was read.
+static const struct statement PAIR = {
+    "repair_pair",
+    "SELECT unread, head_seq FROM unread_rows WHERE channel_id = $1 AND user_id = $2 AND active"};
+static const struct statement SIZE = {
+    "repair_size",
+    "SELECT CASE WHEN $3 <> '' THEN (SELECT count(*) FROM channel_members m WHERE m.user_id = $3 "
+    "AND m.active) ELSE (SELECT coalesce(sum(c.member_count), 0) FROM channels c WHERE ($1 = '' OR "
+    "c.workspace_id = $1) AND ($2 = '' OR c.id = $2)) END, "
+    "($1 = '' OR EXISTS (SELECT 1 FROM workspaces WHERE id = $1)) AND "
+    "($2 = '' OR EXISTS (SELECT 1 FROM channels WHERE id = $2)) AND "
+    "($3 = '' OR EXISTS (SELECT 1 FROM users WHERE id = $3))"};
+
+struct audit {
+    uint32_t tag;
+    const struct audit_options *options;
+    struct audit_totals *totals;
+    struct result *page; // of which the views are
+    int count;
+    struct unread_view views[PAGE];
+    int64_t counts[PAGE]; // what Redis would have told
+    int next;             // of them
+    struct fcall call;
+};
+
+static const struct statement *page_statement(const struct audit_scope *scope, const char **ret_id)
+{
+    if (scope->user_id[0] != '\0') {
+        *ret_id = scope->user_id;
+        return &PAGE_OF_USER;
+    }
+    if (scope->channel_id[0] != '\0') {
+        *ret_id = scope->channel_id;
+        return &PAGE_OF_CHANNEL;
+    }
+    *ret_id = scope->workspace_id;
+    return scope->workspace_id[0] != '\0' ? &PAGE_OF_WORKSPACE : &PAGE_OF_ALL;
+}
+
+// The page after the pair given.
+static int page_read(struct audit *audit, const char *channel_id, const char *user_id,
+                     int64_t count)
+{
+    struct params params = {0};
+    const char *id;
+    const struct statement *statement = page_statement(&audit->options->scope, &id);
+
+    params_text(&params, channel_id);
+    params_text(&params, user_id);
+    params_text(&params, id);
+    params_int(&params, count);
+    params_int(&params, unread_cap() + 1);
+    int r = session_call(audit->options->session, statement, &params, &audit->page);
+    if (r < 0)
+        return r;
+    audit->count = result_rows(audit->page);
+    for (int i = 0; i < audit->count; i++)
+        unread_view_read(audit->page, i, 0, &audit->views[i]);
+    return 0;
+}
+
+// Whether readers take what was deleted after the cursor from Redis.
+static bool is_by_deletes(const struct audit *audit, int i)
+{
+    const struct unread_view *view = &audit->views[i];
+
+    return view->head.strategy == STRATEGY_SEQUENCE &&
+           result_int(audit->page, i, COLUMN_DELETED_ORD) > view->member.ord &&
+           result_int(audit->page, i, COLUMN_SINGLES) == 0;
+}
+
+static int deletes_next(const struct audit *audit, int i)
+{
+    while (i < audit->count && !is_by_deletes(audit, i))
+        i++;
+    return i;
+}
+
+static void on_deletes(void *arg, int r, const struct cache_value *value)
+{
+    struct audit *audit = CAST(audit, arg);
+    int i = audit->next;
+
+    audit->counts[i] = strategy_sequence_count(&audit->views[i], r, value);
+    audit->next = deletes_next(audit, i + 1);
+}
+
+static int deletes_count(struct audit *audit)
+{
+    char key[KEY_SIZE];
+
+    audit->next = deletes_next(audit, 0);
+    for (int i = audit->next; i < audit->count; i = deletes_next(audit, i + 1)) {
+        key_channel(key, audit->views[i].channel_id);
+        pipeline_add(audit->options->pipeline, 5,
+                     (const char *[]){"HMGET", key, "seq", "deleted_floor", "deleted"}, NULL);
+    }
+    return pipeline_run(audit->options->pipeline, on_deletes, audit);
+}
+
+static bool is_drifted(const struct audit *audit, int i)
+{
+    return audit->counts[i] != STRATEGY_UNKNOWN &&
+           unread_differs(audit->views[i].head.strategy, audit->counts[i], audit->views[i].unread);
+}
+
+// A bit does not say of which cursor it is: it may be that of a mark which came after the page.
+static int bit_confirm(struct audit *audit, int i)
+{
+    const struct unread_view *view = &audit->views[i];
+    CLEANUP_RESULT struct result *result = NULL;
+    struct params params = {0};
+
+    params_text(&params, view->channel_id);
+    params_text(&params, view->user_id);
+    int r = session_call(audit->options->session, &PAIR, &params, &result);
+    if (r < 0)
+        return r;
+    if (result_rows(result) == 0 || result_int(result, 0, 1) != view->head.seq ||
+        !unread_differs(STRATEGY_BITMAP, audit->counts[i], result_int(result, 0, 0)))
+        audit->counts[i] = STRATEGY_UNKNOWN;
+    return 0;
+}
+
+static int bits_confirm(struct audit *audit)
+{
+    int r = 0;
+
+    for (int i = 0; i < audit->count && r >= 0; i++)
+        if (audit->views[i].head.strategy == STRATEGY_BITMAP && is_drifted(audit, i))
+            r = bit_confirm(audit, i);
+    return r;
+}
+
+static void command_add(struct audit *audit, int count, const char *const *texts)
+{
+    pipeline_add(audit->options->pipeline, count, texts, NULL);
+}
+
+// Makes unknown what Redis has of a member: what is installed may be refused, as older.
+static void member_forget(struct audit *audit, const struct unread_view *view)
+{
+    char key[KEY_SIZE], number[KEY_NUMBER_SIZE];
+
+    if (view->head.strategy == STRATEGY_BITMAP) {
+        key_bitmap(key, view->channel_id);
+        snprintf(number, sizeof number, "%" PRId64, view->member.number);
+        command_add(audit, 4, (const char *[]){"SETBIT", key, number, "0"});
+    } else {
+        key_unread(key, view->user_id, view->channel_id);
+        command_add(audit, 2, (const char *[]){"UNLINK", key});
+    }
+}
+
+// The head of a channel, for gateways that compare heads; deletes up to now are not said.
+static void head_install(struct audit *audit, int i)
+{
+    const struct unread_view *view = &audit->views[i];
+    char key[KEY_SIZE];
+
+    key_channel(key, view->channel_id);
+    fcall_begin(&audit->call, "channel_install");
+    fcall_key(&audit->call, key);
+    fcall_int(&audit->call, view->head.seq);
+    fcall_int(&audit->call, view->head.ord);
+    fcall_int(&audit->call, result_int(audit->page, i, COLUMN_DELETED_ORD));
+    fcall_text(&audit->call, "");
+    fcall_end(&audit->call);
+    command_add(audit, audit->call.count, audit->call.texts);
+}
+
+static void member_install(struct audit *audit, int i)
+{
+    const struct unread_view *view = &audit->views[i];
+    const struct strategy_ops *ops = strategy_find(view->head.strategy);
+    int64_t tss[MESSAGES_MAX], seqs[MESSAGES_MAX];
+
+    if (!ops || !ops->rebuild)
+        return;
+    int count = result_ints(audit->page, i, COLUMN_TSS, tss, MESSAGES_MAX);
+    result_ints(audit->page, i, COLUMN_SEQS, seqs, MESSAGES_MAX);
+    if (!ops->rebuild(&audit->call, view, tss, seqs, count))
+        return;
+    fcall_end(&audit->call);
+    command_add(audit, audit->call.count, audit->call.texts);
+    audit->totals->mended++;
+}
+
+static void pair_mend(struct audit *audit, int i)
+{
+    bool rebuilds = audit->options->mode == AUDIT_REBUILD;
+    bool drifted = is_drifted(audit, i);
+    bool is_first =
+        i == 0 || strcmp(audit->views[i].channel_id, audit->views[i - 1].channel_id) != 0;
+    bool is_sequence = audit->views[i].head.strategy == STRATEGY_SEQUENCE;
+
+    if ((rebuilds && is_first) || (drifted && is_sequence))
+        head_install(audit, i);
+    if (drifted && !is_sequence)
+        member_forget(audit, &audit->views[i]);
+    if (drifted || (rebuilds && audit->counts[i] == STRATEGY_UNKNOWN))
+        member_install(audit, i);
+}
+
+static int page_mend(struct audit *audit)
+{
+    int r = strategy_count_many(audit->options->pipeline, audit->views, (size_t)audit->count,
+                                audit->counts);
+
+    if (r >= 0)
+        r = deletes_count(audit);
+    if (r >= 0)
+        r = bits_confirm(audit);
+    for (int i = 0; i < audit->count && r >= 0; i++) {
+        bool drifted = is_drifted(audit, i);
+        audit->totals->pairs++;
+        audit->totals->known += audit->counts[i] != STRATEGY_UNKNOWN;
+        audit->totals->drifted += drifted;
+        metric_add(METRIC_COUNTS_DRIFTED, drifted);
+        if (audit->options->mode != AUDIT_VERIFY)
+            pair_mend(audit, i);
+    }
+    return r < 0 ? r : pipeline_run(audit->options->pipeline, NULL, NULL);
+}
+
+static bool goes_on(const struct audit *audit)
+{
+    const struct audit_options *options = audit->options;
+
+    return !options->progress || options->progress(options->arg, audit->totals);
+}
+
+// At most `left` pairs after the pair given.
+static int pages_run(struct audit *audit, const char *channel_id, const char *user_id, int64_t left)
+{
+    char last_channel[EVENT_ID_SIZE], last_user[EVENT_ID_SIZE];
+    int r;
+
+    snprintf(last_channel, sizeof last_channel, "%s", channel_id);
+    snprintf(last_user, sizeof last_user, "%s", user_id);
+    do {
+        int64_t wanted = left < PAGE ? left : PAGE;
+        r = page_read(audit, last_channel, last_user, wanted);
+        if (r < 0)
+            return r;
+        r = audit->count > 0 ? page_mend(audit) : 0;
+        if (audit->count > 0) {
+            const struct unread_view *last = &audit->views[audit->count - 1];
+            snprintf(last_channel, sizeof last_channel, "%s", last->channel_id);
+            snprintf(last_user, sizeof last_user, "%s", last->user_id);
+        }
+        result_free(TAKE(audit->page));
+        left = audit->count < wanted ? 0 : left - audit->count;
+        if (r >= 0 && left > 0 && !goes_on(audit))
+            r = -ERROR_UNAVAILABLE;
+    } while (r >= 0 && left > 0);
+    return r;
+}
+
+static struct audit *audit_new(const struct audit_options *options, struct audit_totals *ret_totals)
+{
+    struct audit *audit = memory_must_new(sizeof *audit);
+
+    audit->tag = TAG(audit);
+    *ret_totals = (struct audit_totals){0};
+    audit->options = options;
+    audit->totals = ret_totals;
+    return audit;
+}
+
+int audit_run(const struct audit_options *options, struct audit_totals *ret_totals)
+{
+    struct audit *audit = audit_new(options, ret_totals);
+    int r = pages_run(audit, "", "", INT64_MAX);
+
+    TAGGED_FREE(audit);
+    return r;
+}
+
+// Begins with any of the members of a channel, which may be many: with that after any id of any
+// kind.
+static int sample_run(struct audit *audit, int64_t count)
+{
+    char channel_id[EVENT_ID_SIZE], user_id[ID_SIZE];
+    unsigned char kind;
+
+    random_fill(&kind, sizeof kind);
+    id_make(kind % 2 == 0 ? 'C' : 'D', channel_id);
+    id_make('U', user_id);
+    int r = page_read(audit, channel_id, "", 1);
+    if (r < 0)
+        return r;
+    if (audit->count > 0)
+        snprintf(channel_id, sizeof channel_id, "%s", audit->views[0].channel_id);
+    result_free(TAKE(audit->page));
+    r = pages_run(audit, channel_id, user_id, count);
+    if (r < 0 || audit->totals->pairs == count)
+        return r;
+    return pages_run(audit, "", "", count - audit->totals->pairs);
+}
+
+int audit_sample(const struct audit_options *options, int64_t count,
+                 struct audit_totals *ret_totals)
+{
+    struct audit *audit = audit_new(options, ret_totals);
+    int r = sample_run(audit, count);
+
+    TAGGED_FREE(audit);
+    return r;
+}
+
+int audit_size(const struct audit_options *options, int64_t *ret_pairs)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    struct params params = {0};
+
+    params_text(&params, options->scope.workspace_id);
+    params_text(&params, options->scope.channel_id);
+    params_text(&params, options->scope.user_id);
+    int r = session_call(options->session, &SIZE, &params, &result);
+    if (r < 0)
+        return r;
+    if (!result_bool(result, 0, 1))
+        return -ERROR_INVALID_ARGUMENTS;
+    *ret_pairs = result_int(result, 0, 0);
+    return 0;
+}
