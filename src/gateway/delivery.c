@@ -57,7 +57,7 @@ static void on_rewound(struct feed *feed)
 static void on_end(struct feed *feed)
 {
     tail_check_forget(feed);
-    marks_leave_feed(feed);
+    held_marks_leave_feed(feed);
     if (feed->watermark_seq > 0)
         watermark_passed(feed);
     topic_subscribe(feed, false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames that are stored nowhere: user_typing, and what others publish so.
+// Frames that are not stored: user_typing, and ephemeral messages of other instances.
 #pragma once
 
 #include <stddef.h>
@@ -9,5 +9,5 @@ struct connection;
 struct gateway;
 
 void ephemeral_hear(struct gateway *gateway, const char *topic, const char *data, size_t length);
-// The client types in a channel; NULL: it named none. `typed_ms` is when that was last sent on.
+// The client is typing in a channel; NULL: it named none. `typed_ms`: when that was last sent.
 void ephemeral_typing(struct connection *c, int64_t *typed_ms, const char *channel_id);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One channel's events on this gateway, each sent once and in order. What is done with them, and
-// who gets them, is up to the hooks: this knows no connection, no Postgres and no Redis.
+// One channel's events on this gateway: sent in the order of seq, each once. Sends nothing by
+// itself: the hooks decide what happens to an event. Uses no connection, Postgres or Redis.
 #pragma once
 
 #include "base/buffer.h"
@@ -9,62 +9,61 @@
 #include "events/event.h"
 
 struct connection;
-struct gateway;
 struct feed;
 struct feed_item;
+struct gateway;
 
-// One connection's place in a feed: it gets the channel's events.
+// A connection that receives a channel's events.
 struct feed_subscriber {
     struct connection *connection;
-    uint32_t subscription; // index of this subscriber's entry in connection->follows
-    int64_t from_seq;      // the connection gets only later events
+    uint32_t subscription; // index in connection->subscriptions
+    int64_t from_seq;      // receives only later events
 };
 
-// A post from a socket here that was acked: the socket does not get its event.
+// A post that was acked to a socket here: that socket does not receive its event.
 struct own_post {
     struct list link;
     int64_t seq;
     char origin[EVENT_ID_SIZE];
 };
 
-// An event that arrived before an earlier one, and waits for its turn.
+// An event that arrived early and waits for its turn.
 struct held {
     struct list link;
     struct event *event;
 };
 
-// One channel's events on this gateway.
 struct feed {
     UT_hash_handle hh;
     struct gateway *gateway;
     char channel_id[EVENT_ID_SIZE];
     char workspace_id[EVENT_ID_SIZE];
-    int64_t sent_seq;       // all up to it was sent
-    int64_t known_seq;      // the highest seq heard of
+    int64_t sent_seq;       // all events up to it were sent
+    int64_t known_seq;      // the highest seq known to exist
     int64_t membership_seq; // of the last join or leave sent
     int64_t watermark_seq;  // the next watermark waits until this was sent; 0: it does not wait
     struct feed_subscriber *subscribers;
     uint32_t subscriber_count;
-    uint32_t resumable_count; // those among them that go by the watermark
+    uint32_t resumable_count; // subscribers with a position
     uint32_t subscriber_capacity;
-    int64_t sent_ts;        // no message up to it is missing before sent_seq; 0: not known
+    int64_t sent_ts;        // no message up to it is missing before sent_seq; 0: unknown
     struct list held_marks; // see held_marks.c
     struct list held;       // by seq
     int held_count;
     struct list own_posts;
     struct list focuses;  // see focus.c
-    struct list gap_link; // in gateway->gaps.list while something is missing
-    int64_t waiting_ms;   // when the gap last got smaller
-    int64_t asked_ms;     // when the last page was asked for
-    int gap_reads;        // pages asked for this gap
+    struct list gap_link; // in gateway->gaps.list while events are missing
+    int64_t waiting_ms;   // when the gap last shrank
+    int64_t asked_ms;     // when the last page was requested
+    int gap_reads;        // pages requested for this gap
     bool gap_asked;       // a page is being read
-    bool is_unconfirmed;  // its topic may not have been subscribed when its first events came
+    bool is_unconfirmed;  // events from before its topic was subscribed may be missing
     bool members_asked;
-    bool members_due;       // members are to be asked for again, soon
-    bool members_unknown;   // somebody may have left: nothing is sent until Postgres has told
+    bool members_due;       // the members must be checked again soon
+    bool members_unknown;   // a leave may have been missed: suspended until Postgres answers
     int64_t changed_ms;     // when the last delete or edit was sent
-    bool unread_frames_due; // unread counts have to be told again
-    int64_t generation;     // of the channel's strategy, as last told; -1: not known yet
+    bool unread_frames_due; // unread counts must be sent again
+    int64_t generation;     // of the channel's strategy, last known; -1: unknown
     int64_t empty_since_ms; // 0 while there are subscribers
 };
 
@@ -81,37 +80,36 @@ struct feed_item {
     size_t frame_length;
 };
 
-// What follows in other files, which gateway->feed_hooks leads to.
+// What a feed calls: gateway->feed_hooks. See delivery.c.
 struct feed_hooks {
-    void (*begin)(struct feed *feed);                               // it is new
-    void (*end)(struct feed *feed);                                 // it is about to be freed
-    void (*event)(struct feed *feed, const struct feed_item *item); // its turn has come
-    // The events after sent_seq and up to `to_seq` will not come.
-    void (*skipped)(struct feed *feed, int64_t to_seq);
-    void (*sent)(struct feed *feed);      // all up to sent_seq was sent, or told of as a gap
-    void (*gap)(struct feed *feed);       // known_seq is above sent_seq; also called again
-    void (*suspended)(struct feed *feed); // somebody may have left unnoticed; see feed_suspend()
-    void (*rewound)(struct feed *feed);   // sent_seq is lower than it was
+    void (*begin)(struct feed *feed);                               // a new feed
+    void (*end)(struct feed *feed);                                 // about to be freed
+    void (*event)(struct feed *feed, const struct feed_item *item); // the next in order
+    void (*skipped)(struct feed *feed, int64_t to_seq); // (sent_seq, to_seq] will not be sent
+    void (*sent)(struct feed *feed);                    // all up to sent_seq was sent or skipped
+    void (*gap)(struct feed *feed);       // known_seq is above sent_seq; may be called again
+    void (*suspended)(struct feed *feed); // see feed_suspend()
+    void (*rewound)(struct feed *feed);   // sent_seq went back
 };
 
 struct feed *feed_find(struct gateway *gateway, const char *channel_id);
-// The feed of a channel; a new one begins after `seq`. NULL without memory.
+// The channel's feed; a new one starts after `seq`. NULL: out of memory.
 struct feed *feed_open(struct gateway *gateway, const char *workspace_id, const char *channel_id,
                        int64_t seq);
 void feed_free(struct feed *feed);
-// An event of its topic, in any order.
+// Takes an event from its topic, in any order, and references it if it must wait.
 void feed_offer(struct feed *feed, struct event *event);
-void feed_note_head(struct feed *feed, int64_t seq); // there is an event `seq`
-// Sends the event that is next in turn.
+void feed_note_head(struct feed *feed, int64_t seq); // event `seq` exists
+// Sends the event that is next in order.
 void feed_send(struct feed *feed, const struct feed_item *item);
-void feed_release(struct feed *feed); // held events whose turn has come
-// Goes back to `seq`, so that a connection subscribed next gets later events, which are read again.
-// Those that are subscribed already do not get them twice, and joins and leaves among them have no
-// effect.
+void feed_release(struct feed *feed); // sends held events that are next in order
+// Goes back to `seq`: later events are read again for a connection that subscribes next. Present
+// subscribers do not receive them again; joins and leaves among them have no effect.
 void feed_rewind(struct feed *feed, int64_t seq);
-// Tells of a gap that could not be filled, and doubts.
+// Gives up on the events up to `to_seq`, then suspends the feed: a leave may be among them.
 void feed_skip(struct feed *feed, int64_t to_seq);
-// Nothing is sent until Postgres has told who is still a member; feed_continue() then sends it.
+// Sends nothing until Postgres has confirmed the members; feed_continue() then resumes.
 void feed_suspend(struct feed *feed);
 void feed_continue(struct feed *feed);
+// Appends a frame of type `gap`.
 void feed_gap_write(const char *channel_id, int64_t from_seq, int64_t to_seq, struct buffer *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels that a client has before its eyes: what arrives in them is marked read.
+// Channels that a client shows on screen: arriving messages are marked read.
 #pragma once
 
 #include "base/cleanup.h"
@@ -11,10 +11,10 @@ struct feed;
 struct feed_item;
 
 NODISCARD int focuses_new(struct gateway *gateway);
-void focuses_free(struct gateway *gateway); // does nothing if there are none
-// The connection has a subscriber in the feed; `count` stays for as long as it has.
-// -ERROR_RATELIMITED: it focuses as many channels as it may; -ERROR_MEMORY.
+void focuses_free(struct gateway *gateway); // may be called without focuses_new()
+// The connection subscribes to the feed; `count` must live as long as the subscription.
+// -ERROR_RATELIMITED: the limit of focused channels is reached; -ERROR_MEMORY.
 NODISCARD int focus_begin(struct feed *feed, struct connection *c, int *count);
-void focus_end(struct feed *feed, const struct connection *c); // does nothing if there is none
+void focus_end(struct feed *feed, const struct connection *c); // if there is a focus
 void focus_arrived(struct feed *feed, const struct feed_item *item);
 void focus_cursor_moved(struct gateway *gateway, const struct event *event); // after EVENT_MARK

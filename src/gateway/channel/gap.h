@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fetches missing events from Postgres, or tells them as a gap.
+// Reads missing events from Postgres, or skips them.
 #pragma once
 
 #include "base/cleanup.h"
@@ -7,12 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct gateway;
 struct feed;
+struct gateway;
 
 NODISCARD int gaps_new(struct gateway *gateway);
-void gaps_free(struct gateway *gateway); // does nothing if there are none
-// Events of the feed are missing, which may be known already.
+void gaps_free(struct gateway *gateway); // may be called without gaps_new()
+// The feed misses events. May be called again for the same gap.
 void gap_begin(struct feed *feed);
-bool gap_is_beyond_bound(const struct feed *feed, int64_t seq); // if `seq` were the head
-void gap_on_timer(void *gateway);                               // looks at all gaps
+// Whether the gap would be skipped if `seq` were the head.
+bool gap_is_beyond_bound(const struct feed *feed, int64_t seq);
+void gap_on_timer(void *gateway); // checks all gaps

@@ -135,7 +135,7 @@ void held_marks_tick(struct gateway *gateway)
     }
 }
 
-void marks_leave_feed(struct feed *feed)
+void held_marks_leave_feed(struct feed *feed)
 {
     LIST_FOREACH(link, &feed->held_marks)
     {

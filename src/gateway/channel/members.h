@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks who is in a channel, when joins and leaves may have been missed.
+// Keeps a feed's subscribers in step with the channel's members, also when joins or leaves were
+// missed.
 #pragma once
 
 #include <stdbool.h>
@@ -13,9 +14,10 @@ struct user;
 
 void members_on_join(struct feed *feed, const struct feed_item *item);
 void members_on_leave(struct feed *feed, const struct feed_item *item);
-void members_check(struct feed *feed); // asks which of the users here are in the channel
+void members_check(struct feed *feed); // reads from Postgres which users here are members
+// A join of the user from Postgres or their topic; `event` is its frame, or NULL.
 void members_joined(struct gateway *gateway, struct user *user, const char *channel_id, int64_t seq,
                     struct event *event);
-// Asks for joins of the last `since_s` seconds of the users here, or of those who just came.
+// Reads the joins of the last `since_s` seconds of the users here, or of unconfirmed ones only.
 void members_sweep(struct gateway *gateway, bool unconfirmed_only, int64_t since_s);
-void members_check_due(struct gateway *gateway); // asks again where there was no good answer
+void members_check_due(struct gateway *gateway); // repeats checks that failed

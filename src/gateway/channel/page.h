@@ -8,7 +8,7 @@
 
 struct gateway;
 
-// One event; its texts are the result's.
+// One event. Its texts belong to the result.
 struct page_row {
     int64_t seq;
     int64_t event_ts; // of a post: its ts
@@ -19,12 +19,11 @@ struct page_row {
     int row;
 };
 
-// Asks for at most `count` events after `after_seq`, in order. The caller has called gateway_ask().
+// Reads at most `count` events after `after_seq`, in order. The caller has called gateway_ask().
 void page_ask(struct gateway *gateway, enum store_lane lane, const char *channel_id,
               int64_t after_seq, int count, store_fn *fn, void *arg);
 
-// Asks the same of several channels, `count` events of each: the rows of all, in the order of
-// `starts`.
+// The same for several channels, `count` events of each; the rows come in the order of `starts`.
 struct page_start {
     const char *channel_id;
     int64_t after_seq;
@@ -32,17 +31,17 @@ struct page_start {
 void pages_read(struct gateway *gateway, enum store_lane lane, const struct page_start *starts,
                 int start_count, int count, store_fn *fn, void *arg);
 
-// The rows of one channel in the answer. To begin with, first and end are 0.
+// The rows of one channel in the result. Start with first and end 0.
 struct page {
     const struct result *result;
     int first;
     int end;
 };
-// Moves on to the rows of channel `number` (1, 2 …), which may be none.
+// Advances to the rows of channel `number` (1, 2 …); there may be none.
 void page_next(struct page *page, int64_t number);
 
-// -ERROR_INVALID_ARGUMENTS: of a kind that is not known.
+// -ERROR_INVALID_ARGUMENTS: an unknown kind.
 NODISCARD int page_row_read(const struct result *result, int row, struct page_row *ret_row);
-// Writes its frame; look at buffer_failed().
+// Appends its frame; check buffer_failed().
 void page_frame_write(const struct page_row *row, const char *workspace_id, const char *channel_id,
                       struct buffer *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// New channels: which were told of, and those that may have been missed.
+// Frames for new channels, each sent once; catches up on creations that were missed.
 #pragma once
 
 #include "base/buffer.h"
@@ -10,16 +10,15 @@ struct gateway;
 struct user;
 
 NODISCARD int created_channels_new(struct gateway *gateway);
-void created_channels_free(struct gateway *gateway); // does nothing if there is none
-// Tells of those made in or after the transaction `since_xid`.
+void created_channels_free(struct gateway *gateway); // may be called without created_channels_new()
+// Sends the channels created in or after transaction `since_xid`.
 void created_channels_sweep(struct gateway *gateway, int64_t since_xid);
-// The transaction that the next sweep has to begin with; 0: the last one was not answered, or
-// failed.
+// Where the next sweep must start; 0: the last one failed, or is in progress.
 int64_t created_channels_swept_xid(const struct gateway *gateway);
-// Appends the frame of a channel: of id, name, is_private, creator, created, after a first column.
+// Appends the channel's frame. Columns from the second: id, name, is_private, creator, created.
 void created_channel_write(const struct result *result, int row, struct buffer *out);
-// The event EVENT_CREATED of a private channel goes to its creator, others to their workspace; each
-// once, as far as is known.
+// Sends EVENT_CREATED: of a private channel to its creator, of others to the workspace. Remembers
+// the last ones, so that a client does not receive one twice.
 void created_channels_send_user(struct gateway *gateway, struct user *user,
                                 const struct event *event);
 void created_channels_send_workspace(struct gateway *gateway, const char *workspace_id,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells Redis who is connected here.
+// Keeps presence in Redis: the users with connections on this gateway.
 #pragma once
 
 struct gateway;
 struct user;
 
 void presence_enter(struct user *user, struct gateway *gateway); // its connections changed
-// Its last one ended, and it is not found any more.
+// Its last connection ended; user_find() no longer finds it.
 void presence_leave(const struct user *user, struct gateway *gateway);
-void presence_tend(struct gateway *gateway);    // users in `gone` whose time is over
+void presence_tend(struct gateway *gateway); // reports users in `gone` whose grace period is over
 void presence_refresh(struct gateway *gateway); // renews entries in Redis before they expire
-void presence_forget(struct gateway *gateway);  // Redis may have lost its entries: tells all again
+void presence_forget(struct gateway *gateway);  // Redis may have lost them: writes all again
 void presence_free(struct gateway *gateway);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames for only the user who joined or left a channel.
+// Frames that only the user who joined or left a channel receives: channel_joined, channel_left …
 #pragma once
 
 #include <stdint.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fetches marks, and threads, that may have been missed.
+// Catch-up for updates without a seq (read marks, notification settings, thread follows): after an
+// outage of the topics, re-reads what changed for this gateway's users and sends it again.
 //
-// Events without a seq count as heard once they are older than HEARD_LAG_S and nothing was late.
+// An update counts as received once it is older than HEARD_LAG_S and nothing was late.
 #pragma once
 
 #include "base/cleanup.h"
@@ -18,13 +19,13 @@ struct gateway;
 enum { HEARD_LAG_S = 5 };
 
 NODISCARD int missed_marks_new(struct gateway *gateway);
-void missed_marks_free(struct gateway *gateway); // does nothing if there are none
-int64_t
-missed_marks_noted_xid(const struct gateway *gateway); // marks below it were heard; 0: not known
+void missed_marks_free(struct gateway *gateway); // may be called without missed_marks_new()
+// All marks below this transaction were received; 0: unknown.
+int64_t missed_marks_noted_xid(const struct gateway *gateway);
 void missed_marks_note(struct gateway *gateway);       // all topics are subscribed
 void missed_marks_note_first(struct gateway *gateway); // before a connection's channels are read
-// Topics were not subscribed for a while, or are not: reads what was missed.
+// Topics were or are not subscribed: reads what was missed.
 void missed_marks_sweep(struct gateway *gateway);
-void missed_marks_sweep_resumed(struct gateway *gateway); // those of users who were away
-void missed_marks_lower(struct gateway *gateway,
-                        int64_t xid); // Postgres may give ids above it again
+void missed_marks_sweep_resumed(struct gateway *gateway); // the same for users who were away
+// Postgres may assign ids above `xid` again (a restore).
+void missed_marks_lower(struct gateway *gateway, int64_t xid);

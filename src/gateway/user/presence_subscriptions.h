@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sockets that asked to hear of others' presence.
+// Sockets' subscriptions to other users' presence (presence_sub, presence_query).
 #pragma once
 
 #include "base/cleanup.h"
@@ -14,25 +14,26 @@ struct connection;
 struct gateway;
 struct presence_subscription;
 
-// One that may subscribe to the presence of users.
+// A socket that may subscribe.
 struct presence_subscriber {
     struct connection *connection;
-    struct list asks; // its questions that are not answered yet
+    struct list asks; // requests in progress
     struct presence_subscription **subscriptions;
     uint32_t count;
-    struct list due_link; // while one of them changed
-    bool is_new;          // it was told of none of them yet
+    struct list due_link; // while a subscription changed
+    bool is_new;          // no state was sent yet
 };
 
-// The client's presence_sub or presence_query; `ids` as it sent them, or NULL.
+// Handles presence_sub or presence_query. `ids` as the client sent them, or NULL.
 void presence_subscriber_ask(struct presence_subscriber *subscriber, const json_t *ids,
                              bool is_query);
 void presence_subscriber_init(struct presence_subscriber *subscriber, struct connection *c);
-void presence_subscriber_leave(
-    struct presence_subscriber *subscriber); // its connection ends; may be called again
+// The connection ends; may be called again.
+void presence_subscriber_leave(struct presence_subscriber *subscriber);
+// A message of the user's presence topic: "active" or "away".
 void presence_subscriptions_send(struct gateway *gateway, const char *user_id, const char *word,
                                  size_t length);
-void presence_subscriptions_refresh(
-    struct gateway *gateway); // looks for entries that expired without a message
+// Polls for entries that expired without a message.
+void presence_subscriptions_refresh(struct gateway *gateway);
 NODISCARD int presence_subscriptions_new(struct gateway *gateway);
-void presence_subscriptions_free(struct gateway *gateway); // its connections are gone
+void presence_subscriptions_free(struct gateway *gateway); // after its connections

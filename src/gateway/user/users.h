@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Users and workspaces that have connections here.
+// Users and workspaces with connections on this gateway.
 #pragma once
 
 #include "base/actor.h"
@@ -11,7 +11,6 @@ struct gateway;
 struct packets;
 struct params;
 
-// A user with connections here.
 struct user {
     UT_hash_handle hh;
     char id[EVENT_ID_SIZE];
@@ -20,9 +19,9 @@ struct user {
     struct list connections;
     struct list held_marks; // see held_marks.c
     bool is_unconfirmed;
-    int64_t resumed_xid; // 0, or since when a unconfirmed feed may not have heard marks
+    int64_t resumed_xid; // 0, or marks since then may be missing in an unconfirmed feed
     bool manual_away;    // the user chose to be shown as away
-    int64_t presence_ms; // when Redis was last told
+    int64_t presence_ms; // when Redis was last updated
 };
 
 struct workspace {
@@ -31,21 +30,23 @@ struct workspace {
     struct list users;
 };
 
-// How many users one question to Postgres is about.
+// Users per statement.
 enum { USERS_SLICE = 500 };
 
 struct user *user_find(struct gateway *gateway, const char *id);
-struct user *user_make(struct gateway *gateway, const struct actor *actor); // or finds it; NULL
-// Its last connection left: it is not found any more. The caller frees it.
+struct user *user_make(struct gateway *gateway,
+                       const struct actor *actor); // or finds it; NULL: out of memory
+// Its last connection left: user_find() no longer finds it. The caller frees it.
 void user_forget(struct gateway *gateway, struct user *user);
 struct workspace *workspace_find(struct gateway *gateway, const char *id);
-void users_params(const struct gateway *gateway, struct params *params); // an array of their ids
+void users_params(const struct gateway *gateway,
+                  struct params *params); // appends an array of their ids
 
-// Whether sockets get its frame that did not ask for Tidings' own.
+// Whether sockets that are not native receive the event's frame, too.
 bool event_is_for_all(const struct event *event);
-// Sends to the user's connections what only the user gets.
+// Sends an event for this user only to the user's connections.
 void user_send(struct user *user, const struct event *event);
-void user_send_packets(const struct user *user, struct packets *packets); // to all of them
-// Sends to those of the user's connections that asked for Tidings' own frames.
+void user_send_packets(const struct user *user, struct packets *packets); // to all connections
+// Sends to the user's native connections.
 void user_send_native(struct gateway *gateway, const char *id, const char *frame, size_t length);
 void workspace_send(const struct workspace *workspace, const struct event *event);
