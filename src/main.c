@@ -16,16 +16,15 @@ static const char commands[] =
     "usage: tidings COMMAND\n"
     "\n"
     "  serve                        run an instance until SIGTERM\n"
-    "  migrate [--check]            bring the database up to this version, or say what is missing\n"
+    "  migrate [--check]            upgrade the database to this version, or report what is "
+    "missing\n"
     "  check                        exit 0 if the instance at TIDINGS_LISTEN is ready\n"
-    "  admin METHOD [name=value …]  run a method of admin.* on the database, without an instance\n"
+    "  admin METHOD [name=value …]  call an admin.* method on the database, without an instance\n"
     "  unread verify|rebuild [--workspace ID|--channel ID|--user ID]\n"
-    "                               compare the unread counts in Redis with Postgres (exit 1: some "
-    "are wrong), or correct them\n"
-    "  secrets rotate               encrypt all secrets in Postgres with the first key of "
-    "TIDINGS_SECRET_KEY\n"
+    "                               verify or repair unread counts in Redis against Postgres\n"
+    "  secrets rotate               re-encrypt secrets in Postgres with TIDINGS_SECRET_KEY\n"
     "  push dead list|retry|drop [--workspace ID] [--app NAME]\n"
-    "                               pushes to devices that were given up\n"
+    "                               list, retry or drop undeliverable pushes to devices\n"
     "  COMMAND --help, --help, --version\n";
 
 static int help_print(void)

@@ -20,25 +20,25 @@ PARTS = ("tidings", "postgres", "redis", "kafka", "phones")
 
 HELP = """\
 ./dev up [--kafka] [--push] [--instances N] [--port P] [--release|--asan|--tsan]
-                        build, start everything, serve until Ctrl-C; .run/demo.json says where;
-                        TIDINGS_* settings of the environment hold, but for addresses;
-                        --push: phones of the demo's users, with a page that shows what they get
-./dev stop              stop what ./dev up started, from another shell
-./dev status            what runs, and whether it answers
-./dev restart PART      tidings, postgres, redis, kafka or phones: dead, stopped or well; same data
-./dev reset             stop, and forget all data
+                        build, start everything, serve until Ctrl-C; writes addresses and tokens to
+                        .run/demo.json; passes TIDINGS_* settings on, except addresses;
+                        --push: simulate the demo users' phones, with a page of their lock screens
+./dev stop              stop ./dev up from another shell
+./dev status            show which parts run and respond
+./dev restart PART      restart tidings, postgres, redis, kafka or phones; keeps the data
+./dev reset             stop and delete all data
 ./dev test [GROUP...]   groups: {groups}
-                        (without a name: all but long and image)
+                        (default: all but long and image)
 ./dev fuzz [--minutes N] [TARGET...]
-                        the parsers on made-up input, N minutes each, two at a time; targets:
+                        fuzz the parsers, N minutes each, two at a time; targets:
                         {targets}
 ./dev bench [--json FILE] [--rows A,B] [--quick]
-                        speed, against the floor measured in the same run; --help tells of each row
+                        measure performance against a floor from the same run; --help describes each row
 ./dev soak --minutes N [--faults] [--seed S]
-                        a mixed load on all parts, in rounds that are judged; what grows with time is measured
-./dev fmt               format the C code, write openapi/tidings-3.0.json, and the version where it is spelt out
+                        mixed load on all parts, checked after each round; reports what grows over time
+./dev fmt               format C code; update openapi/tidings-3.0.json and files that contain the version
 ./dev lint              format, layers, headers, sizes, banned functions, documents, release, migrations, API,
-                        alert rules, names in Python
+                        alert rules, Python names
 ./dev image             build the container image with buildah
 """
 

@@ -141,7 +141,7 @@ static int rebuild_run(struct auditor *auditor)
     if (r < 0)
         return rebuild_leave(auditor, r);
     log_write(LOG_INFO, "app",
-              "Redis was empty: %" PRId64 " unread states brought back in %" PRId64 " ms",
+              "Redis was empty: %" PRId64 " unread states restored in %" PRId64 " ms",
               auditor->rebuilt_before, clock_monotonic_ms() - auditor->rebuilt_since_ms);
     pipeline_add(auditor->pipeline, 3, (const char *[]){"SET", BUILT_KEY, auditor->name}, NULL);
     pipeline_add(auditor->pipeline, 2, (const char *[]){"DEL", LOCK_KEY}, NULL);

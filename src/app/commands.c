@@ -182,7 +182,8 @@ static void on_session_changed(void *arg, const char *id)
         return;
     pipeline_add(administration->pipeline, 3, texts, NULL);
     if (pipeline_run(administration->pipeline, NULL, NULL) < 0)
-        fprintf(stderr, "admin: Redis is away: instances will know of it a few seconds later\n");
+        fprintf(stderr,
+                "admin: Redis is down: instances will see the change a few seconds later\n");
 }
 
 static void admin_call(void *arg)
@@ -345,14 +346,13 @@ void command_admin_usage(FILE *out)
         "                     service_account= | subject=]\n"
         "  pushApps.delete    workspace= name=\n"
         "\n"
-        "Runs a method of admin.* on the database, without an instance; workspace= takes its id.\n"
-        "Prints the reply, and exits with 0 if it is ok, otherwise with 1. The arguments are\n"
-        "explained by /docs of a running server.\n"
+        "Calls an admin.* method on the database, without an instance. workspace= is the id of\n"
+        "the workspace. Prints the reply; exits with 0 if it is ok, otherwise with 1. /docs of a\n"
+        "running server describes the arguments.\n"
         "\n"
-        "With - the list users= comes from standard input, a line of JSON each: {\"name\":…} for\n"
-        "users.createMany, \"U…\" for channels.addMembers. As many as there are, in calls of "
-        "1,000;\n"
-        "what became of each is printed as a line, and the exit status is 1 if any failed.\n",
+        "With -, reads users= from standard input, one JSON value per line: {\"name\":…} for\n"
+        "users.createMany, \"U…\" for channels.addMembers; any number, in calls of 1,000. Prints\n"
+        "one result per line; exits with 1 if any failed.\n",
         out);
 }
 

@@ -16,18 +16,18 @@ void command_migrate_usage(FILE *out)
 {
     fputs("usage: tidings migrate [--check]\n"
           "\n"
-          "Brings the database at TIDINGS_DATABASE_URL to what this version needs: applies the\n"
-          "migrations of its tables that are missing, and adds the functions of this version to\n"
-          "those of other versions, whose instances go on running. May be repeated, and run on\n"
-          "several machines at once. Exits with 0, or with 1 when the database is not one that\n"
-          "this version may change, or a step failed; the steps before it stay.\n"
+          "Upgrades the database at TIDINGS_DATABASE_URL to this version: applies missing table\n"
+          "migrations, and adds this version's functions next to those of other versions, whose\n"
+          "instances keep running. Can be repeated, and run on several machines at once. Exits\n"
+          "with 0, or with 1 if this version cannot migrate the database or a step failed;\n"
+          "completed steps stay.\n"
           "\n"
-          "  --check  changes nothing; prints what is missing, whether instances of the release\n"
-          "           before go on running, and how long it takes. Exits with\n"
+          "  --check  changes nothing; prints what is missing, whether instances of the previous\n"
+          "           release keep running, and how long the migration takes. Exits with\n"
           "           0  nothing is missing\n"
-          "           3  something is; instances of the release before go on running\n"
-          "           4  something is; instances of the release before must be stopped first\n"
-          "           1  the database cannot be migrated, or not be asked\n",
+          "           3  something is missing; instances of the previous release keep running\n"
+          "           4  something is missing; stop instances of the previous release first\n"
+          "           1  the database cannot be migrated, or is unreachable\n",
           out);
 }
 
@@ -37,11 +37,11 @@ static int report_print(int r, const struct buffer *report)
 
     fwrite(report->data, 1, report->length, out);
     if (r == -ERROR_BUSY)
-        fputs("migrate: others hold a lock that it needs: end their transactions, or try again\n",
+        fputs("migrate: another session holds a required lock: end its transaction, or try again\n",
               out);
     else if (r < 0)
         fprintf(out, "migrate: %s\n",
-                r == -ERROR_REFUSED ? "the database is left as it is" : error_code(r));
+                r == -ERROR_REFUSED ? "the database was not changed" : error_code(r));
     return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

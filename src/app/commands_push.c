@@ -84,14 +84,14 @@ void command_push_usage(FILE *out)
 {
     fputs("usage: tidings push dead list|retry|drop [--workspace ID] [--app NAME]\n"
           "\n"
-          "Pushes to devices that were given up: refused by the provider, or not taken within\n"
-          "TIDINGS_PUSH_TTL_S. Of one workspace, of the push apps of that name, or all.\n"
+          "Dead letters: pushes to devices that the provider refused or did not accept within\n"
+          "TIDINGS_PUSH_TTL_S. All, or those of one workspace or of push apps with that name.\n"
           "\n"
-          "  list   prints them, a JSON object a line\n"
-          "  retry  has them sent, as far as there is still something unread to tell\n"
-          "  drop   forgets them\n"
+          "  list   prints one JSON object per line\n"
+          "  retry  sends them again if their messages are still unread\n"
+          "  drop   deletes them\n"
           "\n"
-          "Exits with 2 when it could not be done.\n",
+          "Exits with 2 on failure.\n",
           out);
 }
 

@@ -81,7 +81,7 @@ static int seal_anew(struct rotation *rotation, const struct column *column, con
     if (r >= 0 && column->has_digests)
         r = digest_make(rotation->secrets, &plain, ret_new->digest);
     if (r == -ERROR_REFUSED) {
-        fprintf(stderr, "secrets: no key opens %s\n", place);
+        fprintf(stderr, "secrets: no key decrypts %s\n", place);
         rotation->refused++;
         return 0;
     }
@@ -176,10 +176,10 @@ void command_secrets_usage(FILE *out)
     fputs(
         "usage: tidings secrets rotate\n"
         "\n"
-        "Encrypts every secret in Postgres that is not encrypted with the first key of\n"
-        "TIDINGS_SECRET_KEY: those under the second key, and those stored before there was one.\n"
-        "Instances go on meanwhile. May be repeated. Exits with 1 when some do not open with any\n"
-        "of the keys (they stay as they are), and with 2 when it could not be done.\n",
+        "Encrypts all secrets in Postgres with the first key of TIDINGS_SECRET_KEY: those under\n"
+        "the second key, and those stored in plain text. Instances keep running. Can be repeated.\n"
+        "Exits with 1 if some secrets cannot be decrypted with either key (they stay unchanged),\n"
+        "and with 2 on any other failure.\n",
         out);
 }
 
@@ -198,7 +198,7 @@ int command_secrets(const struct settings *settings, int count, char *const *arg
         return 2;
     }
     int r = rotate(settings, &rotation);
-    printf("%" PRId64 " encrypted anew, %" PRId64 " do not open\n", rotation.changed,
+    printf("%" PRId64 " encrypted, %" PRId64 " undecryptable\n", rotation.changed,
            rotation.refused);
     if (r < 0)
         fprintf(stderr, "secrets: %s\n", error_code(r));

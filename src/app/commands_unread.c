@@ -103,12 +103,11 @@ void command_unread_usage(FILE *out)
     fputs(
         "usage: tidings unread verify|rebuild [--workspace ID|--channel ID|--user ID]\n"
         "\n"
-        "  verify   compares the unread counts in Redis with Postgres; exits with 1 when some are "
-        "wrong\n"
+        "  verify   compares unread counts in Redis with Postgres; exits with 1 if any is wrong\n"
         "  rebuild  corrects wrong counts in Redis and writes missing ones\n"
         "\n"
-        "For all members, or those of one workspace, channel or user. Exits with 2 when it\n"
-        "could not be done: Postgres or Redis is away, or the ID is of nothing.\n",
+        "Covers all members, or those of one workspace, channel or user. Exits with 2 on failure:\n"
+        "Postgres or Redis is unreachable, or the ID does not exist.\n",
         out);
 }
 

@@ -141,7 +141,7 @@ static int members_check(struct housekeeping *housekeeping)
     int r = members_reconcile(housekeeping->pipeline, housekeeping->session, &repaired);
 
     if (repaired > 0)
-        log_write(LOG_WARN, "app", "%" PRId64 " members in Redis' lists were not those of Postgres",
+        log_write(LOG_WARN, "app", "%" PRId64 " members in Redis' lists differed from Postgres",
                   repaired);
     return r;
 }

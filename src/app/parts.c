@@ -63,6 +63,6 @@ int parts_check_database(const struct settings *settings)
     if (r == -ERROR_REFUSED)
         report_log(&report);
     else if (r == -ERROR_INTERNAL)
-        log_write(LOG_ERROR, "app", "the database may not be used: its role must own the tables");
+        log_write(LOG_ERROR, "app", "cannot use the database: its role must own the tables");
     return r == -ERROR_REFUSED || r == -ERROR_INTERNAL ? r : 0;
 }

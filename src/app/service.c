@@ -329,7 +329,7 @@ int service_new(const struct settings *settings, const struct secrets *secrets,
     service->sockets_max = (int)settings->sockets_max;
     int r = service_make(service, settings);
     if (r < 0) {
-        log_write(LOG_ERROR, "app", "loop %d could not be made: %s", index, error_code(r));
+        log_write(LOG_ERROR, "app", "cannot create loop %d: %s", index, error_code(r));
         service_free(service);
         return r;
     }

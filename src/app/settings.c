@@ -143,7 +143,7 @@ static int database_url_check(const char *url, struct buffer *complaint)
     if (is_url && login_is_plain(url) && store_url_is_valid(url))
         return 0;
     return url_refuse(PREFIX "DATABASE_URL", url,
-                      "a postgres:// URL, with %XX for odd characters of a password", complaint);
+                      "a postgres:// URL, with special characters of a password as %XX", complaint);
 }
 
 static int redis_url_check(const char *url, struct buffer *complaint)
@@ -151,8 +151,8 @@ static int redis_url_check(const char *url, struct buffer *complaint)
     if (cache_url_is_valid(url))
         return 0;
     return url_refuse(PREFIX "REDIS_URL", url,
-                      "redis://[user:password@]host:port[/db] or unix:///path, with %XX for odd "
-                      "characters of a password",
+                      "redis://[user:password@]host:port[/db] or unix:///path, with special "
+                      "characters of a password as %XX",
                       complaint);
 }
 
@@ -320,11 +320,12 @@ static void doubtful_log(const char *name, size_t length)
     const struct renamed *row = renamed_find(name, length);
 
     if (row)
-        log_write(LOG_WARN, "app", "%s is called %s since %s%s", row->old, row->name, row->release,
-                  is_set(row->name) ? ", which is set too: the old one has no effect"
-                                    : ": the old name goes with the next release");
+        log_write(LOG_WARN, "app", "%s was renamed to %s in %s%s", row->old, row->name,
+                  row->release,
+                  is_set(row->name) ? "; both are set, so the old one is ignored"
+                                    : "; the next release drops the old name");
     else if (!is_setting(name, length))
-        log_write(LOG_WARN, "app", "%.*s is no setting: see tidings --help", (int)length, name);
+        log_write(LOG_WARN, "app", "%.*s is not a setting: see tidings --help", (int)length, name);
 }
 
 void settings_log_doubtful(void)
@@ -351,7 +352,7 @@ void settings_print(struct buffer *out)
     SETTINGS_TABLE(TEXT_PRINT, INTEGER_PRINT, FLAG_PRINT)
     if (renamed[0].old)
         buffer_append_text(out,
-                           "\nOld names, until the next release, for settings that are unset:\n");
+                           "\nOld names, read until the next release if the new one is unset:\n");
     for (const struct renamed *row = renamed; row->old; row++)
         buffer_append_format(out, "  %-36s %s, since %s\n", row->old, row->name, row->release);
 }

@@ -46,7 +46,7 @@ static int versions_drop(const struct settings *settings, struct session *sessio
     params_int(&params, settings->versions_keep_s);
     int r = session_call(session, &DROP, &params, &dropped);
     for (int row = 0; r >= 0 && row < result_rows(dropped); row++)
-        log_write(LOG_INFO, "app", "no instance uses the functions in %s any more: dropped",
+        log_write(LOG_INFO, "app", "dropped the functions in %s: no instance uses them",
                   result_text(dropped, row, 0));
     return r;
 }

@@ -83,17 +83,17 @@ static int tables_begin(struct session *session, const struct migrate_options *o
     if (r >= 0)
         r = tables_take_over(session, options);
     if (r >= 0)
-        buffer_append_text(report, "the database of release 0.1.0 is taken over\n");
+        buffer_append_text(report, "adopted the database of release 0.1.0\n");
     return r;
 }
 
 static void failure_report(const char *what, int r, bool in_transaction, struct buffer *report)
 {
-    const char *how = "failed: run again, it goes on";
+    const char *how = "failed: run again to continue";
     if (r == -ERROR_UNAVAILABLE)
-        how = "was under way when the connection was lost: run again, it goes on";
+        how = "was in progress when the connection was lost: run again to continue";
     else if (in_transaction)
-        how = "failed, and left nothing behind";
+        how = "failed and was rolled back";
     buffer_append_format(report, "%s %s\n", what, how);
 }
 
@@ -147,7 +147,7 @@ static int functions_of_0_1_0_check(struct session *session, struct buffer *repo
     int r = session_call(session, &DIFFERING, NULL, &differing);
     if (r >= 0 && result_int(differing, 0, 1) > 0)
         buffer_append_format(report,
-                             "warning: these functions are not as release 0.1.0 makes them, so its"
+                             "warning: these functions differ from those of release 0.1.0, so its"
                              " instances may fail: %s\n",
                              result_text(differing, 0, 0));
     return r;
@@ -194,8 +194,8 @@ static enum migrate_need missing_report(const struct migration *migration, bool 
     bool stops = !migration->before_runs && !is_first;
     buffer_append_format(report, "missing: %s (release %s): takes %s; %s\n", migration->file->name,
                          migration->release, migration->takes,
-                         stops ? "instances of the release before must be stopped first"
-                               : "instances that run go on running");
+                         stops ? "stop instances of the previous release first"
+                               : "running instances are not affected");
     return stops ? MIGRATE_STOPPED : MIGRATE_ROLLING;
 }
 
@@ -212,8 +212,8 @@ static enum migrate_need need_report(const struct tables *tables, struct buffer 
     }
     if (!tables->has_functions)
         buffer_append_format(report,
-                             "missing: functions %s: takes a second; instances that run go"
-                             " on running\n",
+                             "missing: functions %s: takes a second; running instances are not"
+                             " affected\n",
                              embedded_functions_schema);
     if (need == MIGRATE_NOTHING)
         buffer_append_text(report, "nothing is missing\n");

@@ -149,7 +149,7 @@ int migration_lock_retry(const struct migrate_options *options, const char *what
         int r = try(arg, session, options->lock_ms);
         if (r != -ERROR_BUSY || clock_monotonic_ms() >= until_ms)
             return r;
-        log_write(LOG_INFO, "migrate", "%s: others hold a lock that it needs: again soon", what);
+        log_write(LOG_INFO, "migrate", "%s: waiting for a lock held by another session", what);
         pause_at_random();
     }
 }

@@ -46,7 +46,7 @@ def test_check_tells_scripts_what_is_missing(database):
     assert migrate(url).returncode == 0 and migrate(url, "--check").returncode == 0
     sql("DELETE FROM schema_migrations WHERE version = 1")  # which says that nothing of the release before runs on it
     done = migrate(url, "--check")
-    assert done.returncode == MISSING_AND_BLOCKING and "must be stopped first" in done.stdout
+    assert done.returncode == MISSING_AND_BLOCKING and "stop instances of the previous release first" in done.stdout
     assert migrate(url, "--chekc").returncode == 2
 
 

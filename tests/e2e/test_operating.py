@@ -59,12 +59,12 @@ def test_a_setting_that_there_is_not_is_told(environment, extra_instance):
     instance = extra_instance(listn="hush:1", redis_timeout="hush", empty="")
     log = instance.log.read_text()
     for name in ("TIDINGS_LISTN", "TIDINGS_REDIS_TIMEOUT"):
-        assert f'"level":"warn","instance":"{instance.environment["TIDINGS_INSTANCE"]}"' in log and f"{name} is no setting" in log
-    assert log.count("is no setting") == 2 and "hush" not in log
+        assert f'"level":"warn","instance":"{instance.environment["TIDINGS_INSTANCE"]}"' in log and f"{name} is not a setting" in log
+    assert log.count("is not a setting") == 2 and "hush" not in log
     for command in ("check", "migrate"):
         done = run(command, LISTEN=f"127.0.0.1:{instance.port}", DATABASE_URL=environment.postgres.url, LISTN="hush")
-        assert done.returncode == 0 and "TIDINGS_LISTN is no setting" in done.stderr
-        assert "is no setting" not in done.stdout and "hush" not in done.stderr
+        assert done.returncode == 0 and "TIDINGS_LISTN is not a setting" in done.stderr
+        assert "is not a setting" not in done.stdout and "hush" not in done.stderr
 
 
 @pytest.mark.parametrize("command", ["serve", "check"])

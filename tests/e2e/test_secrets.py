@@ -78,10 +78,10 @@ def test_rotation(environment, workspace, server):
     assert before[1] == clear.secret
     assert signed(server, [old, clear, new]) == {old.id, clear.id, new.id}  # each is read as it lies there
     done = rotated(environment)
-    assert (done.returncode, done.stdout) == (0, "2 encrypted anew, 0 do not open\n")
+    assert (done.returncode, done.stdout) == (0, "2 encrypted, 0 undecryptable\n")
     after = [stored(environment, app) for app in (old, clear, new)]
     assert len({text.split(".")[1] for text in after}) == 1 and after[2] == before[2]
-    assert (rotated(environment, NEW).returncode, rotated(environment, NEW).stdout) == (0, "0 encrypted anew, 0 do not open\n")
+    assert (rotated(environment, NEW).returncode, rotated(environment, NEW).stdout) == (0, "0 encrypted, 0 undecryptable\n")
     again = EventsUrl()
     try:
         with environment.database() as database:
@@ -100,8 +100,8 @@ def test_what_no_key_opens_stays_and_is_told(environment, workspace, server):
     wait_until(lambda: metric(instance, "tidings_secrets_refused_total") > before, what="a secret that does not open")
     assert not server.requests and f"the signing secret of app {app.id} does not open" in instance.log.read_text()
     done = rotated(environment)
-    assert done.returncode == 1 and "1 do not open" in done.stdout
-    assert f"no key opens apps.signing_secret/{app.id}" in done.stderr and stored(environment, app) == text
+    assert done.returncode == 1 and "1 undecryptable" in done.stdout
+    assert f"no key decrypts apps.signing_secret/{app.id}" in done.stderr and stored(environment, app) == text
     workspace.admin.ok("admin.apps.delete", app_id=app.id)
 
 

@@ -220,7 +220,7 @@ static void tables_of_0_1_0_are_taken_over(void **state)
     assert_int_equal(need, MIGRATE_ROLLING);
     assert_true(reported("of release 0.1.0"));
     assert_int_equal(migrate(), 0);
-    assert_true(reported("taken over") && reported("post_batch")); // which is not there: a warning
+    assert_true(reported("adopted") && reported("post_batch")); // which is not there: a warning
     assert_int_equal(number_of(&noted), embedded_migrations_count);
     assert_int_equal(migrate_serves(postgres.url, &report), 0);
 }
