@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a device is reached, by its platform: what a client registers, the form in which it is
-// sealed, and what tells two devices apart. Any thread.
+// A device's push address, by platform: its parts, their validation, the JSON that is encrypted and
+// stored, and the token that identifies the device. Any thread.
 #pragma once
 
 #include "base/buffer.h"
@@ -13,27 +13,27 @@ enum push_platform { PUSH_APNS, PUSH_FCM, PUSH_WEBPUSH, PUSH_MATRIX, PUSH_PLATFO
 
 // "apns", "fcm", "webpush", "matrix".
 const char *push_platform_name(enum push_platform platform);
-// PUSH_PLATFORM_MAX when there is no such platform.
+// PUSH_PLATFORM_MAX: unknown name.
 enum push_platform push_platform_find(const char *name);
 
-// The parts of an address, in the order of device_parts; the rest is NULL.
+// The parts of an address, in the order of device_part_name(); unused ones are NULL.
 enum { DEVICE_PARTS_MAX = 3 };
 struct device_address {
     enum push_platform platform;
     const char *parts[DEVICE_PARTS_MAX];
 };
 
-// The name of a part ("push_token"; "endpoint", "p256dh", "auth"; "url", "pushkey"); NULL: there
-// are no more.
+// The name of a part ("push_token"; "endpoint", "p256dh", "auth"; "url", "pushkey"). NULL: no more
+// parts.
 const char *device_part_name(enum push_platform platform, int part);
 
-// Whether a part has the shape that its platform gives it; of a URL only that it is no other kind
-// of text. NULL when it is right, else what it must be.
+// Validates one part. Returns NULL if it is valid, otherwise the requirement it violates. Of a URL
+// only the prefix "http" is checked.
 const char *device_part_complaint(enum push_platform platform, int part, const char *text);
 
-// Appends the address as a JSON object of its parts.
+// Appends the address as a JSON object with one member per part.
 void device_address_write(const struct device_address *address, struct buffer *out);
 
-// Appends what is the device's alone, from the object: its token, its endpoint, or its pushkey at
-// its url. -ERROR_INVALID_JSON: there is none. -ERROR_MEMORY.
+// Appends the text that identifies the device, from that JSON object: its token, its endpoint, or
+// its pushkey and url. -ERROR_INVALID_JSON: there is none. -ERROR_MEMORY.
 NODISCARD int device_address_token(const char *json, size_t length, struct buffer *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames that sockets get, as JSON text: one for each event, as Slack has them, with a "seq".
+// Frames for sockets, as JSON text: one per event, in Slack's format plus a "seq".
 #pragma once
 
 #include "base/channel.h"
@@ -12,15 +12,15 @@ struct frame_context {
     enum channel_type type;
     int64_t seq;
     int64_t event_ts;
-    const char *actor;         // who edited, deleted, joined, left, archived, renamed
-    int64_t created;           // when the channel was created, in seconds; for a rename
-    const char *previous_text; // before an edit or delete; NULL when it is not known
+    const char *actor;         // the user who edited, deleted, joined, left, archived or renamed
+    int64_t created;           // creation time of the channel, in seconds; for a rename
+    const char *previous_text; // before an edit or delete; NULL: not known
     size_t previous_length;
     const char *previous_extra;
     size_t previous_extra_length;
 };
 
-// A channel that was just created.
+// A newly created channel.
 struct frame_channel {
     const char *id;
     const char *name;
@@ -32,10 +32,11 @@ struct frame_channel {
 // Appends the frame `channel_created`.
 void frame_write_created(struct buffer *out, const struct frame_channel *channel);
 
-// Appends the frame of a message for one user only, which is no event of its channel.
+// Appends the frame of an ephemeral message, which only one user receives; it is not an event of
+// its channel.
 void frame_write_ephemeral(struct buffer *out, const struct frame_context *context,
                            const struct message *message);
 
-// Appends the frame of a channel event (all kinds but CREATED and MARK).
+// Appends the frame of a channel event (every kind except CREATED and MARK).
 void frame_write(struct buffer *out, enum event_kind kind, const struct frame_context *context,
                  const struct message *message);

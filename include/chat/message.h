@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message, as the tables hold it and as clients see it: only here a row is turned into Slack's
-// JSON.
+// A message as stored and as sent to clients. The only place that converts a row to Slack's JSON.
 #pragma once
 
 #include "base/json_writer.h"
@@ -9,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Texts point into the result that the message was read from (or the caller's memory).
+// Strings point into the result the message was read from, or into memory of the caller.
 struct message {
     int64_t ts;
     int64_t seq;
@@ -19,22 +18,22 @@ struct message {
     const char *subtype;
     const char *text;
     size_t text_length;
-    const char *extra; // JSON object of blocks, attachments, metadata, …; "" when none
+    const char *extra; // JSON object with blocks, attachments, metadata, …; "": none
     size_t extra_length;
-    int64_t thread_ts;       // 0 when none
-    const char *parent_user; // of a reply
+    int64_t thread_ts;       // 0: none
+    const char *parent_user; // author of the thread's root, for a reply
     bool broadcast;
-    const char *client_msg_id; // "" when none
-    int64_t edited_ts;         // 0 when never
+    const char *client_msg_id; // "": none
+    int64_t edited_ts;         // 0: never edited
     const char *edited_by;
     bool deleted;
     bool counted;
-    int64_t reply_count; // of a root
+    int64_t reply_count; // for a root
     int64_t latest_reply;
     const char *reply_users; // "U1,U2": the first few
-    const char *root_text;   // of a broadcast reply, "" when not known
+    const char *root_text;   // for a broadcast reply; "": not known
     int64_t reply_users_count;
-    // Of a thread's root, for one reader; only where has_reader is set.
+    // The reader's state of a thread, for its root; valid only if has_reader is set.
     bool has_reader;
     bool subscribed;
     int64_t last_read;
@@ -42,31 +41,32 @@ struct message {
 };
 
 enum { MESSAGE_COLUMNS = 21 };
-// The columns of message_rows that message_read() takes, in its order: for a SELECT list.
+// SELECT list of message_rows, in the order message_read() expects.
 #define MESSAGE_SELECT(r)                                                                          \
     r ".ts, " r ".seq, " r ".ord, " r ".user_id, " r ".bot_id, " r ".subtype, " r ".body, " r      \
       ".extra, " r ".thread_ts, " r ".parent_user, " r ".broadcast, " r ".client_msg_id, " r       \
       ".edited_ts, " r ".edited_by, " r ".deleted, " r ".counted, " r ".reply_count, " r           \
       ".latest_reply, " r ".reply_users, " r ".root_body, " r ".reply_users_count"
-// Goes after a FROM with events `e` of `channel`, and adds the message of each event as r, looked
-// up one by one: OFFSET 0 keeps the planner from joining them with all of the channel's messages.
+// Follows a FROM with events `e` of `channel`, and adds each event's message as r, by one lookup
+// per event: OFFSET 0 keeps the planner from joining with all messages of the channel.
 #define MESSAGE_OF_EVENT_JOIN(channel)                                                             \
     " LEFT JOIN LATERAL (SELECT * FROM message_rows w WHERE w.channel_id = " channel               \
     " AND w.ts = e.message_ts OFFSET 0) r ON true"
 
-// Reads the columns of message_rows (those after channel_id), beginning at `column`.
+// Reads the columns of message_rows (those after channel_id), starting at `column`.
 void message_read(const struct result *result, int row, int column, struct message *ret_message);
 
-// The columns of thread_rows that message_read_reader() takes; NULL for a reader who has nothing to
-// do with the thread.
+// The columns of thread_rows for message_read_reader(); NULL for a reader without state in the
+// thread.
 enum { MESSAGE_READER_COLUMNS = 3 };
 #define MESSAGE_READER_SELECT(v) v ".following, " v ".ts, " v ".unread"
-// Adds to `message`, a thread's root, the reader's state of the thread.
+// Adds the reader's state of the thread to `message`, its root.
 void message_read_reader(const struct result *result, int row, int column, struct message *message);
 
-// Writes the message object {"type":"message",…}; a deleted one as a tombstone without text.
+// Writes the message object {"type":"message",…}; a deleted message becomes a tombstone without
+// text.
 void message_write(struct json_writer *w, const struct message *message, const char *workspace_id);
 
-// Writes the same members without the braces, for frames that add their own.
+// Writes the members without the braces, for frames that add members of their own.
 void message_write_members(struct json_writer *w, const struct message *message,
                            const char *workspace_id);

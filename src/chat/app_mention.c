@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the app_mention event for the bots that a message mentions.
+// Builds app_mention events for the bots that a message mentions.
 #include "chat/app_mention.h"
 
 #include "base/buffer.h"
@@ -32,7 +32,7 @@ static bool is_equal(const json_t *frame, const char *key, const char *text)
     return value && strcmp(value, text) == 0;
 }
 
-// What people and bots say. Slack tells of no mentions in direct conversations.
+// A message from a person or bot, not a notice. Slack sends no app_mention in direct conversations.
 static bool is_said(const json_t *frame)
 {
     const char *subtype = json_string_value(json_object_get(frame, "subtype"));

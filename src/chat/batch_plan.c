@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds which posts of a batch share a channel or an author, and numbers them there.
+// Finds the posts of a batch that share a channel or an author, and numbers them within each.
 #include "batch_plan.h"
 
 #include "base/check.h"
@@ -10,7 +10,7 @@
 
 struct batch_sorted {
     const struct post *post;
-    int index; // in the batch
+    int index; // position in the batch
 };
 
 int batch_plan_init(struct batch_plan *ret_plan, int count_max)

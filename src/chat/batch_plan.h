@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// What post_batch() is told of a batch beside its posts: which of them share a channel or an
-// author, and their order there. Computed from the posts alone.
+// The layout of a batch for post_batch(): which posts share a channel or an author, and their order
+// within each. Computed from the posts alone.
 #pragma once
 
 #include "chat/writer.h"
 
-// Where one post stands. Channels and authors are numbered from 1, in the order of their names.
+// The position of one post. Channels and authors are numbered from 1, sorted by id.
 struct batch_place {
     int64_t channel;
-    int64_t rank;   // how many posts of the channel come before it
-    int64_t ord;    // counted posts of the channel up to it
-    int64_t author; // an author in a channel
-    int64_t own;    // counted posts of that author in the channel up to it
+    int64_t rank;   // number of earlier posts in the channel
+    int64_t ord;    // counted posts in the channel so far, including this one
+    int64_t author; // number of the pair of channel and author
+    int64_t own;    // the author's counted posts in the channel so far, including this one
 };
 
 // The posts of one channel.
 struct batch_channel {
-    const struct post *post;         // one of them
+    const struct post *post;         // any of them
     const struct post *last_counted; // NULL: none
     int64_t events;
     int64_t counted;
-    int64_t last; // which of the events is last_counted, from 1; 0: none
+    int64_t last; // position of last_counted among the events, from 1; 0: none
 };
 
 // The posts of one author in one channel.
 struct batch_author {
-    const struct post *post; // one of them
+    const struct post *post; // any of them
     int64_t channel;
-    int64_t posts; // counted ones
+    int64_t posts; // counted posts only
 };
 
-// Valid as long as the posts that it was made of; the numbers in it, until it is made again.
+// The plan points to the posts, and is valid as long as they are; batch_plan_make() overwrites it.
 struct batch_plan {
-    struct batch_place *places;     // by post
-    struct batch_channel *channels; // in the order of channel, workspace
-    struct batch_author *authors;   // in the order of channel, workspace, author
+    struct batch_place *places;     // one per post
+    struct batch_channel *channels; // sorted by channel, workspace
+    struct batch_author *authors;   // sorted by channel, workspace, author
     struct batch_sorted *sorted;
     int count_max;
     int count;
@@ -45,14 +45,15 @@ struct batch_plan {
     bool has_mentions;
 };
 
-// Makes room for batches of up to `count_max` posts. -ERROR_MEMORY: to be ended all the same.
+// Allocates room for batches of up to `count_max` posts. -ERROR_MEMORY; the plan must be freed even
+// then.
 NODISCARD int batch_plan_init(struct batch_plan *ret_plan, int count_max);
 void batch_plan_done(struct batch_plan *plan);
 
-// Plans `count` posts (1 to count_max). Takes O(n log n).
+// Plans `count` posts (1 to count_max), in O(n log n).
 void batch_plan_make(struct batch_plan *plan, struct post *const *posts, int count);
 
-// Whether two posts are by one author in one channel: these are committed in the order they came.
+// Whether two posts have the same author and channel: these are committed in order of arrival.
 bool batch_plan_same_author(const struct post *one, const struct post *other);
 
 // Whether two posts have the same author and key.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes event_callback envelopes, the form in which apps get events.
+// Writes event_callback envelopes for apps.
 #include "chat/callback.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks and writes the addresses of devices, a table for each platform.
+// Validates and serializes device addresses, by one table entry per platform and part.
 #include "chat/device_address.h"
 
 #include "base/base64.h"
@@ -61,7 +61,7 @@ static const char *fcm_complaint(const char *text)
     return "must be a registration token of FCM, at most 4096 of A-Z, a-z, 0-9, ':', '_', '.', '-'";
 }
 
-// Whether the bytes are an uncompressed point on the curve.
+// Whether the bytes are an uncompressed point on the curve P-256.
 static bool point_is_on_p256(const uint8_t *point)
 {
     char group[] = "prime256v1";
@@ -132,7 +132,7 @@ const char *device_part_complaint(enum push_platform platform, int part, const c
     return parts[platform][part].complaint(text);
 }
 
-// Hexadecimal digits are the same token in either case.
+// Lower case: hexadecimal digits in either case are the same token.
 static void part_write(struct json_writer *w, enum push_platform platform, const char *name,
                        const char *text)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the JSON frames that sockets receive for events of a channel.
+// Writes the JSON frames of channel events.
 #include "chat/frame.h"
 
 #include "base/json.h"
@@ -19,7 +19,7 @@ static void post_write(struct json_writer *w, const struct frame_context *contex
     common_write(w, context);
 }
 
-// An edit or delete: the message as it now is, and what is known of how it was.
+// An edit or delete: the message as it is now, and its previous content as far as known.
 static void change_write(struct json_writer *w, const struct frame_context *context,
                          const struct message *message, bool is_delete)
 {
@@ -90,8 +90,8 @@ static void names_write(struct json_writer *w, const struct message *message)
     json_key_string(w, "old_name", old_name ? old_name : "");
 }
 
-// Slack has an object as `channel` here. A group's has no `created`: Slack's Go client wants text
-// there, and others a number.
+// Slack sends `channel` as an object here. Groups get no `created`: Slack's Go client expects a
+// string there, other clients a number.
 static void rename_write(struct json_writer *w, const struct frame_context *context,
                          const struct message *message)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the users and groups mentioned in a message's text and blocks.
+// Extracts the mentions of users and of everybody from a message's text and blocks.
 #include "chat/mentions.h"
 
 #include "base/error.h"
@@ -16,7 +16,7 @@ void mentions_done(struct mentions *mentions)
     *mentions = (struct mentions){0};
 }
 
-// Where the user is, or would be.
+// The index of the user, or where to insert them.
 static int mention_place(const struct mentions *mentions, const char *user_id)
 {
     int low = 0, high = mentions->count;
@@ -31,7 +31,7 @@ static int mention_place(const struct mentions *mentions, const char *user_id)
     return low;
 }
 
-// Room for one more. It doubles: the count says when it is full.
+// Makes room for one more. Capacity is the next power of two, so the count tells when it is full.
 static int mentions_grow(struct mentions *mentions)
 {
     size_t count = (size_t)mentions->count;
@@ -78,7 +78,7 @@ static bool is_everybody(const char *name, size_t length)
     return false;
 }
 
-// Whether `length` bytes are the id of a user, and nothing else.
+// Copies a user id; false if the `length` bytes are anything else.
 static bool user_id_read(const char *text, size_t length, char *ret_id)
 {
     if (length >= ID_SIZE)
@@ -88,7 +88,7 @@ static bool user_id_read(const char *text, size_t length, char *ret_id)
     return strlen(ret_id) == length && id_is_valid(ret_id, "UW");
 }
 
-// What stands between < and >: "@U…", "!here", either with "|label" behind.
+// The text between < and >: "@U…" or "!here", optionally followed by "|label".
 static int sequence_read(struct mentions *mentions, const char *text, size_t length,
                          enum mention_source source, int users_max)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a message from a row and writes it as JSON.
+// Reads messages from rows and writes them as JSON.
 #include "chat/message.h"
 
 #include <string.h>
@@ -84,7 +84,7 @@ static void thread_write(struct json_writer *w, const struct message *message)
         reader_write(w, message);
 }
 
-// What a broadcast reply answers, for those who see it in the channel.
+// The message that a broadcast reply answers, for readers who see the reply in the channel.
 static void root_write(struct json_writer *w, const struct message *message)
 {
     if (!message->broadcast || message->deleted || !message->root_text ||
@@ -133,7 +133,7 @@ void message_write_members(struct json_writer *w, const struct message *message,
     thread_write(w, message);
     edited_write(w, message);
     root_write(w, message);
-    if (message->extra_length > 2) { // more than {}: its members, without the braces
+    if (message->extra_length > 2) { // more than {}: write its members without the braces
         buffer_append_byte(w->out, ',');
         buffer_append(w->out, message->extra + 1, message->extra_length - 2);
     }

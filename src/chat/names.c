@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds "@name" in a text and replaces it by a link to the user.
+// Finds "@name" in a text and replaces it with a user mention.
 #include "chat/names.h"
 
 #include <ctype.h>
@@ -15,13 +15,13 @@ static bool is_part(char c)
     return (unsigned char)c >= 0x80 || isalnum((unsigned char)c) || is_punctuation(c);
 }
 
-// Whether an '@' after this character is that of a mail address.
+// Whether an '@' after this character belongs to a mail address.
 static bool is_glued(char c)
 {
     return isalnum((unsigned char)c) || is_punctuation(c) || c == '+' || c == '@';
 }
 
-// How many bytes of "<…>" begin here; 1 when nothing closes it.
+// Length of the "<…>" that begins here; 1 if it is not closed.
 static size_t sequence_length(const char *text, size_t length)
 {
     size_t i = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a post becomes: the one place that says how a message is made of it.
+// Converts a post to a message; the only place that does.
 #include "chat/writer.h"
 
 #include <string.h>

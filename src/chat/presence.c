@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells Redis who is online, and asks who is.
+// Updates and reads users' presence in Redis.
 #include "chat/presence.h"
 #include "base/check.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writer of posts: gathers them into batches, commits each batch by one statement, and answers
-// every post.
+// The writer of posts: collects them into batches, commits each batch with one statement, and
+// answers every post.
 #include "chat/writer.h"
 
 #include "base/check.h"
@@ -28,12 +28,12 @@ enum { LOOK_AGAIN_MS = 100 };
 
 enum { ANSWERS_A_TURN = 8 };
 
-// After the columns of enum batch_start.
+// Follows the columns of enum batch_start.
 enum { COLUMN_PARENTS = START_KINDS };
 
 void batch_post_answer(struct batch *batch, int index, const struct post_outcome *outcome)
 {
-    ASSERT(index >= 0 && index < batch->count && batch->posts[index]); // it has no answer yet
+    ASSERT(index >= 0 && index < batch->count && batch->posts[index]); // not answered yet
     struct post *post = TAKE(batch->posts[index]);
 
     post->fn(post->arg, outcome);
@@ -50,7 +50,7 @@ void batch_post_fail(struct batch *batch, int index, int r)
     post_fail(TAKE(batch->posts[index]), r);
 }
 
-// The batch is not in work any more.
+// Takes the batch out of work.
 static void batch_leave(struct batch *batch)
 {
     struct writer *writer = batch->writer;
@@ -100,7 +100,7 @@ static int64_t seq_of(const struct batch *batch, int index)
     return start_of(batch, index, START_SEQ) + batch->plan.places[index].rank;
 }
 
-// Reads the first `kinds` columns. False when the answer is not that to the batch.
+// Reads the first `kinds` columns. False: the reply does not match the batch.
 static bool batch_read(struct batch *batch, const struct result *result, int kinds)
 {
     for (int kind = 0; kind < kinds; kind++)
@@ -161,8 +161,8 @@ static struct event *event_of(const struct batch *batch, int index)
     return event;
 }
 
-// Makes the events of the batch; false when they must be read back: memory was short, or replies
-// are among them (they leave a head alone that only the tables know).
+// Builds the events of the batch. False: they must be read back, because memory ran out or the
+// batch contains replies (they do not move the channel's head, and only the tables know its value).
 static bool batch_events(const struct batch *batch, struct event **ret_events)
 {
     bool complete = !batch->plan.has_replies;
@@ -182,7 +182,7 @@ static void batch_offer(void *arg)
 {
     struct writer *writer = CAST(writer, arg);
 
-    if (writer->is_offered) // with the one committed in the same turn
+    if (writer->is_offered) // already done for a commit in the same turn
         return;
     writer->is_offered = true;
     writer->options.on_local(writer->options.arg, writer->events, writer->event_count);
@@ -204,18 +204,18 @@ static void batch_hand_over(void *arg)
         event_unref(TAKE(writer->events[i]));
 }
 
-// Tells of what was committed, when the replies and the next batch are on their way: those somebody
-// waits for. The log is told a turn later, with the frames of this loop's sockets on their way: the
-// threads and processes it wakes may take this core, or their client's.
+// Publishes a commit once the replies and the next batch are on their way, since callers wait for
+// those. The log follows one turn later, when this loop's sockets have been sent their frames: the
+// threads and processes it wakes may take this core, or a client's.
 static void batch_tell(struct writer *writer, const struct batch *batch)
 {
-    batch_hand_over(writer); // of the one before
+    batch_hand_over(writer); // the previous batch
     writer->event_count = batch_events(batch, writer->events) ? (size_t)batch->count : 0;
     memcpy(writer->told_id, batch->id, sizeof writer->told_id);
     loop_defer(writer->loop, batch_offer, writer);
 }
 
-// The authors of the messages replied to, with commas between.
+// The authors of the threads' roots, separated by commas.
 static void parents_read(struct batch *batch, const char *parents)
 {
     for (int i = 0; batch->plan.has_replies && i < batch->count; i++) {
@@ -264,9 +264,8 @@ void writer_finish(struct writer *writer)
     writer_suspects_finish(writer);
 }
 
-// The batch is committed, and is now to be told of and answered. The next one is sent first, so
-// that Postgres works meanwhile; the answers go out a few a turn, so that this loop hears in time
-// of that one's commit.
+// Handles a committed batch. Sends the next one first, to keep Postgres busy; then answers a few
+// posts per turn, so that the loop learns of the next commit in time.
 static void batch_pass_on(struct batch *batch)
 {
     struct writer *writer = batch->writer;
@@ -322,7 +321,7 @@ static void batch_found(void *arg, const struct store_outcome *outcome)
     batch_pass_on(batch);
 }
 
-// Asks whether the batch was committed after all.
+// Looks up whether the batch was committed.
 static void batch_look(void *arg)
 {
     struct batch *batch = CAST(batch, arg);
@@ -332,7 +331,7 @@ static void batch_look(void *arg)
     store_call(batch->writer->store, STORE_POST, &POST_BATCH_FIND, &params, batch_found, batch);
 }
 
-// The batch may have been committed, without an answer that tells of it.
+// The batch may have been committed, but the reply is lost.
 static void batch_lost(struct batch *batch)
 {
     metric_add(METRIC_POST_UNKNOWN, 1);
@@ -353,7 +352,7 @@ static void batch_committed(void *arg, const struct store_outcome *outcome)
         batch_pass_on(batch);
         batch_tell(batch->writer, batch);
     } else if (outcome->r == 0) {
-        batch_lost(batch); // committed, with an answer that cannot be read: never run again
+        batch_lost(batch); // committed, but the reply cannot be read: never run it again
     } else if (outcome->r == -ERROR_REFUSED) {
         writer_check(batch);
     } else if (outcome->locked) {
@@ -374,8 +373,8 @@ struct batch *batch_free(struct writer *writer, int first, int end)
     return NULL;
 }
 
-// Whether a post waits for one on its way: a batch can be refused as a whole and go again, and what
-// its authors posted after must not overtake it; nor does a key go twice.
+// Whether a post must wait for a batch in flight. A batch can be refused as a whole and run again;
+// later posts of its authors must not overtake it. Nor may a batch contain a key twice.
 static bool must_wait(const struct writer *writer, const struct batch *batch,
                       const struct post *post)
 {
@@ -391,7 +390,7 @@ static bool must_wait(const struct writer *writer, const struct batch *batch,
     return false;
 }
 
-// Takes the items into the batch, but for those that must wait.
+// Takes the items into the batch, except those that must wait.
 static void batch_take(struct batch *batch, struct group_item *const *items, int count)
 {
     struct writer *writer = batch->writer;
@@ -431,7 +430,7 @@ static int group_send(void *arg, struct group_item *const *items, int count)
 {
     struct batch *batch = batch_free(CAST(writer, arg), 0, BATCHES_OF_GROUP);
 
-    ASSERT(batch && count <= batch->plan.count_max); // the group keeps to its depth
+    ASSERT(batch && count <= batch->plan.count_max); // the group never exceeds its depth
     batch_take(batch, items, count);
     if (batch->count > 0)
         batch_send(batch, STORE_POST);
@@ -465,7 +464,7 @@ static void batch_done(struct batch *batch)
     loop_timer_free(batch->look_again);
 }
 
-// For how many posts a batch has room: what is aside goes one by one.
+// Capacity of a batch in posts: those set aside are sent one by one.
 static size_t batch_room(int number, size_t batch_max)
 {
     return number < BATCHES_OF_GROUP || number == BATCH_OF_SUSPECTS ? batch_max : 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets posts aside that need a row which somebody else keeps locked (of a channel, an author or a
-// mentioned member), so that all other posts go on.
+// Sets aside posts that need a row locked by another transaction (of a channel, an author or a
+// mentioned member), so that all other posts proceed.
 #include "writer_internal.h"
 
 #include "base/check.h"
@@ -18,7 +18,7 @@ static void key_write(char *key, const struct post *post, enum locked locked)
         snprintf(key, ASIDE_KEY_SIZE, "%s %s", post->channel_id, post->actor->user_id);
 }
 
-// No more than half of what may wait at all: the rest is for posts that can be made.
+// At most half of the queue: the rest is reserved for posts that can proceed.
 static bool is_full(const struct writer *writer)
 {
     return aside_waiting(writer->aside) >= writer->options.queue_max / 2;
@@ -63,8 +63,8 @@ bool writer_joins_aside(struct writer *writer, struct post *post)
            (post_joins(writer, post, LOCKED_MEMBER) || post_joins(writer, post, LOCKED_CHANNEL));
 }
 
-// No row is locked any more, or what is locked is another one: the batch goes again as it is,
-// the second time one by one.
+// The row is no longer locked, or the lock is on another row: runs the batch again, unchanged the
+// first time and one by one the second time.
 static void locked_in_vain(struct batch *batch)
 {
     struct writer *writer = batch->writer;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks suspect posts before they join a batch: one refused post rolls a whole batch back, so
-// posts of an author who was refused a moment ago are checked apart, together and not too often. So
-// are those whose key is already known.
+// Checks suspect posts before they join a batch. One refused post rolls back a whole batch, so
+// posts by recently refused authors are checked separately, together and at intervals. The same
+// applies to authors who reused a key.
 #include "writer_internal.h"
 
 #include "base/check.h"
@@ -16,7 +16,7 @@
 
 enum { SUSPECT_MS = 1000, CHECK_EVERY_MS = 50, SUSPECTS_MAX = 4096 };
 
-// A snapshot that is older makes channels hot; for how long after it some may be.
+// A snapshot older than SNAPSHOT_S makes channels hot; some may stay hot for HOT_MS after it.
 enum { SNAPSHOT_S = 1, HOT_MS = 10 * 1000 };
 
 // The columns of post_check().
@@ -43,8 +43,7 @@ static void suspect_forget(struct writer *writer, struct suspect *suspect)
     free(suspect);
 }
 
-// Makes room for one more: forgets those whose time is over, or else the first of whom nothing
-// waits.
+// Makes room for one more entry: removes expired ones, or else the oldest without waiting posts.
 static void suspects_shrink(struct writer *writer)
 {
     struct suspect *suspect;
@@ -76,7 +75,7 @@ static void suspect_note(struct writer *writer, const struct post *post)
     suspect->until_ms = clock_monotonic_ms() + SUSPECT_MS;
 }
 
-// The post is not among those to be checked any more.
+// Removes the post from those to be checked.
 static void suspect_leave(struct writer *writer, const struct post *post)
 {
     struct suspect *suspect = suspect_find(writer, post->actor->user_id);
@@ -139,13 +138,13 @@ static void check_answer(struct batch *batch, int index, const struct result *re
     }
 }
 
-// Where nothing is wrong with any, somebody changed something meanwhile, or the two functions
-// differ: so that this is no endless loop, the posts go one by one, and with pauses.
+// No post is at fault: something changed meanwhile, or post_check() differs from post_batch(). To
+// avoid an endless loop, the posts are retried one by one, with pauses.
 static void checked_in_vain(struct batch *batch)
 {
     bool alone = batch->count > 1;
 
-    if (writer_heat(batch->writer) == 0) { // a channel is hot since another instance saw a snapshot
+    if (writer_heat(batch->writer) == 0) { // a channel is hot: another instance saw a snapshot
         batch->writer->hot_until_ms = clock_monotonic_ms() + HOT_MS;
         batch_repeat(batch, false);
         return;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of the SQL functions that the writer calls, by name. Each list below makes both the
-// call's SQL and the code that fills in its parameters.
+// The arguments of the SQL functions called by the writer, by name. Each list below generates both
+// the SQL of the call and the code that fills in its parameters.
 #include "writer_internal.h"
 
 #include "base/text.h"
 
 #include <string.h>
 
-// A row of a list is X(number, name in SQL, what has a value, type, the value). It has one value:
+// A row of a list is X(number, name in SQL, source, type, value). The source says whether it has a
+// single value:
 #define BATCH(type, ...) VALUE_##type(params, __VA_ARGS__);
-// or an array of one for each:
+// or is an array with one element per channel, author, place, post or mention:
 #define CHANNELS(type, ...)                                                                        \
     ARRAY(type, plan->channel_count, const struct batch_channel *channel = &plan->channels[i];     \
           ELEMENT_##type(params, __VA_ARGS__))
@@ -130,9 +131,9 @@ static const struct statement POST_LOCKED = {
 
 enum { PREVIEW_CODE_POINTS = 80, PREVIEW_SIZE = 4 * PREVIEW_CODE_POINTS + 1 };
 
-// Writes the first 80 code points in one line, as preview() in sql/02_events.sql does it, and
-// returns `preview`. Nothing of no post, and of a blank text: Postgres then looks for one in blocks
-// and attachments.
+// Writes the first 80 code points as one line, like preview() in sql/02_events.sql, and returns
+// `preview`. Empty if there is no post or the text is blank: Postgres then looks in blocks and
+// attachments.
 static const char *preview_write(char *preview, const struct post *post)
 {
     bool has_text = post && !text_is_blank(post->text, post->text_length);
