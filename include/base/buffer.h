@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A growable run of bytes with a maximum. A write past the maximum, or without memory, sets
-// `failed` and drops what was to be written: writers append without checking each step and look at
-// buffer_failed() once, at the end. Not thread safe: a buffer belongs to one thread at a time.
+// A growable byte buffer with a maximum size. A write that exceeds the maximum or runs out of
+// memory sets `failed` and is dropped, as are all later writes. So writers append without checking
+// each step and call buffer_failed() once, at the end. Not thread-safe: one thread at a time.
 #pragma once
 
 #include <stdbool.h>
@@ -16,23 +16,23 @@ struct buffer {
     bool failed;
 };
 
-// The initialiser of an empty buffer with room for at most `max` bytes.
+// Initialiser for an empty buffer of at most `max` bytes.
 #define BUFFER(max)                                                                                \
     {                                                                                              \
         .length_max = (max)                                                                        \
     }
 
-// Makes `b` empty with room for at most `length_max` bytes. Allocates nothing.
+// Initialises `b` as an empty buffer of at most `length_max` bytes. Allocates nothing.
 void buffer_init(struct buffer *b, size_t length_max);
 
-// Frees what `b` holds. Takes NULL and an all-zero buffer.
+// Frees the contents of `b`. Accepts NULL and an all-zero buffer.
 void buffer_done(struct buffer *b);
 
-// Makes `b` empty again, keeping its memory.
+// Empties `b` and resets `failed`; keeps the memory.
 void buffer_clear(struct buffer *b);
 
-// Room for `length` more bytes at data + length; NULL (and failed) when there is none. Does not
-// change the length.
+// Reserves `length` bytes at data + length without changing the length. NULL, and `failed` set, if
+// they do not fit.
 char *buffer_reserve(struct buffer *b, size_t length);
 
 void buffer_append(struct buffer *b, const void *data, size_t length);
@@ -42,12 +42,12 @@ void buffer_append_int(struct buffer *b, int64_t number);
 void buffer_append_format(struct buffer *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// Drops the first `length` bytes.
+// Removes the first `length` bytes.
 void buffer_consume(struct buffer *b, size_t length);
 
-// Whether anything was ever dropped since init or clear.
+// Whether any write has failed since buffer_init() or buffer_clear().
 bool buffer_failed(const struct buffer *b);
 
-// The bytes as a heap string that the caller frees (NUL-terminated), leaving `b` empty. NULL when
-// failed.
+// Returns the contents as a NUL-terminated heap string, owned by the caller, and empties `b`. NULL
+// if `failed` is set or memory is short.
 char *buffer_take_text(struct buffer *b);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of conversations. All of them are channels.
+// Conversation types. Every conversation is a channel.
 #pragma once
 
 #include <stdbool.h>
 
-// The values of the column channels.type. Only members see channels that are not CHANNEL_PUBLIC.
+// The values of the column channels.type. Only CHANNEL_PUBLIC is visible to non-members.
 enum channel_type {
     CHANNEL_PUBLIC,
     CHANNEL_PRIVATE,
-    CHANNEL_MPIM, // a direct conversation of a group
-    CHANNEL_IM,   // a direct conversation of two, or with oneself
+    CHANNEL_MPIM, // a group direct conversation
+    CHANNEL_IM,   // a direct conversation of two users, or of one with themselves
     CHANNEL_TYPE_MAX
 };
 
-// Whether the channel is a direct conversation, where every message counts as a mention.
+// Whether the channel is a direct conversation. Every message there counts as a mention.
 static inline bool channel_type_is_direct(enum channel_type type)
 {
     return type == CHANNEL_MPIM || type == CHANNEL_IM;
 }
 
-// "channel", "group", "mpim" or "im", as in frames.
+// The name used in frames: "channel", "group", "mpim" or "im".
 const char *channel_type_name(enum channel_type type);

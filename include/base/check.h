@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assertions and checked casts, on in every build: a caller's mistake ends the process, with a line
-// in the log, before it corrupts anything. What peers, disks and other services may do is no such
-// mistake: it is an error to return. Any thread.
+// Assertions and checked casts, enabled in every build. A programming error ends the process, with
+// a log line, before it corrupts data. Failures of peers, disks or other services are not
+// programming errors: return an error for those. Any thread.
 #pragma once
 
 #include <stddef.h>
@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Ends the process unless `condition`, which is evaluated once, is true.
+// Ends the process unless `condition` is true. Evaluates it once.
 #define ASSERT(condition)                                                                          \
     (__builtin_expect(!(condition), 0) ? check_fail(__FILE_NAME__, __LINE__, #condition) : (void)0)
 
-// A struct that is handed on as `void *` has a member `uint32_t tag`, which is TAG(name of the
-// struct) from when it is made until TAGGED_FREE().
+// Type tag of a struct that is passed as `void *`. Such a struct has a member `uint32_t tag`, set
+// to TAG(struct name) from its creation until TAGGED_FREE().
 #define TAG(name)                                                                                  \
     (TAG_OF_4_(name, 0) * 0x9E3779B1u ^ TAG_OF_4_(name, 4) * 0x85EBCA77u ^                         \
      TAG_OF_4_(name, 8) * 0xC2B2AE3Du ^ TAG_OF_4_(name, 12) * 0x27D4EB2Fu ^                        \
@@ -24,16 +24,17 @@
      TAG_CHAR_(name, (at) + 3) << 24)
 #define TAG_CHAR_(name, at) ((uint32_t)(unsigned char)(#name)[(at) < sizeof #name ? (at) : 0])
 
-// `object` as a struct `name *`. Ends the process unless it is one.
+// Casts `object` to `struct name *`. Ends the process if the tag does not match.
 #define CAST(name, object)                                                                         \
     ((struct name *)check_tag((object), offsetof(struct name, tag), TAG(name), __FILE_NAME__,      \
                               __LINE__, "struct " #name))
 
-// A zeroed struct `name` with its tag; NULL without memory. TAGGED_FREE() frees it.
+// Allocates a zeroed `struct name` and sets its tag. NULL if out of memory. Free it with
+// TAGGED_FREE().
 #define TAGGED_NEW(name)                                                                           \
     ((struct name *)tagged_new(sizeof(struct name), offsetof(struct name, tag), TAG(name)))
 
-// Frees an object that has a tag; whoever uses it afterwards by CAST() is found out. Takes NULL.
+// Clears the tag and frees the object, so that CAST() detects a use after free. Accepts NULL.
 #define TAGGED_FREE(object)                                                                        \
     do {                                                                                           \
         if (object)                                                                                \
@@ -65,7 +66,7 @@ static inline void *tagged_new(size_t size, size_t tag_at, uint32_t tag)
     return object;
 }
 
-// A store that the compiler keeps although the memory is freed next.
+// Clears the tag by a volatile store, which the compiler cannot drop as dead before free().
 static inline void tag_clear(uint32_t *tag)
 {
     *(volatile uint32_t *)tag = 0;

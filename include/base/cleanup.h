@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes that clean up local variables, and the way to pass ownership of such a local on.
+// Attributes that release local variables at the end of their scope, and a macro that transfers
+// their ownership.
 #pragma once
 
 #include <stdlib.h>
 
-// Declares that `fn` runs on the address of the local when it leaves scope: `CLEANUP(buffer_done)
-// struct buffer b`.
+// Calls `fn` with the variable's address when it goes out of scope: `CLEANUP(buffer_done) struct
+// buffer b`.
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 
-// Frees the heap pointer held by a local when it leaves scope: `CLEANUP_FREE char *text =
+// Frees the variable's heap pointer when it goes out of scope: `CLEANUP_FREE char *text =
 // strdup(…)`.
 #define CLEANUP_FREE CLEANUP(cleanup_free)
 
-// Evaluates to the pointer `p` and sets `p` to NULL: marks the line where ownership passes on.
+// Returns the pointer `p` and sets `p` to NULL. Marks the line where ownership is transferred.
 #define TAKE(p)                                                                                    \
     __extension__({                                                                                \
         __auto_type taken_ = (p);                                                                  \
@@ -20,7 +21,7 @@
         taken_;                                                                                    \
     })
 
-// A caller that ignores the result of a fallible function does not compile.
+// Ignoring the function's result is a compiler warning, and an error in our builds.
 #define NODISCARD __attribute__((warn_unused_result))
 
 static inline void cleanup_free(void *pointer)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two clocks: monotonic for every timer and deadline, wall only for logs and what a person
-// reads.
+// The two clocks: monotonic for all timers and deadlines, wall clock only for logs and times shown
+// to people.
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256, by OpenSSL.
+// SHA-256 and HMAC-SHA256, by OpenSSL. Any thread.
 #pragma once
 
 #include <stdbool.h>
@@ -8,11 +8,12 @@
 
 enum { DIGEST_LENGTH = 32, DIGEST_HEX_SIZE = 2 * DIGEST_LENGTH + 1 };
 
-// The digest in lower-case hex, NUL-terminated. `ret_hex` has DIGEST_HEX_SIZE bytes.
+// Writes the SHA-256 digest as NUL-terminated lower-case hex. `ret_hex` has DIGEST_HEX_SIZE bytes.
 void digest_sha256_hex(const void *data, size_t length, char *ret_hex);
 
-// The HMAC-SHA256 of `data` under `key` in lower-case hex. `ret_hex` has DIGEST_HEX_SIZE bytes.
+// Writes the HMAC-SHA256 of `data` under `key` as NUL-terminated lower-case hex. `ret_hex` has
+// DIGEST_HEX_SIZE bytes.
 void digest_hmac_hex(const char *key, const void *data, size_t length, char *ret_hex);
 
-// Whether two secrets of the same length are equal. Takes the same time wherever they differ.
+// Compares two secrets of the same length in constant time.
 bool digest_equal(const void *one, const void *other, size_t length);

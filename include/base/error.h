@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every error of Tidings, in one table: the constant, its HTTP status (used with `X-Tidings-Errors:
-// http`) and its code on the wire. Functions return 0 or a positive number on success and -ERROR_X
-// on failure.
+// The error table: constant, HTTP status (used with `X-Tidings-Errors: http`) and wire code.
+// Functions return 0 or a positive number on success and -ERROR_X on failure.
 #pragma once
 
 #define ERROR_TABLE(X)                                                                             \
@@ -99,12 +98,11 @@ enum error {
         ERROR_MAX
 };
 
-// The code on the wire ("channel_not_found") of `error`, given positive or negative. Static text,
-// never NULL.
+// The wire code ("channel_not_found") of `error`, positive or negative. Static text, never NULL.
 const char *error_code(int error);
 
-// The HTTP status of `error`, given positive or negative.
+// The HTTP status of `error`, positive or negative.
 int error_http_status(int error);
 
-// The error whose code is `code`, as a negative number; -ERROR_INTERNAL when there is none.
+// The negative error for wire code `code`; -ERROR_INTERNAL if the code is unknown.
 int error_from_code(const char *code);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// uthash, whose tables are small allocations of the kind that memory.h describes: by itself uthash
-// ends the process when one fails.
+// uthash with the allocator of memory.h for its tables, which are small. By default, uthash ends
+// the process when an allocation fails.
 #pragma once
 
 #include "base/memory.h"

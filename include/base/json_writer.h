@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes JSON directly into a buffer, without building a tree; sets commas by itself. Errors show
-// in the buffer (buffer_failed). Strings must be valid UTF-8; only what JSON demands is escaped. No
-// function here may have the name of one of jansson's (json_string, json_null …), or the linker
-// would make jansson call it.
+// Writes JSON directly into a buffer, without building a tree. Inserts commas itself. Errors show
+// in the buffer (buffer_failed()). Strings must be valid UTF-8; only characters that JSON requires
+// are escaped. No function here may have the name of a jansson function (json_string, json_null …):
+// the linker would make jansson call it.
 #pragma once
 
 #include "base/buffer.h"
 
 struct json_writer {
     struct buffer *out; // not owned
-    bool comma;         // whether the next value needs one before it
+    bool comma;         // whether the next value needs a comma before it
 };
 
-// A writer that appends to `out`, which must outlive it.
+// Returns a writer that appends to `out`, which must outlive it.
 struct json_writer json_writer_to(struct buffer *out);
 
 void json_open_object(struct json_writer *w);
@@ -20,7 +20,7 @@ void json_close_object(struct json_writer *w);
 void json_open_array(struct json_writer *w);
 void json_close_array(struct json_writer *w);
 
-// The key of the next value. Keys are literals of the program: written without escaping.
+// Writes the key of the next value. Keys are literals of the program and are not escaped.
 void json_key(struct json_writer *w, const char *key);
 
 void json_text(struct json_writer *w, const char *text);
@@ -28,12 +28,12 @@ void json_string_n(struct json_writer *w, const char *text, size_t length);
 void json_int(struct json_writer *w, int64_t number);
 void json_bool(struct json_writer *w, bool value);
 void json_none(struct json_writer *w);
-// A Slack-style ts ("1717200000.123456") of `ts_us` microseconds.
+// Writes `ts_us` microseconds as a Slack-style ts ("1717200000.123456").
 void json_ts(struct json_writer *w, int64_t ts_us);
-// Copies text that already is JSON.
+// Copies text that is valid JSON already.
 void json_raw(struct json_writer *w, const char *json, size_t length);
 
-// Key and value in one call.
+// Writes key and value in one call.
 void json_key_string(struct json_writer *w, const char *key, const char *text);
 void json_key_int(struct json_writer *w, const char *key, int64_t number);
 void json_key_bool(struct json_writer *w, const char *key, bool value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An intrusive doubly linked list: the links live in the items, nothing is allocated.
+// An intrusive doubly linked list: the links are members of the items, so nothing is allocated.
 #pragma once
 
 #include "base/check.h"
@@ -14,7 +14,7 @@ struct list {
 
 #define LIST_ITEM(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
-// Walks the list `head`; the current item may be removed while walking.
+// Iterates over the list `head`. The loop body may remove the current item.
 #define LIST_FOREACH(link, head)                                                                   \
     for (struct list *link = (head)->next, *link##_next = link->next; link != (head);              \
          link = link##_next, link##_next = link->next)
@@ -30,7 +30,7 @@ static inline bool list_is_empty(const struct list *list)
     return list->next == list;
 }
 
-// `link` must be in no list: all-zero, or list_init-ed, or removed.
+// `link` must not be in a list: it is all-zero, initialised by list_init(), or removed.
 static inline void list_append(struct list *list, struct list *link)
 {
     ASSERT(!link->next || link->next == link);
@@ -41,8 +41,8 @@ static inline void list_append(struct list *list, struct list *link)
     list->previous = link;
 }
 
-// Unlinks `link`, which may then be linked anew; a link that was only ever list_init-ed may be
-// removed too.
+// Unlinks `link`, which may then be appended again. `link` may be in no list if list_init()
+// initialised it.
 static inline void list_remove(struct list *link)
 {
     ASSERT(link->next->previous == link && link->previous->next == link);
@@ -51,7 +51,7 @@ static inline void list_remove(struct list *link)
     list_init(link);
 }
 
-// Moves all of `from` to the end of `to`.
+// Moves all items of `from` to the end of `to`.
 static inline void list_append_all(struct list *to, struct list *from)
 {
     if (list_is_empty(from))

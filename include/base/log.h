@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes log lines, as JSON, to stderr. Any thread. Access lines are collected per thread and
-// written together by log_flush(), which each loop calls once a turn; other lines are written at
-// once. Lines that stderr does not take are dropped and counted: logging never waits.
+// Writes log lines as JSON to stderr. Any thread. Access lines are collected per thread and written
+// by log_flush(), which each loop calls once per turn; all other lines are written at once. Lines
+// that stderr cannot take are dropped and counted: logging never blocks.
 #pragma once
 
 #include <stdbool.h>
@@ -9,17 +9,16 @@
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
-// Sets the lowest level that is written, and the instance's name in each line. Call once, before
-// threads start.
+// Sets the minimum level and the instance name of every line. Call once, before threads start.
 void log_init(enum log_level level, const char *instance);
 
-// One line: {"time":…,"level":…,"instance":…,"where":"store","message":"…"}. `where` is the
+// Writes one line: {"time":…,"level":…,"instance":…,"where":"store","message":"…"}. `where` is the
 // module's name.
 void log_write(enum log_level level, const char *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// For a condition that lasts: whether to log it now, which is at first, and then once a minute.
-// `*told_ms` belongs to the caller, who sets it to 0 initially and when the condition is over.
+// Rate limit for a persistent condition: true the first time, then once a minute. The caller owns
+// `*told_ms` and sets it to 0 initially and whenever the condition ends.
 bool log_is_due(int64_t *told_ms);
 
 struct log_access {
@@ -27,7 +26,7 @@ struct log_access {
     const char *verb;   // GET, POST
     const char *method; // chat.postMessage, or the path
     const char *user;   // user id or ""
-    const char *error;  // "" when ok
+    const char *error;  // "" on success
     int status;
     int64_t duration_us;
     int64_t reply_bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters and gauges as rows of one table, shown at /metrics. Any thread.
+// Counters, gauges and histograms, each a row of a table; shown at /metrics. Any thread.
 #pragma once
 
 #include "base/buffer.h"
@@ -245,7 +245,7 @@ enum metric {
         METRIC_MAX
 };
 
-// X(NAME, metric name, label, help): gauges for each of a number of things.
+// X(NAME, metric name, label, help): gauges with one value per item, such as a partition.
 #define METRIC_SERIES_TABLE(X)                                                                     \
     X(KAFKA_LAG, "tidings_kafka_lag", "partition",                                                 \
       "Records of a partition that the workers of all instances have yet to finish")               \
@@ -260,7 +260,7 @@ enum metric_series {
 
 enum { METRIC_SERIES_SIZE = 1024 };
 
-// X(NAME, metric name, help): times, from half a millisecond to 10 seconds.
+// X(NAME, metric name, help): duration histograms, from half a millisecond to 10 seconds.
 #define METRIC_TIMES_TABLE(X)                                                                      \
     X(DELIVERY, "tidings_delivery_seconds",                                                        \
       "From an event's time, by Postgres' clock, until its frame was written to a connection, by " \
@@ -280,18 +280,19 @@ enum metric_times {
 };
 
 void metric_add(enum metric metric, int64_t amount);
-void metric_set(enum metric metric, int64_t value); // of a gauge that one place knows
+void metric_set(enum metric metric, int64_t value); // for a gauge that only one place updates
 int64_t metric_value(enum metric metric);
 
-// The gauge of thing `index`; beyond METRIC_SERIES_SIZE it is not shown. `value` is not negative.
+// Sets the gauge of item `index`. `value` must not be negative. Items from METRIC_SERIES_SIZE on
+// are not shown.
 void metric_series_set(enum metric_series series, int index, int64_t value);
-void metric_series_clear(enum metric_series series, int index); // it is gone
+void metric_series_clear(enum metric_series series, int index); // the item is gone
 
-// Counts one time; a negative one, of clocks that are apart, as 0.
+// Adds one duration. A negative one (clocks that differ) counts as 0.
 void metric_time(enum metric_times times, int64_t duration_us);
 
-// Counts one finished request: `method` must be a static name of the method table (or "other").
+// Counts a finished request. `method` must be a static name from the method table, or "other".
 void metric_request(const char *method, const char *error, int64_t duration_us);
 
-// All of it in Prometheus' text format 0.0.4.
+// Appends all metrics in Prometheus' text format 0.0.4.
 void metrics_print(struct buffer *out);

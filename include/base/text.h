@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of text from outside.
+// Checks text received from outside. Any thread.
 #pragma once
 
 #include <stdbool.h>
@@ -9,11 +9,11 @@
 // NUL.
 bool text_is_utf8(const char *text, size_t length);
 
-// How many code points valid UTF-8 holds.
+// The number of code points in valid UTF-8.
 size_t text_code_points(const char *text, size_t length);
 
-// The byte length of the first `code_points_max` code points of valid UTF-8.
+// The length in bytes of the first `code_points_max` code points of valid UTF-8.
 size_t text_prefix_length(const char *text, size_t length, size_t code_points_max);
 
-// Whether there is nothing but white space (Unicode White_Space of valid UTF-8), or nothing at all.
+// Whether valid UTF-8 is empty or only white space (Unicode White_Space).
 bool text_is_blank(const char *text, size_t length);

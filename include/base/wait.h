@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits with a deadline on the monotonic clock.
+// Waits with deadlines on the monotonic clock.
 #pragma once
 
 #include "base/clock.h"
@@ -11,15 +11,15 @@
 #include <time.h>
 
 // Waits, with `lock` held, until `condition` is signalled or clock_monotonic_ms() reaches
-// `until_ms`. False when the time is up.
+// `until_ms`. False on timeout.
 static inline bool wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t until_ms)
 {
     struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
     return pthread_cond_clockwait(condition, lock, CLOCK_MONOTONIC, &until) == 0;
 }
 
-// Joins a thread that ends before clock_monotonic_ms() reaches `until_ms`. False when the time is
-// up. ThreadSanitizer knows of no waiting call with a deadline on that clock.
+// Joins a thread, or gives up when clock_monotonic_ms() reaches `until_ms`. False on timeout.
+// Polls, because ThreadSanitizer supports no join with a deadline on the monotonic clock.
 static inline bool join_until(pthread_t thread, int64_t until_ms)
 {
     const int look_ms = 5;

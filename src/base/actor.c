@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks whether a caller's token has a scope.
+// Checks an actor's scopes.
 #include "base/actor.h"
 
 #include <string.h>

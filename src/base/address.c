@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells public addresses from private and reserved ones, which an events_url must not reach.
+// Distinguishes public addresses from private and reserved ones, which an events_url must not
+// reach.
 #include "base/address.h"
 
 #include <arpa/inet.h>
@@ -13,7 +14,7 @@ struct range {
     int bits;
 };
 
-// https://www.iana.org/assignments/iana-ipv4-special-registry, and multicast.
+// https://www.iana.org/assignments/iana-ipv4-special-registry, plus multicast.
 static const struct range special[] = {
     {0x00000000, 8},  // this network
     {0x0a000000, 8},  // private
@@ -39,7 +40,7 @@ static bool ipv4_is_public(uint32_t address)
     return true;
 }
 
-// Global unicast (2000::/3) without Teredo and other protocol assignments (2001::/23),
+// Global unicast (2000::/3), except Teredo and other protocol assignments (2001::/23),
 // documentation and 6to4.
 static bool ipv6_is_public(const uint8_t *address)
 {

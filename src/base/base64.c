@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Base64: written URL-safe and without padding, read in both alphabets.
+// Base64: encodes URL-safe without padding, decodes both alphabets.
 #include "base/base64.h"
 
 #include "base/error.h"
@@ -24,7 +24,7 @@ void base64_write_url(const void *data, size_t length, struct buffer *out)
     }
 }
 
-// The six bits of a character; -1 when it is of neither alphabet.
+// The six bits of a character; -1 if it is in neither alphabet.
 static int bits_of(char c)
 {
     if (c == '+' || c == '/')
@@ -33,7 +33,7 @@ static int bits_of(char c)
     return found ? (int)(found - alphabet) : -1;
 }
 
-// The length without the padding, which must fill a group of four; 0 when it does not.
+// The length without padding. 0 if the padding does not complete a group of four.
 static size_t padding_drop(const char *text, size_t length)
 {
     size_t bare = length;

@@ -50,8 +50,7 @@ char *buffer_reserve(struct buffer *b, size_t length)
     ASSERT(b->length <= b->capacity);
     if (!b->failed && b->data && length <= b->capacity - b->length)
         return b->data + b->length;
-    // What follows something dropped is dropped as well: no reader ever sees text with a hole in
-    // it.
+    // After one failed write all later writes fail too, so that the text never has a gap.
     if (b->failed || length > b->length_max - b->length || !buffer_grow(b, b->length + length)) {
         b->failed = true;
         return NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of the types of channels.
+// The names of the channel types.
 #include "base/channel.h"
 
 #include "base/check.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends the process for a mistake of the program itself.
+// Ends the process on a failed assertion.
 #include "base/check.h"
 
 #include "base/log.h"

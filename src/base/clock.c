@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the monotonic and the wall clock.
+// Reads the monotonic clock and the wall clock.
 #include "base/clock.h"
 
 #include <time.h>

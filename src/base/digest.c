@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 digests, computed by OpenSSL.
+// SHA-256 digests and HMACs, by OpenSSL.
 #include "base/digest.h"
 
 #include "base/check.h"
@@ -21,7 +21,7 @@ static void digest_fetch(void)
 
 static void digest_sha256(const void *data, size_t length, uint8_t *ret_digest)
 {
-    // Fetched once: a look-up by name costs more than hashing a token.
+    // Fetched once: a lookup by name costs more than hashing a token.
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, digest_fetch);
     int done = EVP_Digest(data, length, ret_digest, NULL, sha256, NULL);

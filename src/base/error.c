@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of errors: the code on the wire and the HTTP status of each.
+// The error table: wire code and HTTP status of each error.
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static const struct {
 #undef ERROR_ROW
 };
 
-// Where `error` stands in the table; what is not in it counts as an internal error.
+// The table index of `error`. Unknown errors count as internal.
 static int error_index(int error)
 {
     if (error <= -ERROR_MAX || error >= ERROR_MAX)

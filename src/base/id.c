@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes and parses ids, tokens and ts.
+// Generates and parses ids, tokens and ts.
 #include "base/id.h"
 
 #include <errno.h>
@@ -56,8 +56,8 @@ static void random_read(void *data, size_t length)
 
 void random_fill(void *data, size_t length)
 {
-    // Small wishes are served from a stock of the thread's own: a system call for each id would
-    // cost more than the rest of making it. What was given out is wiped.
+    // Small requests are served from a per-thread pool: a system call per id would cost more than
+    // the rest of its generation. Bytes are wiped from the pool once handed out.
     static _Thread_local unsigned char pool[POOL_SIZE];
     static _Thread_local size_t left;
     if (length > sizeof pool / 4) {
@@ -78,7 +78,8 @@ void id_make(char prefix, char *ret_id)
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     const uint64_t ids = 3656158440062976; // 36^10
     uint64_t number;
-    // Numbers beyond the last whole multiple would make some ids likelier than others.
+    // Numbers beyond the largest multiple of 36^10 are rejected: they would make some ids more
+    // likely than others.
     do {
         random_fill(&number, sizeof number);
     } while (number >= UINT64_MAX / ids * ids);
@@ -159,8 +160,7 @@ void ts_print(int64_t ts_us, char *ret_text)
     }
 }
 
-// The digits of an integer as a negative number, whose range is the larger one; false when there is
-// no such number.
+// Parses digits into a negative number, whose range is larger. False if they are no valid integer.
 static bool digits_parse(const char *digits, size_t length, int64_t *ret_negative)
 {
     int64_t number = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses JSON that peers send, within bounds of depth and number of values.
+// Parses JSON from peers within limits of depth and number of values.
 #include "base/json.h"
 
 #include "base/error.h"
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-// The byte behind the string that begins at `quote`.
+// The byte after the string that begins at `quote`.
 static const char *string_skip(const char *quote, const char *end)
 {
     const char *at = quote + 1;
@@ -22,7 +22,7 @@ static const char *string_skip(const char *quote, const char *end)
     return end;
 }
 
-// The byte behind a number or a word.
+// The byte after a number or literal.
 static const char *word_skip(const char *at, const char *end)
 {
     while (at < end && !memchr(" \t\r\n,:[]{}\"", *at, 11))
@@ -30,8 +30,8 @@ static const char *word_skip(const char *at, const char *end)
     return at;
 }
 
-// By looking at brackets, quotes and words alone: a text that is no JSON has some size or other,
-// but no smaller one than its beginning that is.
+// Looks only at brackets, quotes and words. Invalid JSON gets some size too, but never a smaller
+// one than its longest valid beginning.
 struct json_size json_measure(const char *text, size_t length)
 {
     struct json_size size = {0};
@@ -56,7 +56,7 @@ struct json_size json_measure(const char *text, size_t length)
         case ']':
             depth--;
             break;
-        case ':': // a string before it was no value
+        case ':': // the preceding string was a member name, not a value
             size.values -= after_string;
             break;
         case ' ':

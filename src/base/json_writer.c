@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes JSON straight into a buffer. Each value reserves all it can need at once and then writes
-// without looking at the buffer again.
+// Writes JSON straight into a buffer. Each value reserves its maximum size at once and then writes
+// without further checks.
 #include "base/json_writer.h"
 
 #include <stdint.h>
@@ -13,8 +13,7 @@ struct json_writer json_writer_to(struct buffer *out)
     return (struct json_writer){.out = out};
 }
 
-// Room for a comma, if one is due, and `length` bytes more; the comma is written. NULL when it does
-// not fit.
+// Writes a comma if one is due, and reserves `length` more bytes. NULL if they do not fit.
 static char *json_begin(struct json_writer *w, size_t length)
 {
     char *to = buffer_reserve(w->out, length + 1);
@@ -79,9 +78,9 @@ static bool json_byte_is_plain(unsigned char byte)
     return byte >= 0x20 && byte != '"' && byte != '\\';
 }
 
-// Whether none of eight bytes needs escaping: the high bit of a byte of the sum stays set when that
-// byte is below 0x20, a quote or a backslash. (A borrow may flag the byte above a flagged one: it
-// is looked at again, bytewise.)
+// Whether none of eight bytes needs escaping: the high bit of a sum's byte stays set if that byte
+// is below 0x20, a quote or a backslash. (A borrow may also flag the byte above a flagged one; the
+// bytewise check that follows corrects this.)
 static bool json_word_is_plain(const char *text)
 {
     const uint64_t ones = 0x0101010101010101u;
@@ -93,7 +92,7 @@ static bool json_word_is_plain(const char *text)
     return ((low | ((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & (ones * 0x80)) == 0;
 }
 
-// How many bytes at the start of `text` need no escaping.
+// The number of leading bytes of `text` that need no escaping.
 static size_t json_plain_run(const char *text, size_t length)
 {
     size_t run = 0;
@@ -116,7 +115,8 @@ static void json_append_escaped(struct buffer *out, unsigned char byte)
     buffer_append(out, (char[]){'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]}, 6);
 }
 
-// The rest of a string, from its first byte that needs escaping on, and the closing quote.
+// Appends the rest of a string, starting at its first byte that needs escaping, and the closing
+// quote.
 static void json_append_rest(struct buffer *out, const char *text, size_t length)
 {
     while (length > 0) {

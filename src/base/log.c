@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes log lines as JSON to stderr without ever blocking; drops and counts what stderr cannot
-// take. A line is made in one go and then appended whole to the thread's gathered text, so that
-// neither a full buffer nor a slow reader ever cuts one. Access lines, the mass, wait for
-// log_flush(); others are written at once.
+// Writes log lines as JSON to stderr without blocking; drops and counts what stderr cannot take. A
+// line is built completely and then appended to the thread's pending text, so neither a full buffer
+// nor a slow reader ever truncates a line. Access lines, the bulk, wait for log_flush(); others are
+// written at once.
 #include "base/log.h"
 
 #include <errno.h>
@@ -22,9 +22,9 @@
 #include "log_internal.h"
 
 enum {
-    PIECE_MAX_BYTES = 4096, // PIPE_BUF: a pipe that is writable takes as much without blocking
+    PIECE_MAX_BYTES = 4096, // PIPE_BUF: a writable pipe accepts this much without blocking
     MESSAGE_MAX_BYTES = 1800,
-    LINE_MAX_BYTES = 6 * MESSAGE_MAX_BYTES + 1024, // every byte of the message escaped as \u00XX
+    LINE_MAX_BYTES = 6 * MESSAGE_MAX_BYTES + 1024, // if every byte is escaped as \u00XX
     GATHERED_MAX_BYTES = 64 * 1024,
     AGAIN_MS = 60 * 1000
 };
@@ -32,9 +32,9 @@ enum {
 static struct {
     enum log_level level;
     char instance[64];
-    bool is_file;         // writing to a file never waits for a reader
+    bool is_file;         // writes to a file never wait for a reader
     atomic_bool access;   // whether access lines are written
-    pthread_mutex_t lock; // one writer at a time: what poll() said holds for the write after it
+    pthread_mutex_t lock; // one writer at a time: poll()'s result holds for its write
 } state = {.level = LOG_INFO, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local struct {
@@ -63,7 +63,7 @@ static int64_t count_lines(const char *text, size_t length)
     return lines;
 }
 
-// How much of `length` bytes goes in one write: whole lines.
+// The number of bytes of `text` to write at once: whole lines.
 static size_t piece_length(const char *text, size_t length)
 {
     if (state.is_file || length <= PIECE_MAX_BYTES)
@@ -72,8 +72,8 @@ static size_t piece_length(const char *text, size_t length)
     return end ? (size_t)(end + 1 - text) : PIECE_MAX_BYTES;
 }
 
-// Writes a piece of the text; returns how much is done with. 0: stderr takes nothing now. What it
-// will never take is dropped.
+// Writes one piece of the text. Returns the bytes written or dropped; 0 if stderr takes nothing
+// now. Drops the text if the write fails permanently.
 static size_t write_piece(const char *text, size_t length)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -105,8 +105,8 @@ void log_flush(void)
     errno = errno_before;
 }
 
-// An empty line at the end of the gathered text: a buffer that never grows. False, and counted,
-// when there is no room.
+// Starts an empty line at the end of the pending text, as a buffer of fixed size. Counts a dropped
+// line and returns false if there is no room.
 static bool line_begin(struct buffer *ret_line)
 {
     if (gathered.length > sizeof gathered.text - LINE_MAX_BYTES)
@@ -132,7 +132,7 @@ static void line_end(struct buffer *line)
 
 static void append_time(struct buffer *line)
 {
-    // The calendar is worked out once a second and thread.
+    // The calendar date is computed once per second and thread.
     static _Thread_local time_t second_of_text;
     static _Thread_local char text[24];
     int64_t now_us = clock_wall_us();

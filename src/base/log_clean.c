@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Escapes text for the log and blanks out tokens in it.
+// Escapes text for the log and masks tokens in it.
 #include "log_internal.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@ static bool is_token_byte(char c)
     return isalnum((unsigned char)c) || c == '-' || c == '_';
 }
 
-// The length of a token's prefix ("xoxb-", "xapp-") at the start of `text`, 0 when there is none.
+// The length of a token prefix ("xoxb-", "xapp-") at the start of `text`; 0 if there is none.
 static size_t token_prefix_length(const char *text, size_t length)
 {
     if (length < 5 || text[0] != 'x' || text[4] != '-')
@@ -36,7 +36,8 @@ static size_t plain_run(const char *text, size_t length)
     return run;
 }
 
-// The length of the UTF-8 sequence that starts `text`, 0 for what must not be shown.
+// The length of the UTF-8 sequence at the start of `text`; 0 if it is invalid or must not be
+// logged.
 static size_t shown_length(const char *text, size_t length)
 {
     for (size_t n = 2; n <= 4 && n <= length; n++)
@@ -50,7 +51,7 @@ static void append_escaped(struct buffer *out, char c)
     buffer_append_format(out, "\\u%04x", (unsigned)c);
 }
 
-// Appends what starts `text`, one character or token; returns how many bytes of `text` that was.
+// Appends the character or token at the start of `text`. Returns the bytes of `text` consumed.
 static size_t append_special(struct buffer *out, const char *text, size_t length)
 {
     size_t prefix = token_prefix_length(text, length);

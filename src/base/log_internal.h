@@ -3,7 +3,6 @@
 
 #include "base/buffer.h"
 
-// Appends `text`, made fit for the inside of a JSON string of a log: tokens cut to their prefix,
-// what is not UTF-8 and control characters (of C1 as well, which terminals obey) replaced or
-// escaped.
+// Appends `text`, sanitised for a JSON string in the log: tokens are cut to their prefix; invalid
+// UTF-8 and control characters (including C1, which terminals interpret) are replaced or escaped.
 void log_append_clean(struct buffer *out, const char *text, size_t length);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The event loop: epoll, an inbox for other threads, and work at the end of a turn.
+// The event loop: epoll, an inbox for other threads, and callbacks at the end of each turn.
 #include "base/loop.h"
 
 #include <errno.h>
@@ -24,9 +24,9 @@ enum { EVENTS_MAX = 256, PEERS_MAX = 64, INBOX_MAX = 1 << 20 };
 struct loop_io {
     uint32_t tag;
     struct loop *loop;
-    loop_ready_fn *fn; // NULL once freed: events already fetched for it are then not delivered
+    loop_ready_fn *fn; // NULL once freed: events already fetched for this watch are then dropped
     void *arg;
-    int epoll_fd; // the loop's own, or that of its peers
+    int epoll_fd; // the loop's own, or its peers_fd
     int fd;
     uint32_t events;
     struct loop_io *next_dead;
@@ -47,21 +47,21 @@ struct loop {
     struct loop_calls gather;
     struct loop_calls idle;
     struct loop_calls deferred;
-    struct loop_calls running; // the inbox's memory while its calls run
+    struct loop_calls running; // memory of the inbox while its calls run
     struct loop_io *dead;
     struct epoll_event events[EVENTS_MAX];
     int64_t now_us;
     int epoll_fd;
-    int peers_fd;          // an epoll set within that one
-    struct loop_io *peers; // on peers_fd
+    int peers_fd;          // a nested epoll set for peers' connections
+    struct loop_io *peers; // watches peers_fd
     bool peers_ready;
     bool again;
     bool is_running;
-    pthread_t thread; // that runs it
+    pthread_t thread; // the thread in loop_run()
 
     int wake_fd;
     atomic_bool stopping;
-    pthread_mutex_t inbox_lock; // guards the inbox alone
+    pthread_mutex_t inbox_lock; // guards only the inbox
     struct loop_calls inbox;
 };
 
@@ -75,7 +75,7 @@ static size_t capacity_next(const struct loop_calls *calls)
     return calls->capacity ? 2 * calls->capacity : 16;
 }
 
-// Room for one more call; false without memory.
+// Makes room for one more call; false if out of memory.
 static bool calls_grow(struct loop_calls *calls)
 {
     if (calls->count < calls->capacity)
@@ -99,7 +99,7 @@ static bool calls_append(struct loop_calls *calls, loop_fn *fn, void *arg)
     return true;
 }
 
-// Runs all calls, also those appended meanwhile.
+// Runs all calls, including those appended meanwhile.
 static void calls_run(const struct loop_calls *calls)
 {
     for (size_t i = 0; i < calls->count; i++)
@@ -191,7 +191,8 @@ static void loop_wake(struct loop *loop)
 int loop_post(struct loop *loop, loop_fn *fn, void *arg)
 {
     pthread_mutex_lock(&loop->inbox_lock);
-    // Who fills an empty inbox wakes the loop, which takes all of it at once.
+    // Only the thread that fills an empty inbox wakes the loop, which takes the whole inbox at
+    // once.
     bool wake = loop->inbox.count == 0;
     int r = -ERROR_BUSY;
     if (loop->inbox.count < INBOX_MAX)
@@ -219,7 +220,7 @@ static void loop_run_inbox(struct loop *loop)
     loop->running = taken;
 }
 
-// How long epoll may wait: 0 when there is more to do, -1 for ever.
+// The timeout for epoll: 0 if there is more to do, -1 for none.
 static int loop_timeout_ms(const struct loop *loop)
 {
     if (loop->again)
@@ -233,8 +234,7 @@ static int loop_timeout_ms(const struct loop *loop)
     return left_ms < INT32_MAX ? (int)left_ms : INT32_MAX;
 }
 
-// A loop that is kept from beginning a turn (no processor, a process that is stopped) shows it by a
-// timer that is overdue.
+// A loop that was prevented from starting a turn (no CPU, a stopped process) has an overdue timer.
 static void loop_count_stall(const struct loop *loop, int64_t due_us)
 {
     int64_t began_us = due_us < loop->now_us ? due_us : loop->now_us;
@@ -249,7 +249,7 @@ static int64_t loop_due_us(const struct loop *loop)
 static void loop_deliver(struct loop *loop, int count)
 {
     for (int i = 0; i < count; i++) {
-        if (!loop->events[i].data.ptr) // woken by another thread
+        if (!loop->events[i].data.ptr) // the wake-up by another thread
             continue;
         const struct loop_io *watch = CAST(loop_io, loop->events[i].data.ptr);
         if (watch->fn)
@@ -257,7 +257,7 @@ static void loop_deliver(struct loop *loop, int count)
     }
 }
 
-// Those that are left make the next turn begin at once.
+// Remaining events make the next turn start at once.
 static void loop_deliver_peers(struct loop *loop)
 {
     if (!loop->peers_ready)
@@ -290,7 +290,7 @@ void loop_run(struct loop *loop)
     loop->is_running = true;
     while (!atomic_load(&loop->stopping))
         loop_turn(loop);
-    // What was posted before the stop still runs: its arguments have no other owner.
+    // Calls posted before the stop still run: nothing else owns their arguments.
     loop_run_inbox(loop);
     calls_run(&loop->gather);
     calls_run(&loop->idle);
@@ -357,7 +357,7 @@ void loop_io_free(struct loop_io *watch)
     if (!watch)
         return;
     ASSERT(watch->fn && loop_is_mine(watch->loop));
-    // Fails, without harm, when the descriptor is closed already.
+    // Fails harmlessly if the descriptor is closed already.
     (void)epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
     watch->fn = NULL;
     watch->next_dead = watch->loop->dead;

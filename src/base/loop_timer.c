@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timers of a loop, in a binary heap.
+// A loop's timers, in a binary heap.
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -16,7 +16,7 @@ struct loop_timer {
     loop_fn *fn;
     void *arg;
     int64_t deadline_us;
-    size_t place; // in the heap, or place_none
+    size_t place; // index in the heap, or place_none
 };
 
 static void heap_put(struct loop_timers *timers, size_t place, struct loop_timer *timer)
@@ -25,7 +25,7 @@ static void heap_put(struct loop_timers *timers, size_t place, struct loop_timer
     timer->place = place;
 }
 
-// Moves `timer` up from the free place `place` as far as it must.
+// Moves `timer` up from the free slot `place` to its position.
 static void heap_rise(struct loop_timers *timers, size_t place, struct loop_timer *timer)
 {
     while (place > 0) {
@@ -56,7 +56,7 @@ static void heap_sink(struct loop_timers *timers, size_t place, struct loop_time
     heap_put(timers, place, timer);
 }
 
-// Puts `timer` where it belongs, starting from the free place `place`.
+// Inserts `timer` at its position, starting from the free slot `place`.
 static void heap_settle(struct loop_timers *timers, size_t place, struct loop_timer *timer)
 {
     if (place > 0 && timers->heap[(place - 1) / 2]->deadline_us > timer->deadline_us)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations that must not fail, served from a reserve when there is no memory left.
+// Allocations that must not fail, served from a reserve when memory runs out.
 #include "base/memory.h"
 
 #include <stdatomic.h>
@@ -9,10 +9,10 @@
 
 enum { RESERVE_BYTES = 1 << 20 };
 
-// Memory that is held for the moment when there is no other.
+// Memory held back for when malloc() fails.
 static void *_Atomic reserve;
 
-// Makes the reserve, at first and after it was used, as soon as there is memory again.
+// Allocates the reserve, initially and again after its use, as soon as memory is available.
 static void reserve_keep(void)
 {
     if (atomic_load_explicit(&reserve, memory_order_relaxed))

@@ -23,7 +23,7 @@ static const struct {
 #undef METRICS_ROW
 };
 
-// A cache line each: loops count without disturbing one another's neighbours.
+// One cache line each, so that loops do not slow each other down (false sharing).
 static struct {
     _Alignas(64) _Atomic int64_t value;
 } values[METRIC_MAX];
@@ -48,7 +48,7 @@ void metrics_print_head(struct buffer *out, const char *name, const char *type, 
     buffer_append_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-// Rows of one name stand together in the table; the first of them holds the help text.
+// Rows of the same metric name are adjacent in the table; the first one holds the help text.
 static void print_rows(struct buffer *out)
 {
     for (int i = 0; i < METRIC_MAX; i++) {
@@ -71,7 +71,7 @@ static const struct {
 #undef METRICS_ROW
 };
 
-// One more than the value; 0: there is none.
+// The value plus one; 0: no value.
 static _Atomic int64_t series_values[METRIC_SERIES_MAX][METRIC_SERIES_SIZE];
 
 static void series_store(enum metric_series series, int index, int64_t value)

@@ -6,21 +6,22 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-// Times in buckets, which are the same for all.
+// Duration histograms. All have the same buckets.
 enum { HISTOGRAM_BUCKETS = 14 };
 struct histogram {
-    _Alignas(64) _Atomic int64_t counts[HISTOGRAM_BUCKETS + 1]; // the last: longer than all
+    _Alignas(64) _Atomic int64_t counts[HISTOGRAM_BUCKETS + 1]; // the last: above all buckets
     _Atomic int64_t sum_us;
 };
 
 void histogram_add(struct histogram *histogram, int64_t duration_us);
 
-// The sum of `count` histograms, under one name. `label`: "" or one, as in `method="api.test"`.
+// Prints the sum of `count` histograms under one name. `label` is "" or one label, as in
+// `method="api.test"`.
 void histogram_print(const struct histogram *histograms, int count, const char *name,
                      const char *label, struct buffer *out);
 
 void metrics_print_head(struct buffer *out, const char *name, const char *type, const char *help);
 void metrics_print_times(struct buffer *out);
 
-// The requests' part of metrics_print().
+// The request metrics of metrics_print().
 void metrics_print_requests(struct buffer *out);

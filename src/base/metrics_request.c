@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts requests by method and error, and measures their durations by method. Rows are only ever
-// added: readers find them without the lock that is held to add one.
+// Counts requests by method and error, and measures durations by method. Rows are only added, never
+// removed: readers find them without the lock that guards additions.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,11 +14,11 @@
 enum { PAIRS_MAX = 1024, METHODS_MAX = 256, LABEL_MAX = 128 };
 
 struct key {
-    _Atomic(const char *) method; // NULL: the place is free. Set last
+    _Atomic(const char *) method; // NULL: the slot is free. Set last
     const char *error;
 };
 
-// Open addressing; a table is never filled beyond half.
+// An open-addressing hash table, at most half full.
 struct table {
     struct key *keys;
     size_t size; // a power of two
@@ -30,7 +30,7 @@ static _Atomic int64_t pair_counts[PAIRS_MAX];
 static struct key method_keys[METHODS_MAX];
 static struct histogram durations[METHODS_MAX];
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // guards adding to the tables
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // guards additions to the tables
 static struct table pairs = {pair_keys, PAIRS_MAX, 0};
 static struct table methods = {method_keys, METHODS_MAX, 0};
 
@@ -41,7 +41,7 @@ static size_t hash_text(size_t hash, const char *text)
     return hash ^ (hash >> 29);
 }
 
-// The place of the key, or the free one where it belongs.
+// The slot of the key, or the free slot where it belongs.
 static size_t table_find(const struct table *table, const char *method, const char *error)
 {
     size_t place = hash_text(hash_text(0xcbf29ce484222325u, method), error) & (table->size - 1);
@@ -60,7 +60,7 @@ static bool table_has(const struct table *table, size_t place)
     return atomic_load_explicit(&table->keys[place].method, memory_order_acquire) != NULL;
 }
 
-// Another thread may have taken the place meanwhile: it is looked for again.
+// Looks the key up again under the lock: another thread may have added it meanwhile.
 static size_t table_add(struct table *table, const char *method, const char *error)
 {
     pthread_mutex_lock(&lock);

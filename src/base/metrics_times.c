@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histograms of durations, one for each of the first threads, added up when they are read.
+// Duration histograms, sharded by thread and summed up when read.
 #include "base/metrics.h"
 
 #include <stdatomic.h>
@@ -24,10 +24,10 @@ static const struct {
 #undef METRICS_ROW
 };
 
-// One for each of the first threads, so that loops which write a lot do not disturb one another.
+// One shard for each of the first threads, so that loops that write a lot do not contend.
 static struct histogram times[METRIC_TIMES_MAX][SHARDS];
 static atomic_uint threads;
-static _Thread_local unsigned thread_number; // 0: it has none yet
+static _Thread_local unsigned thread_number; // 0: not assigned yet
 
 void histogram_add(struct histogram *histogram, int64_t duration_us)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seals and opens secrets by OpenSSL's AES-256-GCM. The form is "sealed1.<key>.<base64url of nonce,
-// ciphertext and tag>".
+// Seals and opens secrets with OpenSSL's AES-256-GCM. Format: "sealed1.<key id>.<base64url of
+// nonce, ciphertext and tag>".
 #include "base/secrets.h"
 
 #include "base/base64.h"
@@ -35,7 +35,7 @@ static const EVP_CIPHER *cipher(void)
     return aes_256_gcm;
 }
 
-// A key of its own for each purpose, from the operator's.
+// Derives a separate key for each purpose from the operator's key.
 static void subkey_make(const uint8_t *key, const char *purpose, uint8_t *ret_subkey)
 {
     const void *done = HMAC(EVP_sha256(), key, SECRETS_KEY_LENGTH, (const uint8_t *)purpose,
@@ -107,7 +107,7 @@ static void context_done(EVP_CIPHER_CTX **context)
     EVP_CIPHER_CTX_free(*context);
 }
 
-// Writes ciphertext and tag behind the nonce.
+// Writes ciphertext and tag after the nonce.
 static bool encrypt(const uint8_t *key, const char *place, const void *data, size_t length,
                     uint8_t *nonce)
 {
@@ -140,7 +140,7 @@ void secrets_seal(const struct secrets *secrets, const char *place, const void *
     base64_write_url(nonce, sealed_length, out);
 }
 
-// In place: the bytes between nonce and tag become plain.
+// Decrypts in place the bytes between nonce and tag.
 static bool decrypt(const uint8_t *key, const char *place, uint8_t *sealed, int length)
 {
     CLEANUP(context_done) EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
@@ -155,7 +155,7 @@ static bool decrypt(const uint8_t *key, const char *place, uint8_t *sealed, int 
            EVP_DecryptFinal_ex(context, text + text_length, &written);
 }
 
-// The number of the key that sealed the text; -1: none of these.
+// The index of the key that sealed the text; -1 if it is not configured.
 static int key_find(const struct secrets *secrets, const char *text)
 {
     for (int i = 0; i < secrets->count; i++)

@@ -10,7 +10,7 @@ static bool is_continuation(unsigned char byte)
     return (byte & 0xc0) == 0x80;
 }
 
-// Whether eight bytes are all within 0x01-0x7f.
+// Whether all eight bytes are within 0x01-0x7f.
 static bool word_is_ascii(const char *text)
 {
     const uint64_t ones = 0x0101010101010101u;
@@ -19,8 +19,8 @@ static bool word_is_ascii(const char *text)
     return ((word | (word - ones)) & (ones * 0x80)) == 0;
 }
 
-// The length of the valid UTF-8 sequence at `text`, 0 when there is none. The second byte's
-// narrower ranges keep out overlong forms (E0, F0), surrogates (ED) and what is beyond U+10FFFF
+// The length of the valid UTF-8 sequence at `text`; 0 if there is none. The narrower ranges of the
+// second byte exclude overlong forms (E0, F0), surrogates (ED) and code points beyond U+10FFFF
 // (F4).
 static size_t sequence_length(const unsigned char *text, size_t length)
 {

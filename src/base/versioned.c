@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the versioned texts that clients keep and give back: "<letter><version>.<number>…".
+// Parses the versioned tokens that clients send back: "<letter><version>.<number>…".
 #include "base/versioned.h"
 
 #include "base/error.h"
@@ -23,7 +23,7 @@ static bool is_dotted(const char *text, const char *end)
     return after_digit;
 }
 
-// Takes the number before the next dot, and the dot.
+// Consumes the number before the next dot, and the dot.
 static int number_take(const char **text, const char *end, int64_t max, int64_t *ret_number)
 {
     const char *dot = *text < end ? memchr(*text, '.', (size_t)(end - *text)) : NULL;
