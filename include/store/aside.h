@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that waits for a row which somebody else has locked, by a key that names the row. Of what
-// has one key only the first is tried, with growing pauses, and the rest waits behind it in order:
-// so nobody but those who want the row waits for it. On the loop's thread.
+// Parks work whose row is locked by another transaction. A key names the row. Per key, only the
+// first item is retried, with growing pauses; the others wait behind it in order. So only work for
+// the same row waits. On the loop's thread.
 #pragma once
 
 #include "base/list.h"
@@ -11,33 +11,35 @@ enum { ASIDE_KEY_SIZE = 48 };
 
 struct aside;
 
-// Tries `item`, which is in no list now. Must lead to aside_again(), aside_next() or aside_done().
+// Tries `item`, which is in no list at this point. Must lead to aside_again(), aside_next() or
+// aside_done().
 typedef void aside_try_fn(void *arg, const char *key, struct list *item);
-// Takes back an item that waited behind one that is done.
+// Hands back an item whose key was released before its turn. The owner handles it.
 typedef void aside_return_fn(void *arg, struct list *item);
 
 NODISCARD int aside_new(struct loop *loop, aside_try_fn *try, aside_return_fn *back, void *arg,
                         struct aside **ret_aside);
-void aside_free(struct aside *aside); // what still waits is its owner's to answer: returned before
+void aside_free(struct aside *aside); // hands back all waiting items first
 
 bool aside_is_empty(const struct aside *aside);
 
-// Whether something waits, or is being tried, under the key.
+// Whether an item under the key waits or is being tried.
 bool aside_holds(const struct aside *aside, const char *key);
 
-// Puts an item behind what waits under the key. The first one begins with a pause. Keys longer than
-// ASIDE_KEY_SIZE - 1 bytes are cut off.
+// Appends an item to those of the key. The first item of a key starts with a pause. Keys are cut
+// off after ASIDE_KEY_SIZE - 1 bytes.
 void aside_add(struct aside *aside, const char *key, struct list *item);
 
-// Takes the key for an item that its owner tries already: what is added waits behind that.
+// Reserves the key for an item that its owner is trying already. Items added meanwhile wait behind
+// it.
 void aside_begin(struct aside *aside, const char *key);
 
-// What became of the one that was tried: it found the row locked again, and is the first again; it
-// was answered, and the next one is to be tried, also if that comes some seconds later; it is
-// through, and all others are returned.
+// Outcome of a try. aside_again(): the row was still locked; the item becomes the first again.
+// aside_next(): the item was answered; the next item is tried, even if it arrives a few seconds
+// later. aside_done(): the item is finished; all other items are handed back.
 void aside_again(struct aside *aside, const char *key, struct list *item);
 void aside_next(struct aside *aside, const char *key);
 void aside_done(struct aside *aside, const char *key);
 
-// How many items wait, without those being tried.
+// The number of waiting items, without those being tried.
 int aside_waiting(const struct aside *aside);

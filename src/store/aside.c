@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that waits for a locked row: retries the first of each key with growing pauses, in order.
+// Work parked on a locked row: retries the first item of each key with growing pauses, in order.
 #include "store/aside.h"
 
 #include "base/check.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A row that nobody wants any more, and that was locked last, is remembered for so long: the next
-// one that comes is tried here, where nobody else waits for it.
+// REMEMBERED_MS: how long a key stays held after its last item was answered while the row was
+// locked. Later work for that row is then tried here, where it delays nobody else.
 enum { PAUSE_MIN_MS = 5, PAUSE_MAX_MS = 200, REMEMBERED_MS = 5000 };
 
 #define NEVER INT64_MAX
@@ -21,7 +21,7 @@ struct held_key {
     char key[ASIDE_KEY_SIZE];
     struct list items;
     int64_t pause_ms;
-    int64_t due_ms; // when the first item is tried, or the key forgotten; NEVER while one is tried
+    int64_t due_ms; // next try, or release of the key; NEVER while an item is tried
 };
 
 struct aside {
@@ -48,7 +48,7 @@ static struct held_key *held_find(const struct aside *aside, const char *key)
     return held;
 }
 
-// Of a key that is held.
+// Like held_find(); the key must be held.
 static struct held_key *held_get(const struct aside *aside, const char *key)
 {
     struct held_key *held = held_find(aside, key);
@@ -70,7 +70,7 @@ static struct held_key *held_new(struct aside *aside, const char *key)
     return held;
 }
 
-// Forgets the key, and returns what waits under it.
+// Releases the key and hands back its waiting items.
 static void held_free(struct aside *aside, struct held_key *held)
 {
     struct list items;
@@ -199,7 +199,7 @@ void aside_again(struct aside *aside, const char *key, struct list *item)
 {
     struct held_key *held = held_get(aside, key);
 
-    ASSERT(held->due_ms == NEVER);       // its first item was tried
+    ASSERT(held->due_ms == NEVER);       // its first item is being tried
     list_append(held->items.next, item); // before the first
     aside->waiting++;
     held_pause(aside, held);

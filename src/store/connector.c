@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens connections to Postgres without blocking, trying several hosts in turn.
+// Opens connections to Postgres without blocking the loop, trying several hosts in turn.
 #include "connector_internal.h"
 
 #include <poll.h>
@@ -16,12 +16,13 @@
 
 enum { POST_PAUSE_US = 10000 };
 
-// What a URL says of its hosts, as lists with commas: of one length, or of one element for all.
+// Host options of a URL: comma-separated lists, all of the same length, or of one element that
+// applies to every host.
 static const char *const host_keys[] = {"host", "hostaddr", "port"};
 enum { HOST_KEYS = sizeof host_keys / sizeof host_keys[0] };
 
 struct hosts {
-    const char *lists[HOST_KEYS]; // NULL: not said
+    const char *lists[HOST_KEYS]; // NULL: absent
     int count;
 };
 
@@ -45,12 +46,12 @@ static struct hosts hosts_of(const PQconninfoOption *parsed)
             hosts.count = list_length(hosts.lists[i]);
     for (int i = 0; i < HOST_KEYS; i++)
         if (list_length(hosts.lists[i]) != 1 && list_length(hosts.lists[i]) != hosts.count)
-            return (struct hosts){.count = 1}; // libpq says what is wrong with it
+            return (struct hosts){.count = 1}; // libpq reports the error
     return hosts;
 }
 
-// Element `place` of a list (the only one of a list of one), to be freed; NULL without a list, or
-// memory.
+// Element `place` of a list, or the only element of a list of one. The caller frees it. NULL if
+// there is no list or no memory.
 static char *list_element(const char *list, int place)
 {
     if (!list)
@@ -62,8 +63,8 @@ static char *list_element(const char *list, int place)
     return strndup(list, strcspn(list, ","));
 }
 
-// Starts a connection to one of the hosts. libpq itself would go on from host to host, but not from
-// one that is silent.
+// Starts a connection to one host. libpq itself would try the next host after a refusal, but not
+// after silence.
 static PGconn *host_start(const struct postgres_keywords *keywords, const struct hosts *hosts,
                           int place)
 {
@@ -75,7 +76,7 @@ static PGconn *host_start(const struct postgres_keywords *keywords, const struct
         keys[count] = keywords->keys[count];
         values[count] = keywords->values[count];
     }
-    // After the URL: the last value of a key is what counts, unless it is NULL.
+    // Appended after the URL: the last value of a key wins, unless it is NULL.
     for (int i = 0; i < HOST_KEYS; i++) {
         elements[i] = list_element(hosts->lists[i], place);
         keys[count] = host_keys[i];
@@ -89,7 +90,7 @@ static PGconn *host_start(const struct postgres_keywords *keywords, const struct
     return conn;
 }
 
-// Waits until libpq can go on. False: it was told to stop, or the time is over.
+// Waits until libpq can proceed. False: stopped, or timed out.
 static bool host_wait(PGconn *conn, PostgresPollingStatusType wish, int stop_fd,
                       int64_t deadline_ms)
 {
@@ -106,7 +107,7 @@ static bool is_stopped(int stop_fd)
     return poll(&stop, 1, 0) > 0;
 }
 
-// Runs the greeting. False: it failed, or had no answer in time.
+// Runs the greeting. False: it failed, or was not answered in time.
 static bool host_greet(PGconn *conn, const char *greeting, int stop_fd, int64_t deadline_ms)
 {
     bool done = greeting[0] == '\0';
@@ -168,7 +169,7 @@ struct connector {
     const struct postgres_keywords *keywords;
     connector_fn *fn;
     void *arg;
-    int stop_fd; // is readable from when the thread is to end
+    int stop_fd; // becomes readable when the thread must end
     pthread_t thread;
     PGconn *conn; // the thread's until it has posted, then the loop's
 };
@@ -183,7 +184,7 @@ static void *connector_run(void *arg)
 {
     struct connector *connector = CAST(connector, arg);
     connector->conn = connector_connect(connector->keywords, connector->stop_fd);
-    // A loop whose inbox is full is busy, not gone.
+    // A full inbox means that the loop is busy, not gone: try again.
     while (loop_post(connector->loop, connector_hand_over, connector) < 0)
         usleep(POST_PAUSE_US);
     return NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eras: which incarnation (timeline) of the database a transaction id belongs to.
+// Eras: to which incarnation (timeline) of the database a transaction id belongs.
 #include "eras_internal.h"
 
 #include <stdlib.h>

@@ -15,12 +15,12 @@ struct waiter {
     UT_hash_handle hh;
     char user_id[sizeof(((struct actor *)NULL)->user_id)];
     struct list items;
-    struct list turn; // in the queue's turns
+    struct list turn; // link in the queue's `turns`
 };
 
 struct fair_queue {
     struct waiter *by_user; // uthash
-    struct list turns;      // whose turn it is comes first
+    struct list turns;      // waiters; the next one to be served is first
 };
 
 static struct waiter *first_waiter(const struct fair_queue *queue)
@@ -99,7 +99,7 @@ void fair_queue_take(struct fair_queue *queue)
 {
     ASSERT(!list_is_empty(&queue->turns));
     struct waiter *waiter = first_waiter(queue);
-    ASSERT(!list_is_empty(&waiter->items)); // who has none has no turn
+    ASSERT(!list_is_empty(&waiter->items)); // a user without items has no turn
     list_remove(waiter->items.next);
     if (list_is_empty(&waiter->items)) {
         waiter_free(queue, waiter);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group commit: what arrives while one batch is under way forms the next.
+// Group commit: items that arrive while one batch is in flight form the next.
 #include "store/group.h"
 
 #include "base/check.h"
@@ -13,14 +13,14 @@ struct group {
     struct loop *loop;
     group_send_fn *send;
     void *arg;
-    struct fair_queue *queue; // waiting for the next batch
-    struct list alone;        // each to be a batch of its own, before the queue
+    struct fair_queue *queue; // items for the next batch
+    struct list alone;        // items to be sent as batches of one, before the queue
     int queued;
     size_t queued_bytes;
     struct group_limits limits;
-    int batches; // in work
-    int working; // items of them
-    int newest;  // items of the one sent last
+    int batches; // in flight
+    int working; // items in flight
+    int newest;  // items of the batch sent last
     int64_t added;
     struct group_item *batch[];
 };
@@ -56,8 +56,7 @@ static int batch_of_one(struct group *group)
     return 1;
 }
 
-// A further batch is worth its own cost only when it is no smaller than the one before it, or as
-// large as one may be.
+// A further batch is worth its cost only if it is at least as large as the previous one, or full.
 static bool is_due(const struct group *group)
 {
     if (group->queued == 0 || group->batches == group->limits.depth)
@@ -80,7 +79,7 @@ void group_flush(struct group *group)
     group->batches++;
     group->working += taken;
     group->newest = taken;
-    loop_again(group->loop); // what was sent now is flushed at the end of a turn
+    loop_again(group->loop); // an idle callback flushes what was sent just now
 }
 
 static void turn_end(void *arg)

@@ -27,24 +27,24 @@ struct lane_hook {
 struct lane {
     uint32_t tag;
     struct lane_options options;
-    _Atomic enum lane_state state; // the loop's; others may look
-    struct connector *connector;   // while CONNECTING
+    _Atomic enum lane_state state; // written by the loop only; any thread may read it
+    struct connector *connector;   // only while CONNECTING
     PGconn *conn;                  // NULL while down
     struct loop_io *watch;
     struct loop_timer *timer;
     struct prepared prepared;
     struct list queued;
     struct list sent;
-    int count;    // in both lists
+    int count;    // calls in both lists
     size_t bytes; // of their parameters
     int64_t backoff_ms;
-    int64_t told_ms;       // when the log was last told that it is away
-    int64_t head_since_ms; // since when the oldest sent call is the oldest
-    bool watching_head;    // the timer runs for it
-    bool patient;          // calls may wait for the first connection
-    bool reading;          // answers are being handed out: it may break, but must not go now
-    bool pulled;           // there may be answers that no event tells of
-    const char *broken;    // why what was sent gets no answers any more; NULL as long as it does
+    int64_t told_ms;       // when its loss was last logged
+    int64_t head_since_ms; // since when the oldest sent call has been the oldest
+    bool watching_head;    // whether the timer watches that call
+    bool patient;          // whether calls may wait for the first connection
+    bool reading; // delivering replies: the connection must not be closed now, only marked broken
+    bool pulled;  // whether replies may have been read that no event announces
+    const char *broken; // why sent calls get no more replies; NULL while they do
     struct lane_hook *on_up;
     size_t on_up_count;
 };
@@ -121,8 +121,8 @@ void lane_call(struct lane *lane, struct lane_call *call)
     }
 }
 
-// Since PostgreSQL 17 libpq can leave the sending to the next PQflush(): one write for a turn
-// instead of one a call.
+// Since PostgreSQL 17, libpq can leave sending to the next PQflush(): one write per turn instead of
+// one per call.
 static bool lane_put_sync(PGconn *conn)
 {
 #ifdef LIBPQ_HAS_SEND_PIPELINE_SYNC
@@ -132,8 +132,7 @@ static bool lane_put_sync(PGconn *conn)
 #endif
 }
 
-// Gives libpq the call, which stands among the sent ones already. False when the connection is of
-// no more use.
+// Passes the call, already in the sent list, to libpq. False if the connection is unusable.
 static bool lane_put(struct lane *lane, struct lane_call *call, bool known)
 {
     call->preparing = !known;
@@ -148,7 +147,7 @@ static bool lane_put(struct lane *lane, struct lane_call *call, bool known)
     return lane_put_sync(lane->conn);
 }
 
-// Moves the oldest queued call to the sent ones.
+// Moves the oldest queued call to the sent list and sends it.
 static bool lane_send_next(struct lane *lane)
 {
     struct lane_call *call = LIST_ITEM(lane->queued.next, struct lane_call, link);
@@ -184,7 +183,7 @@ static void lane_break(struct lane *lane, const char *why)
         lane_lose(lane, why);
 }
 
-// Hands the kernel what libpq holds, and asks to be told when it takes the rest.
+// Writes libpq's buffered data to the socket, and watches for writability if some is left.
 static void lane_write(struct lane *lane)
 {
     int left = PQflush(lane->conn);
@@ -237,8 +236,8 @@ static void lane_take_error(struct lane *lane, struct lane_call *call, const PGr
         prepared_forget(&lane->prepared, call->statement);
 }
 
-// What comes for a call: (that of preparing)? that of running, Sync. After an error, everything up
-// to the Sync is reported as aborted.
+// Results per call: (that of preparing), that of running, Sync. After an error, everything up to
+// the Sync is reported as aborted.
 static void lane_take(struct lane *lane, PGresult *result)
 {
     ASSERT(!list_is_empty(&lane->sent));
@@ -267,7 +266,7 @@ static void lane_take(struct lane *lane, PGresult *result)
 
 static void lane_take_all(struct lane *lane)
 {
-    int nulls = 0; // one ends each statement's results, two in a row are the end
+    int nulls = 0; // one NULL ends each statement's results; two in a row: no more results
     while (!lane->broken && !list_is_empty(&lane->sent) && !PQisBusy(lane->conn)) {
         PGresult *result = PQgetResult(lane->conn);
         if (result) {
@@ -279,7 +278,7 @@ static void lane_take_all(struct lane *lane)
     }
 }
 
-// Reads what came. Answers that arrived before the end of a connection still count.
+// Reads received data. Replies that arrived before the connection was lost still count.
 static void lane_read(struct lane *lane)
 {
     bool alive = PQconsumeInput(lane->conn) == 1;
@@ -293,8 +292,8 @@ static void lane_read(struct lane *lane)
         lane_write(lane);
 }
 
-// Whether the connection broke is seen by the next lane_read(), which nothing of the kernel's may
-// call for any more.
+// Ignores a broken connection: the next lane_read() detects it. The kernel may signal no event for
+// data read here, so lane_read_pulled() processes it.
 void lane_pull(struct lane *lane)
 {
     if (lane->state != LANE_UP)
@@ -325,7 +324,7 @@ static void lane_come_up(struct lane *lane)
     metric_add(METRIC_STORE_CONNECTS, 1);
     for (size_t i = 0; i < lane->on_up_count; i++)
         lane->on_up[i].fn(lane->on_up[i].arg);
-    // For what was queued meanwhile: the end of this turn sends it.
+    // The end of this turn sends the calls queued meanwhile.
     loop_again(lane->options.loop);
 }
 
@@ -391,14 +390,14 @@ static void lane_connect(struct lane *lane)
 
 static void lane_log_loss(struct lane *lane, const char *why)
 {
-    // Not with each try to get it back.
+    // Log at a lower level for each failed reconnect.
     bool news = log_is_due(&lane->told_ms);
     log_write(news ? LOG_WARN : LOG_DEBUG, "store", "%s: %s: %.*s", lane->options.name, why,
               POSTGRES_WHY(lane->conn));
 }
 
-// The pause before the next try: random, so that lanes and instances do not all knock at the same
-// moment.
+// The pause before the next attempt, randomised so that lanes and instances do not all reconnect at
+// once.
 static int64_t lane_next_pause_ms(struct lane *lane)
 {
     uint16_t random;
@@ -427,15 +426,16 @@ static void lane_lose(struct lane *lane, const char *why)
         metric_add(METRIC_STORE_LOST, 1);
     lane_log_loss(lane, why);
     lane_drop_connection(lane);
-    // The server may have run, and committed, any of what was sent.
+    // The server may have run, and committed, any of the sent calls.
     lane_refuse_all(lane, &lane->sent, true);
     if (!lane->patient)
         lane_refuse_all(lane, &lane->queued, false);
     loop_timer_set(lane->timer, lane_next_pause_ms(lane));
 }
 
-// Drops the connection when the oldest call had its whole time and the server has not even refused
-// it. Time counts from when a call became the oldest: a long queue that moves is no reason.
+// Drops the connection if the oldest call has used up its time and the server has not even refused
+// it. The time counts from when the call became the oldest, so a long queue that makes progress is
+// no reason.
 static void lane_check_head(struct lane *lane)
 {
     lane->watching_head = false;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lane of a store: a connection that comes back by itself, and the calls on their way through
-// it.
+// A lane of a store: a connection that reconnects by itself, and its pending calls.
 //
 //   store_call ─► queued ──lane_flush()──► sent ──Sync──► answered
 //                    └────── no connection ──┴──────────► refused (at the end of the turn)
 //
-// A lane is DOWN (its timer waits to try again), CONNECTING (a thread does it), GREETING (its timer
-// limits that) or UP (its timer watches the oldest call that was sent).
+// A lane is DOWN (its timer runs until the next attempt), CONNECTING (a thread connects), GREETING
+// (its timer limits the time) or UP (its timer watches the oldest sent call).
 #pragma once
 
 #include "base/list.h"
@@ -17,7 +16,7 @@
 struct lane_call {
     struct list link;
     const struct statement *statement;
-    struct params params; // gone once sent
+    struct params params; // freed once sent
     size_t bytes;         // of the parameters
     store_fn *fn;
     void *arg;
@@ -25,7 +24,7 @@ struct lane_call {
     int r;
     bool unknown;
     bool locked;
-    bool preparing; // the next result is that of preparing the statement
+    bool preparing; // whether the next result is that of preparing the statement
 };
 
 typedef void lane_call_fn(struct store *store, struct lane_call *call);
@@ -38,34 +37,36 @@ struct lane_options {
     const struct store_options *settings;
     const struct postgres_keywords *keywords;
     lane_call_fn *answer; // calls back at once
-    lane_call_fn *refuse; // keeps the call for the end of the turn
-    // Makes the call that a connection begins with, whose answer ends with lane_greeted() or
+    lane_call_fn *refuse; // keeps the call until the end of the turn, then calls back
+    // Creates a connection's first call. Its callback must end with lane_greeted() or
     // lane_reject().
     struct lane_call *(*greet)(struct store *store, const struct lane *lane);
 };
 
-// Makes a lane and begins to connect.
+// Creates a lane and starts to connect.
 NODISCARD int lane_new(const struct lane_options *options, struct lane **ret_lane);
-// Calls still on their way are refused.
+// Refuses all pending calls.
 void lane_free(struct lane *lane);
 
-// The first call of the connection was answered: the lane is up, unless it was lost meanwhile.
+// The connection's first call succeeded: the lane is up, unless it was lost meanwhile.
 void lane_greeted(struct lane *lane);
 
-// What was answered says that the connection is of no use: another will be tried later.
+// The connection is unusable, according to the reply to its first call. The lane reconnects later.
 void lane_reject(struct lane *lane);
 
-// Takes the call, or refuses it.
+// Queues the call, or refuses it.
 void lane_call(struct lane *lane, struct lane_call *call);
 
-// Sends what is queued; refuses it when there is no connection to wait for.
+// Sends queued calls. Refuses them if the lane is down and no longer waits for its first
+// connection.
 void lane_flush(struct lane *lane);
 
-// See store_pull(). The second calls back, at the end of the turn, with what the first took over.
+// See store_pull(). lane_read_pulled() delivers the replies that lane_pull() read, at the end of
+// the turn.
 void lane_pull(struct lane *lane);
 void lane_read_pulled(struct lane *lane);
 
-// From now on calls no longer wait for the first connection.
+// Calls no longer wait for the first connection.
 void lane_end_patience(struct lane *lane);
 
 bool lane_is_up(const struct lane *lane);

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 enum {
-    STATEMENT_TIMEOUT_MS = 24 * 3600 * 1000, // to build an index on much data
+    STATEMENT_TIMEOUT_MS = 24 * 3600 * 1000, // enough to build an index on a large table
     LOOK_TIMEOUT_MS = 3000,
     LOCK_PAUSE_MS = 50,
-    LOCK_KEY = 0x71d195 // any number that nobody else locks; release 0.1.0 locks it, too
+    LOCK_KEY = 0x71d195 // any number not locked by others; release 0.1.0 uses it too
 };
 
 static const struct statement LOCK = {"migrate_lock", "SELECT pg_try_advisory_lock($1)::integer"};
@@ -49,8 +49,8 @@ static int lock_try(struct session *session, bool *ret_taken)
     return r;
 }
 
-// Held until the session ends: who comes second finds the work done. In tries: a statement that
-// waited would hold a snapshot, for which an index that is built concurrently waits.
+// Takes a lock that is held until the session ends; concurrent runs then find the work done. Polls:
+// a waiting statement would hold a snapshot, and CREATE INDEX CONCURRENTLY waits for snapshots.
 static int lock_take(struct session *session)
 {
     bool taken = false;
@@ -65,13 +65,13 @@ static int lock_take(struct session *session)
 static int notes_make(struct session *session)
 {
     return session_script(session,
-                          "SET LOCAL client_min_messages = warning;" // not that it exists
+                          "SET LOCAL client_min_messages = warning;" // suppresses "already exists"
                           "CREATE TABLE IF NOT EXISTS schema_migrations (version integer PRIMARY"
                           " KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT "
                           "now());" NOTES_COLUMNS_SQL);
 }
 
-// Makes the tables ready for the migrations that are missing.
+// Prepares the tables for the missing migrations.
 static int tables_begin(struct session *session, const struct migrate_options *options,
                         const struct tables *tables, struct buffer *report)
 {
@@ -112,7 +112,7 @@ static int migrations_apply(struct session *session, const struct migrate_option
     return 0;
 }
 
-// All in one transaction, which makes the schema first: it is there when it is whole.
+// One transaction, which begins by creating the schema: the schema exists only if it is complete.
 static int functions_make(struct session *session)
 {
     CLEANUP(buffer_done) struct buffer script = BUFFER(SCRIPT_MAX_BYTES);
@@ -140,7 +140,7 @@ static int functions_apply(struct session *session, struct buffer *report)
     return r;
 }
 
-// Not a reason to refuse the database: this version brings functions of its own.
+// Only warns: this version brings its own functions.
 static int functions_of_0_1_0_check(struct session *session, struct buffer *report)
 {
     CLEANUP_RESULT struct result *differing = NULL;
@@ -153,7 +153,7 @@ static int functions_of_0_1_0_check(struct session *session, struct buffer *repo
     return r;
 }
 
-// What is done with the functions of this version.
+// The steps that need this version's functions.
 static int tables_end(const char *database_url, const struct tables *tables, struct buffer *report)
 {
     CLEANUP(session_freep) struct session *session = NULL;
@@ -161,7 +161,7 @@ static int tables_end(const char *database_url, const struct tables *tables, str
     int r = session_new(database_url, LOOK_TIMEOUT_MS, &session);
     if (r >= 0)
         r = session_call(session, &PARTITIONS, NULL, &result);
-    if (r == -ERROR_BUSY) // somebody holds the table: housekeeping makes them
+    if (r == -ERROR_BUSY) // the table is locked: housekeeping creates them later
         r = 0;
     if (r >= 0 && tables->origin == TABLES_OF_0_1_0)
         r = functions_of_0_1_0_check(session, report);
@@ -220,7 +220,7 @@ static enum migrate_need need_report(const struct tables *tables, struct buffer 
     return need;
 }
 
-// Looks without the lock: what another is about to change is not waited for.
+// Takes no lock, so it does not wait for a concurrent migration.
 static int tables_look(const char *database_url, struct buffer *report, bool compares,
                        struct tables *ret_tables)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one migration: reads its header, bounds its locks, and retries it.
+// Runs one migration: parses its header, limits its locks, and retries it.
 #include "migration_internal.h"
 
 #include "base/clock.h"
@@ -17,12 +17,12 @@
 
 enum {
     VERSION_MAX = 100000,
-    PAUSE_MIN_MS = 500, // others get their turn between two tries
+    PAUSE_MIN_MS = 500, // lets others proceed between two attempts
     PAUSE_SPAN_MS = 1000,
     MS_PER_S = 1000
 };
 
-// The number that a file's name starts with; 0 when there is none.
+// The number at the start of a file name; 0 if there is none.
 static int version_of(const char *name)
 {
     int version = 0;
@@ -31,7 +31,7 @@ static int version_of(const char *name)
     return version;
 }
 
-// Copies what the header says under `key`. False when it does not, or at too great length.
+// Copies the header's value of `key`. False if it is absent or too long.
 static bool header_find(const char *text, const char *key, char *ret_value, size_t size)
 {
     char start[32];
@@ -88,8 +88,8 @@ static void note_append(const struct migration *migration, struct buffer *script
                          migration->release, migration->before_runs ? "true" : "false");
 }
 
-// Posts wait for what holds a lock, and for what waits for one. As a single statement it is bounded
-// as a whole.
+// Posts wait for a statement that holds a lock, and for one that waits for a lock. As a single DO
+// statement, the whole migration is subject to the timeout.
 static void script_append_bounded(const struct migration *migration, int64_t lock_ms,
                                   struct buffer *script)
 {
@@ -118,7 +118,7 @@ static int apply_whole(const struct migration *migration, struct session *sessio
     return migration_script_run(session, &script);
 }
 
-// One after the other, each to the ";" that ends a line.
+// Runs the statements one after another. A statement ends at a ";" that ends a line.
 static int apply_singly(const struct migration *migration, struct session *session)
 {
     const char *at = migration->file->data;

@@ -26,7 +26,7 @@ enum type {
 static const size_t bytes_max = 64 * 1024 * 1024;
 static const size_t array_count_at = 12;
 static const int length_null = -1;
-static const int length_open = -2; // an array that is not closed yet
+static const int length_open = -2; // an array not yet closed
 
 void params_done(struct params *params)
 {
@@ -56,7 +56,7 @@ uint32_t params_types_hash(const struct params *params)
     return hash;
 }
 
-// Opens the next parameter; what is then put into `bytes` is its value.
+// Starts the next parameter; bytes appended to `bytes` afterwards are its value.
 static void value_open(struct params *params, enum type type, int length)
 {
     ASSERT(params->count == 0 || !params_are_whole(params) ||
@@ -91,7 +91,7 @@ void params_text(struct params *params, const char *text)
 
 void params_text_n(struct params *params, const char *text, size_t length)
 {
-    // What does not fit an int does not fit the buffer either.
+    // A length that exceeds an int exceeds the buffer's maximum too.
     value_open(params, TYPE_TEXT, text ? (int)length : length_null);
     if (text)
         buffer_append(&params->bytes, text, length);
@@ -142,7 +142,7 @@ void params_open_bool_array(struct params *params)
     array_open(params, TYPE_BOOL_ARRAY, TYPE_BOOL);
 }
 
-// Counts one more element of the array that is open and puts its length.
+// Counts one more element of the open array and writes its length.
 static void element_open(struct params *params, uint32_t type, int length)
 {
     if (!params_are_whole(params))

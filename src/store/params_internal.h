@@ -3,11 +3,11 @@
 
 #include "store/statement.h"
 
-// Whether all that was put into `params` is there.
+// Whether every value has been stored.
 bool params_are_whole(const struct params *params);
 
-// A copy, to be freed like any other.
+// Makes a deep copy. The caller frees it with params_done().
 void params_copy(struct params *ret_params, const struct params *params);
 
-// A number that differs, in all likelihood, between lists of different types.
+// A hash of the parameter types.
 uint32_t params_types_hash(const struct params *params);

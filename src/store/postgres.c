@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lanes and sessions share about libpq: settings of a connection, prepared statements, errors.
+// What lanes and sessions share: connection settings, prepared statements, errors.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +23,9 @@ static int64_t lock_timeout_of(const struct postgres_settings *settings)
     return left_ms < LOCK_TIMEOUT_MIN_MS ? LOCK_TIMEOUT_MIN_MS : left_ms;
 }
 
-// Plans are made once, without looking at parameters: planning a batch anew costs more than running
-// it. They go by plain indexes, in their order: what a table held when it was last analysed says
-// nothing of what it holds now, and the first unread message must not cost all of them.
+// Generic plans, made once without looking at parameters: planning each batch costs more than
+// running it. Only plain index scans, in index order: table statistics are soon outdated, and
+// reading the first unread message must not cost reading all of them.
 static int format_options(const struct postgres_settings *settings, const char *first,
                           char *ret_options)
 {
@@ -43,7 +43,7 @@ static int format_options(const struct postgres_settings *settings, const char *
     return length < POSTGRES_OPTIONS_SIZE ? 0 : -ERROR_INVALID_ARGUMENTS;
 }
 
-// Options that the URL brings along stay in force, before ours.
+// Keeps the options of the URL; ours follow and take precedence.
 static int merge_options(const struct postgres_settings *settings, char *ret_options)
 {
     PQconninfoOption *parsed = PQconninfoParse(settings->database_url, NULL);
@@ -58,8 +58,8 @@ static int merge_options(const struct postgres_settings *settings, char *ret_opt
     return r;
 }
 
-// The functions are looked for before whatever the role, the database or the URL says. Among the
-// start-up options theirs would be lost.
+// Prepends the functions' schema to whatever search_path the role, the database or the URL sets. As
+// a start-up option it would replace theirs.
 static void format_greeting(const struct postgres_settings *settings, char *ret_greeting)
 {
     ret_greeting[0] = '\0';
@@ -78,12 +78,12 @@ int postgres_keywords_init(const struct postgres_settings *settings,
     ret_keywords->connect_timeout_ms = settings->connect_timeout_ms;
     format_greeting(settings, ret_keywords->greeting);
     const char *const pairs[POSTGRES_KEYWORDS_MAX][2] = {
-        // Before the URL, which may say something else. A standby tells old counts for true ones.
+        // Before the URL, which may override it. A standby would return outdated counts as current.
         {"target_session_attrs", "read-write"},
         {"dbname", settings->database_url},
         {"tcp_user_timeout", "5000"},
         {"client_encoding", "UTF8"},
-        {"application_name", "tidings " TIDINGS_VERSION}, // "tidings" alone is release 0.1.0
+        {"application_name", "tidings " TIDINGS_VERSION}, // release 0.1.0 used "tidings" alone
         {"options", ret_keywords->options},
         {NULL, NULL},
     };
@@ -115,7 +115,7 @@ void postgres_log_notices(PGconn *conn)
 bool postgres_is_fatal(const PGresult *result)
 {
     const char *severity = error_field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-    // An error that libpq made itself, since the connection broke, has no severity.
+    // Errors that libpq raises itself when the connection breaks have no severity.
     return severity[0] == '\0' || strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0;
 }
 
@@ -124,7 +124,7 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-// By code or by class of codes; the first that fits.
+// By SQLSTATE or its class; the first match counts.
 static const struct {
     const char *sqlstate;
     int error;
@@ -134,8 +134,8 @@ static const struct {
     {"40001", ERROR_BUSY},        // serialization_failure
     {"40P01", ERROR_BUSY},        // deadlock_detected
     {"53", ERROR_BUSY},           // insufficient resources
-    {"TD001", ERROR_REFUSED},     // raised by a function of our own
-    {"26000", ERROR_BUSY},        // the prepared statement is gone: the next try prepares it
+    {"TD001", ERROR_REFUSED},     // raised by our own functions
+    {"26000", ERROR_BUSY},        // the prepared statement is gone: the next attempt prepares it
     {"57P", ERROR_UNAVAILABLE},   // shutdown, crash, starting up
     {"08", ERROR_UNAVAILABLE},    // connection exceptions
     {"25006", ERROR_UNAVAILABLE}, // read_only_sql_transaction: not the primary
@@ -159,7 +159,7 @@ bool postgres_is_locked(const PGresult *result)
 int postgres_error(const PGresult *result, const char *name)
 {
     int r = error_of(result);
-    if (r == -ERROR_REFUSED || postgres_is_locked(result)) // dealt with by the caller
+    if (r == -ERROR_REFUSED || postgres_is_locked(result)) // the caller handles it
         return r;
     log_write(r == -ERROR_INTERNAL ? LOG_ERROR : LOG_WARN, "store", "%s: %s %s", name,
               error_field(result, PG_DIAG_SQLSTATE), error_field(result, PG_DIAG_MESSAGE_PRIMARY));
@@ -172,7 +172,7 @@ void prepared_done(struct prepared *prepared)
     *prepared = (struct prepared){0};
 }
 
-// Programs have some dozens of statements: walking them costs less than hashing would.
+// Programs have a few dozen statements: a linear scan costs less than hashing.
 static int prepared_place(const struct prepared *prepared, const struct statement *statement)
 {
     for (int i = 0; i < prepared->count; i++)
@@ -235,8 +235,7 @@ bool postgres_send_call(PGconn *conn, const struct statement *statement,
     int formats[PARAMS_MAX];
     for (int i = 0; i < params->count; i++) {
         bool is_null = params->value[i].length < 0;
-        // An empty text may stand in an empty buffer, whose address is NULL, which would mean a
-        // NULL.
+        // The data pointer of an empty buffer is NULL, which libpq would send as SQL NULL.
         const char *bytes = params->bytes.data ? params->bytes.data : "";
         values[i] = is_null ? NULL : bytes + params->value[i].offset;
         lengths[i] = is_null ? 0 : params->value[i].length;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads values from a result. It is libpq's own, under a name that keeps libpq out of the headers.
+// Reads values from a result: libpq's own type, under a name that keeps libpq out of the headers.
 #include <libpq-fe.h>
 
 #include "store/session.h"
@@ -27,7 +27,7 @@ int result_rows(const struct result *result)
     return PQntuples(result_pg(result));
 }
 
-// libpq prints a warning about each reading outside of the result.
+// Out-of-range access would make libpq print a warning.
 static bool result_has(const struct result *result, int row, int column)
 {
     return row >= 0 && column >= 0 && row < result_rows(result) &&
@@ -51,7 +51,7 @@ size_t result_length(const struct result *result, int row, int column)
     return (size_t)PQgetlength(result_pg(result), row, column);
 }
 
-// The number at the start of *text, which then points behind it.
+// Reads the number at *text and advances *text past it.
 static int64_t take_int(const char **text)
 {
     const char *at = *text;
@@ -85,7 +85,7 @@ int64_t result_field_int(const struct result_field *field)
     return take_int(&text);
 }
 
-// In Postgres' text form: {1,2,3}
+// Postgres' text format: {1,2,3}
 int result_ints(const struct result *result, int row, int column, int64_t *ret_numbers, int max)
 {
     const char *text = result_text(result, row, column);

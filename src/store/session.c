@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A blocking connection to Postgres for threads. It never blocks for ever: libpq is used without
-// blocking and waited for by poll() with a deadline, since a server that is stopped neither answers
-// nor closes.
+// A blocking connection to Postgres for threads. Never blocks without limit: a stopped server
+// neither replies nor closes, so libpq is used in non-blocking mode, with poll() and a deadline.
 #include "store/session.h"
 
 #include <poll.h>
@@ -29,8 +28,8 @@ struct session {
     bool relaxed;
     bool bare;
     atomic_bool stopped;
-    int stop_fd;     // is readable from then on
-    int64_t told_ms; // when the log was last told that it is unreachable
+    int stop_fd;     // readable once stopped
+    int64_t told_ms; // when the failure to connect was last logged
 };
 
 int session_new(const char *database_url, int64_t statement_timeout_ms,
@@ -83,7 +82,7 @@ void session_join(struct session *session, pthread_t thread, int64_t until_ms)
     pthread_join(thread, NULL);
 }
 
-// Gives the connection up; -ERROR_UNAVAILABLE.
+// Drops the connection and returns -ERROR_UNAVAILABLE.
 static int session_lose(struct session *session, const char *why)
 {
     log_write(LOG_WARN, "store", "session: %s: %.*s", why, POSTGRES_WHY(session->conn));
@@ -125,8 +124,8 @@ static int session_connect(struct session *session)
     return 0;
 }
 
-// Waits until the socket can be read, or written to when something is `left` to write. At the
-// deadline, or when the session is stopped, -ERROR_UNAVAILABLE, and the connection is given up.
+// Waits until the socket is readable, or writable if data is `left` to write. Past the deadline, or
+// if the session is stopped, drops the connection and returns -ERROR_UNAVAILABLE.
 static int session_poll(struct session *session, bool left, int64_t deadline_ms)
 {
     struct pollfd ready[] = {{.fd = PQsocket(session->conn), .events = POLLIN},
@@ -142,7 +141,7 @@ static int session_poll(struct session *session, bool left, int64_t deadline_ms)
     return -ERROR_UNAVAILABLE;
 }
 
-// Waits for the next result, NULL after a statement's last.
+// Waits for the next result; NULL after a statement's last.
 static int session_next(struct session *session, int64_t deadline_ms, PGresult **ret_result)
 {
     for (;;) {
@@ -167,7 +166,7 @@ static bool is_success(const PGresult *result)
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-// Waits for all results of what was sent and keeps the last, or the first that failed.
+// Waits for all results of the sent statement. Keeps the last one, or the first that failed.
 static int session_collect(struct session *session, PGresult **ret_last)
 {
     int64_t deadline_ms = clock_monotonic_ms() + session->statement_timeout_ms + ANSWER_MARGIN_MS;
@@ -192,7 +191,7 @@ static int session_collect(struct session *session, PGresult **ret_last)
     return 0;
 }
 
-// Waits for the outcome of what was sent (`sent`: whether libpq took it).
+// Waits for the outcome of the sent statement. `sent`: whether libpq accepted it.
 static int session_finish(struct session *session, bool sent, const char *name,
                           PGresult **ret_result)
 {
@@ -260,7 +259,7 @@ int session_script(struct session *session, const char *sql)
     int r = session_connect(session);
     if (r < 0)
         return r;
-    // Statements sent together are one transaction: all of them or none.
+    // Statements sent in one query string form one transaction: all or none.
     PGresult *result = NULL;
     r = session_finish(session, PQsendQuery(session->conn, sql) == 1, "script", &result);
     if (r < 0)

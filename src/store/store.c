@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop's connections to Postgres: queues statements, picks a lane for each, and answers.
+// A loop's connections to Postgres: queues statements, picks a lane for each, and delivers replies.
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { READS_AHEAD_MAX = 1 };
 
-// What a connection begins with.
+// Argument of a connection's first call.
 struct store_greeting {
     struct store *store;
     enum store_lane lane;
@@ -30,9 +30,9 @@ struct store {
     struct eras eras;
     struct turns *turns;
     struct loop_timer *patience;
-    int64_t flushed_us;  // the time of the turn that flushed last
-    struct list refused; // to be answered at the end of a turn
-    struct list spare;   // calls to be used again
+    int64_t flushed_us;  // start of the turn that flushed last
+    struct list refused; // calls to answer at the end of a turn
+    struct list spare;   // calls for reuse
 };
 
 static const char *const lane_names[STORE_LANE_MAX] = {
@@ -87,7 +87,7 @@ static void store_refuse(struct store *store, struct lane_call *call)
     loop_again(store->loop);
 }
 
-// A call made from the answer to another while the store is being freed.
+// For calls made from a callback while the store is being freed.
 static void store_refuse_closed(struct store *store, struct lane_call *call)
 {
     call->r = -ERROR_UNAVAILABLE;
@@ -124,8 +124,8 @@ static void store_end_patience(void *arg)
         lane_end_patience(store->lanes[i]);
 }
 
-// Where the era cannot be told, no transaction id holds. A connection on which Postgres does not
-// know what it is asked is of no use: the functions of this version are not there.
+// If the era is unknown, no transaction id holds. If Postgres cannot run the statement, this
+// version's functions are missing, and the connection is useless.
 static void store_greeted(void *arg, const struct store_outcome *outcome)
 {
     const struct store_greeting *greeting = arg;
@@ -219,8 +219,7 @@ int store_new(struct loop *loop, const struct store_options *options, struct sto
     if (!store)
         return -ERROR_MEMORY;
     store->loop = loop;
-    store->flushed_us =
-        loop_now_us(loop); // a loop that has not run yet waits before its first turn
+    store->flushed_us = loop_now_us(loop); // before its first turn, a loop waits anyway
     store->options = *options;
     list_init(&store->refused);
     list_init(&store->spare);
@@ -262,7 +261,7 @@ static struct lane *store_lane(const struct store *store, enum store_lane lane)
 
     if (lane != STORE_READ || !one || !other || !lane_is_up(other))
         return one;
-    // To wake a second server process costs more than to wait for one short read.
+    // Waking a second server process costs more than waiting for one short read.
     return !lane_is_up(one) || lane_count(other) + READS_AHEAD_MAX < lane_count(one) ? other : one;
 }
 
@@ -282,8 +281,7 @@ void store_call(struct store *store, enum store_lane lane, const struct statemen
         lane_call(chosen, call);
     else
         store_refuse_closed(store, call);
-    // What comes after this turn's flush, from another idle callback, is sent by a turn that does
-    // not wait.
+    // A call made after this turn's flush, from another idle callback, gets a turn without waiting.
     if (store->flushed_us == loop_now_us(store->loop))
         loop_again(store->loop);
 }

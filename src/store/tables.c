@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the migrations that a database notes with those of this program.
+// Compares the migrations recorded in a database with the program's own.
 #include "tables_internal.h"
 
 #include "base/check.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Release 0.1.0 noted its functions as migrations with these numbers.
+// Release 0.1.0 recorded its functions as migrations with these numbers.
 enum { FUNCTIONS_FIRST = 2, FUNCTIONS_LAST = 13 };
 
 static const struct statement KINDS = {
@@ -55,7 +55,7 @@ static int refuse(struct buffer *report, const char *name, const char *why)
     return -ERROR_REFUSED;
 }
 
-// Of a later release. This program may run on it when that is the one just after its own.
+// A migration of a later release. This program may run on it if that release is the next one.
 static int note_check_newer(const struct result *notes, int row, struct tables *tables,
                             struct buffer *report)
 {
@@ -118,14 +118,14 @@ static int notes_read(struct session *session, struct tables *tables, struct buf
     return notes_check(notes, tables, report);
 }
 
-// All are missing, from the one of place `first` on.
+// Adds all migrations from index `first` on to the missing ones.
 static void miss_from(struct tables *tables, int first)
 {
     for (int i = first; i < migrations_count; i++)
         tables->missing[tables->missing_count++] = &migrations[i];
 }
 
-// Without digests. Where nothing is noted, what made the table went no further.
+// For tables without digests. No rows: whoever created the table got no further.
 static int origin_read(struct session *session, enum tables_origin *ret_origin)
 {
     CLEANUP_RESULT struct result *count = NULL;

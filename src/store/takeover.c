@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes over a database of release 0.1.0, which noted no digests and whose files were edited after
-// databases had been made by them. Its tables are compared, in the server's own words, with those
-// that the file of today makes in a schema that is rolled back.
+// Takes over a database of release 0.1.0. That release recorded no digests, and its files were
+// edited after databases had been created from them. So the actual tables are compared, in the
+// server's own description, with tables that the current file creates in a temporary schema, which
+// is rolled back.
 #include "tables_internal.h"
 
 #include "base/error.h"
@@ -13,7 +14,8 @@ enum { ROWS_SHOWN_MAX = 50 };
 
 #define EXPECTED_SCHEMA "tidings_expected"
 
-// What there is of tables in a schema, without the schema's name; partitions come and go.
+// The objects of a schema's tables, without the schema's name. Partitions are excluded: they come
+// and go.
 #define OBJECTS                                                                                    \
     "SELECT n.nspname AS schema, c.relname AS owner, o.name, replace(o.definition,"                \
     " quote_ident(n.nspname) || '.', '') AS definition"                                            \
@@ -32,7 +34,7 @@ enum { ROWS_SHOWN_MAX = 50 };
     "   FROM pg_constraint t WHERE t.conrelid = c.oid AND t.contype IN ('p', 'u', 'c', 'f', 'x'))" \
     " o WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition"
 
-// Of tables that are expected. What else there may be is none of ours.
+// Only objects of expected tables. Other tables do not concern us.
 static const struct statement DIFFERENCES = {
     "tables_differences",
     "WITH objects AS MATERIALIZED (" OBJECTS "),"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of one channel or user in their order: those that meet a locked row wait aside, the
+// Runs the changes of one channel or user in order. Changes that find a row locked wait aside; the
 // others go on.
 #include "turns_internal.h"
 
@@ -67,7 +67,7 @@ static void on_answer(void *arg, const struct store_outcome *outcome)
     turn_answer(turn, outcome);
 }
 
-// The parameters are kept: it may have to be sent again.
+// Keeps a copy of the parameters for retries.
 static void turn_send(struct turn *turn, enum store_lane lane)
 {
     struct params params;
