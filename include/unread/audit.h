@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the unread counts that Redis would give with those that Postgres gives for exactly the
-// same state of channel and member, and corrects them. Goes through pairs (channel, member) page by
-// page, with one session and one pipeline, so that its load is bounded. For threads other than
-// loops, and for commands.
+// Compares unread counts in Redis with counts in Postgres, at exactly the same state of channel and
+// member, and corrects them. Processes the pairs (channel, member) page by page over one session
+// and one pipeline, so the load is bounded. Blocking: for commands, and for threads other than
+// loops.
 #pragma once
 
 #include "cache/pipeline.h"
@@ -12,12 +12,12 @@
 #include <stdint.h>
 
 enum audit_mode {
-    AUDIT_VERIFY,  // changes nothing
+    AUDIT_VERIFY,  // writes nothing
     AUDIT_REPAIR,  // corrects wrong counts
     AUDIT_REBUILD, // corrects wrong counts and writes missing ones
 };
 
-// At most one is not "".
+// At most one of them is not "".
 struct audit_scope {
     const char *workspace_id;
     const char *channel_id;
@@ -31,7 +31,7 @@ struct audit_totals {
     int64_t mended;  // written to Redis
 };
 
-// Called after each page but the last; false stops the run.
+// Called after each page except the last. Returning false stops the run.
 typedef bool audit_progress_fn(void *arg, const struct audit_totals *totals);
 
 struct audit_options {
@@ -43,15 +43,15 @@ struct audit_options {
     void *arg;
 };
 
-// About how many pairs the scope has. -ERROR_INVALID_ARGUMENTS: there is no such workspace, channel
+// Estimates the number of pairs in the scope. -ERROR_INVALID_ARGUMENTS: no such workspace, channel
 // or user.
 NODISCARD int audit_size(const struct audit_options *options, int64_t *ret_pairs);
 
-// Runs over all pairs of the scope. `*ret_totals` is also set on failure. -ERROR_UNAVAILABLE (also
+// Processes all pairs of the scope. `*ret_totals` is set on failure, too. -ERROR_UNAVAILABLE (also
 // if `progress` stopped the run), …
 NODISCARD int audit_run(const struct audit_options *options, struct audit_totals *ret_totals);
 
-// Runs over at most `count` pairs from a random starting point, in channels of any kind and in any
-// part of a large one.
+// Processes at most `count` pairs from a random starting point, which may be any channel and any
+// member of a large one.
 NODISCARD int audit_sample(const struct audit_options *options, int64_t count,
                            struct audit_totals *ret_totals);

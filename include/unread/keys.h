@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of Redis keys and topics, and the calls that write members' states. The id in braces is
-// Redis Cluster's hash tag.
+// Names of Redis keys and topics, and the calls that write members' state. The id in braces is the
+// hash tag of Redis Cluster.
 #pragma once
 
 #include "events/event.h"
@@ -18,10 +18,10 @@ void key_thread(char *ret_key, const char *user_id, const char *channel_id,
 void key_channel_topic(char *ret_key, const char *channel_id);     // channel-events:{C}
 void key_user_topic(char *ret_key, const char *user_id);           // user-events:{U}
 void key_workspace_topic(char *ret_key, const char *workspace_id); // workspace-events:{T}
-// Ids of tokens, users and apps that changed, for every instance.
+// Announces changed tokens, users and apps, by id, to all instances.
 #define KEY_SESSION_TOPIC "session-events:{all}"
 
-// The argument vector of FCALL member_apply, which writes the whole state of a member. Its texts
+// The argument vector of FCALL member_apply, which writes a member's complete state. Its strings
 // point into the struct itself and to the arguments of member_call_make().
 enum { MEMBER_CALL_ARGUMENTS = 12 };
 struct member_call {
@@ -32,6 +32,6 @@ struct member_call {
 void member_call_make(struct member_call *call, const char *user_id, const char *channel_id,
                       const struct event_member *member);
 
-// The same for several members (at least one) as one FCALL members_apply. The result points to the
-// texts of `calls` and is freed with free(). NULL: no memory.
+// Combines several calls (at least one) into one FCALL members_apply. The result points to the
+// strings of `calls`; free it with free(). NULL: out of memory.
 const char **members_call_new(const struct member_call *calls, int count, int *ret_texts);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes read positions: marks in group commits, markUnread and markMessages one by one. Answers
-// after the commit and, while Redis is up, after Redis has the new position; tells the user's other
-// devices. One marker per loop; all on the loop's thread.
+// Moves read cursors: marks by group commit, markUnread and markMessages individually. Answers
+// after the commit and, while Redis is up, after Redis has the new cursor, and notifies the user's
+// other devices. One marker per loop; all on the loop's thread.
 #pragma once
 
 #include "base/actor.h"
@@ -18,22 +18,22 @@ typedef void mark_fn(void *arg, int r, const struct unread_view *view);
 
 enum { MARK_ANY_EPOCH = -1 };
 
-// One mark. Owned by the caller, with all it points to, until `fn` was called (once, on a later
-// turn).
+// One mark. Owned by the caller, with everything it points to, until `fn` was called (once, on a
+// later turn).
 struct mark {
-    struct group_item item; // first
+    struct group_item item; // must be first
     const struct actor *actor;
     const char *channel_id;
     int64_t ts;
-    int64_t deadline_ms; // set by marker_mark
-    const int64_t *tss;  // of markMessages, instead of ts
+    int64_t deadline_ms; // set by marker_mark()
+    const int64_t *tss;  // for markMessages, instead of ts
     int ts_count;
-    int64_t epoch; // the only epoch in which the mark counts, or MARK_ANY_EPOCH
+    int64_t epoch; // the only epoch in which the mark takes effect, or MARK_ANY_EPOCH
     mark_fn *fn;
     void *arg;
 };
 
-// Called with each outbox row whose effects are done already.
+// Called with each outbox row whose effects are already done.
 typedef void marker_on_settled_fn(void *arg, const char *outbox_id);
 
 NODISCARD int marker_new(struct loop *loop, struct store *store, struct cache *cache, int batch_max,
@@ -41,18 +41,18 @@ NODISCARD int marker_new(struct loop *loop, struct store *store, struct cache *c
                          void *arg, struct marker **ret_marker);
 void marker_free(struct marker *marker);
 
-// Answers, with -ERROR_UNAVAILABLE, marks that wait for a locked row. To be called after the store
-// was freed, and before anything is freed that the marks' functions need.
+// Answers marks that wait for a locked row with -ERROR_UNAVAILABLE. Call it after freeing the
+// store, and before freeing anything the marks' callbacks need.
 void marker_finish(struct marker *marker);
 
-// Queues `mark`. -ERROR_BUSY when the queue is full (fn is not called then).
+// Queues `mark`. -ERROR_BUSY: the queue is full; fn is not called.
 NODISCARD int marker_mark(struct marker *marker, struct mark *mark);
 
-// Begins a new epoch, with the message at or after mark->ts as the first unread one. Ignores
+// Begins a new epoch in which the message at or after mark->ts is the first unread one. Ignores
 // mark->epoch.
 void marker_mark_unread(struct marker *marker, struct mark *mark);
 
-// Marks just the messages mark->tss as read. Ignores mark->ts and mark->epoch.
+// Marks only the messages mark->tss as read. Ignores mark->ts and mark->epoch.
 // -ERROR_MESSAGE_NOT_FOUND, -ERROR_STRATEGY_UNSUPPORTED, -ERROR_TOO_MANY_READ_MESSAGES.
 void marker_mark_messages(struct marker *marker, struct mark *mark);
 

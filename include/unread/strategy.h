@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a channel keeps its members' unread state in Redis: one interface, and one file for each
-// strategy. Postgres is the truth for all of them. Everything in Redis says of which `generation`,
-// `seq` and cursor it is. A reader believes only what matches the rows that it has read from
-// Postgres, so nothing in Redis can make an answer wrong: it is right, or it is unknown.
+// Strategies: how a channel keeps its members' unread state in Redis. One interface, one file per
+// strategy. Postgres is authoritative for all of them. Everything in Redis records its
+// `generation`, `seq` and cursor, and readers use only what matches the rows they have read from
+// Postgres. So Redis can never make an answer wrong: a count is correct or unknown.
 //
-// If a strategy needs it, the fan-out *walks* over the members: unread/walk.h. All functions only
-// fill in calls or read answers; they hold no state and may be used by any thread.
+// If a strategy requires it, the fan-out *walks* the members: unread/member_walk.h. All functions
+// only fill in calls or parse replies; they are stateless and may be used by any thread.
 #pragma once
 
 #include "cache/pipeline.h"
@@ -21,29 +21,29 @@ struct run {
 struct strategy_ops {
     const char *name;
     const char *walk_function; // NULL: members are never walked
-    size_t run_max;            // most events of one walk
+    size_t run_max;            // maximum events per walk
 
-    // Whether a run changes what Redis keeps for members; whether it makes that unknown.
+    // Whether a run changes members' state in Redis; whether it invalidates that state.
     bool (*walks)(const struct run *run);
     bool (*forgets)(const struct run *run);
 
     // For posts and deletes: appends the arguments that apply a run to a chunk of members
-    // (`authors` is 0). In the last chunk the keys are instead those of the authors of the run's
-    // counted posts, in the order of events, the first of them being key number `authors`: their
-    // own posts do not count for them.
+    // (`authors` is 0). In the last chunk, the keys are those of the authors of the run's counted
+    // posts instead, in event order, starting at key number `authors`: authors' own posts do not
+    // count for them.
     void (*on_events)(struct fcall *call, const struct run *run, int authors);
 
-    // For a mark: `view` is the state after it, `tss` the messages that it marked read one by one.
-    // False: Redis need not be told.
+    // For a mark: `view` is the state after it, `tss` the messages it marked individually. False:
+    // nothing to send to Redis.
     bool (*on_read)(struct fcall *call, const struct unread_view *view, const int64_t *tss,
                     int count);
 
-    // Fills in the call that asks Redis for a count. strategy_count_take() reads its answer:
-    // STRATEGY_UNKNOWN or the count (of zset at most its cap + 1). NULL: Redis is not asked.
+    // Fills in the call that reads a count from Redis; strategy_count_take() parses the reply: the
+    // count (with zset at most its cap + 1) or STRATEGY_UNKNOWN. NULL: Redis is not read.
     void (*count)(struct fcall *call, const struct unread_view *view);
 
-    // Fills in the call that writes `view`, just read from Postgres, to Redis; for zset also the
-    // newest unread messages, at most its cap + 1, of the same snapshot. False: there is nothing to
+    // Fills in the call that writes `view`, just read from Postgres, to Redis. For zset also the
+    // newest unread messages of the same snapshot, at most its cap + 1. False: there is nothing to
     // write.
     bool (*rebuild)(struct fcall *call, const struct unread_view *view, const int64_t *tss,
                     const int64_t *seqs, int count);
@@ -52,25 +52,25 @@ struct strategy_ops {
 
 enum { STRATEGY_UNKNOWN = -1 };
 
-// NULL for a number that is no strategy.
+// NULL: no strategy has this number.
 const struct strategy_ops *strategy_find(int64_t strategy);
 
 int64_t strategy_count_take(int r, const struct cache_value *value);
 
-// Asks for `count` members at once: fills in ret_counts. A worker's or a tool's thread.
+// Reads the counts of `count` members at once. On a worker's or a tool's thread.
 // -ERROR_UNAVAILABLE, …
 NODISCARD int strategy_count_many(struct pipeline *pipeline, const struct unread_view *views,
                                   size_t count, int64_t *ret_counts);
 
-// Begins a call with what all calls for one member have in common: the keys of the walk, the
-// members list and the member's state; then generation, seq, user and number as arguments.
+// Begins a call with the common part of all calls for one member: the keys of the walk, the member
+// list and the member's state, followed by generation, seq, user and number as arguments.
 void strategy_call_begin(struct fcall *call, const char *function, const struct unread_view *view);
 
 extern const struct strategy_ops strategy_sequence, strategy_zset, strategy_counter,
     strategy_bitmap;
 
-// The count under `sequence` by the answer to HMGET channel-latest:{C} seq deleted_floor deleted,
-// for a member who read nothing one by one. STRATEGY_UNKNOWN: the answer is of another seq than the
-// view, or does not go back to its cursor.
+// The count under `sequence`, from the reply to HMGET channel-latest:{C} seq deleted_floor deleted,
+// for a member without individually read messages. STRATEGY_UNKNOWN: the reply has another seq than
+// the view, or does not go back to its cursor.
 int64_t strategy_sequence_count(const struct unread_view *view, int r,
                                 const struct cache_value *value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one member has unread in one channel, as Postgres tells it (the SQL view unread_rows) and as
-// clients see it: the members that replies about read state have in common, "R" below.
+// A member's unread state in a channel, as read from Postgres (the SQL view unread_rows) and as
+// sent to clients: the members common to all replies about read state, called R below.
 #pragma once
 
 #include "base/channel.h"
@@ -16,16 +16,16 @@ struct unread_view {
     struct event_member member;
     struct event_head head;
     int64_t unread;
-    int64_t oldest_ts; // of the oldest unread message, 0: none
-    int64_t singles;   // messages read one by one (read_messages); set by channels.info only
-    int64_t mentions;  // how many unread messages mention the user
+    int64_t oldest_ts; // ts of the oldest unread message; 0: none
+    int64_t singles;   // individually read messages (read_messages); set by channels.info only
+    int64_t mentions;  // unread messages that mention the user
     bool muted;
     int64_t notify; // which messages are pushed: default, all, mentions, none
     enum channel_type type;
 };
 
 enum { UNREAD_VIEW_COLUMNS = 23 };
-// The columns of unread_rows that unread_view_read() takes, in its order: for a SELECT list.
+// SELECT list of unread_rows, in the order unread_view_read() expects.
 #define UNREAD_VIEW_SELECT(r)                                                                      \
     r ".channel_id, " r ".user_id, " r ".workspace_id, " r ".epoch, " r ".ts, " r ".seq, " r       \
       ".ord, " r ".own, " r ".posts, " r ".member_seq, " r ".muted, " r ".head_seq, " r            \
@@ -35,25 +35,24 @@ enum { UNREAD_VIEW_COLUMNS = 23 };
 void unread_view_read(const struct result *result, int row, int column,
                       struct unread_view *ret_view);
 
-// The unread count by the head and member of `view`, if `deleted` posts of others after the cursor
-// were deleted.
+// The unread count from the head and member of `view`, if `deleted` posts by others after the
+// cursor were deleted.
 int64_t unread_view_count(const struct unread_view *view, int64_t deleted);
 
-// The most unread messages that strategy zset counts; set once, before threads are started.
+// The zset strategy's cap on counted unread messages. Set once, before threads are started.
 void unread_cap_set(int64_t cap);
 int64_t unread_cap(void);
 
-// The most that unread_count_display says, 0: no bound; set once, before threads are started.
+// Maximum of unread_count_display; 0: unlimited. Set once, before threads are started.
 void unread_display_max_set(int64_t max);
 
-// The count that clients are shown for `unread` messages: at most the cap under zset, 0 under
-// bitmap.
+// The count shown to clients: at most the cap under zset, 0 under bitmap.
 int64_t unread_shown(int64_t strategy, int64_t unread);
 
-// The same for a badge: a client shows "99+" for the most that it says when that is 100.
+// The count for a badge. With a maximum of 100, clients show 100 as "99+".
 int64_t unread_display(int64_t strategy, int64_t unread);
 
-// Whether clients are shown different things for two unread counts.
+// Whether two unread counts look different to clients.
 bool unread_differs(int64_t strategy, int64_t one, int64_t other);
 
 // Writes has_unreads, the counts (none under bitmap) and mention_count.
@@ -65,19 +64,20 @@ void unread_wishes_write(struct json_writer *w, bool muted, int64_t notify);
 // Writes the members of R.
 void unread_view_write(struct json_writer *w, const struct unread_view *view);
 
-// The same without "channel", for a channel object. For a user who is no member `view` is all-zero.
+// Likewise without "channel", for a channel object. For a user who is not a member, `view` is
+// all-zero.
 void unread_view_write_fields(struct json_writer *w, const struct unread_view *view);
 
 enum unread_frame {
-    UNREAD_FRAME_MARKED, // channel_marked; elsewhere than in public channels group_marked,
-                         // mpim_marked or im_marked
-    UNREAD_FRAME_CHANGED // unread_changed, which has only R
+    UNREAD_FRAME_MARKED, // channel_marked; outside public channels group_marked, mpim_marked or
+                         // im_marked
+    UNREAD_FRAME_CHANGED // unread_changed, which contains only R
 };
 
 // Writes the frame.
 void unread_frame_write(struct buffer *out, enum unread_frame type, const struct unread_view *view,
                         int64_t event_ts);
 
-// An EVENT_MARK with that frame; NULL when there is no memory.
+// An EVENT_MARK with that frame. NULL: out of memory.
 struct event *unread_mark_event(enum unread_frame type, const struct unread_view *view,
                                 int64_t event_ts);

@@ -19,9 +19,9 @@
 enum { PAGE = 500, MESSAGES_MAX = 128 };
 enum { COLUMN_DELETED_ORD = UNREAD_VIEW_COLUMNS, COLUMN_TSS, COLUMN_SEQS, COLUMN_SINGLES };
 
-// One statement for each way into the table, so that each finds its rows by an index. OFFSET 0
-// keeps each member's row a look-up of its own: joined at large, a channel's members would all be
-// read for each of them. The newest unread messages come along for zset, of the same snapshot.
+// One statement per index, so that each finds its rows by it. OFFSET 0 keeps each member's row a
+// separate lookup; a join would read all members of a channel for each of them. For zset, the
+// newest unread messages are read in the same snapshot.
 #define PAGE_SELECT(where)                                                                         \
     "WITH page AS MATERIALIZED (SELECT m.channel_id, m.user_id, m.singles FROM channel_members m " \
     "WHERE "                                                                                       \
@@ -38,7 +38,7 @@ enum { COLUMN_DELETED_ORD = UNREAD_VIEW_COLUMNS, COLUMN_TSS, COLUMN_SEQS, COLUMN
              "r.user_id AND s.ts = n.ts) ORDER BY n.ts DESC LIMIT $5) o WHERE r.strategy_in_use "  \
              "= 1) x ON true ORDER BY r.channel_id, r.user_id"
 
-// $1, $2: the last pair before; $3: the scope's id.
+// $1, $2: last pair of the previous page; $3: the scope's id.
 static const struct statement PAGE_OF_ALL = {
     "repair_page", PAGE_SELECT("$3 = '' AND (m.channel_id, m.user_id) > ($1, $2)")};
 static const struct statement PAGE_OF_WORKSPACE = {
@@ -50,7 +50,7 @@ static const struct statement PAGE_OF_CHANNEL = {
     PAGE_SELECT("m.channel_id = $3 AND m.channel_id >= $1 AND m.user_id > $2")};
 static const struct statement PAGE_OF_USER = {
     "repair_page_user", PAGE_SELECT("m.user_id = $3 AND m.channel_id > $1 AND m.user_id >= $2")};
-// What became of a pair since its page was read.
+// The pair's current state, which may be newer than its page.
 static const struct statement PAIR = {
     "repair_pair",
     "SELECT unread, head_seq FROM unread_rows WHERE channel_id = $1 AND user_id = $2 AND active"};
@@ -67,11 +67,11 @@ struct audit {
     uint32_t tag;
     const struct audit_options *options;
     struct audit_totals *totals;
-    struct result *page; // of which the views are
+    struct result *page; // the rows of the views
     int count;
     struct unread_view views[PAGE];
-    int64_t counts[PAGE]; // what Redis would have told
-    int next;             // of them
+    int64_t counts[PAGE]; // the counts by Redis
+    int next;             // the next of them to fill in
     struct fcall call;
 };
 
@@ -89,7 +89,7 @@ static const struct statement *page_statement(const struct audit_scope *scope, c
     return scope->workspace_id[0] != '\0' ? &PAGE_OF_WORKSPACE : &PAGE_OF_ALL;
 }
 
-// The page after the pair given.
+// Reads the page that follows the given pair.
 static int page_read(struct audit *audit, const char *channel_id, const char *user_id,
                      int64_t count)
 {
@@ -111,7 +111,7 @@ static int page_read(struct audit *audit, const char *channel_id, const char *us
     return 0;
 }
 
-// Whether readers take what was deleted after the cursor from Redis.
+// Whether readers rely on Redis for the deletes after the cursor.
 static bool is_by_deletes(const struct audit *audit, int i)
 {
     const struct unread_view *view = &audit->views[i];
@@ -156,7 +156,8 @@ static bool is_drifted(const struct audit *audit, int i)
            unread_differs(audit->views[i].head.strategy, audit->counts[i], audit->views[i].unread);
 }
 
-// A bit does not say of which cursor it is: it may be that of a mark which came after the page.
+// Reads a drifted pair again: a bit does not record its cursor, so a mark committed after the page
+// was read may have set it.
 static int bit_confirm(struct audit *audit, int i)
 {
     const struct unread_view *view = &audit->views[i];
@@ -189,7 +190,7 @@ static void command_add(struct audit *audit, int count, const char *const *texts
     pipeline_add(audit->options->pipeline, count, texts, NULL);
 }
 
-// Makes unknown what Redis has of a member: what is installed may be refused, as older.
+// Invalidates a member's state in Redis; otherwise Redis may reject the new state as older.
 static void member_forget(struct audit *audit, const struct unread_view *view)
 {
     char key[KEY_SIZE], number[KEY_NUMBER_SIZE];
@@ -204,7 +205,7 @@ static void member_forget(struct audit *audit, const struct unread_view *view)
     }
 }
 
-// The head of a channel, for gateways that compare heads; deletes up to now are not said.
+// Writes a channel's head, for gateways that compare heads, without any deletes up to now.
 static void head_install(struct audit *audit, int i)
 {
     const struct unread_view *view = &audit->views[i];
@@ -282,7 +283,7 @@ static bool goes_on(const struct audit *audit)
     return !options->progress || options->progress(options->arg, audit->totals);
 }
 
-// At most `left` pairs after the pair given.
+// Processes at most `left` pairs after the given pair.
 static int pages_run(struct audit *audit, const char *channel_id, const char *user_id, int64_t left)
 {
     char last_channel[EVENT_ID_SIZE], last_user[EVENT_ID_SIZE];
@@ -329,8 +330,8 @@ int audit_run(const struct audit_options *options, struct audit_totals *ret_tota
     return r;
 }
 
-// Begins with any of the members of a channel, which may be many: with that after any id of any
-// kind.
+// Starts at the member after a random user id, since a channel may be large, in the channel after a
+// random id of either kind.
 static int sample_run(struct audit *audit, int64_t count)
 {
     char channel_id[EVENT_ID_SIZE], user_id[ID_SIZE];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The marker: moves members' cursors in Postgres, in batches by group commit.
+// Moves members' cursors in Postgres, in batches by group commit.
 #include "marker_internal.h"
 
 #include "base/check.h"
@@ -54,7 +54,7 @@ static void batch_answer(struct mark_batch *batch, const struct result *result)
         settling_send(settling);
 }
 
-// What was not answered: once more while there is time (a mark may be repeated), else `r`.
+// Retries unanswered marks until their deadline (a mark may be repeated); otherwise they get `r`.
 static void batch_give_up(struct mark_batch *batch, int r, bool repeat)
 {
     struct group *group = batch->marker->group;
@@ -78,7 +78,8 @@ static void key_write(char *key, const struct mark *mark)
     snprintf(key, ASIDE_KEY_SIZE, "%s %s", mark->channel_id, mark->actor->user_id);
 }
 
-// Puts a mark behind those that wait for the same row: no more than half of what may wait at all.
+// Queues a mark behind those that wait for the same row. At most half of the queue may wait this
+// way.
 static void mark_put_aside(struct marker *marker, struct mark *mark)
 {
     char key[ASIDE_KEY_SIZE];
@@ -137,7 +138,7 @@ static void callers_add(struct params *params, const struct mark_batch *batch)
     params_close_array(params);
 }
 
-// Some row was locked for too long: those marks have to wait whose row it is.
+// A row was locked for too long: sets aside the marks that need it.
 static void batch_locked(struct mark_batch *batch)
 {
     struct params params = {0};
@@ -147,7 +148,7 @@ static void batch_locked(struct mark_batch *batch)
     store_call(batch->marker->store, STORE_ASIDE, &MEMBERS_LOCKED, &params, on_locked, batch);
 }
 
-// The one mark of a batch that was aside waits on.
+// The single mark of a batch that was set aside keeps waiting.
 static void batch_again(struct mark_batch *batch)
 {
     struct mark *mark = TAKE(batch->marks[0]);
@@ -207,7 +208,7 @@ static void outbox_id_next(struct marker *marker, char *ret_id)
     snprintf(ret_id, OUTBOX_ID_SIZE, "%s-%" PRIx64, marker->name, marker->batch_number);
 }
 
-// From number `first` up to `end`. NULL: all are under way.
+// An unused batch with a number from `first` to `end` - 1; NULL: none.
 static struct mark_batch *batch_free(struct marker *marker, int first, int end)
 {
     for (int i = first; i < end; i++)
@@ -227,7 +228,7 @@ static void batch_send(struct mark_batch *batch, enum store_lane lane)
     store_call(marker->store, lane, &MARK_BATCH, &params, batch_committed, batch);
 }
 
-// Whether it needs a row that others wait for.
+// Whether the mark needs a row that others already wait for.
 static bool mark_waits(const struct marker *marker, const struct mark *mark)
 {
     char key[ASIDE_KEY_SIZE];
@@ -242,7 +243,7 @@ static int group_send(void *arg, struct group_item *const *items, int count)
 {
     struct marker *marker = CAST(marker, arg);
     struct mark_batch *batch = batch_free(marker, 0, BATCHES_IN_WORK);
-    ASSERT(batch); // the group keeps to its depth
+    ASSERT(batch); // the group never exceeds its depth
 
     for (int i = 0; i < count; i++) {
         struct mark *mark = (struct mark *)(void *)items[i];
@@ -364,7 +365,7 @@ int marker_mark(struct marker *marker, struct mark *mark)
     return group_add(marker->group, &mark->item);
 }
 
-// One markUnread or markMessages, while it is in work.
+// One markUnread or markMessages in flight.
 struct single {
     uint32_t tag;
     struct marker *marker;
@@ -389,7 +390,7 @@ static void single_committed(void *arg, const struct store_outcome *outcome)
     TAGGED_FREE(single);
 }
 
-// With the parameters that both begin with; NULL when the mark was answered.
+// Creates it and adds the parameters common to both statements. NULL: the mark has been answered.
 static struct single *single_new(struct marker *marker, struct mark *mark, struct params *params)
 {
     struct single *single = malloc(sizeof *single);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// The marker's structs, shared by marker.c and marker_settling.c.
 #pragma once
 
 #include "base/id.h"
 #include "store/aside.h"
 #include "unread/marker.h"
 
-// While Postgres runs one batch, another is on its way to it. In which order marks come is all the
-// same. Batches of one mark that found its row locked are under way besides.
+// Batches in flight at the same time: while Postgres runs one, the next is on its way. The order of
+// marks does not matter. Additional batches hold a single mark that found its row locked.
 enum { BATCHES_IN_WORK = 2, BATCHES_ASIDE = 4, BATCHES_MAX = BATCHES_IN_WORK + BATCHES_ASIDE };
 
-// A batch in work; free for the next one while its count is 0.
+// A batch in flight; free while its count is 0.
 struct mark_batch {
     uint32_t tag;
     struct marker *marker;
@@ -34,35 +35,35 @@ struct marker {
     struct mark_batch batches[BATCHES_MAX];
 };
 
-// A committed mark that changed something, on its way to Redis and to its author.
+// A committed mark with an effect, which Redis and the caller have yet to receive.
 struct settled {
     struct mark *mark;
     struct unread_view view;
 };
 
-// One outbox row while its marks are brought to Redis.
+// One outbox row whose marks are being sent to Redis.
 struct settling {
     uint32_t tag;
     struct marker *marker;
     char outbox_id[OUTBOX_ID_SIZE];
-    int64_t at_us; // when it was answered
-    int pending;   // calls of Redis
+    int64_t at_us; // time of Postgres' reply
+    int pending;   // Redis calls in flight
     bool failed;
     int count;
     int room;
     struct settled marks[];
 };
 
-// The columns of the answer to a mark.
+// The columns of the reply to a mark.
 enum mark_column { COLUMN_ITEM, COLUMN_ERROR, COLUMN_CHANGED, COLUMN_VIEW };
 
-// For the marks of so many rows. NULL: no memory.
+// Creates a settling for `rows` marks. NULL: out of memory.
 struct settling *settling_new(struct marker *marker, const char *outbox_id, int rows);
 
-// Takes the answer to a mark. One that failed or changed nothing is answered at once, the others
-// once settling_send() has brought them to Redis.
+// Adds a mark and its row of the reply. A mark that failed or changed nothing is answered at once,
+// the others after settling_send() has sent them to Redis.
 void settling_add(struct settling *settling, struct mark *mark, const struct result *result,
                   int row);
 
-// Brings what changed to Redis, in one call; frees the settling in the end.
+// Sends the changes to Redis in one call. The settling frees itself when done.
 void settling_send(struct settling *settling);

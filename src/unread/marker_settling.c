@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries committed marks to Redis, to their authors and to these authors' other devices.
+// Sends committed marks to Redis, answers their callers, and notifies the users' other devices.
 #include "marker_internal.h"
 
 #include "base/check.h"
@@ -20,7 +20,7 @@ static void settling_done(struct settling *settling)
     ASSERT(settling->pending > 0);
     if (--settling->pending > 0)
         return;
-    // A row that Redis has not heard of is left to the relay's polling.
+    // If Redis has missed a row, it is left to the relay's polling.
     if (!settling->failed)
         settling->marker->on_settled(settling->marker->arg, settling->outbox_id);
     TAGGED_FREE(settling);
@@ -57,7 +57,7 @@ static void mark_publish(struct settling *settling, const struct unread_view *vi
                (const size_t[]){8, strlen(topic), wire.length}, mark_told, settling);
 }
 
-// Redis has the marks, or is found to be away: now their authors are answered.
+// Redis has the marks or is down: answers their callers.
 static void marks_settled(void *arg, int r, const struct cache_value *value)
 {
     struct settling *settling = CAST(settling, arg);
@@ -73,7 +73,8 @@ static void marks_settled(void *arg, int r, const struct cache_value *value)
     settling_done(settling);
 }
 
-// What the channel's strategy keeps of it. Nobody waits: until it is there nothing is believed.
+// Updates the strategy's state of the channel. Nobody waits for it: until it arrives, the old state
+// is not used.
 static void mark_keep(struct marker *marker, const struct mark *mark,
                       const struct unread_view *view)
 {
@@ -88,7 +89,7 @@ static void mark_keep(struct marker *marker, const struct mark *mark,
     cache_call(marker->cache, call.count, call.texts, NULL, NULL, NULL);
 }
 
-// False: there is no memory for it.
+// False: out of memory.
 static bool settling_call(struct settling *settling)
 {
     struct member_call *calls = malloc((size_t)settling->count * sizeof *calls);
@@ -111,7 +112,7 @@ static bool settling_call(struct settling *settling)
 
 void settling_send(struct settling *settling)
 {
-    if (settling->count == 0) { // then there is no row
+    if (settling->count == 0) { // there is no outbox row then
         TAGGED_FREE(settling);
         return;
     }

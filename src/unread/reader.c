@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a member's unread count: from the rows and Redis where they agree, else counted in
-// Postgres.
+// Determines a member's unread count: from the rows and Redis where they agree, otherwise by
+// counting in Postgres.
 #include "unread/reader.h"
 
 #include "base/check.h"
@@ -22,7 +22,7 @@ static const struct statement UNREAD = {
              " WHERE r.channel_id = $1 AND r.user_id = $2",
 };
 
-// The newest unread messages, at most $3, of the state that comes with them.
+// The newest unread messages, at most $3, and the state they belong to, from the same snapshot.
 static const struct statement MESSAGES = {
     "unread_messages",
     "SELECT " UNREAD_VIEW_SELECT(
@@ -39,11 +39,11 @@ struct reader {
     struct store *store;
     struct cache *cache;
     int rebuilds_max;
-    struct list rebuilds; // under way
+    struct list rebuilds; // in flight
     int rebuild_count;
 };
 
-// One state that is being read for Redis: of each there is one at a time.
+// A state being read from Postgres for Redis; at most one per channel and member.
 struct rebuild {
     uint32_t tag;
     struct list link;
@@ -52,7 +52,7 @@ struct rebuild {
     char user_id[EVENT_ID_SIZE];
 };
 
-// A count that is known, compared with what the strategy keeps of the same state.
+// A known count, to be compared with the strategy's count of the same state.
 struct check {
     struct reader *reader;
     struct unread_view view;
@@ -64,10 +64,10 @@ struct reading {
     struct unread_view *view;
     unread_read_fn *fn;
     void *arg;
-    // Of `sequence`:
-    int asked;     // answers of Redis still to come, in any order: one may be refused
-    bool matches;  // what Redis knows of the member is what is known here
-    int64_t count; // by what Redis knows of the channel
+    // For `sequence`:
+    int asked;     // replies of Redis outstanding, in any order: one may be an error
+    bool matches;  // Redis has the same member state as the caller
+    int64_t count; // from the channel's head in Redis
 };
 
 static void reading_end(struct reading *reading, int r)
@@ -79,8 +79,8 @@ static void reading_end(struct reading *reading, int r)
 static void channel_install(struct reading *reading, int64_t deleted_ord)
 {
     const struct event_head *head = &reading->view->head;
-    // Which posts at or below deleted_ord were deleted is not said, so that for cursors before it
-    // Postgres is asked.
+    // The deletes at or below deleted_ord are not listed, so cursors before it are counted by
+    // Postgres.
     const int64_t numbers[] = {head->seq, head->ord, deleted_ord};
     char texts[3][KEY_NUMBER_SIZE];
     char key[KEY_SIZE];
@@ -176,7 +176,7 @@ static void messages_ask(struct reader *reader, const struct unread_view *view)
     store_call(reader->store, STORE_READ, &MESSAGES, &params, messages_answer, rebuild);
 }
 
-// Lets Redis know what it did not: of `view`, whose count is true.
+// Writes to Redis what it lacks; the count of `view` is correct.
 static void view_rebuild(struct reader *reader, const struct unread_view *view)
 {
     const struct strategy_ops *ops = strategy_find(view->head.strategy);
@@ -225,8 +225,8 @@ static void sequence_take(struct reading *reading)
     reading_end(reading, 0);
 }
 
-// HMGET channel-latest:{C} seq deleted_floor deleted. Not ord: events that were read back bring
-// that of a later moment with an earlier seq, and the caller has its own.
+// The reply to HMGET channel-latest:{C} seq deleted_floor deleted. Without ord: events that were
+// read back combine an earlier seq with a later ord, and the caller has its own.
 static void channel_answer(void *arg, int r, const struct cache_value *value)
 {
     struct reading *reading = CAST(reading, arg);
@@ -235,14 +235,14 @@ static void channel_answer(void *arg, int r, const struct cache_value *value)
     sequence_take(reading);
 }
 
-// HGET read_cursor:{U} C: "epoch ts seq ord own member_seq active"; `active` with a ? tells of
-// lower bounds alone. How many posts the member ever made is not in it: that Postgres told with the
-// rest of what is known.
+// HGET read_cursor:{U} C: "epoch ts seq ord own member_seq active"; an `active` with a ? marks
+// lower bounds only. The member's total number of posts is not included: it comes from Postgres
+// with the other rows.
 static bool member_matches(const struct reading *reading, const char *packed)
 {
     const struct event_member *known = &reading->view->member;
     struct event_member copy = *known;
-    char active[4] = ""; // what a later release appends comes after it
+    char active[4] = ""; // later releases may append fields
 
     if (sscanf(
             packed, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %3s",
@@ -250,8 +250,8 @@ static bool member_matches(const struct reading *reading, const char *packed)
         return false;
     if (strcmp(active, "1") != 0 || copy.epoch != known->epoch || copy.ts != known->ts)
         return false;
-    // Retention by an instance of 0.2.0 moves the row's ord and own; its ts, and with it this copy,
-    // stays.
+    // Retention by an instance of 0.2.0 changes ord and own of the row, but not its ts, so this
+    // copy is kept.
     return copy.ord == known->ord && copy.own == known->own;
 }
 
@@ -273,15 +273,15 @@ static void strategy_ask(const struct reader *reader, const struct strategy_ops 
     cache_call(reader->cache, call.count, call.texts, NULL, fn, arg);
 }
 
-// Beyond its cap zset says that there are more, not how many: as many as there are mentions in a
-// direct conversation.
+// Above its cap, zset reports that there are more, not how many. Direct conversations need the
+// exact number, which is also their number of mentions.
 static bool is_too_short(const struct reading *reading, int64_t count)
 {
     return channel_type_is_direct(reading->view->type) &&
            reading->view->head.strategy == STRATEGY_ZSET && count > unread_cap();
 }
 
-// The strategy's own count of the very state that is known from Postgres.
+// The strategy's count of exactly the state read from Postgres.
 static void strategy_answer(void *arg, int r, const struct cache_value *value)
 {
     struct reading *reading = CAST(reading, arg);
@@ -301,8 +301,8 @@ static void check_answer(void *arg, int r, const struct cache_value *value)
     struct check *check = arg;
     const struct unread_view *view = &check->view;
     int64_t count = strategy_count_take(r, value);
-    // A bit does not say of which cursor it is: it may be that of a mark which came after the rows.
-    // The audit asks again then.
+    // A bit does not record its cursor: a mark committed after the rows were read may have set it.
+    // The audit reads such pairs again.
     bool differs = count != STRATEGY_UNKNOWN && view->head.strategy != STRATEGY_BITMAP &&
                    unread_differs(view->head.strategy, count, view->unread);
 
@@ -315,7 +315,7 @@ static void check_answer(void *arg, int r, const struct cache_value *value)
     free(check);
 }
 
-// Nobody waits for it: whoever asked has the count from Postgres.
+// Nobody waits for the result: the caller already has the count from Postgres.
 static void check_ask(struct reader *reader, const struct unread_view *view,
                       const struct strategy_ops *ops)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads whole sidebars for unread.sync and keeps those of users in many channels up to date.
+// Reads sidebars for unread.sync, and keeps those of users in many channels up to date.
 #include "unread/sidebar.h"
 
 #include "base/check.h"
@@ -16,17 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A chunk keeps Postgres' connection for some milliseconds, and the loop for two.
+// A chunk occupies the Postgres connection for some milliseconds, and the loop for two.
 enum { FIRST_CHUNK = 250, SPARSE_CHUNK = 500, CHUNK = 1000, SLICE = 400, DENSE_TIMES = 5 };
 #define AFTER_ALL_IDS "~"
 enum { TICK_MS = 60000, IDLE_MAX_MS = 300000, CHANGES_MIN = 200, CHANGES_SHARE = 20 };
 
-// The snapshot that the answer is named by is older than all that is then read.
+// The snapshot that names the result is older than everything read after it.
 static const struct statement BEGIN = {
     "sidebar_begin", "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, t.unread_count,"
                      " t.mention_count, t.shared_mentions FROM thread_totals($2, $1) t"};
-// What changed since; COLUMN_KNOWN is false when that cannot be told. OFFSET 0 makes the planner
-// begin with the few channels, whatever it thinks of how many the user is in.
+// The changes since; COLUMN_KNOWN is false if they cannot be determined. OFFSET 0 makes the planner
+// begin with the few changed channels, however many the user is in.
 static const struct statement CHANGES = {
     "sidebar_changes",
     "SELECT t.token, t.unread_count, t.mention_count, t.shared_mentions, t.ids IS NOT NULL,"
@@ -44,8 +44,8 @@ enum {
     COLUMN_KNOWN,
     COLUMN_ROW
 };
-// The next rows by channel: by looking each channel up, or by walking channels and members side by
-// side, from both ends.
+// The next rows by channel: by looking up each channel, or by merging channels and members, from
+// both ends.
 #define CHUNK_SQL(order)                                                                           \
     "SELECT " SIDEBAR_ROW " FROM unread_rows r WHERE r.user_id = $1"                               \
     " AND r.channel_id > $2 AND r.head_id > $2 AND r.channel_id < $3 AND r.head_id < $3"           \
@@ -53,12 +53,13 @@ enum {
 static const struct statement CHUNK_SPARSE = {"sidebar_sparse", CHUNK_SQL("")};
 static const struct statement CHUNK_DENSE = {"sidebar_dense", CHUNK_SQL("")};
 static const struct statement CHUNK_BACK = {"sidebar_back", CHUNK_SQL("DESC")};
-// Whether the user is in so many of the channels of a range that walking them all costs less.
+// Whether the user is in so large a share of a range of channels that scanning all of them is
+// cheaper.
 static const struct statement DENSITY = {
     "sidebar_density", "SELECT count(*) < $3 FROM (SELECT 1 FROM channels c WHERE c.id > $1"
                        " AND c.id <= $2 LIMIT $3) s"};
 
-// One who waits for a user's channels.
+// A caller waiting for a user's channels.
 struct sidebar_reading {
     struct list link; // in the slot's readings
     sidebar_fn *fn;
@@ -67,32 +68,32 @@ struct sidebar_reading {
 
 struct slot;
 
-// One of the two who walk a user's channels towards each other: the first one upwards.
+// One of two scans of a user's channels, from both ends towards the middle. The first one ascends.
 struct sidebar_walk {
     struct slot *slot;
     const struct statement *statement;
     enum store_lane lane;
-    char last_id[ID_SIZE]; // of what it has read
+    char last_id[ID_SIZE]; // of the rows read so far
 };
 enum { WALK_UP, WALK_DOWN, WALK_COUNT };
 
-// A user whose channels are read, in use, or kept. One reading at a time.
+// A user whose channels are being read, in use, or cached. One read at a time.
 struct slot {
     uint32_t tag;
     UT_hash_handle hh;
-    struct list idle_link; // in sidebar->idle while kept, the longest unused first
+    struct list idle_link; // in sidebar->idle while cached, least recently used first
     struct sidebar *sidebar;
     char user_id[EVENT_ID_SIZE];
     char workspace_id[EVENT_ID_SIZE];
     struct sidebar_rows rows;
-    struct list readings; // the first is served now
-    bool is_whole;        // rows are all there are
+    struct list readings; // the first is being served
+    bool is_whole;        // rows are complete
     struct sidebar_walk walks[WALK_COUNT];
-    bool has_met;      // nothing is left between the walks
-    int chunk;         // rows asked for at once
-    int asked;         // answers still to come
-    int r;             // of those that came
-    int64_t era;       // the sidebar's when they were asked for
+    bool has_met;      // the scans have met
+    int chunk;         // rows per request
+    int asked;         // replies outstanding
+    int r;             // error of a reply, or 0
+    int64_t era;       // the sidebar's, at the time of the request
     size_t kept_bytes; // counted in the sidebar's
     int64_t used_ms;
 };
@@ -105,7 +106,7 @@ struct sidebar {
     struct slot *slots;
     struct list idle;
     size_t kept_bytes;
-    int64_t era; // how often Postgres came back
+    int64_t era; // incremented whenever a Postgres connection comes up
     struct loop_timer *timer;
 };
 
@@ -149,7 +150,7 @@ static void oldest_drop(struct sidebar *sidebar)
     slot_free(slot);
 }
 
-// Nobody uses it any more: it is kept when that is worth it and there is room, or goes.
+// The slot is no longer in use: caches or frees it.
 static void slot_settle(struct slot *slot)
 {
     struct sidebar *sidebar = slot->sidebar;
@@ -181,7 +182,7 @@ static void slot_ask(struct slot *slot, const struct statement *statement, struc
 
 static void slot_begin(struct slot *slot);
 
-// The first of those who wait was served.
+// The first waiting caller has been served.
 static void slot_next(struct slot *slot)
 {
     ASSERT(!list_is_empty(&slot->readings));
@@ -201,7 +202,7 @@ static void slot_serve(struct slot *slot)
 
     if (slot->rows.failed)
         slot->r = -ERROR_MEMORY;
-    if (slot->r == 0 && slot->era != slot->sidebar->era) { // Postgres came back meanwhile
+    if (slot->r == 0 && slot->era != slot->sidebar->era) { // Postgres was reconnected meanwhile
         slot_forget(slot);
         slot_begin(slot);
         return;
@@ -216,8 +217,8 @@ static void slot_serve(struct slot *slot)
     slot_next(slot);
 }
 
-// Notes an answer. False when something failed: that is answered when all have come, and then the
-// slot is gone, or serves the next reading.
+// Takes a reply. False: a request has failed. After the last reply, that is reported to the caller,
+// and the slot is freed or serves the next one.
 static bool slot_take(struct slot *slot, const struct store_outcome *outcome)
 {
     slot->asked--;
@@ -293,7 +294,7 @@ static void slot_ask_density(struct slot *slot)
     store_flush(slot->sidebar->store, STORE_SYNC);
 }
 
-// Whether the other walk has been at a channel already.
+// Whether the other scan has already passed a channel.
 static bool walk_is_past(const struct sidebar_walk *walk, const char *channel_id)
 {
     const struct sidebar_walk *walks = walk->slot->walks;
@@ -302,8 +303,8 @@ static bool walk_is_past(const struct sidebar_walk *walk, const char *channel_id
                                    : strcmp(channel_id, walks[WALK_UP].last_id) <= 0;
 }
 
-// How many of a chunk's rows the other walk has not read. Then this one has read up to the last of
-// them, and what it asked for ended there if they are fewer than it asked for.
+// Returns how many rows of a chunk the other scan has not read, and advances this scan past them.
+// If there are fewer than requested, the scans have met.
 static int walk_take(struct sidebar_walk *walk, const struct result *result)
 {
     struct slot *slot = walk->slot;
@@ -317,7 +318,7 @@ static int walk_take(struct sidebar_walk *walk, const struct result *result)
     return count;
 }
 
-// Postgres goes on with what is asked for meanwhile.
+// Reads from the lanes between slices, so that Postgres can send the rest meanwhile.
 static void slot_add(struct slot *slot, const struct result *result, int count)
 {
     for (int first = 0; first < count; first += SLICE) {
@@ -328,7 +329,7 @@ static void slot_add(struct slot *slot, const struct result *result, int count)
     }
 }
 
-// Others are served between the slices of many channels.
+// Sorts in portions, so that others are served in between.
 static void slot_sort(void *arg)
 {
     struct slot *slot = CAST(slot, arg);
@@ -455,8 +456,8 @@ static void on_warm(void *arg, const struct store_outcome *outcome)
     (void)outcome;
 }
 
-// Planning these on a new connection takes longer than all else that a user in few channels asks
-// for.
+// Plans the statements when a connection comes up: planning takes longer than the rest of a read
+// for a user in few channels.
 static void lane_warm(struct sidebar *sidebar, enum store_lane lane,
                       const struct statement *statement)
 {
@@ -469,7 +470,7 @@ static void lane_warm(struct sidebar *sidebar, enum store_lane lane,
     store_call(sidebar->store, lane, statement, &params, on_warm, NULL);
 }
 
-// Transaction ids may be given anew after a crash of Postgres, so nothing is known by them.
+// After a crash, Postgres may assign transaction ids again, so cached lists are invalid.
 static void on_up(void *arg)
 {
     struct sidebar *sidebar = CAST(sidebar, arg);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of one kept sidebar: reads them from results and writes them as JSON.
+// The rows of one cached sidebar: reads them from results and writes them as JSON.
 #include "sidebar_rows.h"
 
 #include "unread/view.h"
@@ -22,7 +22,7 @@ enum {
     COLUMN_LATEST_PREVIEW,
     COLUMN_UNREAD,
     COLUMN_CHANGED,
-    COLUMN_REST, // NULL: all of it is 0, but for REST_LATEST_TS, which is `updated`
+    COLUMN_REST, // NULL: all values are 0, except REST_LATEST_TS, which is `updated`
     COLUMN_MAX
 };
 
@@ -38,7 +38,7 @@ enum {
     REST_MAX
 };
 
-// A row as it was sent: numbers are digits, none for 0.
+// A row as received: numbers as digits, none for 0.
 struct sidebar_row {
     struct result_field field[COLUMN_MAX];
     int64_t updated;
@@ -85,7 +85,7 @@ static uint64_t hash_of(const char *text, size_t length)
     return hash;
 }
 
-// Unread first, then newest activity, then by id. Below 0 when `a` comes before `b`.
+// Order: unread first, then newest activity, then id. Negative: `a` comes first.
 static int entry_compare(const struct sidebar_rows *rows, const struct sidebar_entry *a,
                          const struct sidebar_entry *b)
 {
@@ -111,7 +111,7 @@ static bool entries_resize(struct sidebar_rows *rows, struct sidebar_entry **ent
     return true;
 }
 
-// Room for `count` entries more.
+// Ensures capacity for `count` more entries.
 static bool rows_reserve(struct sidebar_rows *rows, int count)
 {
     int capacity = rows->capacity == 0 ? FIRST_CAPACITY : rows->capacity;
@@ -151,8 +151,8 @@ static int64_t mentions_of(const struct sidebar_row *row)
     return all ? row->unread : row->rest[REST_MENTIONS];
 }
 
-// A direct conversation is named by the ids of the two: "U1,U2", or "U1" with oneself. The client
-// knows the other one.
+// The name of a direct conversation is both users' ids: "U1,U2", or "U1" with oneself. Clients need
+// the other user.
 static void peer_write(struct json_writer *w, const char *people, const char *user_id)
 {
     size_t first = strcspn(people, ",");
@@ -172,7 +172,7 @@ static void field_write(struct json_writer *w, const char *key, const struct res
     json_string_n(w, field->text, field->length);
 }
 
-// One channel as unread.sync shows it.
+// Writes one channel for unread.sync.
 static void row_write(struct json_writer *w, const char *user_id, const struct sidebar_row *row)
 {
     enum channel_type type = type_of(row);
@@ -197,7 +197,7 @@ static void row_write(struct json_writer *w, const char *user_id, const struct s
     json_close_object(w);
 }
 
-// Makes the entry of a row, and its JSON.
+// Builds a row's entry and its JSON.
 static void entry_read(struct sidebar_rows *rows, const struct result *result, int number,
                        int column, struct sidebar_entry *ret_entry)
 {
@@ -240,7 +240,7 @@ static void entries_sort(struct sidebar_rows *rows, struct sidebar_entry *entrie
         qsort_r(entries, (size_t)count, sizeof *entries, entry_sort_compare, rows);
 }
 
-// Merges two sorted runs that follow one another.
+// Merges two adjacent sorted runs.
 static void runs_merge(struct sidebar_rows *rows, int start, int middle, int end)
 {
     const struct sidebar_entry *a = rows->entries + start;
@@ -272,9 +272,9 @@ static void last_runs_merge(struct sidebar_rows *rows)
     last[-1].end = last->end;
 }
 
-// The last `count` entries are a run. Runs are merged as soon as one is as long as the one before
-// it, so that there are few of them and each entry is moved a few times only; but not into long
-// ones, which would take long.
+// Adds the last `count` entries as a run. A run is merged with the previous one once it is as long,
+// which limits the number of runs and how often an entry moves. Long runs are excluded, since
+// merging them takes long.
 static void run_push(struct sidebar_rows *rows, int count)
 {
     int end = rows->state.count;
@@ -314,7 +314,7 @@ static bool run_is_first(const struct sidebar_rows *rows, int a, int b)
            0;
 }
 
-// The runs are a heap by their first entries, but for `run`, which may belong further down.
+// The runs are a heap by their first entries, except `run`, which may belong further down.
 static void run_sink(struct sidebar_rows *rows, int run)
 {
     for (int child = 2 * run + 1; child < rows->run_count; child = 2 * run + 1) {
@@ -394,7 +394,7 @@ static bool is_among(const struct sidebar_rows *rows, const struct sidebar_entry
     return false;
 }
 
-// Takes out the entries that there are fresh ones of.
+// Removes the entries that `fresh` replaces.
 static void entries_drop(struct sidebar_rows *rows, const struct sidebar_entry *fresh,
                          int fresh_count, const uint64_t *hashes)
 {
@@ -411,7 +411,7 @@ static void entries_drop(struct sidebar_rows *rows, const struct sidebar_entry *
     rows->state.count = kept;
 }
 
-// Reads the entries of `result` behind the others; returns how many.
+// Appends the entries of `result`; returns their number.
 static int entries_append(struct sidebar_rows *rows, const struct result *result, int column)
 {
     int count = 0;
@@ -429,7 +429,7 @@ static void entries_put(struct sidebar_rows *rows, const struct sidebar_entry *f
 
     for (int i = 0; i < count; i++)
         hashes[i] = fresh[i].id_hash;
-    hashes[count] = 0; // what a search that finds nothing may look at
+    hashes[count] = 0; // sentinel for a search without a match
     qsort(hashes, (size_t)count, sizeof *hashes, hash_compare);
     entries_drop(rows, fresh, count, hashes);
     first = rows->state.count;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's channels in memory: entries in order, their JSON in one run of bytes.
+// A user's channels in memory: sorted entries, with their JSON in one buffer.
 #pragma once
 
 #include "base/buffer.h"
 #include "store/statement.h"
 #include "unread/sidebar.h"
 
-// The columns of a row; row_read() knows their order. Sending a column costs as much as finding the
-// row, so rarely needed values share one column, which is NULL as a rule.
+// The columns of a row, in the order row_read() expects. Sending a column costs as much as finding
+// the row, so rarely needed values share one column, which is usually NULL.
 #define SIDEBAR_ROW                                                                                \
     "r.channel_id, r.name, r.head_seq, NULLIF(r.updated_ts, 0), NULLIF(r.ts, 0), r.latest_user,"   \
     " r.latest_preview, NULLIF(r.unread, 0), greatest(r.member_changed, r.channel_changed),"       \
@@ -22,30 +22,31 @@
 enum { RUNS_MAX = 40 };
 
 struct sidebar_rows {
-    struct sidebar_state state; // first: what the outside sees; entries are those below
+    struct sidebar_state state; // must be first: the public part; its entries are those below
     struct sidebar_entry *entries;
-    struct sidebar_entry *spare; // as many, for merging; NULL between uses
+    struct sidebar_entry *spare; // same capacity, for merging; NULL between uses
     int capacity;
     struct sorted_run {
         int at, end;
-    } runs[RUNS_MAX]; // of sorted entries that follow one another, while it is read
+    } runs[RUNS_MAX]; // adjacent runs of sorted entries, while the list is being read
     int run_count;
-    int merged; // entries that are in their place in `spare`
+    int merged; // entries already in their final place in `spare`
     struct buffer bytes;
-    size_t wasted;       // bytes of entries that were replaced
-    const char *user_id; // of the user
-    bool failed;         // there was no memory
+    size_t wasted;       // bytes of replaced entries
+    const char *user_id; // owner of the list
+    bool failed;         // out of memory
 };
 
-void sidebar_rows_init(struct sidebar_rows *rows, const char *user_id); // a text that outlives it
+void sidebar_rows_init(struct sidebar_rows *rows,
+                       const char *user_id); // user_id must outlive `rows`
 void sidebar_rows_done(struct sidebar_rows *rows);
 
-// Adds `count` rows of a result from `first` on, of channels that were not added before.
+// Adds `count` rows of a result, starting at `first`, of channels not added before.
 void sidebar_rows_add(struct sidebar_rows *rows, const struct result *result, int first, int count);
-// After the last chunk: brings some more entries in their order. Whether all are.
+// Call repeatedly after the last chunk: sorts another portion of the entries. True: done.
 bool sidebar_rows_sort(struct sidebar_rows *rows);
-// Replaces the channels in `result`, whose columns begin at `column` (rows that are NULL there are
-// skipped), and keeps the order.
+// Replaces the channels in `result`, whose columns start at `column` (rows that are NULL there are
+// skipped), and keeps the list sorted.
 void sidebar_rows_apply(struct sidebar_rows *rows, const struct result *result, int column);
 
 size_t sidebar_rows_size(const struct sidebar_rows *rows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a member's view of a channel (counts, cursor, mentions) from a row and writes it as JSON.
+// Reads a member's unread state of a channel from a row and writes it as JSON.
 #include "unread/view.h"
 
 #include "base/check.h"
@@ -181,7 +181,7 @@ struct event *unread_mark_event(enum unread_frame type, const struct unread_view
     event->event_ts = event_ts;
     event->ts = view->member.ts;
     event->member = view->member;
-    if (event->member.number < 0) // on the wire there is no "none"
+    if (event->member.number < 0) // the wire format has no "none"
         event->member.number = 0;
     return event;
 }

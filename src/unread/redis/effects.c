@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns events into the calls that update Redis: heads, cursors, deletes, counts.
+// Translates events into the calls that update Redis: heads, cursors, deletes, counts.
 #include "unread/effects.h"
 
 #include <inttypes.h>
@@ -8,10 +8,10 @@
 
 #include "unread/keys.h"
 
-// The most deletes, or heads, that one call carries.
+// Maximum deletes, or heads, per call.
 enum { DELETES_MAX = 64, HEADS_MAX = 64, APPLY_ARGUMENTS = 7, APPLY_NUMBERS = 3 };
 
-// A run of a channel's events without a hole: one step, to the head of the last.
+// Consecutive events of a channel: one step of its head, to that of the last event.
 struct effect_run {
     struct event *const *events;
     size_t count;
@@ -23,7 +23,7 @@ static bool has_seq(const struct event *event)
     return event->seq > 0;
 }
 
-// The longest run at the start of `events`, of which there is at least one.
+// The longest run at the start of `events` (at least one).
 static struct effect_run run_begin(struct event *const *events, size_t count)
 {
     struct effect_run run = {.events = events};
@@ -39,7 +39,7 @@ static struct effect_run run_begin(struct event *const *events, size_t count)
     return run;
 }
 
-// Appends the pairs of a run's deletes to an argument vector. Returns the new count.
+// Appends a run's deletes, as pairs, to an argument vector. Returns the new count.
 static int run_deletes(const struct effect_run *run, const char **texts, int count,
                        char numbers[][KEY_NUMBER_SIZE])
 {
@@ -54,7 +54,7 @@ static int run_deletes(const struct effect_run *run, const char **texts, int cou
     return count;
 }
 
-// Heads that one call moves.
+// Heads to be moved by one call.
 struct effect_heads {
     int count;
     char keys[HEADS_MAX][KEY_SIZE];
@@ -79,7 +79,7 @@ static void heads_flush(struct effect_heads *heads, struct pipeline *pipeline)
     heads->count = 0;
 }
 
-// The head that a run ends with.
+// Prints the head at the end of a run.
 static void run_print(const struct effect_run *run, char *key, char numbers[][KEY_NUMBER_SIZE])
 {
     const struct event *last = run->events[run->count - 1];
@@ -109,7 +109,7 @@ static void run_add(struct pipeline *pipeline, struct effect_heads *heads,
                     const struct effect_run *run)
 {
     if (run->deletes > 0) {
-        heads_flush(heads, pipeline); // a channel's runs stay in their order
+        heads_flush(heads, pipeline); // keeps a channel's runs in order
         run_add_deletes(pipeline, run);
         return;
     }
@@ -119,7 +119,7 @@ static void run_add(struct pipeline *pipeline, struct effect_heads *heads,
     heads->count++;
 }
 
-// What has no seq changes no head.
+// Events without a seq do not change a head.
 static void heads_add(struct pipeline *pipeline, struct event *const *events, size_t count)
 {
     struct effect_heads heads;
@@ -137,7 +137,7 @@ static void heads_add(struct pipeline *pipeline, struct event *const *events, si
     heads_flush(&heads, pipeline);
 }
 
-// An event may be old: it makes nothing known that is not, see member_apply.
+// The event may be old: an unknown state stays unknown, see member_apply.
 static void member_add(struct pipeline *pipeline, const struct event *event)
 {
     struct member_call call;
@@ -149,7 +149,7 @@ static void member_add(struct pipeline *pipeline, const struct event *event)
     pipeline_add(pipeline, MEMBER_CALL_ARGUMENTS + 1, texts, NULL);
 }
 
-// Who is in the channel, and counted no longer when they left.
+// Updates the member list, and removes the counts of members who left.
 static void list_add(struct pipeline *pipeline, const struct event *event)
 {
     char members[KEY_SIZE], unread[KEY_SIZE], number[KEY_NUMBER_SIZE];

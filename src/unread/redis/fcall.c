@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a call of one of our Redis functions in a fixed buffer.
+// Builds a Redis function call in a fixed buffer.
 #include "unread/fcall.h"
 
 #include "base/check.h"
@@ -35,7 +35,7 @@ void fcall_begin(struct fcall *call, const char *function)
     call->used = 0;
     fcall_text(call, "FCALL");
     fcall_text(call, function);
-    call->count++; // how many keys: told by fcall_end()
+    call->count++; // number of keys: filled in by fcall_end()
 }
 
 void fcall_key(struct fcall *call, const char *key)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of keys and topics in Redis.
+// Builds the names of Redis keys and topics.
 #include "unread/keys.h"
 
 #include "base/id.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of a channel's members in Redis, in shards when it is long.
+// The list of a channel's members in Redis, in shards if it is long.
 #include "unread/member_lists.h"
 
 #include "base/error.h"
@@ -16,12 +16,12 @@
 enum {
     SHARD_SIZE = 5000,
     SHARDED_FROM = 10000,
-    SHARDS_MAX = 200000, // of a billion members: what says more is not ours
+    SHARDS_MAX = 200000, // for a billion members: a larger number is not ours
     PAGE = 5000,
     SHARD_KEY_SIZE = KEY_SIZE + 32
 };
 
-// In each shard, so that one that expired or was evicted alone is told from an empty one.
+// A member of each shard, which distinguishes an empty shard from one that expired or was evicted.
 static const char SHARD_MARK[] = "!";
 
 static const struct statement SIZE = {"members_size",
@@ -75,7 +75,7 @@ void member_list_take(void *arg, int r, const struct cache_value *value)
                  integer_parse(member + 1, strlen(member + 1), 0, SHARDS_MAX, &list->shards) >= 0)
             continue;
         else
-            list->complete = false; // in a form of a later release: who is in it cannot be told
+            list->complete = false; // written by a later release in an unknown form
     }
 }
 
@@ -104,7 +104,7 @@ void members_read_add(struct pipeline *pipeline, const char *channel_id, int64_t
     expire_add(pipeline, key);
 }
 
-// The first answer goes to a list, the others nowhere.
+// Passes the first reply to a list and ignores the others.
 static void first_taken(void *arg, int r, const struct cache_value *value)
 {
     struct member_list **list = arg;
@@ -120,7 +120,7 @@ int members_read_shard(struct pipeline *pipeline, const char *channel_id, int64_
     struct member_list *next = ret_list;
     char key[SHARD_KEY_SIZE];
 
-    (void)!pipeline_run(pipeline, NULL, NULL); // what was added before has answers of its own
+    (void)!pipeline_run(pipeline, NULL, NULL); // commands added earlier have replies of their own
     members_read_add(pipeline, channel_id, shard);
     int r = pipeline_run(pipeline, first_taken, &next);
     if (r >= 0)
@@ -147,7 +147,7 @@ static int shards_read(struct pipeline *pipeline, const char *channel_id, int64_
     return 0;
 }
 
-// What Redis has of a list, complete or not.
+// Reads everything Redis has of a list, complete or not.
 static int list_read_all(struct pipeline *pipeline, const char *channel_id,
                          struct member_list *ret_list)
 {
@@ -177,7 +177,7 @@ int members_read(struct pipeline *pipeline, struct session *session, const char 
 
 typedef int member_fn(void *arg, const char *user_id, int64_t number);
 
-// Calls `fn` with each member that Postgres knows, in the order of ids.
+// Calls `fn` with each member in Postgres, sorted by id.
 static int members_each(struct session *session, const char *channel_id, member_fn *fn, void *arg)
 {
     char after[EVENT_ID_SIZE] = "";
@@ -202,7 +202,7 @@ struct build {
     struct pipeline *pipeline;
     const char *channel_id;
     int64_t shards;
-    int count; // of members added
+    int count; // members added so far
 };
 
 static int build_add(void *arg, const char *user_id, int64_t number)
@@ -249,7 +249,7 @@ static int shards_wanted(struct session *session, const char *channel_id, int64_
     return 0;
 }
 
-// It is there, as not complete, before Postgres is read: whoever joins while that goes on adds
+// Creates the list, as incomplete, before reading Postgres: users who join meanwhile add
 // themselves.
 int members_build(struct pipeline *pipeline, struct session *session, const char *channel_id)
 {
@@ -272,7 +272,7 @@ int members_build(struct pipeline *pipeline, struct session *session, const char
     return r;
 }
 
-// One list that is compared: what Redis has, sorted, against Postgres in the same order.
+// A comparison of one list in Redis, sorted, with Postgres in the same order.
 struct comparison {
     struct pipeline *pipeline;
     const char *channel_id;
@@ -300,7 +300,8 @@ static void change_add(struct comparison *comparison, const char *user_id, int64
     comparison->wrong++;
 }
 
-// Takes out what Redis has up to `user_id`, which alone may be there.
+// Removes the ids before `user_id` from Redis, since Postgres does not have them. Returns whether
+// `user_id` itself is in Redis.
 static bool compare_up_to(struct comparison *comparison, const char *user_id)
 {
     for (; comparison->next < comparison->ids.count; comparison->next++) {
@@ -336,7 +337,7 @@ static int list_reconcile(struct pipeline *pipeline, struct session *session,
 
     int r = list_read_all(pipeline, channel_id, &list);
     if (r < 0 || !list.complete)
-        return r == -ERROR_BUSY ? 0 : r; // whoever needs the list builds it
+        return r == -ERROR_BUSY ? 0 : r; // the list is built on its next use
     if (list.ids.count > 0)
         qsort(list.ids.ids, list.ids.count, sizeof *list.ids.ids, ids_compare);
     struct comparison comparison = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks all members of a channel in Redis for strategies that keep something for each member.
+// Walks all members of a channel in Redis, for strategies with per-member state.
 #include "unread/member_walk.h"
 #include "base/check.h"
 
@@ -19,21 +19,21 @@
 
 enum { CHUNK = 1000, WALKS_MAX = 64, BUILD_SIZE = 24, WALKER_SIZE = ID_SIZE + 24 };
 
-// Where every instance has a log of its own, the event before may be on its way in another one, or
-// be walked just now: waited for so long.
+// If each instance has a log of its own, the previous event may still be on its way in another
+// instance, or being walked there: how long to wait for it.
 enum { LATER_TRIES = 8, LATER_MS = 4 };
 
-// One run on its way to the members of its channel.
+// A run being applied to the members of its channel.
 struct walk {
     struct run run;
     const struct strategy_ops *ops;
-    char build[BUILD_SIZE]; // "": nobody needs to be walked
+    char build[BUILD_SIZE]; // "": no walk needed
     bool waits;             // to begin
     struct member_list list;
     int chunk;
 };
 
-// Whose answer comes next.
+// The kind of the next reply.
 enum answer { ANSWER_BUILD, ANSWER_LIST, ANSWER_IGNORED };
 struct expected {
     struct walk *walk;
@@ -46,7 +46,7 @@ struct walker {
     struct session *session;
     char name[ID_SIZE];
     uint64_t round;
-    char id[WALKER_SIZE]; // of this round: nothing of an earlier one goes on
+    char id[WALKER_SIZE]; // of this round: chunks of an earlier round are rejected
     struct walk walks[WALKS_MAX];
     size_t walk_count;
     struct expected expected[4 * WALKS_MAX];
@@ -82,7 +82,7 @@ static bool same_channel(const struct event *a, const struct event *b)
     return strcmp(a->channel_id, b->channel_id) == 0;
 }
 
-// Whether `next` may be walked together with `last`. Twice the same is once.
+// Whether both can be in one walk: `next` follows `last` without a gap.
 static bool follows(const struct event *last, const struct event *next)
 {
     return same_channel(last, next) && next->seq == last->seq + 1 &&
@@ -90,7 +90,7 @@ static bool follows(const struct event *last, const struct event *next)
            next->head.strategy == last->head.strategy;
 }
 
-// The run at the start of events, of which there is one that is_kept().
+// The run at the start of `events`, whose first event is_kept().
 static struct run run_take(struct event *const *events, size_t count, size_t max)
 {
     struct run run = {.events = events, .count = 1};
@@ -191,7 +191,7 @@ static void on_begun(void *arg, int r, const struct cache_value *value)
         member_list_take(&expected->walk->list, r, value);
 }
 
-// The arguments that say whether it is this chunk's turn.
+// Adds the arguments by which Redis checks that it is this chunk's turn.
 static void turn_add(struct walker *walker, struct walk *walk)
 {
     fcall_text(&walker->call, walk->build);
@@ -223,11 +223,11 @@ static void chunks_add(struct walker *walker, struct walk *walk, const struct me
 {
     for (size_t first = 0; first < ids->count; first += CHUNK) {
         chunk_add(walker, walk, ids, first);
-        pipeline_push(walker->pipeline); // Redis works on it while the next is made
+        pipeline_push(walker->pipeline); // lets Redis work while the next chunk is built
     }
 }
 
-// Last the authors, for whom their own posts do not count; then the end.
+// The last chunk is the authors, whose own posts do not count for them; then the walk ends.
 static void end_add(struct walker *walker, struct walk *walk)
 {
     struct fcall *call = &walker->call;
@@ -273,7 +273,7 @@ static int members_walk(struct walker *walker, struct walk *walk)
         if (r >= 0)
             r = members_read_shard(walker->pipeline, channel_id, -1, &walk->list);
         if (r >= 0 && !walk->list.complete)
-            r = -ERROR_BUSY; // it is gone again
+            r = -ERROR_BUSY; // removed again meanwhile
         if (r < 0)
             return r;
     }
@@ -284,7 +284,7 @@ static int members_walk(struct walker *walker, struct walk *walk)
     return r;
 }
 
-// One that cannot end is forgotten: as long as it is open, no count can be installed.
+// A walk that cannot end is abandoned: while it is open, no count can be installed.
 static int walk_finish(struct walker *walker, struct walk *walk, bool failed)
 {
     int r = failed ? -ERROR_UNAVAILABLE : members_walk(walker, walk);
@@ -336,7 +336,7 @@ static int walks_begin(struct walker *walker)
     return r;
 }
 
-// One run each of at most WALKS_MAX channels.
+// Runs a wave of walks: one run each of at most WALKS_MAX channels.
 static void walks_run(struct walker *walker)
 {
     bool failed = walks_begin(walker) == -ERROR_UNAVAILABLE;
@@ -352,7 +352,7 @@ static void walks_run(struct walker *walker)
     walker->walk_count = 0;
 }
 
-// Takes the next run of a channel into this wave. Returns how many events it took.
+// Adds a channel's next run to this wave. Returns the number of its events.
 static size_t walk_take(struct walker *walker, struct event *const *events, size_t count)
 {
     const struct strategy_ops *ops = strategy_find(events[0]->head.strategy);
@@ -362,7 +362,7 @@ static size_t walk_take(struct walker *walker, struct event *const *events, size
     return walk->run.count;
 }
 
-// Whether a channel was moved to a strategy that keeps nothing of single members.
+// Whether the channel was switched to a strategy without per-member keys.
 static bool leaves_counts(const struct event *event)
 {
     return event->kind == EVENT_STRATEGY &&
@@ -383,9 +383,9 @@ static void key_command_add(struct walker *walker, const char *command, const ch
     pipeline_add(walker->pipeline, 2, texts, NULL);
 }
 
-// Takes away what strategies of before kept of a channel. It would never be believed again; so what
-// cannot be taken away now stays. The walk's state stays too: its builds only rise. A channel that
-// has none was never counted in Redis.
+// Deletes what previous strategies kept of a channel. It would never be used again, so leftovers of
+// a failed deletion are harmless. The walk's state stays, because its builds only increase. A
+// channel without one was never counted in Redis.
 static void counts_sweep(struct walker *walker, const char *channel_id)
 {
     CLEANUP(member_ids_done) struct member_ids ids = {0};
@@ -411,7 +411,7 @@ static void counts_sweep(struct walker *walker, const char *channel_id)
 
 void walker_run(struct walker *walker, struct event *const *events, size_t count)
 {
-    // Where a channel has more than one run, the next goes with the next wave.
+    // A channel's second run goes with the next wave.
     for (size_t i = 0; i < count;) {
         if (!is_kept(events[i])) {
             if (leaves_counts(events[i]))

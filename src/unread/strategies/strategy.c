@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of strategies, and what they share.
+// The table of strategies, and their shared code.
 #include "unread/strategy.h"
 
 #include "unread/keys.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bitmap strategy: one bit a member number; set means nothing is unread. A post deletes all of
-// them at once. A markUnread raises the channel's generation, since a bit cannot tell of which
-// epoch it is.
+// The bitmap strategy: one bit per member number; 1 means nothing is unread. A post deletes the
+// whole bitmap. A markUnread increases the channel's generation, since a bit does not record its
+// epoch.
 #include "unread/strategy.h"
 
 static bool never(const struct run *run)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counter strategy: a number for each member, raised with each post. A delete cannot tell whose
-// number it lowers: it makes all of the channel unknown, and each is counted anew in Postgres when
-// it is asked for.
+// The counter strategy: a number per member, incremented by each post. A delete does not know whose
+// numbers to decrement, so it makes all counts of the channel unknown; each is recounted in
+// Postgres on demand.
 #include "unread/strategy.h"
 
 static bool walks(const struct run *run)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sequence strategy: a post costs nothing but the channel's head (unread/effects.h). The rows
-// of channel and member tell the count, and where posts after the cursor were deleted,
-// unread/reader.c asks for them.
+// The sequence strategy: a post only moves the channel's head (unread/effects.h). The count follows
+// from the rows of channel and member; if posts after the cursor were deleted, unread/reader.c
+// reads them from Redis.
 #include "unread/strategy.h"
 
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 
 const struct strategy_ops strategy_sequence = {.name = "sequence"};
 
-// Posts of others after `ord` that were deleted: from "ord:user ord:user …". STRATEGY_UNKNOWN when
-// it is in another form: that of a later release.
+// The number of deleted posts by others after `ord`, from "ord:user ord:user …". STRATEGY_UNKNOWN:
+// another format, of a later release.
 static int64_t deleted_after(const char *deleted, int64_t ord, const char *user_id)
 {
     int64_t count = 0;

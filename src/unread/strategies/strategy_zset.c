@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The zset strategy: the newest unread messages of each member, ts → seq. What is beyond the cap is
-// cut off, and noted as a floor; when reading brings one below it, they are read anew from
-// Postgres. With the cap at most 100 a set never has more than 128 members, the bound of Redis'
-// small form.
+// The zset strategy: each member's newest unread messages, ts → seq. Messages beyond the cap are
+// removed and their limit recorded as a floor; when reading reaches the floor, the set is read
+// again from Postgres.
 #include "unread/strategy.h"
 
-// With the cap at most 100 a set never has more than 128 members, the bound of Redis' small form.
+// With a cap of at most 100, a set never has more than 128 members, the limit of Redis' compact
+// encoding.
 enum { TRIM_EVERY = 8, RUN_MAX = 8 };
 
 static bool walks(const struct run *run)
@@ -31,10 +31,10 @@ static int posts_of(const struct run *run)
     return posts;
 }
 
-// How many messages to keep before those of the run are added; 0: not cut now.
+// The number of messages to keep before adding those of the run; 0: no trimming this time.
 static int64_t keep_of(const struct run *run, int posts)
 {
-    // By seq: the ord of an event that was read back is that of a later one.
+    // By seq: an event that was read back has a later event's ord.
     int64_t before = run->events[0]->seq - 1;
     int64_t last = before + (int64_t)run->count;
 
