@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Redis as a worker thread sees it: a blocking connection that sends many commands and then reads
-// all their answers. Not thread safe: one thread per pipeline. Reconnects, and loads the function
-// library, by itself.
+// A worker thread's access to Redis: a blocking connection that sends many commands and then reads
+// all replies. Not thread-safe: one thread per pipeline. Reconnects and loads the function library
+// by itself.
 #pragma once
 
 #include "cache/cache.h"
@@ -13,18 +13,17 @@ void pipeline_free(struct pipeline *pipeline);
 
 const char *pipeline_library_name(const struct pipeline *pipeline); // as in its options
 
-// Queues one command to be sent; in an FCALL the function goes by its name without the version of
-// the library.
+// Queues one command. In an FCALL, name the function without the library's version.
 void pipeline_add(struct pipeline *pipeline, int count, const char *const *texts,
                   const size_t *lengths);
 
-// Sends as much of what was added as the server takes without waiting, so that it can begin;
+// Sends as many queued bytes as the socket accepts without blocking, so that Redis can start.
 // pipeline_run() sends the rest.
 void pipeline_push(struct pipeline *pipeline);
 
-// Sends all that was added and waits for all answers, calling fn(arg, r, value) for each in order
-// (fn may be NULL). 0 if all were answered without an error; -ERROR_UNAVAILABLE (none, some or
-// all may have taken effect); -ERROR_INTERNAL (some were answered with an error). The pipeline is
-// empty afterwards in any case: callers repeat everything, and send only commands that may be
-// repeated.
+// Sends all queued commands and waits for all replies, calling fn(arg, r, value) for each in order
+// (fn may be NULL; r is -ERROR_UNAVAILABLE for replies that did not arrive). 0: no errors.
+// -ERROR_UNAVAILABLE: none, some or all commands may have taken effect. -ERROR_INTERNAL: Redis
+// returned errors for some. Empties the pipeline in every case. Callers retry everything, so all
+// commands must be idempotent.
 NODISCARD int pipeline_run(struct pipeline *pipeline, cache_fn *fn, void *arg);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop's connection to Redis: sends commands in a pipeline, matches the replies, and reconnects.
+// A loop's connection to Redis: pipelines commands, matches replies to calls, and reconnects.
 #include "cache/cache.h"
 
 #include "base/check.h"
@@ -27,14 +27,14 @@ struct cache {
     struct url url;
     struct wire *wire;
     struct subscriber *subscriber;
-    struct calls pending; // sent, in the order of sending
+    struct calls pending; // in the order sent
     size_t pending_bytes;
-    struct calls refused; // to be answered with their `r` by refused_timer
+    struct calls refused; // refused_timer answers them with their `r`
     struct loop_timer *overdue_timer;
     struct loop_timer *refused_timer;
     char run_id[RUN_ID_SIZE];
-    atomic_bool up; // the loop's; others may look
-    bool loading;   // the library, on this connection
+    atomic_bool up; // written by the loop only; any thread may read it
+    bool loading;   // whether the library is being loaded on this connection
 };
 
 static void cache_refuse(struct cache *cache, const struct cache_call *call, int r)
@@ -46,7 +46,7 @@ static void cache_refuse(struct cache *cache, const struct cache_call *call, int
     loop_timer_set(cache->refused_timer, 0);
 }
 
-// Sends a call whose command is formatted already, and waits for its answer.
+// Sends a call whose command is formatted already, and queues it for its reply.
 static void cache_send(struct cache *cache, struct cache_call *call, const char *command,
                        size_t length)
 {
@@ -56,11 +56,11 @@ static void cache_send(struct cache *cache, struct cache_call *call, const char 
     calls_push(&cache->pending, call);
     cache->pending_bytes += length;
     wire_write(cache->wire, command, length);
-    // For the case that it comes from an idle callback that runs after ours.
+    // For calls from an idle callback that runs after ours.
     loop_again(cache->loop);
 }
 
-// Takes the call that Redis answers next.
+// Removes the call to which the next reply belongs.
 static bool pending_pop(struct cache *cache, struct cache_call *ret_call)
 {
     if (!calls_pop(&cache->pending, ret_call))
@@ -109,8 +109,8 @@ void cache_call(struct cache *cache, int count, const char *const *texts, const 
     cache_format(cache, count, texts, lengths, fn, arg);
 }
 
-// Whether a step of the greeting went well. A server that refuses one is of no use, and so is a
-// connection on which one could not be sent: it would never come up.
+// Whether a step of the greeting succeeded. Drops the connection if Redis refused the step or the
+// step could not be sent: it would never come up.
 static bool greeting_step(struct cache *cache, int r, const struct cache_value *value)
 {
     if (r == -ERROR_INTERNAL)
@@ -223,7 +223,7 @@ static void on_reply(void *arg, redisReply *reply)
         return;
     }
     if (call.command && !call.retried && reply_is_unknown_function(reply)) {
-        // FUNCTION FLUSH, or a failover to a server that never had it.
+        // After FUNCTION FLUSH, or a failover to a server that never had it.
         cache_load_library(cache);
         call.retried = true;
         cache_send(cache, &call, call.command, call.length);
@@ -247,7 +247,7 @@ static void on_overdue(void *arg)
     wire_drop(cache->wire, "an answer is overdue");
 }
 
-// Only what was refused before this call: what callbacks ask for again waits for the next turn.
+// Answers only the calls refused so far: calls that the callbacks make wait for the next turn.
 static void on_refused(void *arg)
 {
     struct cache *cache = CAST(cache, arg);
@@ -268,7 +268,7 @@ static int cache_start(struct cache *cache)
 {
     static const struct wire_handlers handlers = {on_open, on_reply, on_lost, "commands"};
     int64_t timeout_ms = cache->options.timeout_ms;
-    // What is sent of it is dropped half by half.
+    // Twice, because sent bytes are discarded only once they are half of the buffer.
     size_t out_max = 2 * cache->options.pending_bytes + COMMAND_MAX;
     int r = url_parse(cache->options.redis_url, &cache->url);
     if (r >= 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring buffer of the commands that wait for a reply.
+// A ring buffer of the commands that await a reply.
 #include "calls.h"
 
 #include "base/check.h"
@@ -9,7 +9,7 @@
 
 enum { CAPACITY_FIRST = 16 };
 
-// Doubles the ring; what wrapped around to its beginning moves behind its old end.
+// Doubles the ring. Moves the part that wrapped around to the beginning behind the old end.
 static void calls_grow(struct calls *calls)
 {
     size_t old = calls->capacity;

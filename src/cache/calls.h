@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue of calls: a ring that grows.
+// A FIFO queue of calls, in a growing ring.
 #pragma once
 
 #include "cache/cache.h"
 
 struct cache_call {
-    cache_fn *fn; // NULL when nobody waits
+    cache_fn *fn; // NULL: reply not wanted
     void *arg;
     int64_t deadline_ms;
-    char *command; // of a function call, to send it once more; owned by who holds the call
+    char *command; // of a function call, kept for a retry; owned by the call's holder
     size_t length;
-    int r; // of a refused call
+    int r; // error of a refused call
     bool retried;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes commands in Redis' wire format. They go straight into the buffer: hiredis would print into
-// memory of its own first.
+// Writes commands in Redis' wire format directly into the buffer: hiredis would allocate memory of
+// its own first.
 #include "command.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drops the function libraries in Redis that no version in use needs.
+// Deletes function libraries from Redis that no version in use needs.
 #include "cache/libraries.h"
 
 #include "base/buffer.h"
@@ -17,7 +17,7 @@ struct drop {
     const char *own;
     const char *const *keep;
     size_t keep_count;
-    struct buffer names; // of those to be dropped, each with its NUL
+    struct buffer names; // libraries to delete, NUL-terminated one after another
     int dropped;
 };
 
@@ -42,7 +42,7 @@ static void on_listed(void *arg, int r, const struct cache_value *value)
     }
 }
 
-// Another instance may have been first: what is gone already is none of ours.
+// An error means that another instance deleted the library first: not counted.
 static void on_dropped(void *arg, int r, const struct cache_value *value)
 {
     struct drop *drop = arg;

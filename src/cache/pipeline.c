@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A blocking connection to Redis for threads: gathers commands, sends them at once and reads all
+// A blocking connection to Redis for threads: queues commands, sends them together and reads all
 // replies.
 #include "cache/pipeline.h"
 
@@ -26,14 +26,14 @@ enum { COMMANDS_MAX = 256 << 20, READ_SIZE = 16384 };
 struct pipeline {
     struct cache_options options;
     struct url url;
-    const char *suffix; // of functions, within options.library_name
+    const char *suffix; // of function names; points into options.library_name
     redisReader *reader;
-    struct buffer commands; // added and not yet run
+    struct buffer commands; // queued, not yet run
     size_t count;           // of commands
-    size_t sent;            // of their bytes, before they are run
-    int fd;                 // -1 while there is no connection
+    size_t sent;            // bytes of `commands` sent before pipeline_run()
+    int fd;                 // -1 if not connected
     unsigned tries;
-    int64_t told_ms; // when the log was last told that it is away
+    int64_t told_ms; // when its loss was last logged
 };
 
 static void pipeline_close(struct pipeline *p)
@@ -55,7 +55,7 @@ static int pipeline_fail(struct pipeline *p, const char *reason)
     return -ERROR_UNAVAILABLE;
 }
 
-// Waits until the socket is ready for one of `events`, at most until `deadline_ms`.
+// Waits until the socket is ready for one of `events` or `deadline_ms` has come.
 static int socket_wait(const struct pipeline *p, short events, int64_t deadline_ms)
 {
     struct pollfd ready = {.fd = p->fd, .events = events};
@@ -90,10 +90,10 @@ static int socket_connect(struct pipeline *p, int64_t deadline_ms)
     return p->reader ? 0 : -ERROR_MEMORY;
 }
 
-// Writes what the socket takes now.
+// Writes what the socket accepts now.
 static int socket_send(struct pipeline *p, size_t *sent)
 {
-    // Not every process that has a pipeline ignores SIGPIPE.
+    // Not every process with a pipeline ignores SIGPIPE.
     ssize_t length =
         send(p->fd, p->commands.data + *sent, p->commands.length - *sent, MSG_NOSIGNAL);
     if (length < 0 && errno != EAGAIN && errno != EINTR)
@@ -118,7 +118,7 @@ struct answers {
     cache_fn *fn;
     void *arg;
     size_t left;
-    int r; // -ERROR_INTERNAL once one was an error
+    int r; // -ERROR_INTERNAL after the first error reply
     bool unknown_function;
 };
 
@@ -136,7 +136,7 @@ static void answer(struct answers *answers, const redisReply *reply)
         answers->fn(answers->arg, failed ? -ERROR_INTERNAL : 0, reply_value(reply));
 }
 
-// Answers all whole replies that were received. Whether there were any: a positive number.
+// Delivers all complete replies received. Returns 1 if there were any.
 static int answer_received(struct pipeline *p, struct answers *answers)
 {
     size_t before = answers->left;
@@ -152,8 +152,8 @@ static int answer_received(struct pipeline *p, struct answers *answers)
     return before != answers->left;
 }
 
-// Sends and receives at once, since a server whose answers nobody reads stops reading. The deadline
-// is put off as long as answers keep coming.
+// Sends and receives concurrently: a server whose replies are not read stops reading commands. Each
+// reply extends the deadline.
 static int pipeline_exchange(struct pipeline *p, struct answers *answers)
 {
     int64_t deadline_ms = clock_monotonic_ms() + p->options.timeout_ms;
@@ -181,7 +181,7 @@ static int pipeline_exchange(struct pipeline *p, struct answers *answers)
     return 0;
 }
 
-// Runs one command of the greeting on its own, in place of what was added.
+// Runs one command of the greeting on its own, with the queued commands set aside.
 static int greet_call(struct pipeline *p, int count, const char *const *texts, cache_fn *fn,
                       void *arg)
 {
@@ -281,7 +281,7 @@ void pipeline_add(struct pipeline *p, int count, const char *const *texts, const
 
 void pipeline_push(struct pipeline *p)
 {
-    // A connection that turns out to be lost is found so by pipeline_run().
+    // pipeline_run() detects a lost connection.
     if (p->fd >= 0 && !buffer_failed(&p->commands))
         (void)!socket_send(p, &p->sent);
 }
@@ -289,7 +289,7 @@ void pipeline_push(struct pipeline *p)
 static int pipeline_attempt(struct pipeline *p, struct answers *answers)
 {
     if (buffer_failed(&p->commands)) {
-        pipeline_close(p); // some of the commands may be on their way, and would be answered
+        pipeline_close(p); // some commands may have been sent, and would be answered
         return -ERROR_UNAVAILABLE;
     }
     int r = p->fd >= 0 ? 0 : pipeline_connect(p);
@@ -298,7 +298,7 @@ static int pipeline_attempt(struct pipeline *p, struct answers *answers)
     r = pipeline_exchange(p, answers);
     if (r < 0)
         return pipeline_fail(p, "no answer");
-    // The next run greets anew, and loads the library with that.
+    // The next run reconnects, and thereby loads the library.
     if (answers->unknown_function)
         pipeline_close(p);
     return answers->r;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resolves the address of Redis without blocking, and connects to it.
+// Resolves Redis' address without blocking, and connects to it.
 #include "redis_address.h"
 
 #include "base/error.h"
@@ -96,7 +96,7 @@ void lookup_free(struct lookup *lookup)
     free(lookup);
 }
 
-// A peer that answers nothing any more is given up by the kernel, too.
+// The kernel also gives up on a peer that stops answering (TCP_USER_TIMEOUT).
 static void socket_tune(int fd, int family)
 {
     if (family == AF_UNIX)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads values out of replies of Redis.
+// Reads values from Redis' replies.
 #include "redis_reply.h"
 
 #include "base/id.h"
@@ -75,7 +75,7 @@ void reply_run_id(const struct cache_value *info, char *ret_run_id)
     ret_run_id[length] = '\0';
 }
 
-// The value that follows `key` in a flat list of keys and values.
+// The value after `key` in a flat list of keys and values.
 static const struct cache_value *pair_find(const struct cache_value *pairs, const char *key)
 {
     for (size_t i = 0; i + 1 < cache_value_count(pairs); i += 2)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sharded pub/sub on a loop: subscribes to topics and renews all subscriptions after a reconnect.
+// A loop's sharded pub/sub: subscribes to topics and renews all subscriptions after a reconnect.
 #include "subscriber.h"
 
 #include "base/check.h"
@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-// Topics are subscribed anew a slice at a time, each when the one before it is confirmed, so that
-// neither side has to hold all of it in memory.
+// Subscriptions are renewed in slices. Each slice is sent once the previous one is confirmed, so
+// that neither side buffers all of it.
 enum { SLICE = 500, PING_EVERY_MS = 1000, PING_ANSWER_MS = 2000, OUT_MAX = 64 << 20 };
 
 struct topic {
@@ -26,12 +26,12 @@ struct subscriber {
     struct url url;
     struct wire *wire;
     struct loop_timer *ping_timer;
-    struct topic *topics; // uthash, in the order of asking
+    struct topic *topics; // uthash, in subscription order
     struct topic *unsent; // the first not yet subscribed on this connection
-    size_t unconfirmed;   // subscriptions asked for and not yet confirmed
-    int64_t asked;        // subscriptions, ever; not those that were made anew
-    bool catching_up;     // since the connection was made
-    int64_t ping_ms;      // when the unanswered PING was sent, 0 if there is none
+    size_t unconfirmed;   // subscriptions sent but not yet confirmed
+    int64_t asked;        // subscriptions sent so far, without renewals
+    bool catching_up;     // renewing subscriptions after a reconnect
+    int64_t ping_ms;      // when the unanswered PING was sent; 0: none
     cache_message_fn *on_message;
     void *message_arg;
     loop_fn *on_resubscribed;
@@ -44,7 +44,7 @@ static void subscriber_send(struct subscriber *s, const char *verb, const char *
     wire_command(s->wire, 2, texts);
 }
 
-// Sends the next slice, or finds that all is done.
+// Sends the next slice, or ends the renewal if all is confirmed.
 static void subscriber_catch_up(struct subscriber *s)
 {
     if (!s->catching_up || s->unconfirmed > 0)
@@ -71,7 +71,7 @@ static void on_open(void *arg)
         wire_command(s->wire, 3, login);
     else if (s->url.password[0])
         wire_command(s->wire, 2, login_default);
-    // Its answer begins the catching up, and shows a server that refuses us.
+    // Its reply starts the renewal, or is the error of a server that refuses us.
     wire_command(s->wire, 1, (const char *[]){"PING"});
     s->ping_ms = loop_now_ms(s->loop);
     s->unsent = s->topics;

@@ -20,7 +20,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-// Copies [from, to) with %XX undone. A NUL, or what does not fit, is refused.
+// Copies [from, to), percent-decoded. Fails on NUL and if it does not fit.
 static int part_copy(const char *from, const char *to, char *out, size_t size)
 {
     size_t length = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One non-blocking connection to Redis: connects, greets, reads, writes, and reconnects with
-// growing pauses.
+// One non-blocking connection to Redis: connects, reads, writes, and reconnects with growing
+// pauses.
 #include "wire.h"
 
 #include "base/buffer.h"
@@ -37,14 +37,14 @@ struct wire {
     struct loop_io *watch;
     redisReader *reader;
     struct buffer out;
-    size_t sent; // of out
+    size_t sent; // bytes of `out` already sent
     enum wire_state state;
     int fd;
     unsigned tries;
     int64_t pause_ms;
     int64_t connect_timeout_ms;
     int64_t heard_ms;
-    int64_t told_ms; // when the log was last told that it is away
+    int64_t told_ms; // when its loss was last logged
 };
 
 static void wire_close(struct wire *wire)
@@ -107,7 +107,7 @@ static void wire_opened(struct wire *wire)
     wire->handlers->on_open(wire->arg);
 }
 
-// Hands over all whole replies; stops when a handler dropped the connection.
+// Delivers all complete replies; stops if a handler drops the connection.
 static void wire_parse(struct wire *wire)
 {
     while (wire->state == WIRE_OPEN) {
@@ -178,7 +178,7 @@ void wire_flush(struct wire *wire)
     loop_io_set(wire->watch, all ? EPOLLIN : EPOLLIN | EPOLLOUT);
 }
 
-// Tries the addresses in turn, one a connection attempt.
+// Tries the addresses in turn, one per attempt.
 static void wire_connect(struct wire *wire, const struct address *addresses, int count)
 {
     ASSERT(wire->state == WIRE_LOOKING_UP && wire->fd < 0 && !wire->watch);
