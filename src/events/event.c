@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: reference-counted records of one change in a channel or of a user.
+// Events: reference-counted records of a change to a channel or a user.
 #include "events/event.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ void event_unref(struct event *event)
 {
     if (!event)
         return;
-    // Release: what this thread read of the event is read before another one frees it.
+    // Release: this thread's reads of the event happen before another thread frees it.
     int before = __atomic_fetch_sub(&event->references, 1, __ATOMIC_ACQ_REL);
     ASSERT(before > 0);
     if (before > 1)

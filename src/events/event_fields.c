@@ -28,7 +28,7 @@
         0                                                                                          \
     }
 
-// Who cannot do without a field. Of a thread a member is nothing but a `ts`.
+// Kinds that require a field. A thread's `member` has only `ts`.
 #define ALL (~0U)
 #define NONE 0U
 #define ONLY(kind) (1U << EVENT_##kind)
@@ -42,7 +42,7 @@ const struct field event_fields[] = {
     BOOL("unread_only", unread_only, NONE),
     BOOL("counted", counted, ONLY(POST)),
     ID("user", user_id, "UW", ALL),
-    INT("seq", seq, NONE), // whether there has to be one is looked at apart
+    INT("seq", seq, NONE), // required or forbidden by kind: checked separately
     TS("event_ts", event_ts, ALL),
     TS("ts", ts, ALL),
     ID_OR_EMPTY("origin", origin, "W", NONE),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds where a JSON string or object ends, without parsing it.
+// Finds the end of a JSON string or object without parsing it.
 #include "event_frame.h"
 
 enum { DEPTH_MAX = 80 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log's interface: passes each call on to Kafka or to the in-process log.
+// The log's interface: forwards each call to Kafka or to the in-process log.
 #include "events/event_log.h"
 
 #include "base/metrics.h"

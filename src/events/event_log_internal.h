@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two kinds of log have in common.
+// What both kinds of log share.
 #pragma once
 
 #include "events/event_log.h"
 
-// Each kind embeds a `struct log` as its first member and fills in these.
+// The functions of a kind of log. Each kind embeds a `struct log` as its first member.
 struct log_backend {
     void (*stop)(struct log *log, int64_t flush_ms);
     void (*free)(struct log *log);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes events that another release wrote: any order of fields, unknown fields ignored.
+// Decodes events written by another release: fields in any order, unknown fields ignored.
 #include "event_tolerant.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ static const char frame_key[] = "\"frame\"";
 
 struct json_span {
     size_t start;
-    size_t length; // 0: there is none
+    size_t length; // 0: not found
 };
 
 __attribute__((format(printf, 2, 3))) static int refuse(char *ret_reason, const char *format, ...)
@@ -45,7 +45,7 @@ static size_t blanks_skip(const char *text, size_t length, size_t at)
     return at;
 }
 
-// The object that is the value of the key which ends at `at`.
+// The object that is the value of the key ending at `at`.
 static struct json_span value_find(const char *text, size_t length, size_t at)
 {
     at = blanks_skip(text, length, at);
@@ -55,8 +55,8 @@ static struct json_span value_find(const char *text, size_t length, size_t at)
     return (struct json_span){at, frame_object_span(text + at, length - at)};
 }
 
-// The frame, a member of the object that is all of `text`. What else is wrong with the text is
-// found when the rest is parsed.
+// Finds the frame, a member of the top-level object. Other syntax errors are found when the rest is
+// parsed.
 static struct json_span frame_find(const char *text, size_t length)
 {
     int depth = 0;
@@ -81,7 +81,7 @@ static struct json_span frame_find(const char *text, size_t length)
     return (struct json_span){0};
 }
 
-// All but the frame, which stays the bytes that it is.
+// Parses everything but the frame, whose bytes stay as they are.
 static json_t *header_read(const char *data, size_t length, const struct json_span *frame)
 {
     CLEANUP(buffer_done) struct buffer text = BUFFER(HEADER_MAX);
@@ -150,9 +150,9 @@ static bool is_text(const json_t *value, const char *text)
     return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
 }
 
-// 0.2.0 says neither: both stand in the frame alone. They are looked for among the frame's own
-// members: what is nested, such as a message's metadata, is its author's. A frame that is no JSON
-// tells nothing.
+// Release 0.2.0 writes neither field: both are only in the frame. Only the frame's top-level
+// members count: nested data, such as a message's metadata, is the author's. A frame that is not
+// JSON yields nothing.
 static void untold_read(const json_t *header, struct event *event)
 {
     CLEANUP_JSON json_t *frame = NULL;
@@ -177,7 +177,7 @@ static void untold_read(const json_t *header, struct event *event)
 
 static int header_take(const json_t *header, struct event *event, char *ret_reason)
 {
-    event->is_private = true; // unless it says otherwise, nobody is told who may not be
+    event->is_private = true; // the safe default: not revealed to non-members
     int r = fields_take(header, "", event_fields, event, ret_reason);
     event_channel_type_bound(event);
     untold_read(header, event);
@@ -201,7 +201,7 @@ static int version_check(const json_t *header, char *ret_reason)
     return json_integer_value(version) == WIRE_VERSION ? 0 : refuse_form(ret_reason, "", "v");
 }
 
-// Names that cannot be printed are cut short.
+// Copies only the printable beginning of an unknown name.
 static int kind_take(const json_t *header, enum event_kind *ret_kind, char *ret_reason)
 {
     const char *name = json_string_value(json_object_get(header, "kind"));

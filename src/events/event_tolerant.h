@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire form of an event as another release may write it: in any order, with more fields, and
-// without those of ours that an event can do without. It makes a tree of the header, so it is tried
-// only where the form of event_encode() does not match.
+// Decodes events as another release may write them: fields in any order, with more fields, and
+// without optional ones. Parses the header into a tree, so it is used only if the fast path fails.
 #pragma once
 
 #include "events/event.h"
 
-// As event_decode().
+// Same contract as event_decode().
 NODISCARD int event_decode_tolerant(const char *data, size_t length, struct event **ret_event,
                                     char *ret_reason);

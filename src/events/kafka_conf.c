@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates and destroys librdkafka clients with the settings that all of ours share.
+// Creates and destroys librdkafka clients with the settings common to all.
 #include "kafka_conf.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ enum { SYSLOG_WARNING = 4, DESTROY_MS = 3000 };
 
 static const struct kafka_setting common_settings[] = {
     {"client.id", "tidings"},
-    {"socket.nagle.disable", "true"}, // on by default before 2.10: 40 ms for each small request
+    {"socket.nagle.disable", "true"}, // Nagle was the default before 2.10: 40 ms per small request
     {"socket.keepalive.enable", "true"},
     {"reconnect.backoff.max.ms", "1000"},
     {"log.connection.close", "false"},
@@ -87,7 +87,8 @@ static void *destroy_run(void *client)
     return NULL;
 }
 
-// librdkafka 2.0.2 waits for ever for its own threads when a topic was lost and made anew.
+// With librdkafka 2.0.2, rd_kafka_destroy() may wait for its own threads forever after a topic was
+// lost and recreated.
 void kafka_client_destroy(rd_kafka_t *client)
 {
     int64_t until_ms = clock_monotonic_ms() + DESTROY_MS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Kafka consumer of the group: reads events, and commits offsets once their effects are done.
+// A Kafka consumer in the group: reads events, and commits offsets once their effects are applied.
 #include "kafka_consumer.h"
 
 #include <pthread.h>
@@ -20,23 +20,22 @@ struct kafka_consumer {
     uint32_t tag;
     struct kafka_producer *producer; // not owned
     rd_kafka_t *client;
-    rd_kafka_queue_t *queue; // of the client: to wake a reader
+    rd_kafka_queue_t *queue; // of the client; used to wake a blocked reader
     char *topic;
     size_t read_bytes;
-    int64_t *
-        next; // by partition: the offset after the last record read and not yet stored, 0 when none
+    int64_t *next; // by partition: the offset after the last record read, if not stored yet, else 0
     int partitions;
-    bool has_unconfirmed; // events were read since the last commit
+    bool has_unconfirmed; // whether events were read since the last commit
     bool subscribed;
-    bool closing; // by the thread `closer`
+    bool closing; // whether the thread `closer` runs
     pthread_t closer;
     atomic_bool stopped;
 };
 
-// A group that came together while its topic was gone has nothing to read until a member looks for
-// topics again: after five minutes by default. With librdkafka 2.0.2 the assignor must be `range`
-// (the cooperative one loses partitions), and the queue must be larger than what is ever in it
-// (over its bound fetching pauses for a second).
+// Settings that are not obvious: a group formed while its topic was missing has nothing to read
+// until a member refreshes its metadata, by default after five minutes. With librdkafka 2.0.2 the
+// assignor must be `range` (the cooperative one loses partitions), and the queue limit must exceed
+// anything ever queued (at the limit, fetching pauses for a second).
 static rd_kafka_t *client_open(const struct log_options *options)
 {
     char ahead[KAFKA_NUMBER_SIZE];
@@ -79,7 +78,7 @@ int kafka_consumer_new(const struct log_options *options, struct kafka_producer 
     return 0;
 }
 
-// rd_kafka_consumer_close() may wait for ever for a partition that was lost: this one does not.
+// Unlike rd_kafka_consumer_close(), never waits forever for a lost partition.
 static void client_close(rd_kafka_t *client, rd_kafka_queue_t *queue)
 {
     int64_t until_ms = clock_monotonic_ms() + CLOSE_MS;
@@ -119,7 +118,7 @@ static bool consumer_subscribe(struct kafka_consumer *consumer, int64_t timeout_
 {
     if (consumer->subscribed)
         return true;
-    // Asked for a topic that is not there, the client would not look again for a long time.
+    // After asking for a missing topic, the client would not ask again for a long time.
     if (!kafka_producer_wait_topics(consumer->producer, timeout_ms))
         return false;
     rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
@@ -143,9 +142,8 @@ static void record_read(struct kafka_consumer *consumer, const rd_kafka_message_
     consumer->next[partition] = record->offset + 1;
 }
 
-// Puts a record aside that this release does not understand. Where even that fails it is passed
-// over: it must not hold up all that comes after it, and what it told of is found by comparing
-// heads.
+// Sends a record that this release cannot decode to the dead-letter topic. If that fails too, skips
+// the record: it must not block those after it, and comparing heads reveals the missing event.
 static void record_bury(struct kafka_consumer *consumer, const rd_kafka_message_t *record,
                         const char *reason)
 {
@@ -158,7 +156,7 @@ static void record_bury(struct kafka_consumer *consumer, const rd_kafka_message_
               r < 0 ? "passed over" : "put among the dead letters");
 }
 
-// The event of a record; NULL when it holds none.
+// The event of a record; NULL if it carries none.
 static struct event *record_event(struct kafka_consumer *consumer, const rd_kafka_message_t *record)
 {
     struct event *event = NULL;
@@ -186,7 +184,8 @@ int kafka_consumer_read(struct kafka_consumer *consumer, struct event **ret_even
     size_t bytes = 0;
     if (consumer->stopped || !consumer_subscribe(consumer, timeout_ms))
         return 0;
-    // Waits for one, then takes what came with it: a wait for many would wait out its whole time.
+    // Waits for one record, then takes those available: waiting for many would always use up the
+    // timeout.
     rd_kafka_message_t *record = rd_kafka_consumer_poll(consumer->client, (int)timeout_ms);
     while (record) {
         struct event *event = record_event(consumer, record);
@@ -202,12 +201,12 @@ int kafka_consumer_read(struct kafka_consumer *consumer, struct event **ret_even
     if (count > 0)
         consumer->has_unconfirmed = true;
     else if (!consumer->has_unconfirmed)
-        kafka_consumer_commit(consumer); // there were dead letters alone
+        kafka_consumer_commit(consumer); // only dead letters were read
     return count;
 }
 
-// Stored offsets are committed by the client's own thread, each second and when partitions go to
-// somebody else. Storing those of partitions that went meanwhile fails, as it should.
+// The client's own thread commits stored offsets, every second and when partitions are revoked.
+// Storing offsets of partitions revoked meanwhile fails, as it should.
 void kafka_consumer_commit(struct kafka_consumer *consumer)
 {
     rd_kafka_topic_partition_list_t *offsets = NULL;

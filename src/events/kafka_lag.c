@@ -18,16 +18,16 @@
 enum {
     LOOK_MS = 1000,
     TIMEOUT_MS = 1000,
-    SILENT_MS = 3000,      // without an answer
-    DEAD_EVERY = 10,       // looks
-    PARTITIONS_EVERY = 60, // looks: somebody may have added some
-    // Workers commit what they have done each second: what was there two looks ago is committed
-    // unless they are behind.
+    SILENT_MS = 3000,      // maximum time without a reply
+    DEAD_EVERY = 10,       // measurements
+    PARTITIONS_EVERY = 60, // measurements; partitions may have been added
+    // Workers commit their offsets every second. So what was in the log two measurements ago is
+    // committed, unless the workers lag.
     LOOKS_KEPT = 2
 };
 
 struct partition {
-    int64_t ends[LOOKS_KEPT]; // where it ended at earlier looks, the last one first
+    int64_t ends[LOOKS_KEPT]; // end offsets of earlier measurements, latest first
 };
 
 struct kafka_lag {
@@ -41,7 +41,7 @@ struct kafka_lag {
     bool stopped;
     _Atomic int64_t answered_ms;
     atomic_bool late;
-    // On the thread only:
+    // Only for the thread:
     struct partition *partitions;
     int count;
     unsigned looks;
@@ -87,8 +87,8 @@ static rd_kafka_topic_partition_list_t *list_of(const char *topic, int count, in
     return list;
 }
 
-// The first or the next offset of each partition, as `which` says: RD_KAFKA_OFFSET_BEGINNING or
-// RD_KAFKA_OFFSET_END. NULL without an answer.
+// The first or the next offset of each partition; `which` is RD_KAFKA_OFFSET_BEGINNING or
+// RD_KAFKA_OFFSET_END. NULL if Kafka does not reply.
 static rd_kafka_topic_partition_list_t *offsets_read(struct kafka_lag *lag, const char *topic,
                                                      int count, int64_t which)
 {
@@ -99,7 +99,7 @@ static rd_kafka_topic_partition_list_t *offsets_read(struct kafka_lag *lag, cons
     return NULL;
 }
 
-// Where the group is to go on in each partition: at the beginning where it has committed nothing.
+// The group's position in each partition: the committed offset, or the beginning if there is none.
 static rd_kafka_topic_partition_list_t *committed_read(struct kafka_lag *lag)
 {
     rd_kafka_topic_partition_list_t *list =
@@ -121,8 +121,8 @@ static rd_kafka_topic_partition_list_t *committed_read(struct kafka_lag *lag)
     return list;
 }
 
-// Whether the group has not got as far as the partition went some looks ago. That is not known of
-// one that was made anew since.
+// Whether the group has not yet reached the end offset of some measurements ago. False if the
+// partition has been recreated since.
 static bool partition_note(struct partition *partition, int index, int64_t end, int64_t committed)
 {
     int64_t earlier = partition->ends[LOOKS_KEPT - 1];
@@ -153,8 +153,8 @@ static int lag_read(struct kafka_lag *lag)
     return r;
 }
 
-// They have one partition. It is not asked by rd_kafka_query_watermark_offsets(): that of
-// librdkafka 2.0.2 waits for a broker that went away until it is back, whatever its time.
+// The dead-letter topic has one partition. Not rd_kafka_query_watermark_offsets(): in librdkafka
+// 2.0.2 it ignores its timeout and waits until a lost broker is back.
 static void dead_read(struct kafka_lag *lag)
 {
     rd_kafka_topic_partition_list_t *first =
@@ -171,8 +171,8 @@ static void dead_read(struct kafka_lag *lag)
 
 static void lag_look(struct kafka_lag *lag)
 {
-    (void)rd_kafka_poll(lag->client, 0); // errors that it has to tell
-    // Asked for a topic that is not there, the client would not look again for a long time.
+    (void)rd_kafka_poll(lag->client, 0); // serves pending error callbacks
+    // After asking for a missing topic, the client would not ask again for a long time.
     if (!kafka_producer_wait_topics(lag->options.producer, TIMEOUT_MS))
         return;
     int r = lag->count == 0 || lag->looks % PARTITIONS_EVERY == 0 ? partitions_read(lag) : 0;
@@ -183,7 +183,7 @@ static void lag_look(struct kafka_lag *lag)
         dead_read(lag);
 }
 
-// False when it is to stop.
+// False if the thread must stop.
 static bool pause_for(struct kafka_lag *lag, int64_t pause_ms)
 {
     int64_t until_ms = clock_monotonic_ms() + pause_ms;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Kafka producer that all threads share.
+// The Kafka producer shared by all threads.
 #include "kafka_producer.h"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ enum {
     RETRY_MS = 500,
     METADATA_TIMEOUT_MS = 2000,
     PURGE_MS = 3000,
-    STUCK_MS = 5000, // without a report while some are due
+    STUCK_MS = 5000, // maximum time without a delivery while records wait
     BURY_MS = 10000
 };
 
@@ -31,27 +31,26 @@ struct kafka_producer {
     uint32_t tag;
     struct kafka_producer_options options;
     pthread_t thread;
-    // The client is replaced under the write lock and used by senders under the read lock.
+    // Replaced under the write lock; senders use it under the read lock.
     pthread_rwlock_t client_lock;
-    rd_kafka_t *client;      // NULL while there is none
-    rd_kafka_topic_t *topic; // NULL before the topics are there
+    rd_kafka_t *client;      // NULL while it is being replaced
+    rd_kafka_topic_t *topic; // NULL until the topics exist
     pthread_mutex_t lock;
-    pthread_cond_t changed; // has_topics, burials
+    pthread_cond_t changed; // of has_topics and burials
     bool has_topics;
     atomic_bool ready;
     atomic_bool stopped;
-    atomic_bool refused; // something was not taken since the last look
-    // On the producer's thread only:
+    atomic_bool refused; // whether a send has failed since the last check
+    // Only for the producer's thread:
     struct kafka_delivery warmup;
     int warmups_left;
     int replication;
-    bool reported; // something was delivered since the last look
+    bool reported; // whether a record was delivered since the last check
     int64_t looked_ms;
 };
 
-// What a report says to whoever sent the record. One that is too large for the broker counts as
-// delivered: nobody could ever send it, and readers find the hole that it leaves and fill it from
-// Postgres.
+// The result passed to the sender. A record too large for the broker counts as delivered: no retry
+// could succeed, and readers find the gap in the seqs and fill it from Postgres.
 static int report_result(rd_kafka_resp_err_t error)
 {
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -74,8 +73,8 @@ static void on_report(rd_kafka_t *client, const rd_kafka_message_t *record, void
     delivery->done(delivery, report_result(record->err));
 }
 
-// Opens the topic. Before it is there, that alone might make a broker create it in a way of its
-// own.
+// Opens the topic; call once it exists. Opening a missing topic could make the broker create it
+// with its defaults.
 static void topic_open(struct kafka_producer *producer)
 {
     rd_kafka_topic_t *topic = rd_kafka_topic_new(producer->client, producer->options.topic, NULL);
@@ -91,7 +90,7 @@ static rd_kafka_conf_t *client_conf(const struct kafka_producer_options *options
     const struct kafka_setting settings[] = {
         {"enable.idempotence", "true"},
         {"acks", "all"},
-        // docs/decisions/2026-11-22-records-gather.md
+        // see docs/decisions/2026-11-22-records-gather.md
         {"linger.ms", "2"},
         {"message.timeout.ms", "120000"},
         {"message.max.bytes", KAFKA_RECORD_MAX},
@@ -120,7 +119,7 @@ static int client_open(struct kafka_producer *producer)
     return 0;
 }
 
-// Takes the client away from senders, has every record in it reported, and ends it.
+// Withdraws the client from senders, has all its records reported, and destroys it.
 static void client_close(struct kafka_producer *producer)
 {
     pthread_rwlock_wrlock(&producer->client_lock);
@@ -148,8 +147,8 @@ static bool client_is_broken(const struct kafka_producer *producer)
     return true;
 }
 
-// Serves reports for some time, or until the producer is stopped, and puts a new client in the
-// place of a broken one.
+// Serves delivery reports for `duration_ms`, or until the producer is stopped. Replaces a client
+// with a fatal error.
 static void client_serve(struct kafka_producer *producer, int64_t duration_ms)
 {
     int64_t until_ms = clock_monotonic_ms() + duration_ms;
@@ -183,8 +182,8 @@ static int partitions_count(struct kafka_producer *producer)
     return count > 0 ? count : -ERROR_UNAVAILABLE;
 }
 
-// An idempotent producer's first send takes up to a second (producer id, metadata, connection): it
-// is this one, to each partition, since each may have a broker of its own.
+// The first send of an idempotent producer takes up to a second (producer id, metadata,
+// connection). So a warm-up record is sent to each partition, as each may have its own broker.
 static bool client_warm_up(struct kafka_producer *producer)
 {
     int count = partitions_count(producer);
@@ -205,8 +204,8 @@ static int topics_create(struct kafka_producer *producer)
                                producer->options.dead_topic, &producer->replication);
 }
 
-// Where nothing is delivered for some time the topics may be gone, with Kafka's disk or by a
-// mistake, and not every broker makes them anew by itself.
+// If nothing has been delivered for some time, the topics may be gone, lost with Kafka's disk or
+// deleted by mistake. Creates them again: not every broker does so itself.
 static void topics_look(struct kafka_producer *producer)
 {
     int64_t now_ms = clock_monotonic_ms();
@@ -332,11 +331,12 @@ int kafka_producer_send(struct kafka_producer *producer, const char *key, char *
     return 0;
 }
 
-// Lives until both have let go of it: the one who waits, and the producer's thread with the report.
+// Shared by the waiting thread and the producer's thread, which reports. The last of the two frees
+// it.
 struct burial {
     struct kafka_delivery delivery;
     struct kafka_producer *producer;
-    int r; // 1 until the report is there
+    int r; // 1 until reported
     int holders;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates the topics when they do not exist.
+// Creates missing topics.
 #include "kafka_topics.h"
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ static rd_kafka_NewTopic_t *topic_wish(const char *name, int partitions, int rep
     return topic;
 }
 
-// Whether the answer for one topic lets us go on: it is there, or somebody else must see to it.
+// Whether we can continue: the topic exists, or only an administrator can create it.
 static bool topic_is_settled(rd_kafka_resp_err_t error, const char *name, const char *reason)
 {
     switch (error) {
@@ -101,7 +101,7 @@ int kafka_topics_create(rd_kafka_t *client, const char *topic, const char *dead_
     const struct rd_kafka_metadata *metadata;
     rd_kafka_NewTopic_t *topics[TOPICS];
     size_t count = 0;
-    // All topics: asked for one that is not there, a broker may make it in a way of its own.
+    // Lists all topics: asking for a missing one could make the broker create it with its defaults.
     if (rd_kafka_metadata(client, 1, NULL, &metadata, METADATA_TIMEOUT_MS) !=
         RD_KAFKA_RESP_ERR_NO_ERROR)
         return -ERROR_UNAVAILABLE;

@@ -5,11 +5,11 @@
 
 #include "base/cleanup.h"
 
-// How many copies the broker says a topic has.
+// Replication factor: the broker's default.
 enum { KAFKA_REPLICATION_DEFAULT = -1 };
 
-// Asks the broker for the topic of events and that of dead letters, unless they are there, or this
-// user may not make any. May take some seconds. -ERROR_UNAVAILABLE: try again; a broker too old for
-// its own default changes `replication` to 1 then.
+// Creates the topics for events and dead letters, unless they exist or this user may not create
+// topics. May take some seconds. -ERROR_UNAVAILABLE: try again; sets `replication` to 1 if the
+// broker is too old to know its default.
 NODISCARD int kafka_topics_create(rd_kafka_t *client, const char *topic, const char *dead_topic,
                                   int *replication);

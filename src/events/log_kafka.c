@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log in Kafka: one producer for all threads, one consumer for each worker. A row is answered
-// when Kafka has all of its events; what workers read and do not commit is read again, by them or
-// by another member of the group.
+// The log in Kafka: one producer for all threads, one consumer per worker. A row is answered once
+// Kafka has all its events. Events that a worker has read but not committed are read again, by it
+// or by another member of the group.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,12 +17,12 @@
 #include "kafka_lag.h"
 #include "kafka_producer.h"
 
-// Kafka's client has room for some more records: those that warm it up, dead letters, and a row of
-// more events than there may be, which goes alone.
+// Kafka's client gets room for extra records: warm-ups, dead letters, and a row above the limit,
+// which is accepted alone.
 enum { EVENT_BYTES_MAX = 64 << 20, HEADER_ROOM = 1024, RECORDS_MORE = 200000 };
 
 struct log_kafka {
-    struct log log; // first
+    struct log log; // must be first
     char *topic;
     char *dead_topic;
     char *brokers;
@@ -32,18 +32,18 @@ struct log_kafka {
     size_t held_max;
     atomic_size_t held; // events appended and not yet reported
     size_t held_bytes_max;
-    atomic_size_t held_bytes; // of the frames of rows that are not yet reported whole
+    atomic_size_t held_bytes; // frame bytes of rows not yet completely reported
     pthread_mutex_t lock;
     pthread_cond_t drained;
     int consumer_count;
     struct kafka_consumer *consumers[];
 };
 
-// What one outbox row tells of, until Kafka has it.
+// An outbox row until Kafka has all its events.
 struct kafka_row {
-    struct kafka_delivery delivery; // first; the same for all of its events
+    struct kafka_delivery delivery; // must be first; shared by all events of the row
     struct log_kafka *kafka;
-    atomic_size_t left; // events not yet reported, and one while it is being appended
+    atomic_size_t left; // events not yet reported, plus one while appending
     atomic_bool failed;
     size_t bytes;
     char id[OUTBOX_ID_SIZE];
@@ -54,7 +54,7 @@ static struct log_kafka *kafka_of(struct log *log)
     return (struct log_kafka *)log;
 }
 
-// Gives `count` events back; whoever waits for none to be left is told.
+// Releases `count` events. Wakes waiters when none are left.
 static void kafka_release(struct log_kafka *kafka, size_t count)
 {
     if (atomic_fetch_sub(&kafka->held, count) != count)
@@ -99,7 +99,8 @@ static int event_send(struct log_kafka *kafka, const struct event *event, struct
     return r;
 }
 
-// Takes `count` events with `bytes`, if there is room: a row of more than there may be goes alone.
+// Reserves room for `count` events of `bytes`. A row above the limits is accepted if nothing else
+// is held.
 static bool kafka_take(struct log_kafka *kafka, size_t count, size_t bytes)
 {
     size_t held = atomic_fetch_add(&kafka->held, count);
@@ -144,7 +145,7 @@ static int kafka_append(struct log *log, const char *outbox_id, struct event *co
         kafka_release(kafka, count);
         return -ERROR_BUSY;
     }
-    // What was sent cannot be called back: the row stays and all of it is sent again later.
+    // Sent events cannot be recalled. The row stays in the outbox and is sent again as a whole.
     if (sent < count)
         row->failed = true;
     row_release(row, count - sent + 1);

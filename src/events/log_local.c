@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log within this process: a queue for each worker, all under one lock, which is held only to
-// move pointers. A reader takes all that is queued for it at once; a row is answered when the last
-// of its events was committed.
+// The in-process log: a queue per worker, all under one lock, which is held only to move pointers.
+// A read takes everything queued for the worker, within the limits. A row is answered once its last
+// event is committed.
 #include <pthread.h>
 #include <string.h>
 
@@ -13,9 +13,9 @@
 #include "base/wait.h"
 #include "event_log_internal.h"
 
-// What one outbox row tells of, until all of it is committed.
+// An outbox row until all its events are committed.
 struct log_row {
-    struct list link; // of log_local.rows
+    struct list link; // in log_local.rows
     size_t left;      // events not yet committed
     char id[OUTBOX_ID_SIZE];
 };
@@ -31,20 +31,20 @@ struct queue {
     size_t capacity;
     size_t first;
     size_t count;
-    struct log_row **taken; // of each event that was read and not yet committed
+    struct log_row **taken; // the row of each event read but not yet committed
     size_t taken_count;
     size_t taken_bytes;
     size_t taken_capacity;
 };
 
 struct log_local {
-    struct log log; // first
+    struct log log; // must be first
     pthread_mutex_t lock;
     pthread_cond_t drained;
     struct list rows;
     size_t held; // events appended and not yet committed
     size_t held_max;
-    size_t held_bytes; // of their frames
+    size_t held_bytes; // bytes of their frames
     size_t held_bytes_max;
     size_t read_bytes;
     size_t queue_count;
@@ -104,7 +104,7 @@ static size_t bytes_of(struct event *const *events, size_t count)
     return bytes;
 }
 
-// A row of more than there may be goes alone.
+// A row above the limits is accepted if nothing else is held.
 static bool local_has_room(const struct log_local *local, size_t count, size_t bytes)
 {
     if (local->stopped)
@@ -139,7 +139,7 @@ static int local_append(struct log *log, const char *outbox_id, struct event *co
     return -ERROR_BUSY;
 }
 
-// Waits for something to read. Under the lock.
+// Waits for something to read. Call under the lock.
 static bool queue_wait(struct log_local *local, struct queue *queue, int64_t timeout_ms)
 {
     int64_t until_ms = clock_monotonic_ms() + timeout_ms;
