@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows the events of channels.
+// The effects of a channel's events: the hooks of all feeds.
 #pragma once
 
 extern const struct feed_hooks delivery_hooks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of the topics that are followed.
+// Dispatches messages of the subscribed topics.
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kind of connection does when it takes its place, and when it leaves.
+// Adds a connection to its user and channels, and removes it. Common to all kinds of connection.
 #pragma once
 
 #include "base/cleanup.h"
@@ -9,10 +9,10 @@ struct params;
 struct result;
 struct statement;
 
-// Takes the connection's place among those of its user. -ERROR_MEMORY.
+// Adds the connection to its user's connections. -ERROR_MEMORY.
 NODISCARD int session_enter_user(struct connection *c);
-// Reads the user's channels for session_enter(), without parameters behind the user's id.
+// The statement that reads the user's channels for session_enter(); adds no parameters.
 const struct statement *session_channels(struct connection *c, struct params *params);
-// The same, and in all its channels.
+// Also subscribes the connection to all its channels. -ERROR_MEMORY.
 NODISCARD int session_enter(struct connection *c, const struct result *channels);
 void session_leave(struct connection *c); // login, channels, user; may be called again

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What others committed and nobody brings: while it waits in the outbox for longer than it should,
-// or in the log, events come from Postgres.
+// Late events: while those of other instances are stuck in the outbox or in the log, the gateway
+// reads them from Postgres.
 #pragma once
 
-// SQL: whether rows wait there for longer than `interval`.
+// SQL: whether the outbox has rows older than `interval`.
 #define OUTBOX_LATE(interval)                                                                      \
     "EXISTS (SELECT FROM outbox_rows WHERE NOT done AND created < now() - interval '" interval "'" \
     ")"

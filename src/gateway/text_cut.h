@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cutting up the head of a request where it lies.
+// Splits the text of a request's head in place.
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@ struct text {
 };
 
 struct text text_of(const char *value);           // trimmed; NULL: empty
-bool text_is(struct text text, const char *word); // in any case of letters
+bool text_is(struct text text, const char *word); // ignores case
 struct text text_trim(struct text text);
-// Takes what stands before `separator` off the beginning of `rest`; all of it when there is none.
+// Removes and returns the part of `rest` before `separator`; all of it if there is none.
 struct text text_take(struct text *rest, const char *separator);

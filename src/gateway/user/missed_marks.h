@@ -27,5 +27,5 @@ void missed_marks_note_first(struct gateway *gateway); // before a connection's 
 // Topics were or are not subscribed: reads what was missed.
 void missed_marks_sweep(struct gateway *gateway);
 void missed_marks_sweep_resumed(struct gateway *gateway); // the same for users who were away
-// Postgres may assign ids above `xid` again (a restore).
+// Postgres may assign ids above `xid` again (a new era).
 void missed_marks_lower(struct gateway *gateway, int64_t xid);
