@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the events of an outbox row back from Postgres, with their messages and frames.
+// Reads an outbox row's events back from Postgres, with their messages and frames.
 #pragma once
 
 #include "events/event.h"

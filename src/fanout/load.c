@@ -15,7 +15,7 @@
 
 static const struct statement OUTBOX_EVENTS = {"outbox_events",
                                                "SELECT * FROM outbox_events(ARRAY[$1])"};
-// All of a row at once: markAll tells of 500 channels in each.
+// All of a row in one statement: markAll writes rows of 500 channels.
 static const struct statement MEMBER_VIEWS = {
     "member_views",
     "SELECT " UNREAD_VIEW_SELECT(
@@ -115,7 +115,7 @@ static struct event *event_begin(enum event_kind kind, const struct result *resu
 
 static void member_read(struct event_member *member, const struct result *result, int row)
 {
-    int64_t number = result_int(result, row, COLUMN_NUMBER); // -1: it was given to another already
+    int64_t number = result_int(result, row, COLUMN_NUMBER); // -1: reused for another member
 
     *member = (struct event_member){
         .epoch = result_int(result, row, COLUMN_EPOCH),
@@ -138,7 +138,8 @@ static void head_read(struct event_head *head, const struct result *result, int 
                                 .generation = result_int(result, row, COLUMN_GENERATION)};
 }
 
-// The event of one row; all kinds but marks. 1, as all that load one.
+// Builds the event of one row, of any kind except marks. Returns 1, like all functions that load
+// one event.
 static int channel_event_load(enum event_kind kind, const struct result *result, int row,
                               struct event **ret_event)
 {
@@ -168,7 +169,7 @@ static int channel_event_load(enum event_kind kind, const struct result *result,
     return 1;
 }
 
-// Whether the event tells what one member has unread, and by which frame.
+// Whether the event carries one member's unread state, and in which frame.
 static bool is_of_member(const struct result *outbox, int row, enum unread_frame *ret_type)
 {
     const char *kind = result_text(outbox, row, COLUMN_KIND);
@@ -197,8 +198,8 @@ static int member_column_add(struct params *params, const struct result *outbox,
     return count;
 }
 
-// What members have unread, now: a row for each of their events, in order. NULL when there are
-// none.
+// Reads members' current unread state: one row per event of that kind, in order. NULL: there are no
+// such events.
 static int member_views_load(struct session *session, const struct result *outbox,
                              struct result **ret_views)
 {
@@ -215,7 +216,7 @@ static int member_views_load(struct session *session, const struct result *outbo
     int r = session_call(session, &MEMBER_VIEWS, &params, &views);
     if (r < 0)
         return r;
-    if (result_rows(views) != count) { // rows of members are never deleted
+    if (result_rows(views) != count) { // members' rows are never deleted
         result_free(views);
         return -ERROR_INTERNAL;
     }
@@ -248,7 +249,7 @@ static struct event *thread_event_read(enum event_kind kind, const struct result
     return event;
 }
 
-// An event of one user in one thread, as that is now.
+// Builds an event of one user in one thread, with the thread's current state.
 static int thread_event_load(struct session *session, enum event_kind kind,
                              const struct result *outbox, int row, struct event **ret_event)
 {
@@ -273,7 +274,7 @@ static int thread_event_load(struct session *session, enum event_kind kind,
     return 1;
 }
 
-// Nobody is sent its frame: what it changed is read by those who tell of it.
+// An event without a frame: those who announce the change read what it changed.
 static int strategy_event_load(const struct result *result, int row, struct event **ret_event)
 {
     char *frame = strdup("{}");
@@ -292,8 +293,7 @@ static int strategy_event_load(const struct result *result, int row, struct even
     return 1;
 }
 
-// A later release wrote it and did not come to tell of it. If it has a seq, sockets find that one
-// is missing.
+// The row is of a later release that did not publish it. If it has a seq, sockets detect the gap.
 static void unknown_pass_over(const struct result *result, int row)
 {
     metric_add(METRIC_EVENTS_UNKNOWN, 1);
@@ -301,7 +301,7 @@ static void unknown_pass_over(const struct result *result, int row)
               result_text(result, row, COLUMN_OUTBOX_ID), result_text(result, row, COLUMN_KIND));
 }
 
-// All kinds but those of is_of_member(). Whether there is an event: a positive number.
+// Loads any kind except those of is_of_member(). Positive: there is an event.
 static int row_load(struct session *session, const struct result *result, int row,
                     struct event **ret_event)
 {
@@ -318,7 +318,7 @@ static int row_load(struct session *session, const struct result *result, int ro
     return channel_event_load(kind, result, row, ret_event);
 }
 
-// The events of all rows that are known here, in their order.
+// Loads the events of all rows of known kinds, in order.
 static int events_load(struct session *session, const struct result *outbox,
                        const struct result *views, struct event **ret_events)
 {

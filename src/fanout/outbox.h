@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The statements that a relay runs on the outbox. On the session's thread.
+// The relay's statements on the outbox. On the session's thread.
 #pragma once
 
 #include "base/cleanup.h"
@@ -8,19 +8,19 @@
 
 enum { OUTBOX_BATCH_MAX = 500 };
 
-// Rows that are done. All-zero is empty.
+// Finished rows. All-zero is empty.
 struct outbox_batch {
     struct params own;    // to be deleted
-    struct params polled; // to be marked: their writer may still look for them
+    struct params polled; // to be marked as done: their writer may still look them up
     int own_count;
     int polled_count;
 };
 void outbox_batch_add(struct outbox_batch *batch, const char *outbox_id, bool polled);
 
-// Deletes and marks the rows of `batch`, which is empty afterwards.
+// Deletes and marks the rows of `batch`, and empties it.
 NODISCARD int outbox_clean(struct session *session, struct outbox_batch *batch);
 
-// Ids of rows that are `age_ms` old, oldest first, at most `max`.
+// Ids of rows at least `age_ms` old, oldest first, at most `max`.
 struct outbox_ids {
     struct result *result;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The relay: a thread that appends outbox rows to the log and deletes them when their effects are
-// done. Every row in memory is in one table, from the moment it is told of until it is gone from
-// Postgres: that bounds them, and keeps polling from taking what is on its way already. A row that
-// cannot go on is forgotten here: it is still in Postgres, and polling finds it again.
+// done. One table holds every row in memory, from its submission until it is gone from Postgres;
+// this bounds the rows and keeps polling from taking rows already in progress. A row that cannot
+// proceed is dropped from memory: it is still in Postgres, and polling finds it again.
 #include "fanout/relay.h"
 
 #include <assert.h>
@@ -22,10 +22,10 @@
 #include "store/session.h"
 
 enum {
-    POLLED_MAX = 512, // rows taken by polling and still on their way
-    BEHIND_MAX = 32,  // rows without bodies that one with bodies waits behind
-    GATHER_MS = 100,  // for how long done rows are gathered
-    RETRY_MS = 1000,  // until the next try to delete
+    POLLED_MAX = 512, // rows found by polling and still in progress
+    BEHIND_MAX = 32,  // rows without bodies that a row with bodies waits behind
+    GATHER_MS = 100,  // how long done rows are collected
+    RETRY_MS = 1000,  // until the next attempt to delete
     POLL_BACKOFF_MAX = 4,
     LOAD_TRIES = 3
 };
@@ -35,17 +35,17 @@ struct relay {
     struct relay_options options;
     relay_load_fn *load;
     struct log *log;
-    struct session *session; // of the thread
+    struct session *session; // the thread's
     pthread_t thread;
     bool started;
-    pthread_mutex_t lock; // of all that follows
+    pthread_mutex_t lock; // protects everything below
     pthread_cond_t changed;
     struct rows rows;
     int64_t clean_at_ms; // when done rows are deleted next
     int64_t poll_at_ms;
-    int64_t poll_backoff; // doubled while what is polled cannot go on
+    int64_t poll_backoff; // doubled while polled rows cannot proceed
     bool poll_failed;     // since the last poll
-    int64_t stop_at_ms;   // 0 while running
+    int64_t stop_at_ms;   // 0: running
 };
 
 static void row_set_events(struct row *row, struct event *const *events, size_t count)
@@ -56,8 +56,8 @@ static void row_set_events(struct row *row, struct event *const *events, size_t 
         row->events[i] = event_ref(events[i]);
 }
 
-// Whether a row with bodies must wait for others that are being read back, so that a channel's
-// events keep their order. Not for long ones: order is for speed only.
+// Whether a row with bodies must wait for rows being read back, so that a channel's events stay in
+// order. Not if many wait: the order only saves work later.
 static bool must_wait(const struct relay *relay)
 {
     return relay->rows.waiting_count > 0 && relay->rows.waiting_count <= BEHIND_MAX;
@@ -69,7 +69,8 @@ static void row_wait(struct relay *relay, struct row *row)
     pthread_cond_signal(&relay->changed);
 }
 
-// The row cannot go on: left to polling, which slows down when that was where it came from.
+// Drops a row that cannot proceed and leaves it to polling, which slows down if the row came from
+// there.
 static void row_leave(struct relay *relay, struct row *row)
 {
     relay->poll_failed = relay->poll_failed || row->polled;
@@ -86,7 +87,7 @@ static void row_finish(struct relay *relay, struct row *row)
     pthread_cond_signal(&relay->changed);
 }
 
-// The log's answer for a row.
+// The log has finished with a row.
 static void on_done(void *arg, const char *outbox_id, int r)
 {
     struct relay *relay = CAST(relay, arg);
@@ -94,7 +95,7 @@ static void on_done(void *arg, const char *outbox_id, int r)
     struct row *row = rows_find(&relay->rows, outbox_id);
     if (row && row->state == ROW_IN_LOG) {
         if (row->later)
-            pthread_cond_signal(&relay->changed); // for the next of its kind
+            pthread_cond_signal(&relay->changed); // the next row of its kind may proceed
         if (r == 0)
             row_finish(relay, row);
         else
@@ -160,7 +161,8 @@ void relay_forget(struct relay *relay, const char *outbox_id)
     pthread_mutex_unlock(&relay->lock);
 }
 
-// Reads the bodies of a waiting row back, on the relay's thread. Negative: not now, or never.
+// Reads the bodies of a waiting row back, on the relay's thread. Negative: temporary or permanent
+// failure.
 static int row_load(struct relay *relay, struct row *row)
 {
     int count = relay->load(relay->session, row->id, &row->events);
@@ -168,9 +170,9 @@ static int row_load(struct relay *relay, struct row *row)
     return count;
 }
 
-// What becomes of a row whose bodies could not be read: while Postgres is away it is left to
-// polling; what Postgres refuses thrice, some time apart, is given up. Readers and gateways find
-// what it told of by comparing heads.
+// Handles a row whose bodies could not be read. While Postgres is down, it is left to polling. A
+// row that Postgres rejects three times, some time apart, is abandoned; readers and gateways find
+// its events by comparing heads.
 static void row_load_failed(struct relay *relay, struct row *row, int r)
 {
     bool refused = r != -ERROR_UNAVAILABLE && r != -ERROR_BUSY && r != -ERROR_MEMORY;
@@ -181,13 +183,13 @@ static void row_load_failed(struct relay *relay, struct row *row, int r)
     } else {
         log_write(LOG_ERROR, "fanout", "outbox row %s given up: %s", row->id, error_code(r));
         metric_add(METRIC_EVENTS_POISON, 1);
-        rows_set_polled(&relay->rows, row); // marked as done and kept for a while, to be looked at
+        rows_set_polled(&relay->rows, row); // marked as done and kept for a while, for inspection
         row_finish(relay, row);
     }
 }
 
-// Brings one waiting row to the log. Under the lock, which is let go of meanwhile; the row stays
-// ours, since only this thread moves rows that wait.
+// Appends a waiting row to the log. Called with the lock, which is released meanwhile; the row
+// stays valid, since only this thread moves waiting rows.
 static void row_advance(struct relay *relay, struct row *row)
 {
     pthread_mutex_unlock(&relay->lock);
@@ -197,7 +199,7 @@ static void row_advance(struct relay *relay, struct row *row)
         row_load_failed(relay, row, r);
         return;
     }
-    if (r == 0) { // gone already, or nothing left to tell
+    if (r == 0) { // the row is gone, or has no events left
         row_finish(relay, row);
         return;
     }
@@ -207,7 +209,7 @@ static void row_advance(struct relay *relay, struct row *row)
     memcpy(id, row->id, sizeof id);
     row->event_count = 0;
     rows_move(&relay->rows, row, ROW_IN_LOG);
-    // From here on the row may be answered, and go, at any moment.
+    // From here on the log may finish with the row, and it may be freed, at any moment.
     pthread_mutex_unlock(&relay->lock);
     row_appended(relay, id, log_append(relay->log, id, events, count));
     for (size_t i = 0; i < count; i++)
@@ -245,7 +247,7 @@ static void leftover_add(struct relay *relay, const char *outbox_id)
     metric_add(METRIC_OUTBOX_LEFTOVERS, 1);
 }
 
-// Takes rows that are old and still there: their writer died, or could not bring them on.
+// Takes old rows that still exist: their writer died or could not submit them.
 static void relay_poll(struct relay *relay)
 {
     int64_t wanted = POLLED_MAX - relay->rows.polled_count;
@@ -282,7 +284,7 @@ static int64_t next_at_ms(const struct relay *relay)
     return at_ms;
 }
 
-// Does the most urgent thing there is to do, or waits for one.
+// Runs the most urgent task, or waits for one.
 static void relay_turn(struct relay *relay)
 {
     int64_t now_ms = clock_monotonic_ms();
@@ -320,7 +322,7 @@ int relay_new(const struct relay_options *options, struct log_options *log_optio
     pthread_cond_init(&relay->changed, NULL);
     int r = session_new(options->database_url, options->statement_timeout_ms, &relay->session);
     if (r >= 0)
-        r = session_relax(relay->session); // a delete that is lost is done again
+        r = session_relax(relay->session); // a lost delete is repeated
     if (r >= 0)
         r = log_new(log_options, on_done, relay, &relay->log);
     if (r < 0) {

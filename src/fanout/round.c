@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One round of a fan-out worker: gathers the Redis commands of its events, one call for the heads
-// of many channels.
+// A round of a fan-out worker: collects the Redis commands of its events, with one call for the
+// heads of many channels.
 #include "round.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ void round_done(struct round *round)
 
 static int compare_events(const void *a, const void *b)
 {
-    // Marks have no seq: those keep the order of their times.
+    // Events without a seq (marks) are sorted by time.
     const struct event *left = *(struct event *const *)a;
     const struct event *right = *(struct event *const *)b;
     int order = strcmp(left->channel_id, right->channel_id);
@@ -55,8 +55,8 @@ static void publish(struct pipeline *pipeline, const char *topic, const struct b
     pipeline_add(pipeline, 3, texts, lengths);
 }
 
-// The topic of the one user or workspace that an event also, or only, concerns; false when there is
-// none.
+// The topic of the user or workspace that the event concerns, in addition to its channel or
+// exclusively. False: none.
 static bool event_own_topic(const struct event *event, char *ret_topic)
 {
     switch (event->kind) {

@@ -17,8 +17,8 @@
 
 enum { READ_MS = 500, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 1000, REFUSED_TRIES = 3 };
 
-// Sockets hear of events round by round; to have them kept costs a call of Postgres, which is made
-// for the events of several rounds.
+// Events are published round by round; storing them costs a call of Postgres, so it is done for
+// several rounds at once.
 enum { KEEP_MS = 3, KEEP_EVENTS = ROUND_MAX, KEEP_BYTES = 1 << 20 };
 
 struct worker {
@@ -30,7 +30,7 @@ struct worker {
     struct walker *walker;
     pthread_t thread;
     int index;
-    struct event *unkept[KEEP_EVENTS + ROUND_MAX]; // told to Redis
+    struct event *unkept[KEEP_EVENTS + ROUND_MAX]; // applied to Redis, not stored yet
     size_t unkept_count;
     size_t unkept_bytes; // of their frames
     int64_t keep_at_ms;
@@ -40,7 +40,7 @@ struct workers {
     pthread_mutex_t lock;
     pthread_cond_t stopping;
     bool stopped;
-    int count; // started
+    int count; // started workers
     struct workers_options options;
     struct worker worker[];
 };
@@ -53,7 +53,7 @@ static bool is_stopped(struct workers *workers)
     return stopped;
 }
 
-// False when the workers are to stop.
+// False: the workers are to stop.
 static bool pause_for(struct workers *workers, int64_t pause_ms)
 {
     int64_t until_ms = clock_monotonic_ms() + pause_ms;
@@ -65,9 +65,10 @@ static bool pause_for(struct workers *workers, int64_t pause_ms)
     return !stopped;
 }
 
-// Brings a round to Redis, however long that is away. What Redis refuses again and again (no
-// memory, no disk, a broken key) is made unknown there as far as it lets us, and left: readers ask
-// Postgres then, and gateways fill the holes. False when the workers are to stop first.
+// Applies a round to Redis, waiting for as long as Redis is down. Commands that Redis keeps
+// rejecting (no memory, no disk, a broken key) are abandoned, and what they would change is
+// invalidated as far as Redis permits: readers then use Postgres, and gateways fill the gaps.
+// False: the workers are to stop.
 static bool round_finish(struct worker *worker, struct round *round)
 {
     int64_t pause_ms = PAUSE_FIRST_MS;
@@ -90,8 +91,8 @@ static bool round_finish(struct worker *worker, struct round *round)
     return true;
 }
 
-// Has the events kept that wait for it; what is refused again and again is given up. False when the
-// workers are to stop first.
+// Stores the collected events; what is rejected repeatedly is abandoned. False: the workers are to
+// stop.
 static bool unkept_keep(struct worker *worker)
 {
     const struct workers_options *options = &worker->workers->options;
@@ -116,7 +117,7 @@ static void unkept_clear(struct worker *worker)
     worker->unkept_bytes = 0;
 }
 
-// Takes over the events of a round.
+// Takes ownership of a round's events.
 static void unkept_add(struct worker *worker, struct round *round)
 {
     if (worker->unkept_count == 0)
@@ -134,7 +135,7 @@ static bool unkept_is_due(const struct worker *worker)
            (worker->unkept_count > 0 && clock_monotonic_ms() >= worker->keep_at_ms);
 }
 
-// All that was read is done then.
+// Confirms everything read so far.
 static void unkept_settle(struct worker *worker)
 {
     if (unkept_keep(worker)) {
@@ -144,7 +145,7 @@ static void unkept_settle(struct worker *worker)
     unkept_clear(worker);
 }
 
-// How long a read may wait.
+// How long a read may block.
 static int64_t read_ms(const struct worker *worker)
 {
     int64_t left_ms = worker->keep_at_ms - clock_monotonic_ms();
@@ -153,7 +154,7 @@ static int64_t read_ms(const struct worker *worker)
     return left_ms > 0 ? left_ms : 0;
 }
 
-// False when the workers are to stop, and not all that was read is done.
+// False: the workers are to stop, and not everything that was read is done.
 static bool worker_step(struct worker *worker, struct round *round)
 {
     int count = log_read(worker->log, worker->index, round->events, ROUND_MAX, read_ms(worker));
