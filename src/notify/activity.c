@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks Redis who is active.
+// Finds users' recent activity in Redis.
 #include "activity.h"
 
 #include "base/check.h"
@@ -12,10 +12,10 @@
 struct activity_answer {
     uint32_t tag;
     int64_t now_s;
-    bool *active; // of the next user
+    bool *active; // the next user's
 };
 
-// Each value begins with the second until which a socket, or a gateway's connections, count.
+// Each value begins with the second its entry expires: of a socket, or of a gateway's connections.
 static void on_values(void *arg, int r, const struct cache_value *value)
 {
     struct activity_answer *answer = CAST(activity_answer, arg);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is active, and needs no push: Redis knows. On the thread of the pipeline; blocks.
+// Finds the active users, who need no push, in Redis. On the pipeline's thread; blocks.
 #pragma once
 
 #include "cache/pipeline.h"
 
-// Tells of each of `count` users whether they are active: whether they have a connection, or, with
-// `by_word`, a socket on which they have said something lately. An error: Redis is away, and nobody
-// is.
+// Sets for each of `count` users whether they are active: connected or, with `by_word`, recently
+// active on a socket. On error Redis is down, and nobody counts as active.
 NODISCARD int activity_ask(struct pipeline *pipeline, bool by_word, const char *const *users,
                            size_t count, bool *ret_active);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RFC 8291: a key agreed on with the browser, and one record of AES-128-GCM.
+// RFC 8291: a key agreement with the browser, and one record of AES-128-GCM.
 #include "aes128gcm.h"
 
 #include "base/base64.h"
@@ -94,7 +94,7 @@ static bool derive(const uint8_t *salt, const uint8_t *secret, const void *info,
 }
 
 struct keys {
-    uint8_t secret[SECRET]; // of both sides, then mixed with the subscription's own
+    uint8_t secret[SECRET]; // ECDH result, then mixed with the subscription's secret
     uint8_t mixed[SECRET];
     uint8_t key[KEY];
     uint8_t nonce[NONCE];
@@ -120,7 +120,7 @@ static int keys_make(const struct aes128gcm_receiver *receiver, EVP_PKEY *own,
     int r = agree(own, receiver->point, ret_keys->secret);
     if (r < 0)
         return r;
-    // The NUL at the end of each text is part of it.
+    // The NUL that ends each text is part of it.
     bool done =
         derive(receiver->auth, ret_keys->secret, info, sizeof info, ret_keys->mixed, SECRET) &&
         derive(salt, ret_keys->mixed, key_info, sizeof key_info, ret_keys->key, KEY) &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells from a provider's status and body whether a push was delivered, may be tried again, or
-// never will do.
+// Determines from a provider's status and body whether a push was delivered, can be retried, or
+// failed permanently.
 #include "answer.h"
 
 #include "base/json.h"
@@ -17,7 +17,7 @@ const char *notify_outcome_name(enum notify_outcome outcome)
     return names[outcome];
 }
 
-// The reason goes to admins: what could be anything is made printable.
+// The reason is shown to admins, so unprintable characters are replaced.
 struct notify_answer answer_make(enum notify_outcome outcome, const char *reason)
 {
     struct notify_answer answer = {.outcome = outcome};
@@ -48,7 +48,7 @@ static bool may_pass(int status)
     return status == 0 || status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
-// What holds of HTTP where the body says nothing better.
+// By HTTP status, if the body does not say more.
 static enum notify_outcome outcome_of(int status)
 {
     if (status >= 200 && status <= 299)
@@ -56,7 +56,7 @@ static enum notify_outcome outcome_of(int status)
     return may_pass(status) ? NOTIFY_RETRY : NOTIFY_REFUSED;
 }
 
-// A token that somebody registered after Apple had given it up for dead is alive.
+// A token registered again after Apple's time of expiry is valid.
 static bool was_registered_since(const json_t *body, const struct notify_push *push)
 {
     const json_t *since_ms = json_object_get(body, "timestamp");
@@ -81,7 +81,7 @@ static struct notify_answer read_apns(const struct notify_push *push, int status
     return answer_make(outcome, reason);
 }
 
-// FCM's own code, in one of `details`; else Google's status ("UNAVAILABLE").
+// FCM's own code from `details`, otherwise Google's status ("UNAVAILABLE").
 static const char *fcm_code(const json_t *error)
 {
     size_t index;
@@ -103,7 +103,7 @@ static struct notify_answer read_fcm(int status, const json_t *body)
 
     if (code && status == 404 && strcmp(code, "UNREGISTERED") == 0)
         outcome = NOTIFY_GONE;
-    else if (status == 401) // the access token, which is made anew
+    else if (status == 401) // the access token, which is renewed
         outcome = NOTIFY_RETRY;
     return answer_make(outcome, code);
 }
@@ -186,7 +186,7 @@ struct notify_answer answer_read_google(const struct answer_source *source)
 
     if (source->status == 0)
         return answer_make(NOTIFY_RETRY, source->error);
-    // A 200 without a token is nothing that trying again is sure to mend, nor sure not to.
+    // A 200 without a token may be temporary or not: retry.
     enum notify_outcome outcome = source->status == 200 ? NOTIFY_RETRY : outcome_of(source->status);
     return finish(answer_make(outcome, member(body, "error")), source);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a provider's answer means. Any thread.
+// Interprets providers' responses. Any thread.
 #pragma once
 
 #include "notify/notify.h"
 
-// What came back: `status` 0 when nothing did, and `error` then says why.
+// A provider's response. `status` 0: there was none, and `error` gives the reason.
 struct answer_source {
     int status;
-    int64_t retry_after_s; // of the header; negative: there was none
+    int64_t retry_after_s; // from the header; negative: none
     const char *body;
     size_t length;
     const char *error;
@@ -17,8 +17,8 @@ struct answer_source {
 struct notify_answer answer_read(const struct notify_push *push,
                                  const struct answer_source *source);
 
-// What a failed request for Google's access token means for the pushes that wait for it.
+// The outcome, for the pushes that wait for it, of a failed request for Google's access token.
 struct notify_answer answer_read_google(const struct answer_source *source);
 
-// An outcome without a provider's answer.
+// An outcome without a response.
 struct notify_answer answer_make(enum notify_outcome outcome, const char *reason);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices' turns as the dispatcher asks Postgres for them, but for taking them.
+// Statements for devices' turns, except taking them.
 #include "device_turns.h"
 
 #include "base/check.h"
@@ -66,7 +66,7 @@ int device_turns_add(struct session *session, struct event **events, size_t coun
     return (int)result_int(result, 0, 0);
 }
 
-// A column of an array parameter: `value` of each turn in the list.
+// One column of an array parameter: `value` of each turn in the list.
 #define COLUMN(params, type, turns, value)                                                         \
     params_open_##type##_array(params);                                                            \
     LIST_FOREACH(link, turns)                                                                      \
@@ -76,7 +76,7 @@ int device_turns_add(struct session *session, struct event **events, size_t coun
     }                                                                                              \
     params_close_array(params)
 
-// Which device, and by which lease.
+// Adds the devices and their leases.
 static void place_params(struct params *params, const struct list *turns)
 {
     COLUMN(params, text, turns, turn->user_id);
@@ -112,7 +112,7 @@ int device_turns_settle(struct session *session, const struct list *settled,
     return r;
 }
 
-// Moves those whose lease is to be renewed; the rest stays. How many.
+// Moves the turns whose lease is due for renewal to `ret_due`. Returns their number.
 static int due_split(struct list *under_way, int64_t now_ms, struct list *ret_due)
 {
     int count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the devices whose turn it is, and makes the push of each.
+// Reads the devices whose turn it is, and builds the push of each.
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// What opens no secret waits until the operator gives the key again.
+// If secrets cannot be decrypted, the push waits until the operator provides the key.
 enum { KEY_WAIT_MS = 60000 };
 
 static const struct statement TAKE = {
@@ -46,7 +46,7 @@ enum {
     COLUMN_DIED
 };
 
-// NULL where the row has none. False: no memory.
+// Copies a column; NULL stays NULL. False: out of memory.
 static bool text_copy(const struct result *result, int row, int column, char **ret_text)
 {
     if (!result_is_null(result, row, column))
@@ -54,7 +54,7 @@ static bool text_copy(const struct result *result, int row, int column, char **r
     return *ret_text || result_is_null(result, row, column);
 }
 
-// NULL for 0.
+// Prints a ts; 0 becomes NULL.
 static bool ts_copy(int64_t ts, char **ret_text)
 {
     char text[TS_SIZE];
@@ -66,7 +66,7 @@ static bool ts_copy(int64_t ts, char **ret_text)
     return *ret_text != NULL;
 }
 
-// Pushes of one conversation replace each other; badges, and what sums up, have an id of their own.
+// Pushes of a conversation replace each other. Badges and summaries have an id of their own.
 static bool collapse_id_make(const struct device_turn *turn, struct notify_message *message)
 {
     int length = turn->channel_id[0] == '\0'
@@ -143,7 +143,7 @@ static int push_read(const struct result *result, int row, const struct secrets 
     return r;
 }
 
-// The turn ends without a push: it comes again.
+// Ends the turn without a push, to be retried.
 static void answer_without_key(struct device_turn *turn)
 {
     turn->answer = (struct notify_answer){.outcome = NOTIFY_RETRY, .wait_ms = KEY_WAIT_MS};
@@ -195,7 +195,7 @@ int device_turns_take(struct session *session, const struct list *under_way, int
     params_int(&params, options->lease_ms);
     params_int(&params, options->ttl_s);
     int r = session_call(session, &TAKE, &params, &result);
-    // One that cannot be made comes again when its lease is over.
+    // If a turn cannot be built, the device comes up again when its lease expires.
     for (int row = 0; r >= 0 && row < result_rows(result); row++)
         r = row_take(result, row, options, ready);
     return r < 0 ? r : result_rows(result);

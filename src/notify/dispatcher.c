@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that tells devices.
+// The dispatcher's thread, which sends devices their pushes.
 #include "notify/dispatcher.h"
 
 #include "activity.h"
@@ -20,21 +20,21 @@
 enum {
     LOOK_MS = 250, // for workspaces with devices
     PAUSE_MAX_MS = 2000,
-    MET_EXTRA_S = 15,   // what a registration may take from its time until it is seen
-    LOOK_FACTOR = 20,   // at most a twentieth of the time is spent with that
-    POLL_MS = 200,      // for turns that come by themselves: badges, retries, ends of rests
-    GATHER_MS = 15,     // until answers are told to Postgres, so that one call tells several
-    TAKE_MAX = 200,     // devices of one call, which holds their locks
+    MET_EXTRA_S = 15,   // maximum time between a registration's timestamp and its becoming visible
+    LOOK_FACTOR = 20,   // such work takes at most a twentieth of the time
+    POLL_MS = 200,      // for turns that become due by themselves: badges, retries, ends of pauses
+    GATHER_MS = 15,     // collects outcomes, to store several in one call
+    TAKE_MAX = 200,     // devices per call, which locks them
     SETTLE_MAX = 500,   // likewise
-    KEEP_MAX = 512,     // events of one call
-    DEPTH_MS = 5000,    // between two measures
-    CLEAN_MS = 30000,   // between two deletions of what is kept no longer
-    FAULT_MS = 1000,    // Postgres is away
-    BUSY_WAIT_MS = 500, // notify has no room
-    STOP_EXTRA_MS = 500 // to tell Postgres of the last answers
+    KEEP_MAX = 512,     // events per call
+    DEPTH_MS = 5000,    // between two measurements
+    CLEAN_MS = 30000,   // between two deletions of expired rows
+    FAULT_MS = 1000,    // while Postgres is down
+    BUSY_WAIT_MS = 500, // notify's queue is full
+    STOP_EXTRA_MS = 500 // for storing the last outcomes
 };
 
-// So long a device stays with a dispatcher that dies.
+// How long a device stays with a dispatcher that has died.
 enum { LEASE_MS = 6000 };
 
 struct dispatcher {
@@ -42,23 +42,23 @@ struct dispatcher {
     struct dispatcher_options options;
     struct device_turns_options turns;
     pthread_t thread;
-    struct session *session; // of the thread, as all until the lock
+    struct session *session; // the thread's, like everything above the lock
     struct pipeline *pipeline;
-    struct list under_way; // sent
-    struct list settled;   // over, and Postgres is not told yet
+    struct list under_way; // in flight
+    struct list settled;   // answered, not stored in Postgres yet
     int64_t count;         // of both
     int64_t look_at_ms;
-    int64_t looked_ms; // when the workspaces were known last
+    int64_t looked_ms; // when the workspaces were last read
     int64_t depth_at_ms;
     int64_t clean_at_ms;
     int64_t take_at_ms;
-    int64_t ask_at_ms; // who is active: Redis is away until then
+    int64_t ask_at_ms; // when to read activity again; until then Redis counts as down
 
-    pthread_mutex_t lock; // of what follows
+    pthread_mutex_t lock; // protects everything below
     pthread_cond_t changed;
     struct list answered; // by notify
     bool is_wanted;       // something may be due
-    int64_t stop_at_ms;   // 0 while running
+    int64_t stop_at_ms;   // 0: running
     int64_t room;         // for jobs, in Postgres
     bool is_known;
     struct buffer workspaces; // with a device, sorted
@@ -75,7 +75,7 @@ static bool ids_have(const struct buffer *ids, const char *id)
            bsearch(id, ids->data, ids->length / EVENT_ID_SIZE, EVENT_ID_SIZE, compare_ids);
 }
 
-// Whether an event of that kind changes what there is to tell anybody, or a badge.
+// Whether events of that kind can cause a push or change a badge.
 static bool kind_concerns(enum event_kind kind)
 {
     return kind == EVENT_POST || kind == EVENT_EDIT || kind == EVENT_DELETE || kind == EVENT_MARK ||
@@ -83,7 +83,7 @@ static bool kind_concerns(enum event_kind kind)
            kind == EVENT_LEAVE || kind == EVENT_ARCHIVE || kind == EVENT_UNARCHIVE;
 }
 
-// As long as nothing is known, Postgres is asked.
+// Until the workspaces are known, all of them count as having devices.
 static size_t events_choose(struct dispatcher *dispatcher, struct event *const *events,
                             size_t count, struct event **ret_chosen, int64_t *ret_room)
 {
@@ -127,7 +127,7 @@ int dispatcher_keep(struct dispatcher *dispatcher, struct session *session,
     return 0;
 }
 
-// What came for workspaces that were not known until now was passed over.
+// Adds the jobs of workspaces that have just become known; their events were skipped so far.
 static int workspaces_meet(struct dispatcher *dispatcher, const struct buffer *before)
 {
     const struct buffer *now = &dispatcher->workspaces; // only this thread changes it
@@ -140,7 +140,7 @@ static int workspaces_meet(struct dispatcher *dispatcher, const struct buffer *b
     return r;
 }
 
-// Takes `ids` for those that are known, and gives the former ones.
+// Replaces the known workspaces by `ids`, and returns the previous ones in it.
 static void workspaces_swap(struct dispatcher *dispatcher, struct buffer *ids)
 {
     pthread_mutex_lock(&dispatcher->lock);
@@ -161,14 +161,14 @@ static void workspaces_look(struct dispatcher *dispatcher)
         return;
     workspaces_swap(dispatcher, &ids);
     if (was_known && workspaces_meet(dispatcher, &ids) < 0) {
-        workspaces_swap(dispatcher, &ids); // they are met at the next look
+        workspaces_swap(dispatcher, &ids); // retried at the next look
         return;
     }
     dispatcher->looked_ms = now_ms;
 }
 
-// When to do again what began at `began_ms` and is over: not before `pause_ms`, and not so often
-// that it takes much of the time.
+// When to repeat work that began at `began_ms` and has just ended: after `pause_ms` at the
+// earliest, and not so often that it takes much of the time.
 static int64_t pause_after(int64_t began_ms, int64_t pause_ms)
 {
     int64_t now_ms = clock_monotonic_ms();
@@ -196,7 +196,7 @@ static void depth_look(struct dispatcher *dispatcher)
     pthread_mutex_unlock(&dispatcher->lock);
 }
 
-// What is to be done now and then.
+// Periodic work.
 static void look(struct dispatcher *dispatcher, int64_t now_ms)
 {
     if (now_ms < dispatcher->look_at_ms)
@@ -214,7 +214,7 @@ static void look(struct dispatcher *dispatcher, int64_t now_ms)
     }
 }
 
-// On the thread of notify.
+// On notify's thread.
 static void on_answer(void *arg, const struct notify_answer *answer)
 {
     struct device_turn *turn = CAST(device_turn, arg);
@@ -235,7 +235,7 @@ static void turn_end(struct dispatcher *dispatcher, struct device_turn *turn)
     list_append(&dispatcher->settled, &turn->link);
 }
 
-// An active user's devices get the badge alone, if it changed.
+// Reduces an active user's push to the badge; nothing is sent if the badge is unchanged.
 static void turn_quieten(struct device_turn *turn)
 {
     struct notify_message *message = &turn->push->message;
@@ -281,7 +281,7 @@ static void turn_send(struct dispatcher *dispatcher, struct device_turn *turn)
     turn->arg = dispatcher;
     int r = notify_send(dispatcher->options.notify, turn->push, on_answer, turn);
     if (r >= 0) {
-        turn->push = NULL; // it is notify's; and the turn, once it is answered, in two lists
+        turn->push = NULL; // now owned by notify; the turn, once answered, is in two lists
         return;
     }
     turn->answer = (struct notify_answer){.outcome = NOTIFY_RETRY, .wait_ms = BUSY_WAIT_MS};
@@ -317,7 +317,8 @@ static size_t length_of(const struct list *list)
     return length;
 }
 
-// An app gets at most half of what is free, so that a few that stand still leave room for others.
+// Takes devices that are due. An app gets at most half of the free slots, so that a few slow apps
+// leave room for others.
 static void take(struct dispatcher *dispatcher, int64_t now_ms)
 {
     const struct dispatcher_options *options = &dispatcher->options;
@@ -332,7 +333,7 @@ static void take(struct dispatcher *dispatcher, int64_t now_ms)
     if (dispatcher->is_known && dispatcher->workspaces.length == 0)
         return;
     if (options->secrets->count == 0)
-        return; // other instances have the key, or none
+        return; // other instances have the key, or none does
     list_init(&ready);
     turns.app_parallel = (room + 1) / 2 < turns.app_parallel ? (room + 1) / 2 : turns.app_parallel;
     int r = device_turns_take(dispatcher->session, &dispatcher->under_way, most, &turns, &ready);
@@ -345,7 +346,7 @@ static void take(struct dispatcher *dispatcher, int64_t now_ms)
     ready_send(dispatcher, &ready, length_of(&ready));
 }
 
-// Moves what is answered to what is to be settled, and tells whether anybody woke the thread.
+// Moves answered turns to the settled ones. Returns whether the thread was woken for new work.
 static bool answers_collect(struct dispatcher *dispatcher)
 {
     pthread_mutex_lock(&dispatcher->lock);
@@ -360,7 +361,7 @@ static bool answers_collect(struct dispatcher *dispatcher)
     return is_wanted;
 }
 
-// At most `most` from the front of `from`.
+// Moves at most `most` turns from the front of `from`.
 static void list_split(struct list *from, int most, struct list *ret_part)
 {
     LIST_FOREACH(link, from)
@@ -381,7 +382,7 @@ static void turns_free(struct list *turns)
     }
 }
 
-// Tells Postgres what is over. While it is away nothing new begins.
+// Stores outcomes in Postgres. While it is down, no new turns are taken.
 static void settle(struct dispatcher *dispatcher)
 {
     while (!list_is_empty(&dispatcher->settled)) {
@@ -393,16 +394,16 @@ static void settle(struct dispatcher *dispatcher)
             list_append_all(&dispatcher->settled, &part);
             return;
         }
-        if (r < 0) // they come again when their leases are over
+        if (r < 0) // these devices come up again when their leases expire
             log_write(LOG_ERROR, "notify", "what became of pushes could not be stored: %s",
                       error_code(r));
         dispatcher->count -= (int64_t)length_of(&part);
         turns_free(&part);
-        dispatcher->take_at_ms = 0; // there is room, and more to tell may be due
+        dispatcher->take_at_ms = 0; // there is room, and more may be due
     }
 }
 
-// When the thread is to end; 0: not yet.
+// When the thread must end; 0: not yet.
 static int64_t stop_at_ms(struct dispatcher *dispatcher)
 {
     pthread_mutex_lock(&dispatcher->lock);
@@ -411,7 +412,7 @@ static int64_t stop_at_ms(struct dispatcher *dispatcher)
     return at_ms;
 }
 
-// Until something is due, or a few answers have come.
+// Waits until something is due, or a few outcomes have arrived.
 static void wait_for_work(struct dispatcher *dispatcher)
 {
     int64_t until_ms = dispatcher->take_at_ms < dispatcher->look_at_ms ? dispatcher->take_at_ms
@@ -509,7 +510,7 @@ void dispatcher_free(struct dispatcher *dispatcher)
 {
     if (!dispatcher)
         return;
-    turns_free(&dispatcher->under_way); // those that are answered, too
+    turns_free(&dispatcher->under_way); // including answered ones
     turns_free(&dispatcher->settled);
     pipeline_free(dispatcher->pipeline);
     session_free(dispatcher->session);

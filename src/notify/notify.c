@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that sends pushes. Each app has a lane with a budget of its own, so that a provider
-// that stands still delays its own pushes alone.
+// The thread that sends pushes. Each app has a lane with limits of its own, so a provider that does
+// not respond delays only its own pushes.
 #include "notify/notify.h"
 
 #include "answer.h"
@@ -19,7 +19,8 @@
 #include <string.h>
 #include <time.h>
 
-// STREAMS_FIRST: fewer than curl puts on a connection before the server has said how many it takes.
+// STREAMS_FIRST: fewer than curl's initial limit of streams per connection, which applies until the
+// server announces its own.
 enum {
     STREAMS_MAX = 1000,
     STREAMS_FIRST = 90,
@@ -30,7 +31,7 @@ enum {
     VALUES_MAX = 100
 };
 
-// A push that is held: in its lane's list while it waits, in the thread's while it is under way.
+// A push being held: in its lane's list while waiting, in the thread's while in flight.
 struct held_push {
     struct list link;
     struct app_lane *lane;
@@ -46,11 +47,11 @@ struct app_lane {
     enum push_platform platform;
     char app_id[NOTIFY_APP_ID_SIZE];
     struct list waiting;
-    int64_t held;           // waiting and under way
-    int64_t sent;           // of these, under way
-    int64_t heard_ms;       // when a provider last answered; of the thread
-    bool is_heard;          // by a provider: its connection is there, and says how much it takes
-    struct transfer *token; // Google's access token is being asked for; of the thread
+    int64_t held;     // waiting and in flight
+    int64_t sent;     // of these, in flight
+    int64_t heard_ms; // time of the last response; the thread's
+    bool is_heard;    // a provider has responded, so its connection is up and its limits are known
+    struct transfer *token; // the request for Google's access token in progress; the thread's
 };
 
 struct notify {
@@ -58,11 +59,11 @@ struct notify {
     struct notify_options options;
     pthread_t thread;
     CURLM *multi;
-    struct provider_tokens *tokens; // of the thread
-    struct list under_way;          // of the thread
+    struct provider_tokens *tokens; // the thread's
+    struct list under_way;          // the thread's
 
-    pthread_mutex_t lock; // of what follows, and of the lanes' waiting, held and sent
-    struct list lanes;    // those that hold something
+    pthread_mutex_t lock; // protects everything below, and the lanes' waiting, held and sent
+    struct list lanes;    // those that hold pushes
     int64_t held;
     int64_t bytes;
     bool is_stopping;
@@ -105,7 +106,7 @@ static int64_t size_of(const struct notify_push *push)
     return (int64_t)size;
 }
 
-// The app's lane, made if need be. NULL: no memory. With the lock.
+// The app's lane, created on demand. NULL: out of memory. Call with the lock.
 static struct app_lane *lane_get(struct notify *notify, const struct notify_push *push)
 {
     LIST_FOREACH(link, &notify->lanes)
@@ -175,7 +176,7 @@ int notify_send(struct notify *notify, struct notify_push *push, notify_done_fn 
 
 static void outcome_count(const struct held_push *held, const struct notify_answer *answer)
 {
-    // In the order of enum push_platform and of enum notify_outcome.
+    // Ordered like enum push_platform and enum notify_outcome.
     int at = (int)held->push->platform * NOTIFY_OUTCOME_MAX + (int)answer->outcome;
 
     metric_add((enum metric)(METRIC_NOTIFY_APNS_DELIVERED + at), 1);
@@ -183,7 +184,7 @@ static void outcome_count(const struct held_push *held, const struct notify_answ
         metric_time(METRIC_TIMES_NOTIFY_ANSWER, clock_monotonic_us() - held->transfer->begun_us);
 }
 
-// The one end of every push. It is in no list.
+// Every push ends here. It must not be in any list.
 static void held_end(struct notify *notify, struct held_push *held,
                      const struct notify_answer *answer)
 {
@@ -201,7 +202,7 @@ static void held_end(struct notify *notify, struct held_push *held,
     free(held);
 }
 
-// Why a push could not even be sent.
+// The outcome of a push that could not be sent.
 static struct notify_answer unsent(int r)
 {
     switch (r) {
@@ -216,7 +217,7 @@ static struct notify_answer unsent(int r)
     }
 }
 
-// Ends what waits in a lane.
+// Ends all pushes waiting in a lane.
 static void lane_fail(struct notify *notify, struct app_lane *lane,
                       const struct notify_answer *answer)
 {
@@ -233,8 +234,8 @@ static void lane_fail(struct notify *notify, struct app_lane *lane,
     }
 }
 
-// Whether pushes of FCM can go; if not, their access token is asked for. One that cannot be asked
-// for ends them.
+// Whether an FCM lane has an access token. If not, requests one; if that is impossible, ends the
+// waiting pushes.
 static bool lane_has_token(struct notify *notify, struct app_lane *lane,
                            const struct notify_push *push)
 {
@@ -252,14 +253,14 @@ static bool lane_has_token(struct notify *notify, struct app_lane *lane,
     return false;
 }
 
-// The next push that may go; NULL: none. With its place in the budget.
+// The next push that the limits allow, with its place in them; NULL: none.
 static struct held_push *lane_take(struct notify *notify, struct app_lane *lane)
 {
     struct held_push *held = NULL;
     int64_t most = notify->options.app_parallel;
 
     if (!lane->is_heard && most > STREAMS_FIRST)
-        most = STREAMS_FIRST; // more would open connections of their own
+        most = STREAMS_FIRST; // more would open additional connections
     pthread_mutex_lock(&notify->lock);
     if (!list_is_empty(&lane->waiting) && lane->sent < most)
         held = LIST_ITEM(lane->waiting.next, struct held_push, link);
@@ -290,8 +291,8 @@ static void held_send(struct notify *notify, struct held_push *held)
     curl_multi_add_handle(notify->multi, held->transfer->easy);
 }
 
-// Begins what the budgets allow. The lanes are walked anew for each push, since its end may free
-// one.
+// Sends the next push that the limits allow. Starts over with the lanes for each push, since ending
+// a push may free a lane.
 static bool send_one(struct notify *notify)
 {
     struct held_push *held = NULL;
@@ -311,8 +312,8 @@ static bool send_one(struct notify *notify)
     return held != NULL;
 }
 
-// A connection on which nothing was heard for the whole time of a request is given up: it may look
-// alive for hours.
+// Ends a push. A connection without any response for the duration of a whole request is closed:
+// otherwise it may look alive for hours.
 static void held_finish(struct notify *notify, struct held_push *held, CURLcode code)
 {
     struct answer_source source = transfer_answer(held->transfer, code);
@@ -332,7 +333,7 @@ static void held_finish(struct notify *notify, struct held_push *held, CURLcode 
     held_end(notify, held, &answer);
 }
 
-// Whether Google gave a token, which is kept.
+// Caches the token in Google's response. False: there is none.
 static bool token_take(struct notify *notify, const struct notify_push *push,
                        const struct answer_source *source)
 {
@@ -388,7 +389,7 @@ static bool is_stopping(struct notify *notify)
     return stopping;
 }
 
-// Ends all that is held. Nothing comes any more.
+// Ends all pushes; no new ones can arrive.
 static void give_up(struct notify *notify)
 {
     struct notify_answer answer = answer_make(NOTIFY_RETRY, "the server is stopping");
@@ -410,7 +411,8 @@ static void give_up(struct notify *notify)
     }
 }
 
-// curl looks at each transfer whenever any of them moves: of many, several move at once.
+// curl checks all transfers whenever one of them makes progress: with many, a short pause lets
+// several progress at once.
 static void transfers_gather(int running)
 {
     const struct timespec pause = {.tv_nsec = GATHER_NS};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what APNs, FCM, browsers and Matrix push gateways take, cut to fit.
+// Writes the payloads for APNs, FCM, browsers and Matrix push gateways, cut to fit.
 #include "payload.h"
 
 #include "base/error.h"
@@ -12,7 +12,7 @@
 
 enum { NUMBER_SIZE = 24 };
 
-// How much of the text goes out.
+// How much of the text is sent.
 struct cut {
     size_t body_length;
 };
@@ -56,7 +56,7 @@ static void alert_write(struct json_writer *w, const struct notify_message *mess
     json_close_object(w);
 }
 
-// Where the message is. FCM takes texts alone.
+// Writes the message's location. FCM accepts strings only.
 static void place_write(struct json_writer *w, const struct notify_message *message, bool is_text)
 {
     text_if_any(w, "workspace", message->workspace_id);
@@ -99,7 +99,7 @@ static void apns_write(struct json_writer *w, const struct notify_push *push, st
     json_close_object(w);
 }
 
-// An iPhone that is reached by FCM takes its badge from here.
+// For an iPhone reached through FCM, which takes the badge from here.
 static void fcm_apns_write(struct json_writer *w, const struct notify_message *message)
 {
     json_key(w, "apns");
@@ -232,7 +232,7 @@ static size_t write_cut(const struct notify_push *push, struct cut cut, struct b
     return out->length - before;
 }
 
-// The most of the body, in bytes, with which all has at most `max`.
+// The longest body, in bytes, with which the payload has at most `max` bytes.
 static struct cut cut_find(const struct notify_push *push, size_t max)
 {
     const char *body = push->message.body;

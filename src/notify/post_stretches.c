@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which posts of a round Postgres has to be told of, to find whom they concern.
+// Selects the posts of a round that Postgres needs in order to find their recipients.
 #include "post_stretches.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// Posts first, those of a channel together, in their order.
+// Posts first, grouped by channel, in order.
 static int compare_events(const void *a, const void *b)
 {
     const struct event *left = *(struct event *const *)a;
@@ -16,9 +16,9 @@ static int compare_events(const void *a, const void *b)
     return order != 0 ? order : (left->ts > right->ts) - (left->ts < right->ts);
 }
 
-// Moves `events`, posts of one channel, to *ret_kept as far as push_targets() needs them: it looks
-// at a stretch of the channel, from the first to the last, and whether all are of one author. How
-// many.
+// Moves those of `events`, posts of one channel, to *ret_kept that push_targets() needs: it looks
+// at a stretch of the channel, from the first to the last post, and at whether all have the same
+// author. Returns their number.
 static size_t stretch_keep(struct event *const *events, size_t count, struct event **ret_kept)
 {
     size_t kept = 0;

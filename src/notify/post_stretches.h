@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom posts concern is looked up for a whole stretch of a channel, from the first to the last post
-// of a round. So of many posts no more than three are told.
+// Reduces the posts of a round to those that Postgres needs: recipients are looked up for a whole
+// stretch of a channel, from the first to the last post, so at most three posts per channel
+// suffice.
 #pragma once
 
 #include "events/event.h"
 
-// Keeps of the posts of each channel the first, the last, and one by another author than the
-// first's, if there is any; and all other events. Moves them to the front of `events`, the posts
-// first and by channel. How many they are. Any thread.
+// Keeps of each channel's posts the first, the last, and one by a different author than the first,
+// if any; and all other events. Moves them to the front of `events`, posts first, grouped by
+// channel. Returns their number. Any thread.
 size_t post_stretches_keep(struct event **events, size_t count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes provider tokens, and keeps each for as long as it is good.
+// Creates provider tokens and caches them while they are valid.
 #include "provider_tokens.h"
 
 #include "base/digest.h"
@@ -16,7 +16,7 @@ enum {
     PART_MAX = 4096,
     TOKEN_MAX = 8192,
     ASSERTION_LIFE_S = 3600,
-    VAPID_LIFE_S = 12 * 3600, // a push service takes 24 hours at most
+    VAPID_LIFE_S = 12 * 3600, // push services accept at most 24 hours
     GOOGLE_MARGIN_S = 300,
     GOOGLE_LIFE_MIN_S = 60,
     GOOGLE_LIFE_MAX_S = 24 * 3600
@@ -24,13 +24,13 @@ enum {
 
 struct provider_token {
     struct list link;
-    char name[DIGEST_HEX_SIZE]; // of what it was made for
+    char name[DIGEST_HEX_SIZE]; // what it was created for
     int64_t until_s;
     char *text;
 };
 
 struct provider_tokens {
-    struct list list; // the one that was made last is the last
+    struct list list; // oldest first
     int count;
 };
 
@@ -70,7 +70,7 @@ static const char *field_of(const json_t *object, const char *name)
     return text ? text : "";
 }
 
-// A key that is exchanged, or comes with another id, makes other tokens.
+// Names the token by everything it depends on, so a new key or key id yields a new token.
 static int name_make(const struct notify_push *push, const char *origin, char *ret_name)
 {
     CLEANUP(buffer_done) struct buffer text = BUFFER(2 * TOKEN_MAX + PART_MAX);
@@ -90,7 +90,7 @@ static int name_make(const struct notify_push *push, const char *origin, char *r
     return 0;
 }
 
-// One that is over is dropped on the way.
+// Finds a token, and drops expired ones on the way.
 static struct provider_token *token_find(struct provider_tokens *tokens, const char *name,
                                          int64_t now_s)
 {
@@ -105,7 +105,7 @@ static struct provider_token *token_find(struct provider_tokens *tokens, const c
     return NULL;
 }
 
-// Takes over `text`.
+// Takes ownership of `text`.
 static struct provider_token *token_keep(struct provider_tokens *tokens, const char *name,
                                          char *text, int64_t until_s)
 {
@@ -161,7 +161,7 @@ static void vapid_claims(struct buffer *out, const struct notify_push *push, con
     json_close_object(&w);
 }
 
-// The token of that name; if there is none, one that is signed now.
+// The cached token of that name, or a newly signed one.
 static int token_get(struct provider_tokens *tokens, const struct notify_push *push,
                      const char *origin, int64_t now_s, const char **ret_token)
 {
@@ -216,8 +216,8 @@ const char *provider_tokens_google(struct provider_tokens *tokens, const struct 
     return token ? token->text : NULL;
 }
 
-// One that ends at once is used all the same: Google's refusal ends the push, asking anew would
-// not.
+// A token that expires at once is used all the same: a rejection by Google ends the push, whereas
+// requesting again would not.
 static int64_t google_use_s(int64_t life_s)
 {
     if (life_s > GOOGLE_LIFE_MAX_S)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the secrets that a push needs.
+// Decrypts the secrets of a push.
 #include "notify/sealed_push.h"
 
 #include "base/error.h"

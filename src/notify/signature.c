@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signs the tokens by which Tidings shows providers who it is.
+// Signs the tokens that authenticate Tidings to providers.
 #include "signature.h"
 
 #include "base/base64.h"
@@ -34,7 +34,7 @@ static void pair_done(ECDSA_SIG **pair)
     ECDSA_SIG_free(*pair);
 }
 
-// A key that is encrypted is none: nobody is asked for its passphrase.
+// Encrypted keys are rejected: nobody can enter the passphrase.
 static int no_passphrase(char *buffer, int size, int writes, void *arg)
 {
     (void)buffer;
@@ -67,7 +67,7 @@ static int sign(EVP_PKEY *key, const char *text, size_t length, uint8_t *ret_sig
     return -ERROR_INVALID_KEY;
 }
 
-// OpenSSL gives r and s in DER; JWS wants them side by side (RFC 7518, 3.4).
+// OpenSSL returns r and s in DER; JWS concatenates them (RFC 7518, 3.4).
 static int pair_write(const uint8_t *der, size_t length, struct buffer *out)
 {
     CLEANUP(pair_done) ECDSA_SIG *pair = d2i_ECDSA_SIG(NULL, &der, (long)length);

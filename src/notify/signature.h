@@ -9,8 +9,8 @@
 
 enum signature_kind { SIGNATURE_ES256, SIGNATURE_RS256 };
 
-// Appends a token: header and claims, which are JSON, signed with the private key in `pem`.
-// -ERROR_INVALID_KEY: it is none, or one of another kind. -ERROR_MEMORY.
+// Appends a token: header and claims, both JSON, signed with the private key in `pem`.
+// -ERROR_INVALID_KEY: not a key, or of the wrong type. -ERROR_MEMORY.
 NODISCARD int signature_token_make(enum signature_kind kind, const char *pem,
                                    const struct buffer *header, const struct buffer *claims,
                                    struct buffer *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the requests of each provider, with libcurl.
+// Builds the requests for each provider, with libcurl.
 #include "transfer.h"
 
 #include "aes128gcm.h"
@@ -54,7 +54,8 @@ static bool header_add(struct transfer *transfer, const char *format, ...)
     return longer != NULL;
 }
 
-// curl takes nothing less than all as an error: so a long answer ends here.
+// Truncates a long response. Reports all bytes as taken, because curl would treat fewer as an
+// error.
 static size_t on_answer(char *data, size_t size, size_t count, void *arg)
 {
     struct transfer *transfer = CAST(transfer, arg);
@@ -63,7 +64,7 @@ static size_t on_answer(char *data, size_t size, size_t count, void *arg)
     return buffer_failed(&transfer->answer) ? 0 : size * count;
 }
 
-// The address that is connected to is what counts, not the name it was found by.
+// Checks the address actually connected to, not its name.
 static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct transfer *transfer = CAST(transfer, arg);
@@ -87,7 +88,8 @@ static bool text_is_public(const char *text)
            address_is_public((const struct sockaddr *)&ipv6);
 }
 
-// A connection may have been made by another request, which may go where this one must not.
+// The connection may have been opened by another request, which may use addresses that this one
+// must not.
 static int on_connection(void *arg, char *ip, char *local_ip, int port, int local_port)
 {
     struct transfer *transfer = CAST(transfer, arg);
@@ -125,12 +127,12 @@ static bool easy_make(struct transfer *transfer, const char *url,
         return false;
     easy_set_callbacks(transfer);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); // else a slow name server holds all up
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); // else a slow name server blocks everything
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_PROXY, ""); // none by environment: it would connect unchecked
+    curl_easy_setopt(easy, CURLOPT_PROXY, ""); // the environment's would connect unchecked
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L); // rather a stream than a connection of its own
+    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L); // prefer a stream to a new connection
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)options->timeout_ms);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "Tidings/" TIDINGS_VERSION);
     if (options->ca_file[0] != '\0')
@@ -224,7 +226,7 @@ static void text_done(char **text)
     curl_free(*text);
 }
 
-// "https://push.example:8443": what a token for Web Push is made out to (RFC 8292, 2).
+// "https://push.example:8443": the audience of a Web Push token (RFC 8292, 2).
 static int origin_of(const char *endpoint, char *ret_origin, size_t size)
 {
     CLEANUP(url_done) CURLU *url = curl_url();
@@ -256,7 +258,7 @@ static int webpush_body(struct transfer *transfer, const struct notify_push *pus
     return r < 0 ? r : aes128gcm_encrypt(&receiver, text.data, text.length, &transfer->body);
 }
 
-// A topic has at most 32 characters, so it is a part of the id's digest.
+// A topic has at most 32 characters, so it is a prefix of the id's digest.
 static bool topic_add(struct transfer *transfer, const char *collapse_id)
 {
     char hex[DIGEST_HEX_SIZE];
@@ -318,7 +320,7 @@ static int push_make(struct transfer *transfer, const struct notify_options *opt
     }
 }
 
-// Adds what is the same for all, or frees the transfer.
+// Adds the options common to all transfers, or frees the transfer.
 static int transfer_finish(struct transfer *transfer, int r, const char *url,
                            const struct notify_options *options, struct transfer **ret_transfer)
 {
@@ -360,7 +362,7 @@ int transfer_new_token(const struct notify_options *options, const struct notify
     if (!transfer)
         return -ERROR_MEMORY;
     transfer->is_token = true;
-    // Whoever made the app chose the account's URL; the operator chose the setting.
+    // The account's URL was chosen by whoever created the app, the setting by the operator.
     transfer->public_only = options->google_token_url[0] == '\0' && !options->private_allowed;
     buffer_append_text(&transfer->body, grant);
     snprintf(url, sizeof url, "%s",
@@ -371,7 +373,7 @@ int transfer_new_token(const struct notify_options *options, const struct notify
     return transfer_finish(transfer, r, url, options, ret_transfer);
 }
 
-// An answer that is longer than anybody reads has its status all the same.
+// An oversized response still has its status.
 struct answer_source transfer_answer(const struct transfer *transfer, CURLcode code)
 {
     struct answer_source source = {.retry_after_s = -1};

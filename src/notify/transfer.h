@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One HTTP request to a provider: a push, or the request for Google's access token. Of the thread
-// of notify.
+// An HTTP request to a provider: a push, or a request for Google's access token. On notify's
+// thread.
 #pragma once
 
 #include "answer.h"
@@ -11,32 +11,32 @@
 
 struct transfer {
     uint32_t tag;
-    void *owner;   // of who made it
-    bool is_token; // asks for Google's access token
+    void *owner;   // the creator's
+    bool is_token; // requests Google's access token
     CURL *easy;
     struct curl_slist *headers;
-    struct buffer body;   // what is sent: must stay as it is meanwhile
-    struct buffer answer; // the first bytes
+    struct buffer body;   // the request body; must not change during the transfer
+    struct buffer answer; // the first bytes of the response
     bool public_only;     // must not connect to a private address
     bool address_refused;
     int64_t begun_us;
     char error[CURL_ERROR_SIZE];
 };
 
-// Makes the request of a push, ready to go. -ERROR_INVALID_KEY: the app's key signs nothing.
-// -ERROR_INVALID_ARGUMENTS: the address is none. -ERROR_TOO_LONG. -ERROR_MEMORY.
+// Prepares the request of a push. -ERROR_INVALID_KEY: the app's key cannot sign.
+// -ERROR_INVALID_ARGUMENTS: the address is invalid. -ERROR_TOO_LONG. -ERROR_MEMORY.
 NODISCARD int transfer_new_push(const struct notify_options *options,
                                 struct provider_tokens *tokens, const struct notify_push *push,
                                 void *owner, struct transfer **ret_transfer);
 
-// Makes the request for the access token of a push of FCM. As above.
+// Prepares the request for the access token of an FCM push. Same errors.
 NODISCARD int transfer_new_token(const struct notify_options *options,
                                  const struct notify_push *push, void *owner,
                                  struct transfer **ret_transfer);
-void transfer_free(struct transfer *transfer); // takes NULL
+void transfer_free(struct transfer *transfer); // NULL is allowed
 
-// What came back, once it is over by `code`. Texts are the transfer's.
+// The response of a transfer that has ended with `code`. Strings are owned by the transfer.
 struct answer_source transfer_answer(const struct transfer *transfer, CURLcode code);
 
-// Breaks the connection that it used, and all others that share it.
+// Closes the connection it used, which ends all other transfers on it.
 void transfer_disconnect(struct transfer *transfer);
