@@ -11,17 +11,17 @@
     X(HTTP_CONNECTIONS, gauge, "tidings_http_connections", "", "Open HTTP connections")            \
     X(HTTP_CONNECTIONS_REFUSED, counter, "tidings_http_connections_refused_total",                 \
       "reason=\"full\"",                                                                           \
-      "Connections refused for TIDINGS_CONNECTIONS_MAX or the open files' limit")                  \
+      "Connections refused by TIDINGS_CONNECTIONS_MAX or the limit of open files")                 \
     X(HTTP_DESCRIPTORS_SHORT, counter, "tidings_http_connections_refused_total",                   \
       "reason=\"open_files\"", "")                                                                 \
     X(HTTP_DEADLINE_HEADERS, counter, "tidings_http_deadline_total", "part=\"headers\"",           \
-      "Connections closed because a request came too slowly")                                      \
+      "Connections closed because a request arrived too slowly")                                   \
     X(HTTP_DEADLINE_BODY, counter, "tidings_http_deadline_total", "part=\"body\"", "")             \
     X(HTTP_BAD_REQUESTS, counter, "tidings_http_bad_requests_total", "",                           \
-      "Requests refused before they were understood")                                              \
+      "Requests refused because they could not be parsed")                                         \
     X(HTTP_BODY_TOO_LARGE, counter, "tidings_http_body_too_large_total", "",                       \
       "Bodies over TIDINGS_BODY_MAX_BYTES")                                                        \
-    X(BODIES_BYTES, gauge, "tidings_http_bodies_bytes", "", "Bodies of requests under way")        \
+    X(BODIES_BYTES, gauge, "tidings_http_bodies_bytes", "", "Bytes of request bodies in flight")   \
     X(BODIES_USER, counter, "tidings_http_bodies_refused_total", "reason=\"user\"",                \
       "Bodies refused: by TIDINGS_USER_BODIES_BYTES, TIDINGS_STRANGERS_BODIES_BYTES, "             \
       "TIDINGS_BODIES_BYTES, TIDINGS_STRANGER_BODY_MAX_BYTES, TIDINGS_JSON_VALUES_MAX")            \
@@ -31,123 +31,128 @@
       "")                                                                                          \
     X(BODIES_VALUES, counter, "tidings_http_bodies_refused_total", "reason=\"values\"", "")        \
     X(BODIES_PARSED_ASIDE, counter, "tidings_http_bodies_parsed_aside_total", "",                  \
-      "Large bodies read by the thread beside the loop")                                           \
+      "Large bodies parsed on the thread beside the loop")                                         \
     X(REPLIES_BYTES, gauge, "tidings_http_replies_bytes", "",                                      \
-      "Large replies that are not sent yet")                                                       \
+      "Bytes of large replies not sent yet")                                                       \
     X(REPLIES_USER, counter, "tidings_http_replies_refused_total", "reason=\"user\"",              \
       "Replies refused: by TIDINGS_USER_REPLIES_BYTES, TIDINGS_REPLIES_BYTES")                     \
     X(REPLIES_ALL, counter, "tidings_http_replies_refused_total", "reason=\"all\"", "")            \
     X(HTTP_REPLY_TOO_LARGE, counter, "tidings_http_reply_too_large_total", "",                     \
-      "Replies that did not fit in their bound")                                                   \
+      "Replies over TIDINGS_REPLY_MAX_BYTES")                                                      \
     X(RATELIMITED_TOKEN, counter, "tidings_ratelimited_total", "kind=\"token\"",                   \
-      "Calls refused by the token's own limit, by the method's, posts by the channel's")           \
+      "Calls refused by a rate limit: of the token, the method, the channel, or bytes")            \
     X(RATELIMITED_METHOD, counter, "tidings_ratelimited_total", "kind=\"method\"", "")             \
     X(RATELIMITED_CHANNEL, counter, "tidings_ratelimited_total", "kind=\"channel\"", "")           \
     X(RATELIMITED_BYTES, counter, "tidings_ratelimited_total", "kind=\"bytes\"", "")               \
-    X(RATE_BUCKETS, gauge, "tidings_rate_buckets", "", "Counts of calls that are kept")            \
+    X(RATE_BUCKETS, gauge, "tidings_rate_buckets", "", "Rate limit buckets in memory")             \
     X(RATE_BUCKETS_DROPPED, counter, "tidings_rate_buckets_dropped_total", "",                     \
-      "Counts of calls dropped because of TIDINGS_RATE_BUCKETS_MAX")                               \
-    X(TOKENS, gauge, "tidings_tokens", "", "Tokens that are kept")                                 \
+      "Rate limit buckets evicted because of TIDINGS_RATE_BUCKETS_MAX")                            \
+    X(TOKENS, gauge, "tidings_tokens", "", "Cached tokens")                                        \
     X(TOKENS_DROPPED, counter, "tidings_tokens_dropped_total", "",                                 \
-      "Tokens that are asked for anew because of TIDINGS_TOKENS_MAX")                              \
+      "Tokens evicted because of TIDINGS_TOKENS_MAX")                                              \
     X(TOKENS_WAITED, counter, "tidings_tokens_waited_total", "",                                   \
-      "Look-ups of tokens that waited because of TIDINGS_TOKEN_LOOKUPS_MAX")                       \
+      "Token lookups queued because of TIDINGS_TOKEN_LOOKUPS_MAX")                                 \
     X(TOKENS_FULL, counter, "tidings_tokens_refused_total", "",                                    \
-      "Calls refused because TIDINGS_TOKENS_MAX look-ups were under way")                          \
+      "Calls refused because TIDINGS_TOKENS_MAX lookups were in progress")                         \
     X(MESSAGES_POSTED, counter, "tidings_messages_posted_total", "", "Messages committed")         \
     X(MESSAGES_DUPLICATE, counter, "tidings_messages_duplicate_total", "",                         \
-      "Posts recognised as retries of one committed before")                                       \
+      "Posts recognised as retries of a committed one")                                            \
     X(POST_BATCHES, counter, "tidings_post_batches_total", "", "Group commits of posts")           \
     X(POST_BATCHES_REFUSED, counter, "tidings_post_batches_refused_total", "",                     \
-      "Batches rolled back because a post in them may not be posted, or is there already")         \
+      "Batches rolled back because a post was not allowed or already stored")                      \
     X(POST_BATCHES_SPLIT, counter, "tidings_post_batches_split_total", "",                         \
-      "Batches run again one by one because one item failed")                                      \
+      "Batches retried item by item because one failed")                                           \
     X(POST_UNKNOWN, counter, "tidings_post_unknown_total", "",                                     \
-      "Batches whose commit had to be looked up after a lost connection")                          \
+      "Batches whose outcome was looked up after a lost connection")                               \
     X(POST_QUEUE_FULL, counter, "tidings_post_queue_full_total", "", "Posts refused: queue full")  \
     X(MARKS, counter, "tidings_marks_total", "", "Read positions committed")                       \
     X(SIDEBAR_ANEW, counter, "tidings_sidebars_read_total", "how=\"anew\"",                        \
-      "Users' channels read for unread.sync")                                                      \
+      "Sidebars read for unread.sync")                                                             \
     X(SIDEBAR_CHANGES, counter, "tidings_sidebars_read_total", "how=\"changes\"", "")              \
     X(SIDEBAR_DROPPED, counter, "tidings_sidebars_dropped_total", "",                              \
-      "Users' channels no longer kept in memory")                                                  \
-    X(SIDEBAR_BYTES, gauge, "tidings_sidebars_bytes", "",                                          \
-      "Memory of users' channels that are kept")                                                   \
-    X(STORE_CONNECTS, counter, "tidings_store_connects_total", "", "Connections made to Postgres") \
+      "Sidebars evicted from memory")                                                              \
+    X(SIDEBAR_BYTES, gauge, "tidings_sidebars_bytes", "", "Memory of cached sidebars")             \
+    X(STORE_CONNECTS, counter, "tidings_store_connects_total", "",                                 \
+      "Connections opened to Postgres")                                                            \
     X(STORE_LOST, counter, "tidings_store_lost_total", "", "Connections to Postgres lost")         \
     X(STORE_LOCKED, counter, "tidings_store_locked_total", "",                                     \
-      "Times that a post, a mark or another change found a row locked and was put aside")          \
+      "Posts, marks and other changes set aside because a row was locked")                         \
     X(STORE_QUEUE_FULL, counter, "tidings_store_queue_full_total", "",                             \
       "Statements refused because a connection's queue was full")                                  \
-    X(CACHE_CONNECTS, counter, "tidings_cache_connects_total", "", "Connections made to Redis")    \
+    X(CACHE_CONNECTS, counter, "tidings_cache_connects_total", "", "Connections opened to Redis")  \
     X(CACHE_LOST, counter, "tidings_cache_lost_total", "", "Connections to Redis lost")            \
-    X(CACHE_TIMEOUTS, counter, "tidings_cache_timeouts_total", "", "Redis answers that came late") \
+    X(CACHE_TIMEOUTS, counter, "tidings_cache_timeouts_total", "",                                 \
+      "Redis commands that timed out")                                                             \
     X(CACHE_FALLBACKS, counter, "tidings_cache_fallbacks_total", "",                               \
-      "Reads answered from Postgres because Redis did not know")                                   \
+      "Reads answered from Postgres because of a Redis miss")                                      \
     X(CACHE_REBUILDS, counter, "tidings_cache_rebuilds_total", "", "Redis keys rebuilt")           \
     X(CACHE_REBUILDS_LEFT, counter, "tidings_cache_rebuilds_left_total", "",                       \
-      "Rebuilds left to a later read because too many were under way")                             \
+      "Rebuilds postponed because too many were in progress")                                      \
     X(COUNTS_DRIFTED, counter, "tidings_unread_drift_total", "",                                   \
-      "Counts of Redis that were believed and were not those of Postgres")                         \
+      "Wrong unread counts in Redis found by comparison with Postgres")                            \
     X(COUNTS_FROM_REDIS, counter, "tidings_unread_from_redis_total", "",                           \
-      "Counts that Redis told or confirmed")                                                       \
+      "Counts read from or confirmed by Redis")                                                    \
     X(MEMBERS_WALKED, counter, "tidings_members_walked_total", "",                                 \
-      "Members that posts and deletes were brought to in Redis")                                   \
+      "Members updated in Redis for posts and deletes")                                            \
     X(WALKS_FAILED, counter, "tidings_walks_failed_total", "",                                     \
-      "Walks of members that did not come to their end")                                           \
+      "Walks over members that did not complete")                                                  \
     X(MEMBERS_BUILT, counter, "tidings_members_built_total", "",                                   \
-      "Lists of members built from Postgres")                                                      \
+      "Member lists built from Postgres")                                                          \
     X(MEMBERS_REPAIRED, counter, "tidings_members_repaired_total", "",                             \
-      "Members that a list in Redis had or lacked by mistake")                                     \
+      "Members added to or removed from wrong lists in Redis")                                     \
     X(HOUSEKEEPING_FAILED, counter, "tidings_housekeeping_failed_total", "",                       \
-      "Chores of housekeeping that failed and are tried again")                                    \
-    X(UPKEEP_PIECES, counter, "tidings_upkeep_pieces_total", "", "Short transactions of upkeep")   \
+      "Housekeeping tasks that failed and will be retried")                                        \
+    X(UPKEEP_PIECES, counter, "tidings_upkeep_pieces_total", "",                                   \
+      "Short transactions that delete old data")                                                   \
     X(UPKEEP_ROWS, counter, "tidings_upkeep_rows_total", "",                                       \
-      "Rows that upkeep read, changed or deleted")                                                 \
+      "Rows read, changed or deleted in them")                                                     \
     X(MONTHS_EXPIRED, counter, "tidings_months_dropped_total", "",                                 \
-      "Months of messages that this instance dropped")                                             \
+      "Months of messages dropped by this instance")                                               \
     X(MONTH_EXPIRING_S, gauge, "tidings_month_expiring_seconds", "",                               \
-      "How long ago the work on the month that is being dropped began; 0: there is none")          \
+      "Time since the current drop of a month began; 0: none in progress")                         \
     X(OUTBOX_ROWS, gauge, "tidings_outbox_rows", "",                                               \
-      "Outbox rows of all instances that are not done; counted up to a million")                   \
-    X(OUTBOX_OLDEST_S, gauge, "tidings_outbox_oldest_seconds", "", "Age of the oldest of them")    \
+      "Pending outbox rows of all instances; counted up to a million")                             \
+    X(OUTBOX_OLDEST_S, gauge, "tidings_outbox_oldest_seconds", "",                                 \
+      "Age of the oldest pending outbox row")                                                      \
     X(SNAPSHOT_OLDEST_S, gauge, "tidings_postgres_oldest_snapshot_seconds", "",                    \
-      "Age of what keeps Postgres from removing old versions of rows; 0: nothing does")            \
+      "Age of the transaction or slot that keeps Postgres from removing old row versions; 0: "     \
+      "none")                                                                                      \
     X(DEADLOCKS, counter, "tidings_postgres_deadlocks_total", "",                                  \
-      "Deadlocks in this database, as Postgres counts them")                                       \
+      "Deadlocks in this database, as counted by Postgres")                                        \
     X(HOT_CHANNELS, gauge, "tidings_hot_channels", "",                                             \
-      "Channels whose heads are kept apart while a snapshot is held")                              \
+      "Channels whose heads are kept apart during a snapshot")                                     \
     X(PART_POSTGRES, gauge, "tidings_part_up", "part=\"postgres\"",                                \
-      "Whether a part answers this instance, as /readyz has it")                                   \
+      "Whether a dependency is up, as seen by this instance")                                      \
     X(PART_REDIS, gauge, "tidings_part_up", "part=\"redis\"", "")                                  \
     X(PART_LOG, gauge, "tidings_part_up", "part=\"log\"", "")                                      \
-    X(OUTBOX_RELAYED, counter, "tidings_outbox_relayed_total", "", "Outbox rows done")             \
+    X(OUTBOX_RELAYED, counter, "tidings_outbox_relayed_total", "", "Outbox rows completed")        \
     X(OUTBOX_LEFTOVERS, counter, "tidings_outbox_leftovers_total", "",                             \
       "Outbox rows picked up by polling")                                                          \
     X(OUTBOX_QUEUE_FULL, counter, "tidings_outbox_queue_full_total", "",                           \
-      "Outbox rows left to polling because the queue in memory was full")                          \
-    X(EVENTS_PRODUCED, counter, "tidings_events_produced_total", "", "Events given to the log")    \
+      "Outbox rows left to polling because the in-memory queue was full")                          \
+    X(EVENTS_PRODUCED, counter, "tidings_events_produced_total", "", "Events appended to the log") \
     X(EVENTS_FANNED_OUT, counter, "tidings_events_fanned_out_total", "", "Events fanned out")      \
     X(EVENTS_REFUSED, counter, "tidings_events_refused_total", "",                                 \
-      "Events whose effects Redis refused, so that what they change was forgotten")                \
-    X(EVENTS_POISON, counter, "tidings_events_poison_total", "", "Events put aside after 3 tries") \
+      "Events whose effects Redis refused; the affected keys become unknown")                      \
+    X(EVENTS_POISON, counter, "tidings_events_poison_total", "",                                   \
+      "Events dead-lettered after 3 tries")                                                        \
     X(EVENTS_UNKNOWN, counter, "tidings_events_unknown_total", "",                                 \
-      "Events of an unknown form or kind that were passed over, as of a later release")            \
+      "Events skipped because of an unknown format or kind, as from a later release")              \
     X(KAFKA_ERRORS, counter, "tidings_kafka_errors_total", "", "Errors reported by Kafka")         \
-    X(DEAD_LETTERS, gauge, "tidings_dead_letters", "",                                             \
-      "Records that stand in the topic of dead letters")                                           \
+    X(DEAD_LETTERS, gauge, "tidings_dead_letters", "", "Records in the dead letter topic")         \
     X(SOCKETS_OPEN, gauge, "tidings_ws_connections", "kind=\"rtm\"", "Open sockets")               \
     X(STREAMS_OPEN, gauge, "tidings_ws_connections", "kind=\"sse\"", "")                           \
     X(STREAMS_RESUMED, counter, "tidings_streams_resumed_total", "",                               \
-      "Event streams and sockets that went on where an earlier one ended")                         \
+      "Event streams and sockets resumed from a position")                                         \
     X(STREAMS_UNFINISHED, counter, "tidings_streams_unfinished_total", "",                         \
-      "Of those, such that ended before all that they had missed was sent")                        \
-    X(EVENTS_RESUMED, counter, "tidings_events_resumed_total", "", "Events read back for those")   \
+      "Resumed streams and sockets that ended before they had caught up")                          \
+    X(EVENTS_RESUMED, counter, "tidings_events_resumed_total", "",                                 \
+      "Events read back for resumed streams and sockets")                                          \
     X(SOCKETS_OPENED, counter, "tidings_sockets_opened_total", "", "Sockets opened")               \
     X(SOCKETS_REFUSED, counter, "tidings_sockets_refused_total", "",                               \
       "Sockets refused because TIDINGS_SOCKETS_MAX was reached")                                   \
     X(SOCKET_TOKENS_CHECKED, counter, "tidings_socket_tokens_checked_total", "",                   \
-      "Tokens of open connections that Postgres was asked about")                                  \
+      "Tokens of open connections checked in Postgres")                                            \
     X(SOCKETS_SLOW, counter, "tidings_sockets_closed_total", "reason=\"slow\"",                    \
       "Sockets closed by the server")                                                              \
     X(SOCKETS_FRAMES, counter, "tidings_sockets_closed_total", "reason=\"frames\"", "")            \
@@ -155,44 +160,46 @@
     X(SOCKETS_PROTOCOL, counter, "tidings_sockets_closed_total", "reason=\"protocol\"", "")        \
     X(SOCKETS_GAP, counter, "tidings_sockets_closed_total", "reason=\"gap\"", "")                  \
     X(SOCKETS_SILENT, counter, "tidings_sockets_closed_total", "reason=\"silent\"", "")            \
-    X(FRAMES_SENT, counter, "tidings_events_delivered_total", "", "Event frames put to sockets")   \
+    X(FRAMES_SENT, counter, "tidings_events_delivered_total", "",                                  \
+      "Event frames queued to sockets")                                                            \
     X(FRAMES_DOUBLE, counter, "tidings_events_dropped_total", "reason=\"double\"",                 \
-      "Events that a gateway dropped")                                                             \
+      "Events dropped by a gateway")                                                               \
     X(GAPS_FOUND, counter, "tidings_gaps_found_total", "", "Gaps found in a channel's events")     \
     X(GAPS_FILLED, counter, "tidings_gaps_filled_total", "", "Gaps filled from Postgres")          \
-    X(GAPS_TOLD, counter, "tidings_gaps_told_total", "", "Gaps that clients were told of")         \
+    X(GAPS_TOLD, counter, "tidings_gaps_told_total", "", "Gaps sent to clients")                   \
     X(MARKS_HELD, counter, "tidings_marks_held_total", "",                                         \
-      "Marks that came before their messages, and waited for them")                                \
+      "Marks held back until their messages arrived")                                              \
     X(HELD_FULL, counter, "tidings_gaps_not_held_total", "",                                       \
-      "Events behind a gap for which there was no room; they are read back later")                 \
+      "Events behind a gap dropped for lack of memory; they are read back later")                  \
     X(PRESENCE_REFUSED, counter, "tidings_presence_refused_total", "",                             \
-      "Requests of sockets for presence with bad or too many ids")                                 \
+      "Presence requests from sockets with invalid or too many ids")                               \
     X(TYPING_DROPPED, counter, "tidings_typing_dropped_total", "",                                 \
-      "Typing of sockets that came too often")                                                     \
+      "Typing frames dropped because they came too often")                                         \
     X(LINKS_TOO_MANY, counter, "tidings_links_too_many_total", "",                                 \
-      "Connections of apps that were turned away")                                                 \
+      "Connections of apps refused by TIDINGS_LINKS_MAX")                                          \
     X(ENVELOPES_SENT, counter, "tidings_envelopes_sent_total", "", "Envelopes sent to apps")       \
     X(ENVELOPES_AGAIN, counter, "tidings_envelopes_again_total", "",                               \
-      "Of those, such that were not acked before")                                                 \
+      "Envelopes sent again because they were not acked")                                          \
     X(ENVELOPES_DROPPED, counter, "tidings_envelopes_dropped_total", "",                           \
-      "Events that an app did not ack in all attempts or in time, or had no room for")             \
-    X(PUSH_SENT, counter, "tidings_push_sent_total", "", "Events sent to events_urls of apps")     \
-    X(PUSH_AGAIN, counter, "tidings_push_again_total", "", "Of those, retries")                    \
+      "Events dropped because an app did not ack them in time, or its queue was full")             \
+    X(PUSH_SENT, counter, "tidings_push_sent_total", "", "Requests sent to apps' events_urls")     \
+    X(PUSH_AGAIN, counter, "tidings_push_again_total", "",                                         \
+      "Retries among requests to events_urls")                                                     \
     X(PUSH_TAKEN, counter, "tidings_push_taken_total", "",                                         \
-      "Of those, such that were answered 2xx")                                                     \
+      "Requests to events_urls answered with 2xx")                                                 \
     X(PUSH_FAILED_TRIES, counter, "tidings_push_dropped_total", "reason=\"tries\"",                \
-      "Events for events_urls that were dropped")                                                  \
+      "Events for events_urls dropped")                                                            \
     X(PUSH_FULL, counter, "tidings_push_dropped_total", "reason=\"full\"", "")                     \
     X(PUSH_EXPIRED, counter, "tidings_push_dropped_total", "reason=\"expired\"", "")               \
     X(PUSH_LOST, counter, "tidings_push_dropped_total", "reason=\"refused\"", "")                  \
     X(PUSH_UNVERIFIED, counter, "tidings_push_unverified_total", "",                               \
-      "Challenges that an events_url did not answer")                                              \
+      "Challenges not answered by an events_url")                                                  \
     X(PUSH_ADDRESSES, counter, "tidings_push_addresses_refused_total", "",                         \
-      "Private or local addresses that an events_url led to")                                      \
+      "Requests refused because an events_url resolved to a private address")                      \
     X(SECRETS_REFUSED, counter, "tidings_secrets_refused_total", "",                               \
-      "Secrets in Postgres that did not open: TIDINGS_SECRET_KEY lacks their key")                 \
+      "Secrets in Postgres that TIDINGS_SECRET_KEY could not decrypt")                             \
     X(NOTIFY_APNS_DELIVERED, counter, "tidings_push_notifications_total",                          \
-      "platform=\"apns\",outcome=\"delivered\"", "Pushes to devices, by what became of them")      \
+      "platform=\"apns\",outcome=\"delivered\"", "Pushes to devices, by outcome")                  \
     X(NOTIFY_APNS_GONE, counter, "tidings_push_notifications_total",                               \
       "platform=\"apns\",outcome=\"gone\"", "")                                                    \
     X(NOTIFY_APNS_RETRY, counter, "tidings_push_notifications_total",                              \
@@ -224,18 +231,16 @@
     X(NOTIFY_MATRIX_REFUSED, counter, "tidings_push_notifications_total",                          \
       "platform=\"matrix\",outcome=\"refused\"", "")                                               \
     X(NOTIFY_FULL, counter, "tidings_push_notifications_refused_total", "",                        \
-      "Pushes to devices that TIDINGS_PUSH_QUEUE_MAX, _QUEUE_BYTES or _APP_QUEUE_MAX had no room " \
-      "for")                                                                                       \
+      "Pushes refused by TIDINGS_PUSH_QUEUE_MAX, _QUEUE_BYTES or _APP_QUEUE_MAX")                  \
     X(NOTIFY_SKIPPED, counter, "tidings_push_skipped_total", "",                                   \
-      "Pushes not sent, or without their text, because the user was active")                       \
+      "Pushes suppressed, or sent without text, because the user was active")                      \
     X(NOTIFY_NO_ROOM, counter, "tidings_push_jobs_dropped_total", "",                              \
-      "Conversations of devices not told of because of TIDINGS_PUSH_JOBS_MAX")                     \
+      "Pending pushes dropped because of TIDINGS_PUSH_JOBS_MAX")                                   \
     X(NOTIFY_DIED, counter, "tidings_push_died_total", "", "Pushes that became dead letters")      \
     X(NOTIFY_WAITING, gauge, "tidings_push_waiting", "",                                           \
-      "Conversations with something to tell a device, of all instances")                           \
-    X(NOTIFY_OLDEST_S, gauge, "tidings_push_oldest_seconds", "",                                   \
-      "For how long the oldest of them has been tried, or waited")                                 \
-    X(NOTIFY_DEAD, gauge, "tidings_push_dead", "", "Dead letters that are kept")                   \
+      "Pending pushes of all instances, one per conversation and device")                          \
+    X(NOTIFY_OLDEST_S, gauge, "tidings_push_oldest_seconds", "", "Age of the oldest pending push") \
+    X(NOTIFY_DEAD, gauge, "tidings_push_dead", "", "Pushes kept as dead letters")                  \
     X(LOG_DROPPED, counter, "tidings_log_dropped_total", "", "Log lines dropped")
 
 enum metric {
@@ -248,8 +253,8 @@ enum metric {
 // X(NAME, metric name, label, help): gauges with one value per item, such as a partition.
 #define METRIC_SERIES_TABLE(X)                                                                     \
     X(KAFKA_LAG, "tidings_kafka_lag", "partition",                                                 \
-      "Records of a partition that the workers of all instances have yet to finish")               \
-    X(KAFKA_END, "tidings_kafka_end_offset", "partition", "Where a partition ends")
+      "Records of a partition not yet processed by the consumer group")                            \
+    X(KAFKA_END, "tidings_kafka_end_offset", "partition", "End offset of a partition")
 
 enum metric_series {
 #define METRICS_ENUM(name, metric, label, help) METRIC_SERIES_##name,
@@ -263,14 +268,13 @@ enum { METRIC_SERIES_SIZE = 1024 };
 // X(NAME, metric name, help): duration histograms, from half a millisecond to 10 seconds.
 #define METRIC_TIMES_TABLE(X)                                                                      \
     X(DELIVERY, "tidings_delivery_seconds",                                                        \
-      "From an event's time, by Postgres' clock, until its frame was written to a connection, by " \
-      "this instance's")                                                                           \
+      "From an event (Postgres' clock) until its frame was written to a connection (local clock)") \
     X(NOTIFY_DELAY, "tidings_push_delay_seconds",                                                  \
-      "From a message's time, by Postgres' clock, until the provider answered the push of it")     \
+      "From a message (Postgres' clock) until the provider answered its push (local clock)")       \
     X(NOTIFY_ANSWER, "tidings_push_answer_seconds",                                                \
-      "From the sending of a push to a device until its provider's answer")                        \
+      "From sending a push to its provider's answer")                                              \
     X(LOOP_STALL, "tidings_loop_stall_seconds",                                                    \
-      "How long each turn of a loop made others wait, with how late it began")
+      "Delay that each turn of an event loop caused, from its due time to its end")
 
 enum metric_times {
 #define METRICS_ENUM(name, metric, help) METRIC_TIMES_##name,
