@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue of one connection: control bytes (PONG, CLOSE, the handshake), which are sent first,
-// and references to packets. While both are empty it holds no memory.
+// A connection's output queue: control bytes (handshake, Ping, Pong, Close), which are sent first,
+// and references to packets. Allocates nothing while it is empty.
 #pragma once
 
 #include "base/buffer.h"
@@ -19,28 +19,29 @@ struct outlet {
     uint32_t first;
     uint32_t count;
     uint32_t capacity;   // a power of two
-    uint32_t first_sent; // bytes of the first packet that are sent
-    size_t bytes;        // of packets, sent ones of the first included
+    uint32_t first_sent; // bytes of the first packet already sent
+    size_t bytes;        // of all queued packets, including first_sent
 };
 
 void outlet_init(struct outlet *outlet);
 void outlet_done(struct outlet *outlet);
 
-// Adds a reference to `packet` at the end. -ERROR_MEMORY.
+// Appends `packet`, and references it. -ERROR_MEMORY.
 NODISCARD int outlet_push(struct outlet *outlet, struct packet *packet);
 
-// Adds a control frame, or control bytes as they are. -ERROR_BUSY when too many wait.
+// Appends a control frame, or raw control bytes. -ERROR_BUSY: OUTLET_CONTROL_MAX is exceeded, or
+// out of memory.
 NODISCARD int outlet_control(struct outlet *outlet, enum packet_opcode opcode, const void *payload,
                              size_t length);
 NODISCARD int outlet_raw(struct outlet *outlet, const void *data, size_t length);
 
-// Drops all packets but one that is partly sent.
+// Drops all packets except one that is partly sent.
 void outlet_drop_backlog(struct outlet *outlet);
 
 bool outlet_is_empty(const struct outlet *outlet);
-// Bytes of packets that are still to be sent.
+// Bytes of packets not sent yet.
 size_t outlet_unsent(const struct outlet *outlet);
 
-// Sends everything in as few system calls as possible. 0: all sent; 1: the socket takes no more
-// now; -ERROR_UNAVAILABLE: it is broken.
+// Sends everything in as few system calls as possible. 0: all was sent; 1: the socket's buffer is
+// full; -ERROR_UNAVAILABLE: the connection is broken.
 NODISCARD int outlet_flush(struct outlet *outlet, int fd);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a connection can be continued from: what it missed before it was opened, and how its
-// subscribers come to be told what happens now.
+// A connection's backlog and position. Sends what the connection missed before it was opened,
+// channel by channel; the subscription to a channel takes over when its part is sent.
 #pragma once
 
 #include "../position.h"
@@ -20,39 +20,39 @@ struct feed;
 
 struct backlog {
     struct connection *connection;
-    struct place place;    // at first, where the client asked to continue (xid 0: it begins now)
-    bool is_too_old;       // that was of no use any more: anything may be missing
-    bool is_settled;       // its position is the watermark
-    uint32_t serial;       // the last watermark that was asked for without its channels
+    struct place place;    // at first, where the client asked to continue (xid 0: from now)
+    bool is_too_old;       // it was too old: anything may be missing
+    bool is_settled;       // the connection's position is the watermark
+    uint32_t serial;       // last watermark query that did not include its channels
     struct resume *resume; // while earlier events are read back
 };
 
-// The connection outlives it; `place` may be NULL: it begins now.
+// The connection must outlive it. `place` may be NULL: the connection starts from now.
 void backlog_init(struct backlog *backlog, struct connection *c, const struct place *place);
 
-// Reads the user's channels for backlog_begin(). Adds its parameters behind the user's id.
+// The statement that reads the user's channels for backlog_begin(); appends its parameters after
+// the user's id.
 const struct statement *backlog_channels(struct backlog *backlog, struct params *params);
-// Whether the place it came with was given to somebody else.
+// Whether the client's position belongs to another user.
 bool backlog_is_of_another(const struct backlog *backlog);
-// Subscribes the connection in its channels by the answer. -ERROR_MEMORY.
+// Subscribes the connection to the channels in `result`. -ERROR_MEMORY.
 NODISCARD int backlog_begin(struct backlog *backlog, const struct result *result);
 
-// Tells on; to be called when the connection was opened, and when it was flushed.
+// Continues sending. Call it when the connection is open, and after each flush.
 void backlog_go_on(struct backlog *backlog);
 
-// There is a new watermark. Takes it as the position, if all below it was sent.
+// There is a new watermark: becomes the position if the connection was sent all below it.
 void backlog_settle(struct backlog *backlog);
-// All before it was sent. The text lives as long as the connection sends nothing.
+// The position up to which everything was sent. Valid until the connection is sent more.
 const char *backlog_position(const struct backlog *backlog);
-// The same as a position of the user's own, to POSITION_SIZE bytes.
+// Prints it as the user's own position, to POSITION_SIZE bytes.
 void backlog_position_own(const struct backlog *backlog, char *ret_text);
 
-// The user came (back) into the channel of `feed`. True while the connection is still being told
-// what was before: its subscriber waits for that.
+// The user joined the channel of `feed`, perhaps again. True while the backlog still includes the
+// channel: the subscription waits until it is sent.
 bool backlog_joined(struct backlog *backlog, const struct feed *feed);
 
-// Whether the connection is still to be sent what it missed in the channel of an event about what
-// its user has read: see resume_awaits().
+// See resume_awaits().
 bool backlog_awaits(struct backlog *backlog, const struct event *event);
 
-void backlog_end(struct backlog *backlog); // nothing more is told; may be called again
+void backlog_end(struct backlog *backlog); // sends nothing more; may be called again

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of channels in a backlog.
+// The channel events of a backlog.
 #pragma once
 
 #include <stdbool.h>
@@ -7,5 +7,5 @@
 struct behind;
 struct resume;
 
-// Asks for what comes next. False when there is nothing left.
+// Requests the channel's next events. False: there are none left.
 bool resume_events_ask(struct resume *resume, struct behind *behind);

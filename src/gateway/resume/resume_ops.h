@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is told of a backlog.
+// The client that a backlog is sent to, as callbacks.
 #pragma once
 
 #include <stdbool.h>
@@ -8,21 +8,21 @@
 
 struct feed;
 
-// `arg` is what was given to resume_new().
+// `arg` as passed to resume_new().
 struct resume_ops {
-    bool (*is_ready)(void *arg);             // whether to go on reading
-    bool (*has_room)(void *arg, int frames); // for so many frames that are there to be sent
+    bool (*is_ready)(void *arg);             // whether to read more
+    bool (*has_room)(void *arg, int frames); // for so many frames that were read
     void (*send)(void *arg, const char *frame, size_t length);
-    void (*send_own)(void *arg, const char *frame, size_t length); // a frame that Slack has not
+    void (*send_own)(void *arg, const char *frame, size_t length); // a frame unknown to Slack
     void (*gap)(void *arg, const char *channel_id, int64_t from_seq, int64_t to_seq);
-    // Its subscriber in the feed; NULL: it has none.
+    // The client's subscriber in the feed; NULL: not subscribed. May be NULL: there are none.
     struct feed_subscriber *(*subscriber)(void *arg, const struct feed *feed);
-    void (*over)(
-        void *arg); // all is told, or, of a call, one pass; the resume does nothing any more
-    void (*fail)(void *arg); // Postgres did not answer; the resume does nothing any more
-    // All that is told is told by a snapshot: each pass ends exactly where it says, and there is
-    // one only. Of a channel that the user left: only that they did. Goes with no subscribers.
+    // All was sent or, for a call, one pass. The resume does nothing after this.
+    void (*over)(void *arg);
+    void (*fail)(void *arg); // Postgres did not answer; the resume does nothing after this
+    // A call: reads by a snapshot, in one pass that ends exactly at its position. Of a channel that
+    // the user left it sends only the leave. There are no subscribers.
     bool is_call;
-    int first_batch; // of how many channels at first it is asked where they begin
-    int first_page;  // how many events are read at first
+    int first_batch; // number of channels in the first query for where channels begin
+    int first_page;  // number of events in the first read
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a backlog is no event of a channel.
+// The parts of a backlog that are not channel events: read states, threads, new channels. Each
+// function requests the next part.
 #pragma once
 
 struct behind;

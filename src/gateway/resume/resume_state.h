@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the reading of a backlog has got: what is left, and what is being asked for.
+// The state of reading a backlog: what is left, and what was requested.
 #pragma once
 
 #include "../position.h"
@@ -14,20 +14,20 @@ struct gateway;
 
 enum behind_stage { BEHIND_EVENTS, BEHIND_STATE, BEHIND_THREADS, BEHIND_DONE };
 
-// A channel of which something is to be told, in the order of the stages.
+// A channel that is behind. It is sent in the order of the stages.
 struct behind {
     char channel_id[EVENT_ID_SIZE];
     enum behind_stage stage;
-    int64_t at_seq;        // all events up to it were sent; -1: not known yet
-    int64_t to_seq;        // of the leave, when the user is no member any more; else INT64_MAX
-    int64_t seen_seq;      // the head when the reading began, or where its pass ends
-    int64_t told_seq;      // up to which an earlier reader sent them; 0: none did
-    int64_t thread_ts;     // all threads up to it were told
-    int64_t asked_end_seq; // up to where the page asked for was to go
+    int64_t at_seq;        // all events up to it were sent; -1: unknown
+    int64_t to_seq;        // last event to send: the leave, or a call's end; INT64_MAX: no end
+    int64_t seen_seq;      // the head when reading began, or the end of a call's pass
+    int64_t told_seq;      // an earlier connection or call sent all up to it; 0: none did
+    int64_t thread_ts;     // all threads up to it were sent
+    int64_t asked_end_seq; // end of the requested page
     bool is_member;        // the user has not left
-    bool asked_subscribed; // when it was asked for, there was a subscriber
-    bool is_away;          // read up to a leave of the user's, and not yet to the next join
-    bool state_due;        // the read state is to be told
+    bool asked_subscribed; // the connection was subscribed when the page was requested
+    bool is_away;          // read past a leave of the user, and not yet to the next join
+    bool state_due;        // the read state must be sent
     bool threads_due;      // threads were followed or read
 };
 
@@ -37,28 +37,28 @@ struct resume {
     const struct actor *actor;
     struct place *place;
     const struct resume_ops *ops;
-    void *arg; // NULL once nobody is told any more
+    void *arg; // NULL: cancelled
     struct behind *behind;
     int count;
-    int next;     // the one being told
-    int pass_end; // where the pass under way ends
+    int next;     // index of the channel being sent
+    int pass_end; // index at which the current pass ends
     bool is_last_pass;
-    int batch;           // of how many channels at once it is asked where they begin
-    struct position now; // when it was begun
-    int page;            // how many events are read at once: about as many as there is room for
-    int asked;           // of how many channels a page is asked for
-    int asked_page;      // of at most so many events
+    int batch;           // channels per query for where they begin
+    struct position now; // when this backlog was begun
+    int page;            // events per read: about as many as there is room for
+    int asked;           // channels in the read in flight
+    int asked_page;      // its maximum of events per channel
     bool is_asked;
-    bool is_created_told;                 // all channels that were made were told of
-    void (*go_on)(struct resume *resume); // to be called when an answer was dealt with
+    bool is_created_told;                 // all new channels were sent
+    void (*go_on)(struct resume *resume); // resume_go_on(); call it after handling an answer
 };
 
-// The place of what is sent from now on tells that all of `part` up to `number` was.
+// Updates the progress: all of `part` up to `number` is sent. Frames sent after this carry it.
 void resume_note(struct resume *resume, const char *channel_id, enum progress_part part,
                  int64_t number);
-void resume_send(struct resume *resume, const struct buffer *frame); // unless it failed
-// To be called before a question to Postgres, and with its answer: false when there is nobody to go
-// on for, or the question failed.
+void resume_send(struct resume *resume, const struct buffer *frame); // unless the buffer failed
+// Call them with each request to Postgres, and in its callback. False: the backlog was cancelled
+// and is freed, or the query failed, which ops->fail has handled.
 void resume_ask(struct resume *resume);
 NODISCARD bool resume_answer(struct resume *resume, const struct store_outcome *outcome);
-void resume_done(struct resume *resume); // frees it; nothing is asked for
+void resume_done(struct resume *resume); // frees it; no request may be in flight

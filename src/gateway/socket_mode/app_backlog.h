@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events for apps that wait in Postgres (sql/13_push.sql).
+// The app backlog: events that wait for apps in Postgres (sql/13_push.sql).
 #pragma once
 
 #include <stddef.h>
@@ -9,27 +9,27 @@ struct app;
 struct envelope;
 struct gateway;
 
-// A kept event that this gateway has taken, to send it.
+// A kept event that this gateway has taken, in order to send it.
 struct kept {
     const char *app_id;
     const char *channel_id;
     int64_t seq;
     int64_t happened_us;
-    const char *frame; // NULL: all attempts were made, it is dropped
+    const char *frame; // NULL: dropped after the last attempt
     size_t length;
     int64_t attempt;
 };
 
-void app_backlog_extend(
-    const struct app *app); // the app still has links: events are to be kept for it
+// The app still has sockets: keeps events for it for another link_keep_s.
+void app_backlog_extend(const struct app *app);
 void app_backlog_end(struct gateway *gateway); // the gateway is being freed
 
 // The app acked it. Takes over `envelope`.
 void app_backlog_ack(struct gateway *gateway, struct envelope *envelope);
-// The app acked what this gateway does not, or no longer, know: another one may have sent it. An
-// app may ack by any of its links, as Slack's SDK for Python does by the newest.
+// The app acked an envelope that is unknown here, or no longer known: another gateway may have sent
+// it. An app may ack on any of its sockets; Slack's SDK for Python uses the newest.
 void app_backlog_ack_unknown(const struct app *app, const char *id);
-// Makes the app's envelopes with `returns` set due for whichever gateway takes them next.
+// Makes the app's envelopes with `returns` set due: any gateway may take them next.
 void app_backlog_return(struct app *app);
-void app_backlog_take(struct gateway *gateway); // takes due events of apps that have links here
+void app_backlog_take(struct gateway *gateway); // takes due events of apps with room here
 void app_backlog_tick(struct gateway *gateway);

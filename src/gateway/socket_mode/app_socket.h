@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections of apps (Socket Mode).
+// App sockets: connections of apps in Socket Mode.
 #pragma once
 
 struct connection;
@@ -7,4 +7,5 @@ struct gateway;
 struct handshake;
 
 void app_socket_accept(struct connection *c, const struct handshake *handshake);
-void app_sockets_refresh(struct gateway *gateway); // tells Redis and Postgres of them, in good time
+// Renews the entries of apps in Redis and Postgres before they expire. Every second.
+void app_sockets_refresh(struct gateway *gateway);

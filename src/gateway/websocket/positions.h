@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells a native socket where it can be continued from: frames of the type `position`.
+// Frames of type `position`: they tell a native socket where it can resume.
 //
-// While it catches up they come the more seldom the longer it lasts, but at least every
-// POSITION_EVERY frames: even a connection that breaks at once gets further. Later one comes every
-// POSITION_TICKS, if something was sent (answers to pings do not count); each socket has its own
-// turns, so that not all are told at once what all were sent.
+// While a backlog is sent, the interval between them grows from 1 to POSITION_EVERY frames: even a
+// connection that breaks soon makes progress. Afterwards a position is sent every POSITION_TICKS if
+// other frames were sent since (answers to pings do not count). Each socket counts its own ticks,
+// so that not all receive their positions at once.
 #pragma once
 
 #include <stdbool.h>
@@ -16,20 +16,20 @@ struct connection;
 enum { POSITION_EVERY = 50, POSITION_TICKS = 5 };
 
 struct positions {
-    bool is_catching_up;
-    int frames;      // sent since the last position, while it catches up
-    int step;        // after how many of them the next one comes
-    int ticks;       // since its last turn
-    int due;         // so many turns may still find something new
-    uint32_t serial; // of the watermark that was told last
+    bool is_catching_up; // a backlog is being sent
+    int frames;          // sent since the last position, while catching up
+    int step;            // frames until the next position, while catching up
+    int ticks;           // since the last turn
+    int due;             // turns that may still have a newer position to send
+    uint32_t serial;     // of the last watermark sent
 };
 
-// Its hello was sent: tells the first one.
+// The hello was sent: sends the first position.
 void positions_begin(struct positions *positions, struct connection *c,
                      const struct backlog *backlog);
 void positions_sent(struct positions *positions, struct connection *c,
-                    const struct backlog *backlog); // a frame was queued that tells something
-// The backlog is over, or there is a new watermark.
+                    const struct backlog *backlog); // a frame was queued, other than an answer
+// The backlog has ended, or there is a new watermark.
 void positions_settle(struct positions *positions, struct connection *c,
                       const struct backlog *backlog);
 void positions_tick(struct positions *positions, struct connection *c,

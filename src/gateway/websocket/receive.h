@@ -10,20 +10,20 @@
 struct connection;
 struct receiver;
 
-// A whole text message; it is gone when the function returns.
+// Takes a whole text message, which is valid only inside the call.
 typedef void receive_fn(struct connection *c, const char *text, size_t length);
 
-// What every WebSocket keeps of what it reads. Zeroed at first.
+// The input state of any WebSocket. Zero-initialized.
 struct socket {
     struct receiver *receiver; // NULL unless a message has partly arrived
-    int64_t frames_due_us;     // for the limit of frames: when those sent so far are paid for
+    int64_t frames_due_us;     // rate limit: when the frames received so far are paid for
 };
 
-// Takes bytes of the connection, whose socket this is, and calls `fn` for each message while it is
-// OPEN. -ERROR_INVALID_ARGUMENTS when no more are to be read: after the peer's Close, or a breach
-// of the protocol.
+// Parses bytes from the connection's peer, and calls `fn` for each message while it is OPEN.
+// -ERROR_INVALID_ARGUMENTS, -ERROR_MEMORY: further input must be ignored, after the peer's Close,
+// a violation of the protocol or a limit, or without memory. The connection is ending then.
 NODISCARD int receive(struct connection *c, struct socket *socket, receive_fn *fn, const void *data,
                       size_t length);
-// The peer's last frame answered one of ours: it does not count toward its limit of frames.
+// Exempts the peer's last frame from the rate limit, since it answered one of ours.
 void receive_free_of_cost(const struct connection *c, struct socket *socket);
-void receive_done(struct socket *socket); // frees what it keeps
+void receive_done(struct socket *socket); // frees the input state

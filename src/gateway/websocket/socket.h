@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both kinds of WebSocket, a client's and an app's, do alike. For their connection_ops.
+// The connection_ops common to both kinds of WebSocket: clients' sockets and app sockets.
 #pragma once
 
 #include <stddef.h>
@@ -7,11 +7,12 @@
 
 struct connection;
 
-// 101, and what `hello` sends.
+// Sends `reply` (101 Switching Protocols), then calls `hello`.
 void socket_open(struct connection *c, const char *reply, void (*hello)(struct connection *c));
-// Queues a frame that tells of nothing that happened: positions do not count it.
+// Queues a frame that reports no event: positions do not count it.
 void socket_answer(struct connection *c, const char *text, size_t length);
 void socket_ping(struct connection *c, int64_t now_ms);
-void socket_end(struct connection *c); // Close
-// 400, 503: answers the request so. 401, the ticket is no good: upgrades, tells that, and closes.
+void socket_end(struct connection *c); // sends Close
+// 400, 503: answers the request with this status. 401, an invalid ticket: upgrades by `reply`,
+// sends an error frame, and closes.
 void socket_refuse(struct connection *c, int status, const char *reply);

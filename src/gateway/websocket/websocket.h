@@ -8,6 +8,6 @@ struct connection;
 struct handshake;
 
 void websocket_accept(struct connection *c, const struct handshake *handshake);
-// The steps of it that need no login. -ERROR_MEMORY.
+// The steps that need no login. -ERROR_MEMORY.
 NODISCARD int websocket_make(struct connection *c);
-void websocket_hello(struct connection *c, const char *reply); // `reply` of the handshake
+void websocket_hello(struct connection *c, const char *reply); // `reply`: the handshake's
