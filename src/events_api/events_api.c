@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that posts events to apps' URLs (Events API over HTTP), with retries.
+// The thread that posts events to apps' URLs (Events API over HTTP), with retries.
 #include "events_api/events_api.h"
 
 #include "base/check.h"
@@ -18,7 +18,7 @@
 enum {
     LOOK_MS = 500, // must be well below the age at which an app gets its first challenge
     CLEAN_MS = 10000,
-    KEEP_MAX = 512,             // events of one call
+    KEEP_MAX = 512,             // events per call
     WORKSPACES_MAX = 128 << 20, // bytes
 };
 
@@ -26,20 +26,20 @@ struct events_api {
     uint32_t tag;
     struct events_api_options options;
     pthread_t thread;
-    struct session *session; // of the thread
+    struct session *session; // the thread's
     CURLM *multi;
-    struct list ready;     // taken, and not begun
-    struct list under_way; // with curl
-    struct list settled;   // over, and Postgres is not told yet
+    struct list ready;     // taken, not started
+    struct list under_way; // held by curl
+    struct list settled;   // ended, not stored in Postgres yet
     int64_t count;         // of all three
     int64_t look_at_ms;
     int64_t clean_at_ms;
     atomic_bool wanted;      // something may be due
-    atomic_llong stop_at_ms; // 0 while running
+    atomic_llong stop_at_ms; // 0: running
 
-    pthread_mutex_t lock; // of what follows
+    pthread_mutex_t lock; // protects everything below
     bool is_known;
-    struct buffer workspaces; // whose events are wanted, sorted
+    struct buffer workspaces; // with apps that receive events, sorted
 };
 
 static int compare_ids(const void *a, const void *b)
@@ -47,7 +47,7 @@ static int compare_ids(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-// Whether an app may want the event. As long as nothing is known, Postgres is asked.
+// Whether an app may receive the event. Until the workspaces are known, all of them count.
 static bool is_wanted(const struct events_api *events_api, const struct event *event)
 {
     if (event->seq == 0 || event->frame_length == 0)
@@ -96,7 +96,7 @@ int events_api_keep(struct events_api *events_api, struct session *session,
     return 0;
 }
 
-// Learns whose events are wanted, and cleans up now and then.
+// Reads which workspaces have such apps, and periodically deletes expired rows.
 static void look(struct events_api *events_api, int64_t now_ms)
 {
     CLEANUP(buffer_done) struct buffer ids = BUFFER(WORKSPACES_MAX);
@@ -171,7 +171,7 @@ static int64_t length_of(const struct list *list)
     return length;
 }
 
-// Tells Postgres what is over. While it is away nothing new begins.
+// Stores outcomes in Postgres. While it is down, nothing new is taken.
 static void settle(struct events_api *events_api)
 {
     if (list_is_empty(&events_api->settled) ||

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One HTTP request to an app's events_url: an event or a challenge.
+// Builds one HTTP request to an app's events_url, an event or a challenge, and evaluates the
+// response.
 #include "events_api_delivery.h"
 
 #include "base/address.h"
@@ -98,7 +99,8 @@ static bool headers_make(struct delivery *delivery, const struct delivery_source
            header_add(delivery, "X-Slack-Retry-Reason: %s", source->reason);
 }
 
-// curl takes nothing less than all as an error: so a long answer ends here.
+// Truncates a long response. Reports all bytes as taken, because curl would treat fewer as an
+// error.
 static size_t on_answer(char *data, size_t size, size_t count, void *arg)
 {
     struct delivery *delivery = CAST(delivery, arg);
@@ -119,7 +121,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
     return length;
 }
 
-// The address that is connected to is what counts, not the name it was found by.
+// Checks the address actually connected to, not its name.
 static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct delivery *delivery = CAST(delivery, arg);
@@ -140,10 +142,10 @@ static bool easy_make(struct delivery *delivery, const char *url, int64_t timeou
         return false;
     curl_easy_setopt(easy, CURLOPT_PRIVATE, delivery);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); // else a slow name server holds all up
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); // else a slow name server blocks everything
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_PROXY, ""); // none by environment: it would connect unchecked
+    curl_easy_setopt(easy, CURLOPT_PROXY, ""); // the environment's would connect unchecked
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "Tidings/" TIDINGS_VERSION);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, delivery->headers);
@@ -193,7 +195,7 @@ void delivery_free(struct delivery *delivery)
     TAGGED_FREE(delivery);
 }
 
-// The challenge comes back as it is, or in an object.
+// The challenge must be returned as plain text or in an object.
 static bool challenge_is_answered(const struct delivery *delivery)
 {
     CLEANUP_JSON json_t *value = NULL;
@@ -208,7 +210,7 @@ static bool challenge_is_answered(const struct delivery *delivery)
     return length == strlen(delivery->challenge) && memcmp(text, delivery->challenge, length) == 0;
 }
 
-// Why a request failed, in the words of X-Slack-Retry-Reason; "" when it did not.
+// The reason of a failure, as in X-Slack-Retry-Reason; "": none.
 static const char *failure(const struct delivery *delivery, CURLcode code)
 {
     long status = 0;
@@ -223,7 +225,7 @@ static const char *failure(const struct delivery *delivery, CURLcode code)
     case CURLE_PEER_FAILED_VERIFICATION:
         return "ssl_error";
     case CURLE_OK:
-    case CURLE_WRITE_ERROR: // the answer is longer than anybody reads
+    case CURLE_WRITE_ERROR: // the response is longer than what is read
         if (status < 200 || status > 299)
             return "http_error";
         return "";
@@ -232,7 +234,7 @@ static const char *failure(const struct delivery *delivery, CURLcode code)
     }
 }
 
-// The first retry is at once.
+// The first retry is immediate.
 static int64_t retry_wait(const struct delivery *delivery, int64_t retry_ms)
 {
     if (delivery->no_retry || delivery->tries >= DELIVERY_TRIES_MAX)

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Beyond the time of a request: until the event counts as lost with its instance.
+// LEASE_EXTRA_MS: time after a request's timeout until the event counts as lost with its instance.
 enum { LEASE_EXTRA_MS = 10000, CLEAN_MAX = 1000, SECRET_MAX = 1024, SECRET_PLACE_SIZE = 64 };
 
 static const struct statement ADD = {
@@ -28,13 +28,13 @@ static const struct statement CLEAN = {
     "app_events_clean",
     "SELECT dropped, links_dropped, has_more FROM app_events_clean($1, $2, $3)"};
 
-// A row that apps may get: an event, or the mention in it.
+// A row for apps: an event, or an app_mention of it.
 struct queue_entry {
     const struct event *event;
     int64_t seq;
     const char *frame;
     size_t frame_length;
-    const char *users; // whom a mention names
+    const char *users; // the mentioned users, of an app_mention
     const char *name;
 };
 
@@ -75,8 +75,8 @@ static int entries_keep(struct session *session, const struct queue_entry *entri
     return (int)result_int(result, 0, 0);
 }
 
-// Adds what apps may get of an event: itself, and the mention in it, which `mention` is for. How
-// many entries these are. -ERROR_MEMORY.
+// Adds an event's entries: the event itself, and an app_mention, which is stored in `mention`.
+// Returns their number. -ERROR_MEMORY.
 static int entries_add(struct queue_entry *entries, const struct event *event,
                        struct app_mention *mention)
 {
@@ -112,7 +112,7 @@ int queue_add(struct session *session, struct event *const *events, size_t count
     return r;
 }
 
-// The app of each request under way.
+// Adds the app of each request in flight.
 static void busy_params(struct params *params, const struct list *under_way)
 {
     params_open_text_array(params);
@@ -123,8 +123,8 @@ static void busy_params(struct params *params, const struct list *under_way)
     params_close_array(params);
 }
 
-// What was stored before there was a key is not sealed. Whose secret does not open has to wait
-// until the operator gives the key again.
+// Secrets stored before there was a key are in plain text. If a secret cannot be decrypted, its
+// requests wait until the operator provides the key.
 static int secret_open(const struct secrets *secrets, const char *app_id, const char *stored,
                        struct buffer *out)
 {
@@ -185,7 +185,7 @@ int queue_take(struct session *session, const struct list *under_way, int64_t mo
     params_int(&params, most);
     params_int(&params, options->timeout_ms + LEASE_EXTRA_MS);
     int r = session_call(session, &TAKE, &params, &result);
-    // One that cannot be made comes again when its lease is over.
+    // A request that cannot be built comes up again when its lease expires.
     for (int row = 0; r >= 0 && row < result_rows(result); row++)
         r = row_take(result, row, options, ready);
     return r < 0 ? r : result_rows(result);
