@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The methods of the API: finds out who calls and whether they may, and runs the method. One api
+// The methods of the API: authenticates the caller, checks permission, and runs the method. One api
 // per loop; everything on the loop's thread.
 #pragma once
 
@@ -27,57 +27,56 @@ struct api_options {
     struct gateway *gateway;
     const char *public_url;        // "": from the Host header
     const char *operator_token;    // "": none
-    int64_t devices_max;           // of a user
-    bool private_allowed;          // whether a device may be at a private or local address
-    struct notify *notify;         // sends pushes; NULL: none are sent
-    const struct secrets *secrets; // seal what is stored
+    int64_t devices_max;           // per user
+    bool private_allowed;          // whether a device's URL may point to a private or local address
+    struct notify *notify;         // sends pushes; NULL: sending disabled
+    const struct secrets *secrets; // encrypt stored secrets
     int64_t token_cache_ms;
     int64_t tokens_max;
-    int64_t token_lookups_max; // at once
+    int64_t token_lookups_max; // concurrent lookups
     int64_t ticket_ms;
-    int64_t start_max;   // most entries of each list of rtm.start
+    int64_t start_max;   // maximum entries per list of rtm.start
     int64_t link_keep_s; // how long events wait for an app without a link
     int64_t text_max;
     int64_t presence_ttl_s;
-    int64_t auto_limits[3];       // members: zset and counter at most, bitmap at least; 0: never
-    int mentions_max;             // most users that a message may mention
-    int64_t rate_limit;           // calls a minute of one token to one method; 0: no limit
-    const char *rate_limits;      // methods with a limit of their own: "chat.postMessage=600,…"
-    int64_t rate_channel;         // posts a minute to one channel; 0: no limit
-    int64_t rate_bytes;           // bytes a minute of large bodies of one user; 0: no limit
-    int64_t rate_strangers_bytes; // of all who call without a token
-    int64_t rate_settle_ms;       // how soon calls are reported to Redis
+    int64_t auto_limits[3];  // members: maximum for zset, counter; minimum for bitmap; 0: never
+    int mentions_max;        // maximum users mentioned in a message
+    int64_t rate_limit;      // calls per minute, per token and method; 0: unlimited
+    const char *rate_limits; // limits of individual methods: "chat.postMessage=600,…"
+    int64_t rate_channel;    // posts per minute and channel; 0: unlimited
+    int64_t rate_bytes;      // bytes per minute of a user's large bodies; 0: unlimited
+    int64_t rate_strangers_bytes; // likewise for all callers without a token together
+    int64_t rate_settle_ms;       // maximum delay until calls are reported to Redis
     int rate_buckets_max;
-    int64_t objects_bytes; // memory for channels as channels.info shows them
-    int queue_max;         // most calls of channels.info that may wait
-    // Called after each change's commit, with the id of its outbox row.
+    int64_t objects_bytes; // memory for cached channels, for channels.info
+    int queue_max;         // maximum waiting calls of channels.info
+    // Called after the commit of each change, with the id of its outbox row.
     void (*on_committed)(void *arg, const char *outbox_id);
-    // The same of each further row of a change that has many: they are told of after all others.
+    // Likewise for each further row of a change with many rows: these are relayed after all others.
     void (*on_committed_later)(void *arg, const char *outbox_id);
-    // Called after the commit of what ends a token, or gives it back, before the reply: with the id
-    // of the token, of the user or of the app. Every loop of every instance has to hear of it.
+    // Called after the commit of a change that revokes or restores a token, before the reply, with
+    // the id of the token, user or app. Every loop of every instance must be notified.
     void (*on_session_changed)(void *arg, const char *id);
     void *arg;
 };
 
-// What the options point to must outlive the api. writer, marker, gateway and cache may be NULL
-// if only admin.* is called.
+// Everything the options point to must outlive the api. writer, marker, gateway and cache may be
+// NULL if only admin.* is called.
 NODISCARD int api_new(struct loop *loop, const struct api_options *options, struct api **ret_api);
 void api_free(struct api *api);
 
-// Told of a token, a user or an app that may have changed (NULL: of any): what is known of it from
-// before is no longer believed.
+// Invalidates cached tokens: a token, user or app (NULL: any) may have changed.
 void api_session_doubt(struct api *api, const char *id);
 
-// Whether `rate_limits` can be read: 0, or -ERROR_INVALID_ARGUMENTS.
+// Validates `rate_limits`: 0, or -ERROR_INVALID_ARGUMENTS.
 NODISCARD int api_limits_check(const char *text);
 
 bool api_has_method(const char *name);
 
-// Whether the body of a call is let in (a server_admit_fn): when its token is good, and its user
-// has not sent too much.
+// Decides whether a request's body is accepted (a server_admit_fn): if the token is valid, and the
+// user has not sent too much.
 void api_admit(void *arg, struct request *request);
 
-// Answers one request; `arg` is the api (a server_call_fn). A request whose actor is set already
+// Answers one request (a server_call_fn); `arg` is the api. A request whose actor is already set
 // (its type is not 0) needs no token.
 void api_call(void *arg, struct request *request);

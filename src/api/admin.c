@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// admin.*: workspaces, users, tokens, apps. Secrets are made here, shown once, and kept as digests.
+// admin.*: workspaces, users, tokens, apps. Secrets are generated here, shown once, and stored as
+// digests.
 #include "methods.h"
 
 #include "base/clock.h"
@@ -15,18 +16,18 @@
 
 enum {
     SCOPES_MAX = 500,
-    EVENTS_SIZE = 512, // what an actor has room for
+    EVENTS_SIZE = 512, // the size of an actor's scopes
     FRAME_MAX_BYTES = 65536,
     SECRET_MAX = 1024
 };
 #define EXPIRES_MAX (100LL * 365 * 86400)
 
-// A token that is being made, until it is known to be kept.
+// A new token, until it is stored.
 struct new_token {
     char token[TOKEN_SIZE];
     char id[ID_SIZE];
     char user_id[ID_SIZE];
-    char app_id[ID_SIZE];    // of an app's
+    char app_id[ID_SIZE];    // for an app's token
     char secret[TOKEN_SIZE]; // likewise
 };
 
@@ -47,7 +48,7 @@ static struct new_token *token_prepare(struct invocation *invocation, const char
     return token;
 }
 
-// "xoxp" in front of a user's token becomes "xoxb" for a bot's.
+// Turns the prefix "xoxp" of a user's token into "xoxb" for a bot's.
 static void token_make_bots(char *token)
 {
     token[3] = 'b';
@@ -69,7 +70,7 @@ static bool take_optional_label(struct invocation *invocation, const char *name,
     return !invocation_has(invocation, name) || take_label(invocation, name, value);
 }
 
-// Whether the first row says done; if not, the error is replied.
+// Whether the first row reports success. False: the error was replied.
 static bool change_done(struct invocation *invocation, const struct result *result)
 {
     if (result_rows(result) > 0 && result_is_null(result, 0, 0))
@@ -78,7 +79,7 @@ static bool change_done(struct invocation *invocation, const struct result *resu
     return false;
 }
 
-// Writes the members of a JSON object that Postgres made.
+// Writes the members of a JSON object built by Postgres.
 static void members_write(struct json_writer *w, const struct result *result, int column)
 {
     buffer_append_byte(w->out, ',');
@@ -139,8 +140,8 @@ void admin_workspaces_create(struct invocation *invocation)
     invocation_query(invocation, STORE_WRITE, &WORKSPACE_CREATE, &params, workspace_answer);
 }
 
-// Tells all connections of the workspace of a user: `json` is {"user":{…}}. Like all that is kept
-// nowhere it goes by Redis alone.
+// Sends a user to all connections of the workspace: `json` is {"user":{…}}. Like everything that is
+// not stored, it goes through Redis only.
 static void user_tell(const struct invocation *invocation, const char *type, const char *json,
                       size_t length)
 {
@@ -323,7 +324,7 @@ static void token_revoked(struct invocation *invocation, const struct result *re
     session_tell(invocation, result_text(result, 0, 2));
 }
 
-// The caller's own: a way out of one's session.
+// Revokes the caller's own token, to log out.
 void auth_revoke(struct invocation *invocation)
 {
     struct params params = {0};
@@ -401,7 +402,7 @@ static void app_answer(struct invocation *invocation, const struct result *resul
     invocation_close(invocation);
 }
 
-// As it is stored: sealed, where there is a key.
+// Writes the secret as it is stored: encrypted, if there is a key.
 static void secret_write(const struct secrets *secrets, const struct new_token *token,
                          struct buffer *out)
 {
@@ -426,7 +427,7 @@ static bool take_events_url(struct invocation *invocation, const char **ret_url)
     return false;
 }
 
-// "a,b" of the events that the app wants; "" for all.
+// Reads the app's subscribed events as "a,b"; "": all events.
 static bool take_events(struct invocation *invocation, char *ret_events)
 {
     if (!take_list(invocation, "events", ret_events, EVENTS_SIZE))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// admin.*, of many users at a time: lists them, makes them, adds them to a channel.
+// admin.* for many users at a time: lists, creates, and adds them to a channel.
 #include "methods.h"
 
 #include "base/json.h"
@@ -33,7 +33,7 @@ void admin_users_list(struct invocation *invocation)
     invocation_query(invocation, STORE_LIST, &LIST, &params, list_answer);
 }
 
-// One that is to be made. Texts are the JSON's.
+// A user to be created. Strings are owned by the JSON.
 struct wish {
     const char *name;
     const char *real_name;
@@ -42,7 +42,7 @@ struct wish {
     bool is_bot;
     char user_id[ID_SIZE];
     char bot_id[ID_SIZE];
-    char complaint[64]; // "": it can be tried
+    char complaint[64]; // "": can be created
 };
 
 struct making {
@@ -50,7 +50,7 @@ struct making {
     struct wish wishes[];
 };
 
-// A member that is not there, null, or "", as for a single user, is none: false.
+// Finds a member. As for a single user, null and "" count as absent: false.
 static bool member_find(const json_t *user, const char *key, const json_t **ret_value)
 {
     const json_t *value = json_object_get(user, key);
@@ -75,7 +75,7 @@ static void label_read(struct wish *wish, const json_t *user, const char *key,
                  LABEL_MAX_CODE_POINTS);
 }
 
-// As a single user's flag reads in a form; "": it is none.
+// A flag's value in the form that a single user's argument has; "": invalid.
 static const char *flag_text(const json_t *value)
 {
     if (json_is_string(value))
@@ -124,7 +124,7 @@ static const char *wish_bot_id(const struct wish *wish)
 
 static const char *wish_name(const struct wish *wish)
 {
-    return wish->complaint[0] == '\0' ? wish->name : NULL; // NULL: Postgres passes it over
+    return wish->complaint[0] == '\0' ? wish->name : NULL; // NULL: skipped by Postgres
 }
 
 static const char *wish_real_name(const struct wish *wish)
@@ -158,7 +158,7 @@ static const struct statement CREATE_MANY = {
     "users_create_many",
     "SELECT reply FROM users_create_many($1, $2, $3, $4, $5, $6, $7) ORDER BY n"};
 
-// What became of one: {"user":…}, or {"error":…} with the argument that was wrong.
+// Writes the result for one user: {"user":…}, or {"error":…} with the invalid argument.
 static void wish_answer(struct json_writer *w, const struct wish *wish, const struct result *result,
                         int row)
 {
@@ -194,7 +194,7 @@ static void create_answer(struct invocation *invocation, const struct result *re
     invocation_close(invocation);
 }
 
-// Nobody's sockets are told: they would get a frame for each.
+// Sends no frames to sockets, since there would be one per user.
 void admin_users_create_many(struct invocation *invocation)
 {
     CLEANUP_JSON json_t *users = NULL;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of Slack's older method names (groups.*, im.* …) and the method that each one is an
-// alias of.
+// The table of Slack's older method names (groups.*, im.* …) and the methods they are aliases of.
 #include "aliases.h"
 
 #include <stdio.h>
@@ -17,8 +16,7 @@ static const struct method_alias aliases[] = {
     {"mpim.open", "channels.open", NULL, NULL, "group"},
 };
 
-// Families, with those of their methods whose arguments and replies are the same; NULL: all of
-// them.
+// Families, with those of their methods whose arguments and replies are identical; NULL: all.
 struct alias_family {
     const char *family;
     const char *verbs;
@@ -30,7 +28,7 @@ static const struct alias_family families[] = {
     {"mpim.", " mark history replies close "},
 };
 
-// What the older families call otherwise.
+// Arguments with other names in the older families.
 static const struct argument_alias {
     const char *verb;
     const char *alias;

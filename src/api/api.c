@@ -86,7 +86,7 @@ void api_session_doubt(struct api *api, const char *id)
     token_cache_doubt(api->tokens, id);
 }
 
-// Seconds after which a body may be taken that was one too many.
+// Retry-After of a rejected body, in seconds.
 enum { BODY_RETRY_S = 1 };
 
 static int access_refusal(enum method_access access, const struct actor *actor)
@@ -137,7 +137,7 @@ static void arguments_read(void *arg, int r)
         invocation->method->fn(invocation);
 }
 
-// The caller may call: what the body costs is the caller's from here on.
+// The caller is authorized: the body is charged to them from here on.
 static void body_read(struct invocation *invocation)
 {
     int r = request_charge(invocation->request, invocation_body_owner(invocation));
@@ -207,7 +207,7 @@ static void unknown_fail(struct request *request)
     request_reply_error_members(request, -ERROR_UNKNOWN_METHOD, members);
 }
 
-// Names of methods are letters and dots: anything else is not shown back.
+// Whether a name looks like a method's; any other name is not echoed.
 static bool name_is_plain(const char *name)
 {
     return strlen(name) <= 100 &&
@@ -220,7 +220,7 @@ bool api_has_method(const char *name)
     return method_find(name) != NULL;
 }
 
-// NULL: there is no such method, or no memory, and this was answered.
+// NULL: unknown method or out of memory; an error was replied.
 static struct invocation *invocation_new(struct api *api, struct request *request)
 {
     const struct method *method = method_find(request_method(request));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The take_* readers: each checks one argument of a call, returns its value or answers with the
-// argument's error.
+// The take_* readers: each validates one argument and returns its value, or replies with an error.
 #include "invocation.h"
 
 #include "base/json.h"
@@ -11,8 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-// Whether the argument is there as text; an array or object where text is wanted is answered with
-// `error`.
+// Reads an argument as text. An array or object instead of text is answered with `error`.
 static bool text_present(struct invocation *invocation, const char *name, int error,
                          const char **ret_text, bool *ret_present)
 {
@@ -122,7 +120,7 @@ bool take_optional_ts(struct invocation *invocation, const char *name, int error
         return false;
     if (!present || text[0] == '\0')
         return true;
-    if (strcmp(text, "0") == 0) { // none, as some clients say it
+    if (strcmp(text, "0") == 0) { // some clients send 0 for "none"
         *value = 0;
         return true;
     }
@@ -144,7 +142,7 @@ bool take_optional_moment(struct invocation *invocation, const char *name, int e
     return false;
 }
 
-// In any case: a form that Python makes of a dict has True.
+// Case-insensitive: forms built from Python dicts contain True.
 int invocation_flag_parse(const char *text, bool *ret_flag)
 {
     bool on = strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0;
@@ -170,7 +168,8 @@ bool take_optional_bool(struct invocation *invocation, const char *name, bool *v
     return false;
 }
 
-// Without ".0" at the end: in JSON 100.0 is a whole number, and some programs write it so.
+// Length without a trailing ".0": in JSON, 100.0 is an integer, and some programs write it that
+// way.
 static size_t whole_length(const char *text)
 {
     const char *dot = strchr(text, '.');
@@ -195,7 +194,7 @@ bool take_optional_int(struct invocation *invocation, const char *name, int erro
     return false;
 }
 
-// Adds the members of a JSON array of texts. -ERROR_INVALID_ARGUMENTS when it is none.
+// Adds the members of a JSON array of strings. -ERROR_INVALID_ARGUMENTS: not an array.
 static int array_add(const struct request *request, const char *name, const char *prefixes,
                      struct params *params)
 {
@@ -219,7 +218,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-// The next member of "a, b" without the blanks around it; *text moves on behind it and its comma.
+// The next member of "a, b", without surrounding blanks; advances *text past it and its comma.
 static const char *member_next(const char **text, size_t *ret_length)
 {
     const char *member = *text;
@@ -276,7 +275,7 @@ bool take_ids(struct invocation *invocation, const char *name, const char *prefi
     return true;
 }
 
-// Writes a JSON array of texts as "a,b"; false when it is none, or too long.
+// Joins a JSON array of strings as "a,b". False: not an array, or too long.
 static bool array_join(const struct request *request, const char *name, char *ret_text, size_t size)
 {
     CLEANUP_JSON json_t *array = NULL;
@@ -297,7 +296,7 @@ static bool array_join(const struct request *request, const char *name, char *re
     return true;
 }
 
-// Copies "a, b" as "a,b"; false when it is too long.
+// Copies "a, b" as "a,b". False: too long.
 static bool list_copy(const char *text, char *ret_text, size_t size)
 {
     if (strlen(text) >= size)
@@ -338,7 +337,7 @@ bool take_array(struct invocation *invocation, const char *name, int max, json_t
         return false;
     }
     int r = request_arg_json(invocation->request, name, JSON_DEPTH_MAX, &array);
-    size_t count = json_array_size(array); // 0 for what is none
+    size_t count = json_array_size(array); // 0: not an array
     if (r < 0 || count == 0 || count > (size_t)max) {
         invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
                             "%s: must be a JSON array of 1 to %d", name, max);
@@ -377,7 +376,7 @@ bool take_tss(struct invocation *invocation, const char *name, int64_t *ret_tss,
     return true;
 }
 
-// Which type of channels `length` characters name; CHANNEL_TYPE_MAX: none.
+// The type of channel named by `length` characters; CHANNEL_TYPE_MAX: unknown.
 static size_t type_find(const char *text, size_t length)
 {
     static const char *const known[CHANNEL_TYPE_MAX] = {"public_channel", "private_channel", "mpim",

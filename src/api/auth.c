@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// api.test and auth.test, and the base URL that replies contain.
+// api.test and auth.test, and the service's base URL for replies.
 #include "methods.h"
 
 #include <stdio.h>

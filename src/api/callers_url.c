@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks URLs of callers: their form, and addresses in them that are not public.
+// Validates callers' URLs: their form, and that literal addresses are public.
 #include "callers_url.h"
 
 #include "base/address.h"
@@ -23,7 +23,7 @@ static const char *scheme_skip(const char *url)
     return NULL;
 }
 
-// Whether the `length` characters are host or host:port, the host perhaps an IPv6 address in
+// Whether the `length` characters are host or host:port; the host may be an IPv6 address in
 // brackets.
 static bool is_host_and_port(const char *text, size_t length)
 {
@@ -39,7 +39,7 @@ static bool is_host_and_port(const char *text, size_t length)
     return !colon || integer_parse(colon + 1, (size_t)(end - colon - 1), 1, UINT16_MAX, &port) >= 0;
 }
 
-// Host and port of a URL whose scheme is known.
+// Host and port of a URL with a known scheme.
 static const char *authority_of(const char *url, size_t *ret_length)
 {
     const char *authority = scheme_skip(url);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// URLs that callers give, for this service to call.
+// Validates URLs that callers provide for this service to call.
 #pragma once
 
 #include <stdbool.h>
 
 enum { URL_MAX = 2000 };
 
-// Whether it is an http or https URL of printable ASCII, at most URL_MAX long, with a host.
+// Whether it is an http or https URL with a host, of printable ASCII, with at most URL_MAX
+// characters.
 bool url_is_good(const char *url);
 
-// Whether the URL is https and its host not, as it stands there, a private or local address. A name
-// is looked up when it is called, and its address checked then.
+// Whether the URL is https and its host is not literally a private or local address. Host names are
+// resolved, and their addresses checked, only when the URL is called.
 bool url_is_public(const char *url);

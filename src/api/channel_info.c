@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// channels.info: a channel as its viewer sees it, and what is left to read in it.
+// channels.info: a channel as seen by its viewer, with the viewer's unread state.
 #include "methods.h"
 
 #include "base/check.h"
@@ -14,8 +14,8 @@
 
 enum { OBJECT_MAX = 8 << 20 };
 
-// The state, the channel as its viewer sees it, and the latest message that stands. To make these
-// two ready costs more than all the rest, whether they are needed or not: so the state alone has a
+// The state, the channel's object for its viewer, and the latest remaining message. Preparing the
+// latter two costs more than everything else, even if they are not needed, so the state has a
 // statement of its own.
 #define OBJECT ", conversation_object(c, $2, m.active IS TRUE, m.closed_ord), "
 #define LATEST                                                                                     \
@@ -29,7 +29,7 @@ static const struct statement INFO = {
 };
 enum { COLUMN_OBJECT = STATE_COLUMNS, COLUMN_MESSAGE };
 
-// channels.info on its way.
+// A channels.info in progress.
 struct info {
     uint32_t tag;
     struct channel_state_call call;
@@ -56,7 +56,7 @@ static void info_reply(struct info *info)
     json_raw(w, info->object, info->length);
     w->comma = true;
     if (wants_locale(invocation))
-        json_key_string(w, "locale", "en-US"); // as Slack gives it where none was chosen
+        json_key_string(w, "locale", "en-US"); // Slack's default
     unread_view_write_fields(w, &info->view);
     json_close_object(w);
     invocation_close(invocation);
@@ -72,7 +72,7 @@ static void info_read(void *arg, int r)
         info_reply(info);
 }
 
-// The invocation's state from here on.
+// Stored as the invocation's state.
 static struct info *info_new(struct invocation *invocation, const char *object, size_t length)
 {
     struct info *info = calloc(1, sizeof *info + length);
@@ -88,7 +88,7 @@ static struct info *info_new(struct invocation *invocation, const char *object, 
     return info;
 }
 
-// Writes the object with `latest`, and without its closing brace.
+// Writes the object with `latest`, without its closing brace.
 static void object_write(struct buffer *out, const struct invocation *invocation,
                          const struct result *result)
 {
@@ -107,7 +107,7 @@ static void object_write(struct buffer *out, const struct invocation *invocation
     }
 }
 
-// Direct conversations are shown to each of their members in another way, and are not kept.
+// Direct conversations look different to each member, and are not cached.
 static bool is_for_all_members(const struct result *result)
 {
     int64_t type = result_int(result, 0, STATE_TYPE);
@@ -116,7 +116,7 @@ static bool is_for_all_members(const struct result *result)
            (type == CHANNEL_PUBLIC || type == CHANNEL_PRIVATE);
 }
 
-// With the object that the answer brought, which is kept.
+// Uses the object in the reply, and caches it.
 static struct info *info_make(struct invocation *invocation, const struct result *result)
 {
     CLEANUP(buffer_done) struct buffer object = BUFFER(OBJECT_MAX);
@@ -165,7 +165,7 @@ static void info_count(struct info *info, const struct result *result, int row)
     }
     view_read(&info->view, info->invocation, result, row);
     bool exact = result_int(result, row, STATE_DELETED_ORD) <= info->view.member.ord &&
-                 info->view.singles == 0; // the row says it all
+                 info->view.singles == 0; // the rows suffice
     if (exact)
         info->view.unread = unread_view_count(&info->view, 0);
     unread_read(info->invocation->api->options.reader, &info->view, exact, info_read, info);

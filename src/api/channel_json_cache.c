@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An LRU cache of channel objects as JSON text; one for each loop.
+// An LRU cache of channel objects as JSON text; one per loop.
 #include "channel_json_cache.h"
 
 #include "base/error.h"
@@ -10,19 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-// One that is larger than this part of all would push out too many others.
+// A larger text (than 1/16 of the cache) would evict too many others.
 enum { PART_MAX = 16 };
 
 struct object {
     UT_hash_handle hh;
     char channel_id[ID_SIZE];
     char version[OBJECT_VERSION_SIZE];
-    size_t size; // of all this
+    size_t size; // of this struct with its text
     char text[];
 };
 
 struct channel_json_cache {
-    struct object *all; // in the order of their last use
+    struct object *all; // least recently used first
     size_t bytes;
     size_t bytes_max;
 };

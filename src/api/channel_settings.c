@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes the settings of a channel: name, topic, purpose, and that it is no longer archived. Each
-// change is one function of sql/11_conversations.sql.
+// Changes a channel's settings: name, topic and purpose. Each change is one function of
+// sql/11_conversations.sql.
 #include "channel_settings.h"
 
 #include "base/text.h"
@@ -16,8 +16,8 @@ static const struct statement SET = {"channels_set",
 static const struct statement RENAME = {"channels_rename",
                                         "SELECT * FROM channels_rename($1, $2, $3, $4, $5, $6)"};
 
-// Letters and digits of any script, '-' and '_', of which something must be a letter or digit; no
-// capitals of ASCII, at most 80 characters.
+// Letters and digits of any script, '-' and '_', with at least one letter or digit; no ASCII
+// capitals; at most 80 characters.
 static int name_refusal(const char *name)
 {
     size_t length = strlen(name);
@@ -65,7 +65,7 @@ static void channel_set(struct invocation *invocation, const char *what)
 
     if (!take_channel(invocation, &channel_id) || !take_optional_text(invocation, what, &value))
         return;
-    if (!value) { // "" takes it away
+    if (!value) { // "" removes it
         invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s",
                             what);
         return;

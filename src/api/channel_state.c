@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a channel, its viewer's membership and unread counts in one statement, batched by group
-// commit for many callers.
+// Reads a channel, its viewer's membership and unread state in one statement for many callers, by
+// group commit.
 #include "channel_state.h"
 
 #include "base/check.h"
@@ -10,7 +10,7 @@
 
 enum { BATCHES_IN_WORK = 2, BATCH_MAX = 64 };
 
-// A statement of one row is made ready in less time than that of many.
+// A statement for a single row is planned faster.
 static const struct statement ONE = {
     "channel_state",
     "SELECT " CHANNEL_STATE_SELECT("0", "$2") " FROM channels c" CHANNEL_STATE_MEMBER(
@@ -31,7 +31,7 @@ struct channel_states {
     struct group *group;
 };
 
-// Calls in work; NULL: answered.
+// Calls in flight; NULL: answered.
 struct info_batch {
     uint32_t tag;
     struct channel_states *states;

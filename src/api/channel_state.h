@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What channels.info reads at each call: the version of a channel's row, its head, and what one
-// member has read of it. Calls that arrive while a statement is under way share the next one, which
-// is much cheaper for each
-// (docs/decisions/2026-11-21-infos-in-groups.md). One per loop.
+// What each channels.info reads: the version of a channel's row, its head, and the viewer's read
+// state. Calls that arrive while a statement is in flight share the next one, which is much cheaper
+// per call (docs/decisions/2026-11-21-infos-in-groups.md). One per loop.
 #pragma once
 
 #include "base/actor.h"
@@ -10,8 +9,8 @@
 #include "store/group.h"
 #include "store/store.h"
 
-// The columns, with `item` before them; `viewer` is an SQL expression. Each change of the channel's
-// row, and each event of the channel, makes another version.
+// The columns, preceded by `item`; `viewer` is an SQL expression. Each change of the channel's row,
+// and each event of the channel, yields a new version.
 #define CHANNEL_STATE_SELECT(item, viewer)                                                         \
     item ", c.xmin::text || '.' || coalesce(h.last_ts, c.last_ts), coalesce(h.seq, c.seq), "       \
          "c.type, m.active, m.epoch, m.ts, coalesce(h.posts, m.posts),"                            \
@@ -24,8 +23,8 @@
          " THEN mentions_after(c.id, " viewer ", m.ts, m.singles > 0) ELSE 0 END,"                 \
          " c.strategy_in_use, c.generation, m.number, m.single_version, m.singles,"                \
          " notify_level(m.notify)"
-// The joins and conditions for a channel `c` of `workspace` that `viewer` may see. IS TRUE makes
-// the workspace a check: no index of workspaces is used.
+// Joins and conditions for a channel `c` of `workspace` that `viewer` may see. IS TRUE turns the
+// workspace into a mere check, so that no index of workspaces is used.
 #define CHANNEL_STATE_MEMBER(viewer)                                                               \
     " LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = " viewer                  \
     " LEFT JOIN LATERAL hot_state(c.id, c.is_hot, " viewer ") h ON true"
@@ -59,11 +58,11 @@ enum channel_state_column {
 
 struct channel_states;
 
-// r < 0: the statement failed. Otherwise the state is `row` of `result`; `row` < 0: there is no
-// such channel that the viewer may see.
+// r < 0: the statement failed. Otherwise the state is `row` of `result`; `row` < 0: no such
+// channel, or hidden from the viewer.
 typedef void channel_state_fn(void *arg, int r, const struct result *result, int row);
 
-// One call. It belongs to the caller, with all it points to, and must stay until `fn` was called.
+// One call. Owned by the caller, with everything it points to, until `fn` was called.
 struct channel_state_call {
     struct group_item item;
     const struct actor *viewer;
@@ -75,7 +74,7 @@ struct channel_state_call {
 // At most `queue_max` calls wait.
 NODISCARD int channel_states_new(struct loop *loop, struct store *store, int queue_max,
                                  struct channel_states **ret_states);
-void channel_states_free(struct channel_states *states); // NULL does nothing
+void channel_states_free(struct channel_states *states); // NULL is allowed
 
-// Calls call->fn once, never from inside this call. -ERROR_BUSY: too many wait (fn is not called).
+// Calls call->fn once, never inside this call. -ERROR_BUSY: too many calls wait; fn is not called.
 NODISCARD int channel_state_read(struct channel_states *states, struct channel_state_call *call);

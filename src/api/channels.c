@@ -41,7 +41,7 @@ static bool strategy_is_known(struct invocation *invocation, const char *strateg
     return false;
 }
 
-// The strategy, and what auto makes of it.
+// Adds the strategy, and the limits by which auto chooses.
 static void strategy_params(struct params *params, const struct invocation *invocation,
                             const char *strategy)
 {
@@ -86,7 +86,7 @@ static void channel_change(struct invocation *invocation, const struct statement
     invocation_change(invocation, statement, &params, true);
 }
 
-// By its name, as Slack's older channels.join: made when there is none.
+// Joins by name, like Slack's older channels.join: creates the channel if it does not exist.
 static void join_by_name(struct invocation *invocation)
 {
     struct params params = {0};
@@ -121,7 +121,7 @@ void channels_leave(struct invocation *invocation)
     channel_change(invocation, &LEAVE);
 }
 
-// A change that an admin may make where others may not.
+// A change that admins may make where other users may not.
 static void channel_manage(struct invocation *invocation, const struct statement *statement)
 {
     struct params params = {0};

@@ -26,7 +26,7 @@ static const struct statement MESSAGE_DELETE = {
 };
 enum { COLUMN_ERROR, COLUMN_SEQ, COLUMN_EVENT_TS, COLUMN_MESSAGE };
 
-// Whether the change was made; if so the log is told, else the error is replied.
+// Whether the change succeeded; submits its outbox row. False: the error was replied.
 static bool change_done(struct invocation *invocation, const struct result *result)
 {
     if (result_rows(result) == 0 || !result_is_null(result, 0, COLUMN_ERROR)) {
@@ -67,13 +67,13 @@ static void mentions_params(struct params *params, const struct mentions *mentio
     params_close_array(params);
 }
 
-// One edit until it is sent.
+// One edit in progress.
 struct updating {
     uint32_t tag;
     struct invocation *invocation;
     const char *channel_id;
     int64_t ts;
-    bool is_shown; // to the channel: reply_broadcast
+    bool is_shown; // in the channel: reply_broadcast
     struct content content;
 };
 

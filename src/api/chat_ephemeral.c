@@ -23,7 +23,7 @@ static const struct statement LINKED = {
     " AND m.subtype IS DISTINCT FROM 'channel_open'",
 };
 
-// <base>archives/C…/p1503435956000247, of a reply with ?thread_ts=…&cid=C… at its end.
+// <base>archives/C…/p1503435956000247; for a reply, followed by ?thread_ts=…&cid=C….
 static void link_write(struct json_writer *w, const struct invocation *invocation,
                        const char *channel_id, int64_t ts, int64_t thread_ts)
 {
@@ -78,12 +78,12 @@ static const struct statement ASIDE = {
     "aside", "SELECT error, type, root FROM ephemeral_check($1, $2, $3, $4, $5)"};
 enum { COLUMN_ERROR, COLUMN_TYPE, COLUMN_ROOT };
 
-// A message under way that one user alone will see.
+// An ephemeral message in progress.
 struct chat_aside {
     uint32_t tag;
     struct invocation *invocation;
     struct content content;
-    const char *channel; // as the caller names it
+    const char *channel; // as given by the caller
     char channel_id[ID_SIZE];
     const char *user_id;
     int64_t ts;
@@ -146,7 +146,7 @@ static struct event *aside_event(const struct chat_aside *aside, enum channel_ty
     return event;
 }
 
-// It goes to the user's sockets by Redis alone: who is not there does not get it.
+// Publishes it to the user's sockets through Redis only: an offline user does not receive it.
 static void aside_publish(struct chat_aside *aside, enum channel_type type)
 {
     CLEANUP(buffer_done) struct buffer wire = BUFFER(2 * FRAME_MAX_BYTES);

@@ -16,7 +16,7 @@
 
 enum { CLIENT_MSG_ID_MAX = 128, KEY_MAX = 4 * CLIENT_MSG_ID_MAX + 32 };
 
-// One post under way: what the writer needs, and what it points to.
+// A post in progress: the struct for the writer, and the memory it points to.
 struct posting {
     uint32_t tag;
     struct invocation *invocation;
@@ -56,12 +56,12 @@ static void posting_end(struct posting *posting)
     TAGGED_FREE(posting);
 }
 
-// A retry of what is there already: the message as it now is.
+// Answers a retry with the stored message in its current state.
 static void duplicate_answer(struct invocation *invocation, const struct result *result)
 {
     struct message message;
 
-    if (result_rows(result) == 0) { // retention dropped it
+    if (result_rows(result) == 0) { // removed by retention
         invocation_fail(invocation, -ERROR_MESSAGE_NOT_FOUND);
         return;
     }
@@ -112,7 +112,7 @@ static void root_answer(void *arg, const struct store_outcome *outcome)
     posting_write(posting);
 }
 
-// Who answers a reply by its ts, as many bots do, means its thread.
+// A reply to a reply, as many bots send it, belongs to the same thread.
 static void root_read(struct posting *posting)
 {
     struct params params = {0};
@@ -140,8 +140,7 @@ static void posted(void *arg, const struct post_outcome *outcome)
     posting_end(posting);
 }
 
-// The key that makes the post safe to repeat: the author's client_msg_id, or the token's
-// Idempotency-Key.
+// Reads the idempotency key: the author's client_msg_id, or the token's Idempotency-Key.
 static bool take_key(struct invocation *invocation, struct posting *posting)
 {
     const char *client_msg_id = NULL;
@@ -168,7 +167,7 @@ static bool take_key(struct invocation *invocation, struct posting *posting)
     return true;
 }
 
-// What must be the same for a retry to be one.
+// Computes the digest by which a retry is recognised.
 static void digest_make(struct posting *posting)
 {
     struct buffer content;
@@ -251,7 +250,8 @@ static void post_linked(void *arg, bool good)
     destination_find(posting->invocation, posting->post.channel_id, destination_found, posting);
 }
 
-// `extra`: what goes with a text that is all there may be; NULL: what the arguments say.
+// `extra`: fixed JSON to store with the message; only `text` is then read from the arguments. NULL:
+// reads blocks, attachments and metadata, too.
 static void message_post(struct invocation *invocation, const char *extra)
 {
     struct posting *posting = TAGGED_NEW(posting);
@@ -271,7 +271,7 @@ static void message_post(struct invocation *invocation, const char *extra)
     posting->post.fn = posted;
     posting->post.arg = posting;
     if (posting->post.key)
-        digest_make(posting); // of what was asked for: who has a name may change
+        digest_make(posting); // of the arguments as sent: linked names may change hands
     content_link(invocation, &posting->content, post_linked, posting);
 }
 
@@ -280,7 +280,8 @@ void chat_post_message(struct invocation *invocation)
     message_post(invocation, NULL);
 }
 
-// Says what one does. The subtype is no column: few messages have it.
+// Posts a /me message. Its subtype is stored in `extra`, not in a column, since few messages have
+// it.
 void chat_me_message(struct invocation *invocation)
 {
     message_post(invocation, "{\"subtype\":\"me_message\"}");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what a message consists of from a call's arguments (text, blocks, attachments, metadata)
-// and checks its limits.
+// Reads and validates the content of a message from a call's arguments: text, blocks, attachments,
+// metadata.
 #include "content.h"
 
 #include "base/json.h"
@@ -20,18 +20,17 @@ enum {
     ICON_MAX = 2048
 };
 
-// One member of `extra`: its argument, and what it must be.
+// One member of `extra`: its argument and requirements.
 struct part {
     const char *name;
-    size_t items_max; // of an array; 0: an object
+    size_t items_max; // for an array; 0: an object
     int malformed;
     int too_many;
-    const char *shape;           // in words
-    bool (*mend)(json_t *value); // whether it is that; small things are put right
+    const char *shape;           // for error messages
+    bool (*mend)(json_t *value); // validates the value and corrects minor deviations
 };
 
-// A block has a type, and perhaps a name: clients that are strict cannot read one that is
-// otherwise.
+// Validates the type and id of a block: strict clients cannot parse others.
 static bool block_is_good(const json_t *block)
 {
     const json_t *id = json_object_get(block, "block_id");
@@ -53,7 +52,7 @@ static bool blocks_mend(json_t *blocks)
     return json_is_array(blocks);
 }
 
-// {"event_type":"text","event_payload":{…}}, or {} which removes it.
+// {"event_type":"text","event_payload":{…}}, or {} to remove it.
 static bool metadata_mend(json_t *metadata)
 {
     return json_is_object(metadata) &&
@@ -62,7 +61,7 @@ static bool metadata_mend(json_t *metadata)
              json_is_object(json_object_get(metadata, "event_payload"))));
 }
 
-// Makes text of a member that is a number or a boolean; false when it is a list or an object.
+// Converts a number or boolean member to text. False: a list or an object.
 static bool text_mend(json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -88,8 +87,8 @@ static bool fields_mend(json_t *fields)
     return !fields || json_is_null(fields) || json_is_array(fields);
 }
 
-// Numbers attachments from 1, as Slack does. What is text for clients in Go or Java must be text,
-// or they can read nothing of the reply: scripts often have numbers there.
+// Numbers attachments from 1, like Slack. Members that clients in Go or Java expect as text are
+// converted, otherwise these clients cannot parse the reply: scripts often send numbers.
 static bool attachments_mend(json_t *attachments)
 {
     static const char *const texts[] = {"fallback", "pretext", "title", "text", "footer"};
@@ -126,8 +125,8 @@ static size_t part_size(const struct part *part, const json_t *value, size_t len
     return json_array_size(value);
 }
 
-// Adds the argument to `extra` when it is there. An empty one takes away what is there: that only
-// an edit can do.
+// Adds an argument to `extra` if present. An empty value removes the member, which only an edit may
+// do.
 static bool take_part(struct invocation *invocation, const struct part *part, json_t *extra,
                       bool is_edit)
 {
@@ -160,7 +159,7 @@ static bool take_part(struct invocation *invocation, const struct part *part, js
     return true;
 }
 
-// Adds a text that the caller chose how to be shown by; no more than `max` characters of it.
+// Adds an argument for a message's appearance, of at most `max` characters.
 static bool take_look(struct invocation *invocation, const char *name, size_t max, json_t *look,
                       const char *key)
 {
@@ -179,7 +178,7 @@ static bool take_look(struct invocation *invocation, const char *name, size_t ma
     return true;
 }
 
-// A bot may say under which name and picture its message is shown. People are always themselves.
+// Reads the name and picture that a bot chose for its message. People cannot choose.
 static bool take_guise(struct invocation *invocation, const struct content *content, json_t *extra)
 {
     CLEANUP_JSON json_t *icons = json_object();
@@ -203,7 +202,7 @@ static bool take_guise(struct invocation *invocation, const struct content *cont
     return true;
 }
 
-// Answers what the search for mentions came to.
+// Replies with an error if the search for mentions failed.
 static bool mentions_are_good(struct invocation *invocation, const char *name, int r)
 {
     if (r >= 0)
@@ -267,7 +266,8 @@ static bool take_links(struct invocation *invocation, struct content *content)
     return true;
 }
 
-// markdown_text in place of text and blocks. *name becomes that of the argument that is the text.
+// Reads markdown_text instead of text and blocks. Sets *name to the argument that supplies the
+// text.
 static bool take_markdown(struct invocation *invocation, struct content *content, const char **name)
 {
     const char *text = NULL;

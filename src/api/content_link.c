@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// link_names and parse=full: looks up the users whom "@name" in a text means, and puts <@U…> in its
-// place.
+// link_names and parse=full: looks up the users mentioned as "@name" and replaces each with <@U…>.
 #include "content.h"
 
 #include "base/check.h"
@@ -34,7 +33,7 @@ static int name_compare(const struct result *result, int row, const char *name, 
     return order != 0 ? order : (known > length) - (known < length);
 }
 
-// A name_find_fn over the rows, which are in the order of their bytes.
+// A name_find_fn over the rows, which are sorted bytewise.
 static const char *id_find(const void *arg, const char *name, size_t length)
 {
     const struct result *result = arg;
@@ -54,7 +53,7 @@ static const char *id_find(const void *arg, const char *name, size_t length)
     return NULL;
 }
 
-// Takes the linked text, and the mentions that came with it, into the content.
+// Moves the linked text, with its new mentions, to the content.
 static bool text_link(struct linking *linking, const struct result *result)
 {
     struct content *content = linking->content;
@@ -86,7 +85,7 @@ static void on_users(void *arg, const struct store_outcome *outcome)
     TAGGED_FREE(linking);
 }
 
-// False when there is no name in the text.
+// False: the text contains no name.
 static bool names_params(struct params *params, const struct content *content)
 {
     size_t offset = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the conversation a post goes to: a channel by id or name, or a direct conversation with a
-// user, which is opened when there is none.
+// Finds the conversation of a post: a channel by id or name, or the direct conversation with a
+// user, which is created if it does not exist.
 #include "destination.h"
 
 #include "base/check.h"
@@ -70,7 +70,7 @@ static void open_answer(void *arg, const struct store_outcome *outcome)
         destination_end(destination, outcome->r, NULL);
         return;
     }
-    if (!result_is_null(outcome->result, 0, COLUMN_ERROR)) { // of no such user, or one who is gone
+    if (!result_is_null(outcome->result, 0, COLUMN_ERROR)) { // no such user, or deactivated
         destination_end(destination, -ERROR_CHANNEL_NOT_FOUND, NULL);
         return;
     }
@@ -104,7 +104,7 @@ static void people_answer(void *arg, const struct store_outcome *outcome)
         direct_open(destination);
 }
 
-// A direct conversation is known by the ids of the two, sorted.
+// A direct conversation is identified by its two user ids, sorted.
 static void people_ask(struct destination *destination)
 {
     const struct actor *actor = destination->invocation->actor;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// devices.*: the phones and browsers of a user, and where each is reached.
+// devices.*: a user's phones and browsers, and their push addresses.
 #include "methods.h"
 
 #include "base/text.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    DEVICE_ID_BYTES_MAX = 512, // of 128 code points
+    DEVICE_ID_BYTES_MAX = 512, // 128 code points
     DEVICE_ID_MAX = 128,
     APP_LENGTH_MAX = 80,
     LOCALE_LENGTH_MAX = 35,
@@ -37,7 +37,7 @@ bool take_device_id(struct invocation *invocation, const char **ret_id)
     return false;
 }
 
-// What no app can be called is the name of none.
+// Reads the name of a push app. A name that is invalid for an app is answered as unknown.
 static bool take_app(struct invocation *invocation, const char **ret_app)
 {
     if (!take_text(invocation, "app", ret_app))
@@ -103,7 +103,7 @@ static bool take_address(struct invocation *invocation, struct device_address *a
     return true;
 }
 
-// The address, sealed at its place, and the digests of its token.
+// Adds the encrypted address and the digests of its token.
 static int address_params(struct invocation *invocation, const char *app, const char *device_id,
                           const struct device_address *address, struct params *params)
 {
@@ -134,7 +134,7 @@ static int address_params(struct invocation *invocation, const char *app, const 
     return 0;
 }
 
-// The arguments of the call that were good before the app's platform was known, once more.
+// Reads the arguments again that were validated before the app's platform was known.
 static void device_register(struct invocation *invocation, const struct device_address *address)
 {
     struct params params = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct conversations, of two people or of a group of at most nine: opens, shows and closes them.
+// Direct conversations of two people, or of a group of at most nine: opens, shows and closes them.
 #include "methods.h"
 
 #include "base/check.h"
@@ -11,7 +11,7 @@
 
 enum { NAMED_MAX = 1000, FRAME_MAX = 256 };
 
-// The changes answer with the conversation where the caller's view of it changed, else NULL.
+// The changes return the conversation if the caller's view of it changed, otherwise NULL.
 static const struct statement OPEN = {
     "direct_open",
     "SELECT error, reply, told, CASE WHEN reply NOT LIKE '{\"no_op\"%' THEN channel_id END"
@@ -29,7 +29,7 @@ static const struct statement PEER = {"direct_peer",
 
 enum { COLUMN_SHOWN = 3 };
 
-// Word of a view that changed, on its way to the caller's own connections.
+// A changed view on its way to the caller's own connections.
 struct showing {
     uint32_t tag;
     struct cache *cache;
@@ -59,8 +59,8 @@ static void peer_answer(void *arg, const struct store_outcome *outcome)
     TAGGED_FREE(showing);
 }
 
-// Tells the caller's connections, on every instance, that the conversation is to be shown, or not
-// any more: im_open, im_close, group_open, group_close.
+// Notifies the caller's connections on all instances that the conversation is shown or hidden:
+// im_open, im_close, group_open, group_close.
 static void view_changed(struct invocation *invocation, const struct result *result)
 {
     struct params params = {0};
@@ -78,7 +78,7 @@ static void view_changed(struct invocation *invocation, const struct result *res
     store_call(invocation->api->options.store, STORE_READ, &PEER, &params, peer_answer, showing);
 }
 
-// Workspace, caller and the channel given. False after an error was replied.
+// Adds workspace, caller and the channel argument. False: an error was replied.
 static bool take_channel_params(struct invocation *invocation, struct params *params)
 {
     const char *channel_id;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// events.sync: what happened in all the caller's channels since a position.
+// events.sync: the events of all the caller's channels since a position.
 #include "methods.h"
 
 #include "base/check.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what was said in a channel: its history, the replies of a thread, and its events after a
-// seq.
+// Reads a channel: its history, the replies of a thread, and its events after a seq.
 #include "methods.h"
 
 #include "chat/frame.h"
@@ -12,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What the caller has of the thread of a root `r`.
+// The caller's state of the thread with root `r`.
 #define READER                                                                                     \
     " LEFT JOIN LATERAL (SELECT t.following, t.ts, t.unread FROM thread_rows t WHERE "             \
     "r.reply_count > 0 AND r.thread_ts IS NULL AND t.channel_id = $3 AND t.thread_ts = r.ts AND "  \
     "t.user_id = $2) v ON true"
 
-// A bound is exclusive: history is what lies between `after` and `before`.
+// Bounds are exclusive: the history between `after` and `before`.
 #define HISTORY_SELECT(order)                                                                      \
     "SELECT a.error, " MESSAGE_SELECT("r") ", " MESSAGE_READER_SELECT(                             \
         "v") ", (SELECT u.unread FROM unread_rows u WHERE $7 AND u.channel_id = $3 AND "           \
@@ -32,7 +31,7 @@
              " ORDER BY r.ts DESC"
 static const struct statement HISTORY = {"history", HISTORY_SELECT("m.ts DESC")};
 static const struct statement HISTORY_UPWARD = {"history_upward", HISTORY_SELECT("m.ts")};
-// The root is in every page; its replies lie between the bounds.
+// The root is on every page; its replies are between the bounds.
 static const struct statement REPLIES = {
     "replies",
     "SELECT a.error, " MESSAGE_SELECT("r") ", " MESSAGE_READER_SELECT(
@@ -56,19 +55,19 @@ enum {
     REPLIES_DEFAULT = 1000,
     EVENTS_DEFAULT = 100,
     LIST_MAX = 1000,
-    PAGE_BYTES_MAX = 32 << 20 // half of what a reply may have unless it is set otherwise
+    PAGE_BYTES_MAX = 32 << 20 // half of the default maximum of a reply
 };
 
 #define TS_MAX 9999999999999999
 
-// What was asked for, between two bounds that are both excluded.
+// The requested range, between two exclusive bounds.
 struct span {
     const char *channel_id;
     int64_t after;
     int64_t before;
     int64_t limit;
-    int64_t thread_ts; // of replies
-    bool upward;       // the page next to `after` is wanted, not the newest
+    int64_t thread_ts; // for replies
+    bool upward;       // the page after `after`, rather than the newest page
 };
 
 static bool take_bounds(struct invocation *invocation, struct span *span)
@@ -88,7 +87,7 @@ static bool take_bounds(struct invocation *invocation, struct span *span)
     return true;
 }
 
-// A cursor continues where a page ended.
+// Reads a cursor, which continues where a page ended.
 static bool take_continuation(struct invocation *invocation, const char *kind, int64_t *bound)
 {
     const char *text = NULL;
@@ -131,7 +130,7 @@ static void span_params(const struct invocation *invocation, struct params *para
     params_int(params, span->limit + 1);
 }
 
-// Whether the caller may read the channel; if not, the error is replied.
+// Whether the caller may read the channel. False: the error was replied.
 static bool reading_allowed(struct invocation *invocation, const struct result *result)
 {
     if (result_rows(result) > 0 && result_is_null(result, 0, COLUMN_ERROR))
@@ -150,7 +149,7 @@ static void row_write(struct json_writer *w, const struct invocation *invocation
     message_write(w, &message, invocation->actor->workspace_id);
 }
 
-// What a row may take of a reply, when all of its text has to be escaped.
+// Maximum size of a row in a reply, if all of its text has to be escaped.
 static size_t row_size(const struct result *result, int row)
 {
     struct message message;
@@ -159,8 +158,8 @@ static size_t row_size(const struct result *result, int row)
     return 6 * message.text_length + message.extra_length;
 }
 
-// How many of `count` rows, from `first` on in the direction `step`, are a page: as many as a reply
-// has room for. At least one, at most all.
+// How many of `count` rows, from `first` in direction `step`, fit into a page. At least one, unless
+// there are none.
 static int rows_of_page(const struct result *result, int first, int step, int count)
 {
     size_t size = 0;
@@ -190,7 +189,7 @@ static void history_answer(struct invocation *invocation, const struct result *r
     if (!reading_allowed(invocation, result))
         return;
     int rows = result_is_null(result, 0, COLUMN_MESSAGE) ? 0 : result_rows(result);
-    // What is too much is the oldest read downward, the newest read upward.
+    // A page omits the oldest rows when reading downward, the newest when reading upward.
     int most = rows - (rows > span->limit);
     int count =
         span->upward ? rows_of_page(result, rows - 1, -1, most) : rows_of_page(result, 0, 1, most);
@@ -244,7 +243,7 @@ static void replies_answer(struct invocation *invocation, const struct result *r
         invocation_fail(invocation, -ERROR_THREAD_NOT_FOUND);
         return;
     }
-    // The root does not count. It is not there when retention dropped it, but kept replies.
+    // The root is not counted. It is absent if retention has removed it, but not the replies.
     bool has_root = result_int(result, 0, COLUMN_MESSAGE) == span->thread_ts;
     bool has_too_many = result_rows(result) - has_root > span->limit;
     int rows = rows_of_page(result, 0, 1, result_rows(result) - has_too_many);
@@ -272,7 +271,7 @@ void channels_replies(struct invocation *invocation)
     invocation_query(invocation, STORE_READ, &REPLIES, &params, replies_answer);
 }
 
-// The least seq of which there is an event.
+// The lowest seq that still has an event.
 #define OLDEST_SEQ                                                                                 \
     "(SELECT min(seq) FROM ((SELECT m.seq FROM messages m WHERE m.channel_id = $3 ORDER BY m.ts "  \
     "LIMIT 1) UNION ALL SELECT min(seq) FROM changes WHERE channel_id = $3) s)"
@@ -317,7 +316,7 @@ static void event_write(struct json_writer *w, const struct invocation *invocati
     if (event_kind_parse(result_text(result, row, COLUMN_KIND), &kind) < 0)
         return;
     message_read(result, row, COLUMN_MESSAGE, &message);
-    if (result_is_null(result, row, COLUMN_MESSAGE)) { // retention dropped it
+    if (result_is_null(result, row, COLUMN_MESSAGE)) { // removed by retention
         kind = EVENT_DELETE;
         message.ts = result_int(result, row, COLUMN_MESSAGE_TS);
     }
@@ -353,7 +352,7 @@ static void events_answer(struct invocation *invocation, const struct result *re
     json_key_int(w, "through_seq", through_seq);
     json_key_bool(w, "has_more", has_more);
     if (span->after_seq + 1 < result_int(result, 0, COLUMN_OLDEST_SEQ))
-        json_key_bool(w, "truncated", true); // retention dropped some
+        json_key_bool(w, "truncated", true); // retention has removed some
     invocation_close(invocation);
 }
 

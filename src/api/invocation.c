@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a method under way: starts its statements in Postgres, opens and closes its reply,
-// and answers errors.
+// An invocation, one call of a method: runs its statements in Postgres, writes its reply, and
+// handles errors.
 #include "invocation.h"
 
 #include "aliases.h"
@@ -68,7 +68,7 @@ void invocation_change_params(struct invocation *invocation, struct params *para
 
 enum { COLUMN_ERROR, COLUMN_REPLY, COLUMN_TOLD };
 
-// An error of a change may come with members of its own (invite tells of each user).
+// A change's error may have additional members (invite reports each user).
 static void change_fail(struct invocation *invocation, const struct result *result)
 {
     int r = error_from_code(result_text(result, 0, COLUMN_ERROR));
@@ -85,7 +85,7 @@ static void change_fail(struct invocation *invocation, const struct result *resu
     invocation_end(invocation);
 }
 
-// The reply of a change; `"channel":{…}` in it may have another name for the caller.
+// The reply of a change, in which an alias may rename `"channel":{…}`.
 static void change_object(struct invocation *invocation, const char *json, size_t length)
 {
     static const char member[] = "\"channel\":";
@@ -99,7 +99,7 @@ static void change_object(struct invocation *invocation, const char *json, size_
     struct json_writer *w = invocation_open(invocation);
     size_t before = (size_t)(found - json) - 1;
     const char *value = found + sizeof member - 1;
-    if (before > 0) { // the members before it, each with a comma behind
+    if (before > 0) { // the preceding members, each followed by a comma
         buffer_append_byte(w->out, ',');
         buffer_append(w->out, json + 1, before - 1);
     }

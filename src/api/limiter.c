@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token buckets for rate limits: each loop decides from its own copy and settles the calls it let
-// through with Redis.
+// Token buckets for rate limits: each loop decides from its own copy and reports admitted calls to
+// Redis.
 #include "limiter.h"
 
 #include "base/check.h"
@@ -14,28 +14,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of a bucket's calls, the part after which Redis is told without waiting for the timer.
+// LEASE_PART: after this fraction of a bucket's calls, they are reported without waiting for the
+// timer.
 enum { LEASE_PART = 32, KEY_SIZE = 96 };
 
 static const int64_t SECOND_NS = 1000000000;
 static const int64_t MINUTE_NS = 60 * SECOND_NS;
 
-// Each call lasts for `interval_ns`; a bucket is empty when its calls last for a minute from now.
+// Each call occupies the bucket for `interval_ns`; the bucket is empty when its calls extend a
+// minute into the future.
 struct bucket {
     uint32_t tag;
     char key[KEY_SIZE]; // as in Redis
     UT_hash_handle hh;
-    struct list recent; // in the limiter's, the most recently used last
+    struct list recent; // in the limiter's, most recently used last
     struct list untold_link;
     struct limiter *limiter;
     int64_t interval_ns;
-    int64_t lasts_until_ns; // all calls let through, here and, as far as is known, elsewhere
+    int64_t lasts_until_ns; // of all calls admitted here and, as far as known, elsewhere
     int64_t lease;
-    int64_t untold; // calls let through that Redis does not know of
+    int64_t untold; // admitted calls not reported to Redis yet
     int64_t told_ns;
-    bool told; // once at least: the first call asks what others let through
+    bool told; // reported at least once: the first report also fetches the calls of others
     bool telling;
-    bool dropped; // goes with the answer
+    bool dropped; // freed when the reply arrives
 };
 
 struct limiter {
@@ -67,7 +69,7 @@ static void bucket_tell(struct bucket *bucket, cache_fn *fn)
 
     list_remove(&bucket->untold_link);
     bucket->untold = 0;
-    if (!cache_is_up(bucket->limiter->cache)) // then nobody else is told either
+    if (!cache_is_up(bucket->limiter->cache)) // no other loop reports either then
         return;
     bucket->told = true;
     bucket->told_ns = now_ns(bucket->limiter);
@@ -77,7 +79,8 @@ static void bucket_tell(struct bucket *bucket, cache_fn *fn)
     cache_call(bucket->limiter->cache, 5, texts, NULL, fn, bucket);
 }
 
-// What is known here stays when Redis knows less: its data may have been lost.
+// Takes Redis' state if it is ahead. If Redis knows less, its data may have been lost, and the
+// local state is kept.
 static void bucket_heard(void *arg, int r, const struct cache_value *value)
 {
     struct bucket *bucket = CAST(bucket, arg);
@@ -89,8 +92,8 @@ static void bucket_heard(void *arg, int r, const struct cache_value *value)
     }
     if (r < 0)
         return;
-    // From when it was told, not from now: a refusal has said when it ends, and the answer took a
-    // while.
+    // Counted from the time of the report: a refusal has announced its end to the caller, and the
+    // reply took a while.
     int64_t heard_ns =
         bucket->told_ns + cache_value_int(value) * 1000 + bucket->untold * bucket->interval_ns;
     bucket->lasts_until_ns = later(bucket->lasts_until_ns, heard_ns);
@@ -117,8 +120,8 @@ static bool bucket_is_idle(const struct bucket *bucket)
            bucket->lasts_until_ns + limiter->options.idle_ms * 1000000 < now_ns(limiter);
 }
 
-// Makes room for one more. Two idle ones go for each that comes, so that there are no more of them
-// than were used lately.
+// Makes room for one more bucket. Drops two idle ones per new one, so that their number falls to
+// those recently used.
 static void limiter_shrink(struct limiter *limiter)
 {
     for (int i = 0; i < 2 && !list_is_empty(&limiter->recent); i++) {

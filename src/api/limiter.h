@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token buckets that all instances share. Each loop decides at once, by buckets of its own, and
-// soon after reports to Redis what it let through; the answer tells what all others let through. So
-// the sum may exceed a limit by what loops let through before they learn of each other; that is
-// deducted afterwards. While Redis is away each loop enforces the limit by itself. All on the
-// loop's thread.
+// Token buckets shared by all instances. Each loop decides immediately, from its own buckets, and
+// soon reports admitted calls to Redis, whose reply includes those of all others. So a limit may be
+// exceeded by what loops admit before they learn of each other; the excess is deducted later. While
+// Redis is down, each loop enforces the limit on its own. All on the loop's thread.
 #pragma once
 
 #include "base/loop.h"
@@ -12,24 +11,24 @@
 struct limiter;
 
 struct limiter_options {
-    int64_t settle_ms; // at least this often calls are reported to Redis
-    int64_t idle_ms;   // a bucket that has been full for so long makes room for new ones
-    int buckets_max;   // beyond, the least recently used bucket is dropped
+    int64_t settle_ms; // maximum delay until calls are reported to Redis
+    int64_t idle_ms;   // a bucket that has been full for this long may be replaced
+    int buckets_max;   // beyond it, the least recently used bucket is dropped
 };
 
-// `cache` may be NULL: the buckets are then this loop's alone. Must outlive loop_run(), and be
+// `cache` NULL: the buckets are local to this loop. The limiter must outlive loop_run(), and be
 // freed after the cache.
 NODISCARD int limiter_new(struct loop *loop, struct cache *cache,
                           const struct limiter_options *options, struct limiter **ret_limiter);
 void limiter_free(struct limiter *limiter);
 
-// Takes one call out of the bucket of `subject` (an id) and `name` (short static text), which holds
-// `per_minute` calls and fills up within a minute. Returns 0, or the whole seconds after which a
-// call will be available.
+// Takes one call from the bucket of `subject` (an id) and `name` (a short static text), which holds
+// `per_minute` calls and refills within a minute. Returns 0, or the number of whole seconds until a
+// call is available.
 int64_t limiter_take(struct limiter *limiter, const char *subject, const char *name,
                      int64_t per_minute);
 
-// The same for `count` units at once (0: only asks). They are let through whole while there is room
-// for one: what they are too many by is missing later.
+// Likewise for `count` units at once (0: only checks). They are admitted as a whole if there is
+// room for one; the excess is deducted later.
 int64_t limiter_take_many(struct limiter *limiter, const char *subject, const char *name,
                           int64_t per_minute, int64_t count);

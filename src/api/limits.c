@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies the rate limits per token, method and channel, and the limit of request bytes per user.
+// Applies the rate limits per token, method and channel, and of request bytes per user.
 #include "limits.h"
 
 #include "base/metrics.h"
@@ -9,7 +9,7 @@
 
 enum { LIMIT_MAX = 1000000000, NAME_SIZE = 64 };
 
-// One "method=number" of `length` bytes.
+// Parses one "method=number" of `length` bytes.
 static int limit_read(const char *text, size_t length, struct limits *limits)
 {
     char name[NAME_SIZE];

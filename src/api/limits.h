@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often who may call what.
+// Rate limits per token, method and channel.
 #pragma once
 
 #include "limiter.h"
 #include "methods.h"
 
 struct limits {
-    int64_t methods[METHODS_MAX]; // calls a minute, by method_number(); 0: any number
-    int64_t channel;              // posts a minute
+    int64_t methods[METHODS_MAX]; // calls per minute, by method_number(); 0: unlimited
+    int64_t channel;              // posts per minute
 };
 
-// `text` is "chat.postMessage=600,…"; the methods that it does not name have `others`.
-// -ERROR_INVALID_ARGUMENTS for anything else.
+// Parses "chat.postMessage=600,…"; all other methods get the limit `others`.
+// -ERROR_INVALID_ARGUMENTS: malformed.
 NODISCARD int limits_read(const char *text, int64_t others, struct limits *ret_limits);
 
-// Whether this call, or this post to a channel, is one too many; false after it was answered so.
+// Whether this call, or this post to a channel, is within its limit. False: an error was replied.
 NODISCARD bool limits_admit(struct invocation *invocation);
 NODISCARD bool limits_admit_post(struct invocation *invocation, const char *channel_id);
 
-// The same for the body of a call. Of a user's only what is large counts; all who call without a
-// token count as one.
+// Likewise for the body of a call. Only large bodies count for a user; all callers without a token
+// share one limit.
 NODISCARD bool limits_admit_body(struct invocation *invocation);
-// Whether a body of the user's may come now: 0, or for how many seconds not.
+// Whether the user may send a body now: 0, or the number of seconds to wait.
 int64_t limits_ask_body(struct api *api, const char *user_id);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// channels.markAll: marks everything as read and tells every device of the user.
+// channels.markAll: marks everything as read and notifies all of the user's devices.
 #include "methods.h"
 
 #include "base/check.h"
@@ -46,7 +46,7 @@ static void marked_all(struct invocation *invocation, const struct result *resul
     marking->changed = result_int(result, 0, COLUMN_CHANGED);
     for (int64_t part = 0; part < result_int(result, 0, COLUMN_TOLD); part++)
         invocation_tell(invocation, part);
-    if (marking->types == TYPES_ALL) { // nothing was left when it looked: 100,000 rows say no more
+    if (marking->types == TYPES_ALL) { // all is read now: 100,000 rows would add nothing
         struct sidebar_totals totals = {.badge = result_int(result, 0, COLUMN_THREAD_MENTIONS)};
         marking_reply(invocation, &totals);
         return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// channels.markMany: many read positions of the caller in one commit, each answered by itself.
+// channels.markMany: moves many of the caller's read cursors in one commit, with a result for each.
 #include "methods.h"
 
 #include "base/json.h"
@@ -15,13 +15,13 @@ static const struct statement MARK_MANY = {
 };
 enum { COLUMN_ITEM, COLUMN_ERROR, COLUMN_CHANGED, COLUMN_VIEW };
 
-// One mark of the list, as the caller wrote it. Texts are those of the list.
+// One mark of the list as given. Strings are owned by the list.
 struct item {
-    const char *channel_id; // "": none was named
+    const char *channel_id; // "": missing
     int64_t ts;
     int64_t epoch;
-    int r;               // why it marks nothing; 0: it is asked of Postgres
-    const char *message; // of the argument that is bad
+    int r;               // the error found here; 0: sent to Postgres
+    const char *message; // names the invalid argument
 };
 
 static void item_refuse(struct item *item, int r, const char *message)
@@ -107,7 +107,7 @@ static void row_write(struct json_writer *w, const char *channel_id, const struc
     unread_view_write(w, &view);
 }
 
-// The list has been read before, and found to be one.
+// Reads the list again, which is known to be valid.
 static json_t *marks_again(const struct invocation *invocation)
 {
     json_t *marks = NULL;
@@ -116,7 +116,7 @@ static json_t *marks_again(const struct invocation *invocation)
                                                                                       : marks;
 }
 
-// Of the marks that were asked of Postgres there is a row each, in their order.
+// There is one row per mark sent to Postgres, in their order.
 static void results_reply(struct invocation *invocation, const struct result *result)
 {
     CLEANUP_JSON json_t *marks = marks_again(invocation);
@@ -146,7 +146,7 @@ static void results_reply(struct invocation *invocation, const struct result *re
     invocation_close(invocation);
 }
 
-// A part of the marks has an outbox row if one of them changed something.
+// A part of the marks has an outbox row if at least one of them changed something.
 static void parts_tell(struct invocation *invocation, const struct result *result)
 {
     int64_t told = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of all methods: name, who may call it, scope, function.
+// The table of all methods: name, access, scope, function.
 #include "methods.h"
 
 #include "aliases.h"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every method, by family; a method's code is in the file of its family under its own name.
+// All methods by family. A method's function is in its family's file, under the method's name.
 #pragma once
 
 #include "invocation.h"
 
-// basics.c
+// auth.c
 method_fn api_test, auth_test, auth_revoke;
 // rtm.c
 method_fn rtm_connect, rtm_start, apps_connections_open;
 // chat_post.c, chat_change.c
 method_fn chat_post_message, chat_me_message, chat_update, chat_delete;
-// chat_aside.c
+// chat_ephemeral.c
 method_fn chat_get_permalink, chat_post_ephemeral;
 // channels.c
 method_fn channels_create, channels_list, channels_members, channels_join, channels_leave,
@@ -33,9 +33,9 @@ method_fn channels_mark_all, channels_mark_many;
 method_fn channels_set_notifications;
 // threads.c
 method_fn threads_mark, threads_follow, threads_unfollow, threads_list;
-// sync.c
+// unread_sync.c
 method_fn unread_sync, client_counts;
-// presence.c
+// users_presence.c
 method_fn users_get_presence, users_set_presence;
 // people.c
 method_fn users_info, users_list, users_conversations;
@@ -55,10 +55,10 @@ method_fn notifications_get, notifications_set, dnd_info, dnd_set_snooze, dnd_en
 // admin_many.c
 method_fn admin_users_list, admin_users_create_many, admin_channels_add_members;
 
-// The method of that name or alias (conversations.*, groups.*, im.*, mpim.* for channels.*); NULL
-// when there is none.
+// Finds a method by name or alias (conversations.*, groups.*, im.*, mpim.* for channels.*). NULL:
+// none.
 const struct method *method_find(const char *name);
 
 enum { METHODS_MAX = 192 };
-// Its place among all methods, below METHODS_MAX.
+// Its index among all methods, below METHODS_MAX.
 size_t method_number(const struct method *method);

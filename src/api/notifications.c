@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// channels.setNotifications: stores which messages of a channel the caller is notified of.
+// channels.setNotifications: stores a member's notification settings for a channel.
 #include "methods.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ static const struct statement SET_NOTIFICATIONS = {
     "channels_set_notifications",
     "SELECT * FROM channels_set_notifications($1, $2, $3, $4, $5::boolean, $6)"};
 
-// As it is stored (see notify_level() in sql/04_reading.sql); NULL when it is to stay.
+// As stored (see notify_level() in sql/04_reading.sql); NULL: unchanged.
 static bool take_notify(struct invocation *invocation, const char **ret_notify)
 {
     static const struct {
@@ -32,7 +32,7 @@ static bool take_notify(struct invocation *invocation, const char **ret_notify)
     return false;
 }
 
-// "true", "false", or NULL when it is to stay.
+// "true", "false", or NULL: unchanged.
 static bool take_muted(struct invocation *invocation, const char **ret_muted)
 {
     bool muted = false;

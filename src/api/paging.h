@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of a list in the order of ids: `limit`, and a cursor that names the last id of a page.
+// Pages of a list sorted by id: `limit`, and a cursor that contains the last id of a page.
 #pragma once
 
 #include "invocation.h"
 
-// Reads the arguments limit and cursor; the limit is kept as the invocation's state. *ret_after is
-// "" on the first page. False after an error was replied.
+// Reads the arguments limit and cursor; the limit is stored as the invocation's state. *ret_after
+// is "" for the first page. False: an error was replied.
 NODISCARD bool take_page(struct invocation *invocation, const char *kind, const char *prefixes,
                          const char **ret_after);
 
-// How many rows to ask for: one more than the page holds, to know whether there is a next one.
+// The number of rows to query: one more than the page, to detect a next page.
 int64_t paging_rows_wanted(const struct invocation *invocation);
 
-// How many of the rows belong to the page.
+// The number of rows that belong to the page.
 int paging_rows(const struct invocation *invocation, const struct result *result);
 
 // Replies with the page's objects as the list `name`: ids are in `column`, objects in the next one.
-// Rows without an id are left out.
+// Rows without an id are omitted.
 void paging_reply(struct invocation *invocation, const char *name, const char *kind,
                   const struct result *result, int column);
 

@@ -56,7 +56,7 @@ static void many_answer(struct invocation *invocation, const struct result *resu
     invocation_close(invocation);
 }
 
-// The list `users` in place of `user`, as Slack's Go client asks.
+// Replies with the list `users` instead of `user`, as requested by Slack's Go client.
 static void users_info_of_many(struct invocation *invocation, bool with_locale)
 {
     CLEANUP_PARAMS struct params params = {0};
@@ -105,7 +105,7 @@ static void list_answer(struct invocation *invocation, const struct result *resu
     invocation_close(invocation);
 }
 
-// Slack's clients may ask for all by limit=0: they get as much as one page holds.
+// Slack's clients may request everything with limit=0; they get a full page.
 void users_list(struct invocation *invocation)
 {
     struct params params = {0};

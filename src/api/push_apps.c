@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// admin.pushApps.*: the apps of phones and browsers, with the keys of their providers.
+// admin.pushApps.*: apps for phones and browsers, with their providers' keys.
 #include "methods.h"
 
 #include "chat/device_address.h"
@@ -14,13 +14,13 @@
 
 enum { NAME_LENGTH_MAX = 80, APPLE_ID_LENGTH = 10, TEXT_LENGTH_MAX = 255, FIELDS_MAX = 4096 };
 
-// What is to be stored of an app.
+// What to store of an app.
 struct push_app_wish {
     const char *name;
     enum push_platform platform;
-    bool is_new;          // else what is absent stays as it is
+    bool is_new;          // otherwise absent arguments leave values unchanged
     struct buffer fields; // JSON
-    struct buffer secret; // in the clear, until it is sealed; empty: none, or it stays
+    struct buffer secret; // in plain text until encrypted; empty: none, or unchanged
 };
 
 static void wish_done(struct push_app_wish *wish)
@@ -85,7 +85,7 @@ struct push_app_field {
     const char *name;
     bool (*is_good)(const char *text);
     const char *range;
-    const char *otherwise; // of a new app; NULL: it is required
+    const char *otherwise; // default for a new app; NULL: required
 };
 
 static const struct push_app_field apns_fields[] = {
@@ -97,7 +97,7 @@ static const struct push_app_field apns_fields[] = {
 static const struct push_app_field subject_field = {"subject", subject_is_good,
                                                     "a mailto: or https: URL", NULL};
 
-// Whether an argument is there; one that is required has to be.
+// Reads an argument; a missing required one is an error.
 static bool take_wished(struct invocation *invocation, const char *name, bool is_required,
                         const char **value)
 {
@@ -213,7 +213,7 @@ bool push_apps_secrets_are_kept(struct invocation *invocation)
     return false;
 }
 
-// Adds the parameters that creating and changing have in common; false after a reply.
+// Adds the parameters common to create and update. False: an error was replied.
 static bool wish_params(struct invocation *invocation, const struct push_app_wish *wish,
                         struct params *params)
 {

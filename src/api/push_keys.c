@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks and makes the keys of push providers with OpenSSL.
+// Validates and creates push providers' keys with OpenSSL.
 #include "push_keys.h"
 
 #include "base/base64.h"
@@ -25,7 +25,7 @@ static void bio_done(BIO **bio)
     BIO_free(*bio);
 }
 
-// A key that is encrypted is none: nobody is asked for its passphrase.
+// Encrypted keys are rejected: nobody can enter the passphrase.
 static int no_passphrase(char *buffer, int size, int writes, void *arg)
 {
     (void)buffer;
@@ -65,7 +65,7 @@ static bool account_key_is_good(const char *pem)
            EVP_PKEY_get_bits(key) >= RSA_BITS_MIN;
 }
 
-// The project's id is a part of the URL of each push.
+// The project id becomes part of each push's URL.
 static bool project_is_good(const char *id)
 {
     return strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789.:-") == strlen(id);

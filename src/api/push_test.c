@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// admin.push.test: sends a push to a device, and replies with what the provider said.
+// admin.push.test: sends a push to a device and replies with the provider's response.
 #include "methods.h"
 
 #include "base/check.h"
@@ -27,13 +27,13 @@ enum {
 
 static const struct statement SETTLE = {"push_settle", "SELECT push_settle($1, $2, $3, $4, $5)"};
 
-// A test under way. It stays where it is until the provider has answered.
+// A test in progress. Valid at its address until the provider has responded.
 struct push_test {
     uint32_t tag;
     struct invocation *invocation;
     struct loop *loop;
     char *app;
-    char *digest; // of the address that is tried
+    char *digest; // of the address being tested
     struct notify_answer answer;
 };
 
@@ -56,7 +56,7 @@ static void test_reply(struct invocation *invocation, const struct result *resul
     invocation_close(invocation);
 }
 
-// On the loop: keeps what is known of the device now, and replies.
+// On the loop: stores what the test revealed about the device, and replies.
 static void test_settle(void *arg)
 {
     struct push_test *test = CAST(push_test, arg);
@@ -74,7 +74,7 @@ static void test_settle(void *arg)
     invocation_query(invocation, STORE_WRITE, &SETTLE, &params, test_reply);
 }
 
-// On the thread of notify. The inbox of a loop has room for a million calls.
+// On notify's thread. A loop's inbox has room for a million calls.
 static void test_done(void *arg, const struct notify_answer *answer)
 {
     struct push_test *test = CAST(push_test, arg);
@@ -83,7 +83,7 @@ static void test_done(void *arg, const struct notify_answer *answer)
     (void)!loop_post(test->loop, test_settle, test);
 }
 
-// The badge stays as it is: a test is no message.
+// Leaves the badge unchanged: a test is not a message.
 static bool message_make(const struct invocation *invocation, struct notify_message *message)
 {
     message->title = strdup("Tidings");

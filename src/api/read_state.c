@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// channels.mark, channels.markUnread and channels.markMessages: change the caller's read position.
+// channels.mark, channels.markUnread and channels.markMessages: move the caller's read cursor.
 #include "methods.h"
 
 #include "base/check.h"
@@ -12,7 +12,7 @@ struct marking {
     uint32_t tag;
     struct invocation *invocation;
     struct mark mark;
-    int64_t tss[MESSAGES_MAX]; // of markMessages
+    int64_t tss[MESSAGES_MAX]; // for markMessages
 };
 
 static void marked(void *arg, int r, const struct unread_view *view)

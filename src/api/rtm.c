@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rtm.connect, rtm.start and apps.connections.open: make the ticket and URL for a WebSocket.
+// rtm.connect, rtm.start and apps.connections.open: issue the ticket and URL for a WebSocket.
 #include "methods.h"
 
 #include "base/check.h"
@@ -22,8 +22,8 @@ static const struct statement TICKET = {
     TICKET_MADE " FROM users u JOIN workspaces w ON w.id = u.workspace_id WHERE u.id = $4",
 };
 
-// The same for an app, unless its events go to its events_url: from now on they are kept for it.
-// No row: the app is no more, which the token is not known to be at once.
+// Likewise for an app, unless its events go to its events_url: from now on events are kept for it.
+// No row: the app was deleted, which the token cache does not know yet.
 static const struct statement APP_TICKET = {
     "app_ticket",
     "WITH app AS (SELECT by_socket FROM app_linked((SELECT t.app_id FROM tokens t WHERE t.id = $2),"
@@ -35,7 +35,7 @@ static const struct statement APP_TICKET = {
 };
 enum { COLUMN_USER_NAME, COLUMN_TEAM_NAME, COLUMN_DOMAIN, COLUMN_BY_SOCKET };
 
-// The same with all that rtm.start lists, a row each.
+// Likewise with everything that rtm.start lists, one row per entry.
 static const struct statement START = {
     "start",
     TICKET_MADE ", l.list, l.object, " UNREAD_VIEW_SELECT(
@@ -46,24 +46,24 @@ static const struct statement START = {
 };
 enum { COLUMN_LIST = COLUMN_BY_SOCKET, COLUMN_OBJECT, COLUMN_VIEW };
 
-// The lists of rtm.start, as rtm_lists() numbers them.
+// The lists of rtm.start, numbered like those of rtm_lists().
 static const char *const lists[] = {"users", "channels", "groups", "mpims", "ims", "bots"};
 enum { LISTS = sizeof lists / sizeof lists[0], ENTRIES_A_TURN = 300 };
 
-// What is kept of a call: of rtm.start until all of its lists are written, of others what the URL
-// holds.
+// The state of a call: for rtm.start until all lists are written, otherwise the contents of the
+// URL.
 struct start {
-    char ticket[TOKEN_SIZE];           // first
-    char since[GATEWAY_POSITION_SIZE]; // where the socket is to go on; "": it begins now
+    char ticket[TOKEN_SIZE];           // must be first
+    char since[GATEWAY_POSITION_SIZE]; // where the socket resumes; "": it starts now
     struct result *result;
     struct json_writer *w;
     int row;       // the next one
-    int64_t list;  // which comes now
+    int64_t list;  // the current one
     int64_t count; // of its entries so far
     bool is_whole[LISTS];
 };
 
-// One entry: a channel of the caller's own with what they have unread there.
+// One entry: a channel of the caller, with its unread state.
 static void entry_write(struct json_writer *w, const struct result *result, int row)
 {
     struct unread_view view;
@@ -95,7 +95,7 @@ static void list_close(struct start *start, int64_t most)
         list_open(start);
 }
 
-// Writes what is left of the lists until this turn has done enough. Whether all of it is written.
+// Writes more of the lists, up to a turn's share. Returns whether all are written.
 static bool lists_go_on(struct start *start, int64_t most)
 {
     for (int left = ENTRIES_A_TURN; start->list < LISTS; left--) {
@@ -115,7 +115,7 @@ static bool lists_go_on(struct start *start, int64_t most)
 
 static void rest_write(struct json_writer *w, const bool *is_whole)
 {
-    json_key(w, "subteams"); // there are none
+    json_key(w, "subteams"); // always empty
     json_open_array(w);
     json_close_array(w);
     json_key(w, "truncated");
@@ -124,7 +124,7 @@ static void rest_write(struct json_writer *w, const bool *is_whole)
         if (!is_whole[list])
             json_text(w, lists[list]);
     json_close_array(w);
-    json_key(w, "dnd"); // nobody can be, so: never
+    json_key(w, "dnd"); // not reported here: see dnd.info
     json_open_object(w);
     json_key_bool(w, "dnd_enabled", false);
     json_key_int(w, "next_dnd_start_ts", 1);
@@ -135,7 +135,7 @@ static void rest_write(struct json_writer *w, const bool *is_whole)
     json_key_ts(w, "latest_event_ts", clock_wall_us());
 }
 
-// Others are served between the parts of a long reply.
+// Writes a part per turn, so that others are served in between.
 static void lists_write(void *arg)
 {
     struct invocation *invocation = CAST(invocation, arg);
@@ -156,7 +156,7 @@ static void url_write(struct json_writer *w, const struct invocation *invocation
     char url[640 + GATEWAY_POSITION_SIZE];
 
     invocation_base_url(invocation, base, sizeof base);
-    // http:// becomes ws://, https:// wss://
+    // http:// becomes ws://, https:// becomes wss://
     snprintf(url, sizeof url, "ws%s%s/%s%s%s", strncmp(base, "http", 4) == 0 ? base + 4 : base,
              invocation->actor->type == 'a' ? "link" : "rtm", start->ticket,
              start->since[0] ? "?since=" : "", start->since);
@@ -193,7 +193,7 @@ static void app_answer(struct invocation *invocation, const struct result *resul
     invocation_close(invocation);
 }
 
-// What both methods begin with; NULL: the user is no more, which is answered.
+// The common start of both replies. NULL: the user no longer exists, and an error was replied.
 static struct json_writer *connect_open(struct invocation *invocation, const struct result *result)
 {
     if (result_rows(result) == 0) {
@@ -225,7 +225,7 @@ static void start_answer(struct invocation *invocation, const struct result *res
     lists_write(invocation);
 }
 
-// Makes a ticket and begins the parameters of the statement that keeps it.
+// Creates a ticket, and begins the parameters of the statement that stores it.
 static bool ticket_make(struct invocation *invocation, struct params *params)
 {
     char digest[DIGEST_HEX_SIZE];
@@ -250,7 +250,7 @@ static bool ticket_make(struct invocation *invocation, struct params *params)
     return true;
 }
 
-// Where the socket is to go on. The ticket does not keep it: the URL does.
+// Reads where the socket resumes. This is stored in the URL, not with the ticket.
 static bool since_take(struct invocation *invocation, char *ret_since)
 {
     const char *since = NULL;
@@ -264,7 +264,7 @@ static bool since_take(struct invocation *invocation, char *ret_since)
     return false;
 }
 
-// The same for a client's socket, which may go on where another ended.
+// Likewise for a client's socket, which may resume where another ended.
 static bool client_ticket_make(struct invocation *invocation, struct params *params)
 {
     char since[GATEWAY_POSITION_SIZE] = "";
@@ -275,7 +275,7 @@ static bool client_ticket_make(struct invocation *invocation, struct params *par
     return true;
 }
 
-// A single-use ticket for a socket, good on every instance for a short time.
+// Issues a single-use ticket for a socket, valid on all instances for a short time.
 void rtm_connect(struct invocation *invocation)
 {
     struct params params = {0};
@@ -284,7 +284,7 @@ void rtm_connect(struct invocation *invocation)
         invocation_query(invocation, STORE_WRITE, &TICKET, &params, connect_answer);
 }
 
-// The same with lists of all that old clients want to know at once.
+// Likewise, with the lists that old clients expect.
 void rtm_start(struct invocation *invocation)
 {
     struct params params = {0};
@@ -295,7 +295,7 @@ void rtm_start(struct invocation *invocation)
     invocation_query(invocation, STORE_MANY, &START, &params, start_answer);
 }
 
-// A ticket for a connection of an app (Socket Mode).
+// Issues a ticket for an app's connection (Socket Mode).
 void apps_connections_open(struct invocation *invocation)
 {
     struct params params = {0};

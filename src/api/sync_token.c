@@ -31,7 +31,7 @@ void sync_page_print(const struct sync_page *page, char *ret_text)
              ID_LENGTH_MAX, page->id);
 }
 
-// Takes a number, and the dot behind it.
+// Parses a number and the dot after it.
 static bool number_take(const char **text, int64_t max, int64_t *ret_number)
 {
     size_t length = strcspn(*text, ".");
@@ -42,7 +42,7 @@ static bool number_take(const char **text, int64_t max, int64_t *ret_number)
     return true;
 }
 
-// Takes the id, behind which there is nothing, or what a later release appends.
+// Parses the id, which ends the text or precedes fields of a later release.
 static bool id_take(const char *text, char *ret_id)
 {
     size_t length = strcspn(text, ".");

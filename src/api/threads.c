@@ -90,7 +90,7 @@ enum {
     COLUMN_READER = COLUMN_MESSAGE + MESSAGE_COLUMNS
 };
 
-// Where the page before ended, and as of when it was told.
+// Where the previous page ended, and its point in time.
 struct list_page {
     int64_t as_of;
     int64_t unread;
@@ -116,7 +116,7 @@ static bool page_parse(const char *text, struct list_page *ret_page)
                ret_page->channel_id) != 5)
         return false;
     page_print(ret_page, again);
-    return strcmp(again, text) == 0 && ret_page->as_of > 0 && // nothing but what we print
+    return strcmp(again, text) == 0 && ret_page->as_of > 0 && // accept only what we print
            id_is_valid(ret_page->channel_id, "CGD");
 }
 
@@ -150,7 +150,7 @@ static void totals_write(struct json_writer *w, const struct result *result)
     json_close_object(w);
 }
 
-// `row` is the last one of the page; negative: there is no other page.
+// `row`: the last one of the page; negative: there is no other page.
 static void page_write(struct json_writer *w, const struct result *result, int row)
 {
     char text[PAGE_SIZE] = "";

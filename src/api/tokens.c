@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The token cache: looks up in Postgres which user a token belongs to and keeps the answer for a
+// The token cache: looks up in Postgres which user a token belongs to and caches the result for a
 // short time.
 #include "tokens.h"
 
@@ -45,13 +45,13 @@ enum {
 
 enum { TOKEN_LENGTH_MAX = 256 };
 
-// Believed while what other instances revoke cannot be heard.
+// Maximum age of results while other instances' revocations are not received.
 enum { BELIEVE_UNHEARD_MS = 500 };
 
-// Doubts are kept for longer than anything that was asked for before them is believed.
+// Doubts outlive every result that was requested before them.
 enum { DOUBT_MARGIN_MS = 20000, DOUBTS_MAX = 10000 };
 
-// A token that nobody used for so many times as long as it is believed is forgotten.
+// A token unused for this many times its maximum age is dropped.
 enum { IDLE_FACTOR = 150 };
 
 struct token_entry {
@@ -59,14 +59,14 @@ struct token_entry {
     char digest[DIGEST_HEX_SIZE];
     UT_hash_handle hh;
     struct token_cache *cache;
-    struct list waiting; // of struct token_waiter, while Postgres is asked
-    struct list turn;    // in the cache's, while others are asked for
-    struct list recent;  // in the cache's, the most recently asked for last
+    struct list waiting; // of struct token_waiter, during a lookup
+    struct list turn;    // in the cache's, while other lookups run
+    struct list recent;  // in the cache's, most recently looked up last
     bool asking;
-    bool is_counted;     // among those asked for at once
-    int64_t asked_ms;    // when Postgres was last asked
-    int64_t known_at_ms; // when what is known was asked for
-    int64_t expires_ms;  // by the monotonic clock, as Postgres' clock has it; INT64_MAX: never
+    bool is_counted;     // counted among the concurrent lookups
+    int64_t asked_ms;    // when the last lookup was sent
+    int64_t known_at_ms; // when the lookup of the current result was sent
+    int64_t expires_ms;  // on the monotonic clock, converted from Postgres' clock; INT64_MAX: never
     int r;
     struct actor actor;
 };
@@ -74,7 +74,7 @@ struct token_entry {
 // A token, user or app that may have changed.
 struct doubt {
     UT_hash_handle hh;
-    struct list link; // in the cache's, the oldest first
+    struct list link; // in the cache's, oldest first
     char id[EVENT_ID_SIZE];
     int64_t told_ms;
 };
@@ -90,13 +90,13 @@ struct token_cache {
     struct cache *redis;
     struct doubt *doubts;
     struct list doubts_by_age;
-    int64_t all_doubted_ms; // what was asked for until then is not believed
+    int64_t all_doubted_ms; // results requested up to this time are invalid
     struct token_entry *entries;
-    struct list turns; // entries that wait to be asked for
+    struct list turns; // entries waiting for a lookup
     struct list recent;
     int64_t believe_ms;
     int64_t entries_max;
-    int64_t asked; // at once, of tokens that were not found to be good before
+    int64_t asked; // concurrent lookups, of tokens not known to be valid
     int64_t asked_max;
 };
 
@@ -163,7 +163,7 @@ void token_cache_doubt(struct token_cache *cache, const char *id)
         HASH_FIND_STR(cache->doubts, id, doubt);
     if (id && !doubt && HASH_COUNT(cache->doubts) < DOUBTS_MAX)
         doubt = doubt_new(cache, id);
-    if (!doubt) { // all, or there is no room: in place of one too many
+    if (!doubt) { // everything; also if there is no room for another doubt
         cache->all_doubted_ms = now_ms;
         return;
     }
@@ -180,7 +180,7 @@ static bool is_doubted(const struct token_cache *cache, const char *id, int64_t 
     return doubt && doubt->told_ms >= asked_ms;
 }
 
-// Whether what was asked for at `asked_ms` may have changed since.
+// Whether a result requested at `asked_ms` may have changed since.
 static bool entry_is_doubted(const struct token_entry *entry, int64_t asked_ms)
 {
     const struct token_cache *cache = entry->cache;
@@ -212,8 +212,7 @@ static void entry_drop(struct token_entry *entry)
     TAGGED_FREE(entry);
 }
 
-// Two that nobody used for long go for each that comes, so that there are no more than were used
-// lately.
+// Drops two entries unused for long per new one, so that their number falls to those recently used.
 static void entries_drop_idle(struct token_cache *cache)
 {
     for (int i = 0; i < 2 && !list_is_empty(&cache->recent); i++) {
@@ -225,7 +224,7 @@ static void entries_drop_idle(struct token_cache *cache)
     }
 }
 
-// Drops what nobody waits for; only what is no good, unless `good_too`.
+// Drops entries that nobody waits for: invalid ones, or with `good_too` all.
 static void entries_drop(struct token_cache *cache, bool good_too)
 {
     struct token_entry *entry, *next;
@@ -238,7 +237,7 @@ static void entries_drop(struct token_cache *cache, bool good_too)
     }
 }
 
-// Half of the room at least, so that it is not looked for again at each token.
+// Frees at least half of the cache, so that not every new token has to search for room.
 static void entries_make_room(struct token_cache *cache)
 {
     int64_t before = HASH_COUNT(cache->entries);
@@ -273,7 +272,7 @@ static void entry_noted(void *arg, const struct store_outcome *outcome)
     (void)outcome;
 }
 
-// Notes, to the minute, that the token was used.
+// Records the token's last use, to the minute.
 static void entry_note_use(const struct token_entry *entry)
 {
     struct params params = {0};
@@ -310,7 +309,7 @@ static void entry_read(struct token_entry *entry, const struct result *result)
 
 static void entry_ask(struct token_entry *entry);
 
-// Those that nobody vouches for share a few look-ups; others' are never among them.
+// Unverified tokens share a few concurrent lookups, and never delay verified ones.
 static void turns_go_on(struct token_cache *cache)
 {
     while (cache->asked < cache->asked_max && !list_is_empty(&cache->turns)) {
@@ -336,15 +335,15 @@ static void entry_answer(void *arg, const struct store_outcome *outcome)
     if (outcome->r == 0)
         entry_read(entry, outcome->result);
     else
-        entry->known_at_ms = INT64_MIN / 2; // ask again next time
+        entry->known_at_ms = INT64_MIN / 2; // look it up again next time
     if (outcome->r == 0 && entry_is_doubted(entry, entry->asked_ms)) {
-        entry->asking = true; // it changed on the way
+        entry->asking = true; // changed during the lookup
         entry_ask(entry);
         return;
     }
     list_init(&waiting);
     list_append_all(&waiting, &entry->waiting);
-    // The entry may be dropped by what the callbacks do.
+    // The callbacks may cause the entry to be dropped.
     struct actor actor = entry->actor;
     int r = entry_verdict(entry);
     LIST_FOREACH(link, &waiting)

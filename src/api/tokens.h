@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a token stands for. Believed for a short time without asking Postgres again; calls that come
-// while one asks share its answer.
+// Resolves tokens to actors. Results are cached for a short time; calls that arrive during a lookup
+// share its result.
 #pragma once
 
 #include "invocation.h"
 
 struct token_cache;
 
-// Of at most `entries_max` tokens; when there are more, those that are no good go first.
-// Postgres is asked for at most `lookups_max` tokens at once that were not good when last looked
-// at.
+// At most `entries_max` tokens; invalid ones are evicted first. Tokens that were not valid at their
+// previous lookup share at most `lookups_max` concurrent lookups.
 struct token_cache_options {
-    struct cache *redis; // that brings what other instances revoke; NULL: it is not heard of
-    int64_t believe_ms;  // where that is heard
+    struct cache *redis; // delivers other instances' revocations; NULL: they are not received
+    int64_t believe_ms;  // maximum age of a cached result while revocations are received
     int64_t entries_max;
     int64_t lookups_max;
 };
@@ -21,13 +20,13 @@ NODISCARD int token_cache_new(struct store *store, const struct token_cache_opti
                               struct token_cache **ret_cache);
 void token_cache_free(struct token_cache *cache);
 
-// What was known of a token, or the tokens of a user or an app, may be wrong: look-ups from now on
-// ask Postgres after this. `id` NULL: what is known of all.
+// Invalidates cached results of a token, or of all tokens of a user or app; later lookups read
+// Postgres. `id` NULL: everything.
 void token_cache_doubt(struct token_cache *cache, const char *id);
 
 // r: 0 with the actor, or -ERROR_INVALID_AUTH, -ERROR_TOKEN_REVOKED, -ERROR_TOKEN_EXPIRED,
-// -ERROR_ACCOUNT_INACTIVE, -ERROR_UNAVAILABLE, -ERROR_BUSY (too many are looked up). May be called
-// inside the call, or on a later turn.
+// -ERROR_ACCOUNT_INACTIVE, -ERROR_UNAVAILABLE, -ERROR_BUSY (too many lookups). Called inside
+// token_look_up() or on a later turn.
 typedef void token_fn(struct invocation *invocation, int r, const struct actor *actor);
 void token_look_up(struct token_cache *cache, const char *token, struct invocation *invocation,
                    token_fn *fn);

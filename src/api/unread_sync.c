@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// unread.sync: everything that a sidebar shows, in one call; with the token of an earlier call,
-// only what changed since.
+// unread.sync: everything a sidebar shows, in one call; with an earlier call's token, only the
+// changes since.
 #include "methods.h"
 #include "sync_token.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A turn of the loop writes SLICE_BYTES of a long reply.
+// SLICE_BYTES: a loop's turn writes this much of a long reply.
 enum { LIMIT_MAX = 1000, TOKEN_DAYS_MAX = 30, SLICE_BYTES = 1 << 20 };
 #define DAY_US (86400LL * 1000000)
 
@@ -25,11 +25,11 @@ struct sync {
     int64_t limit;    // 0: all
     unsigned types;   // bits 1 << enum channel_type
     bool with_badges; // client.counts
-    // the answer
+    // the reply
     const struct sidebar_state *state;
     struct sync_token token;
     struct json_writer *w;
-    int first; // entries of this page
+    int first; // of this page's entries
     int end;
     int list; // being written
     int next; // of its entries
@@ -49,7 +49,7 @@ static bool take_since(struct invocation *invocation, struct sync *sync)
                             "since: must be the sync_token of an earlier reply");
         return false;
     }
-    // A token too old to be trusted with retention gives a full answer.
+    // Retention may have removed data since an old token, so it yields a full reply.
     sync->has_since =
         sync->since.seconds > clock_wall_us() / 1000000 - TOKEN_DAYS_MAX * (DAY_US / 1000000);
     return true;
@@ -72,7 +72,8 @@ static bool take_sync(struct invocation *invocation, struct sync *sync)
     return false;
 }
 
-// Unread first, then newest activity, then by id: whether an entry comes after the page before.
+// Whether an entry comes after the previous page. Order: unread first, then newest activity, then
+// id.
 static bool entry_is_after(const struct sync *sync, const struct sidebar_entry *entry)
 {
     const struct sync_page *page = &sync->page;
@@ -134,7 +135,7 @@ static void channel_write(const struct sync *sync, const struct sidebar_entry *e
     json_close_object(sync->w);
 }
 
-// The lists of a reply, each of some types, one after another.
+// The lists of a reply in order, each with its types of channels.
 static const struct {
     const char *key;
     unsigned types;
@@ -145,7 +146,7 @@ static const struct {
 };
 enum { LIST_COUNT = sizeof lists / sizeof *lists };
 
-// Writes what is left of a list until this turn has done enough. Whether all of it is written.
+// Writes more of a list, up to a turn's share. Returns whether all of it is written.
 static bool list_write(struct sync *sync)
 {
     size_t start = sync->w->out->length;
@@ -169,7 +170,7 @@ static void list_open(struct sync *sync)
     json_open_array(sync->w);
 }
 
-// Whether all lists are written.
+// Returns whether all lists are written.
 static bool lists_write(struct sync *sync)
 {
     while (list_write(sync)) {
@@ -202,7 +203,7 @@ static void threads_write(struct json_writer *w, const struct sidebar_state *sta
     json_close_object(w);
 }
 
-// What Slack's own clients look for in client.counts.
+// Members that Slack's own clients expect in client.counts.
 static void badges_write(struct json_writer *w, const struct sidebar_state *state,
                          const struct sidebar_totals *totals)
 {
@@ -224,7 +225,7 @@ static void badges_write(struct json_writer *w, const struct sidebar_state *stat
     json_close_object(w);
 }
 
-// Where this page ended, when there is another.
+// Writes where this page ended, if there is a next one.
 static void page_write(const struct sync *sync, bool has_more)
 {
     char text[SYNC_PAGE_SIZE] = "";
@@ -240,7 +241,7 @@ static void page_write(const struct sync *sync, bool has_more)
     invocation_write_next_cursor(sync->w, "p1", text);
 }
 
-// From where events.sync, or a stream, goes on.
+// The position from which events.sync or a stream continues.
 static void position_write(const struct invocation *invocation)
 {
     const struct sync *sync = invocation->state;
@@ -280,7 +281,7 @@ static void reply_end(struct invocation *invocation)
     invocation_close(invocation);
 }
 
-// Others are served between the slices of a long reply.
+// Writes a slice per turn, so that others are served in between.
 static void reply_go_on(void *arg)
 {
     struct invocation *invocation = CAST(invocation, arg);
@@ -302,12 +303,11 @@ static void sync_answer(void *arg, int r, const struct sidebar_state *state)
     }
     sync->state = state;
     sync->token = (struct sync_token){state->xid, state->since_s, state->era};
-    if (sync->since.xid > state->xid || // of another database: nothing can be told by it
+    if (sync->since.xid > state->xid || // of another database: its token is useless here
         !store_era_holds(invocation->api->options.store, sync->since.era, sync->since.xid))
         sync->has_since = false;
     if (sync->has_page)
-        sync->token =
-            sync->page.token; // later pages know more, but not of what earlier ones showed
+        sync->token = sync->page.token; // the first page's: it misses all later changes
     sync->has_more = page_find(sync);
     reply_begin(invocation);
     reply_go_on(invocation);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// notifications.get and set, dnd.*: what the caller wants to be told of on their devices, and when
-// not.
+// notifications.get and set, dnd.*: the caller's notification settings for their devices, and quiet
+// hours.
 #include "methods.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static const struct statement DND_SET = {"dnd_set_snooze",
 static const struct statement DND_END = {"dnd_end_snooze",
                                          "SELECT error, reply FROM dnd_end_snooze($1)"};
 
-// Of notifications.set: NULL stays as it is.
+// For notifications.set: NULL leaves a value unchanged.
 struct notification_wish {
     const char *level, *preview, *badge, *dnd_start, *dnd_end, *tz;
 };
@@ -60,7 +60,7 @@ static bool take_time(struct invocation *invocation, const char *name, const cha
     return false;
 }
 
-// Both or none.
+// Both or neither.
 static bool take_quiet_hours(struct invocation *invocation, struct notification_wish *wish)
 {
     if (!take_time(invocation, "dnd_start", &wish->dnd_start) ||

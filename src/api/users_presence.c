@@ -88,7 +88,7 @@ void users_get_presence(struct invocation *invocation)
     invocation_query(invocation, STORE_READ, &PRESENCE, &params, presence_answer);
 }
 
-// Tells the user's own connections, on every instance.
+// Notifies the user's own connections on all instances.
 static void manual_publish(struct invocation *invocation, bool away)
 {
     char topic[KEY_SIZE];
@@ -105,7 +105,7 @@ static void shown(void *arg, int r, const struct presence_state *state)
 {
     struct invocation *invocation = CAST(invocation, arg);
 
-    (void)r; // what Redis did not hear now is told again, from Postgres' row, when it answers
+    (void)r; // if Redis missed it, Postgres' row is used once Redis is back
     (void)state;
     invocation_open(invocation);
     invocation_close(invocation);
