@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands a connection to the kind that the head of its request asks for.
+// Passes a connection to the kind that its request asks for.
 #include "accept.h"
 
 #include "connection/connection.h"

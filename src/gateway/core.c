@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps a gateway until the last question that it asked is answered; subscribes to topics.
+// Counts requests in flight, so that a gateway lives until the last answer; subscribes to topics.
 #include "core.h"
 
 #include "base/check.h"

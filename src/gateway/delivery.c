@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows an event of a channel whose turn has come. All of it stands here, in the order in
-// which it happens; the order matters.
+// The effects of a channel's events, all in one place and in the order in which they happen. The
+// order matters.
 #include "delivery.h"
 
 #include "channel/feed.h"
@@ -26,17 +26,17 @@ static void topic_subscribe(struct feed *feed, bool subscribe)
 static void on_begin(struct feed *feed)
 {
     topic_subscribe(feed, true);
-    gateway_check_soon(feed->gateway); // what came before the topic was subscribed
+    gateway_check_soon(feed->gateway); // events from before the topic was subscribed
 }
 
 static void on_event(struct feed *feed, const struct feed_item *item)
 {
     if (item->kind == EVENT_JOIN)
-        members_on_join(feed, item); // who comes gets the join, too
+        members_on_join(feed, item); // the new member receives the join, too
     subscribers_send(feed, item);
     focus_arrived(feed, item);
     if (item->kind == EVENT_LEAVE)
-        members_on_leave(feed, item); // who goes got the leave
+        members_on_leave(feed, item); // the former member has received the leave
     if (item->kind == EVENT_DELETE || item->kind == EVENT_EDIT)
         unread_frames_after(feed, item->seq);
 }
@@ -51,7 +51,7 @@ static void on_sent(struct feed *feed)
 
 static void on_rewound(struct feed *feed)
 {
-    watermark_want(feed->gateway); // the one on its way took what is read again for sent
+    watermark_want(feed->gateway); // a query in progress counts the events to be re-read as sent
 }
 
 static void on_end(struct feed *feed)

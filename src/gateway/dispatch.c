@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a message of a topic brings, to channels, users and workspaces.
+// Dispatches a topic's message to channels, users and workspaces.
 #include "dispatch.h"
 
 #include "channel/ephemeral.h"
@@ -35,7 +35,6 @@ void gateway_offer(struct gateway *gateway, struct event *const *events, size_t 
         channel_on_event(gateway, events[i]->channel_id, events[i]);
 }
 
-// What follows a mark.
 static void user_on_mark(struct gateway *gateway, struct user *user, struct event *event)
 {
     if (event->unread_only) {
@@ -73,7 +72,7 @@ static void event_on_topic(struct gateway *gateway, const char *topic, struct ev
         created_channels_send_workspace(gateway, id, event);
 }
 
-// Where it had a seq, feeds find the gap and read it from Postgres.
+// If it had a seq, its feed finds the gap and reads the event from Postgres.
 static void event_not_understood(struct gateway *gateway, const char *topic, const char *reason)
 {
     metric_add(METRIC_EVENTS_UNKNOWN, 1);

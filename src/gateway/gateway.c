@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates, drains and frees the gateway; what happens every second, and at the end of each turn.
+// Creates, drains and frees the gateway; its work every second and at the end of each turn.
 #include "accept.h"
 #include "channel/feed.h"
 #include "channel/focus.h"
@@ -33,7 +33,7 @@
 
 enum { SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10, YOUNG_JOINS_S = 10 };
 
-// Joins since a little before topics were last heard.
+// Reads joins since shortly before the topics were last subscribed.
 static void joins_catch_up(struct gateway *gateway)
 {
     int64_t outage_ms = loop_now_ms(gateway->loop) - gateway->heard_ms;
@@ -53,17 +53,17 @@ static void on_resubscribed(void *arg)
     gateway->heard_ms = loop_now_ms(gateway->loop);
 }
 
-// While topics cannot be heard, or bring nothing, events come from Postgres alone.
+// While topics are not subscribed, or their events are late, all events come from Postgres.
 static void events_catch_up(struct gateway *gateway)
 {
-    if (!tail_check_is_running(gateway)) // else those at its end would never have their turn
+    if (!tail_check_is_running(gateway)) // restarting it would starve the feeds at its end
         tail_check_all(gateway);
     missed_marks_sweep(gateway);
     if (loop_now_ms(gateway->loop) - gateway->swept_ms >= SWEEP_EVERY_MS)
         joins_catch_up(gateway);
 }
 
-// Outbox rows are late, or are not, as was just read.
+// The outbox was just read: `is_late` says whether its rows are late.
 static void on_late(struct gateway *gateway, bool is_late)
 {
     gateway->is_late = is_late || (gateway->options.log && log_is_behind(gateway->options.log));
@@ -79,7 +79,7 @@ static void gateway_poll(struct gateway *gateway, int64_t now_ms)
         return;
     }
     if (!gateway->users)
-        gateway->is_late = false; // nobody misses anything, and it is not asked for
+        gateway->is_late = false; // no one misses anything, and the outbox is not read
     if (!gateway->is_late)
         gateway->heard_ms = now_ms;
     if (gateway->missed_marks_due)
@@ -120,8 +120,8 @@ static void on_tick(void *arg)
     loop_timer_set(gateway->tick_timer, CONNECTION_TICK_MS);
 }
 
-// What feeds and users missed that are new here: their topics were asked for when what had
-// happened was known already.
+// Catches up for new feeds and users: their topics were subscribed after their state was read, so
+// events from in between may be missing.
 static void on_check(void *arg)
 {
     struct gateway *gateway = CAST(gateway, arg);
@@ -132,7 +132,7 @@ static void on_check(void *arg)
     members_check_due(gateway);
 }
 
-// Postgres came back, perhaps in an era in which ids that were noted may be given once more.
+// Postgres came back, perhaps in a new era, which may assign the noted ids again.
 static void on_store_up(void *arg)
 {
     struct gateway *gateway = CAST(gateway, arg);
@@ -144,7 +144,8 @@ static void on_store_up(void *arg)
     watermark_lower(gateway, era.first_xid);
 }
 
-// They are in the order in which their subscriptions were asked for, and are confirmed.
+// Held connections are in the order in which their subscriptions were requested; Redis confirms
+// them in this order.
 static void held_let_go(struct gateway *gateway)
 {
     LIST_FOREACH(link, &gateway->held)

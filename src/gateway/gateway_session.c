@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection's place among its user's connections and in its channels.
+// Adds a connection to its user's connections and to its channels, and removes it.
 #include "gateway_session.h"
 
 #include "channel/feed.h"
@@ -69,7 +69,8 @@ static void user_leave(struct connection *c)
     free(user);
 }
 
-// What the snapshot holds was there before hello; what a feed has sent already, too.
+// Delivers only events after the snapshot, and after those that a feed has already sent: all others
+// happened before hello.
 int session_enter(struct connection *c, const struct result *channels)
 {
     int r = session_enter_user(c);

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A ticket is used up by whoever comes first, good or not. The scopes of a link are the events that
-// its app wants.
+// The first use deletes a ticket, valid or not. The scopes of an app socket are the events that its
+// app has subscribed to.
 static const struct statement use = {
     "gateway_ticket_use",
     "WITH ticket AS (DELETE FROM tickets WHERE digest = $1 RETURNING token_id, native, expires_at) "
@@ -35,8 +35,8 @@ static const struct statement use_token = {
     " " TOKEN_LEFT_MS("t") " FROM tokens t JOIN users u ON u.id = t.user_id"
                            " WHERE t.digest = $1 AND " TOKEN_IS_GOOD("t", "u")};
 
-// Whoever opens more at once waits: to read their channels and what they missed is work that the
-// calls of others would wait for.
+// Further connections wait to be opened: reading the channels and backlogs of too many at once
+// would delay API calls.
 enum { OPENINGS_MAX = 8, REPLY_SIZE = 256 };
 
 struct login {
@@ -61,7 +61,7 @@ void login_forget(struct connection *c)
 
 static void on_channels(void *arg, const struct store_outcome *outcome);
 
-// The owner is known: takes its channels' state, as its kind of connection needs it.
+// The actor is known: reads the channels, by the statement of the kind of connection.
 static void channels_ask(struct login *login)
 {
     CLEANUP_PARAMS struct params params = {0};
@@ -83,7 +83,7 @@ static void openings_go_on(struct gateway *gateway)
     }
 }
 
-// The channels are read. False: the gateway is gone, and the connection with it.
+// The channels were read. False: the gateway is gone, and the connection with it.
 static bool opening_end(struct login *login)
 {
     if (!gateway_answer(login->gateway))
@@ -93,7 +93,7 @@ static bool opening_end(struct login *login)
     return true;
 }
 
-// Takes the connection out of the finished login.
+// Detaches the connection from its finished login, and returns it; NULL: it is gone.
 static struct connection *login_end(struct login *login)
 {
     struct connection *c = login->connection;
@@ -161,7 +161,7 @@ static void on_used(void *arg, const struct store_outcome *outcome)
     TAGGED_FREE(login);
 }
 
-// NULL: the connection was refused.
+// NULL: out of memory, and the connection was refused.
 static struct login *login_new(struct connection *c, const char *credential, const char *reply,
                                struct params *params)
 {

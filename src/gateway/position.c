@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints and parses the ids of an event stream's events.
+// Prints and parses positions: the ids of events, and the positions of sockets and calls.
 #include "position.h"
 
 #include "text_cut.h"
@@ -15,7 +15,7 @@
 
 enum { NUMBERS = 4, PROGRESS_NUMBERS = 6, OWNER_DIGITS = 12 };
 
-// An id in digits: two for each character, whose codes are 48 to 90.
+// Prints an id as digits: the code of each character, 48 to 90, in two digits.
 static void channel_print(const char *channel_id, char *ret_digits)
 {
     for (; *channel_id; channel_id++) {
@@ -106,7 +106,7 @@ static int dots_count(struct text text)
     return count;
 }
 
-// What stands behind the position: the progress, the owner, both or neither.
+// The text after the position: the progress, the owner, both or neither.
 static void rest_parse(struct text rest, struct position *position, struct progress *ret_progress)
 {
     if (rest.length == 0)
@@ -123,7 +123,7 @@ static void rest_parse(struct text rest, struct position *position, struct progr
 int position_parse(const char *text, size_t length, struct position *ret_position,
                    struct progress *ret_progress)
 {
-    int64_t numbers[NUMBERS] = {1, 1, 1, 0}; // of a later version: before all that there is
+    int64_t numbers[NUMBERS] = {1, 1, 1, 0}; // for a later version: before everything
     int version = versioned_parse(text, length, 'e', numbers, NUMBERS);
     if (version < 0)
         return version;

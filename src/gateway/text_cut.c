@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts up the head of a request where it lies.
+// Splits the text of a request's head in place.
 #include "text_cut.h"
 
 #include <string.h>
@@ -27,7 +27,6 @@ struct text text_of(const char *value)
     return value ? text_trim((struct text){value, strlen(value)}) : (struct text){"", 0};
 }
 
-// Takes what stands before `separator` off the beginning of `rest`.
 struct text text_take(struct text *rest, const char *separator)
 {
     size_t width = strlen(separator);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The position up to which this gateway's event streams and native sockets have got everything: the
-// id of events, and what sockets are told.
+// The position up to which this gateway's event streams and native sockets have been sent
+// everything. It is the `id` of events and the position of sockets.
 //
-// About every second Postgres is asked for a snapshot: its lowest running transaction, and the
-// heads, in it, of the followed channels that changed. Once those have been sent (what is missing
-// is read like any other gap) everything below that transaction has been. Marks, joins and leaves
-// have no seq to be sure by: for them the position is older by some seconds, and stands still while
-// the outbox holds old rows.
+// About once a second the gateway reads a snapshot from Postgres: the lowest running transaction,
+// and the heads of the subscribed channels that changed. When all events up to these heads were
+// sent (missing ones are read like any other gap), everything below that transaction was sent.
+// Marks, joins and leaves have no seq to prove this: for them, the position is some seconds older,
+// and does not advance while the outbox has old rows.
 #include "watermark.h"
 
 #include "channel/feed.h"
@@ -21,8 +21,8 @@
 
 #include <stdlib.h>
 
-// Asked for again at the soonest after the pause, and after COST_FACTOR times what the last answer
-// took: this costs Postgres a few hundredths of a core at most, however many channels there are.
+// The next query waits for the pause, and for COST_FACTOR times the duration of the last one: with
+// any number of channels, Postgres spends at most a few hundredths of a core on it.
 enum { PAUSE_MS = 1000, COST_FACTOR = 50 };
 
 static const struct statement ASK = {
@@ -35,14 +35,14 @@ static const struct statement ASK = {
 
 enum { COLUMN_XID, COLUMN_SECONDS, COLUMN_LATE, COLUMN_CHANNEL, COLUMN_SEQ };
 
-// The older of two notes is what marks were heard up to; a note ages while nothing is late.
+// Marks below the older of two notes were received. A new note is taken while nothing is late.
 static void heard_take(struct gateway *gateway, bool late)
 {
     struct watermark *w = gateway->watermark;
     struct position now = w->next;
     if (w->notes[0].xid == 0) {
         w->notes[0] = w->notes[1] = now;
-        if (missed_marks_noted_xid(gateway) > 0) // noted when the first connection came
+        if (missed_marks_noted_xid(gateway) > 0) // noted when the first connection was opened
             w->notes[0].xid = missed_marks_noted_xid(gateway);
     } else if (!late && now.seconds - w->notes[1].seconds >= HEARD_LAG_S) {
         w->notes[0] = w->notes[1];
@@ -92,7 +92,7 @@ static void watermark_take(struct gateway *gateway, const struct result *result)
     w->next.seconds = result_int(result, 0, COLUMN_SECONDS);
     w->next.era = store_era(gateway->store).number;
     heard_take(gateway, result_bool(result, 0, COLUMN_LATE));
-    w->waiting = 1; // until all rows are looked at
+    w->waiting = 1; // until all rows are processed
     for (int row = 0; row < result_rows(result); row++)
         if (!result_is_null(result, row, COLUMN_CHANNEL))
             watermark_await(gateway, result, row);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection, from takeover to close: what it reads, queues and sends.
+// One connection, from takeover to close: its input, its output queue, and how it ends.
 #include "connection.h"
 
 #include "../core.h"
@@ -29,7 +29,7 @@ void connection_mark_dirty(struct connection *c)
     if (!list_is_empty(&c->dirty_link) || c->state == CONNECTION_DEAD)
         return;
     list_append(&c->gateway->dirty, &c->dirty_link);
-    // For the case that it comes from an idle callback that runs after ours.
+    // The caller may be an idle callback that runs after ours.
     loop_again(c->gateway->loop);
 }
 
@@ -86,8 +86,9 @@ void connection_slow(struct connection *c)
     connection_doom_counted(c, METRIC_SOCKETS_SLOW, CLOSE_POLICY, "slow");
 }
 
-// Whether more waits than may, whatever is added now: one frame may be larger than the queue, and
-// so may be all that one turn brings. Therefore it is tried first what the socket takes.
+// Whether the queue is full before another packet is added. The limit does not count that packet:
+// one frame may be larger than the limit, and so may the output of one turn. Flushes the queue
+// before it is called full.
 static bool connection_is_full(struct connection *c)
 {
     size_t max = (size_t)c->gateway->options.queue_max_bytes;
@@ -95,7 +96,7 @@ static bool connection_is_full(struct connection *c)
         return false;
     if (!cache_has_confirmed(c->gateway->cache, c->topics_asked))
         return true;
-    // That it is broken is found at the end of the turn.
+    // A broken connection is detected at the end of the turn.
     return outlet_flush(&c->outlet, c->fd) > 0 && outlet_unsent(&c->outlet) > max;
 }
 
@@ -156,8 +157,8 @@ void connection_refuse(struct connection *c, const char *reply)
     loop_io_set(c->io, EPOLLIN);
 }
 
-// All is sent: the server ends TCP first, and waits for the peer's end so that no reset overtakes
-// what was sent.
+// The queue is empty: the server half-closes first, then waits for the peer to close, so that no
+// TCP reset overtakes the output.
 static void connection_flushed(struct connection *c)
 {
     if (c->state != CONNECTION_CLOSING)
@@ -198,7 +199,8 @@ void connection_flush(struct connection *c)
 void connection_begin(struct connection *c)
 {
     c->state = CONNECTION_OPEN;
-    // Who has its hello hears of all that is published from then on.
+    // The hello is sent once all topics are subscribed: the client then receives everything
+    // published after it.
     c->topics_asked = cache_subscriptions(c->gateway->cache);
     c->heard_ms = c->pinged_ms = loop_now_ms(c->gateway->loop);
     metric_add(METRIC_SOCKETS_OPENED, 1);
@@ -269,7 +271,7 @@ static void open_tick(struct connection *c, int64_t now_ms)
 {
     const struct gateway_options *options = &c->gateway->options;
     if (now_ms - c->pinged_ms >= CONNECTION_TICK_MS)
-        c->topics_asked = 0; // who waited for so long waits no more
+        c->topics_asked = 0; // waited long enough: Redis may be away
     if (c->ops->tick)
         c->ops->tick(c, now_ms);
     if (c->ops->must_answer &&

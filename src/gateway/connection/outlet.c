@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue of one connection: what is sent next, and what is left.
+// A connection's output queue: a ring of packets, and control bytes.
 #include "outlet.h"
 
 #include "base/check.h"
@@ -121,7 +121,7 @@ size_t outlet_unsent(const struct outlet *outlet)
     return outlet->bytes - outlet->first_sent;
 }
 
-// The rest of a partly sent packet goes first, then control bytes, then packets.
+// Order: the rest of a partly sent packet, control bytes, packets.
 static int iov_fill(struct outlet *outlet, struct iovec *iov)
 {
     int count = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells a connection what it missed: its queue gives the pace, and the subscribers of its channels
-// take over when a channel has been told.
+// Sends a connection's backlog at the pace of its output queue. The subscription to a channel takes
+// over when the channel's part was sent.
 #include "backlog.h"
 
 #include "../channel/feed.h"
@@ -26,7 +26,7 @@ static struct connection *connection_of(void *arg)
     return ((struct backlog *)arg)->connection;
 }
 
-// Frames of the present need some room, too.
+// Leaves room in the queue for new events.
 static bool has_room(void *arg, int frames)
 {
     const struct connection *c = connection_of(arg);
@@ -113,8 +113,8 @@ bool backlog_is_of_another(const struct backlog *backlog)
     return position_is_of_another(&backlog->place.since, backlog->connection->actor.user_id);
 }
 
-// A subscriber that is behind gets nothing until it has caught up. What its feed sent after the
-// snapshot went past this connection, too.
+// A subscriber that is behind receives nothing until it has caught up. Events that its feed sent
+// after the snapshot have passed this connection by, so they count as missed, too.
 static int channel_enter(struct backlog *backlog, const struct result *result, int row)
 {
     struct connection *c = backlog->connection;
@@ -219,7 +219,7 @@ bool backlog_awaits(struct backlog *backlog, const struct event *event)
 
 void backlog_end(struct backlog *backlog)
 {
-    // It may end before all that it had missed was sent.
+    // The connection may end before its backlog was sent.
     struct resume *resume = TAKE(backlog->resume);
     metric_add(METRIC_STREAMS_UNFINISHED, resume != NULL);
     resume_free(resume);

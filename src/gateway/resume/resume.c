@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes through the backlog of somebody who goes on where they stopped, channel by channel.
+// Sends a client's backlog, channel by channel.
 #include "resume.h"
 
 #include "../core.h"
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// All channels of a user, those left since included, in the order in which they are told: first
-// those of the first pass. Without a row of its own the position still comes.
+// All channels of a user, including those left since, in the order of sending: the first pass comes
+// first. A user without channels still gets one row, with the position.
 const struct statement resume_statement = {
     "gateway_resume",
     "SELECT t.xid, t.seconds, r.* FROM (SELECT pg_snapshot_xmin(s)::text AS xid,"
@@ -31,14 +31,14 @@ const struct statement resume_statement = {
     " FROM thread_members WHERE user_id = $1 AND changed >= $3::xid8 GROUP BY channel_id) f"
     " ON f.id = c.id WHERE m.active OR m.changed >= m.heard) r ON true ORDER BY r.is_second, r.id"};
 
-// The channels before ($5, $6) are those of the second pass.
+// The channels before ($5, $6) are in the second pass.
 static void bound_params(const struct progress *progress, struct params *params)
 {
     const char *channel_id = progress->channel_id;
     if (progress->until.xid == 0)
         channel_id = "";
     else if (progress->part == PROGRESS_CREATED)
-        channel_id = "~"; // behind all ids
+        channel_id = "~"; // after all ids
     params_text(params, channel_id);
     params_int(params, progress->part == PROGRESS_THREADS);
 }
@@ -77,7 +77,7 @@ void resume_free(struct resume *resume)
     if (!resume)
         return;
     resume->arg = NULL;
-    if (!resume->is_asked) // else freed with the answer
+    if (!resume->is_asked) // otherwise the answer frees it
         resume_done(resume);
 }
 
@@ -115,7 +115,7 @@ void resume_add(struct resume *resume, const struct result *result, int row, boo
         resume->pass_end = resume->count;
 }
 
-// The threads that are left of the channel whose read state was told last.
+// Adds the remaining threads of the channel whose read state was sent last.
 static void threads_left_add(struct resume *resume, const struct progress *progress)
 {
     if (progress->until.xid == 0 || progress->part != PROGRESS_THREADS)
@@ -205,7 +205,7 @@ static void pass_end(struct resume *resume)
     resume_go_on(resume);
 }
 
-// Asks for what comes next of the channel. False when there is nothing left of this stage.
+// Requests the channel's next part. False: nothing is left in this stage.
 static bool behind_ask(struct resume *resume, struct behind *behind)
 {
     switch (behind->stage) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends what was missed in channels: a page of one, or at once all of several that missed little.
+// Sends the channel events of a backlog. One read takes a page of one channel, or all missed events
+// of several channels with few of them.
 #include "resume_events.h"
 
 #include "../channel/feed.h"
@@ -17,8 +18,8 @@
 
 enum { PAGE_MIN = 4, PAGE_MAX = 512, BATCH_MAX = 64, FRAME_MAX = 8 << 20 };
 
-// Where channels begin, and whether what the user has to read there changed other than by events
-// that came.
+// Where channels begin, and whether the user's unread state there changed for another reason than
+// new events.
 static const struct statement BEGIN = {
     "gateway_resume_begin",
     "SELECT a.number, resume_seq(m.channel_id, m.user_id, m.member_seq, $3::xid8, $4::xid8, $5),"
@@ -56,7 +57,7 @@ static void row_tell(struct resume *resume, struct behind *behind, const struct 
     behind->at_seq = row->seq;
 }
 
-// Whether the user was in the channel when it happened; joins and leaves of one's own are told.
+// Whether the user was a member when the event happened. The user's own joins and leaves are sent.
 static bool row_is_for(struct behind *behind, const struct page_row *row, const char *user_id)
 {
     bool own = strcmp(row->actor, user_id) == 0;
@@ -68,8 +69,8 @@ static bool row_is_for(struct behind *behind, const struct page_row *row, const 
     return is_for;
 }
 
-// What comes behind the last leave is not for this user, unless there still, or again, is a
-// subscriber. False when rows were left for want of room.
+// Events after the last leave are not for this user, unless the connection is still subscribed, or
+// again. False: rows are left, since there was no room.
 static bool rows_tell(struct resume *resume, struct behind *behind,
                       const struct feed_subscriber *subscriber, const struct page *page)
 {
@@ -91,8 +92,8 @@ static bool rows_tell(struct resume *resume, struct behind *behind,
     return true;
 }
 
-// Up to where events are there to be read: a place says that all committed before was sent, also
-// what the instance itself has not heard of yet.
+// The seq up to which events must be read. A position promises that everything committed before it
+// was sent, including events that this instance has not received yet.
 static int64_t end_seq(const struct feed *feed, const struct behind *behind)
 {
     int64_t seq = behind->seen_seq;
@@ -101,7 +102,7 @@ static int64_t end_seq(const struct feed *feed, const struct behind *behind)
     return seq < behind->to_seq ? seq : behind->to_seq;
 }
 
-// Whether nothing is left to be read; the subscriber then gets what comes next.
+// Whether nothing is left to read; the subscription then takes over.
 static bool behind_is_over(struct resume *resume, const struct behind *behind)
 {
     const struct feed *feed = feed_find(resume->gateway, behind->channel_id);
@@ -120,14 +121,13 @@ static bool behind_take(struct resume *resume, struct behind *behind, const stru
     const struct feed *feed = feed_find(resume->gateway, behind->channel_id);
     const struct feed_subscriber *subscriber = subscriber_of(resume, feed);
     bool last_page = page->end - page->first < resume->asked_page;
-    bool leaves =
-        behind->to_seq != behind->seen_seq; // or ends at the head, for want of a subscriber
+    bool leaves = behind->to_seq != behind->seen_seq; // otherwise a call, which ends at the head
     if (!rows_tell(resume, behind, subscriber, page))
         return false;
     if (!last_page && resume->page < PAGE_MAX)
         resume->page *= 2;
     if (!subscriber && leaves &&
-        behind->at_seq < behind->to_seq) // the leave is read, or never was there
+        behind->at_seq < behind->to_seq) // done at the last page, even if it has no leave
         return last_page && !behind->asked_subscribed;
     if (last_page && behind->at_seq < behind->to_seq && behind->at_seq < behind->asked_end_seq)
         gap_tell(resume, behind, behind->asked_end_seq);
@@ -139,8 +139,8 @@ static bool is_due_more(const struct behind *behind)
     return behind->state_due || behind->threads_due;
 }
 
-// Takes the pages of the channels asked for, in their order. The first one of which more is to be
-// told is the last that is taken: the rest comes with the next question.
+// Takes the pages of the requested channels in order. Stops at the first channel that is not
+// finished: the others are read again by the next request.
 static void pages_take(struct resume *resume, const struct result *result)
 {
     struct page page = {result, 0, 0};
@@ -167,7 +167,7 @@ static void on_pages(void *arg, const struct store_outcome *outcome)
     resume->go_on(resume);
 }
 
-// Where the page of a channel begins and ends. More than may be read is told of as a gap.
+// Decides where a channel's page begins and ends. More events than may be read become a gap.
 static void page_prepare(struct resume *resume, struct behind *behind)
 {
     const struct feed *feed = feed_find(resume->gateway, behind->channel_id);
@@ -176,12 +176,12 @@ static void page_prepare(struct resume *resume, struct behind *behind)
     if (behind->is_member || feed)
         to_seq = end_seq(feed, behind);
     if (to_seq != INT64_MAX && to_seq - behind->at_seq > max)
-        gap_tell(resume, behind, to_seq - 1); // the page then ends it
+        gap_tell(resume, behind, to_seq - 1); // the last event is then read
     behind->asked_subscribed = subscriber_of(resume, feed) != NULL;
     behind->asked_end_seq = to_seq;
 }
 
-// How many events of the channel are to be read; very many when that is not known.
+// The number of events to read in the channel; a huge number if unknown.
 static int64_t behind_missing(const struct resume *resume, const struct behind *behind)
 {
     const struct feed *feed = feed_find(resume->gateway, behind->channel_id);
@@ -189,13 +189,13 @@ static int64_t behind_missing(const struct resume *resume, const struct behind *
     return to_seq > behind->at_seq ? to_seq - behind->at_seq : 0;
 }
 
-// Whether the channel begins where it may be read together with those before it.
+// Whether the channel may be read together with the one before it.
 static bool is_grouped(const struct behind *behind)
 {
     return behind->stage == BEHIND_EVENTS && behind->at_seq >= 0 && !is_due_more(&behind[-1]);
 }
 
-// Of how many channels, from `first` on, all that is missing fits into one page. At least of one.
+// The number of channels, from `first` on, whose missing events fit into one page. At least 1.
 static int pages_count(const struct resume *resume, const struct behind *first)
 {
     int64_t max = resume->gateway->options.resume_max_events;
@@ -221,12 +221,12 @@ static void pages_ask(struct resume *resume, struct behind *first)
         starts[i] = (struct page_start){first[i].channel_id, first[i].at_seq};
     }
     resume_ask(resume);
-    // Apart from the short reads, which posts wait for: many feeds may come back at once.
+    // In a lane apart from the short reads, which posts wait for: many clients may resume at once.
     pages_read(resume->gateway, STORE_LIST, starts, resume->asked, resume->page, on_pages, resume);
 }
 
-// Where the pass of a call ends, which the backlog's first call began: what happened since is for
-// the next pass. A leave that an earlier call told is not told again.
+// The pass of a call ends at the snapshot of the backlog's first call: later events are for the
+// next pass. A leave that an earlier call returned is not sent again.
 static void end_take(struct behind *behind, int64_t end)
 {
     int64_t before_leave = end < behind->to_seq ? behind->to_seq : behind->to_seq - 1;
@@ -261,14 +261,14 @@ static void on_begin(void *arg, const struct store_outcome *outcome)
     resume->go_on(resume);
 }
 
-// To find where a channel begins costs as much as was missed there: a connection that breaks soon
-// asks for few, one that lasts for many at once.
+// Finding where a channel begins costs as much as was missed there. So a connection starts with few
+// channels per query, in case it breaks soon, and doubles the number each time.
 static void begin_ask(struct resume *resume, const struct behind *first)
 {
     CLEANUP_PARAMS struct params params = {0};
     int left = resume->pass_end - resume->next;
     int count = resume->batch < left ? resume->batch : left;
-    if (first->told_seq > 0) // it needs no search, and the others do
+    if (first->told_seq > 0) // needs no search, unlike the others
         count = 1;
     params_text(&params, resume->actor->user_id);
     params_open_text_array(&params);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told of a backlog beside the events of channels: read states, threads that were
-// followed or read, channels that were made. None of these has a seq; all are absolute.
+// The parts of a backlog that are not channel events: read states, threads that were followed or
+// read, new channels. They have no seq; their frames are absolute, so that a repeat is harmless.
 #include "resume_others.h"
 
 #include "../core.h"
@@ -88,7 +88,7 @@ void resume_state_ask(struct resume *resume, const struct behind *behind)
     store_call(resume->gateway->store, STORE_SYNC, &STATE, &params, on_state, resume);
 }
 
-// The thread counts as told with the last of its rows.
+// A thread counts as sent with the last of its rows.
 static void thread_tell(struct resume *resume, struct behind *behind, const struct result *result,
                         int row)
 {

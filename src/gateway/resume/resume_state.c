@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps how far the reading of a backlog has got.
+// The state of reading a backlog: its progress, and the request in flight.
 #include "resume_state.h"
 
 #include "../core.h"

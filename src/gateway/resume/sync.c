@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of events.sync: what a user missed, as an event stream that goes on would be told it, up
-// to a limit.
+// A call of events.sync: collects what a user missed, as a resumed event stream would receive it,
+// up to a limit.
 #include "../core.h"
 #include "../position.h"
 #include "resume.h"
@@ -28,14 +28,14 @@ struct sync_read {
     struct buffer gaps;
     int64_t limit;
     int64_t count;
-    bool has_continued; // a backlog that an earlier call began
-    bool is_full;       // there was more than was taken
+    bool has_continued; // continues a backlog that an earlier call began
+    bool is_full;       // there was more than the limit
     bool is_too_old;
     gateway_sync_fn *fn;
     void *arg;
 };
 
-// Answers the call, and ends it.
+// Answers the call and frees it.
 static void sync_end(struct sync_read *sync, int r)
 {
     bool has_failed = buffer_failed(&sync->events) || buffer_failed(&sync->gaps);
@@ -65,7 +65,7 @@ static void member_add(struct buffer *out, const char *json, size_t length)
     buffer_append(out, json, length);
 }
 
-// What does not fit ends the call, once nothing uses it any more.
+// A frame that does not fit ends the call, but only in is_ready(): the caller still uses `arg`.
 static bool has_room(void *arg, int frames)
 {
     struct sync_read *sync = CAST(sync_read, arg);
@@ -109,8 +109,8 @@ static void gap_add(void *arg, const char *channel_id, int64_t from_seq, int64_t
 
 static void sync_ask(struct sync_read *sync);
 
-// A call that went on with a backlog has told what was before the backlog's first call. What
-// happened since has a place in this reply, too.
+// A continued backlog ends at the snapshot of its first call. Events since then are for this reply,
+// too: starts another pass.
 static void sync_over(void *arg)
 {
     struct sync_read *sync = CAST(sync_read, arg);
@@ -140,7 +140,7 @@ static const struct resume_ops OPS = {.is_ready = is_ready,
                                       .first_batch = 16,
                                       .first_page = 256};
 
-// Nothing can be told: the client reads all, and goes on from now.
+// The position is too old: the client must read everything, and continue from now.
 static void sync_begin_anew(struct sync_read *sync, const struct result *result)
 {
     sync->place.since = resume_now(sync->gateway, sync->actor.user_id, result);
@@ -191,7 +191,7 @@ static void sync_ask(struct sync_read *sync)
     store_call(gateway->store, STORE_SYNC, &resume_statement, &params, on_channels, sync);
 }
 
-// Whether it is a position, and not another user's.
+// Whether `text` is a position, and not another user's.
 static bool since_read(const char *text, const char *user_id, struct place *ret_place)
 {
     return position_parse(text, strlen(text), &ret_place->since, &ret_place->progress) >= 0 &&
