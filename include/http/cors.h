@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CORS: which pages of other origins may call, and the headers that tell browsers so. Any thread.
+// CORS: which origins may call from a browser, and the response headers for it. Any thread.
 #pragma once
 
 #include <stdbool.h>
 
-// Headers of every answer to such a page, after the origin's; headers of the answer to a preflight.
+// CORS_EXPOSED: response headers that calling pages may read. CORS_MAX_AGE: seconds for which
+// browsers may cache a preflight response.
 #define CORS_EXPOSED "Retry-After, X-Request-Id, X-OAuth-Scopes, X-Accepted-OAuth-Scopes"
 #define CORS_MAX_AGE "600"
 

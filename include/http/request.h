@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a method, wherever it came from (HTTP, a socket, the command line): the arguments,
-// and the reply being written. Lives on one loop. A handler owes exactly one reply:
-// request_reply_close() or another request_reply_*() function, after which it must not touch the
-// request again.
+// A method call from any source (HTTP, socket, command line): its arguments, and the reply being
+// written. Belongs to one loop. The handler must reply exactly once, by request_reply_close() or
+// another request_reply_*() function, and must not use the request afterwards.
 #pragma once
 
 #include "base/actor.h"
@@ -22,67 +21,65 @@ struct request;
 const char *request_method(const struct request *request); // "chat.postMessage"
 const char *request_id(const struct request *request);     // X-Request-Id
 const char *
-request_token(const struct request *request); // "" when none; header before body before query
-const char *request_idempotency_key(const struct request *request); // header, "" when none
-const char *request_host(const struct request *request);            // Host header, "" when none
+request_token(const struct request *request); // "" if absent; header before body before query
+const char *request_idempotency_key(const struct request *request); // from the header; "" if absent
+const char *request_host(const struct request *request); // from the Host header; "" if absent
 struct actor *request_actor(struct request *request);
 
-// The socket that the call came by, "" when by none; copied (at most 23 characters).
+// The socket that received the call; "" if none. Copied (at most 23 characters).
 void request_set_origin(struct request *request, const char *origin);
 const char *request_origin(const struct request *request);
 
-// Sets the name under which metrics count the call: static text of the method table. Otherwise it
-// is counted as "other".
+// Sets the method's name for metrics: static text from the method table. Without it, the call is
+// counted as "other".
 void request_set_known(struct request *request, const char *name);
 
-// Sets the scope that the method needs: static text, or NULL.
+// Sets the scope that the method requires: static text, or NULL.
 void request_set_scope(struct request *request, const char *scope);
 
-// A request comes with its arguments unread, but for the token: who calls can be found out before
-// work is put into what may be megabytes. Reads them, then calls fn(arg, r), inside the call or on
-// a later turn; request_reply_unread() answers a negative r. Once per request.
+// Initially only the token of a request is parsed, so that the caller can be authenticated before
+// megabytes of arguments are. request_read() parses the arguments and calls fn(arg, r), inside the
+// call or on a later turn. Answer a negative r by request_reply_unread(). Once per request.
 typedef void request_read_fn(void *arg, int r);
 void request_read(struct request *request, request_read_fn *fn, void *arg);
 void request_reply_unread(struct request *request, int r);
 
-// Counts the bytes of the body, if there are any, as those of user `owner` until the request ends:
-// -ERROR_RATELIMITED when this user has too many on this loop already.
+// Charges the bytes of the body, if any, to user `owner` until the request ends.
+// -ERROR_RATELIMITED: this user's requests hold too many bytes on this loop already.
 NODISCARD int request_charge(struct request *request, const char *owner);
 int64_t request_body_bytes(const struct request *request);
-// Answers server_options.on_admit: the body is that of user `owner`.
+// The positive answer to server_options.on_admit: charges the body to user `owner`.
 void request_admit(struct request *request, const char *owner);
 
-// Arguments: those of the query, and of the form or JSON body, which wins. A JSON number or boolean
-// reads as its text; null reads as absent; an array or object reads as its compact JSON text.
+// Arguments of the query and of the form or JSON body; the body wins. JSON numbers and booleans
+// read as text, null as absent, arrays and objects as compact JSON text.
 const char *
 request_arg(const struct request *request,
-            const char *name); // NUL-terminated, valid for the request's life; NULL when absent
+            const char *name); // NUL-terminated, valid until the request ends; NULL if absent
 size_t request_arg_length(const struct request *request, const char *name);
 bool request_arg_is_text(const struct request *request,
                          const char *name); // a string, number or boolean (not array/object)
 
-// Reads an argument as JSON, of at most the service's number of values. The caller owns the value.
-// -ERROR_INVALID_JSON, -ERROR_REQUEST_TOO_LARGE (too many values).
+// Parses an argument as JSON with at most the configured number of values. The caller owns the
+// value. -ERROR_INVALID_JSON, -ERROR_REQUEST_TOO_LARGE (too many values).
 NODISCARD int request_arg_json(const struct request *request, const char *name, int depth_max,
                                json_t **ret_value);
 
-// Sets the argument `name` as if it had been sent, replacing one of that name: to `text`, which
-// must stay valid until the request's end, or to the value of the argument `other`, which must
-// exist.
+// Sets the argument `name` as if it had been sent, replacing an existing one: to `text`, which must
+// stay valid until the request ends, or to the value of argument `other`, which must exist.
 NODISCARD int request_arg_set(struct request *request, const char *name, const char *text);
 NODISCARD int request_arg_copy(struct request *request, const char *name, const char *other);
 
-// Calls fn(arg, name, text) once for each argument except `token` (for api.test, which echoes
-// them).
+// Calls fn(arg, name, text) once per argument, except for `token` (api.test echoes them).
 typedef void request_arg_fn(void *arg, const char *name, const char *text);
 void request_args_each(const struct request *request, request_arg_fn *fn, void *arg);
 
-// The reply will have a secret (a token, a ticket): it is never compressed, since its length would
-// tell of the secret whether it has something in common with what the caller chose.
+// Marks the reply as containing a secret (a token, a ticket). It is then never compressed: its
+// length would reveal whether the secret matches text chosen by the caller.
 void request_set_secret(struct request *request);
 
-// The reply, written as one JSON object: request_reply_open() writes {"ok":true and returns a
-// writer for more members; request_reply_close() writes } and sends it.
+// Writes the reply as one JSON object. request_reply_open() writes {"ok":true and returns a writer
+// for more members; request_reply_close() writes } and sends the reply.
 struct json_writer *request_reply_open(struct request *request);
 void request_reply_close(struct request *request);
 
@@ -90,10 +87,11 @@ void request_reply_close(struct request *request);
 // (api.test).
 struct json_writer *request_reply_open_failed(struct request *request, const char *code);
 
-// The reply {"ok":true, …members of `json`}: `json` is a JSON object's text.
+// Replies {"ok":true, …members of `json`}. `json` is the text of a JSON object.
 void request_reply_object(struct request *request, const char *json, size_t length);
 
-// Replies {"ok":false,"error":code}; the second also response_metadata.messages ["[ERROR] …"].
+// Replies {"ok":false,"error":code}. request_reply_error_message() adds response_metadata.messages
+// ["[ERROR] …"].
 void request_reply_error(struct request *request, int r);
 void request_reply_error_message(struct request *request, int r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -102,8 +100,8 @@ void request_reply_error_members(struct request *request, int r, const char *mem
 // Replies with the error ratelimited: HTTP 429 in both error modes, with `seconds` as Retry-After.
 void request_reply_ratelimited(struct request *request, int64_t seconds);
 
-// Makes a request that did not come by HTTP. `json` holds the arguments (the text of a JSON object,
-// may be NULL). `fn` gets the text of the finished reply, once; then the request is freed.
+// Creates a request that did not arrive by HTTP. `json` holds the arguments (the text of a JSON
+// object, or NULL). `fn` receives the text of the reply, once; then the request is freed.
 typedef void request_done_fn(void *arg, const char *reply, size_t length);
 NODISCARD int request_new(const char *method, const char *token, const char *json, size_t length,
                           request_done_fn *fn, void *arg, struct request **ret_request);

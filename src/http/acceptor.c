@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The acceptor: accepts connections and peeks at each one's first request head while it still lies
-// in the socket, so that libmicrohttpd can have the connection as if nobody had touched it.
+// Accepts connections and peeks at the first request head without consuming it, so that
+// libmicrohttpd can take over an untouched connection.
 #include "acceptor.h"
 
 #include "exchange_reply.h"
@@ -23,7 +23,7 @@
 
 enum { DOOR_ACCEPTS_MAX = 64 };
 
-// Takes the head, and no more, from the socket: what follows is the taker's to read.
+// Consumes exactly the head: the rest is for the new owner to read.
 static void acceptor_hand_over(struct http_connection *connection, size_t length)
 {
     struct server *server = connection->server;
@@ -47,8 +47,8 @@ static bool acceptor_is_takeover(const struct server *server, const struct head_
            path_kind_of(progress->target, progress->target_length) != PATH_OTHER;
 }
 
-// How many bytes make the descriptor readable: while part of a head lies there unread, only more of
-// it is news.
+// The number of bytes that make the descriptor readable: while a partial head is left unread, only
+// more bytes are an event.
 static void acceptor_wait_for(int fd, int bytes)
 {
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
@@ -71,7 +71,7 @@ static void acceptor_wait(struct http_connection *connection, ssize_t seen)
     }
 }
 
-// Decides on the `length` bytes that are there.
+// Decides based on the `length` bytes received so far.
 static void acceptor_judge(struct http_connection *connection, size_t length)
 {
     struct server *server = connection->server;
@@ -104,7 +104,7 @@ static void acceptor_look(struct http_connection *connection, bool is_event)
         acceptor_wait(connection, 0);
         return;
     }
-    // Ready with nothing new: the peer has closed its side before the head was complete.
+    // Readable without new bytes: the peer closed its side before the head was complete.
     if (length <= 0 || (is_event && length == connection->bytes)) {
         connection_free(connection);
         return;
@@ -130,8 +130,9 @@ static void acceptor_admit(struct server *server, int fd)
         acceptor_look(connection, false);
 }
 
-// Without descriptors a waiting connection could neither be accepted nor refused, and the listening
-// socket would stay ready for ever: give up the spare one for a moment. False when nobody waited.
+// Without free descriptors, a waiting connection could be neither accepted nor refused, and the
+// listening socket would stay readable forever. So close the spare descriptor, accept and close one
+// connection, and reopen the spare. False if no connection was waiting.
 static bool acceptor_refuse_one(struct server *server)
 {
     close(server->spare_fd);

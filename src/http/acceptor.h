@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The acceptor.
+// Accepts connections and routes them by their first request.
 #pragma once
 
 #include "base/cleanup.h"
 
 struct server;
 
-// Opens the acceptor; the error is logged.
+// Starts listening. Errors are logged.
 NODISCARD int acceptor_open(struct server *server);
 void acceptor_close(struct server *server); // idempotent
-// Lets in who has come already.
+// Accepts the connections already waiting.
 void acceptor_accept_waiting(struct server *server);
-// Tries again after a pause.
+// Resumes accepting after a pause.
 void acceptor_resume(struct server *server);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An arena: memory that lives as long as one request.
+// An arena: memory that is freed with its request.
 #include "arena.h"
 
 #include <stdint.h>
@@ -44,7 +44,7 @@ void *arena_alloc(struct arena *arena, size_t size)
     if (size > SIZE_MAX / 2)
         return NULL;
     size = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
-    // What is large gets a chunk of its own, so that the rest of the current one is not lost.
+    // A large piece gets its own chunk, so that the rest of the current chunk stays usable.
     if (size > ARENA_CHUNK / 4 && size > arena->left)
         return chunk_new(arena, size);
     if (size > arena->left) {

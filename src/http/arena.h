@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that lives as long as one request: many small pieces, freed together. The first KiB is
-// inside the arena.
+// An arena: many small allocations of one request, freed together. The first KiB is part of the
+// arena itself.
 #pragma once
 
 #include <stddef.h>
@@ -17,8 +17,8 @@ struct arena {
 void arena_init(struct arena *arena);
 void arena_done(struct arena *arena);
 
-// `size` bytes that are valid until arena_done(), aligned to 16. NULL without memory.
+// Allocates `size` bytes, aligned to 16 and valid until arena_done(). NULL if out of memory.
 void *arena_alloc(struct arena *arena, size_t size);
 
-// A NUL-terminated copy of `length` bytes. NULL without memory.
+// Returns a NUL-terminated copy of `length` bytes. NULL if out of memory.
 char *arena_copy(struct arena *arena, const char *text, size_t length);

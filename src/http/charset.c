@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the charset of a body, and converts Latin-1 to UTF-8.
+// Detects the charset of a body, and converts Latin-1 to UTF-8.
 #include "charset.h"
 
 #include <ctype.h>
@@ -31,7 +31,7 @@ static void byte_widen(unsigned char byte, struct buffer *out)
     buffer_append_byte(out, (char)(0x80 | (byte & 0x3F)));
 }
 
-// The byte that two hex digits say, or -1.
+// The byte encoded by two hex digits, or -1.
 static int coded_byte(const char *digits)
 {
     const char text[3] = {digits[0], digits[1], '\0'};

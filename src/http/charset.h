@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The charset that a content type names: UTF-8, or the older ISO 8859-1, which is made UTF-8 here.
+// The charset named by a content type: UTF-8, or the older ISO 8859-1, which is converted to UTF-8.
 #pragma once
 
 #include "base/buffer.h"
@@ -9,8 +9,8 @@
 
 enum charset { CHARSET_UTF_8, CHARSET_LATIN_1, CHARSET_UNKNOWN };
 
-// UTF-8 when `content_type` names none.
+// UTF-8 if `content_type` names no charset.
 enum charset charset_of(const char *content_type);
 
-// Appends `text` of ISO 8859-1 as UTF-8. In a form the bytes behind '%' are widened, too.
+// Appends ISO 8859-1 `text` as UTF-8. In a form, converts percent-encoded bytes too.
 void charset_widen(const char *text, size_t length, bool is_form, struct buffer *out);

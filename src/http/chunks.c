@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes a chunked body: the lines byte by byte, the data in pieces.
+// Decodes a chunked body: lines byte by byte, data in pieces.
 #include "chunks.h"
 
 #include <string.h>
 
 enum {
-    CHUNKS_DIGITS_MAX = 15,       // so that a size fits into 64 bits
-    CHUNKS_LINES_BYTES_MAX = 1024 // between two pieces of data; all of the trailer
+    CHUNKS_DIGITS_MAX = 15,       // a size then fits into 64 bits
+    CHUNKS_LINES_BYTES_MAX = 1024 // between two pieces of data, and for the whole trailer
 };
 
 static int hex_value(unsigned char byte)
@@ -51,7 +51,7 @@ static enum chunks_state size_step(struct chunks *chunks, unsigned char byte)
     return bad(chunks, "a malformed chunk size");
 }
 
-// The state behind a byte of a line's end that must be there.
+// The next state if `byte` is the `wanted` byte of a line end; otherwise CHUNKS_BAD.
 static enum chunks_state end_step(struct chunks *chunks, unsigned char wanted, unsigned char byte,
                                   enum chunks_state next)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes a chunked body (RFC 9112, 7.1), strictly: each line ends with CR LF, and a chunk's size
-// is digits only, perhaps with an extension behind a semicolon. Extensions and trailers are
-// ignored. No connection, no memory of its own.
+// A strict decoder of chunked bodies (RFC 9112, 7.1). Every line must end with CR LF, and a chunk
+// size must consist of hex digits, optionally followed by an extension after a semicolon.
+// Extensions and trailers are ignored. No I/O, no allocation.
 #pragma once
 
 #include <stdbool.h>
@@ -9,13 +9,13 @@
 #include <stdint.h>
 
 enum chunks_state {
-    CHUNKS_SIZE, // a chunk's size is coming
+    CHUNKS_SIZE, // reading a chunk's size
     CHUNKS_EXTENSION,
     CHUNKS_SIZE_LF,
     CHUNKS_DATA,
-    CHUNKS_DATA_CR, // the line end behind the data
+    CHUNKS_DATA_CR, // the line end after the data
     CHUNKS_DATA_LF,
-    CHUNKS_LINE, // the beginning of a trailer's line, or of the empty one
+    CHUNKS_LINE, // the first byte of a trailer line, or the final empty line
     CHUNKS_NAME,
     CHUNKS_VALUE,
     CHUNKS_VALUE_LF,
@@ -24,18 +24,18 @@ enum chunks_state {
     CHUNKS_BAD,
 };
 
-// All zero at the beginning of a body.
+// All-zero at the start of a body.
 struct chunks {
     enum chunks_state state;
-    int digits;         // of the size at hand
-    int line_bytes;     // of what is no data, since the last data
-    uint64_t length;    // of the chunk's data that are still to come
-    const char *reason; // why the framing is bad (static text), else NULL
+    int digits;         // digits of the current size
+    int line_bytes;     // bytes other than data since the last data
+    uint64_t length;    // bytes left of the chunk's data
+    const char *reason; // why the framing is invalid (static text), or NULL
 };
 
-// Reads lines and then the next piece of data, of which *ret_size bytes (0: none) are at *ret_data.
-// Returns how many bytes that took: less than `length` when more data may follow, or when the body
-// ends or is bad there.
+// Parses lines up to the next piece of data: *ret_size bytes (0: none) at *ret_data. Returns the
+// number of bytes consumed: less than `length` if more data may follow, or if the body ended or is
+// invalid there.
 size_t chunks_read(struct chunks *chunks, const char *text, size_t length, const char **ret_data,
                    size_t *ret_size);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks whether an origin is on the list of those allowed to call (CORS).
+// Checks whether an origin is allowed to call (CORS).
 #include "http/cors.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs libmicrohttpd when its descriptors are ready, or at the end of a turn that made work for it.
+// Runs libmicrohttpd when its descriptors are ready, and at the end of turns that created work for
+// it.
 #include "daemon.h"
 
 #include "server_internal.h"
@@ -13,7 +14,7 @@ void daemon_run_soon(struct server *server)
     if (server->run_due)
         return;
     server->run_due = true;
-    // The end of this turn may be past already: another idle callback may be what asks.
+    // This turn's run may be over already: the caller may be a later idle callback.
     loop_again(server->loop);
 }
 
@@ -21,7 +22,7 @@ static void daemon_run(struct server *server)
 {
     MHD_UNSIGNED_LONG_LONG timeout;
     MHD_run(server->daemon);
-    // It serves a connection one request, or one buffer, at a time; what is left needs no event.
+    // Each run serves one request, or one buffer, per connection. No event announces the rest.
     if (MHD_get_timeout(server->daemon, &timeout) == MHD_YES && timeout == 0)
         daemon_run_soon(server);
 }
@@ -47,6 +48,6 @@ void daemon_idle(void *arg)
         return;
     server->run_due = false;
     daemon_run(server);
-    // Calls that began just now may have made work for other idle callbacks.
+    // Calls started by this run may have created work for other idle callbacks.
     loop_again(server->loop);
 }

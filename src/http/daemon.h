@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// When libmicrohttpd runs.
+// Decides when libmicrohttpd runs.
 #pragma once
 
 #include "base/cleanup.h"
 
 struct server;
 
-// Sees to it that libmicrohttpd runs at the end of this turn, or at once in another.
+// Makes libmicrohttpd run at the end of this turn, or in another turn without waiting.
 void daemon_run_soon(struct server *server);
-// Watches the descriptors of server->daemon.
+// Watches the epoll descriptor of server->daemon.
 NODISCARD int daemon_watch(struct server *server);
-// An idle callback of the loop: runs what daemon_run_soon() asked for. `arg` is the server.
+// Idle callback of the loop: runs libmicrohttpd if daemon_run_soon() asked for it. `arg` is the
+// server.
 void daemon_idle(void *arg);

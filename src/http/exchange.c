@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an exchange is made of: makes, keeps to use again, names and frees them.
+// The life of an exchange: creates, recycles, names and frees it.
 #include "exchange.h"
 
 #include "base/check.h"
@@ -10,7 +10,7 @@
 
 enum { REQUEST_ID_LENGTH_MAX = 128, HEX_LENGTH = 16, EXCHANGE_SPARES_MAX = 256 };
 
-// An exchange takes 3 KiB, which malloc does not hand out quickly: some are kept.
+// An exchange is 3 KiB, which malloc() does not return quickly: reuse some.
 static struct exchange *exchange_alloc(struct server *server)
 {
     if (list_is_empty(&server->spares))
@@ -130,7 +130,7 @@ int exchange_name(struct exchange *exchange)
     return 0;
 }
 
-// A handler that has not replied yet still holds the request: its reply frees it.
+// A handler that has not replied yet still uses the request: its reply frees it.
 void exchange_leave(struct exchange *exchange)
 {
     exchange->mhd = NULL;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides whether a body is let in, and on whose account: asked once the head is there, so that
-// what is refused is never read. A small body is let in unasked; a large one whose caller is not
-// named in the head must not be too large, and shares what strangers may send with all others.
+// Decides whether to admit a body, and whom to charge for it. Runs once the head is complete, so
+// that refused bodies are never read. Small bodies are always admitted. A large body without a
+// token in its head must not exceed a lower limit, and shares a quota with all other
+// unauthenticated requests.
 #include "exchange_admission.h"
 
 #include "base/error.h"
@@ -20,7 +21,7 @@ static int stranger_fail(struct exchange *exchange)
                           (int)exchange->server->options.stranger_body_max_bytes);
 }
 
-// Lets in the bytes that are announced.
+// Admits the announced bytes, within the limits.
 static int announced_hold(struct exchange *exchange)
 {
     struct request *request = &exchange->request;
@@ -39,8 +40,8 @@ static void call_leaves(struct exchange *exchange)
     list_remove(&exchange->link);
 }
 
-// The answer came: for libmicrohttpd to go on with, unless it is asking still, or the caller has
-// gone meanwhile.
+// The positive answer of on_admit. Resumes the exchange, unless on_admit is still being called or
+// the connection is gone.
 static void exchange_admitted(struct request *request)
 {
     struct exchange *exchange = (struct exchange *)request;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the arguments of a call from its query and body. The token comes first; the rest is read
-// when the call asks for it, on the loop if it is little work, else by the server's parser.
+// Parses the arguments of a call from its query and body. Finds the token first. The rest is parsed
+// on request: on the loop if that is quick, else on the server's parser thread.
 #include "exchange_body.h"
 
 #include "base/error.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-// What is read on the loop: bodies that need no parser's tree, and small ones.
+// Limits for parsing on the loop: larger for bodies parsed without building a tree.
 enum { FLAT_BYTES_MAX = 65536, TREE_BYTES_MAX = 4096, TREE_VALUES_MAX = 256 };
 
 static bool type_is(const char *content_type, size_t length, const char *name)
@@ -35,7 +35,7 @@ static enum body_type body_type(const char *content_type)
     return BODY_UNKNOWN;
 }
 
-// Makes the body UTF-8.
+// Converts the body to UTF-8.
 static int body_widen(struct exchange *exchange, enum body_type type)
 {
     struct buffer wide;
@@ -55,7 +55,7 @@ static int body_decode(struct exchange *exchange)
     return charset == CHARSET_LATIN_1 ? body_widen(exchange, exchange->type) : 0;
 }
 
-// Makes the body a text in UTF-8 with a NUL at its end. Once.
+// Converts the body to NUL-terminated UTF-8. Once.
 static int body_prepare(struct exchange *exchange)
 {
     if (exchange->is_text)
@@ -66,7 +66,7 @@ static int body_prepare(struct exchange *exchange)
         return r;
     exchange->is_text = true;
     exchange->text_length = exchange->body.length;
-    buffer_append_byte(&exchange->body, '\0'); // one byte is kept free for it
+    buffer_append_byte(&exchange->body, '\0'); // there is room for one more byte
     return buffer_failed(&exchange->body) ? -ERROR_MEMORY : 0;
 }
 
@@ -91,7 +91,7 @@ static int body_parse(struct exchange *exchange)
     return arguments_fail(arguments, -ERROR_INVALID_POST_TYPE, "unknown content type");
 }
 
-// Reads the body if it is a JSON object of plain texts.
+// Parses the body if it is a JSON object of plain strings.
 static int body_parse_plain(struct exchange *exchange)
 {
     if (exchange->type != BODY_JSON)
@@ -134,7 +134,7 @@ static bool body_is_light(const struct exchange *exchange)
            json_measure(exchange->body.data, exchange->text_length).values <= TREE_VALUES_MAX;
 }
 
-// Reads what is little work.
+// Parses the body if that is quick.
 static int body_read_light(struct exchange *exchange)
 {
     if (exchange->is_read || exchange->body.length > FLAT_BYTES_MAX)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests with a chunked body. libmicrohttpd 0.9.75 takes lines of its framing that end with a
-// bare LF, where a proxy in front may see another end of the body; so it gives them away with their
-// head, and they are read, decoded and answered here. Each is the last of its connection.
+// Requests with chunked bodies. libmicrohttpd 0.9.75 accepts framing lines that end with a bare LF,
+// so a proxy in front may see a different end of the body. Therefore such connections are taken
+// over from libmicrohttpd with the head; their bodies are read and decoded, and the requests
+// answered, here. Each is the last request of its connection.
 #include "exchange_chunked.h"
 
 #include "exchange_body.h"
@@ -20,7 +21,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-// So that a fast sender does not hold up a turn; the rest is read in the next.
+// Limits what a fast sender can take of a turn; the rest is read in the next.
 enum { READS_A_TURN = 4, READ_BYTES = 16384, REPLY_HEAD_MAX_BYTES = 32768 };
 
 static void chunked_gone(void *arg)
@@ -28,7 +29,7 @@ static void chunked_gone(void *arg)
     exchange_leave(arg);
 }
 
-// After each step: frees the exchange when it has nothing more to do.
+// Called after each step: frees a finished exchange, or closes the connection on failure.
 static void chunked_settle(struct exchange *exchange, enum MHD_Result result)
 {
     if (exchange->state == EXCHANGE_DETACHED)
@@ -43,7 +44,7 @@ static void chunked_watch_end(struct exchange *exchange)
     exchange->connection->watch = NULL;
 }
 
-// All that came behind the body is thrown away.
+// Discards everything received after the body.
 static enum MHD_Result reply_end(struct exchange *exchange)
 {
     struct server *server = exchange->server;
@@ -56,7 +57,7 @@ static enum MHD_Result reply_end(struct exchange *exchange)
 
 static void reply_ready(void *arg, uint32_t events);
 
-// Writes as much as the peer takes now.
+// Writes as much as the socket accepts now.
 static enum MHD_Result reply_write(struct exchange *exchange)
 {
     struct http_connection *connection = exchange->connection;
@@ -93,7 +94,7 @@ static enum MHD_Result chunked_reply(struct exchange *exchange)
     return buffer_failed(text) ? MHD_NO : reply_write(exchange);
 }
 
-// Takes bytes of the body, and answers when it is complete.
+// Decodes bytes of the body, and answers once it is complete.
 static enum MHD_Result chunked_take(struct exchange *exchange, const char *text, size_t length)
 {
     enum MHD_Result result = MHD_YES;
@@ -135,7 +136,7 @@ static void chunked_ready(void *arg, uint32_t events)
     chunked_settle(exchange, result);
 }
 
-// Who waits to be told before the body is sent is told.
+// Sends 100 Continue to a client that waits for it before sending the body.
 static void chunked_expect(struct exchange *exchange)
 {
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -144,7 +145,7 @@ static void chunked_expect(struct exchange *exchange)
         (void)!send(exchange->connection->fd, go_on, sizeof go_on - 1, MSG_NOSIGNAL);
 }
 
-// The body is let in, unless an answer is waited for or it was refused.
+// Starts reading the body, unless the decision is pending or the body was refused.
 static enum MHD_Result chunked_let_in(struct exchange *exchange)
 {
     struct http_connection *connection = exchange->connection;
@@ -172,7 +173,7 @@ static void chunked_resume(struct exchange *exchange)
     chunked_settle(exchange, result);
 }
 
-// libmicrohttpd is not there to be held back: while the caller waits nothing is read.
+// Nothing to do: while the caller waits, nothing is read from the connection.
 static void chunked_suspend(const struct exchange *exchange)
 {
     (void)exchange;
@@ -186,7 +187,7 @@ static const struct exchange_ops chunked_ops = {
     .load = exchange_load,
 };
 
-// The head is there already: that of the exchange which libmicrohttpd had.
+// Copies the head from the exchange that libmicrohttpd had.
 static int chunked_copy_head(struct exchange *exchange, const struct exchange *before)
 {
     struct arena *arena = &exchange->request.arena;
@@ -211,7 +212,7 @@ static void chunked_begin(struct exchange *exchange, const struct exchange *befo
     chunked_settle(exchange, result);
 }
 
-// The request goes on, without libmicrohttpd, as the first of a connection.
+// Continues the request without libmicrohttpd, as the first of a new connection.
 static void chunked_taken(void *arg, int fd, const char *rest, size_t length)
 {
     const struct exchange *before = CAST(exchange, arg);

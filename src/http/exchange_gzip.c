@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compresses replies for callers who take gzip: short ones at once, long ones on a thread beside
-// the loop, which serves others meanwhile.
+// Compresses replies for clients that accept gzip: short replies at once, long ones on a thread,
+// while the loop serves others.
 #include "exchange_gzip.h"
 
 #include "gzip.h"
 
-// Less than half a millisecond.
+// Takes less than half a millisecond.
 enum { AT_ONCE_BYTES = 65536 };
 
 static bool is_wanted(const struct exchange *exchange)
@@ -21,7 +21,7 @@ static bool is_wanted(const struct exchange *exchange)
            gzip_is_accepted(exchange->head.accept_encoding);
 }
 
-// With a compressor that is made when it is first needed.
+// Creates the compressor on first use.
 static bool reply_compress(struct exchange *exchange, struct gzip **gzip)
 {
     if (!*gzip)
@@ -35,7 +35,7 @@ static void job_run(struct thread_job *job)
     exchange->is_gzip = reply_compress(exchange, &exchange->server->gzip_long);
 }
 
-// Also when it was not run: the reply goes out as it is.
+// Called even if the job was not run: the reply is then sent uncompressed.
 static void job_done(struct thread_job *job, int r)
 {
     struct exchange *exchange = LIST_ITEM(job, struct exchange, job);
@@ -44,7 +44,8 @@ static void job_done(struct thread_job *job, int r)
     exchange_ready(exchange);
 }
 
-// Compresses the reply, if it may be. True: the compressor does it, and the reply is ready then.
+// Compresses the reply if allowed. True if the compressor thread does it: the reply is ready
+// afterwards.
 static bool is_compressed_later(struct exchange *exchange)
 {
     struct server *server = exchange->server;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compresses replies on their way out.
+// Compresses outgoing replies.
 #pragma once
 
 #include "exchange.h"
 
-// request_send_fn of exchanges: compresses the reply, if it may be, and goes on.
+// The request_send_fn of exchanges: compresses the reply if allowed, then continues.
 void exchange_send(struct request *request);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reply says, and how it is said past libmicrohttpd.
+// The headers and text of replies, and replies that bypass libmicrohttpd.
 #include "exchange_reply.h"
 
 #include "http_connection.h"
@@ -14,7 +14,7 @@
 
 enum { HEAD_MAX_BYTES = 32768 };
 
-// Whether the reply is a page's file, or word that it is unchanged, and no error.
+// Whether the reply is a file, or 304 for it, and no error.
 static bool is_file(const struct exchange *exchange)
 {
     return exchange->page && !exchange->page->fn && exchange->request.error[0] == '\0';
@@ -29,7 +29,7 @@ static int file_headers(const struct server_page *page, struct reply_header *hea
     return count;
 }
 
-// What lets the page that calls see the reply, or lets its browser send the call.
+// Lets the calling page read the reply, or lets its browser send the call after a preflight.
 static int cors_headers(const struct exchange *exchange, struct reply_header *headers, int count)
 {
     headers[count++] = (struct reply_header){"Access-Control-Allow-Origin", exchange->origin};
@@ -46,7 +46,7 @@ static int cors_headers(const struct exchange *exchange, struct reply_header *he
     return count;
 }
 
-// To whoever has a token with scopes.
+// For tokens with scopes.
 static int scope_headers(const struct request *request, struct reply_header *headers, int count)
 {
     headers[count++] = (struct reply_header){"X-OAuth-Scopes", request->actor.scopes};
@@ -55,7 +55,7 @@ static int scope_headers(const struct request *request, struct reply_header *hea
     return count;
 }
 
-// What follows a chunked body on its connection is not read as a request.
+// Whatever follows a chunked body on its connection is not parsed as a request.
 static bool is_last(const struct exchange *exchange)
 {
     return exchange->server->quiescing || exchange->is_chunked;
@@ -68,7 +68,7 @@ static const char *reply_type(const struct exchange *exchange)
     return is_problem ? "application/problem+json" : exchange->content_type;
 }
 
-// The headers that every reply has, and those that this one needs.
+// The headers of all replies, and those needed for this one.
 int exchange_headers(const struct exchange *exchange, struct reply_header *ret_headers)
 {
     int count = 0;
@@ -167,7 +167,7 @@ int exchange_detach(struct exchange *exchange, int *ret_fd)
     return 0;
 }
 
-// At most one more body than what is taken.
+// Enough for the rest of this body, and for another one of the maximum size.
 int64_t exchange_linger_bytes(const struct exchange *exchange)
 {
     return 2 * exchange->server->options.body_max_bytes - (int64_t)exchange->body.length;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reply says, and how it is said past libmicrohttpd.
+// The headers and text of replies, and replies that bypass libmicrohttpd.
 #pragma once
 
 #include "exchange.h"
@@ -11,22 +11,23 @@ struct reply_header {
     const char *value;
 };
 
-// The headers of the reply that the request holds; how many. At most REPLY_HEADERS_MAX.
+// Fills in the headers of the reply stored in the request. Returns their number, at most
+// REPLY_HEADERS_MAX.
 int exchange_headers(const struct exchange *exchange, struct reply_header *ret_headers);
-// A reply made here and not by a handler; the request holds it then.
+// Stores an error reply in the request, without a handler.
 void exchange_plain_error(struct exchange *exchange, int status, const char *code,
                           const char *message);
 void exchange_fill_page(struct exchange *exchange);
-// Takes the descriptor from whoever has it. The connection is gone or ends then.
+// Takes the descriptor from its owner. The connection is then gone, or about to end.
 NODISCARD int exchange_detach(struct exchange *exchange, int *ret_fd);
-// The reply as libmicrohttpd would send it as a connection's last.
+// Appends the response as libmicrohttpd would send it for the last request of a connection.
 void exchange_print_reply(struct exchange *exchange, struct buffer *text);
-// What is thrown away at most behind a connection's last reply.
+// The maximum number of bytes to discard after a connection's last reply.
 int64_t exchange_linger_bytes(const struct exchange *exchange);
-// Writes the reply that the request holds past libmicrohttpd and closes, politely.
+// Sends the reply stored in the request without libmicrohttpd, then closes with a lingering close.
 void exchange_last_word(struct exchange *exchange);
-// Refuses the request for what is malformed in it.
+// Rejects a malformed request.
 void exchange_refuse_early(struct exchange *exchange, int status, const char *reason);
-// Answers a head that libmicrohttpd must not see, at the acceptor, and closes, politely. The
-// connection is gone afterwards.
+// Answers a head that libmicrohttpd must not see, at the acceptor, then closes with a lingering
+// close. Frees the connection.
 void exchange_refuse_head(struct http_connection *connection, int status, const char *reason);

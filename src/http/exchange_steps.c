@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request goes through, whoever reads its connection: head, route, body, call, reply.
+// The steps of every request, whoever reads its connection: head, route, body, call, reply.
 #include "exchange_steps.h"
 
 #include "exchange_admission.h"
@@ -16,7 +16,7 @@
 
 enum {
     METHOD_LENGTH_MAX = 64,
-    BODY_RETRY_S = 1 // after which a body may be let in that was not
+    BODY_RETRY_S = 1 // Retry-After for a body refused for lack of room
 };
 
 static const char *bearer_token(const char *authorization)
@@ -70,8 +70,7 @@ static const struct server_page *page_find(const struct server *server, const ch
     return NULL;
 }
 
-// Finds what answers: a method, a page, or the reply that there is none. Cuts the query off the
-// target.
+// Finds the handler: a method, a page, or an error reply. Cuts the query off the target.
 static void exchange_route(struct exchange *exchange)
 {
     char *path = exchange->head.target;
@@ -117,7 +116,7 @@ static enum MHD_Result exchange_too_large(struct exchange *exchange)
     return MHD_YES;
 }
 
-// The announced length of the body: -ERROR_REQUEST_TOO_LARGE when that is more than is taken.
+// Reads the announced length of the body. -ERROR_REQUEST_TOO_LARGE if it exceeds the limit.
 static int exchange_read_length(struct exchange *exchange)
 {
     const char *digits = exchange->head.content_length;

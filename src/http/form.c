@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses application/x-www-form-urlencoded, the form of queries and bodies.
+// Parses application/x-www-form-urlencoded text: queries and bodies.
 #include "request_arguments.h"
 
 #include "base/error.h"
@@ -17,8 +17,8 @@ static int hex_value(char digit)
     return -1;
 }
 
-// Decodes `text` up to `end` in place and ends it with a NUL, for which *end must be writable. A
-// '%' that no two hex digits follow stands for itself: people type "100% sure" into curl.
+// Decodes `text` up to `end` in place and appends a NUL, for which *end must be writable. A '%' not
+// followed by two hex digits stands for itself: people type "100% sure" into curl.
 static size_t form_decode(char *text, const char *end)
 {
     char *out = text;
@@ -40,7 +40,7 @@ static int form_add_pair(struct arguments *arguments, char *text, char *end)
 {
     char *equals = memchr(text, '=', (size_t)(end - text));
     char *value = equals ? equals + 1 : end;
-    // The value first: the NUL that ends the name may land on the byte before it.
+    // The value first: the NUL after the name may overwrite the byte before the value.
     size_t length = form_decode(value, end);
     size_t name_length = form_decode(text, equals ? equals : end);
     struct argument argument = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compresses texts. Knows nothing of HTTP but the header Accept-Encoding.
+// Compresses text. Of HTTP, it knows only the header Accept-Encoding.
 #pragma once
 
 #include "base/buffer.h"
@@ -10,12 +10,12 @@
 
 struct gzip;
 
-// Whether a caller with this Accept-Encoding (NULL: none) takes gzip.
+// Whether a client with this Accept-Encoding (NULL: none) accepts gzip.
 bool gzip_is_accepted(const char *accept_encoding);
 
-struct gzip *gzip_new(void);       // for many texts, one at a time; NULL: no memory
-void gzip_free(struct gzip *gzip); // takes NULL
+struct gzip *gzip_new(void);       // for many texts, one at a time; NULL if out of memory
+void gzip_free(struct gzip *gzip); // accepts NULL
 
-// Puts a compressed text in the place of `text`. False: it is as it was, since there was no memory,
-// or it became no shorter.
+// Replaces `text` by its compressed form. False, leaving it unchanged: out of memory, or not
+// shorter.
 bool gzip_text(struct gzip *gzip, struct buffer *text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses a request's head strictly: what could smuggle a second request past a proxy is refused.
+// Parses request heads strictly: rejects anything that could smuggle a second request past a proxy.
 #include "http/head.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 enum {
     HEAD_VERB_MAX = 16,
     HEAD_FIELDS_MAX = 100,
-    // Ten to the power of this many digits is less than 2^63.
+    // ten to the power of this is below 2^63
     HEAD_LENGTH_DIGITS_MAX = 18
 };
 
@@ -28,7 +28,7 @@ static size_t target_length(const char *text, size_t length)
     return count;
 }
 
-// Whether `text` begins with a verb and a blank, or may yet.
+// Whether `text` starts with a verb and a blank, or may still do so.
 static bool verb_is_fine(const char *text, size_t length)
 {
     size_t count = verb_length(text, length);
@@ -82,8 +82,8 @@ static const char *field_check(const char *line, size_t length)
     return NULL;
 }
 
-// The length without CR LF of the line that begins at `text` and ends at `end`; negative when it
-// ends otherwise.
+// The length, without CR LF, of the line that begins at `text` and ends at `end`; negative if it
+// does not end with CR LF.
 static ptrdiff_t line_length(const char *text, const char *end)
 {
     return end > text && end[-1] == '\r' ? end - 1 - text : -1;
@@ -135,15 +135,15 @@ const char *head_scan(const char *text, size_t length, struct head_progress *ret
 struct head_field {
     const char *name;
     size_t length;
-    size_t offset;     // of the value in struct http_head
-    const char *twice; // why more than one are refused
+    size_t offset;     // of the member in struct http_head
+    const char *twice; // the reason to reject duplicates; NULL: allowed
 };
 
 #define FIELD(name, member)                                                                        \
     {                                                                                              \
         name, sizeof name - 1, offsetof(struct http_head, member), "two " name " headers"          \
     }
-// The first counts.
+// Duplicates are allowed; the first one counts.
 #define FIELD_OR_MORE(name, member)                                                                \
     {                                                                                              \
         name, sizeof name - 1, offsetof(struct http_head, member), NULL                            \
@@ -237,7 +237,7 @@ static const char *field_keep(struct http_head *head, const char *name, size_t l
     return NULL;
 }
 
-// Reads the line of `length` bytes, behind which its end is overwritten.
+// Parses a field line of `length` bytes. Overwrites its line end.
 static const char *field_parse(struct http_head *head, char *line, size_t length)
 {
     const char *reason = field_check(line, length);
@@ -256,7 +256,7 @@ static const char *field_parse(struct http_head *head, char *line, size_t length
     return field_keep(head, line, name_length, value);
 }
 
-// Cuts a line of which line_check() thinks well.
+// Parses a request line that line_check() has accepted.
 static const char *line_parse(struct http_head *head, char *line, size_t length)
 {
     static const char *const verbs[] = {"GET",     "HEAD",  "POST",  "PUT",  "DELETE",
@@ -284,7 +284,7 @@ static bool is_host(const char *host)
     return host[0] != '\0';
 }
 
-// Whether the fields fit together.
+// Checks that the fields are consistent.
 static const char *head_check(const struct http_head *head)
 {
     bool is_1_0 = strcmp(head->version, "HTTP/1.0") == 0;

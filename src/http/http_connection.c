@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections and their deadlines. A connection is on the list of its state; all deadlines of a
-// state are equally long, so each list is in order and looking for late ones costs what is late.
+// Connections and their deadlines. A connection is in the list of its state. All deadlines of a
+// state are equally long, so each list is sorted, and a search for expired ones costs only what has
+// expired.
 #include "http_connection.h"
 
 #include "daemon.h"
@@ -90,7 +91,7 @@ void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
 void connection_add_to_daemon(struct http_connection *connection)
 {
     struct server *server = connection->server;
-    // libmicrohttpd wants an address, for limits and logs of its own that are not used.
+    // libmicrohttpd requires an address, for limits and logs that we do not use.
     struct sockaddr_in nobody = {.sin_family = AF_INET};
     loop_io_free(connection->watch);
     connection->watch = NULL;
@@ -99,7 +100,7 @@ void connection_add_to_daemon(struct http_connection *connection)
                                                (struct sockaddr *)&nobody, sizeof nobody);
     if (added == MHD_YES || !server->adding)
         return;
-    // Refused before it was made known: the descriptor is closed already.
+    // Refused before the notification: libmicrohttpd has closed the descriptor already.
     server->adding = NULL;
     (void)connection_take_fd(connection);
 }
@@ -117,15 +118,15 @@ int connection_detach(struct http_connection *connection, int *ret_fd)
     return r;
 }
 
-// libmicrohttpd sees a hang-up and cleans up after itself.
+// Makes libmicrohttpd notice a hang-up and clean up.
 static void connection_hang_up(struct http_connection *connection)
 {
     shutdown(connection->fd, SHUT_RDWR);
     connection_move(connection, CONNECTION_CLOSING);
 }
 
-// Whether the peer is still reading its reply, which may be tens of megabytes: it has got a fair
-// part more since the last look.
+// Whether the peer still reads its reply, which may be tens of megabytes: it has acknowledged
+// enough bytes since the last check.
 static bool connection_is_reading(struct http_connection *connection)
 {
     struct tcp_info info = {0};
@@ -154,7 +155,8 @@ static void connection_expire(struct http_connection *connection)
     default:
         break;
     }
-    // Who does not read a reply gets no more time from the kernel either.
+    // A peer that does not read its reply gets no more time from the kernel either: reset the
+    // connection.
     struct linger none = {.l_onoff = 1};
     if (connection->state == CONNECTION_REPLY)
         (void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
@@ -180,7 +182,7 @@ void connections_expire(struct server *server)
     }
 }
 
-// One look, soon after the reply, is enough: see mhd_end_is_missed().
+// One check soon after the reply is enough: see mhd_end_is_missed().
 void connections_end_half_closed(struct server *server)
 {
     struct list *idle = &server->connections[CONNECTION_IDLE];

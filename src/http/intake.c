@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the bytes of bodies and replies in memory, for the loop and for each user, against their
-// bounds.
+// Accounts for the bytes of bodies and replies in memory, per loop and per user, against their
+// limits.
 #include "intake.h"
 
 #include "base/error.h"

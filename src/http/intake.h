@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes of bodies, or of replies, one loop holds, and each user of it: those of bodies
-// from the moment they are announced or come until the request they belong to ends, those of
-// replies from when they are made until they are sent.
+// The bytes of bodies, or of replies, that a loop holds in memory, in total and per user. Body
+// bytes count from their announcement or arrival until the request ends; reply bytes from their
+// creation until they are sent.
 #pragma once
 
 #include "base/cleanup.h"
@@ -13,24 +13,24 @@
 struct intake_owner;
 
 struct intake {
-    int64_t bytes_max;           // of all
-    int64_t owner_bytes_max;     // of a user
-    int64_t strangers_bytes_max; // of all whose user is not known (owner "")
+    int64_t bytes_max;           // in total
+    int64_t owner_bytes_max;     // per user
+    int64_t strangers_bytes_max; // of all unauthenticated requests (owner "")
     int64_t bytes;
-    struct intake_owner *owners; // with bytes here
+    struct intake_owner *owners; // those with bytes counted here
     enum metric gauge;
     enum metric refused_all;
     enum metric refused_owner;
     enum metric refused_strangers;
 };
 
-// Takes `bytes` for `owner` (up to ID_LENGTH_MAX characters). Whoever has none is let through with
-// any number that fits the whole. -ERROR_RATELIMITED: the owner's share is used up; -ERROR_BUSY:
-// the whole; -ERROR_MEMORY. Refusals are counted in the metrics.
+// Charges `bytes` to `owner` (at most ID_LENGTH_MAX characters). An owner without charged bytes may
+// take any number that fits the total. -ERROR_RATELIMITED: the owner's limit is reached;
+// -ERROR_BUSY: the total limit; -ERROR_MEMORY. Refusals are counted in the metrics.
 NODISCARD int intake_take(struct intake *intake, const char *owner, int64_t bytes);
-// The same for what is small, and let in while the whole is full, too: so that users who hold all
-// of it do not keep others from small calls.
+// The same for small amounts, ignoring the total limit: users who exhaust the total must not block
+// the small calls of others.
 NODISCARD int intake_take_small(struct intake *intake, const char *owner, int64_t bytes);
 void intake_give(struct intake *intake, const char *owner, int64_t bytes);
-// Moves what `from` has taken to `to`.
+// Moves bytes charged to `from` to `to`.
 NODISCARD int intake_move(struct intake *intake, const char *from, const char *to, int64_t bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests from within the process: calls of methods by sockets and commands.
+// Requests from within the process: method calls by sockets and commands.
 #include "request_internal.h"
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 enum { LOCAL_REPLY_MAX_BYTES = 64 * 1024 * 1024 };
 
 struct internal_request {
-    struct request request; // first: the one is cast to the other
+    struct request request; // must be first: the two are cast to each other
     request_done_fn *fn;
     void *arg;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread for jobs that take long, so that no loop stops for one.
+// A thread for long jobs, so that they do not block the loop.
 #include "job_thread.h"
 
 #include "base/check.h"
@@ -17,7 +17,7 @@ struct job_thread {
     struct loop *loop;
     int nice;
     pthread_t thread;
-    pthread_mutex_t lock; // of all that follows
+    pthread_mutex_t lock; // guards all that follows
     pthread_cond_t filled;
     struct list waiting;
     struct list done;
@@ -45,8 +45,8 @@ static void done_call(void *arg)
     jobs_end(&done, 0);
 }
 
-// Under the lock, which is let go of meanwhile. While the loop's inbox takes nothing more, it is
-// tried again: somebody waits for the answer.
+// Call under the lock, which is released meanwhile. Retries while the loop's inbox is full: the
+// job's owner waits for the result.
 static void done_tell(struct job_thread *worker)
 {
     int r;
@@ -73,7 +73,7 @@ static void job_run(struct job_thread *worker, struct thread_job *job)
 static void *job_thread_run(void *arg)
 {
     struct job_thread *worker = CAST(job_thread, arg);
-    (void)!setpriority(PRIO_PROCESS, 0, worker->nice); // of this thread alone
+    (void)!setpriority(PRIO_PROCESS, 0, worker->nice); // affects only this thread
     pthread_mutex_lock(&worker->lock);
     while (!worker->stopped) {
         if (list_is_empty(&worker->waiting))

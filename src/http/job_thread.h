@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread of a server that does what takes long, one job after the other, so that the loop never
-// stops for it.
+// A thread of a server that runs long jobs one after another, so that they do not block the loop.
 #pragma once
 
 #include "base/cleanup.h"
@@ -15,9 +14,9 @@ struct thread_job {
     void (*done)(struct thread_job *job, int r); // on the loop, once; see job_thread_free()
 };
 
-// `nice`: how far the thread stands back where cores are short, as in setpriority(2).
+// `nice`: the thread's nice value, as in setpriority(2); higher values yield when CPUs are scarce.
 NODISCARD int job_thread_new(struct loop *loop, int nice, struct job_thread **ret_thread);
-// Takes over the job until its done().
+// Queues the job. The thread owns it until done() is called.
 void job_thread_add(struct job_thread *thread, struct thread_job *job);
-// Calls done() with -ERROR_UNAVAILABLE for what is left. Only after loop_run() has returned.
+// Calls done() with -ERROR_UNAVAILABLE for the remaining jobs. Only after loop_run() has returned.
 void job_thread_free(struct job_thread *thread);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads arguments from a JSON object. jansson judges the text; what it would lose (the digits of
-// numbers, the text of nested values) is taken from the text itself, which a scan has cut into its
-// top-level values first. Depth and number of values are bounded before jansson sees the text.
+// Parses arguments from a JSON object. jansson decides on validity. What it would lose (digits of
+// numbers, text of nested values) comes from the text itself, which a scan has split into its
+// top-level values. Depth and number of values are checked before jansson sees the text.
 #include "request_arguments.h"
 
 #include "base/error.h"
@@ -19,9 +19,9 @@ struct slice {
 struct json_scan {
     struct slice values[ARGUMENTS_MAX]; // the top-level values, in order
     size_t count;
-    const char *value;   // where the current one began, or NULL
-    struct slice string; // the last one at the top: before a colon it is a name
-    struct slice token;  // the value of the member of that name, with its quotes
+    const char *value;   // start of the current value, or NULL
+    struct slice string; // the last top-level string; before a colon it is a name
+    struct slice token;  // the value of the member "token", with its quotes
 };
 
 static bool is_blank(char byte)
@@ -62,8 +62,8 @@ static int scan_value_ends(struct json_scan *scan, const char *end)
     return 0;
 }
 
-// Cuts `text` into values. Of a text that is no JSON it makes something or other: jansson refuses
-// that afterwards.
+// Splits `text` into values. For invalid JSON the result is arbitrary; jansson rejects it
+// afterwards.
 static int scan_text(struct json_scan *scan, const char *text, size_t length)
 {
     const char *end = text + length;
@@ -109,8 +109,8 @@ static size_t digits_at(const char *text, size_t length)
     return count;
 }
 
-// A number as it was written; one that looks like a ts gets its six digits back: 1717200000.1234
-// was …234000 once, before a client's JSON writer dropped the zeros.
+// Copies a number as written. One that looks like a ts is padded to six decimals: a client's JSON
+// writer may have shortened 1717200000.123400 to 1717200000.1234.
 static int number_text(struct arguments *arguments, struct slice value, struct argument *argument)
 {
     size_t whole = digits_at(value.start, value.length);
@@ -129,7 +129,7 @@ static int number_text(struct arguments *arguments, struct slice value, struct a
     return 0;
 }
 
-// An array or object without the blanks between its tokens.
+// Copies an array or object without the blanks between its tokens.
 static int nested_text(struct arguments *arguments, struct slice value, struct argument *argument)
 {
     char *text = arena_alloc(arguments->arena, value.length + 1);
@@ -194,7 +194,7 @@ static int json_parse(struct arguments *arguments, const char *text, size_t leng
                           error.line, error.column);
 }
 
-// Before anything that recurses, or takes time for each value.
+// Runs before anything that recurses or takes time per value.
 static int json_check_size(struct arguments *arguments, const char *text, size_t length)
 {
     struct json_size size = json_measure(text, length);
@@ -237,7 +237,7 @@ int arguments_add_json(struct arguments *arguments, const char *text, size_t len
     if (json_object_size(arguments->json) != scan.count)
         return -ERROR_INTERNAL;
 
-    // jansson walks an object in the order of its text, as the scan did.
+    // jansson iterates over an object in the order of its text, like the scan.
     const char *name;
     json_t *value;
     size_t i = 0;

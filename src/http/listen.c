@@ -16,11 +16,11 @@
 enum { LISTEN_BACKLOG = 4096 };
 
 struct listen_address {
-    char host[256]; // "" = all addresses
+    char host[256]; // "": all addresses
     char port[8];
 };
 
-// Splits "host:port", "[v6]:port" or ":port".
+// Parses "host:port", "[v6]:port" or ":port".
 static int address_split(const char *address, struct listen_address *ret_split)
 {
     const char *colon = strrchr(address, ':');
@@ -47,7 +47,7 @@ static void option_set(int fd, int level, int option, int value)
     (void)setsockopt(fd, level, option, &value, sizeof value);
 }
 
-// A listening socket, or -errno.
+// Returns a listening socket, or -errno.
 static int listen_try(const struct addrinfo *info)
 {
     int fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -92,8 +92,7 @@ int listen_on(const char *address, int *ret_fd)
         log_write(LOG_ERROR, "http", "cannot listen on %s: not an address", address);
         return -ERROR_INVALID_ARGUMENTS;
     }
-    // With no host an IPv6 socket serves both families; where there is no IPv6, the other one must
-    // do.
+    // Without a host, an IPv6 socket serves both families. If IPv6 is unavailable, IPv4 must do.
     r = listen_family(infos, AF_INET6, ret_fd);
     if (r < 0) {
         int other = listen_family(infos, AF_INET, ret_fd);

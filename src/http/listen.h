@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listening sockets.
+// Opens listening sockets.
 #pragma once
 
 #include "base/cleanup.h"
 
-// A listening socket on "host:port". The error is logged.
+// Opens a listening socket on "host:port". Errors are logged.
 NODISCARD int listen_on(const char *address, int *ret_fd);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes on with requests as libmicrohttpd reads them, and gives it their replies. It is not to read
-// all of them: those for long-lived connections and those with a chunked body are taken away.
+// libmicrohttpd's callbacks: advance requests as it reads them, and give it the replies. Requests
+// for long-lived connections and those with chunked bodies are taken away from it.
 #include "mhd_handler.h"
 
 #include "daemon.h"
@@ -53,9 +53,8 @@ static const struct exchange_ops mhd_ops = {
     .load = exchange_load,
 };
 
-// What is wrong with the headers of a request that the acceptor has not seen, one of the later ones
-// of its connection, as far as they have come. A malformed request line is head_parse()'s to
-// refuse.
+// Checks the received headers of a later request of a connection, which the acceptor has not seen.
+// Returns the reason to reject them, or NULL. Malformed request lines are left to head_parse().
 static const char *headers_scan(const struct http_connection *connection, const char *target)
 {
     size_t length;
@@ -84,7 +83,7 @@ void *mhd_handler_line(void *arg, const char *target, struct MHD_Connection *mhd
     return exchange;
 }
 
-// A proxy may send an upgrade over a connection that libmicrohttpd has from an earlier request.
+// A proxy may send an upgrade over a connection that libmicrohttpd already serves.
 static void hand_over(struct exchange *exchange)
 {
     const struct server_options *options = &exchange->server->options;
@@ -93,8 +92,7 @@ static void hand_over(struct exchange *exchange)
         options->on_takeover(options->arg, fd, &exchange->head);
 }
 
-// Whether the request is one that libmicrohttpd is not to read. *ret_result is what to tell it
-// then.
+// Whether libmicrohttpd must not read this request. *ret_result is then the result for it.
 static bool is_taken_away(struct exchange *exchange, enum MHD_Result *ret_result)
 {
     const char *target = exchange->head.target;
@@ -108,7 +106,8 @@ static bool is_taken_away(struct exchange *exchange, enum MHD_Result *ret_result
     return true;
 }
 
-// Parses the head that libmicrohttpd has read. NULL when it may pass, else why it is refused.
+// Parses the head that libmicrohttpd has read. Returns NULL if it is acceptable, else the reason to
+// reject it.
 static const char *handler_parse(struct exchange *exchange)
 {
     const char *reason = head_parse(exchange->head_text, exchange->head_length, &exchange->head);
@@ -133,7 +132,7 @@ static enum MHD_Result handler_begin(struct exchange *exchange, const char *verb
     return is_taken_away(exchange, &result) ? result : exchange_begin(exchange);
 }
 
-// Says what the acceptor says of a connection's first head.
+// Answers as the acceptor answers a connection's first head.
 void mhd_handler_refuse(struct MHD_Connection *mhd, unsigned status)
 {
     struct http_connection *connection = connection_of(mhd);

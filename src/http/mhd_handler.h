@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libmicrohttpd's callbacks. It calls mhd_handler_line() for the request line, mhd_handler_step()
-// when the head is complete, for each piece of the body, when all is there, and again after a
-// resume; and mhd_handler_end() when the reply is out or all is lost. `arg` is the server.
+// libmicrohttpd's callbacks. mhd_handler_line(): the request line is read. mhd_handler_step(): the
+// head is complete; then for each piece of the body, at its end, and after a resume.
+// mhd_handler_end(): the reply is sent, or the connection lost. `arg` is the server.
 #pragma once
 
 #include "mhd_quirks.h"
@@ -14,5 +14,5 @@ enum MHD_Result mhd_handler_step(void *arg, struct MHD_Connection *mhd, const ch
                                  size_t *size, void **context);
 void mhd_handler_end(void *arg, struct MHD_Connection *mhd, void **context,
                      enum MHD_RequestTerminationCode code);
-// libmicrohttpd was about to answer by itself.
+// Called when libmicrohttpd is about to reply by itself.
 mhd_refusal_fn mhd_handler_refuse;

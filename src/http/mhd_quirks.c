@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// Of another version, try all that is here first, and add it to MHD_TRIED.
+// For another version: test everything in this file first, then update MHD_TRIED.
 _Static_assert(MHD_VERSION == 0x00097500, "built with a libmicrohttpd that was not tried");
 
 enum { RESUME_TIMEOUT_S = 3600 };
@@ -26,14 +26,14 @@ int mhd_check(const char *version)
     return -ERROR_UNAVAILABLE;
 }
 
-// libmicrohttpd's buffer begins with the request at hand each time and is zero behind what was
-// received; half of its memory is enough to look at.
+// libmicrohttpd's buffer always begins with the current request and is zero after the received
+// bytes. Half of its memory is enough to inspect.
 const char *mhd_fields_peek(const char *memory, const char *target, size_t *ret_length)
 {
     const char *end = memory + MHD_MEMORY_BYTES / 2;
     const char *version = target + strlen(target) + 1;
     const char *fields = version + strlen("HTTP/1.1") + 2;
-    // Each NUL was a blank, a CR or a LF.
+    // Each NUL replaced a blank, CR or LF.
     if (fields >= end || memcmp(version, "HTTP/1.", 7) != 0 || fields[-2] != '\0' ||
         fields[-1] != '\0')
         return NULL;
@@ -41,7 +41,8 @@ const char *mhd_fields_peek(const char *memory, const char *target, size_t *ret_
     return fields;
 }
 
-// Writes `text` over the next NUL before `end`. Behind it, or `end` when there is none.
+// Writes `byte` over the next NUL before `end`. Returns the position after it, or `end` if there is
+// none.
 static char *mend(char *at, const char *end, char byte)
 {
     char *nul = memchr(at, '\0', (size_t)(end - at));
@@ -51,7 +52,7 @@ static char *mend(char *at, const char *end, char byte)
     return nul + 1;
 }
 
-// The same with CR LF over the next two NULs that follow each other; others stay.
+// Writes CR LF over the next two adjacent NULs; leaves single ones.
 static char *mend_end(char *at, const char *end)
 {
     char *nul;
@@ -65,10 +66,10 @@ static char *mend_end(char *at, const char *end)
     return at + (end - at);
 }
 
-// libmicrohttpd cuts lines by NULs over the two blanks of the request line, the colon of each
-// field, and CR LF, and takes the query of the target apart: the rest of the head is still one run
-// of bytes. A NUL that the peer sent, or a bare LF, which is one NUL, shows as a NUL that is left
-// or as a line that is malformed.
+// Restores a head that libmicrohttpd has parsed. It writes NULs over the two blanks of the request
+// line, the colon of each field and each CR LF, and takes the target's query apart; the bytes are
+// otherwise intact and contiguous. A NUL sent by the peer, or a bare LF (one NUL), then shows as a
+// remaining NUL or as a malformed line.
 static void head_mend(char *text, size_t length, const char *target)
 {
     const char *end = text + length;
@@ -76,8 +77,7 @@ static void head_mend(char *text, size_t length, const char *target)
     char *at = mend(text, end, ' ');
     if ((size_t)(end - at) <= target_length)
         return;
-    // Of more blanks than one libmicrohttpd passes over the others: they stay, for the line to be
-    // refused.
+    // libmicrohttpd skips additional blanks: they stay here, so that the line is rejected.
     if (*at != ' ')
         memcpy(at, target, target_length);
     at = mend(at + target_length, end, ' ');
@@ -108,13 +108,12 @@ int mhd_fields_count(struct MHD_Connection *mhd)
     return MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, NULL, NULL);
 }
 
-// Puts `other`, a socket or negative, in the place of `fd`, whose connection lives on under
-// *ret_fd.
+// Replaces `fd` by `other` (a socket, or negative). The connection lives on as *ret_fd.
 static int descriptor_swap(struct MHD_Connection *mhd, int fd, int other, int *ret_fd)
 {
     int taken = other < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    // Suspending removes the descriptor from libmicrohttpd's epoll set, resuming adds what is there
-    // by then.
+    // Suspending removes the descriptor from libmicrohttpd's epoll set; resuming adds the
+    // replacement.
     MHD_suspend_connection(mhd);
     if (taken >= 0 && dup3(other, fd, O_CLOEXEC) < 0) {
         close(taken);
@@ -168,16 +167,16 @@ enum MHD_Result MHD_queue_response(struct MHD_Connection *mhd, unsigned status,
     return mhd_reply_queue(mhd, status, response);
 }
 
-// Who half-closes may wait for the reply all the same. But libmicrohttpd reads before it goes on
-// with what was suspended, and takes the end for the connection's. With a timeout of its own,
-// whatever it is, a connection is looked at before anything is read.
+// A peer that half-closes may still wait for the reply. But libmicrohttpd reads before it continues
+// a resumed connection, and takes the end of input for the end of the connection. A connection with
+// a timeout of its own, however long, is processed before anything is read.
 void mhd_resume(struct MHD_Connection *mhd)
 {
     MHD_set_connection_option(mhd, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)RESUME_TIMEOUT_S);
     MHD_resume_connection(mhd);
 }
 
-// Those with a timeout are looked at in each run.
+// Connections with a timeout cost a check in every run, so reset it.
 void mhd_resumed(struct MHD_Connection *mhd)
 {
     MHD_set_connection_option(mhd, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
@@ -203,7 +202,7 @@ void mhd_takeover_done(struct mhd_takeover *takeover)
     mhd_takeover_init(takeover);
 }
 
-// libmicrohttpd believes that it has said 101 to the peer.
+// libmicrohttpd believes that it has sent 101 to the peer.
 static void takeover_end(void *arg, struct MHD_Connection *mhd, void *context, const char *rest,
                          size_t length, MHD_socket socket, struct MHD_UpgradeResponseHandle *handle)
 {
@@ -229,8 +228,8 @@ static int takeover_queue(struct mhd_takeover *takeover, struct MHD_Connection *
     return queued == MHD_YES ? 0 : -ERROR_MEMORY;
 }
 
-// The upgrade of a connection is the way to get from libmicrohttpd what it has read. What it says
-// to the peer before goes to a pipe, which takes the place of the socket.
+// An upgrade is the way to get the bytes that libmicrohttpd has already read. Its 101 response goes
+// into a socket pair that replaces the connection's socket.
 int mhd_takeover_start(struct mhd_takeover *takeover, struct MHD_Connection *mhd, int fd,
                        mhd_taken_fn *fn, void *arg)
 {

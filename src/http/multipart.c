@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses multipart/form-data of a body that is in memory as a whole. (libmicrohttpd's own post
-// processor takes the rest of the header line for the boundary, and hands values out in pieces.)
+// Parses a multipart/form-data body that is completely in memory. (libmicrohttpd's post processor
+// takes the rest of the header line for the boundary, and returns values in pieces.)
 #include "request_arguments.h"
 
 #include "base/error.h"
@@ -16,8 +16,8 @@ static int multipart_fail(struct arguments *arguments, const char *what)
     return arguments_fail(arguments, -ERROR_INVALID_FORM_DATA, "multipart: %s", what);
 }
 
-// Copies the parameter `name="…"` or `name=…` of a header's value to `ret_value`. Its length, or
-// -1.
+// Copies the parameter `name="…"` or `name=…` of a header value to `ret_value`. Returns its length,
+// or -1.
 static int parameter_copy(const char *value, const char *name, size_t size, char *ret_value)
 {
     size_t name_length = strlen(name);
@@ -39,8 +39,8 @@ static int parameter_copy(const char *value, const char *name, size_t size, char
     return -1;
 }
 
-// Ends the header line at `line` with a NUL and returns the start of the next one; NULL when it has
-// no end.
+// Terminates the header line at `line` with a NUL and returns the start of the next line; NULL if
+// it has no line end.
 static char *line_cut(char *line, const char *end)
 {
     char *stop = memmem(line, (size_t)(end - line), "\r\n", 2);
@@ -50,7 +50,7 @@ static char *line_cut(char *line, const char *end)
     return stop + 2;
 }
 
-// Reads the headers of a part: its name into `name`, and where its value begins.
+// Parses a part's headers: finds its name and the start of its value.
 static int part_head(struct arguments *arguments, char *part, const char *end, size_t size,
                      char *name, char **ret_value)
 {
@@ -82,7 +82,7 @@ static int part_add(struct arguments *arguments, char *part, char *end)
     char *copy = arena_copy(arguments->arena, name, (size_t)length);
     if (!copy)
         return -ERROR_MEMORY;
-    *end = '\0'; // the first byte of the delimiter
+    *end = '\0'; // on the first byte of the delimiter
     struct argument argument = {
         .name = copy, .text = value, .length = (size_t)(end - value), .is_text = true};
     int r = arguments_check_text(arguments, &argument, (size_t)length);
@@ -99,7 +99,7 @@ int arguments_add_multipart(struct arguments *arguments, const char *content_typ
     size_t size = (size_t)snprintf(delimiter, sizeof delimiter, "\r\n--%s", boundary);
 
     char *end = text + length;
-    // The first delimiter has no line before it.
+    // The first delimiter has no preceding line end.
     if (length < size || memcmp(text, delimiter + 2, size - 2) != 0)
         return multipart_fail(arguments, "does not begin with its boundary");
     char *at = text + size - 2;
@@ -109,7 +109,7 @@ int arguments_add_multipart(struct arguments *arguments, const char *content_typ
         char *part_end = memmem(at, (size_t)(end - at), delimiter, size);
         if (!part_end)
             return multipart_fail(arguments, "ends within a part");
-        // A part without any headers begins with its delimiter's own line end.
+        // A part without headers begins with the delimiter's line end.
         if (part_end < at + 2)
             return multipart_fail(arguments, "an empty part");
         int r = part_add(arguments, at + 2, part_end);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the paths of long-lived connections from those of calls and pages: the one list of them.
+// Classifies paths: the only list of paths of long-lived connections.
 #include "http/path.h"
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 static const struct {
     const char *path;
     enum path_kind kind;
-    bool is_whole; // else the path begins so
+    bool is_whole; // false: a prefix match
 } paths[] = {
     {"/rtm/", PATH_SOCKET, false},
     {"/link/", PATH_LINK, false},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the body of every reply, in Slack's form or, when the caller asked for HTTP statuses, as
-// application/problem+json (RFC 9457) with Slack's members too.
+// Writes the body of every reply: in Slack's format or, if the caller asked for HTTP statuses, as
+// application/problem+json (RFC 9457) with Slack's members.
 #include "request_internal.h"
 
 #include "base/check.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The status of an error that the caller asked for, whatever it is.
+// REQUESTED_STATUS: the status of any error that the caller asked for (api.test).
 enum { REPLY_MESSAGE_SIZE = 512, REQUESTED_STATUS = 400, BUSY_RETRY_S = 1, REPLY_RETRY_S = 1 };
 
 static void reply_account(const struct request *request)
@@ -51,7 +51,7 @@ struct json_writer *request_reply_open(struct request *request)
     return &request->writer;
 }
 
-// Cuts what does not fit at a code point's start: half of one is no JSON text.
+// Truncates a message at the start of a code point: half of one would be invalid JSON.
 static void message_cut(char *message, size_t length, size_t size)
 {
     if (length < size)
@@ -64,7 +64,7 @@ static void message_cut(char *message, size_t length, size_t size)
     message[end] = '\0';
 }
 
-// The members that RFC 9457 wants. `code` is also the title, with blanks: "channel not found".
+// The members required by RFC 9457. The title is `code` with blanks: "channel not found".
 static void problem_members(struct json_writer *writer, const struct request *request, int status,
                             const char *code, const char *message)
 {
@@ -86,7 +86,7 @@ static void problem_members(struct json_writer *writer, const struct request *re
     json_key_string(writer, "code", code);
 }
 
-// Messages about an argument are "name: what is wrong" or "missing required field: name".
+// Messages about an argument have the form "name: what is wrong" or "missing required field: name".
 static void problem_errors(struct json_writer *writer, const char *message)
 {
     static const char missing[] = "missing required field: ";
@@ -116,7 +116,7 @@ struct json_writer *request_reply_open_failed(struct request *request, const cha
         problem_members(&request->writer, request, REQUESTED_STATUS, code, NULL);
     json_key_bool(&request->writer, "ok", false);
     json_key_string(&request->writer, "error", code);
-    request->error = "requested"; // metrics count by error: the caller's text is no label
+    request->error = "requested"; // a metrics label: never the caller's text
     return &request->writer;
 }
 
@@ -191,7 +191,7 @@ static void error_send(struct request *request, int r, const char *message, cons
     int status = error_http_status(r);
     request->error = error_code(r);
     request->status = request->http_errors ? status : 200;
-    if (r == -ERROR_BUSY) // there is too much just now
+    if (r == -ERROR_BUSY) // overloaded at the moment
         snprintf(request->retry_after, sizeof request->retry_after, "%d", BUSY_RETRY_S);
     error_write(request, status, request->error, message, members);
     reply_send(request);
@@ -228,7 +228,7 @@ void request_reply_error_members(struct request *request, int r, const char *mem
     error_send(request, r, NULL, members);
 }
 
-// The SDKs wait by the header, and look for it with status 429 alone.
+// The SDKs wait as the header says, but read it only with status 429.
 void request_reply_ratelimited(struct request *request, int64_t seconds)
 {
     ASSERT(!request->replied);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of a method as its handler sees it: the arguments, who calls, and the reply.
+// A method call as its handler sees it: arguments, caller, and reply.
 #include "request_internal.h"
 
 #include "base/clock.h"

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// JSON of at most HEAVY_BYTES_MIN bytes is never much work, that of more than HEAVY_BYTES_MAX may
-// always be.
+// JSON of up to HEAVY_BYTES_MIN bytes is never heavy; above HEAVY_BYTES_MAX it always counts as
+// heavy.
 enum { HEAVY_BYTES_MIN = 256, HEAVY_BYTES_MAX = 65536, HEAVY_VALUES = 256 };
 
 void arguments_init(struct arguments *arguments, struct arena *arena)

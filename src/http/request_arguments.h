@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of one request, gathered from query, form, multipart and JSON in the order of
-// adding: of two with the same name the later one counts. Strings point into the text they came
-// from, the arena, or jansson's tree.
+// The arguments of a request, collected from query, form, multipart and JSON. Of two with the same
+// name, the one added later counts. Strings point into the source text, the arena, or jansson's
+// tree.
 #pragma once
 
 #include "arena.h"
@@ -19,7 +19,7 @@ struct argument {
     const char *text; // NUL-terminated
     size_t length;
     bool is_text;   // not a JSON array or object
-    bool is_parsed; // ahead, to `json` (owned), or with the error `json_r`
+    bool is_parsed; // by arguments_parse_ahead(), into `json` (owned) or with error `json_r`
     int json_r;
     json_t *json;
 };
@@ -30,8 +30,8 @@ struct arguments {
     size_t count;
     size_t capacity;
     json_t *json;
-    int64_t values_max;  // JSON values of the body, or of an argument
-    char complaint[128]; // what was wrong, for people, after an arguments_add… function failed
+    int64_t values_max;  // JSON values per body or argument
+    char complaint[128]; // error text for people, if an arguments_add… function failed
     struct argument first[ARGUMENTS_FIRST];
 };
 
@@ -39,16 +39,16 @@ struct arguments {
 void arguments_init(struct arguments *arguments, struct arena *arena);
 void arguments_done(struct arguments *arguments);
 
-// The argument `name` as it counts, or NULL.
+// The argument that counts for `name`, or NULL.
 const struct argument *arguments_find(const struct arguments *arguments, const char *name);
 
-// Whether a later argument has the name of the one at `index`.
+// Whether a later argument has the same name as the one at `index`.
 bool arguments_is_hidden(const struct arguments *arguments, size_t index);
 
 NODISCARD int arguments_add(struct arguments *arguments, const struct argument *argument);
 
-// Adds `a=b&c=d` (a query, a form). Decodes in place: `text` must outlive the arguments and
-// text[length] be writable.
+// Adds `a=b&c=d` (a query or form). Decodes in place: `text` must outlive the arguments, and
+// text[length] must be writable.
 NODISCARD int arguments_add_form(struct arguments *arguments, char *text, size_t length);
 
 // Adds the parts of a multipart/form-data body, in place as above.
@@ -58,20 +58,20 @@ NODISCARD int arguments_add_multipart(struct arguments *arguments, const char *c
 // Adds the members of a JSON object. At most once per arguments.
 NODISCARD int arguments_add_json(struct arguments *arguments, const char *text, size_t length);
 
-// The member `token` of a JSON object that is not parsed yet, in the arena; NULL when there is none
-// that can be read as it stands.
+// Extracts the member `token` of an unparsed JSON object into the arena. NULL if there is none, or
+// it contains escapes.
 const char *arguments_json_token(struct arguments *arguments, const char *text, size_t length);
 
-// Whether an argument is JSON that takes its reader a while.
+// Whether any argument is JSON that takes long to parse.
 bool arguments_are_heavy(const struct arguments *arguments);
-// Parses these. What cannot be parsed is its reader's to complain about.
+// Parses these arguments. Errors are reported when the argument is read.
 void arguments_parse_ahead(struct arguments *arguments);
 
-// -ERROR_INVALID_FORM_DATA, with the complaint "name: what", unless both are UTF-8;
+// Checks that name and text are UTF-8. -ERROR_INVALID_FORM_DATA, with the complaint "name: what";
 // -ERROR_INVALID_ARRAY_ARG for "a[]".
 NODISCARD int arguments_check_text(struct arguments *arguments, const struct argument *argument,
                                    size_t name_length);
 
-// Keeps the complaint and returns `r`.
+// Stores the complaint and returns `r`.
 int arguments_fail(struct arguments *arguments, int r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

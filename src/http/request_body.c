@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the bytes of a request's body and reply on the account of its caller.
+// Charges the bytes of a request's body and reply to its caller.
 #include "request_internal.h"
 
 #include "base/error.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Replies up to it are not counted: there are no more of them than connections.
+// Smaller replies are not charged: there are at most as many as connections.
 enum { REPLY_SMALL_BYTES = 65536 };
 
 int request_hold(struct request *request, int64_t bytes)
@@ -39,7 +39,7 @@ int request_hold_reply(struct request *request)
     return r;
 }
 
-// Makes what is held that of `owner`.
+// Transfers the charge to `owner`.
 static int owner_change(struct request *request, const char *owner)
 {
     if (strcmp(request->owner, owner) == 0)

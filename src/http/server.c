@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP server of one loop: starts, drains and stops the acceptor and libmicrohttpd.
+// A loop's HTTP server: starts, drains and stops the acceptor and libmicrohttpd.
 #include "server_internal.h"
 
 #include "acceptor.h"
@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// Large bodies get the time that loops and Postgres leave, where cores are short.
+// If CPUs are scarce, large bodies yield to loops and Postgres.
 enum { PARSER_NICE = 15 };
 
 static void server_tick(void *arg)
@@ -33,7 +33,7 @@ static void server_tick(void *arg)
     loop_timer_set(server->tick, SERVER_TICK_MS);
 }
 
-// Targets are taken from the request line as they came: nothing is to be decoded.
+// Targets come from the request line as received, so libmicrohttpd need not decode anything.
 static size_t server_keep_escapes(void *arg, struct MHD_Connection *mhd, char *text)
 {
     (void)arg;
@@ -115,7 +115,7 @@ static int server_start(struct server *server)
     r = acceptor_open(server);
     if (r < 0)
         return r;
-    // Last: it cannot be undone.
+    // Last, because it cannot be undone.
     return loop_idle_add(server->loop, daemon_idle, server);
 }
 
@@ -192,7 +192,7 @@ int server_connections(const struct server *server)
     return server->connections_count;
 }
 
-// Those that libmicrohttpd does not have.
+// Closes the connections that libmicrohttpd does not have.
 static void connections_close(struct server *server)
 {
     for (int state = 0; state < CONNECTION_STATES; state++) {
@@ -205,8 +205,8 @@ static void connections_close(struct server *server)
     }
 }
 
-// Idle connections are not closed: a proxy may have sent the next request over one already. Who has
-// come and was not accepted yet would be hung up on.
+// Idle connections stay open: a proxy may already have sent its next request. Connections waiting
+// to be accepted are accepted, since closing the listening socket would reset them.
 void server_quiesce(struct server *server)
 {
     server->quiescing = true;
@@ -219,7 +219,7 @@ void server_free(struct server *server)
     if (!server)
         return;
     acceptor_close(server);
-    job_thread_free(server->parser); // what it ends may be compressed
+    job_thread_free(server->parser); // its results may still be compressed
     job_thread_free(TAKE(server->compressor));
     connections_close(server);
     loop_timer_free(server->tick);

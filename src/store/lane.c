@@ -435,7 +435,7 @@ static void lane_lose(struct lane *lane, const char *why)
 
 // Drops the connection if the oldest call has used up its time and the server has not even refused
 // it. The time counts from when the call became the oldest, so a long queue that makes progress is
-// no reason.
+// not affected.
 static void lane_check_head(struct lane *lane)
 {
     lane->watching_head = false;
