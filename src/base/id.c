@@ -160,7 +160,8 @@ void ts_print(int64_t ts_us, char *ret_text)
     }
 }
 
-// Parses digits into a negative number, whose range is larger. False if they do not form an integer.
+// Parses digits into a negative number, whose range is larger. False if they do not form an
+// integer.
 static bool digits_parse(const char *digits, size_t length, int64_t *ret_negative)
 {
     int64_t number = 0;
