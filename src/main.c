@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry point: picks the subcommand and runs it.
+// Entry point: selects the subcommand and runs it.
 #include "app/commands.h"
 #include "app/instance.h"
 #include "base/log.h"
@@ -46,7 +46,7 @@ static int usage_fail(void)
     return 2;
 }
 
-// Whether the words are "COMMAND --help", answered without settings.
+// Whether the arguments are "COMMAND --help", which is answered without settings.
 static bool command_help(int count, char **arguments)
 {
     if (count < 3 || strcmp(arguments[2], "--help") != 0)
@@ -66,8 +66,8 @@ static bool command_help(int count, char **arguments)
     return true;
 }
 
-// A descriptor of 0 to 2 that the caller closed would be given to a connection, which would then
-// get the log. What is written there fails, as it would have: it must not pass for told.
+// Occupies descriptors 0 to 2 if the caller closed them; otherwise a connection would get one, and
+// the log with it. Writing to them fails, as it should: lost output must not count as printed.
 static void standard_descriptors_fill(void)
 {
     while (true) {
@@ -122,7 +122,7 @@ static int command_run(const struct settings *settings, int count, char **argume
     return usage_fail();
 }
 
-// What was to be told may be a token that is shown only once: its loss is no success.
+// Fails if output was lost: it may have been a token that is shown only once.
 static int output_finish(int status)
 {
     if (fflush(stdout) == 0 && ferror(stdout) == 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every setting, in one table: it makes the struct, reads the environment, prints `tidings --help`
-// and docs/settings.md.
+// All settings, in one table, which generates the struct, the parser of the environment, `tidings
+// --help` and docs/settings.md.
 #pragma once
 
 #include "base/buffer.h"
@@ -272,8 +272,8 @@
     INTEGER(drain_ms, DRAIN_MS, 10000, 0, 600000,                                                  \
             "maximum time a stopping instance gives all work in progress")
 
-// RENAMED(OLD, NEW, release): a setting under the name that it had before that release. It is read
-// where the new one is unset, with a warning, and gone a release later.
+// RENAMED(OLD, NEW, release): a setting's name before that release. It is read if the new name is
+// unset, with a warning, and removed one release later.
 #define SETTINGS_RENAMED(RENAMED)
 
 struct settings {
@@ -286,14 +286,14 @@ struct settings {
 #undef SETTINGS_FLAG
 };
 
-// Reads the environment. A bad value: -ERROR_INVALID_ARGUMENTS, with its name, value and range
-// appended to `complaint`. Texts point into the environment or are static.
+// Reads the environment. -ERROR_INVALID_ARGUMENTS: invalid values, described in `complaint` by
+// name, value and range. Strings point into the environment or are static.
 NODISCARD int settings_read(struct settings *ret_settings, struct buffer *complaint);
 
-// Warns in the log of each environment variable that is a setting's old name, or whose name begins
-// with TIDINGS_ but is no setting, most likely a typo. It is no error, since Kubernetes sets such
-// variables for a service that is called tidings.
+// Logs a warning for each environment variable that is a setting's old name, or that begins with
+// TIDINGS_ but is not a setting, which is most likely a typo. Not an error, since Kubernetes sets
+// such variables for a service named tidings.
 void settings_log_doubtful(void);
 
-// The tables for people: one line a setting, then the old names.
+// Prints the settings, one per line, then the old names.
 void settings_print(struct buffer *out);

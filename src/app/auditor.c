@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that audits the counts in Redis: compares a sample with Postgres, corrects what differs,
+// A thread that audits the counts in Redis: compares a sample with Postgres, corrects differences,
 // and starts a rebuild when Redis is empty.
 #include "auditor.h"
 
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The lock of a rebuild is taken anew with each page: who holds it and dies lets it go by that.
+// The lock of a rebuild is renewed with each page, so it expires if its holder dies.
 enum { LOOK_MS = 1000, STATEMENT_TIMEOUT_MS = 60000, USERS_MAX = 100000 };
 static const char BUILT_KEY[] = "unread-built", LOCK_KEY[] = "unread-building", LOCK_S[] = "120";
 static const char USER_TOPICS[] = "user-events:{";
@@ -33,21 +33,21 @@ struct auditor {
     struct pipeline *pipeline;
     char name[ID_SIZE];
     int64_t rebuilt_since_ms; // when the rebuild began
-    int64_t rebuilt_before;   // pairs of it that are done
+    int64_t rebuilt_before;   // pairs done so far
     int64_t audit_at_ms;
     pthread_t thread;
-    pthread_mutex_t lock; // of stopping
+    pthread_mutex_t lock; // protects stopping
     pthread_cond_t stop;
     bool stopping;
 };
 
-// Users with a socket somewhere: whose topics are listened to.
+// Users connected anywhere: their topics have subscribers.
 struct users {
     char (*ids)[EVENT_ID_SIZE];
     size_t count;
 };
 
-// False when it is to stop.
+// False: time to stop.
 static bool pause_until(struct auditor *auditor, int64_t until_ms)
 {
     pthread_mutex_lock(&auditor->lock);
@@ -85,7 +85,7 @@ static int users_read(struct auditor *auditor, struct users *ret_users)
     return pipeline_run(auditor->pipeline, on_user_topics, ret_users);
 }
 
-// Holds the rate, and the lock.
+// Limits the rate, and renews the lock.
 static bool rebuild_goes_on(void *arg, const struct audit_totals *totals)
 {
     struct auditor *auditor = CAST(auditor, arg);
@@ -99,7 +99,7 @@ static bool rebuild_goes_on(void *arg, const struct audit_totals *totals)
                                     1000 * done / auditor->settings->rebuild_pairs_per_s);
 }
 
-// Of one user, or, with "", of all.
+// Rebuilds one user's pairs; "": all users'.
 static int rebuild_of(struct auditor *auditor, const char *user_id)
 {
     const struct audit_options options = {.session = auditor->session,
@@ -115,17 +115,18 @@ static int rebuild_of(struct auditor *auditor, const char *user_id)
     return r;
 }
 
-// Who failed tries again, and who stops lets others go on at once.
+// After a failure, keeps the lock in order to retry; when stopping, releases it for other
+// instances.
 static int rebuild_leave(struct auditor *auditor, int r)
 {
     if (pause_until(auditor, 0))
         return r;
     pipeline_add(auditor->pipeline, 2, (const char *[]){"DEL", LOCK_KEY}, NULL);
-    (void)!pipeline_run(auditor->pipeline, NULL, NULL); // else it runs out
+    (void)!pipeline_run(auditor->pipeline, NULL, NULL); // otherwise the lock expires
     return r;
 }
 
-// Connected users first, then everybody.
+// Rebuilds connected users first, then everybody.
 static int rebuild_run(struct auditor *auditor)
 {
     struct users users = {0};
@@ -155,7 +156,7 @@ static void on_built(void *arg, int r, const struct cache_value *value)
     *built = r == 0 && !cache_value_is_null(value);
 }
 
-// Whoever had the lock; one's own is left from a rebuild that failed.
+// The holder of the lock; it is ours after our own failed rebuild, too.
 struct lock_look {
     const char *name;
     bool is_ours;

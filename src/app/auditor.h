@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches over what Redis keeps of unread counts, on a thread of its own. Every so often it
-// compares a sample with Postgres and mends what is wrong. When Redis has lost everything, one
-// instance lets it know again, connected users first, no faster than a setting says; readers need
-// none of that, they ask Postgres meanwhile.
+// Audits the unread state in Redis, on a thread of its own. Periodically compares a sample with
+// Postgres and corrects it. When Redis has lost its data, one instance rebuilds it, connected users
+// first, at a limited rate; meanwhile readers use Postgres.
 #pragma once
 
 #include "app/settings.h"
@@ -11,4 +10,4 @@
 struct auditor;
 
 NODISCARD int auditor_start(const struct settings *settings, struct auditor **ret_auditor);
-void auditor_stop(struct auditor *auditor); // frees it; takes NULL
+void auditor_stop(struct auditor *auditor); // frees it; NULL is allowed

@@ -22,7 +22,7 @@
 
 enum { CHECK_TIMEOUT_S = 3, LINES_MAX = 1000 };
 
-// Connects to "host:port", a host of none meaning this machine. A descriptor, or -1.
+// Connects to "host:port"; an empty host means this machine. Returns a descriptor, or -1.
 static int check_connect(const char *listen_address)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -32,7 +32,7 @@ static int check_connect(const char *listen_address)
     const char *colon = strrchr(listen_address, ':');
     int fd = -1;
 
-    // An IPv6 address is in brackets.
+    // IPv6 addresses are in brackets.
     bool is_v6 = listen_address[0] == '[' && colon[-1] == ']';
     snprintf(host, sizeof host, "%.*s", (int)(colon - listen_address) - 2 * is_v6,
              listen_address + is_v6);
@@ -78,17 +78,17 @@ int command_check(const struct settings *settings)
     return strncmp(reply, "HTTP/1.1 200", 12) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// Admin calls, one after another, on a loop of its own, without a server.
+// Consecutive admin calls on a loop of their own, without a server.
 struct administration {
     char method[100];
     int count; // arguments: name=value
     char *const *arguments;
-    FILE *lines;       // members of the list `users`; NULL: one call, without them
-    int64_t line;      // how many were read
-    bool has_failures; // of some of them
+    FILE *lines;       // members of the list `users`; NULL: a single call without them
+    int64_t line;      // lines read so far
+    bool has_failures; // at least one line failed
     const struct settings *settings;
     struct secrets secrets;
-    struct pipeline *pipeline; // once instances have to be told; NULL before
+    struct pipeline *pipeline; // for notifying instances; NULL until needed
     struct loop *loop;
     struct store *store;
     struct api *api;
@@ -99,7 +99,7 @@ struct administration {
 static int admin_prepare(struct administration *administration);
 static void admin_call(void *arg);
 
-// Prints what became of each of the lines.
+// Prints the result of each line.
 static void results_print(struct administration *administration, const json_t *results)
 {
     size_t index;
@@ -114,7 +114,7 @@ static void results_print(struct administration *administration, const json_t *r
     }
 }
 
-// Makes the call of the next lines. False when there are none, or they could not be read.
+// Starts the call for the next lines. False: no lines left, or invalid input.
 static bool lines_go_on(struct administration *administration)
 {
     int r = admin_prepare(administration);
@@ -144,7 +144,7 @@ static void admin_replied(void *arg, const char *reply, size_t length)
     loop_stop(administration->loop);
 }
 
-// -ERROR_INVALID_ARGUMENTS when there is no such workspace.
+// -ERROR_INVALID_ARGUMENTS: no such workspace.
 static int workspace_find(const struct settings *settings, const char *id)
 {
     static const struct statement find = {"admin_workspace",
@@ -164,14 +164,14 @@ static int workspace_find(const struct settings *settings, const char *id)
     return r;
 }
 
-// Instances find it in the outbox.
+// Instances find the row in the outbox.
 static void on_change_committed(void *arg, const char *outbox_id)
 {
     (void)arg;
     (void)outbox_id;
 }
 
-// Instances that do not hear of it, since Redis is away, ask by themselves.
+// Instances that miss the message while Redis is down look tokens up again by themselves.
 static void on_session_changed(void *arg, const char *id)
 {
     struct administration *administration = arg;
@@ -201,7 +201,7 @@ static void admin_call(void *arg)
         api_call(administration->api, administration->request);
 }
 
-// name=value … as a JSON object; NULL when one has no '=', or is not UTF-8.
+// Converts name=value … to a JSON object. NULL: an argument has no '=', or is not UTF-8.
 static json_t *arguments_object(int count, char *const *arguments)
 {
     json_t *object = json_object();
@@ -217,8 +217,8 @@ static json_t *arguments_object(int count, char *const *arguments)
     return object;
 }
 
-// The next lines, of JSON each, as an array; empty at the end. NULL: one was none, and this was
-// said.
+// Reads the next lines, one JSON value each, into an array; empty at the end. NULL: a line was
+// invalid, and an error was printed.
 static json_t *lines_take(struct administration *administration)
 {
     CLEANUP_FREE char *line = NULL;
@@ -239,7 +239,7 @@ static json_t *lines_take(struct administration *administration)
     return array;
 }
 
-// Whoever may use the database is an admin of every workspace, and the operator.
+// Whoever has access to the database acts as an admin of every workspace, and as the operator.
 static void admin_actor(struct actor *actor, const char *method, int count, char *const *arguments)
 {
     static const char workspace[] = "workspace=";
@@ -287,7 +287,7 @@ static int admin_run(struct administration *administration, const struct setting
     return 0;
 }
 
-// Makes the next request: 1, or 0 when no lines are left.
+// Prepares the next request. 1: done; 0: no lines left.
 static int admin_prepare(struct administration *administration)
 {
     CLEANUP_JSON json_t *object =

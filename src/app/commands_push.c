@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommand push dead: shows pushes that were given up, has them tried again, or drops them.
+// The subcommand push dead: lists, retries or deletes dead letters of pushes.
 #include "app/commands.h"
 
 #include "base/error.h"
@@ -20,7 +20,7 @@ static const struct statement RETRY = {"push_dead_retry",
                                        "SELECT count FROM push_dead_retry($1, $2)"};
 static const struct statement DROP = {"push_dead_drop", "SELECT count FROM push_dead_drop($1, $2)"};
 
-// Which dead letters; NULL: of all.
+// Selects dead letters; NULL: all.
 struct dead_scope {
     const char *workspace_id;
     const char *app;

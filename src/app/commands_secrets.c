@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommand secrets rotate: seals every secret in Postgres with the first key, in pieces.
+// The subcommand secrets rotate: re-encrypts every secret in Postgres with the first key, in
+// batches.
 #include "app/commands.h"
 
 #include "base/error.h"
@@ -15,8 +16,8 @@
 
 enum { PIECE = 100, SECRET_MAX = 65536, PLACE_SIZE = 1024 };
 
-// A column of secrets: `stale` takes the current prefix, the key after which it looks, and how
-// many; `put` takes keys, old and new texts, and of devices the digests of their tokens.
+// A column of secrets. `stale` takes the current prefix, the key to start after, and a limit; `put`
+// takes keys, old and new texts, and for devices the digests of their tokens.
 struct column {
     const char *place; // before the key
     struct statement stale, put;
@@ -42,12 +43,12 @@ struct rotation {
     const struct secrets *secrets;
     struct session *session;
     int64_t changed;
-    int64_t refused; // that no key opens
+    int64_t refused; // not decrypted by any key
 };
 
-// A secret under the first key.
+// A secret encrypted with the first key.
 struct resealed {
-    char *text; // NULL: it does not open, and stays as it is
+    char *text; // NULL: could not be decrypted, and is unchanged
     char digest[DIGEST_HEX_SIZE];
 };
 
@@ -92,7 +93,7 @@ static int seal_anew(struct rotation *rotation, const struct column *column, con
     return ret_new->text ? 0 : -ERROR_MEMORY;
 }
 
-// A column of the rows that opened, or what was made for them.
+// Columns of the rows that were decrypted, and of their new values.
 enum { ROW_ID, ROW_OLD, NEW_TEXT, NEW_DIGEST };
 
 static void texts_add(struct params *params, const struct result *result, int column,

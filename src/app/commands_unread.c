@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The subcommands unread verify and unread rebuild: compare the counts in Redis with Postgres, or
-// write them anew, and show progress.
+// rewrite them, and show progress.
 #include "app/commands.h"
 
 #include "base/clock.h"
@@ -20,7 +20,7 @@
 enum { STATEMENT_TIMEOUT_MS = 60000, BAR_WIDTH = 30, BAR_EVERY_MS = 100, LINE_EVERY_MS = 5000 };
 
 struct auditing {
-    int64_t pairs; // in all, about
+    int64_t pairs; // estimated total
     bool bar;
     int64_t told_at_ms;
 };

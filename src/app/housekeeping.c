@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread for periodic work: partitions, retention, expired rows, changes of strategy, dead Redis
-// members, old versions, and measures of Postgres.
+// A thread for periodic work: partitions, retention, expired rows, changes of strategy, member
+// lists in Redis, old versions, and measurements of Postgres.
 #include "housekeeping.h"
 
 #include "base/check.h"
@@ -27,8 +27,8 @@ enum {
     MEASURES_INTERVAL_S = 1,
     CALM_INTERVAL_S = 5,
     HOT_QUIET_US = 10 * 1000 * 1000,
-    MONTHS_INTERVAL_S = 10,     // whoever was at work on one may have died
-    PARTITIONS_INTERVAL_S = 60, // Postgres' clock may leap, as after a long pause of its machine
+    MONTHS_INTERVAL_S = 10,     // the instance working on a month may have died
+    PARTITIONS_INTERVAL_S = 60, // Postgres' clock may leap, such as after its machine was suspended
     RETRY_S = 10,
     BUSY_S = 60,
     ELSEWHERE_S = 5,
@@ -49,7 +49,7 @@ struct housekeeping {
     struct pipeline *pipeline;
     struct upkeep *upkeep;
     struct measures measures;
-    int64_t months_due_ms; // when to look again for a month to begin with
+    int64_t months_due_ms; // when to look for the next expired month
     pthread_t thread;
     pthread_mutex_t lock; // guards stopping
     pthread_cond_t stop;
@@ -64,7 +64,7 @@ static bool is_stopping(struct housekeeping *housekeeping)
     return stopping;
 }
 
-// Waits, or until it is to stop; false then.
+// Waits. False: time to stop.
 static bool pause_until(void *arg, int64_t until_ms)
 {
     struct housekeeping *housekeeping = CAST(housekeeping, arg);
@@ -100,8 +100,8 @@ static int partitions_make(struct housekeeping *housekeeping)
     return session_call(housekeeping->session, &PARTITIONS, NULL, &result);
 }
 
-// Of the page of channels after the id `last`, those of auto that have outgrown what they use.
-// Their outbox row is found by the relays. `last`: "" after the last page.
+// Switches channels with strategy auto that have outgrown their strategy, one page: those after the
+// id `last`. Relays find their outbox row. `last`: "" after the last page.
 static int strategies_page(struct housekeeping *housekeeping, char last[EVENT_ID_SIZE])
 {
     CLEANUP_RESULT struct result *result = NULL;
@@ -158,7 +158,8 @@ static int outbox_begin(struct housekeeping *housekeeping)
     return session_call(housekeeping->session, &OUTBOX_START, NULL, &result);
 }
 
-// Hot channels that are quiet become like others, one a transaction; without an old snapshot, all.
+// Turns quiet hot channels back into normal ones, one per transaction; without an old snapshot, all
+// hot channels.
 static int channels_calm(struct housekeeping *housekeeping)
 {
     char last[EVENT_ID_SIZE] = "";
@@ -180,13 +181,13 @@ static int postgres_measure(struct housekeeping *housekeeping)
     return measures_take(&housekeeping->measures, housekeeping->session);
 }
 
-// What is done every so often.
+// A periodic task.
 struct chore {
     const char *name;
     int (*run)(struct housekeeping *housekeeping);
     int64_t interval_s;
     int64_t due_ms;
-    bool is_upkeep; // answers an outcome of upkeep.h
+    bool is_upkeep; // returns an outcome of upkeep.h
 };
 
 static void chore_run(struct housekeeping *housekeeping, struct chore *chore)
@@ -207,7 +208,7 @@ static void chore_run(struct housekeeping *housekeeping, struct chore *chore)
               retry_s);
 }
 
-// Runs what is due; returns when the next is.
+// Runs the tasks that are due. Returns when the next one is.
 static int64_t chores_run(struct housekeeping *housekeeping, struct chore *chores, size_t count)
 {
     int64_t next_ms = INT64_MAX;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must be done now and then: partitions of messages made and dropped, old keys and rows
-// deleted (upkeep.h), channels moved to the strategy that fits their size, members in Redis
-// compared with Postgres. A thread of its own; every instance may do it, it does no harm twice.
+// Periodic work, on a thread of its own: creates and drops partitions of messages, deletes old keys
+// and rows (upkeep.h), switches channels to the strategy for their size, reconciles member lists in
+// Redis with Postgres. Every instance runs it; repeated work does no harm.
 #pragma once
 
 #include "app/settings.h"
@@ -11,4 +11,4 @@ struct housekeeping;
 
 NODISCARD int housekeeping_start(const struct settings *settings,
                                  struct housekeeping **ret_housekeeping);
-void housekeeping_stop(struct housekeeping *housekeeping); // joins and frees; takes NULL
+void housekeeping_stop(struct housekeeping *housekeeping); // joins and frees; NULL is allowed

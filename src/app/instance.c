@@ -30,7 +30,7 @@ enum {
     LEFTOVER_POLL_MS = 1000,
     RELAY_QUEUE_MAX = 100000,
     STOP_LOOK_MS = 10,
-    PUSHES_DRAIN_MS = 1000, // another instance sends again what is not answered by then
+    PUSHES_DRAIN_MS = 1000, // pushes without a response by then are sent again by another instance
     MAPPED_BYTES_MIN = 256 << 10
 };
 
@@ -47,9 +47,9 @@ struct instance {
     struct auditor *auditor;
     struct readiness *readiness;
     struct service **services;
-    struct sessions **sessions; // of the services
+    struct sessions **sessions; // one per service
     int count;
-    int64_t drain_until_ms; // once it stops
+    int64_t drain_until_ms; // set when stopping
 };
 
 static int loops_wanted(const struct settings *settings)
@@ -233,7 +233,7 @@ static bool any_busy(const struct instance *instance)
     return false;
 }
 
-// What is left of drain_ms, which all that is under way shares.
+// The rest of drain_ms, which all work in progress shares.
 static int64_t drain_left_ms(const struct instance *instance)
 {
     int64_t left_ms = instance->drain_until_ms - clock_monotonic_ms();
@@ -241,7 +241,7 @@ static int64_t drain_left_ms(const struct instance *instance)
     return left_ms > 0 ? left_ms : 0;
 }
 
-// Nothing new; what is under way may end.
+// Accepts nothing new, and lets work in progress end.
 static void services_drain(struct instance *instance)
 {
     const struct timespec look = {.tv_nsec = STOP_LOOK_MS * 1000000L};
@@ -253,14 +253,14 @@ static void services_drain(struct instance *instance)
         nanosleep(&look, NULL);
 }
 
-// Loops first, so that nothing is committed any more; then the relay and the log, so that what was
-// committed is told, or left in the outbox for others.
+// Stops the loops first, so that nothing more is committed; then the relay and the log, so that
+// committed events are published, or left in the outbox for other instances.
 static void instance_stop(struct instance *instance)
 {
     int64_t left_ms = drain_left_ms(instance);
 
     dispatcher_stop(instance->dispatcher, left_ms < PUSHES_DRAIN_MS ? left_ms : PUSHES_DRAIN_MS);
-    notify_stop(instance->notify); // the loops still take its last answers
+    notify_stop(instance->notify); // the loops still handle its last outcomes
     for (int i = 0; i < instance->count; i++)
         service_stop(instance->services[i]);
     for (int i = 0; i < instance->count; i++)
@@ -291,7 +291,8 @@ static void signals_block(sigset_t *ret_signals)
     signal(SIGPIPE, SIG_IGN);
 }
 
-// Each client takes a descriptor, and nothing here minds high ones: as many as may be asked for.
+// Raises the limit of descriptors to the permitted maximum: each client takes one, and nothing here
+// depends on low numbers.
 static long long descriptors_allow(void)
 {
     struct rlimit limit;
@@ -303,8 +304,9 @@ static long long descriptors_allow(void)
     return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : (long long)limit.rlim_cur;
 }
 
-// Large buffers are the system's again as soon as they are freed. Otherwise glibc keeps what is
-// below the largest one that was ever freed (up to 32 MiB), and a burst's memory for good.
+// Returns large buffers to the system as soon as they are freed. By default, glibc raises its
+// threshold for that to the largest buffer ever freed (up to 32 MiB), and keeps a burst's memory
+// for good.
 static void memory_give_back(void)
 {
     mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);

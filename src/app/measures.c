@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads measures of Postgres (outbox depth, oldest snapshot, hot channels, deadlocks) into metrics.
+// Reads measurements of Postgres (outbox depth, oldest snapshot, hot channels, deadlocks) into
+// metrics.
 #include "measures.h"
 
 #include "base/clock.h"
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// At most a fiftieth of the time is spent with it, unless it takes very long.
+// Measuring takes at most a fiftieth of the time, unless it is very slow.
 enum { COST_FACTOR = 50, PAUSE_MAX_MS = 10000 };
 
 static const struct statement OUTBOX = {"outbox_depth",
@@ -16,7 +17,7 @@ static const struct statement OUTBOX = {"outbox_depth",
 static const struct statement SNAPSHOT = {
     "snapshot_oldest", "SELECT age_s, held, hot_channels FROM snapshot_oldest()"};
 
-// Also while its next piece cannot be done.
+// Counts the time while its next step is blocked, too.
 static const struct statement MONTH = {
     "month_age", "SELECT coalesce(extract(epoch FROM clock_timestamp() - min(began)), 0)::bigint"
                  " FROM month_expiring"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Postgres tells of itself and of the outbox, for metrics.
+// Measurements of Postgres and the outbox, for metrics.
 #pragma once
 
 #include "base/cleanup.h"
@@ -8,12 +8,13 @@
 #include <stdint.h>
 
 struct measures {
-    int64_t due_ms; // what took long is not measured again soon
-    // The oldest transaction that a replication slot or standby holds on to, and since when it was
-    // this one: Postgres tells of no time.
+    int64_t due_ms; // slow measurements are taken less often
+    // The oldest transaction held by a replication slot or standby, and when it was first seen:
+    // Postgres does not report a time.
     char held[24];
     int64_t held_ms;
 };
 
-// Measures, unless the last time took so long that it is not due yet. Errors of session_call().
+// Takes the measurements, unless they are not due yet because the previous ones took long. Errors
+// of session_call().
 NODISCARD int measures_take(struct measures *measures, struct session *session);

@@ -27,7 +27,7 @@ static int healthz(void *arg, struct buffer *body, const char **ret_type)
     return 200;
 }
 
-// "unreachable": it was there, and posts are taken all the same.
+// "unreachable" means lost after it was connected; posts are accepted all the same.
 static const char *log_word(const struct log *log)
 {
     if (!log_is_ready(log))
@@ -35,7 +35,7 @@ static const char *log_word(const struct log *log)
     return log_answers(log) ? "ok" : "unreachable";
 }
 
-// 200 when every part that calls need is there; else 503, and which one is not.
+// 200 if everything that calls need is available; otherwise 503 with the missing parts.
 static int readyz(void *arg, struct buffer *body, const char **ret_type)
 {
     const struct pages *pages = CAST(pages, arg);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates settings into the options of the modules.
+// Translates settings into the modules' options.
 #include "parts.h"
 
 #include "base/buffer.h"
@@ -41,7 +41,7 @@ void parts_secrets(const struct settings *settings, struct secrets *ret_secrets)
 {
     int r = secrets_read(settings->secret_key, ret_secrets);
 
-    ASSERT(r >= 0); // settings_read() has checked it
+    ASSERT(r >= 0); // checked by settings_read()
 }
 
 static void report_log(const struct buffer *report)

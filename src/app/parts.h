@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of parts that several places make, from the settings.
+// Options of modules that are used in several places, from the settings.
 #pragma once
 
 #include "app/settings.h"
@@ -11,6 +11,6 @@ struct store_options parts_store_options(const struct settings *settings);
 struct cache_options parts_cache_options(const struct settings *settings);
 void parts_secrets(const struct settings *settings, struct secrets *ret_secrets);
 
-// Whether this version can work on the database; the log says why not. One that is away may be
-// right: 0. -ERROR_REFUSED, -ERROR_INTERNAL. Blocks.
+// Whether this version can run on the database; if not, logs the reason. 0 also if the database is
+// down. -ERROR_REFUSED, -ERROR_INTERNAL. Blocks.
 NODISCARD int parts_check_database(const struct settings *settings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whether Postgres, Redis and the log are reachable from every loop of the instance.
+// Determines whether Postgres and Redis are connected on every loop of the instance.
 #include "readiness.h"
 
 #include "base/check.h"

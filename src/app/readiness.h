@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what each loop of an instance depends on is there: a connection goes to any of the loops.
+// Whether all loops of an instance are connected to Postgres and Redis: a client's connection may
+// go to any loop.
 #pragma once
 
 #include "base/cleanup.h"
@@ -11,9 +12,9 @@
 struct readiness;
 
 NODISCARD int readiness_new(int loops_max, struct readiness **ret_readiness);
-void readiness_free(struct readiness *readiness); // takes NULL
+void readiness_free(struct readiness *readiness); // NULL is allowed
 
-// Adds what a loop uses, which must outlive what looks. Before the first loop runs.
+// Adds a loop's store and cache, which must outlive all checks. Call before the first loop runs.
 void readiness_add(struct readiness *readiness, const struct store *store,
                    const struct cache *cache);
 

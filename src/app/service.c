@@ -21,8 +21,8 @@
 
 enum {
     BUSY_LOOK_MS = 50,
-    // What a proxy uses often is used, and closed with the reply, within it: the rest is closed
-    // while hardly anything can be on its way.
+    // Grace period: busy keep-alive connections get `Connection: close` on their next reply.
+    // Whatever is idle afterwards is closed, when hardly any request can be on its way.
     IDLE_WAIT_MS = 500
 };
 
@@ -46,7 +46,7 @@ struct service {
     struct pages *pages;
     int sockets_max;
     struct loop_timer *look; // keeps `busy` current while draining
-    int64_t idle_until_ms;   // until when idle connections are waited for
+    int64_t idle_until_ms;   // how long to wait for idle connections
     pthread_t thread;
     bool started;
     atomic_bool busy;
@@ -95,7 +95,7 @@ static void on_session_changed(void *arg, const char *id)
     sessions_tell(service->sessions, id);
 }
 
-// `id` NULL: some may not have been heard of; the gateway knows that by itself.
+// `id` NULL: notices may have been missed; the gateway detects that by itself.
 static void session_doubt(void *arg, const char *id)
 {
     struct service *service = arg;
@@ -130,11 +130,11 @@ static void on_takeover(void *arg, int fd, const struct http_head *head)
         return;
     }
     metric_add(METRIC_SOCKETS_REFUSED, 1);
-    (void)!write(fd, full, sizeof full - 1); // told as far as that goes at once
+    (void)!write(fd, full, sizeof full - 1); // best effort
     close(fd);
 }
 
-// Postgres, Redis, and what speaks to them alone.
+// Creates Postgres, Redis, and the parts that use only these.
 static int service_make_stores(struct service *service, const struct settings *settings)
 {
     struct store_options store_options = parts_store_options(settings);
@@ -404,8 +404,8 @@ void service_stop(struct service *service)
     service->started = false;
 }
 
-// Redis and Postgres go first: their last answers end what api, writer and marker still have in
-// work. Redis before Postgres, which is asked for what Redis did not tell.
+// Redis and Postgres go first: their last replies end the work of api, writer and marker. Redis
+// precedes Postgres, which is read when Redis gives no answer.
 void service_free(struct service *service)
 {
     if (!service)

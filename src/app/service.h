@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One loop with all of its parts, on a thread of its own. Two of them behave as two instances do.
+// One loop with all its parts, on a thread of its own. Two of them behave like two instances.
 #pragma once
 
 #include "app/settings.h"
@@ -14,19 +14,20 @@
 struct notify;
 struct service;
 
-// Makes loop `index` and its parts, listening already, and adds them to `readiness`. What is passed
-// must outlive it.
+// Creates loop `index` and its parts, already listening, and adds them to `readiness`. All
+// arguments must outlive it.
 NODISCARD int service_new(const struct settings *settings, const struct secrets *secrets,
                           struct notify *notify, struct relay *relay, struct readiness *readiness,
                           int index, struct service **ret_service);
-// To be told of those of all loops before the thread starts; owned by the service.
+// Owned by the service. Before any thread starts, pass those of all loops to sessions_set_all().
 struct sessions *service_sessions(const struct service *service);
-NODISCARD int service_start(struct service *service); // the thread
+NODISCARD int service_start(struct service *service); // starts the thread
 
-// Begins to end: no new calls or sockets, /readyz answers 503; sockets are told. Any thread.
+// Starts to drain: accepts no new calls or sockets, answers /readyz with 503, and says goodbye to
+// sockets. Any thread.
 void service_drain(struct service *service);
-// Whether calls or sockets are still there. Any thread.
+// Whether calls or sockets remain. Any thread.
 bool service_is_busy(const struct service *service);
-// Ends the thread and closes what is left. Any other thread; service_free() after it.
+// Ends the thread. Call from another thread, before service_free().
 void service_stop(struct service *service);
-void service_free(struct service *service); // takes NULL
+void service_free(struct service *service); // NULL is allowed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells all loops of this instance, and by Redis all other instances, that a token, a user or an
-// app changed.
+// Announces changed tokens, users and apps to all loops of this instance and, through Redis, to all
+// other instances.
 #include "sessions.h"
 
 #include "base/check.h"
@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What Redis was not told for so long others have found by themselves.
+// After this many repeats, other instances have noticed by themselves.
 enum { REPEAT_MS = 250, REPEATS_MAX = 400, UNTOLD_MAX = 10000 };
 
-// An id for another loop, or for Redis.
+// An id to be announced to another loop, or to Redis.
 struct notice {
     uint32_t tag;
     struct list link;
@@ -34,10 +34,10 @@ struct sessions {
     void *arg;
     struct sessions *const *all;
     int count;
-    struct list untold; // to be told to Redis again
-    int untold_count;   // these, and those that are being told
+    struct list untold; // to be published again
+    int untold_count;   // including those being published
     struct loop_timer *timer;
-    pthread_mutex_t lock; // guards the inbox
+    pthread_mutex_t lock; // protects the inbox
     struct list inbox;    // from other loops
 };
 
@@ -77,7 +77,7 @@ static void inbox_take(void *arg)
     notices_free(&taken);
 }
 
-// What cannot be brought to another loop for want of memory is found by its own checks.
+// Without memory for a notice, the other loop notices through its own checks.
 static void loop_tell(struct sessions *other, const char *id)
 {
     struct notice *notice = notice_new(other, id);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells that a token ended, or a user or an app changed: all loops of this instance at once, all
-// other instances by Redis. One per loop.
+// Announces revoked tokens and changed users or apps: directly to all loops of this instance, and
+// through Redis to all other instances. One per loop.
 #pragma once
 
 #include "base/cleanup.h"
@@ -9,13 +9,15 @@
 
 struct sessions;
 
-// Called on the loop's thread with each id that was told by any loop of the instance.
+// Called on the loop's thread with each id announced by any loop of the instance.
 typedef void sessions_fn(void *arg, const char *id);
 
 NODISCARD int sessions_new(struct loop *loop, struct cache *cache, sessions_fn *fn, void *arg,
                            struct sessions **ret_sessions);
-// Those of all loops, this one too; before the loops run. The array must outlive them.
+// Sets the sessions of all loops, including this one. Call before the loops run; the array must
+// outlive them.
 void sessions_set_all(struct sessions *sessions, struct sessions *const *all, int count);
-// On the loop's thread. What Redis cannot be told now it is told as soon as it is there.
+// Announces an id. On the loop's thread. While Redis is down, publishing is retried, for at most
+// 100 s.
 void sessions_tell(struct sessions *sessions, const char *id);
-void sessions_free(struct sessions *sessions); // after the cache; takes NULL
+void sessions_free(struct sessions *sessions); // after the cache; NULL is allowed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the settings from the environment, checks their ranges, and prints their help.
+// Reads the settings from the environment, validates their ranges, and prints their help.
 #include "app/settings.h"
 
 #include "api/api.h"
@@ -34,7 +34,7 @@ static bool is_set(const char *name)
     return value && value[0] != '\0';
 }
 
-// The variable that has the setting's value: the old one where that alone is set.
+// The name of the variable that supplies the setting: the old name if only that is set.
 static const char *variable_of(const char *name)
 {
     for (const struct renamed *row = renamed; row->old; row++)
@@ -87,7 +87,8 @@ static int text_refuse(const char *name, const char *value, const char *range,
     return -ERROR_INVALID_ARGUMENTS;
 }
 
-// Shows neither login nor query, which may hold a password, nor anything of what is no URL.
+// Prints neither the login nor the query, which may contain a password, nor any part of an invalid
+// URL.
 static int url_refuse(const char *name, const char *url, const char *range,
                       struct buffer *complaint)
 {
@@ -125,8 +126,8 @@ static int log_level_check(const char *level, struct buffer *complaint)
     return text_refuse(PREFIX "LOG_LEVEL", level, "debug, info, warn or error", complaint);
 }
 
-// Whether '@' and '/' stand in the URL only where they part it: libpq takes a password that has
-// them for a host and a database, and shows these in messages.
+// Whether '@' and '/' occur in the URL only as separators: libpq takes a password that contains
+// them for a host and a database, and prints these in messages.
 static bool login_is_plain(const char *url)
 {
     const char *rest = strstr(url, "://") + 3;
@@ -182,7 +183,7 @@ static int kafka_brokers_check(const char *brokers, struct buffer *complaint)
     return 0;
 }
 
-// Kafka's own rule for names; <topic>.dead must be one, too.
+// Kafka's rule for topic names, which <topic>.dead must also satisfy.
 static int kafka_topic_check(const char *topic, struct buffer *complaint)
 {
     static const char letters[] =
@@ -196,8 +197,8 @@ static int kafka_topic_check(const char *topic, struct buffer *complaint)
                        complaint);
 }
 
-// Whether `text` begins with http:// or https:// and a host of visible ASCII; *ret_rest is what
-// comes after that.
+// Skips http:// or https:// and a host of visible ASCII; *ret_rest is the remainder. False: not an
+// origin.
 static bool origin_skip(const char *text, const char **ret_rest)
 {
     const char *host = strncmp(text, "https://", 8) == 0  ? text + 8
@@ -247,7 +248,7 @@ static int rate_limits_check(const char *limits, struct buffer *complaint)
                        "method=number,…, the number from 0 to 1000000000", complaint);
 }
 
-// Shows nothing of it.
+// Does not print the key.
 static int secret_key_check(const char *keys, struct buffer *complaint)
 {
     struct secrets secrets;

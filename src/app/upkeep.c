@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Between two pieces it rests for as long as the last one took, so that it never uses more than
-// half of what a connection can.
+// After each transaction it pauses for as long as that one took, so it uses at most half of a
+// connection's capacity.
 enum { PIECE_MS = 20, SLICE_MS = 10 * 1000, TRIES = 5, TRY_AGAIN_MS = 500 };
 
 static const struct statement BEGIN = {"upkeep_begin", "SELECT upkeep_begin()"};
@@ -31,9 +31,9 @@ struct upkeep {
     struct upkeep_options options;
     bool begins;
     bool holds;          // the right to upkeep, unless its connection was lost
-    int64_t longest_ms;  // of the pieces of this month
-    int64_t detached_ms; // how long the month's detaching took, its waiting included
-    size_t table;        // where upkeep_rows() is
+    int64_t longest_ms;  // of this month's transactions
+    int64_t detached_ms; // duration of detaching the month, including waiting
+    size_t table;        // where upkeep_rows() continues
     int64_t block;
 };
 
@@ -120,13 +120,13 @@ static int rows_piece(struct upkeep *upkeep)
     if (outcome != UPKEEP_GOES_ON)
         return outcome;
     piece_count(result_int(result, 0, 2));
-    upkeep->block = result_int(result, 0, 1); // 0, too, where there is no next
+    upkeep->block = result_int(result, 0, 1); // 0: no next one
     if (upkeep->block == 0)
         upkeep->table = (upkeep->table + 1) % TABLES;
     return upkeep->table == 0 && upkeep->block == 0 ? UPKEEP_DONE : UPKEEP_GOES_ON;
 }
 
-// One that somebody else's lock keeps from its work is tried again some times.
+// Runs a transaction; if a lock of another session blocks it, retries several times.
 static int piece_try(struct upkeep *upkeep, int (*piece)(struct upkeep *upkeep))
 {
     int r = piece(upkeep);
@@ -163,7 +163,7 @@ static int statement_run(struct upkeep *upkeep, const struct statement *statemen
     return r;
 }
 
-// Keeps other instances away from the first call to the last.
+// Keeps other instances out from the first call to the last.
 static int upkeep_run(struct upkeep *upkeep, int (*piece)(struct upkeep *upkeep))
 {
     bool ended;

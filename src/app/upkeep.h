@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept no longer goes: months of messages, and rows of other tables. In pieces, each a
-// short transaction; of all instances one works at a time. Whoever calls goes on where the work
-// was, whoever did it. Not thread safe.
+// Deletes expired data: months of messages, and rows of other tables. Works in short transactions;
+// only one instance at a time. A call continues where the work stopped, whichever instance did it.
+// Not thread-safe.
 #pragma once
 
 #include "base/cleanup.h"
@@ -13,28 +13,28 @@
 struct upkeep;
 
 struct upkeep_options {
-    struct session *session; // borrowed, not yet connected
+    struct session *session; // borrowed, not connected yet
     int64_t retention_days;
     int64_t key_days;
-    // Waits until clock_monotonic_ms() reaches `until_ms`; false when it is time to stop.
+    // Waits until clock_monotonic_ms() reaches `until_ms`. False: time to stop.
     bool (*wait)(void *arg, int64_t until_ms);
     void *arg;
 };
 
 NODISCARD int upkeep_new(const struct upkeep_options *options, struct upkeep **ret_upkeep);
-void upkeep_free(struct upkeep *upkeep); // takes NULL
+void upkeep_free(struct upkeep *upkeep); // NULL is allowed
 
-// What a call came to, unless it failed.
+// The outcome of a call that did not fail.
 enum upkeep_outcome {
-    UPKEEP_DONE,     // nothing is left to do
-    UPKEEP_GOES_ON,  // some seconds have passed: call again, after what else is due
-    UPKEEP_ELSEWHERE // another instance is at it
+    UPKEEP_DONE,     // nothing left to do
+    UPKEEP_GOES_ON,  // some seconds have passed: run other work that is due, then call again
+    UPKEEP_ELSEWHERE // another instance is working
 };
 
-// Messages of months that have ended `retention_days` ago, with all that belongs to them. With
-// `begins` false only a month that is under way. An outcome, or as session_call(): -ERROR_BUSY when
-// somebody holds what it needs, as pg_dump does.
+// Deletes messages of months that ended `retention_days` ago, with everything that belongs to them.
+// `begins` false: only continues a month already begun. Returns an outcome, or an error of
+// session_call(): -ERROR_BUSY if another session holds a lock, such as pg_dump.
 NODISCARD int upkeep_months(struct upkeep *upkeep, bool begins);
 
-// Keys of posts older than `key_days`, tickets, and the like. As above.
+// Deletes keys of posts older than `key_days`, tickets, and the like. Likewise.
 NODISCARD int upkeep_rows(struct upkeep *upkeep);

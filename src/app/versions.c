@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers this version's Postgres functions and Redis library as in use, and drops those of
-// versions that nobody uses any more.
+// unused versions.
 #include "versions.h"
 
 #include "base/embedded.h"
@@ -51,7 +51,7 @@ static int versions_drop(const struct settings *settings, struct session *sessio
     return r;
 }
 
-// Redis may be away: what is left there goes another time.
+// If Redis is down, leftovers are dropped another time.
 static int libraries_keep(struct session *session, struct pipeline *pipeline)
 {
     CLEANUP_RESULT struct result *used = NULL;

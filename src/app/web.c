@@ -10,16 +10,18 @@
 
 enum { PATH_SIZE = 128 };
 
-// Of the chat client. Scripts, styles and calls of this very service alone; "self" covers its
-// WebSockets and its service worker, too, whose address is the only one that its one policy makes.
+// For the chat client: scripts, styles and calls of this service only. 'self' includes its
+// WebSockets and its service worker, whose URL is the only one that its trusted-types policy
+// creates.
 static const char CHAT_POLICY[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for "
     "'script'; "
     "trusted-types tidings-worker";
 
-// Of the reference, as tight as Redoc bears: it fills style elements that are empty when they come
-// (the first hash) but for one (the second), and its search is a worker made of a text.
+// For the API reference, as strict as Redoc permits: it fills style elements that are initially
+// empty (the first hash), except one (the second), and its search runs in a worker created from a
+// blob.
 static const char REFERENCE_POLICY[] =
     "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' "
@@ -79,7 +81,7 @@ static int files_add(struct server *server, const char *directory,
     return r;
 }
 
-// Who types in no path gets the chat client, and so does who follows a link of chat.getPermalink.
+// The chat client is at the root, and at the links of chat.getPermalink.
 static int client_add(struct server *server)
 {
     const struct embedded_file *page = embedded_web;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that never change: web/, a chat client for browsers, at /, /app and below /archives/
-// (links to messages); the API's reference at /docs; its description for programs, /openapi.json
-// and (OpenAPI 3.0.3) /openapi-3.0.json.
+// Static files: web/, a chat client for browsers, at /, /app and below /archives/ (links to
+// messages); the API reference at /docs; the OpenAPI documents /openapi.json and (OpenAPI 3.0.3)
+// /openapi-3.0.json.
 #pragma once
 
 #include "http/server.h"
