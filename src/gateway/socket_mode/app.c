@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds apps that have links here, and chooses the link that an event goes to.
+// Finds apps with sockets here, and chooses the socket for an envelope.
 #include "app.h"
 
 #include "../connection/connection.h"

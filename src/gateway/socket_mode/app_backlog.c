@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept in Postgres of events for apps in Socket Mode (sql/13_push.sql): the fan-out
-// workers put each event there, acks end it. What was not acked in time, or came while the app had
-// no link, is due some time and taken by a gateway that has a link.
+// The app backlog: events kept in Postgres for apps in Socket Mode (sql/13_push.sql). Workers store
+// each event, and an ack ends it. An event that was not acked in time, or arrived while the app had
+// no socket, becomes due, and is taken by any gateway with a socket of the app.
 #include "app_backlog.h"
 
 #include "../core.h"
@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Each unknown id is compared with those of all that is kept for its app.
+// UNKNOWN_MAX bounds a cost: each unknown id is compared with all events kept for its app.
 enum { TAKE_MS = 500, UNKNOWN_MAX = 100 };
 
-#define ENVELOPES "envelopes" // all changes of them take turns
+#define ENVELOPES "envelopes" // the key by which all changes take turns
 
 static const struct statement ACK = {"link_events_ack", "SELECT link_events_ack($1, $2, $3, $4)"};
 static const struct statement RETURN = {"link_events_return",
@@ -75,7 +75,7 @@ static void frame_add(struct params *params, const struct envelope *envelope)
     params_element_text_n(params, envelope->frame, envelope->length);
 }
 
-// One array, of what `add` adds of each that is chosen. How many these are.
+// Appends one array: `add` appends an element for each chosen envelope. Returns their number.
 static int column_params(struct params *params, const struct list *envelopes, choose_fn *choose,
                          void (*open)(struct params *params),
                          void (*add)(struct params *params, const struct envelope *envelope))
@@ -95,7 +95,7 @@ static int column_params(struct params *params, const struct list *envelopes, ch
     return count;
 }
 
-// Three arrays: app, channel, seq. How many each has.
+// Appends three arrays: app, channel, seq. Returns their length.
 static int keys_params(struct params *params, const struct list *envelopes, choose_fn *choose)
 {
     column_params(params, envelopes, choose, params_open_text_array, app_id_add);
@@ -129,13 +129,13 @@ static void on_acked(void *arg, const struct store_outcome *outcome)
     gateway->envelopes->acks_asked = false;
     if (outcome->r < 0) {
         list_append_all(&gateway->envelopes->acked, &gateway->envelopes->acking);
-        return; // the next tick asks again
+        return; // the next tick retries
     }
     acked_free(gateway, &gateway->envelopes->acking);
     acks_send(gateway);
 }
 
-// What is acked while a statement is under way goes with the next one.
+// Envelopes acked while a statement is in progress are recorded by the next one.
 static void acks_send(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
@@ -257,7 +257,7 @@ void app_backlog_tick(struct gateway *gateway)
 
 static void on_linked(void *arg, const struct store_outcome *outcome)
 {
-    (void)outcome; // told again soon
+    (void)outcome; // the next refresh repeats it
     (void)gateway_answer(arg);
 }
 

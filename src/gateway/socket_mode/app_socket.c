@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Socket Mode: what a connection of an app (a link) does. It gets envelopes (envelope.c) and
-// nothing else, and all that it says are acks.
+// An app socket (Socket Mode): its connection_ops. It is sent only envelopes (envelope.c), hello
+// and disconnect; its input is acks.
 #include "app_socket.h"
 
 #include "../connection/connection.h"
@@ -38,7 +38,7 @@ static struct app_socket *app_socket_of(const struct connection *c)
     return c->kind;
 }
 
-// A hello under way: how many connections the app has elsewhere is asked of Redis.
+// A hello that waits for Redis to count the app's connections on all instances.
 struct greeting {
     uint32_t tag;
     struct gateway *gateway;
@@ -85,7 +85,7 @@ static void hello_send(struct app_socket *app_socket, int64_t connections)
     envelopes_wake(app_socket->app);
 }
 
-// Tells the app to close it; goes ahead of what is queued. `reason` is static text.
+// Sends `disconnect`, ahead of queued packets. `reason` is static text.
 static void app_socket_disconnect(struct connection *c, const char *reason)
 {
     char text[FRAME_MAX];
@@ -179,7 +179,7 @@ static void app_socket_open(struct connection *c, const struct result *channels,
         socket_open(c, reply, hello_ask);
 }
 
-// {"envelope_id":…}, perhaps with a payload.
+// Handles {"envelope_id":…}, perhaps with a payload.
 static void ack_take(struct connection *c, const char *text, size_t length)
 {
     CLEANUP_JSON json_t *message = NULL;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events for an app in Socket Mode: each goes, in an envelope, to one of the app's links, wherever
-// they are. Every gateway with a link of the app has the event; the one that sets a key in Redis
-// first sends it. Without Redis all send: an app may get an event twice, and has its envelope_id
-// (the same each time) to know it by. What then is not acked, or came while there was no link, is
-// kept in Postgres for whoever has one (kept.c).
+// Sends each event of an app in Socket Mode, in an envelope, to one of the app's sockets on any
+// instance. Every gateway with such a socket receives the event; the first to set a key in Redis
+// sends it. Without Redis all send it: the app can discard repeats by envelope_id, which is always
+// the same. An event that is not acked, or arrived while there was no socket, waits in Postgres for
+// a gateway with a socket (app_backlog.c).
 #include "envelope.h"
 
 #include "../channel/feed.h"
@@ -30,7 +30,7 @@
 
 enum { LOOK_MS = 100, KEY_SIZE = 128, KEY_LIFE_S = 120, ENVELOPE_MAX = 8 << 20 };
 
-// An answer of Redis that is to come: the envelope may be gone by then.
+// A request to Redis in flight; the envelope may be gone when the answer arrives.
 struct claim {
     uint32_t tag;
     struct gateway *gateway;
@@ -132,7 +132,7 @@ static struct envelope *envelope_new(struct app *app, const struct kept *kept)
     return envelope;
 }
 
-// Whoever takes it next is to send it.
+// Makes it due, for app_backlog_return(): the gateway that takes it next sends it.
 static void envelope_return(struct app *app, struct envelope *envelope)
 {
     envelope->state = ENVELOPE_OVER;
@@ -181,7 +181,7 @@ static bool claim_ask(const struct app *app, const struct envelope *envelope)
     return true;
 }
 
-// For what there is no room is kept in Postgres, as all is.
+// Without room nothing is lost: all events are kept in Postgres, too.
 static void event_offer(struct app *app, const struct kept *event)
 {
     struct envelope *envelope = envelope_new(app, event);
@@ -189,15 +189,16 @@ static void event_offer(struct app *app, const struct kept *event)
         envelope_free(app, envelope);
 }
 
-// Whether it is among the events that its app asked for (login.c). Who wants all gets all but some
-// joins.
+// Whether the app has subscribed to such events (login.c). Events that have no name for apps, such
+// as joins of a DM, are sent to no app.
 static bool is_wanted(const struct actor *actor, const struct feed_item *item)
 {
     const char *name = callback_name(item->kind, item->channel_type);
     return name && actor_has_scope(actor, name);
 }
 
-// The frame is only looked into when the bot's id stands in it.
+// Offers an app_mention if the message mentions the bot. Parses the frame only if it contains the
+// bot's id.
 static void mention_offer(struct app *app, const char *bot_user_id, const struct kept *event)
 {
     CLEANUP_APP_MENTION struct app_mention mention = {0};
@@ -218,7 +219,7 @@ void envelope_offer(struct app_socket *app_socket, const struct feed *feed,
     struct app *app = app_socket->app;
     const struct actor *actor = &app_socket->connection->actor;
     if (!app || (app->last_seq == item->seq && strcmp(app->last_channel, feed->channel_id) == 0))
-        return; // another app_socket of the app brought it already
+        return; // already offered by another socket of the app
     app->last_seq = item->seq;
     memcpy(app->last_channel, feed->channel_id, sizeof app->last_channel);
     const struct kept event = {.channel_id = feed->channel_id,
@@ -232,7 +233,8 @@ void envelope_offer(struct app_socket *app_socket, const struct feed *feed,
         mention_offer(app, actor->user_id, &event);
 }
 
-// When it cannot be sent the next attempt is when its time is over.
+// Sends an event taken from the backlog. If that fails, it becomes due again when its time to ack
+// is over.
 static void envelope_take(struct gateway *gateway, const struct kept *kept)
 {
     char id[UUID_SIZE];
@@ -285,7 +287,8 @@ void envelopes_wake(struct app *app)
     app_backlog_take(app->gateway);
 }
 
-// What was kept is due by itself; of the first attempt nobody may have kept anything yet.
+// Ends states that are over. A kept event becomes due by itself; but after the first attempt a
+// worker may not have kept it yet, so this returns it.
 static void app_look(struct app *app, int64_t now_ms)
 {
     LIST_FOREACH(link, &app->envelopes)

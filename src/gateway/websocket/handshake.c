@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the head of a WebSocket's request asks for, and the answer to it.
+// Parses the request head of a WebSocket, and writes the reply.
 #include "handshake.h"
 #include "../text_cut.h"
 
@@ -33,7 +33,7 @@ static bool key_is_good(struct text key)
     return EVP_DecodeBlock(decoded, (const uint8_t *)text, KEY_LENGTH) == 18;
 }
 
-// Takes `path` off the beginning of `text`; false when it begins otherwise.
+// Removes `path` from the start of `text`; false if `text` does not start with it.
 static bool path_take(struct text *text, const char *path)
 {
     size_t length = strlen(path);
@@ -58,8 +58,8 @@ static bool ticket_keep(struct text ticket, char *ret_ticket)
     return true;
 }
 
-// The ticket of "/rtm/TICKET" or "/rtm/TICKET?anything", or of "/link/…"; where it is not in the
-// path it may be in the query, as Slack has it. Leaves the rest of the query.
+// Reads the ticket of "/rtm/TICKET", "/rtm/TICKET?anything" or "/link/…". If the path has none, it
+// may be in the query, as in Slack's URLs. Leaves the rest of the query in `target`.
 static bool ticket_read(struct text *target, struct handshake *ret_handshake)
 {
     struct text ticket = text_take(target, "?");
@@ -71,7 +71,7 @@ static bool ticket_read(struct text *target, struct handshake *ret_handshake)
     return ticket_keep(ticket, ret_handshake->ticket);
 }
 
-// False when it asks to go on from what is no position.
+// False: `since` is not a position.
 static bool query_read(struct text query, struct handshake *ret_handshake)
 {
     struct place *place = &ret_handshake->place;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells a native socket where it can be continued from.
+// Sends positions to native sockets.
 #include "positions.h"
 
 #include "../connection/connection.h"
@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-// What was sent shortly before a turn is not always below the watermark yet: the next turn tells.
+// Turns with a position after the last event: at the first, the watermark may not cover it yet.
 enum { TURNS = 2 };
 
 static void position_tell(struct positions *positions, struct connection *c,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's bytes, read by wslay. Its context has 8 KB of buffers, so there is one only while a
-// message is partly here: when all bytes given to it belong to whole frames, and no fragment is
-// awaited, it goes.
+// Parses the peer's bytes by wslay. A wslay context has 8 KB of buffers, so it exists only while a
+// message has partly arrived: it is freed when all its input belongs to whole frames and no
+// fragment is missing.
 #include "receive.h"
 
 #include "../connection/connection.h"
@@ -24,16 +24,16 @@ struct receiver {
     struct connection *connection;
     struct socket *socket;
     receive_fn *fn;
-    const uint8_t *data; // what is left of the bytes being taken
+    const uint8_t *data; // the rest of the input
     size_t length;
-    uint64_t given;             // bytes given to wslay
-    uint64_t framed;            // bytes of the whole frames among them
-    uint64_t frame_length;      // of the frame being read, header included
-    bool in_message;            // its first fragment came, its last did not
-    uint8_t header[HEADER_MAX]; // what came of a frame's, without its mask
+    uint64_t given;             // bytes passed to wslay
+    uint64_t framed;            // of these, bytes of whole frames
+    uint64_t frame_length;      // of the current frame, including its header
+    bool in_message;            // between the first and the last fragment of a message
+    uint8_t header[HEADER_MAX]; // the part of a frame's header that has arrived, without mask
     size_t header_length;
     uint64_t skip;         // bytes until the next header
-    uint64_t message_left; // how much longer the message may be
+    uint64_t message_left; // bytes the current message may still have
     bool is_wrong;
 };
 
@@ -54,7 +54,7 @@ static ssize_t on_recv(wslay_event_context_ptr context, uint8_t *buf, size_t len
     return (ssize_t)part;
 }
 
-// PONG and CLOSE, as wslay answers by itself. After our own Close nothing more may follow.
+// Queues Pong and Close frames, which wslay generates. No frame may follow our own Close.
 static ssize_t on_send(wslay_event_context_ptr context, const uint8_t *data, size_t len, int flags,
                        void *arg)
 {
@@ -131,7 +131,7 @@ static void on_message(wslay_event_context_ptr context,
         connection_doom_counted(c, METRIC_SOCKETS_PROTOCOL, CLOSE_UNSUPPORTED, "text only");
 }
 
-// The length that a header tells; false as long as it is not all there.
+// Reads the payload length in a header; false: the header is incomplete.
 static bool header_is_whole(const struct receiver *receiver, uint64_t *ret_payload_length)
 {
     if (receiver->header_length < 2)
@@ -146,8 +146,8 @@ static bool header_is_whole(const struct receiver *receiver, uint64_t *ret_paylo
     return true;
 }
 
-// wslay looks at a length when the first byte of the payload is there, which need never come. Goes
-// through the frames of the bytes that came; false when a message is announced that is too long.
+// wslay checks a length when the first byte of the payload arrives, which may never happen. So this
+// checks the headers of all frames in the input; false: a message is too long.
 static bool messages_may_be_so_long(struct receiver *receiver, const uint8_t *data, size_t length)
 {
     const struct gateway_options *options = &receiver->connection->gateway->options;
@@ -212,7 +212,7 @@ void receive_done(struct socket *socket)
     receiver_free(TAKE(socket->receiver));
 }
 
-// Queues what wslay has to say. Negative when that ends the connection.
+// Queues wslay's answers. Negative: the connection ends.
 static int receiver_answer(struct receiver *receiver)
 {
     struct connection *c = receiver->connection;

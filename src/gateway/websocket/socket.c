@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients' and apps' WebSockets do alike: how they open, are pinged, and close.
+// Opens, pings, refuses and closes WebSockets of clients and apps.
 #include "socket.h"
 
 #include "../connection/connection.h"
@@ -54,7 +54,7 @@ void socket_end(struct connection *c)
     connection_end(c);
 }
 
-// The error is the only frame.
+// An invalid ticket: upgrades, so that the client receives the error frame, then closes.
 static void socket_expire(struct connection *c, const char *reply)
 {
     struct packet *packet = packet_new(expired, sizeof expired - 1);

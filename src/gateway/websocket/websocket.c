@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client's WebSocket: what it does as a connection.
+// A client's WebSocket: its connection_ops.
 #include "websocket.h"
 
 #include "../connection/connection.h"
@@ -26,7 +26,7 @@ static const struct connection_ops websocket_ops;
 struct websocket {
     struct socket socket;
     struct inbound inbound;
-    struct backlog *backlog; // NULL unless it is native, or goes on with an earlier one
+    struct backlog *backlog; // NULL unless native or resumed
     struct positions positions;
 };
 
@@ -84,7 +84,7 @@ static const struct statement *websocket_channels(struct connection *c, struct p
     return backlog ? backlog_channels(backlog, params) : session_channels(c, params);
 }
 
-// What it came with is too old. The client is to read all with unread.sync.
+// The client's position is too old: it must read everything by unread.sync.
 static void all_missing_tell(struct connection *c)
 {
     static const char gap[] = "{\"type\":\"gap\",\"channel\":null}";
