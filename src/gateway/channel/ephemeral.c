@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames that are worth something only at once, and are kept nowhere: who types, what a user chose
-// to show, who is new in a workspace. They travel on the topics of channels, users and workspaces,
-// behind a '!'.
+// Frames that matter only at once and are not stored: user_typing, a user's manual presence, new
+// members of a workspace. They are published on the topics of channels, users and workspaces, after
+// a '!'.
 #include "ephemeral.h"
 
 #include "../connection/connection.h"

@@ -80,7 +80,7 @@ void feed_note_head(struct feed *feed, int64_t seq)
         feed->gateway->feed_hooks->gap(feed);
 }
 
-// All up to `seq` was sent, or told of as a gap.
+// All up to `seq` was sent or skipped.
 static void sent_note(struct feed *feed, int64_t seq)
 {
     feed->sent_seq = seq;
@@ -97,7 +97,7 @@ void feed_rewind(struct feed *feed, int64_t seq)
     if (feed->membership_seq < feed->sent_seq)
         feed->membership_seq = feed->sent_seq;
     feed->sent_seq = seq;
-    feed->gap_asked = false; // a page that is on its way begins too late
+    feed->gap_asked = false; // a page in flight begins too late
     feed_note_head(feed, feed->known_seq);
     feed->gateway->feed_hooks->rewound(feed);
 }
@@ -135,8 +135,8 @@ static bool may_hold(const struct feed *feed, const struct event *event)
     return false;
 }
 
-// Holds the event in its place by seq, most likely the last. What there is no room for is read back
-// later.
+// Inserts the event by seq; most events belong at the end. Without room it is dropped, and read
+// back later.
 static void event_hold(struct feed *feed, struct event *event)
 {
     struct list *after = feed->held.previous;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events that did not come by themselves: read back from Postgres a page at a time, or told of as a
-// gap.
+// Fills gaps: reads missing events back from Postgres, a page at a time, or skips them.
 #include "gap.h"
 
 #include "../core.h"
@@ -20,7 +19,7 @@
 enum { TICK_MS = 10, FRAME_MAX = 8 << 20 };
 
 struct gaps {
-    struct list list; // feeds of which something is missing
+    struct list list; // feeds with missing events
     struct loop_timer *timer;
 };
 
@@ -28,7 +27,7 @@ struct page_read {
     uint32_t tag;
     struct gateway *gateway;
     int64_t after_seq;
-    int64_t known_seq; // when it was asked for
+    int64_t known_seq; // the feed's, when the page was requested
     char channel_id[EVENT_ID_SIZE];
 };
 
@@ -50,7 +49,7 @@ void gap_begin(struct feed *feed)
     feed->gap_reads = 0;
 }
 
-// The next event that is here already, or what is behind the last one known of.
+// The end of the gap: the first held event, or the seq after the last one known.
 static int64_t gap_end(const struct feed *feed)
 {
     if (list_is_empty(&feed->held))
@@ -63,7 +62,7 @@ static int64_t gap_missing(const struct feed *feed)
     return gap_end(feed) - 1 - feed->sent_seq;
 }
 
-// Whether it may be read back by the reads that are left.
+// Whether the remaining reads can fill it.
 static bool gap_is_small(const struct feed *feed)
 {
     const struct gateway_options *options = &feed->gateway->options;
@@ -99,7 +98,7 @@ static void row_send(struct feed *feed, const struct page_row *row)
     feed_send(feed, &item);
 }
 
-// Rows come in order of seq. What is missing between them is gone for good (retention).
+// Rows are in the order of seq. Events missing between them are gone for good (retention).
 static void rows_send(struct feed *feed, const struct result *result)
 {
     for (int i = 0; i < result_rows(result); i++) {
@@ -110,7 +109,7 @@ static void rows_send(struct feed *feed, const struct result *result)
         if (row.seq > feed->sent_seq + 1)
             feed_skip(feed, row.seq - 1);
         if (feed->members_unknown)
-            return; // what is left is read again
+            return; // the rest is read again
         row_send(feed, &row);
     }
     feed_release(feed);
@@ -136,8 +135,8 @@ static void gap_ask(struct feed *feed)
              feed->gateway->options.gap_events_max, on_page, read);
 }
 
-// Takes a page. When there is more, the next one is asked for at once; what was not answered is
-// asked for again after the delay.
+// Takes a page. If more is missing, requests the next one at once; a failed read is retried after
+// the delay.
 static void page_take(struct feed *feed, int64_t known_seq, const struct store_outcome *outcome)
 {
     int64_t before = feed->sent_seq;
@@ -151,7 +150,7 @@ static void page_take(struct feed *feed, int64_t known_seq, const struct store_o
         metric_add(METRIC_GAPS_FILLED, 1);
     else if (result_rows(outcome->result) == 0 && feed->known_seq == known_seq &&
              list_is_empty(&feed->held))
-        feed->known_seq = feed->sent_seq; // Redis told of what Postgres does not have
+        feed->known_seq = feed->sent_seq; // Redis announced an event that Postgres does not have
     if (gap_missing(feed) > 0 && feed->sent_seq > before && gap_is_small(feed) &&
         !feed->members_unknown)
         gap_ask(feed);
@@ -164,12 +163,13 @@ static void on_page(void *arg, const struct store_outcome *outcome)
     struct feed *feed = alive ? feed_find(read->gateway, read->channel_id) : NULL;
     int64_t after_seq = read->after_seq, known_seq = read->known_seq;
     TAGGED_FREE(read);
-    // The feed may be another than the one that asked, and further behind.
+    // The feed may be a new one for the same channel, and further behind.
     if (feed && feed->gap_asked && feed->sent_seq >= after_seq)
         page_take(feed, known_seq, outcome);
 }
 
-// The first page is asked for after a delay: what is reordered comes by itself within it.
+// Requests the first page after a delay, since events that were only reordered arrive by
+// themselves.
 static void gap_tend(struct feed *feed, int64_t now_ms)
 {
     const struct gateway_options *options = &feed->gateway->options;

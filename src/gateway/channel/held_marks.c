@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells that a user has read up to a message waits until the channel's feed has sent that
-// message: marks travel on the user's topic, and may be faster. Of a user's marks in a channel only
-// the newest is kept. A gap is read from Postgres within a bounded time; should the feed not get
-// there even then, the mark goes without the message.
+// Marks arrive on the user's topic, and may overtake the messages, which arrive on the channel's. A
+// mark waits until the channel's feed has sent the message that it refers to. Of a user's marks in
+// a channel only the newest is held. Gaps are filled within a bounded time; if the feed has not
+// sent the message by then, the mark is sent without it.
 #include "held_marks.h"
 
 #include "../core.h"
@@ -17,7 +17,7 @@
 
 struct held_mark {
     struct list feed_link; // in the feed's held_marks, by arrival
-    struct list user_link; // in the user's
+    struct list user_link; // in the user's held_marks
     struct user *user;
     struct event *event;
     int64_t until_ms;
@@ -44,7 +44,7 @@ static void held_send(struct held_mark *held)
     held_free(held);
 }
 
-// Whether the two tell of the same channel or thread.
+// Whether both are about the same channel or thread.
 static bool is_alike(const struct event *one, const struct event *other)
 {
     return one->kind == other->kind && strcmp(one->channel_id, other->channel_id) == 0 &&
@@ -58,8 +58,8 @@ static bool is_older(const struct event *one, const struct event *other)
     return one->member.ts < other->member.ts;
 }
 
-// Frees those that wait and that the event makes needless. False when one of them is newer. What is
-// for all and what is for native sockets alone replace each other only across a markUnread.
+// Frees held marks that the event supersedes. False: a held one is newer. Events for all sockets
+// and events for native sockets supersede each other only across a markUnread.
 static bool held_replace(struct user *user, const struct event *event)
 {
     LIST_FOREACH(link, &user->held_marks)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is in a channel. Joins and leaves are events of the channel like any other; this is for when
-// they could not tell: a channel not followed here until now, a gap, or topics that were not heard
-// for some time.
+// A channel's members. Joins and leaves are events of the channel like any other; but some may be
+// missed: before the channel's topic was subscribed here, in a gap, or during an outage of the
+// topics. Then the members are read from Postgres.
 #include "members.h"
 
 #include "../core.h"
@@ -38,7 +38,7 @@ static void member_subscriber(struct feed *feed, struct user *user, int64_t from
         join_frames_send(feed, user);
 }
 
-// Whose join or leave it is; NULL when it is none of a user here, or an older one.
+// The user who joined or left; NULL: not connected here, or the event is old.
 static struct user *member_of(struct feed *feed, const struct feed_item *item)
 {
     if (item->seq <= feed->membership_seq)
@@ -60,7 +60,7 @@ void members_on_leave(struct feed *feed, const struct feed_item *item)
     if (!user)
         return;
     subscribers_remove_user(feed, user, item->seq);
-    if (!subscribers_have_user(feed, user)) // else all came after it
+    if (!subscribers_have_user(feed, user)) // otherwise all connections subscribed after the leave
         join_frames_send_left(feed, user, item->ts);
 }
 
@@ -71,7 +71,7 @@ static void member_apply(struct feed *feed, const struct result *result, int row
     if (!user)
         return;
     if (!result_bool(result, row, 1)) {
-        if (from_seq < feed->sent_seq) // else the leave is still to come
+        if (from_seq < feed->sent_seq) // otherwise the leave itself will arrive
             subscribers_remove_user(feed, user, INT64_MAX);
         return;
     }
@@ -98,15 +98,15 @@ static void on_members(void *arg, const struct store_outcome *outcome)
     if (!feed || !feed->members_asked)
         return;
     feed->members_asked = false;
-    // A join or leave that was sent meanwhile is newer than the answer. Without an answer, who
-    // perhaps left may not stay for long.
+    // A join or leave sent in the meantime is newer than the answer: asks again. A failure is
+    // retried soon as well, since a user who may have left must not stay subscribed for long.
     if (outcome->r < 0 || feed->membership_seq != membership_seq) {
         check_soon(feed);
         return;
     }
     for (int row = 0; row < result_rows(outcome->result); row++)
         member_apply(feed, outcome->result, row);
-    if (!feed->members_due) // else somebody came since, of whom it does not tell
+    if (!feed->members_due) // otherwise the answer does not cover a user who came since
         feed_continue(feed);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads events of a channel back from Postgres, a page at a time.
+// Reads a channel's events back from Postgres, a page at a time.
 #include "page.h"
 
 #include "../core.h"
@@ -15,7 +15,8 @@ static const struct statement PAGE = {
         "r") PAGE_FROM,
 };
 
-// The same of several channels. Where a message, or a channel, is looked up it stays a look-up.
+// The same for several channels. OFFSET 0 keeps each look-up of a channel, or of a message, a
+// look-up: the planner cannot turn it into a join.
 static const struct statement PAGES = {
     "gateway_pages",
     "SELECT e.seq, e.kind, e.event_ts, e.actor, e.message_ts, c.type, c.created, " MESSAGE_SELECT(
@@ -80,7 +81,7 @@ int page_row_read(const struct result *result, int row, struct page_row *ret_row
     if (r < 0)
         return r;
     if (result_is_null(result, row, COLUMN_MESSAGE))
-        kind = EVENT_DELETE; // retention dropped it
+        kind = EVENT_DELETE; // retention dropped the message
     *ret_row =
         (struct page_row){.seq = result_int(result, row, COLUMN_SEQ),
                           .event_ts = result_int(result, row, COLUMN_EVENT_TS),

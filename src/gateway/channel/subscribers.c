@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who gets a channel's events: each connection of a member has a subscriber, and gets what comes
-// after it. A socket does not get its own posts: it has their acks.
+// The subscribers of a feed: each connection of a member receives the events after it subscribed. A
+// socket does not receive its own posts, since they were acked to it.
 #include "subscribers.h"
 
 #include "../connection/connection.h"
@@ -79,7 +79,7 @@ int subscribers_add(struct feed *feed, struct connection *c, int64_t from_seq)
 int subscribers_enter(struct feed *feed, struct connection *c, int64_t seq, int64_t from_seq)
 {
     int r = subscribers_add(feed, c, from_seq);
-    // The leave that was sent may have been this user's, who did not sit here yet.
+    // A leave sent after the snapshot may have been this user's, who was not subscribed yet.
     if (r >= 0 && feed->membership_seq > seq)
         feed_suspend(feed);
     feed_note_head(feed, seq);
@@ -102,7 +102,7 @@ bool subscribers_add_user(struct feed *feed, struct user *user, int64_t from_seq
     return any;
 }
 
-// The last subscriber and the last follow move into the places that become free.
+// Fills the free slots with the feed's last subscriber and the connection's last subscription.
 static void subscriber_remove(struct feed *feed, uint32_t index)
 {
     struct connection *c = feed->subscribers[index].connection;
@@ -141,8 +141,8 @@ void subscribers_leave(struct connection *c)
     }
 }
 
-// The socket that the event was posted on: it has its ack. When the event was read back from
-// Postgres, the ack told.
+// The socket on which the event was posted, and acked. An event read back from Postgres has no
+// origin, so the ack has recorded it in own_posts.
 static const char *origin_find(struct feed *feed, const struct feed_item *item)
 {
     LIST_FOREACH(link, &feed->own_posts)

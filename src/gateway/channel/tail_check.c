@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares what was sent with what there is, so that a lost last event is found: with the heads in
-// Redis, or where it does not know, with the truth; every STORE_ROUNDS-th time with the truth
-// alone, since a head that Redis has may be old (a replica that lagged and took over). A round goes
-// over all feeds a slice at a time.
+// Compares feeds with their channels' heads, in order to find a missing last event. The heads are
+// read from Redis, and from Postgres if Redis does not have them; in every STORE_ROUNDS-th round
+// from Postgres alone, since a head in Redis may be old (after failover to a replica that lagged).
+// A round checks all feeds, a slice at a time.
 #include "tail_check.h"
 
 #include "../core.h"
@@ -24,13 +24,13 @@ static const struct statement HEADS = {
     "gateway_heads", "SELECT id, seq, generation FROM channel_heads WHERE id = ANY($1)"};
 
 struct tail_check {
-    struct feed *cursor; // the next feed whose head is to be compared
+    struct feed *cursor; // the next feed to check
     unsigned rounds;
-    bool by_store; // this round compares with Postgres, not with Redis
+    bool by_store; // this round reads Postgres, not Redis
     struct loop_timer *timer;
 };
 
-// The heads that were asked of Redis together; answers come in the order of asking.
+// Heads requested from Redis together. The answers arrive in the order of the requests.
 struct tail_check_slice {
     uint32_t tag;
     struct gateway *gateway;
@@ -62,7 +62,7 @@ static void store_ask(struct gateway *gateway, struct params *params)
     store_call(gateway->store, STORE_SYNC, &HEADS, params, on_store, gateway);
 }
 
-// Those that Redis does not know.
+// Reads the heads that Redis does not have from Postgres.
 static void slice_finish(struct tail_check_slice *slice)
 {
     CLEANUP_PARAMS struct params params = {0};
@@ -88,7 +88,7 @@ static void on_head(void *arg, int r, const struct cache_value *value)
     }
     struct feed *feed = feed_find(slice->gateway, id);
     int64_t seq = 0;
-    // A head that is far ahead would be told as a gap: not on Redis' word alone.
+    // A head far ahead would skip events as a gap: Postgres must confirm it first.
     if (r < 0 || !cache_value_number(value, &seq) || (feed && gap_is_beyond_bound(feed, seq)))
         memcpy(slice->unknown[slice->unknown_count++], id, EVENT_ID_SIZE);
     else if (feed)
@@ -167,8 +167,8 @@ bool tail_check_is_running(const struct gateway *gateway)
     return gateway->tail_check->by_store && gateway->tail_check->cursor;
 }
 
-// Their topics were asked for when their heads were known already: what came in between was not
-// heard.
+// Unconfirmed feeds subscribed to their topics after their heads were read: events from in between
+// may be missing.
 void tail_check_unconfirmed(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// New channels. Like marks they have no seq that would show a gap: after a time of outage those
-// made since (see marks.c) are read from Postgres. Sockets must not hear of one twice, so those
-// told last are remembered.
+// Sends frames for new channels. Like marks they have no seq that would reveal a gap: after an
+// outage of the topics, the channels created since (see missed_marks.c) are read from Postgres. A
+// client must not receive a channel twice, so the last ones sent are remembered.
 #include "created_channels.h"
 
 #include "../core.h"
@@ -19,12 +19,12 @@
 enum { FRAME_MAX_BYTES = 4096, CREATED_KNOWN = 128 };
 
 struct created_channels {
-    char ids[CREATED_KNOWN][EVENT_ID_SIZE]; // channels told of last, a ring
+    char ids[CREATED_KNOWN][EVENT_ID_SIZE]; // the last channels sent, a ring
     unsigned next;
     int64_t swept_xid;
 };
 
-// The first column is the next note; the rest is NULL when there is nothing to tell.
+// The first column is the next note; the others are NULL if there are no new channels.
 static const struct statement SWEEP = {
     "gateway_created",
     "SELECT t.note, c.id, c.name, c.is_private, c.creator, c.created, c.workspace_id"
@@ -40,7 +40,7 @@ static bool created_channel_is_known(const struct gateway *gateway, const char *
     return false;
 }
 
-// Whether its creation has not been told yet, as far as is known. It counts as told then.
+// Whether the channel is not among the last ones sent. Adds it to them.
 static bool created_channel_take(struct gateway *gateway, const char *channel_id)
 {
     if (created_channel_is_known(gateway, channel_id))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells Redis which users are connected here: when they come, again before that runs out, and a
-// little after they went (who comes back at once never was away).
+// Writes to Redis which users are connected here: when they connect, again before the entry
+// expires, and shortly after they have left (a user who reconnects at once was never away).
 #include "gateway_presence.h"
 
 #include "../core.h"
@@ -13,8 +13,8 @@
 
 enum { REFRESHES_A_TTL = 3 };
 
-// A user whose last connection here went. uthash keeps them in the order of adding, which is that
-// of due_ms.
+// A user whose last connection here ended. uthash keeps the order of insertion, which is that of
+// due_ms.
 struct gone {
     UT_hash_handle hh;
     int64_t due_ms;
@@ -55,10 +55,10 @@ void presence_leave(const struct user *user, struct gateway *gateway)
     struct gone *gone;
     HASH_FIND_STR(gateway->gone, user->id, gone);
     if (gone)
-        gone_free(gateway, gone); // came back since, and goes anew
+        gone_free(gateway, gone); // had come back, and leaves again
     gone = gateway->ended ? NULL : calloc(1, sizeof *gone);
     if (!gone)
-        return; // its time runs out by itself
+        return; // the entry in Redis expires by itself
     gone->due_ms = loop_now_ms(gateway->loop) + gateway->options.presence_grace_ms;
     gone->manual_away = user->manual_away;
     snprintf(gone->user_id, sizeof gone->user_id, "%s", user->id);

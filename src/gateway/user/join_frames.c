@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the user hears who came into a channel, or left it: the channel as a whole, or that it
-// is gone. These are no events of the channel, and have no seq.
+// Frames that only the user who joined or left a channel receives: the whole channel object, or
+// that the channel was left. They are not events of the channel, and have no seq.
 #include "join_frames.h"
 
 #include "../channel/feed.h"
@@ -65,7 +65,7 @@ static void on_joined(void *arg, const struct store_outcome *outcome)
     struct user *user = alive ? user_find(joining->gateway, joining->user_id) : NULL;
     TAGGED_FREE(joining);
     if (!user || outcome->r < 0 || result_rows(outcome->result) == 0)
-        return; // without it the client knows of the channel by member_joined_channel
+        return; // the client still receives member_joined_channel
     CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX);
     join_frame_write(&frame, outcome->result);
     if (!buffer_failed(&frame))

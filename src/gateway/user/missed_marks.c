@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks, what users want to hear of, and their threads, that were not heard: they have no seq that
-// would show a gap, so after a time of outage what changed since for the users here is read from
-// Postgres and told again. It is absolute: told twice it changes nothing. New channels (created.c)
-// go along.
+// Catch-up on missed marks, notification settings and threads. They have no seq that would reveal a
+// gap: after an outage of the topics, all changes since then for the users here are read from
+// Postgres and sent again. Their frames are absolute, so a repeat changes nothing. New channels
+// (created_channels.c) are caught up on in the same sweep.
 //
-// The time is told by transactions, not by clocks: every second, while topics are heard, the lowest
-// transaction that still runs is asked for, and noted when the last note is some seconds old and
-// the outbox holds nothing that is late. What committed below the note before the last one has left
-// the outbox while topics were heard.
+// The start of an outage is known as a transaction, not as a time: every second while the topics
+// are subscribed, the gateway reads the lowest running transaction. It takes a new note of it when
+// the last note is some seconds old and the outbox has no late rows. So everything committed below
+// the note before the last has left the outbox while the topics were subscribed.
 #include "missed_marks.h"
 
 #include "../channel/held_marks.h"
@@ -25,24 +25,24 @@
 #include <stdlib.h>
 
 struct missed_marks {
-    int64_t notes[2]; // 0 is the older one
+    int64_t notes[2]; // the first is the older
     int64_t noted_ms; // when the newer one was taken
     bool is_asked;
 };
 
-// It is asked every second: what is late is found and read from Postgres within two.
+// Runs every second: late events are detected, and read from Postgres, within two.
 static const struct statement NOTE = {
     "gateway_note",
     "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, " OUTBOX_LATE("700 milliseconds")};
 
-// The first column is whether anything was ever marked: a join alone is no mark.
+// The first column: whether the member ever marked anything. A join alone is not a mark.
 static const struct statement SWEEP = {
     "gateway_marks", "SELECT " MEMBER_IS_MARKED("m") ", " UNREAD_VIEW_SELECT(
                          "m") " FROM unread_rows m WHERE m.user_id = ANY ($1) AND m.active"
                               " AND m.member_changed >= $2::xid8"};
 enum { COLUMN_MARKED, COLUMN_VIEW };
 
-// Which of the two it was that changed, is not known.
+// It is not known whether the follow or the mark changed: sends both.
 static const struct statement THREADS = {
     "gateway_threads", "SELECT m.user_id, e.frame FROM thread_members m"
                        " CROSS JOIN unnest(ARRAY['thread_follow', 'thread_mark']) AS k (kind)"
@@ -94,7 +94,7 @@ void missed_marks_note(struct gateway *gateway)
     store_call(gateway->store, STORE_SYNC, &NOTE, NULL, on_note, gateway);
 }
 
-// While nobody was here nothing was noted, and nobody missed anything: the notes begin anew.
+// While there were no users, no notes were taken and no one missed anything: starts with new notes.
 void missed_marks_note_first(struct gateway *gateway)
 {
     if (!gateway->users && gateway->openings == 0)
@@ -126,7 +126,7 @@ static void missed_mark_send(struct gateway *gateway, const struct unread_view *
     event_unref(event);
 }
 
-// The next tick asks again, from the same note.
+// The next tick retries, from the same note.
 static void sweep_fail(struct gateway *gateway)
 {
     gateway->missed_marks->is_asked = false;
@@ -152,7 +152,7 @@ static void on_threads(void *arg, const struct store_outcome *outcome)
     notes_set(gateway, created_channels_swept_xid(gateway));
 }
 
-// The users here, and the note since which changes are to be told.
+// Appends the users here, and the note since which changes must be sent.
 static void sweep_params(struct params *params, const struct gateway *gateway)
 {
     users_params(gateway, params);
@@ -168,7 +168,8 @@ static void threads_ask(struct gateway *gateway)
     store_call(gateway->store, STORE_SYNC, &THREADS, &params, on_threads, gateway);
 }
 
-// The second part of a sweep: what is not a mark, which is read anew so that it comes in order.
+// The second part of a sweep: unread counts, in case something other than a mark changed them. They
+// are read again, in the lane that keeps their order.
 static void on_swept(void *arg, const struct store_outcome *outcome)
 {
     struct gateway *gateway = CAST(gateway, arg);
@@ -225,12 +226,12 @@ void missed_marks_sweep(struct gateway *gateway)
 {
     CLEANUP_PARAMS struct params params = {0};
 
-    if (gateway->missed_marks->notes[0] == 0) // nobody was here to miss anything
+    if (gateway->missed_marks->notes[0] == 0) // there was no user to miss anything
         return;
     gateway->missed_marks_due = true;
     if (gateway->missed_marks->is_asked || !gateway->users)
         return;
-    gateway->missed_marks_due = false; // what is missed from here on, this sweep may not see
+    gateway->missed_marks_due = false; // set again by later misses, which this sweep may not cover
     created_channels_sweep(gateway, gateway->missed_marks->notes[0]);
     sweep_params(&params, gateway);
     gateway->missed_marks->is_asked = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sockets that asked to hear of others' presence. A watch is one user that somebody here wants to
-// hear of; what changes within one pause is told together, so that a thousand users who reconnect
-// at once are one frame for each socket.
+// Sockets' subscriptions to other users' presence. There is one struct presence_subscription per
+// user, shared by all subscribers here. Changes within FLUSH_MS are sent together, so that a
+// thousand users who reconnect at once cost each socket one frame.
 #include "presence_subscriptions.h"
 
 #include "../connection/connection.h"
@@ -24,7 +24,7 @@ enum { FLUSH_MS = 200, FRAME_MAX = 1 << 20, QUERY_MAX = 500 };
 
 struct presence_subscriptions {
     struct presence_subscription *subscriptions;
-    struct list due; // watchers that are to be told with the next flush
+    struct list due; // subscribers to be sent to at the next flush
     bool timer_runs;
     struct loop_timer *timer;
 };
@@ -37,14 +37,14 @@ struct presence_subscription {
     bool is_known;
     bool is_active;
     bool is_changed; // since the last flush
-    bool is_asked;   // Redis was, and has not answered
+    bool is_asked;   // a request to Redis is in flight
     int64_t looked_ms;
     struct presence_subscriber **subscribers;
     uint32_t count;
     uint32_t capacity;
 };
 
-// Those who may be watched: users of one's own workspace.
+// A client may subscribe to the users of its own workspace.
 static const struct statement members = {
     "gateway_watch",
     "SELECT u.id FROM users u WHERE (u.workspace_id = $1) IS TRUE AND u.id = ANY ($2)"};
@@ -52,17 +52,17 @@ static const struct statement members = {
 struct found {
     struct presence_subscriber_ask *ask;
     char user_id[EVENT_ID_SIZE];
-    int is_active; // -1: not known
+    int is_active; // -1: unknown
 };
 
-// A request of a client under way.
+// A client's request in progress.
 struct presence_subscriber_ask {
     uint32_t tag;
     struct list link; // in the subscriber's asks
     struct gateway *gateway;
-    struct presence_subscriber *subscriber; // NULL once it is gone, or has asked anew
+    struct presence_subscriber *subscriber; // NULL: gone, or it sent a newer request
     bool is_query;
-    int left; // answers of a query that are to come
+    int left; // answers that a query waits for
     int count;
     struct found *found;
 };
@@ -140,7 +140,7 @@ static void subscription_set(struct presence_subscription *subscription, bool is
     flush_want(subscription->gateway);
 }
 
-// The answer for a watch whose last listener may have gone meanwhile.
+// The last subscriber may have left before this answer: then frees the subscription.
 static void on_looked(void *arg, int r, const struct presence_state *state)
 {
     struct presence_subscription *subscription = CAST(presence_subscription, arg);
@@ -212,7 +212,7 @@ static bool subscription_enter(struct presence_subscriber *subscriber, const cha
     }
     subscription->subscribers[subscription->count++] = subscriber;
     subscriber->subscriptions[subscriber->count++] = subscription;
-    // Its state as far as it is known goes out with the flush; and is looked at anew.
+    // A known state is sent with the next flush; Redis is also asked for the current one.
     subscriber->is_new = true;
     subscriber_due(subscriber);
     flush_want(subscription->gateway);
@@ -220,7 +220,7 @@ static bool subscription_enter(struct presence_subscriber *subscriber, const cha
     return true;
 }
 
-// Sends one frame for the `count` ids in `ids` (JSON strings with commas).
+// Sends one frame for the `count` ids in `ids` (JSON strings, separated by commas).
 static void presence_send(struct connection *c, const struct buffer *ids, int count, bool is_active)
 {
     CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX);
@@ -233,7 +233,7 @@ static void presence_send(struct connection *c, const struct buffer *ids, int co
         connection_send_text(c, out.data, out.length);
 }
 
-// Those of its watches that are (not) active and not told of yet.
+// Sends the users that are (not) active and whose state was not sent yet.
 static void presence_tell(const struct presence_subscriber *subscriber, bool is_active)
 {
     CLEANUP(buffer_done) struct buffer ids = BUFFER(FRAME_MAX);
@@ -347,7 +347,7 @@ static void on_found(void *arg, int r, const struct presence_state *state)
     ask_free(ask);
 }
 
-// Looks at each; the last answer frees `ask`.
+// Asks Redis for each user; the last answer frees `ask`.
 static void query_run(struct presence_subscriber_ask *ask, const struct result *result)
 {
     ask->count = ask->left = result_rows(result);
@@ -411,7 +411,7 @@ static bool ids_take(const json_t *ids, size_t max, struct params *params)
     return true;
 }
 
-// A list that is asked for replaces those asked for before it, whose answers may come later.
+// A new list replaces earlier ones, whose answers may arrive later.
 static void asks_drop(struct presence_subscriber *subscriber)
 {
     LIST_FOREACH(link, &subscriber->asks)
@@ -463,7 +463,7 @@ void presence_subscriptions_free(struct gateway *gateway)
     if (!gateway->presence_subscriptions)
         return;
     HASH_CLEAR(hh, gateway->presence_subscriptions
-                       ->subscriptions); // those that are left are freed with their answers
+                       ->subscriptions); // the remaining ones are freed with their answers
     loop_timer_free(gateway->presence_subscriptions->timer);
     free(TAKE(gateway->presence_subscriptions));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closes connections whose token is no longer valid: those that it is told of at once, and those
-// that it was not told of when their turn comes.
+// Closes connections whose token is no longer valid: at once after a message about the token, its
+// user or its app, otherwise in rounds over all tokens.
 #include "token_sweep.h"
 
 #include "../connection/connection.h"
@@ -16,29 +16,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-// All tokens are asked for within a round, a part at a time: a thousand at once keep
-// Postgres busy for as long as a post takes many times over.
+// A round checks all tokens, a part at a time: a thousand at once would keep Postgres busy for many
+// times the duration of a post.
 enum { TOKEN_PARTS = 10 };
 
-// Those of the given tokens that are no good any more.
+// Of the given tokens, those that are no longer valid.
 static const struct statement bad = {"gateway_tokens",
                                      "SELECT a.id FROM unnest($1) AS a (id) WHERE NOT EXISTS ("
                                      "SELECT FROM tokens t JOIN users u ON u.id = t.user_id"
                                      " WHERE t.id = a.id AND " TOKEN_IS_GOOD("t", "u") ")"};
 
-// Told ids are gathered for a moment, and asked for together; of more than so many all tokens are.
+// Ids from messages are collected for DOUBT_MS and checked together; beyond DOUBTS_MAX, all tokens
+// are checked.
 enum { DOUBT_MS = 20, DOUBTS_MAX = 1000 };
 
-// Within this all are asked for while others' changes cannot be heard, and after.
+// The duration of a round while messages may be missed, and of one round after that.
 enum { HURRY_MS = 3000 };
 
 struct token_sweep {
-    unsigned part; // which part of all tokens is checked next
-    int hurried;   // how many parts are still to be checked soon
+    unsigned part; // the next part to check
+    int hurried;   // how many parts must still be checked soon
     struct loop_timer *timer;
-    struct token_doubt *doubts; // whom to ask about, at doubt_timer
+    struct token_doubt *doubts; // ids to check at doubt_timer
     struct loop_timer *doubt_timer;
-    int64_t told_ms; // when something was last doubted, 0: never
+    int64_t told_ms; // when the last message arrived or may have been missed; 0: never
 };
 
 struct token_doubt {
@@ -151,8 +152,8 @@ static bool is_doubted(const struct connection *c)
 
 typedef bool connection_is_fn(const struct connection *c);
 
-// The tokens of open connections that are asked about, sorted; the caller frees the array (NULL
-// without memory), not its ids.
+// The tokens of open connections for which `is_asked` is true, sorted. The caller frees the array,
+// not its ids. NULL: out of memory.
 static const char **tokens_list(const struct gateway *gateway, connection_is_fn *is_asked,
                                 size_t *ret_count)
 {
@@ -170,7 +171,7 @@ static const char **tokens_list(const struct gateway *gateway, connection_is_fn 
     return ids;
 }
 
-// Whether anything is asked: `fn` is called then.
+// Whether there are tokens to check: then `fn` is called with those that are no longer valid.
 static bool tokens_ask(struct gateway *gateway, connection_is_fn *is_asked, store_fn *fn)
 {
     CLEANUP_PARAMS struct params params = {0};

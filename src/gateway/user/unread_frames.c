@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells native sockets when something other than a mark changed what they have unread: a delete, an
-// edit of who is mentioned, what the user wants to hear of. All is read over one connection, which
-// answers in the order asked: what is sent last is newest, however the news of it came. What could
-// not be read is read again a second later.
+// Sends unread counts to native sockets when something other than a mark changes them: a delete, an
+// edit of the mentions, a change of notification settings. All counts are read in one lane, which
+// answers in the order of the requests, so the last frame sent is the newest, whatever caused it. A
+// failed read is retried after a second.
 #include "unread_frames.h"
 
 #include "../channel/feed.h"
@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of the given users, those for whom the message that event $3 changed was or is unread, and
-// differs now; with what is left.
+// Of the given users, those for whom the message changed by event $3 was or is unread and whose
+// counts may differ now; with their counts.
 static const struct statement CHANGED = {
     "gateway_unread_changed",
     "SELECT " UNREAD_VIEW_SELECT(
@@ -30,7 +30,7 @@ static const struct statement CHANGED = {
              " AND d.user_id <> r.user_id AND r.active AND (e.kind = 'delete'"
              " OR r.user_id = ANY (e.mentioned) OR '' = ANY (e.mentioned))"};
 
-// What members $2 of channels $1 have unread now.
+// The counts of members $2 in channels $1.
 static const struct statement STATE = {
     "gateway_unread_state", "SELECT " UNREAD_VIEW_SELECT(
                                 "r") " FROM unnest($1, $2) AS a (channel, member) JOIN unread_rows "
@@ -41,7 +41,7 @@ enum { CHANGED_LATELY_MS = 5000, MARK_LATE_US = 1000000 };
 
 static const enum store_lane LANE = STORE_READ_TOO;
 
-// About all of a channel's users here.
+// A query about a channel's users here.
 struct unread_frames_ask {
     uint32_t tag;
     struct gateway *gateway;
@@ -100,7 +100,7 @@ void unread_frames_refresh(struct gateway *gateway, const char *channel_id, cons
     unread_frames_read(gateway, &params, on_heard);
 }
 
-// Clocks of instances may be apart: that costs a reading, no more.
+// Clocks of instances may differ: that costs an extra read, no more.
 static bool is_late(const struct event *event)
 {
     int64_t age_us = clock_wall_us() - event->event_ts;
@@ -136,7 +136,7 @@ static void on_changed(void *arg, const struct store_outcome *outcome)
         feed_miss(feed);
 }
 
-// What a statement shows of a channel goes to its users here, or is missed.
+// Runs a statement, and sends the counts to the channel's users here. A failure is retried.
 static void feed_ask(struct feed *feed, const struct statement *statement, struct params *params)
 {
     struct unread_frames_ask *ask = TAGGED_NEW(unread_frames_ask);
@@ -151,7 +151,7 @@ static void feed_ask(struct feed *feed, const struct statement *statement, struc
     store_call(feed->gateway->store, LANE, statement, params, on_changed, ask);
 }
 
-// The users of native sockets that sit there; how many.
+// Appends an array of the users whose native sockets are subscribed; returns its length.
 static int subscribed_params(const struct feed *feed, struct params *params)
 {
     int count = 0;
@@ -206,7 +206,7 @@ void unread_frames_retry(struct gateway *gateway)
     }
 }
 
-// What zset caps and bitmap does not count at all, others count.
+// Strategies whose frames differ from the others': zset caps the counts, bitmap has none.
 static bool shows_otherwise(int64_t strategy)
 {
     return strategy == STRATEGY_ZSET || strategy == STRATEGY_BITMAP;

@@ -107,8 +107,7 @@ void users_params(const struct gateway *gateway, struct params *params)
     params_close_array(params);
 }
 
-// Slack's clients take types that they do not know for errors: those go to sockets that asked for
-// them.
+// Slack's clients treat unknown types as errors: such frames are sent to native sockets only.
 bool event_is_for_all(const struct event *event)
 {
     return event->kind == EVENT_CREATED || event->kind == EVENT_EPHEMERAL ||
