@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the frames that connections share.
+// Encodes frames as packets, which connections share.
 #include "packet.h"
 
 #include "base/check.h"
@@ -28,7 +28,7 @@ enum { PACKET_EXTRA_MAX = 512 };
 
 #define EVENT_ID "id: "
 
-// With `head` before the text, `tail` behind it.
+// A packet of `head`, text and `tail`.
 static struct packet *packet_make(const void *head, size_t head_length, const char *text,
                                   size_t length, const char *tail)
 {
@@ -55,7 +55,8 @@ struct packet *packet_new(const char *text, size_t length)
     return packet_make(header, header_length, text, length, "");
 }
 
-// The value of the member "type" that a frame begins with; 0 when it is not one of plain letters.
+// Finds the value of the member "type", with which a frame starts. Returns its length; 0: not a
+// word of lower-case letters and underscores.
 static size_t type_find(const char *text, size_t length, const char **ret_type)
 {
     static const char begin[] = "{\"type\":\"";
@@ -70,8 +71,7 @@ static size_t type_find(const char *text, size_t length, const char **ret_type)
     return end < length && text[end] == '"' ? end - BEGIN : 0;
 }
 
-// Line ends in JSON are blanks between its values (inside of strings there are none): as such they
-// go.
+// Replaces line ends by blanks. In JSON they occur only between values, never inside strings.
 static void lines_join(char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)

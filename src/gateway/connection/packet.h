@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ready-made frame as it is sent (for a WebSocket its header and payload, for an event stream its
-// lines): immutable, and shared by all connections that get it. References are counted without
-// locks: a packet stays on its gateway's loop.
+// An encoded frame (for a WebSocket its header and payload, for an event stream its lines):
+// immutable, and shared by all connections that receive it. The reference count has no lock: a
+// packet stays on its gateway's loop.
 #pragma once
 
 #include <stddef.h>
@@ -14,7 +14,7 @@ enum { PACKET_HEADER_MAX = 10 };
 struct packet {
     uint32_t references;
     uint32_t length;  // of data
-    int64_t event_us; // when what it tells of happened; 0: it does not matter
+    int64_t event_us; // when its event happened, for the metric of delivery times; 0: not measured
     char data[];
 };
 
@@ -22,12 +22,11 @@ struct packet {
 // PACKET_HEADER_MAX bytes.
 size_t packet_header(enum packet_opcode opcode, size_t payload_length, uint8_t *ret_header);
 
-// A text frame with one reference; NULL without memory.
+// A text frame with one reference; NULL: out of memory.
 struct packet *packet_new(const char *text, size_t length);
 
 // An event of an event stream with one reference. Its type is that of the frame `text` (a JSON
-// object that begins with its type); `id` is where the feed can be resumed after it. NULL without
-// memory.
+// object that starts with its type); `id` is the position after it. NULL: out of memory.
 struct packet *packet_new_event(const char *text, size_t length, const char *id);
 
 static inline struct packet *packet_ref(struct packet *packet)
@@ -38,8 +37,8 @@ static inline struct packet *packet_ref(struct packet *packet)
 
 void packet_unref(struct packet *packet); // takes NULL
 
-// One frame in the forms that connections need, each made when it is first needed. Of events the
-// last one is kept: who sits side by side mostly has the same id.
+// A frame in the encodings that connections need, each made on first use. Of events only the last
+// one is kept: most successive connections have the same id.
 struct packets {
     const char *text;
     size_t length;
@@ -54,7 +53,7 @@ static inline struct packets packets_of(const char *text, size_t length)
     return (struct packets){.text = text, .length = length};
 }
 
-// Borrowed; NULL without memory.
+// Borrowed; NULL: out of memory.
 struct packet *packets_frame(struct packets *packets);
 struct packet *packets_event(struct packets *packets, const char *id);
 void packets_done(struct packets *packets);

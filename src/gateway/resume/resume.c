@@ -187,7 +187,7 @@ bool resume_awaits(struct resume *resume, const struct event *event)
     return behind;
 }
 
-// Everything before the pass was sent.
+// The pass is over: everything before `until` was sent, which becomes the position.
 static void pass_end(struct resume *resume)
 {
     struct place *place = resume->place;

@@ -115,7 +115,7 @@ static bool behind_is_over(struct resume *resume, const struct behind *behind)
     return true;
 }
 
-// Whether the channel needs no other page.
+// Takes a channel's page. Whether the channel is finished.
 static bool behind_take(struct resume *resume, struct behind *behind, const struct page *page)
 {
     const struct feed *feed = feed_find(resume->gateway, behind->channel_id);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event streams (GET /events): what they do as a connection, from the request on.
+// Event streams (GET /events): their requests, replies and connection_ops.
 #include "sse.h"
 
 #include "../connection/connection.h"
@@ -39,7 +39,7 @@ static const struct connection_ops sse_ops;
 
 struct sse {
     struct backlog backlog;
-    const char *cors; // CORS headers for the page that asks: static or `cors_text`
+    const char *cors; // CORS headers for the requesting page: static text or `cors_text`
     char cors_text[512];
 };
 
@@ -140,7 +140,7 @@ static int sse_admit(struct connection *c, int r, bool known)
     return may ? 0 : 403;
 }
 
-// A peer that is gone without a word is noticed by what it does not acknowledge.
+// A stream has no input, so a peer that vanished is detected by missing TCP acknowledgements.
 static void peer_watch(const struct connection *c)
 {
     const struct gateway_options *options = &c->gateway->options;
@@ -148,7 +148,7 @@ static void peer_watch(const struct connection *c)
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
 }
 
-// Tells that anything may be missing: the client is to read all with unread.sync.
+// The client's position is too old: it must read everything by unread.sync.
 static void sse_tell_gap(struct connection *c)
 {
     connection_send_text(c, gap, sizeof gap - 1);
@@ -188,7 +188,7 @@ static void sse_open(struct connection *c, const struct result *channels, const 
 
 static int sse_input(struct connection *c, const char *data, size_t length)
 {
-    (void)c, (void)data, (void)length; // nothing that comes behind the request is read
+    (void)c, (void)data, (void)length; // input after the request is ignored
     return -ERROR_INVALID_ARGUMENTS;
 }
 
@@ -237,7 +237,7 @@ static void sse_announce(struct connection *c, enum announcement what)
         connection_send_text(c, goodbye, sizeof goodbye - 1);
 }
 
-// Behind what is partly sent comes a comment, for people who look.
+// Sends a comment after a partly sent packet, for human readers.
 static void sse_end(struct connection *c)
 {
     char text[160];

@@ -5,5 +5,5 @@
 struct connection;
 struct http_head;
 
-// Answers a request for /events, or asks Postgres whose it is.
+// Answers a request for /events, or starts its login.
 void sse_accept(struct connection *c, const struct http_head *request);

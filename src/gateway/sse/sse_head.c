@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the head of an event stream's request asks for.
+// Parses the request head of an event stream.
 #include "sse_head.h"
 #include "../text_cut.h"
 
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// Copies visible ASCII; false when it does not fit or holds anything else.
+// Copies visible ASCII; false: too long, or other characters.
 static bool text_keep(struct text text, char *ret_text, size_t size)
 {
     if (text.length >= size)
@@ -20,7 +20,7 @@ static bool text_keep(struct text text, char *ret_text, size_t size)
     return true;
 }
 
-// The last one counts, but a bad one is not forgotten for a good one behind it.
+// The last position counts, but an invalid one stays an error even if a valid one follows.
 static void since_read(struct sse_head *head, struct text value)
 {
     head->resumes = value.length > 0;
@@ -59,7 +59,7 @@ static bool fields_read(struct sse_head *sse, const struct http_head *head)
     if (head->authorization && !authorization_read(sse, text_of(head->authorization)))
         return false;
     if (head->last_event_id) {
-        sse->since_is_bad = false; // the browser's own word, which the address does not follow
+        sse->since_is_bad = false; // set by the browser: newer than the URL's, which never changes
         since_read(sse, text_of(head->last_event_id));
     }
     return (!head->origin || text_keep(text_of(head->origin), sse->origin, sizeof sse->origin)) &&

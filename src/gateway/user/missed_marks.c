@@ -2,7 +2,7 @@
 // Catch-up on missed marks, notification settings and threads. They have no seq that would reveal a
 // gap: after an outage of the topics, all changes since then for the users here are read from
 // Postgres and sent again. Their frames are absolute, so a repeat changes nothing. New channels
-// (created_channels.c) are caught up on in the same sweep.
+// (created_channels.c) are part of the same sweep.
 //
 // The start of an outage is known as a transaction, not as a time: every second while the topics
 // are subscribed, the gateway reads the lowest running transaction. It takes a new note of it when
