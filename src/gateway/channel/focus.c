@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels that a client has before its eyes: what arrives in them is marked read, at most once a
-// second for each socket and channel, the last arrival always. What was there before stays as it is
-// until something arrives; so does, after a markUnread, what had arrived and was not marked yet.
+// Channels that a client shows on screen: arriving messages are marked read, at most once a second
+// per socket and channel, and always up to the last one. Earlier messages stay unread until a new
+// one arrives. So do, after a markUnread, messages that had arrived but were not marked yet.
 #include "focus.h"
 
 #include "../connection/connection.h"
@@ -31,13 +31,13 @@ struct focus {
     struct feed *feed;
     struct connection *connection;
     int *count;              // of the connection's focuses
-    struct focus_call *call; // the mark in work
-    int64_t ts;              // arrived and not marked; 0: nothing
-    int64_t marked_ms;       // when the last mark was asked for
-    int64_t epoch;           // the highest heard of; -1: none
+    struct focus_call *call; // the mark in progress; NULL: none
+    int64_t ts;              // of the last message that arrived and is not marked; 0: none
+    int64_t marked_ms;       // when the last mark was requested
+    int64_t epoch;           // the highest known; -1: none
 };
 
-// One mark in work.
+// A mark in progress.
 struct focus_call {
     uint32_t tag;
     struct gateway *gateway;
@@ -174,7 +174,7 @@ void focus_end(struct feed *feed, const struct connection *c)
 
     if (!focus)
         return;
-    // What arrived before the end still counts, though its second is not over.
+    // Marks what arrived before the end, without waiting for the rest of its second.
     if (focus->ts > 0 && !feed->gateway->ended) {
         if (focus->call)
             focus->call->focus = NULL;

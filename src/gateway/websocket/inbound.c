@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles a client's messages: posts, marks, pings, focus, presence.
+// Handles a client's messages: posts, marks, pings, typing, focus, presence.
 #include "inbound.h"
 
 #include "../channel/ephemeral.h"
@@ -21,10 +21,10 @@
 
 enum { CALLS_MAX = 16, REPLY_TO_SIZE = 72, REPLY_MAX = 1 << 20, ACTIVE_INTERVAL_MS = 250 };
 
-// Codes of errors in answers to clients, as Slack's clients know them.
+// Error codes in answers, as Slack's clients know them.
 enum { CODE_INVALID = 1, CODE_MESSAGE = 2, CODE_SLOW_DOWN = -1 };
 
-// A call of a method in work.
+// A method call in progress.
 struct method_call {
     uint32_t tag;
     struct list link; // in inbound->calls
@@ -34,7 +34,7 @@ struct method_call {
     char reply_to[REPLY_TO_SIZE]; // JSON
 };
 
-// The client's id as JSON; "" when it sent none that can be echoed.
+// The message's id as JSON; "": none, or one that cannot be echoed.
 static void reply_to_read(const json_t *message, char *ret_text)
 {
     const json_t *id = json_object_get(message, "id");
@@ -149,7 +149,7 @@ static void on_posted(void *arg, const char *text, size_t length)
     TAGGED_FREE(call);
 }
 
-// The method's reply, with the id of what it replies to.
+// Sends a method's reply, with `reply_to` inserted.
 static void reply_send(struct connection *c, const char *reply_to, const char *text, size_t length)
 {
     static const char ok[] = "{\"ok\":true";
@@ -173,7 +173,7 @@ static void on_marked(void *arg, const char *text, size_t length)
     TAGGED_FREE(call);
 }
 
-// Frames that are calls of a method.
+// Frames that call a method.
 static const struct called {
     const char *type;
     const char *method;
@@ -224,7 +224,7 @@ static void method_call(struct inbound *inbound, const struct called *what, cons
     gateway->options.on_call(gateway->options.arg, request);
 }
 
-// {"type":"pong","reply_to":5} and whatever else the ping held.
+// Sends {"type":"pong","reply_to":5}, with the ping's other members.
 static void pong_send(struct connection *c, json_t *ping)
 {
     CLEANUP_JSON json_t *pong = json_object();
@@ -239,7 +239,8 @@ static void pong_send(struct connection *c, json_t *ping)
     free(text);
 }
 
-// An error frame to what has no id, else an answer. `text` is static and needs no escaping.
+// Sends an error: as an answer to a message with an id, otherwise as a frame `error`. `text` is
+// static and needs no escaping.
 static void complaint_send(struct connection *c, const char *reply_to, int code, const char *text)
 {
     CLEANUP(buffer_done) struct buffer out = BUFFER(REPLY_MAX);
@@ -254,7 +255,7 @@ static void complaint_send(struct connection *c, const char *reply_to, int code,
         connection_send_text(c, out.data, out.length);
 }
 
-// When all is well nothing is said to what has no id.
+// Answers a message; without an id, only errors are sent.
 static void outcome_send(struct connection *c, const char *reply_to, int r)
 {
     static const char nothing[] = "{\"ok\":true}";
@@ -280,7 +281,7 @@ static void focus_change(struct inbound *inbound, const json_t *message, bool be
     outcome_send(c, reply_to, r);
 }
 
-// Tells Redis that somebody is there, who needs no push.
+// Writes to Redis that the user is active on this socket, and needs no pushes.
 static void activity_tell(struct inbound *inbound)
 {
     const struct connection *c = inbound->connection;

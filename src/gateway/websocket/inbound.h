@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles a client's messages: posts, pings, and what it asks for.
+// Handles a client's messages: posts, marks, pings, typing, focus, presence.
 #pragma once
 
 #include "../user/presence_subscriptions.h"
@@ -11,18 +11,18 @@
 
 struct connection;
 
-// What a client has under way.
+// A client's requests in progress, and when it was last active.
 struct inbound {
     struct connection *connection;
-    struct list calls; // of methods, in work
+    struct list calls; // method calls in progress
     int call_count;
     int focus_count;
-    int64_t typed_ms;  // when it last sent user_typing
-    int64_t active_ms; // when Redis was told last that it says something; 0: never
+    int64_t typed_ms;  // when its last user_typing was published
+    int64_t active_ms; // when its activity was last written to Redis; 0: never
     struct presence_subscriber presence_subscriber;
 };
 
 void inbound_init(struct inbound *inbound, struct connection *c);
 void inbound_message(struct inbound *inbound, const char *text, size_t length);
-// The connection is gone: its calls' replies are dropped. May be called again.
+// The connection ends: drops the replies of its calls. May be called again.
 void inbound_forget(struct inbound *inbound);
