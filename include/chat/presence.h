@@ -50,5 +50,5 @@ void presence_fall_silent(struct cache *cache, const char *user_id, const char *
 
 // The keys of the gateways, and of the sockets with recent activity (`active:{U}`). Both are
 // hashes; each value begins with the second its entry expires.
-void presence_session_key(char *ret_key, const char *user_id); // likewise
-void presence_active_key(char *ret_key, const char *user_id);  // likewise
+void presence_session_key(char *ret_key, const char *user_id); // PRESENCE_KEY_SIZE bytes
+void presence_active_key(char *ret_key, const char *user_id);  // PRESENCE_KEY_SIZE bytes

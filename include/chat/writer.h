@@ -44,7 +44,7 @@ struct post {
     const char *digest;        // of the content, if there is a key
     const char *client_msg_id; // NULL: none
     const char *origin;        // the socket it was posted on; "": none
-    int64_t deadline_ms;       // set by writer_post
+    int64_t deadline_ms;       // set by writer_post()
     bool is_checked;           // the writer's: suspect author, but checked and not refused so far
     post_fn *fn;
     void *arg;

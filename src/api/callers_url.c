@@ -85,7 +85,7 @@ bool url_is_public(const char *url)
     if (length >= sizeof host)
         return false;
     snprintf(host, sizeof host, "%.*s", (int)length, start + in_brackets);
-    if (getaddrinfo(host, NULL, &hints, &addresses) != 0) // a name
+    if (getaddrinfo(host, NULL, &hints, &addresses) != 0) // a host name
         return strcasecmp(host, "localhost") != 0;
     return address_is_public(addresses->ai_addr);
 }

@@ -19,7 +19,7 @@ enum { PIECE = 100, SECRET_MAX = 65536, PLACE_SIZE = 1024 };
 // A column of secrets. `stale` takes the current prefix, the key to start after, and a limit; `put`
 // takes keys, old and new texts, and for devices the digests of their tokens.
 struct column {
-    const char *place; // before the key
+    const char *place; // prefix of the place that binds the secret; the row's key follows
     struct statement stale, put;
     bool has_digests;
 };

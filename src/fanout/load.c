@@ -56,7 +56,7 @@ enum {
     COLUMN_GENERATION,
     COLUMN_NUMBER,
     COLUMN_MESSAGE,
-    COLUMN_THREAD = COLUMN_EVENT_TS, // of an event without a message
+    COLUMN_THREAD = COLUMN_EVENT_TS, // if the event has no message
 };
 
 enum { FRAME_MAX_BYTES = 8 * 1024 * 1024 };
