@@ -160,7 +160,7 @@ static bool take_fcm(struct invocation *invocation, struct push_app_wish *wish,
                                         : push_key_read_account(text, &account, &complaint);
     if (r < 0) {
         invocation_complain(invocation, r,
-                            "service_account: must be the JSON of a service account; look at %s",
+                            "service_account: must be the JSON of a service account; check %s",
                             strlen(text) > PUSH_KEY_MAX ? "its length" : complaint);
         return false;
     }

@@ -260,7 +260,7 @@ static bool since_take(struct invocation *invocation, char *ret_since)
     if (!since || gateway_position_take(invocation->actor->user_id, since, ret_since) == 0)
         return true;
     invocation_complain(invocation, -ERROR_INVALID_POSITION,
-                        "since: must be a position that you were given");
+                        "since: must be a position from an earlier reply");
     return false;
 }
 

@@ -212,7 +212,7 @@ static void *auditor_run(void *arg)
         if (r >= 0)
             r = audit_if_due(auditor);
         if (r < 0)
-            log_write(LOG_DEBUG, "app", "no audit of unread counts: %s", error_code(r));
+            log_write(LOG_DEBUG, "app", "cannot audit unread counts: %s", error_code(r));
         log_flush();
     }
     return NULL;

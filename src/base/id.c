@@ -46,7 +46,7 @@ static void random_read(void *data, size_t length)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {
-            log_write(LOG_ERROR, "base", "no randomness: errno %d", errno);
+            log_write(LOG_ERROR, "base", "cannot read random bytes: errno %d", errno);
             abort();
         }
         to += got;

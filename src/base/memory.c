@@ -25,7 +25,7 @@ static void reserve_keep(void)
 
 static void reserve_use(void)
 {
-    log_write(LOG_ERROR, "base", "out of memory: going on by the reserve");
+    log_write(LOG_ERROR, "base", "out of memory: using the reserve");
     free(atomic_exchange(&reserve, NULL));
 }
 

@@ -64,7 +64,7 @@ static int names_drop(struct pipeline *pipeline, struct drop *drop)
 {
     const char *end = drop->names.data + drop->names.length;
     for (const char *name = drop->names.data; name < end; name += strlen(name) + 1) {
-        log_write(LOG_INFO, "cache", "the library %s is in use no longer", name);
+        log_write(LOG_INFO, "cache", "library %s is no longer in use", name);
         pipeline_add(pipeline, 3, (const char *[]){"FUNCTION", "DELETE", name}, NULL);
     }
     int r = pipeline_run(pipeline, on_dropped, drop);

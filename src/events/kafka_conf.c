@@ -46,7 +46,7 @@ static bool conf_set(rd_kafka_conf_t *conf, const char *name, const char *value)
     char reason[256];
     if (rd_kafka_conf_set(conf, name, value, reason, sizeof reason) == RD_KAFKA_CONF_OK)
         return true;
-    log_write(LOG_ERROR, "events", "Kafka setting refused: %s", reason);
+    log_write(LOG_ERROR, "events", "invalid Kafka setting: %s", reason);
     return false;
 }
 
@@ -76,7 +76,7 @@ rd_kafka_t *kafka_client_new(rd_kafka_type_t type, rd_kafka_conf_t *conf)
     rd_kafka_t *client = rd_kafka_new(type, conf, reason, sizeof reason);
     if (client)
         return client;
-    log_write(LOG_ERROR, "events", "Kafka client refused: %s", reason);
+    log_write(LOG_ERROR, "events", "cannot create the Kafka client: %s", reason);
     rd_kafka_conf_destroy(conf);
     return NULL;
 }
@@ -99,6 +99,6 @@ void kafka_client_destroy(rd_kafka_t *client)
     }
     if (join_until(thread, until_ms))
         return;
-    log_write(LOG_WARN, "events", "a client of Kafka's does not end, and is left to itself");
+    log_write(LOG_WARN, "events", "a Kafka client does not stop and is abandoned");
     pthread_detach(thread);
 }

@@ -143,7 +143,7 @@ static bool client_is_broken(const struct kafka_producer *producer)
     rd_kafka_resp_err_t error = rd_kafka_fatal_error(producer->client, reason, sizeof reason);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
         return false;
-    log_write(LOG_ERROR, "events", "Kafka producer made anew: %s", reason);
+    log_write(LOG_ERROR, "events", "recreated the Kafka producer: %s", reason);
     return true;
 }
 

@@ -29,14 +29,14 @@ static bool topic_is_settled(rd_kafka_resp_err_t error, const char *name, const 
 {
     switch (error) {
     case RD_KAFKA_RESP_ERR_NO_ERROR:
-        log_write(LOG_INFO, "events", "made Kafka topic %s", name);
+        log_write(LOG_INFO, "events", "created Kafka topic %s", name);
         return true;
     case RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS:
         return true;
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
     case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
     case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
-        log_write(LOG_WARN, "events", "Kafka topic %s must be made by hand: %s", name,
+        log_write(LOG_WARN, "events", "cannot create Kafka topic %s, create it manually: %s", name,
                   reason ? reason : rd_kafka_err2str(error));
         return true;
     default:

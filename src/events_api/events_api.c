@@ -115,7 +115,7 @@ static void look(struct events_api *events_api, int64_t now_ms)
     int r = queue_clean(events_api->session, &events_api->options);
     events_api->clean_at_ms = now_ms + (r > 0 ? 0 : CLEAN_MS); // the rest at the next look
     if (r < 0)
-        log_write(LOG_WARN, "push", "app_events could not be cleaned up");
+        log_write(LOG_WARN, "push", "cannot clean up app_events");
 }
 
 static void take(struct events_api *events_api)
@@ -126,7 +126,7 @@ static void take(struct events_api *events_api)
         return;
     if (queue_take(events_api->session, &events_api->under_way, room, &events_api->options,
                    &events_api->ready) < 0)
-        log_write(LOG_WARN, "push", "what waits for events_urls could not be read");
+        log_write(LOG_WARN, "push", "cannot read events queued for events_urls");
     LIST_FOREACH(link, &events_api->ready)
     {
         struct delivery *delivery = LIST_ITEM(link, struct delivery, link);

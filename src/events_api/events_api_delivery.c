@@ -249,7 +249,7 @@ static void challenge_settle(struct delivery *delivery)
     if (answered)
         return;
     metric_add(METRIC_PUSH_UNVERIFIED, 1);
-    log_write(LOG_WARN, "push", "the events_url of app %s did not answer the challenge: %s",
+    log_write(LOG_WARN, "push", "the events_url of app %s failed the challenge: %s",
               delivery->app_id,
               delivery->address_refused ? "its address is private"
               : delivery->reason[0]     ? delivery->reason

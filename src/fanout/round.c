@@ -84,7 +84,8 @@ static void publish_event(struct round *round, struct pipeline *pipeline, const 
     buffer_clear(&round->wire);
     event_encode(event, &round->wire);
     if (buffer_failed(&round->wire)) {
-        log_write(LOG_ERROR, "fanout", "no memory to publish an event of %s", event->channel_id);
+        log_write(LOG_ERROR, "fanout", "out of memory: cannot publish an event of %s",
+                  event->channel_id);
         return;
     }
     if (event->seq > 0 || event->kind == EVENT_STRATEGY) {

@@ -146,7 +146,7 @@ static bool acceptor_refuse_one(struct server *server)
     if (fd < 0 || (server->short_told_ms > 0 && now_ms - server->short_told_ms < SERVER_SHORT_MS))
         return fd >= 0;
     server->short_told_ms = now_ms;
-    log_write(LOG_ERROR, "http", "connections are refused: the limit of open files is reached");
+    log_write(LOG_ERROR, "http", "refusing connections: the limit of open files is reached");
     return true;
 }
 

@@ -56,7 +56,7 @@ static int daemon_start(struct server *server)
         (unsigned)server->options.connections_max + 1024, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
         MHD_OPTION_END);
     if (!server->daemon) {
-        log_write(LOG_ERROR, "http", "libmicrohttpd does not start");
+        log_write(LOG_ERROR, "http", "cannot start libmicrohttpd");
         return -ERROR_UNAVAILABLE;
     }
     return daemon_watch(server);

@@ -151,7 +151,7 @@ static void answer_without_key(struct device_turn *turn)
              "TIDINGS_SECRET_KEY does not open what the app and the device need");
     metric_add(METRIC_SECRETS_REFUSED, 1);
     log_write(LOG_ERROR, "notify",
-              "a push of app %s cannot be sent: TIDINGS_SECRET_KEY does not open its secrets",
+              "cannot send a push of app %s: TIDINGS_SECRET_KEY does not decrypt its secrets",
               turn->app_id);
 }
 

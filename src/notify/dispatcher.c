@@ -205,7 +205,7 @@ static void look(struct dispatcher *dispatcher, int64_t now_ms)
     dispatcher->look_at_ms = pause_after(now_ms, LOOK_MS);
     if (device_turns_hold(dispatcher->session, &dispatcher->under_way, now_ms, &dispatcher->turns) <
         0)
-        log_write(LOG_WARN, "notify", "devices whose pushes are under way could not be held");
+        log_write(LOG_WARN, "notify", "cannot extend the turns of devices with pushes in flight");
     if (now_ms >= dispatcher->depth_at_ms)
         depth_look(dispatcher);
     if (now_ms >= dispatcher->clean_at_ms) {
@@ -338,7 +338,7 @@ static void take(struct dispatcher *dispatcher, int64_t now_ms)
     turns.app_parallel = (room + 1) / 2 < turns.app_parallel ? (room + 1) / 2 : turns.app_parallel;
     int r = device_turns_take(dispatcher->session, &dispatcher->under_way, most, &turns, &ready);
     if (r < 0) {
-        log_write(LOG_WARN, "notify", "devices whose turn it is could not be read");
+        log_write(LOG_WARN, "notify", "cannot read devices that are due for a push");
         dispatcher->take_at_ms = now_ms + FAULT_MS;
     } else if (r == most) {
         dispatcher->take_at_ms = now_ms;
@@ -395,8 +395,7 @@ static void settle(struct dispatcher *dispatcher)
             return;
         }
         if (r < 0) // these devices come up again when their leases expire
-            log_write(LOG_ERROR, "notify", "what became of pushes could not be stored: %s",
-                      error_code(r));
+            log_write(LOG_ERROR, "notify", "cannot store push results: %s", error_code(r));
         dispatcher->count -= (int64_t)length_of(&part);
         turns_free(&part);
         dispatcher->take_at_ms = 0; // there is room, and more may be due

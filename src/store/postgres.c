@@ -189,7 +189,7 @@ int prepared_find(const struct prepared *prepared, const struct statement *state
         return 0;
     if (prepared->known[place].types_hash == params_types_hash(params))
         return 1;
-    log_write(LOG_ERROR, "store", "%s: parameters of other types than before", statement->name);
+    log_write(LOG_ERROR, "store", "%s: parameter types differ from earlier calls", statement->name);
     return -ERROR_INTERNAL;
 }
 

@@ -98,7 +98,7 @@ def test_what_no_key_opens_stays_and_is_told(environment, workspace, server):
     app = make_app(environment, workspace, server.url, OTHER)
     text = stored(environment, app)
     wait_until(lambda: metric(instance, "tidings_secrets_refused_total") > before, what="a secret that does not open")
-    assert not server.requests and f"the signing secret of app {app.id} does not open" in instance.log.read_text()
+    assert not server.requests and f"cannot decrypt the signing secret of app {app.id}" in instance.log.read_text()
     done = rotated(environment)
     assert done.returncode == 1 and "1 undecryptable" in done.stdout
     assert f"no key decrypts apps.signing_secret/{app.id}" in done.stderr and stored(environment, app) == text
