@@ -40,6 +40,16 @@ struct message {
     int64_t unread_count;
 };
 
+// A message that was posted, as an ack names it.
+struct posted {
+    const char *channel_id;
+    int64_t ts;
+    int64_t seq;
+    bool is_duplicate; // a message with this key existed already
+    const char *text;
+    size_t text_length;
+};
+
 enum { MESSAGE_COLUMNS = 21 };
 // SELECT list of message_rows, in the order message_read() expects.
 #define MESSAGE_SELECT(r)                                                                          \

@@ -99,9 +99,3 @@ void request_reply_error_message(struct request *request, int r, const char *for
 void request_reply_error_members(struct request *request, int r, const char *members);
 // Replies with the error ratelimited: HTTP 429 in both error modes, with `seconds` as Retry-After.
 void request_reply_ratelimited(struct request *request, int64_t seconds);
-
-// Creates a request that did not arrive by HTTP. `json` holds the arguments (the text of a JSON
-// object, or NULL). `fn` receives the text of the reply, once; then the request is freed.
-typedef void request_done_fn(void *arg, const char *reply, size_t length);
-NODISCARD int request_new(const char *method, const char *token, const char *json, size_t length,
-                          request_done_fn *fn, void *arg, struct request **ret_request);

@@ -38,8 +38,16 @@ static const struct statement ROOT = {"thread_root", "SELECT thread_root($1, $2)
 static void message_reply(struct invocation *invocation, const char *channel_id,
                           const struct message *message, bool is_duplicate)
 {
-    struct json_writer *w = invocation_open(invocation);
+    const struct posted posted = {.channel_id = channel_id,
+                                  .ts = message->ts,
+                                  .seq = message->seq,
+                                  .is_duplicate = is_duplicate,
+                                  .text = message->text,
+                                  .text_length = message->text_length};
 
+    if (invocation_posted(invocation, &posted))
+        return;
+    struct json_writer *w = invocation_open(invocation);
     json_key_string(w, "channel", channel_id);
     json_key_ts(w, "ts", message->ts);
     json_key_int(w, "seq", message->seq);

@@ -6,6 +6,7 @@
 #include "aliases.h"
 
 #include "base/check.h"
+#include "http/internal_request.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -168,6 +169,14 @@ void invocation_close(struct invocation *invocation)
 {
     request_reply_close(invocation->request);
     invocation_end(invocation);
+}
+
+bool invocation_posted(struct invocation *invocation, const struct posted *posted)
+{
+    if (!request_reply_posted(invocation->request, posted))
+        return false;
+    invocation_end(invocation);
+    return true;
 }
 
 void invocation_object(struct invocation *invocation, const char *json, size_t length)

@@ -98,6 +98,10 @@ const char *invocation_key(const struct invocation *invocation, const char *key)
 // Replies; each ends the invocation.
 struct json_writer *invocation_open(struct invocation *invocation);
 void invocation_close(struct invocation *invocation);
+
+// Ends a call from within the process with the message that was posted. False: the caller needs
+// JSON.
+NODISCARD bool invocation_posted(struct invocation *invocation, const struct posted *posted);
 void invocation_object(struct invocation *invocation, const char *json, size_t length);
 void invocation_fail(struct invocation *invocation, int r);
 // The arguments could not be read.

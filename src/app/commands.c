@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/loop.h"
 #include "cache/pipeline.h"
+#include "http/internal_request.h"
 #include "parts.h"
 #include "store/session.h"
 #include "unread/keys.h"
@@ -127,17 +128,17 @@ static bool lines_go_on(struct administration *administration)
     return true;
 }
 
-static void admin_replied(void *arg, const char *reply, size_t length)
+static void admin_replied(void *arg, const struct request_outcome *outcome)
 {
     struct administration *administration = arg;
-    bool ok = strncmp(reply, "{\"ok\":true", 10) == 0;
+    bool ok = outcome->error[0] == '\0';
     CLEANUP_JSON json_t *object =
-        administration->lines && ok ? json_loadb(reply, length, 0, NULL) : NULL;
+        administration->lines && ok ? json_loadb(outcome->reply, outcome->length, 0, NULL) : NULL;
 
     if (object)
         results_print(administration, json_object_get(object, "results"));
     else
-        printf("%.*s\n", (int)length, reply);
+        printf("%.*s\n", (int)outcome->length, outcome->reply);
     if (object && lines_go_on(administration))
         return;
     administration->exit_code = ok && !administration->has_failures ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -307,10 +308,15 @@ static int admin_prepare(struct administration *administration)
     CLEANUP_FREE char *json = json_dumps(object, JSON_COMPACT);
     if (!json)
         return -ERROR_MEMORY;
-    int r = request_new(administration->method, "", json, strlen(json), admin_replied,
-                        administration, &administration->request);
-    if (r < 0)
+    struct request *request = NULL;
+    int r = request_new(administration->method, "", admin_replied, administration, &request);
+    if (r >= 0)
+        r = request_add_json(request, json, strlen(json));
+    if (r < 0) {
+        request_drop(request);
         return r;
+    }
+    administration->request = request;
     admin_actor(request_actor(administration->request), administration->method,
                 administration->count, administration->arguments);
     return 1;

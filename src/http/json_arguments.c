@@ -217,23 +217,16 @@ const char *arguments_json_token(struct arguments *arguments, const char *text, 
     return arena_copy(arguments->arena, scan.token.start + 1, scan.token.length - 2);
 }
 
-int arguments_add_json(struct arguments *arguments, const char *text, size_t length)
+// Adds the members of arguments->json, which was parsed from `text`.
+static int members_add(struct arguments *arguments, const char *text, size_t length)
 {
     struct json_scan scan;
     scan.count = 0;
     scan.value = NULL;
     scan.string = scan.token = (struct slice){0};
-    int r = json_check_size(arguments, text, length);
-    if (r < 0)
-        return r;
-    r = scan_text(&scan, text, length);
+    int r = scan_text(&scan, text, length);
     if (r < 0)
         return arguments_fail(arguments, r, "more than %d arguments", ARGUMENTS_MAX);
-    r = json_parse(arguments, text, length);
-    if (r < 0)
-        return r;
-    if (!json_is_object(arguments->json))
-        return arguments_fail(arguments, -ERROR_JSON_NOT_OBJECT, "the body must be an object");
     if (json_object_size(arguments->json) != scan.count)
         return -ERROR_INTERNAL;
 
@@ -248,4 +241,24 @@ int arguments_add_json(struct arguments *arguments, const char *text, size_t len
             return r;
     }
     return 0;
+}
+
+int arguments_add_json(struct arguments *arguments, const char *text, size_t length)
+{
+    int r = json_check_size(arguments, text, length);
+    if (r < 0)
+        return r;
+    r = json_parse(arguments, text, length);
+    if (r < 0)
+        return r;
+    if (!json_is_object(arguments->json))
+        return arguments_fail(arguments, -ERROR_JSON_NOT_OBJECT, "the body must be an object");
+    return members_add(arguments, text, length);
+}
+
+int arguments_add_parsed(struct arguments *arguments, json_t *object, const char *text,
+                         size_t length)
+{
+    arguments->json = json_incref(object);
+    return members_add(arguments, text, length);
 }

@@ -35,7 +35,7 @@ static void reply_account(const struct request *request)
     log_access(&access);
 }
 
-static void reply_send(struct request *request)
+void request_reply_done(struct request *request)
 {
     request->replied = true;
     reply_account(request);
@@ -136,7 +136,7 @@ void request_reply_close(struct request *request)
     }
     bool is_problem = request->http_errors && request->error[0] != '\0';
     request->status = is_problem ? REQUESTED_STATUS : 200;
-    reply_send(request);
+    request_reply_done(request);
 }
 
 void request_reply_object(struct request *request, const char *json, size_t length)
@@ -190,11 +190,12 @@ static void error_send(struct request *request, int r, const char *message, cons
     ASSERT(!request->replied);
     int status = error_http_status(r);
     request->error = error_code(r);
+    request->message = message;
     request->status = request->http_errors ? status : 200;
     if (r == -ERROR_BUSY) // overloaded at the moment
         snprintf(request->retry_after, sizeof request->retry_after, "%d", BUSY_RETRY_S);
     error_write(request, status, request->error, message, members);
-    reply_send(request);
+    request_reply_done(request);
 }
 
 void request_reply_error(struct request *request, int r)
@@ -236,7 +237,7 @@ void request_reply_ratelimited(struct request *request, int64_t seconds)
     request->status = error_http_status(-ERROR_RATELIMITED);
     snprintf(request->retry_after, sizeof request->retry_after, "%d", (int)seconds);
     error_write(request, request->status, request->error, NULL, NULL);
-    reply_send(request);
+    request_reply_done(request);
 }
 
 void request_write_plain_error(struct request *request, int status, const char *code,

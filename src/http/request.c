@@ -28,6 +28,7 @@ void request_init(struct request *request, int64_t reply_max_bytes, request_send
     request->replied = false;
     request->status = 0;
     request->error = "";
+    request->message = NULL;
     request->retry_after[0] = '\0';
     buffer_init(&request->reply, (size_t)reply_max_bytes);
     request->reply_max_bytes = reply_max_bytes;

@@ -57,6 +57,10 @@ NODISCARD int arguments_add_multipart(struct arguments *arguments, const char *c
 
 // Adds the members of a JSON object. At most once per arguments.
 NODISCARD int arguments_add_json(struct arguments *arguments, const char *text, size_t length);
+// The same for an object that was parsed from `text` and need not be parsed again. Takes a
+// reference.
+NODISCARD int arguments_add_parsed(struct arguments *arguments, json_t *object, const char *text,
+                                   size_t length);
 
 // Extracts the member `token` of an unparsed JSON object into the arena. NULL if there is none, or
 // it contains escapes.

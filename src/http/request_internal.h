@@ -38,6 +38,7 @@ struct request {
     bool replied;
     int status;
     const char *error;    // error code; "" on success
+    const char *message;  // of the error, valid while `send` runs; NULL: none
     char retry_after[12]; // seconds; "": no header
     struct buffer reply;
     struct json_writer writer;
@@ -59,6 +60,9 @@ struct request {
 // Initialises an empty request: all strings are "", nothing is allocated.
 void request_init(struct request *request, int64_t reply_max_bytes, request_send_fn *send);
 void request_done(struct request *request);
+
+// The reply is complete: accounts for it, and sends it.
+void request_reply_done(struct request *request);
 
 // Charges `bytes` more of the body to its owner, like intake_take().
 NODISCARD int request_hold(struct request *request, int64_t bytes);

@@ -5,6 +5,7 @@
 #include "../../src/api/invocation.h"
 #include "base/check.h"
 #include "fuzz.h"
+#include "http/internal_request.h"
 
 enum { TSS_MAX = 4, IDS_MAX = 4, LIST_SIZE = 64 };
 
@@ -100,10 +101,11 @@ static bool take_a_message(struct invocation *invocation)
     return fine;
 }
 
-static void on_reply(void *arg, const char *reply, size_t length)
+static void on_reply(void *arg, const struct request_outcome *outcome)
 {
     (void)arg;
-    json_t *json = json_loadb(reply, length, 0, NULL);
+    assert(outcome->error[0] != '\0');
+    json_t *json = json_loadb(outcome->reply, outcome->length, 0, NULL);
     assert(json_is_object(json) && json_is_false(json_object_get(json, "ok")));
     json_decref(json);
 }
@@ -113,9 +115,12 @@ static void taker_run(taker_fn *taker, const char *body, size_t length)
     static const struct method method = {.name = "chat.postMessage"};
     static struct api api = {.options = {.text_max = 100, .mentions_max = 3}};
     static const struct actor actor = {.user_id = "U0000000001"};
-    struct request *request;
-    if (request_new("chat.postMessage", NULL, body, length, on_reply, NULL, &request) < 0)
+    struct request *request = NULL;
+    if (request_new("chat.postMessage", NULL, on_reply, NULL, &request) < 0 ||
+        request_add_json(request, body, length) < 0) {
+        request_drop(request);
         return;
+    }
     struct invocation *invocation = calloc(1, sizeof *invocation);
     assert(invocation);
     *invocation = (struct invocation){.tag = TAG(invocation),

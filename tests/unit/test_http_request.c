@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests made in process: arguments of JSON text, and what each kind of reply looks like.
 #include "base/error.h"
-#include "http/request.h"
+#include "chat/message.h"
+#include "http/internal_request.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,10 +16,16 @@
 static char last_reply[4096];
 static int reply_count;
 
-static void on_done(void *arg, const char *reply, size_t length)
+static char last_error[64];
+static char last_message[256];
+
+static void on_done(void *arg, const struct request_outcome *outcome)
 {
     (void)arg;
-    snprintf(last_reply, sizeof last_reply, "%.*s", (int)length, reply);
+    assert_null(outcome->posted);
+    snprintf(last_reply, sizeof last_reply, "%.*s", (int)outcome->length, outcome->reply);
+    snprintf(last_error, sizeof last_error, "%s", outcome->error);
+    snprintf(last_message, sizeof last_message, "%s", outcome->message ? outcome->message : "");
     reply_count++;
 }
 
@@ -26,8 +33,8 @@ static struct request *request_of(const char *json)
 {
     struct request *request = NULL;
     reply_count = 0;
-    assert_int_equal(request_new("api.test", "xoxp-1", json, strlen(json), on_done, NULL, &request),
-                     0);
+    assert_int_equal(request_new("api.test", "xoxp-1", on_done, NULL, &request), 0);
+    assert_int_equal(request_add_json(request, json, strlen(json)), 0);
     return request;
 }
 
@@ -41,9 +48,12 @@ static int error_of(const char *json, size_t length)
 {
     struct request *request = NULL;
     reply_count = 0;
-    int r = request_new("api.test", NULL, json, length, on_done, NULL, &request);
+    assert_int_equal(request_new("api.test", NULL, on_done, NULL, &request), 0);
+    int r = request_add_json(request, json, length);
     if (r >= 0)
         finish(request);
+    else
+        request_drop(request);
     return r;
 }
 
@@ -94,6 +104,64 @@ static void numbers_beyond_64_bits_are_kept(void **state)
     assert_string_equal(request_arg(request, "most"), "9223372036854775807");
     assert_string_equal(request_arg(request, "list"), "[18446744073709551616]");
     finish(request);
+}
+
+// The tree that a caller has already gives the same arguments as the text that it was read from.
+static void a_parsed_object_gives_the_same_arguments(void **state)
+{
+    (void)state;
+    static const char json[] =
+        "{\"s\":\"h\\u00e9\",\"ts\":1717200000.1,\"a\":[ 1.50, {} ],\"n\":null}";
+    struct request *request = NULL;
+    json_t *object = json_loads(json, 0, NULL);
+
+    reply_count = 0;
+    assert_int_equal(request_new("api.test", NULL, on_done, NULL, &request), 0);
+    assert_int_equal(request_add_parsed(request, object, json, strlen(json)), 0);
+    json_decref(object); // the request has its own reference
+    assert_string_equal(request_arg(request, "s"), "hé");
+    assert_string_equal(request_arg(request, "ts"), "1717200000.100000");
+    assert_string_equal(request_arg(request, "a"), "[1.50,{}]");
+    assert_null(request_arg(request, "n"));
+    finish(request);
+}
+
+static void an_outcome_has_error_and_message(void **state)
+{
+    (void)state;
+    request_reply_error_message(request_of("{}"), -ERROR_INVALID_ARGUMENTS, "limit: must be %d", 5);
+    assert_string_equal(last_error, "invalid_arguments");
+    assert_string_equal(last_message, "limit: must be 5");
+    request_reply_error(request_of("{}"), -ERROR_BUSY);
+    assert_string_equal(last_error, error_code(ERROR_BUSY));
+    assert_string_equal(last_message, "");
+    struct request *request = request_of("{}");
+    request_reply_open(request);
+    request_reply_close(request);
+    assert_string_equal(last_error, "");
+    assert_string_equal(last_reply, "{\"ok\":true}");
+}
+
+static void on_posted(void *arg, const struct request_outcome *outcome)
+{
+    assert_string_equal(outcome->error, "");
+    assert_string_equal(outcome->reply, "");
+    *(const struct posted **)arg = outcome->posted;
+    reply_count++;
+}
+
+static void a_posted_message_is_handed_over_as_it_is(void **state)
+{
+    (void)state;
+    struct request *request = NULL;
+    const struct posted *seen_posted = NULL;
+    const struct posted posted = {.seq = 7, .text = "hi", .text_length = 2};
+
+    reply_count = 0;
+    assert_int_equal(request_new("chat.postMessage", NULL, on_posted, &seen_posted, &request), 0);
+    assert_true(request_reply_posted(request, &posted));
+    assert_int_equal(reply_count, 1);
+    assert_ptr_equal(seen_posted, &posted);
 }
 
 static void what_is_no_json_object_is_refused(void **state)
@@ -269,6 +337,9 @@ int main(void)
         cmocka_unit_test(arguments_read_as_text),
         cmocka_unit_test(a_numeric_ts_keeps_its_digits),
         cmocka_unit_test(numbers_beyond_64_bits_are_kept),
+        cmocka_unit_test(a_parsed_object_gives_the_same_arguments),
+        cmocka_unit_test(an_outcome_has_error_and_message),
+        cmocka_unit_test(a_posted_message_is_handed_over_as_it_is),
         cmocka_unit_test(what_is_no_json_object_is_refused),
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(the_number_of_arguments_is_bounded),

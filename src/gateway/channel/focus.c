@@ -11,14 +11,14 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "base/json.h"
 #include "base/memory.h"
+#include "http/internal_request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MARK_EVERY_MS = 1000, TICK_MS = 50, BODY_SIZE = 128 };
+enum { MARK_EVERY_MS = 1000, TICK_MS = 50 };
 
 struct focuses {
     struct list due;
@@ -43,56 +43,71 @@ struct focus_call {
     struct gateway *gateway;
     struct focus *focus; // NULL once it is gone
     int64_t ts;
+    char channel_id[EVENT_ID_SIZE]; // the arguments
+    char ts_text[TS_SIZE];
 };
 
 static void focus_go_on(struct focus *focus);
 
 static bool is_passing(const char *error)
 {
-    return error && (strcmp(error, error_code(ERROR_UNAVAILABLE)) == 0 ||
-                     strcmp(error, error_code(ERROR_BUSY)) == 0 ||
-                     strcmp(error, error_code(ERROR_RATELIMITED)) == 0);
+    return strcmp(error, error_code(ERROR_UNAVAILABLE)) == 0 ||
+           strcmp(error, error_code(ERROR_BUSY)) == 0 ||
+           strcmp(error, error_code(ERROR_RATELIMITED)) == 0;
 }
 
-static void on_marked(void *arg, const char *text, size_t length)
+static void on_marked(void *arg, const struct request_outcome *outcome)
 {
     struct focus_call *call = CAST(focus_call, arg);
     struct focus *focus = call->focus;
-    CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
 
     if (gateway_answer(call->gateway) && focus) {
         focus->call = NULL;
-        if (is_passing(json_string_value(json_object_get(reply, "error"))) && focus->ts < call->ts)
+        if (is_passing(outcome->error) && focus->ts < call->ts)
             focus->ts = call->ts;
         focus_go_on(focus);
     }
     TAGGED_FREE(call);
 }
 
+// A call of channels.mark; NULL without memory.
+static struct request *mark_new(struct focus_call *call)
+{
+    struct request *request = NULL;
+
+    ts_print(call->ts, call->ts_text);
+    if (request_new("channels.mark", NULL, on_marked, call, &request) < 0)
+        return NULL;
+    if (request_arg_set(request, "channel", call->channel_id) < 0 ||
+        request_arg_set(request, "ts", call->ts_text) < 0) {
+        request_drop(request);
+        return NULL;
+    }
+    *request_actor(request) = call->focus->connection->actor;
+    request_actor(request)->token_id[0] = '\0'; // nobody called: no limit of the token's calls
+    return request;
+}
+
 static void focus_mark(struct focus *focus)
 {
     struct gateway *gateway = focus->feed->gateway;
-    struct focus_call *call = malloc(sizeof *call);
-    struct request *request = NULL;
-    char body[BODY_SIZE];
-    char ts[TS_SIZE];
+    struct focus_call *call = TAGGED_NEW(focus_call);
 
-    ts_print(focus->ts, ts);
-    int length = snprintf(body, sizeof body, "{\"channel\":\"%s\",\"ts\":\"%s\"}",
-                          focus->feed->channel_id, ts);
     focus->marked_ms = loop_now_ms(gateway->loop);
-    if (!call ||
-        request_new("channels.mark", NULL, body, (size_t)length, on_marked, call, &request) < 0) {
-        free(call);
+    if (!call)
         return; // tried again with what arrives next
+    call->gateway = gateway;
+    call->focus = focus;
+    call->ts = focus->ts;
+    memcpy(call->channel_id, focus->feed->channel_id, sizeof call->channel_id);
+    struct request *request = mark_new(call);
+    if (!request) {
+        TAGGED_FREE(call);
+        return;
     }
-    *call = (struct focus_call){
-        .tag = TAG(focus_call), .gateway = gateway, .focus = focus, .ts = focus->ts};
     focus->ts = 0;
     focus->call = call;
     gateway_ask(gateway);
-    *request_actor(request) = focus->connection->actor;
-    request_actor(request)->token_id[0] = '\0'; // nobody called: no limit of the token's calls
     gateway->options.on_call(gateway->options.arg, request);
 }
 

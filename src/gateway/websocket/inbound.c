@@ -14,7 +14,9 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_writer.h"
+#include "chat/message.h"
 #include "chat/presence.h"
+#include "http/internal_request.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,17 +66,6 @@ static void error_send(struct connection *c, const char *reply_to, int code, con
         connection_send_text(c, out.data, out.length);
 }
 
-// What response_metadata.messages says first: which argument is bad, and why.
-static const char *first_message(const json_t *reply)
-{
-    static const char mark[] = "[ERROR] ";
-    const json_t *messages =
-        json_object_get(json_object_get(reply, "response_metadata"), "messages");
-    const char *message = json_string_value(json_array_get(messages, 0));
-    bool is_marked = message && strncmp(message, mark, sizeof mark - 1) == 0;
-    return is_marked ? message + sizeof mark - 1 : message;
-}
-
 static void refusal_send(struct connection *c, const char *reply_to, const char *error)
 {
     if (strcmp(error, error_code(ERROR_NO_TEXT)) == 0)
@@ -85,33 +76,28 @@ static void refusal_send(struct connection *c, const char *reply_to, const char 
         error_send(c, reply_to, CODE_MESSAGE, error);
 }
 
-static void ack_send(struct connection *c, const char *reply_to, const json_t *reply)
+static void ack_send(struct connection *c, const char *reply_to, const struct posted *posted)
 {
     CLEANUP(buffer_done) struct buffer out = BUFFER(REPLY_MAX);
-    const json_t *text = json_object_get(json_object_get(reply, "message"), "text");
-    const char *ts = json_string_value(json_object_get(reply, "ts"));
     struct json_writer w = json_writer_to(&out);
     json_open_object(&w);
     json_key(&w, "ok");
     json_bool(&w, true);
     json_key(&w, "reply_to");
     json_raw(&w, reply_to, strlen(reply_to));
-    json_key_string(&w, "ts", ts ? ts : "");
+    json_key_ts(&w, "ts", posted->ts);
     json_key(&w, "text");
-    json_string_n(&w, json_is_string(text) ? json_string_value(text) : "",
-                  json_string_length(text));
-    json_key_int(&w, "seq", json_integer_value(json_object_get(reply, "seq")));
-    if (json_is_true(json_object_get(reply, "is_duplicate"))) {
-        json_key(&w, "is_duplicate");
-        json_bool(&w, true);
-    }
+    json_string_n(&w, posted->text, posted->text_length);
+    json_key_int(&w, "seq", posted->seq);
+    if (posted->is_duplicate)
+        json_key_bool(&w, "is_duplicate", true);
     json_close_object(&w);
     if (!buffer_failed(&out))
         connection_send_text(c, out.data, out.length);
 }
 
 // The call is over. The connection that is to be answered; NULL: it is gone.
-static struct connection *fcall_end(struct method_call *call)
+static struct connection *method_call_end(struct method_call *call)
 {
     struct connection *c = call->inbound ? call->inbound->connection : NULL;
     if (c) {
@@ -121,31 +107,26 @@ static struct connection *fcall_end(struct method_call *call)
     return c;
 }
 
-static void failure_send(struct connection *c, const char *reply_to, const json_t *reply)
+static void failure_send(struct connection *c, const char *reply_to,
+                         const struct request_outcome *outcome)
 {
-    const char *error = json_string_value(json_object_get(reply, "error"));
-    const char *message = first_message(reply);
     // This code alone names no argument.
-    if (error && message && strcmp(error, error_code(ERROR_INVALID_ARGUMENTS)) == 0)
-        error = message;
-    refusal_send(c, reply_to, error ? error : error_code(ERROR_INTERNAL));
+    bool is_vague = strcmp(outcome->error, error_code(ERROR_INVALID_ARGUMENTS)) == 0;
+    refusal_send(c, reply_to, is_vague && outcome->message ? outcome->message : outcome->error);
 }
 
-static void on_posted(void *arg, const char *text, size_t length)
+static void on_posted(void *arg, const struct request_outcome *outcome)
 {
     struct method_call *call = CAST(method_call, arg);
-    CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
-    bool posted = json_is_true(json_object_get(reply, "ok"));
+    const struct posted *posted = outcome->posted;
     bool alive = gateway_answer(call->gateway);
-    const char *channel = json_string_value(json_object_get(reply, "channel"));
-    if (alive && posted && channel)
-        subscribers_own_post(call->gateway, channel,
-                             json_integer_value(json_object_get(reply, "seq")), call->origin);
-    struct connection *c = fcall_end(call);
+    if (alive && posted)
+        subscribers_own_post(call->gateway, posted->channel_id, posted->seq, call->origin);
+    struct connection *c = method_call_end(call);
     if (c && posted)
-        ack_send(c, call->reply_to, reply);
+        ack_send(c, call->reply_to, posted);
     else if (c)
-        failure_send(c, call->reply_to, reply);
+        failure_send(c, call->reply_to, outcome);
     TAGGED_FREE(call);
 }
 
@@ -160,16 +141,15 @@ static void reply_send(struct connection *c, const char *reply_to, const char *t
         connection_send_text(c, out.data, out.length);
 }
 
-static void on_marked(void *arg, const char *text, size_t length)
+static void on_marked(void *arg, const struct request_outcome *outcome)
 {
     struct method_call *call = CAST(method_call, arg);
-    CLEANUP_JSON json_t *reply = json_loadb(text, length, 0, NULL);
     (void)gateway_answer(call->gateway);
-    struct connection *c = fcall_end(call);
-    if (c && json_is_true(json_object_get(reply, "ok")))
-        reply_send(c, call->reply_to, text, length);
+    struct connection *c = method_call_end(call);
+    if (c && outcome->error[0] == '\0')
+        reply_send(c, call->reply_to, outcome->reply, outcome->length);
     else if (c)
-        failure_send(c, call->reply_to, reply);
+        failure_send(c, call->reply_to, outcome);
     TAGGED_FREE(call);
 }
 
@@ -191,8 +171,34 @@ static const struct called *called_find(const char *type)
     return NULL;
 }
 
-static void method_call(struct inbound *inbound, const struct called *what, const char *text,
-                        size_t length, const char *reply_to)
+// A client's message, parsed, and the text that it was parsed from.
+struct inbound_text {
+    json_t *message;
+    const char *text;
+    size_t length;
+};
+
+// -ERROR_MEMORY, or why the arguments are bad.
+static int request_make(struct method_call *call, const struct called *what,
+                        const struct inbound_text *text, struct request **ret_request)
+{
+    struct request *request;
+    int r = request_new(what->method, NULL, what->fn, call, &request);
+    if (r < 0)
+        return r;
+    r = request_add_parsed(request, text->message, text->text, text->length);
+    if (r < 0) {
+        request_drop(request);
+        return r;
+    }
+    *request_actor(request) = call->inbound->connection->actor;
+    request_set_origin(request, call->origin);
+    *ret_request = request;
+    return 0;
+}
+
+static void method_call(struct inbound *inbound, const struct called *what,
+                        const struct inbound_text *text, const char *reply_to)
 {
     struct connection *c = inbound->connection;
     struct gateway *gateway = c->gateway;
@@ -206,21 +212,19 @@ static void method_call(struct inbound *inbound, const struct called *what, cons
         refusal_send(c, reply_to, error_code(ERROR_MEMORY));
         return;
     }
-    int r = request_new(what->method, NULL, text, length, what->fn, call, &request);
+    call->gateway = gateway;
+    call->inbound = inbound;
+    memcpy(call->origin, c->id, sizeof call->origin);
+    memcpy(call->reply_to, reply_to, sizeof call->reply_to);
+    int r = request_make(call, what, text, &request);
     if (r < 0) {
         TAGGED_FREE(call);
         refusal_send(c, reply_to, error_code(r));
         return;
     }
     gateway_ask(gateway);
-    call->gateway = gateway;
-    call->inbound = inbound;
-    memcpy(call->origin, c->id, sizeof call->origin);
-    memcpy(call->reply_to, reply_to, sizeof call->reply_to);
     list_append(&inbound->calls, &call->link);
     inbound->call_count++;
-    *request_actor(request) = c->actor;
-    request_set_origin(request, c->id);
     gateway->options.on_call(gateway->options.arg, request);
 }
 
@@ -294,11 +298,11 @@ static void activity_tell(struct inbound *inbound)
     presence_speak(gateway->cache, c->actor.user_id, c->id, gateway->options.active_s);
 }
 
-static void message_handle(struct inbound *inbound, json_t *message, const char *text,
-                           size_t length)
+static void message_handle(struct inbound *inbound, const struct inbound_text *text)
 {
     static const char no_id[] = "id: must be a whole number, or a string of at most 64 bytes";
     struct connection *c = inbound->connection;
+    json_t *message = text->message;
     char reply_to[REPLY_TO_SIZE];
     const char *type = json_string_value(json_object_get(message, "type"));
     const struct called *what = type ? called_find(type) : NULL;
@@ -308,7 +312,7 @@ static void message_handle(struct inbound *inbound, json_t *message, const char 
     if (type && strcmp(type, "ping") == 0)
         pong_send(c, message);
     else if (what && reply_to[0])
-        method_call(inbound, what, text, length, reply_to);
+        method_call(inbound, what, text, reply_to);
     else if (what)
         complaint_send(c, "", CODE_MESSAGE, no_id);
     else if (type && strcmp(type, "typing") == 0)
@@ -337,7 +341,7 @@ void inbound_message(struct inbound *inbound, const char *text, size_t length)
     if (json_read(text, length, JSON_DEPTH_MAX, c->gateway->options.message_values_max, &message) ==
             0 &&
         json_is_object(message))
-        message_handle(inbound, message, text, length);
+        message_handle(inbound, &(struct inbound_text){message, text, length});
     else
         connection_send_text(c, invalid, sizeof invalid - 1);
 }
