@@ -23,8 +23,7 @@ struct dispatcher_options {
     int64_t ttl_s;        // how long a push is retried
     int64_t pause_ms;     // minimum interval between pushes of a conversation to a device
     int64_t active_s; // users active on a socket within this time get no push; 0: connected users
-    int64_t
-        jobs_max; // maximum push jobs in Postgres (by device, channel, thread); more are dropped
+    int64_t jobs_max; // maximum push jobs (device, channel, thread) stored; more are dropped
     int64_t dead_keep_s; // retention of dead letters
 };
 
