@@ -21,44 +21,67 @@ BEGIN
                  WHERE t.users IS NULL OR e.about = caller LIMIT rows_max + 1) d);
 END $$;
 
+-- The latest message of a hot channel (ts, seq, ord), and how many posts a member ever made there (NULL: as the member's row says).
+CREATE FUNCTION hot_end(channel text, caller text) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT CASE WHEN h.latest_ts = h.last_ts THEN ARRAY[h.last_ts, h.seq, h.ord, h.posts]
+                        ELSE (SELECT ARRAY[r.ts, r.seq, r.ord, h.posts] FROM messages r WHERE r.channel_id = channel ORDER BY r.ts DESC LIMIT 1) END
+            FROM hot_state(channel, true, caller) h);
+END $$;
+
 -- Marks every channel of a user up to its head, and every thread that they follow if asked to. Told in outbox rows of at most
 -- 500 channels: `outbox_id`, then `outbox_id`.1 and so on. `types`: bits, 1 << channels.type. Cursors only move forward; locks are taken in the order of marks.
--- `thread_mentions`: those that are still unread in threads. Rows are found once, locked, and changed where they are: a user may be in 100,000 channels. Where the last event of a channel is its
--- latest message, its own row tells all of that message.
+-- `thread_mentions`: those that are still unread in threads. A user may be in 100,000 channels, so each row is found once, and locked by its change, as long as
+-- it is as it was found; the settings have rows come in the order of channels. If somebody has changed one meanwhile, all is undone, and done again with all rows
+-- locked first. Where the last event of a channel is its latest message, its own row tells all of that message.
 CREATE FUNCTION mark_all(outbox_id text, workspace text, caller text, types bigint, with_threads boolean,
-                         OUT changed bigint, OUT told bigint, OUT thread_mentions bigint) LANGUAGE plpgsql VOLATILE AS $$
+                         OUT changed bigint, OUT told bigint, OUT thread_mentions bigint) LANGUAGE plpgsql VOLATILE
+SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_custom_plan SET work_mem = '32MB' AS $$
 DECLARE
-    places tid[];        -- of the rows, which stay there while they are locked
+    held tid[];          -- of rows that are locked, which stay there; NULL: none is
+    aimed bigint;        -- rows to change
     with_singles text[]; -- where something was read one by one
 BEGIN
-    SELECT array_agg(l.place) INTO places
-    FROM (SELECT m.ctid AS place
-          FROM channel_members m
-          JOIN channels c ON c.id = m.channel_id AND (c.workspace_id = workspace) IS TRUE AND (c.is_hot OR c.last_ts > m.ts)
-                             AND NOT c.is_archived AND types >> c.type & 1 = 1
-          WHERE m.user_id = caller AND m.active ORDER BY m.channel_id, m.user_id FOR NO KEY UPDATE OF m) l;
-    WITH moved AS (
-        UPDATE channel_members m SET ts = h.ts, seq = h.seq, ord = h.ord, own = coalesce(h.posts, m.posts), changed = pg_current_xact_id()
-        FROM channels c
-        LEFT JOIN LATERAL hot_state(c.id, c.is_hot, caller) s ON true
-        CROSS JOIN LATERAL (SELECT coalesce(s.latest_ts, c.latest_ts) AS latest_ts, coalesce(s.last_ts, c.last_ts) AS last_ts,
-                                   coalesce(s.seq, c.seq) AS seq, coalesce(s.ord, c.ord) AS ord) n
-        LEFT JOIN LATERAL (SELECT r.ts, r.seq, r.ord FROM messages r WHERE r.channel_id = c.id AND n.latest_ts <> n.last_ts
-                           ORDER BY r.ts DESC LIMIT 1) t ON true
-        CROSS JOIN LATERAL (SELECT CASE WHEN n.latest_ts = n.last_ts THEN n.last_ts ELSE t.ts END AS ts,
-                                   CASE WHEN n.latest_ts = n.last_ts THEN n.seq ELSE t.seq END AS seq,
-                                   CASE WHEN n.latest_ts = n.last_ts THEN n.ord ELSE t.ord END AS ord, s.posts) h
-        WHERE m.ctid = ANY (places) AND c.id = m.channel_id AND h.ts > m.ts
-        RETURNING m.channel_id, m.seq, m.ts, m.singles
-    ), rows_told AS (
-        INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
-        SELECT outbox_id || CASE WHEN k.part > 0 THEN '.' || k.part ELSE '' END, array_agg(k.channel_id), array_agg(k.seq),
-               array_agg(k.ts), array_fill('mark'::text, ARRAY[count(*)::integer]), array_fill(caller, ARRAY[count(*)::integer])
-        FROM (SELECT v.*, (row_number() OVER () - 1) / 500 AS part FROM moved v) k
-        GROUP BY k.part RETURNING 1
-    )
-    SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM rows_told),
-           (SELECT array_agg(v.channel_id) FROM moved v WHERE v.singles > 0) INTO changed, told, with_singles;
+    LOOP
+        BEGIN
+            WITH found AS (
+                SELECT m.*, c.last_ts, c.seq, c.ord, NOT c.is_hot AND c.latest_ts = c.last_ts AS is_last,
+                       CASE WHEN c.is_hot THEN hot_end(c.id, caller)
+                            WHEN c.latest_ts <> c.last_ts THEN (SELECT ARRAY[r.ts, r.seq, r.ord] FROM messages r WHERE r.channel_id = c.id
+                                                                ORDER BY r.ts DESC LIMIT 1) END AS latest
+                FROM (SELECT i.ctid AS place, i.channel_id, i.ts AS old_ts, i.posts, i.changed FROM channel_members i
+                      WHERE i.user_id = caller AND i.active AND (held IS NULL OR i.ctid = ANY (held)) ORDER BY i.channel_id OFFSET 0) m
+                JOIN channels c ON c.id = m.channel_id AND (c.workspace_id = workspace) IS TRUE AND (c.is_hot OR c.last_ts > m.old_ts)
+                                   AND NOT c.is_archived AND types >> c.type & 1 = 1 OFFSET 0
+            ), aims AS MATERIALIZED (
+                SELECT f.place, f.channel_id, f.old_ts, f.posts, f.changed, CASE WHEN f.is_last THEN f.last_ts ELSE f.latest[1] END AS ts,
+                       CASE WHEN f.is_last THEN f.seq ELSE f.latest[2] END AS seq, CASE WHEN f.is_last THEN f.ord ELSE f.latest[3] END AS ord,
+                       coalesce(f.latest[4], f.posts) AS own
+                FROM found f WHERE f.is_last OR f.latest[1] > f.old_ts
+            ), rows_told AS (
+                INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
+                SELECT outbox_id || CASE WHEN k.part > 0 THEN '.' || k.part ELSE '' END, array_agg(k.channel_id), array_agg(k.seq),
+                       array_agg(k.ts), array_fill('mark'::text, ARRAY[count(*)::integer]), array_fill(caller, ARRAY[count(*)::integer])
+                FROM (SELECT a.channel_id, a.seq, a.ts, (row_number() OVER () - 1) / 500 AS part FROM aims a) k
+                GROUP BY k.part RETURNING 1
+            ), moved AS (
+                UPDATE channel_members m SET ts = a.ts, seq = a.seq, ord = a.ord, own = a.own, changed = pg_current_xact_id()
+                FROM aims a WHERE m.ctid = a.place AND m.ts = a.old_ts AND m.posts = a.posts AND m.changed = a.changed
+                RETURNING m.channel_id, m.singles
+            )
+            SELECT (SELECT count(*) FROM aims), (SELECT count(*) FROM rows_told), (SELECT count(*) FROM moved),
+                   (SELECT array_agg(v.channel_id) FROM moved v WHERE v.singles > 0) INTO aimed, told, changed, with_singles;
+            EXIT WHEN changed = aimed;
+            RAISE EXCEPTION USING ERRCODE = 'TD002';
+        EXCEPTION WHEN SQLSTATE 'TD002' THEN
+            SELECT coalesce(array_agg(l.place), '{}') INTO held
+            FROM (SELECT m.ctid AS place
+                  FROM channel_members m
+                  JOIN channels c ON c.id = m.channel_id AND (c.workspace_id = workspace) IS TRUE AND (c.is_hot OR c.last_ts > m.ts)
+                                     AND NOT c.is_archived AND types >> c.type & 1 = 1
+                  WHERE m.user_id = caller AND m.active ORDER BY m.channel_id, m.user_id FOR NO KEY UPDATE OF m) l;
+        END;
+    END LOOP;
     IF with_singles IS NOT NULL THEN
         PERFORM singles_pass(with_singles, ARRAY[caller]);
     END IF;

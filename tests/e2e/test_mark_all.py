@@ -178,8 +178,13 @@ def test_posts_and_marks_meanwhile(people, workspace):
     assert mark_all(bob)["totals"] == NOTHING
 
 
-def test_a_row_that_somebody_changes_meanwhile(environment, people, workspace):
-    """It is elsewhere in the table when its lock is free, and marked all the same."""
+@pytest.mark.parametrize("change", [
+    "UPDATE channel_members SET muted = true WHERE channel_id = %(channel)s AND user_id = %(user)s",
+    "SELECT channels_set_notifications('O' || gen_random_uuid(), %(workspace)s, %(user)s, %(channel)s, true, NULL)",
+    "SELECT post_one('O' || gen_random_uuid(), %(workspace)s, %(channel)s, %(user)s, '', 'own', NULL, NULL, NULL, NULL, 2)"],
+    ids=["row", "muted", "own post"])
+def test_a_row_that_somebody_changes_meanwhile(environment, people, workspace, change):
+    """It is elsewhere in the table when its lock is free, and marked all the same, up to what it is then."""
     ann, bob = people
     rooms = [workspace.channel(ann, bob) for _ in range(3)]
     for room in rooms:
@@ -187,13 +192,16 @@ def test_a_row_that_somebody_changes_meanwhile(environment, people, workspace):
     with environment.database() as marking, environment.database() as changing, ThreadPoolExecutor(1) as pool:
         pid = marking.info.backend_pid
         with changing.transaction():
-            changing.execute("UPDATE channel_members SET muted = true WHERE channel_id = %s AND user_id = %s", (rooms[1], bob.id))
+            changing.execute(change, {"workspace": workspace.id, "channel": rooms[1], "user": bob.id})
             marked = pool.submit(lambda: marking.execute("SELECT changed FROM mark_all('O' || gen_random_uuid(), %s, %s, 15, false)",
                                                          (workspace.id, bob.id)).fetchone())
             wait_until(lambda: changing.execute("SELECT count(*) FROM pg_locks WHERE pid = %s AND NOT granted", (pid,)).fetchone() == (1,),
                        what="the lock that is waited for")
         assert marked.result() == (3,)
     assert [bob.unread(room) for room in rooms] == [0, 0, 0]
+    for room in rooms:
+        ann.post(room)
+    assert [bob.unread(room) for room in rooms] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("last", ["chat.update", "chat.delete", "reply", "topic"])
