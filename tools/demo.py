@@ -115,7 +115,7 @@ def withdraw():
 
 
 def walkthrough(demo):
-    """Commands that work pasted as they stand: ann posts, bob reads."""
+    """Commands that work when pasted: ann posts, bob reads."""
     ann, bob = demo["users"][:2]
     api, channel = f"{demo['url']}/api", demo["channels"][0]["id"]
     as_ann = f"-H 'Authorization: Bearer {ann['token']}'"
@@ -124,16 +124,16 @@ def walkthrough(demo):
 # ann posts to #general
 curl -sw '\\n' {api}/chat.postMessage {as_ann} -d channel={channel} -d text='Hello, Bob'
 
-# bob has it unread, reads it, and has nothing unread any more
+# bob sees it as unread, reads it, and has nothing unread
 curl -sw '\\n' {api}/unread.sync {as_bob}
 curl -sw '\\n' '{api}/channels.history?channel={channel}&limit=5' {as_bob}
 curl -sw '\\n' {api}/channels.mark {as_bob} -d channel={channel} -d ts=$(date +%s).999999
 curl -sw '\\n' {api}/unread.sync {as_bob}
 
-# where bob's client would open its WebSocket (good once, within 30 s)
+# a URL for bob's WebSocket (single use, valid for 30 s)
 curl -sw '\\n' -X POST {api}/rtm.connect {as_bob}
 
-# bob in a browser, on two devices at once; ann, who writes to him from another tab; and every method
+# in a browser: bob on two devices; ann, for another tab; the API reference
 {demo['url']}/app?devices=2#token={bob['token']}
 {demo['url']}/app#token={ann['token']}
 {demo['url']}/docs
@@ -144,7 +144,7 @@ def push_walkthrough(demo):
     ann, bob = demo["users"][:2]
     api, channel = f"{demo['url']}/api", demo["channels"][0]["id"]
     return f"""
-# bob's phones; while he is in no browser, ann mentions him, and then he reads it on another device
+# bob's phones: with his browser tabs closed, ann mentions him, then he reads it on another device
 {demo["push"]["page"]}#bob
 curl -sw '\\n' {api}/chat.postMessage -H 'Authorization: Bearer {ann['token']}' -d channel={channel} -d text='<@{bob['id']}> lunch?'
 curl -sw '\\n' {api}/channels.mark -H 'Authorization: Bearer {bob['token']}' -d channel={channel} -d ts=$(date +%s).999999
