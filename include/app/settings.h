@@ -49,7 +49,7 @@
     INTEGER(bodies_bytes, BODIES_BYTES, 67108864, 4096, 68719476736,                               \
             "bytes of request bodies in flight per loop; more are refused")                        \
     INTEGER(user_bodies_bytes, USER_BODIES_BYTES, 4194304, 4096, 68719476736,                      \
-            "one user's share of it; a single body may be larger")                                 \
+            "one user's share of it; a body on its own may be larger")                             \
     INTEGER(strangers_bodies_bytes, STRANGERS_BODIES_BYTES, 8388608, 4096, 68719476736,            \
             "share of all callers whose token is not verified yet")                                \
     INTEGER(reply_max_bytes, REPLY_MAX_BYTES, 67108864, 65536, 1073741824,                         \
@@ -59,7 +59,7 @@
     INTEGER(replies_bytes, REPLIES_BYTES, 268435456, 65536, 68719476736,                           \
             "unsent bytes of replies over 64 KiB, per loop")                                       \
     INTEGER(user_replies_bytes, USER_REPLIES_BYTES, 134217728, 65536, 68719476736,                 \
-            "one user's share of it; a single reply may be larger")                                \
+            "one user's share of it; a reply on its own may be larger")                            \
     INTEGER(header_timeout_ms, HEADER_TIMEOUT_MS, 10000, 100, 600000,                              \
             "time to receive a request's head; then the connection is closed")                     \
     INTEGER(body_timeout_ms, BODY_TIMEOUT_MS, 30000, 100, 600000,                                  \
@@ -72,7 +72,7 @@
     INTEGER(statements_max, STATEMENTS_MAX, 20000, 100, 1000000,                                   \
             "statements in flight on one of a loop's Postgres connections; more are refused")      \
     INTEGER(statements_bytes, STATEMENTS_BYTES, 268435456, 65536, 68719476736,                     \
-            "bytes of their parameters; the same, but a single statement may be larger")           \
+            "bytes of their parameters; the same, but a statement on its own may be larger")       \
     INTEGER(lock_wait_ms, LOCK_WAIT_MS, 50, 1, 60000,                                              \
             "time a post, a mark or another change waits for a locked row before it is set aside " \
             "and retried")                                                                         \
@@ -205,9 +205,9 @@
             "time a push is retried before it becomes a dead letter")                              \
     INTEGER(push_pause_ms, PUSH_PAUSE_MS, 1000, 0, 60000,                                          \
             "minimum time between two pushes of one conversation to one device")                   \
-    INTEGER(push_active_s, PUSH_ACTIVE_S, 60, 0, 86400,                                            \
-            "no push to users active on an open socket within this time; 0: to users with an "     \
-            "open socket")                                                                         \
+    INTEGER(                                                                                       \
+        push_active_s, PUSH_ACTIVE_S, 60, 0, 86400,                                                \
+        "users active on an open socket within this time get no push; 0: all with an open socket") \
     INTEGER(push_jobs_max, PUSH_JOBS_MAX, 1000000, 0, 1000000000,                                  \
             "pending pushes, one per conversation and device; more are dropped")                   \
     INTEGER(push_dead_keep_s, PUSH_DEAD_KEEP_S, 604800, 1, 31536000,                               \
