@@ -54,6 +54,14 @@ def claim(port):
     return True
 
 
+def state_of(task):
+    """The letter of /proc/…/task/TID: T when it is stopped, X when it is gone."""
+    try:
+        return (task / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"
+
+
 def wait_until(condition, timeout, what):
     """Polls condition() until it is true and returns its value; ServiceError after timeout."""
     deadline = time.monotonic() + timeout
@@ -189,17 +197,22 @@ class Service:
             return ""
 
     def kill(self, sig=signal.SIGKILL):
-        """Sends sig to every process of the service; after SIGKILL waits until they are gone."""
+        """Sends sig to every process of the service; waits until SIGKILL has ended, or SIGSTOP has stopped, all of them."""
         for pid in self.pids():
             self._signal(pid, sig)
         if sig == signal.SIGKILL:
             wait_until(self._gone_after_kill, 60, f"{self.name} survives SIGKILL")
+        elif sig == signal.SIGSTOP:
+            wait_until(self._stands_still, 60, f"{self.name} goes on after SIGSTOP")
 
     def _gone_after_kill(self):
         left = self.pids()
         for pid in left:  # one that was being forked while the others were signalled
             self._signal(pid, signal.SIGKILL)
         return not left
+
+    def _stands_still(self):
+        return all(state_of(task) in "TtZX" for pid in self.pids() for task in Path(f"/proc/{pid}/task").glob("*"))
 
     @staticmethod
     def _signal(pid, sig):
