@@ -65,6 +65,12 @@
     X(POST_UNKNOWN, counter, "tidings_post_unknown_total", "",                                     \
       "Batches whose outcome was looked up after a lost connection")                               \
     X(POST_QUEUE_FULL, counter, "tidings_post_queue_full_total", "", "Posts refused: queue full")  \
+    X(MARK_QUEUE_FULL, counter, "tidings_mark_queue_full_total", "",                               \
+      "Marks refused: TIDINGS_QUEUE_MAX wait")                                                     \
+    X(INFO_QUEUE_FULL, counter, "tidings_info_queue_full_total", "",                               \
+      "Calls of channels.info refused: TIDINGS_QUEUE_MAX wait")                                    \
+    X(CHANNEL_JSON_DROPPED, counter, "tidings_channels_dropped_total", "",                         \
+      "Channels of channels.info not kept in memory because of TIDINGS_OBJECTS_BYTES")             \
     X(MARKS, counter, "tidings_marks_total", "", "Read positions committed")                       \
     X(SIDEBAR_ANEW, counter, "tidings_sidebars_read_total", "how=\"anew\"",                        \
       "Sidebars read for unread.sync")                                                             \
@@ -83,6 +89,8 @@
     X(CACHE_LOST, counter, "tidings_cache_lost_total", "", "Connections to Redis lost")            \
     X(CACHE_TIMEOUTS, counter, "tidings_cache_timeouts_total", "",                                 \
       "Redis commands that timed out")                                                             \
+    X(CACHE_QUEUE_FULL, counter, "tidings_cache_queue_full_total", "",                             \
+      "Commands for Redis refused: TIDINGS_COMMANDS_MAX or _BYTES are under way")                  \
     X(CACHE_FALLBACKS, counter, "tidings_cache_fallbacks_total", "",                               \
       "Reads answered from Postgres because of a Redis miss")                                      \
     X(CACHE_REBUILDS, counter, "tidings_cache_rebuilds_total", "", "Redis keys rebuilt")           \
@@ -171,6 +179,11 @@
       "Marks held back until their messages arrived")                                              \
     X(HELD_FULL, counter, "tidings_gaps_not_held_total", "",                                       \
       "Events behind a gap dropped for lack of memory; they are read back later")                  \
+    X(SOCKET_CALLS, counter, "tidings_socket_requests_refused_total", "reason=\"calls\"",          \
+      "Frames of sockets refused: by the number of calls under way, TIDINGS_SOCKET_VALUES_MAX, "   \
+      "TIDINGS_SOCKET_FOCUS_MAX")                                                                  \
+    X(SOCKET_VALUES, counter, "tidings_socket_requests_refused_total", "reason=\"values\"", "")    \
+    X(SOCKET_FOCUS, counter, "tidings_socket_requests_refused_total", "reason=\"focus\"", "")      \
     X(PRESENCE_REFUSED, counter, "tidings_presence_refused_total", "",                             \
       "Presence requests from sockets with invalid or too many ids")                               \
     X(TYPING_DROPPED, counter, "tidings_typing_dropped_total", "",                                 \

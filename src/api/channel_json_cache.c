@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/id.h"
+#include "base/metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,13 +85,17 @@ void channel_json_cache_keep(struct channel_json_cache *channel_json, const char
 
     if (object)
         object_drop(channel_json, object);
-    if (size > channel_json->bytes_max / PART_MAX)
+    if (size > channel_json->bytes_max / PART_MAX) {
+        metric_add(METRIC_CHANNEL_JSON_DROPPED, 1);
         return;
+    }
     object = calloc(1, size);
     if (!object)
         return;
-    while (channel_json->bytes + size > channel_json->bytes_max)
+    while (channel_json->bytes + size > channel_json->bytes_max) {
         object_drop(channel_json, channel_json->all);
+        metric_add(METRIC_CHANNEL_JSON_DROPPED, 1);
+    }
     snprintf(object->channel_id, sizeof object->channel_id, "%s", channel_id);
     snprintf(object->version, sizeof object->version, "%s", version);
     memcpy(object->text, text, length);

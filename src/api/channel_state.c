@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/metrics.h"
 
 #include <stdlib.h>
 
@@ -152,5 +153,7 @@ int channel_state_read(struct channel_states *states, struct channel_state_call 
 {
     call->item.bytes = sizeof *call;
     call->item.user_id = call->viewer->user_id;
-    return group_add(states->group, &call->item);
+    int r = group_add(states->group, &call->item);
+    metric_add(METRIC_INFO_QUEUE_FULL, r == -ERROR_BUSY);
+    return r;
 }

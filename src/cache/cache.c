@@ -103,6 +103,7 @@ void cache_call(struct cache *cache, int count, const char *const *texts, const 
         return;
     }
     if (pending_is_full(cache)) {
+        metric_add(METRIC_CACHE_QUEUE_FULL, 1);
         cache_refuse(cache, &call, -ERROR_BUSY);
         return;
     }

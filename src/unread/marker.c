@@ -362,7 +362,9 @@ int marker_mark(struct marker *marker, struct mark *mark)
     mark->deadline_ms = clock_monotonic_ms() + RETRY_MAX_MS;
     mark->item.bytes = sizeof *mark;
     mark->item.user_id = mark->actor->user_id;
-    return group_add(marker->group, &mark->item);
+    int r = group_add(marker->group, &mark->item);
+    metric_add(METRIC_MARK_QUEUE_FULL, r == -ERROR_BUSY);
+    return r;
 }
 
 // One markUnread or markMessages in flight.

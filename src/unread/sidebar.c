@@ -150,16 +150,25 @@ static void oldest_drop(struct sidebar *sidebar)
     slot_free(slot);
 }
 
+static bool slot_is_worth_keeping(const struct slot *slot)
+{
+    const struct sidebar *sidebar = slot->sidebar;
+
+    return slot->is_whole && slot->era == sidebar->era &&
+           slot->rows.state.count >= sidebar->options.kept_min &&
+           slot->rows.wasted <= slot->rows.bytes.length / 2;
+}
+
 // The slot is no longer in use: caches or frees it.
 static void slot_settle(struct slot *slot)
 {
     struct sidebar *sidebar = slot->sidebar;
     size_t bytes = sidebar_rows_size(&slot->rows);
     size_t bytes_max = (size_t)sidebar->options.kept_bytes;
+    bool is_worth_it = slot_is_worth_keeping(slot);
 
-    if (!slot->is_whole || slot->era != sidebar->era || bytes > bytes_max ||
-        slot->rows.state.count < sidebar->options.kept_min ||
-        slot->rows.wasted > slot->rows.bytes.length / 2) {
+    if (!is_worth_it || bytes > bytes_max) {
+        metric_add(METRIC_SIDEBAR_DROPPED, is_worth_it);
         slot_free(slot);
         return;
     }

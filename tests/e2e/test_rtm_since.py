@@ -153,6 +153,22 @@ def test_a_position_that_is_too_old(room, sockets):
     plain.close()
 
 
+def test_as_many_as_may_be_read_are_no_gap(extra_instance, room, sockets):
+    ann, bob, channel = room
+    since = position_of(bob)
+    for n in range(5):
+        ann.post(channel, f"{n}")
+    there = extra_instance(resume_max_events=5)
+    socket = sockets(bob.at(there.url), native=True, since=since)
+    socket.expect({"text": "4"})
+    assert texts(socket.frames) == ["0", "1", "2", "3", "4"] and not socket.matching({"type": "gap"})
+    assert metric(there, "tidings_gaps_told_total") == 0
+    ann.post(channel, "5")
+    there = extra_instance(resume_max_events=5)
+    sockets(bob.at(there.url), native=True, since=since).expect({"type": "gap", "channel": channel})
+    assert metric(there, "tidings_gaps_told_total") == 1
+
+
 def test_more_than_may_be_read_is_a_gap(extra_instance, room, sockets):
     ann, bob, channel = room
     since = position_of(bob)

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.support.metrics import metric
 from tests.support.raw import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, RawConnection, RawWebSocket, request
 from tests.support.wait import wait_until
 
@@ -205,6 +206,7 @@ def test_the_number_of_values_is_bounded(ann, extra_instance, more):
         answer = json.loads(raw.read_until(TEXT))
         assert (answer["type"], answer.get("reply_to")) == (("error", None) if more else ("pong", 1))
         ping(raw, 2)
+    assert metric(instance, "tidings_socket_requests_refused_total", 'reason="values"') == more
 
 
 @pytest.mark.parametrize("payload", [b"", b"x", b"[]", b"5", b"{", b'{"type":5}', b"null", b"{" * 1000,

@@ -3,6 +3,7 @@
 // emptied.
 #include "base/error.h"
 #include "base/loop.h"
+#include "base/metrics.h"
 #include "cache/cache.h"
 #include "cache/libraries.h"
 #include "cache/pipeline.h"
@@ -236,11 +237,13 @@ static void burst_run(int count, int length)
 static int burst_taken(int count, int length)
 {
     int taken = 0;
+    int64_t refused = metric_value(METRIC_CACHE_QUEUE_FULL);
     burst_run(count, length);
     while (taken < count && burst.r[taken] == 0)
         taken++;
     for (int i = taken; i < count; i++)
         assert_int_equal(burst.r[i], -ERROR_BUSY);
+    assert_int_equal(metric_value(METRIC_CACHE_QUEUE_FULL), refused + count - taken);
     return taken;
 }
 

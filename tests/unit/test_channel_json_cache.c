@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects of channels: what is kept, replaced, too long, and pushed out.
 #include "../../src/api/channel_json_cache.h"
+#include "base/metrics.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,8 +56,12 @@ static void too_long(void **state)
     while (!channel_json_cache_find(channel_json, "C1", &version) && --length > 0)
         channel_json_cache_keep(channel_json, "C1", "1", text, length);
     assert_in_range(length, PART - 256, PART - 1);
-    channel_json_cache_keep(channel_json, "C1", "2", text, length + 1);
+    int64_t dropped = metric_value(METRIC_CHANNEL_JSON_DROPPED);
+    channel_json_cache_keep(channel_json, "C1", "2", text, length);
+    assert_int_equal(metric_value(METRIC_CHANNEL_JSON_DROPPED), dropped);
+    channel_json_cache_keep(channel_json, "C1", "3", text, length + 1);
     assert_null(channel_json_cache_find(channel_json, "C1", &version));
+    assert_int_equal(metric_value(METRIC_CHANNEL_JSON_DROPPED), dropped + 1);
 }
 
 static void in_use_last_stays_longest(void **state)
@@ -65,6 +70,7 @@ static void in_use_last_stays_longest(void **state)
     const char *version;
     char id[16];
     int kept = 0;
+    int64_t dropped = metric_value(METRIC_CHANNEL_JSON_DROPPED);
 
     channel_json_cache_keep(channel_json, "CFIRST", "1", text, LONG);
     for (int i = 0; i < MANY; i++) {
@@ -77,6 +83,7 @@ static void in_use_last_stays_longest(void **state)
         kept += channel_json_cache_find(channel_json, id, &version) != NULL;
     }
     assert_in_range(kept, 18, BYTES_MAX / LONG - 1);
+    assert_int_equal(metric_value(METRIC_CHANNEL_JSON_DROPPED), dropped + MANY - kept);
     assert_null(channel_json_cache_find(channel_json, "C0", &version));
     assert_non_null(channel_json_cache_find(channel_json, id, &version));
 }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/memory.h"
+#include "base/metrics.h"
 #include "http/internal_request.h"
 
 #include <stdio.h>
@@ -207,8 +208,10 @@ int focus_begin(struct feed *feed, struct connection *c, int *count)
 {
     if (focus_find(feed, c))
         return 0;
-    if (*count >= c->gateway->options.focus_max)
+    if (*count >= c->gateway->options.focus_max) {
+        metric_add(METRIC_SOCKET_FOCUS, 1);
         return -ERROR_RATELIMITED;
+    }
     struct focus *focus = calloc(1, sizeof *focus);
     if (!focus)
         return -ERROR_MEMORY;

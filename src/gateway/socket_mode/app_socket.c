@@ -19,6 +19,7 @@
 #include "base/buffer.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "base/metrics.h"
@@ -183,8 +184,10 @@ static void app_socket_open(struct connection *c, const struct result *channels,
 static void ack_take(struct connection *c, const char *text, size_t length)
 {
     CLEANUP_JSON json_t *message = NULL;
-    if (json_read(text, length, JSON_DEPTH_MAX, c->gateway->options.message_values_max, &message) <
-        0)
+    int r =
+        json_read(text, length, JSON_DEPTH_MAX, c->gateway->options.message_values_max, &message);
+    metric_add(METRIC_SOCKET_VALUES, r == -ERROR_REQUEST_TOO_LARGE);
+    if (r < 0)
         return;
     const char *id = json_string_value(json_object_get(message, "envelope_id"));
     if (id)

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_writer.h"
+#include "base/metrics.h"
 #include "chat/message.h"
 #include "chat/presence.h"
 #include "http/internal_request.h"
@@ -204,6 +205,7 @@ static void method_call(struct inbound *inbound, const struct called *what,
     struct gateway *gateway = c->gateway;
     struct request *request;
     if (inbound->call_count >= CALLS_MAX) {
+        metric_add(METRIC_SOCKET_CALLS, 1);
         refusal_send(c, reply_to, error_code(ERROR_RATELIMITED));
         return;
     }
@@ -338,9 +340,10 @@ void inbound_message(struct inbound *inbound, const char *text, size_t length)
         "{\"type\":\"error\",\"error\":{\"code\":1,\"msg\":\"invalid JSON\"}}";
     struct connection *c = inbound->connection;
     CLEANUP_JSON json_t *message = NULL;
-    if (json_read(text, length, JSON_DEPTH_MAX, c->gateway->options.message_values_max, &message) ==
-            0 &&
-        json_is_object(message))
+    int r =
+        json_read(text, length, JSON_DEPTH_MAX, c->gateway->options.message_values_max, &message);
+    metric_add(METRIC_SOCKET_VALUES, r == -ERROR_REQUEST_TOO_LARGE);
+    if (r == 0 && json_is_object(message))
         message_handle(inbound, &(struct inbound_text){message, text, length});
     else
         connection_send_text(c, invalid, sizeof invalid - 1);

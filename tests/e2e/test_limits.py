@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of an instance, each at its bound and one beyond: there nothing is refused, here one thing is, and it is counted."""
+
+import json
+from contextlib import ExitStack
+
+import pytest
+
+from tests.support.environment import standing_still
+from tests.support.metrics import metric
+from tests.support.raw import RawConnection, request
+from tests.support.wait import wait_until
+
+JSON = "application/json"
+
+
+def call_in_one_turn(instance, calls):
+    """The replies to calls (member, method, arguments) that the instance's only loop finds all at once."""
+    with ExitStack() as stack:
+        connections = [stack.enter_context(RawConnection(instance.url)) for _ in calls]
+        for connection, (member, _, _) in zip(connections, calls):
+            connection.send(request("POST", "/api/auth.test", member.token))
+            assert connection.reply().json["ok"]
+        with standing_still(instance):
+            for connection, (member, method, arguments) in zip(connections, calls):
+                connection.send(request("POST", f"/api/{method}", member.token, JSON, json.dumps(arguments)))
+        return [connection.reply().json for connection in connections]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("method, name", [("chat.postMessage", "tidings_post_queue_full_total"), ("channels.mark", "tidings_mark_queue_full_total"),
+                                          ("channels.info", "tidings_info_queue_full_total")])
+def test_what_waits_for_the_next_batch(room, extra_instance, method, name, more):
+    ann, _, channel = room
+    instance = extra_instance(queue_max=16, loops=1)
+    arguments = {"chat.postMessage": {"text": "x"}, "channels.mark": {"ts": ann.post(channel)}, "channels.info": {}}[method]
+    ann.at(instance.url).ok("channels.info", channel=channel)  # it is kept: what is read anew waits nowhere
+    replies = call_in_one_turn(instance, [(ann, method, {"channel": channel, **arguments})] * (16 + more))
+    assert [reply["error"] for reply in replies if not reply["ok"]] == ["service_unavailable"] * more
+    assert metric(instance, name) == more
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_counts_of_calls_for_rate_limits(room, extra_instance, more):
+    """One for each token and method; what was not used for longest goes."""
+    instance = extra_instance(rate_buckets_max=16, loops=1)
+    methods = [f"channels.{name}" for name in ("archive", "create", "history", "info", "invite", "join", "kick", "leave", "list", "mark",
+                                               "members", "rename", "replies", "setPurpose", "setTopic", "unarchive", "markUnread")]
+    for method in methods[:16 + more]:
+        room[0].at(instance.url).call(method)
+    assert metric(instance, "tidings_rate_buckets") == 16
+    assert metric(instance, "tidings_rate_buckets_dropped_total") == more
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_counts_that_are_read_for_redis_at_once(environment, workspace, extra_instance, more):
+    """The others are left to a later read."""
+    instance = extra_instance(rebuilds_max=2, loops=1)
+    ann, bob = workspace.users(2)
+    channels = [workspace.channel(ann, bob) for _ in range(2 + more)]
+    for channel in channels:
+        ann.ok("channels.setStrategy", channel=channel, strategy="zset")
+        ann.post(channel)
+        wait_until(lambda: bob.at(instance.url).unread(channel) == 1)
+        environment.wait_fanned_out(channel)
+
+    keys = [f"unread:{{{bob.id}}}:{channel}" for channel in channels]
+
+    def built():
+        return int(environment.redis.cli("EXISTS", *keys))
+
+    def left():
+        return metric(instance, "tidings_cache_rebuilds_left_total")
+
+    def read():
+        call_in_one_turn(instance, [(bob, "channels.info", {"channel": channel}) for channel in channels])
+    wait_until(lambda: built() == len(keys) or read(), what="counts in Redis")
+    before = left()
+    environment.redis.cli("DEL", *keys)
+    with environment.database() as database, database.transaction():
+        database.execute("LOCK TABLE read_messages IN ACCESS EXCLUSIVE MODE")  # counts wait for it
+        read()
+        wait_until(lambda: left() == before + more)
+    wait_until(lambda: built() == 2, what="those that were not left")
+    assert left() == before + more
+    wait_until(lambda: built() == len(keys) or read(), what="the one that was left")
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_channel_lists_that_are_kept(workspace, extra_instance, more):
+    """One that is a byte larger than there is room for is read anew each time."""
+    ann = workspace.user()
+    workspace.channel(ann)
+
+    def synced(**settings):
+        instance = extra_instance(sidebar_min=0, loops=1, **settings)
+        ann.at(instance.url).ok("unread.sync")
+        return instance
+    large = synced()
+    size = wait_until(lambda: metric(large, "tidings_sidebars_bytes"), what="a list that is kept")
+    small = synced(sidebar_bytes=int(size) - more)
+    assert metric(small, "tidings_sidebars_bytes") == (0 if more else size)
+    assert metric(small, "tidings_sidebars_dropped_total") == more
+
+
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("setting, name, error", [("token_lookups_max", "tidings_tokens_waited_total", "invalid_auth"),
+                                                  ("tokens_max", "tidings_tokens_refused_total", "service_unavailable")])
+def test_tokens_that_are_asked_for_at_once(environment, extra_instance, setting, name, error, more):
+    instance = extra_instance(loops=1, **{setting: 2})
+    with ExitStack() as stack:
+        connections = [stack.enter_context(RawConnection(instance.url)) for _ in range(2 + more)]
+        with environment.database() as database, database.transaction():
+            database.execute("LOCK TABLE tokens IN ACCESS EXCLUSIVE MODE")
+            for number, connection in enumerate(connections):
+                connection.send(request("POST", "/api/auth.test", f"xoxp-nobody-{number}"))
+                wait_until(lambda n=number: metric(instance, "tidings_tokens") + metric(instance, "tidings_tokens_refused_total") == n + 1)
+            assert metric(instance, name) == more
+        assert [connection.reply().json["error"] for connection in connections] == ["invalid_auth"] * 2 + [error] * more
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_users_whose_presence_a_socket_asks_for(room, workspace, extra_instance, sockets, more):
+    ann, bob, _ = room
+    instance = extra_instance(presence_subs_max=2)
+    socket = sockets(ann.at(instance.url))
+    socket.send({"type": "presence_sub", "ids": [bob.id] * (2 + more)})
+    socket.expect({"type": "error"} if more else {"type": "presence_change", "user": bob.id})
+    assert metric(instance, "tidings_presence_refused_total") == more
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_channels_that_a_socket_has_in_focus(room, workspace, extra_instance, sockets, more):
+    ann, _, _ = room
+    channels = [workspace.channel(ann) for _ in range(2 + more)]
+    instance = extra_instance(socket_focus_max=2)
+    socket = sockets(ann.at(instance.url))
+    replies = [socket.request({"id": number, "type": "channel_focus", "channel": channel}) for number, channel in enumerate(channels)]
+    assert [reply["ok"] for reply in replies] == [True] * 2 + [False] * more
+    assert metric(instance, "tidings_socket_requests_refused_total", 'reason="focus"') == more
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_calls_of_a_socket_at_once(room, extra_instance, sockets, more):
+    ann, _, channel = room
+    instance = extra_instance()
+    socket = sockets(ann.at(instance.url))
+    socket.send_at_once(*({"id": number, "type": "message", "channel": channel, "text": "x"} for number in range(16 + more)))
+    replies = [socket.expect({"reply_to": number}) for number in range(16 + more)]
+    assert [reply["ok"] for reply in replies] == [True] * 16 + [False] * more
+    assert metric(instance, "tidings_socket_requests_refused_total", 'reason="calls"') == more
