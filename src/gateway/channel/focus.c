@@ -44,7 +44,7 @@ struct focus_call {
     struct gateway *gateway;
     struct focus *focus; // NULL once it is gone
     int64_t ts;
-    char channel_id[EVENT_ID_SIZE]; // the arguments
+    char channel_id[EVENT_ID_SIZE]; // this and ts_text: the arguments, which the request borrows
     char ts_text[TS_SIZE];
 };
 
@@ -71,7 +71,7 @@ static void on_marked(void *arg, const struct request_outcome *outcome)
     TAGGED_FREE(call);
 }
 
-// A call of channels.mark; NULL without memory.
+// A call of channels.mark; NULL: out of memory.
 static struct request *mark_new(struct focus_call *call)
 {
     struct request *request = NULL;
@@ -85,7 +85,7 @@ static struct request *mark_new(struct focus_call *call)
         return NULL;
     }
     *request_actor(request) = call->focus->connection->actor;
-    request_actor(request)->token_id[0] = '\0'; // nobody called: no limit of the token's calls
+    request_actor(request)->token_id[0] = '\0'; // not the client's call: exempt from its rate limit
     return request;
 }
 
@@ -96,7 +96,7 @@ static void focus_mark(struct focus *focus)
 
     focus->marked_ms = loop_now_ms(gateway->loop);
     if (!call)
-        return; // tried again with what arrives next
+        return; // retried when the next message arrives
     call->gateway = gateway;
     call->focus = focus;
     call->ts = focus->ts;

@@ -97,7 +97,7 @@ static void ack_send(struct connection *c, const char *reply_to, const struct po
         connection_send_text(c, out.data, out.length);
 }
 
-// The call is over. The connection that is to be answered; NULL: it is gone.
+// Removes a finished call from its connection. Returns the connection to answer; NULL: it is gone.
 static struct connection *method_call_end(struct method_call *call)
 {
     struct connection *c = call->inbound ? call->inbound->connection : NULL;
@@ -111,7 +111,7 @@ static struct connection *method_call_end(struct method_call *call)
 static void failure_send(struct connection *c, const char *reply_to,
                          const struct request_outcome *outcome)
 {
-    // This code alone names no argument.
+    // This code alone does not name the argument; the message does.
     bool is_vague = strcmp(outcome->error, error_code(ERROR_INVALID_ARGUMENTS)) == 0;
     refusal_send(c, reply_to, is_vague && outcome->message ? outcome->message : outcome->error);
 }
@@ -172,14 +172,14 @@ static const struct called *called_find(const char *type)
     return NULL;
 }
 
-// A client's message, parsed, and the text that it was parsed from.
+// A client's message, parsed and as text.
 struct inbound_text {
     json_t *message;
     const char *text;
     size_t length;
 };
 
-// -ERROR_MEMORY, or why the arguments are bad.
+// -ERROR_MEMORY, or the error in the arguments.
 static int request_make(struct method_call *call, const struct called *what,
                         const struct inbound_text *text, struct request **ret_request)
 {
