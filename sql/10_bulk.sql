@@ -36,7 +36,7 @@ END $$;
 -- locked first. Where the last event of a channel is its latest message, its own row tells all of that message.
 CREATE FUNCTION mark_all(outbox_id text, workspace text, caller text, types bigint, with_threads boolean,
                          OUT changed bigint, OUT told bigint, OUT thread_mentions bigint) LANGUAGE plpgsql VOLATILE
-SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_custom_plan SET work_mem = '32MB' AS $$
+SET enable_hashjoin = off SET enable_mergejoin = off SET work_mem = '32MB' AS $$
 DECLARE
     held tid[];          -- of rows that are locked, which stay there; NULL: none is
     aimed bigint;        -- rows to change
@@ -50,7 +50,7 @@ BEGIN
                             WHEN c.latest_ts <> c.last_ts THEN (SELECT ARRAY[r.ts, r.seq, r.ord] FROM messages r WHERE r.channel_id = c.id
                                                                 ORDER BY r.ts DESC LIMIT 1) END AS latest
                 FROM (SELECT i.ctid AS place, i.channel_id, i.ts AS old_ts, i.posts, i.changed FROM channel_members i
-                      WHERE i.user_id = caller AND i.active AND (held IS NULL OR i.ctid = ANY (held)) ORDER BY i.channel_id OFFSET 0) m
+                      WHERE i.user_id = caller AND i.active AND (held IS NULL OR i.ctid IN (SELECT unnest(held))) ORDER BY i.channel_id OFFSET 0) m
                 JOIN channels c ON c.id = m.channel_id AND (c.workspace_id = workspace) IS TRUE AND (c.is_hot OR c.last_ts > m.old_ts)
                                    AND NOT c.is_archived AND types >> c.type & 1 = 1 OFFSET 0
             ), aims AS MATERIALIZED (
