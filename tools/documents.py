@@ -24,9 +24,9 @@ def check():
 
 def known_names(paths):
     """Names of settings as the code spells them, and those that other files use in full."""
-    table = (ROOT / "include/app/settings.h").read_text(encoding="utf-8")
+    tables = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "include").rglob("*settings.h")))
     known = {f"TIDINGS_{name}" for name in
-             re.findall(r"\b(?:(?:TEXT|INTEGER|FLAG)\([\s\\]*\w+,|RENAMED\()[\s\\]*(\w+),", table)}
+             re.findall(r"\b(?:(?:TEXT|INTEGER|FLAG)\([\s\\]*\w+,|RENAMED\()[\s\\]*(\w+),", tables)}
     for path in paths:
         if path.suffix != ".h" and path.is_file():
             known.update(NAME.findall(path.read_text(encoding="utf-8", errors="replace")))

@@ -105,16 +105,20 @@ int main(int count, char **arguments)
     if (count != 6)
         return 2;
     int64_t at_once = strtoll(arguments[4], NULL, 10);
-    const struct notify_options options = {.apns_url = arguments[1],
-                                           .fcm_url = "",
-                                           .google_token_url = "",
-                                           .ca_file = arguments[2],
-                                           .timeout_ms = TIMEOUT_MS,
-                                           .queue_max =
-                                               2 * at_once, // an answer comes before its room
-                                           .queue_bytes = BYTES_MAX,
-                                           .app_queue_max = 2 * at_once,
-                                           .app_parallel = at_once};
+    const struct notify_options options = {
+        .settings =
+            {
+                .push_apns_url = arguments[1],
+                .push_fcm_url = "",
+                .push_google_token_url = "",
+                .push_ca_file = arguments[2],
+                .push_timeout_ms = TIMEOUT_MS,
+                .push_queue_max = 2 * at_once, // an answer comes before its room
+                .push_queue_bytes = BYTES_MAX,
+                .push_app_queue_max = 2 * at_once,
+                .push_app_parallel = at_once,
+            },
+    };
     pthread_mutex_init(&pushes.lock, NULL);
     pthread_cond_init(&pushes.changed, NULL);
     char *key = file_read(arguments[3]);

@@ -3,6 +3,7 @@
 // per loop; everything on the loop's thread.
 #pragma once
 
+#include "api/api_settings.h"
 #include "base/loop.h"
 #include "base/secrets.h"
 #include "cache/cache.h"
@@ -18,6 +19,7 @@ struct gateway;
 struct notify;
 
 struct api_options {
+    struct api_settings settings;
     struct store *store;
     struct cache *cache;
     struct writer *writer;
@@ -25,31 +27,13 @@ struct api_options {
     struct sidebar *sidebar;
     struct reader *reader;
     struct gateway *gateway;
-    const char *public_url;        // "": from the Host header
-    const char *operator_token;    // "": none
-    int64_t devices_max;           // per user
     bool private_allowed;          // whether a device's URL may point to a private or local address
     struct notify *notify;         // sends pushes; NULL: sending disabled
     const struct secrets *secrets; // encrypt stored secrets
-    int64_t token_cache_ms;
-    int64_t tokens_max;
-    int64_t token_lookups_max; // concurrent lookups
-    int64_t ticket_ms;
-    int64_t start_max;   // maximum entries per list of rtm.start
-    int64_t link_keep_s; // how long events wait for an app without a link
-    int64_t text_max;
+    int64_t link_keep_s;           // how long events wait for an app without a socket
     int64_t presence_ttl_s;
-    int64_t auto_limits[3];  // members: maximum for zset, counter; minimum for bitmap; 0: never
-    int mentions_max;        // maximum users mentioned in a message
-    int64_t rate_limit;      // calls per minute, per token and method; 0: unlimited
-    const char *rate_limits; // limits of individual methods: "chat.postMessage=600,…"
-    int64_t rate_channel;    // posts per minute and channel; 0: unlimited
-    int64_t rate_bytes;      // bytes per minute of a user's large bodies; 0: unlimited
-    int64_t rate_strangers_bytes; // likewise for all callers without a token together
-    int64_t rate_settle_ms;       // maximum delay until calls are reported to Redis
-    int rate_buckets_max;
-    int64_t objects_bytes; // memory for cached channels, for channels.info
-    int queue_max;         // maximum waiting calls of channels.info
+    int64_t auto_limits[3]; // members: maximum for zset, counter; minimum for bitmap; 0: never
+    int queue_max;          // maximum waiting calls of channels.info
     // Called after the commit of each change, with the id of its outbox row.
     void (*on_committed)(void *arg, const char *outbox_id);
     // Likewise for each further row of a change with many rows: these are relayed after all others.

@@ -6,22 +6,16 @@
 
 #include "base/secrets.h"
 #include "events/event.h"
+#include "events_api/events_api_settings.h"
 #include "store/session.h"
 
 struct events_api;
 
 struct events_api_options {
+    struct events_api_settings settings;
     const char *database_url;      // like `secrets`, must outlive the events_api
     const struct secrets *secrets; // decrypt apps' signing secrets
     int64_t statement_timeout_ms;
-    int64_t timeout_ms;   // for an app's response
-    int64_t retry_ms;     // delay before the second retry; the third waits 5 times as long
-    int64_t queue_max;    // maximum waiting events per app
-    int64_t total_max;    // maximum waiting events of all apps
-    int64_t keep_s;       // how long an event may wait
-    int64_t parallel;     // maximum requests in flight
-    int64_t app_parallel; // of these, per app
-    bool private_allowed; // whether URLs may point to private and local addresses
     // Events of apps in Socket Mode, stored in the same table and taken by gateways.
     int64_t link_max;     // maximum waiting events per app
     int64_t link_keep_s;  // how long they wait while the app has no link

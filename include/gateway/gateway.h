@@ -22,6 +22,7 @@
 #include "base/loop.h"
 #include "cache/cache.h"
 #include "events/event_log.h"
+#include "gateway/gateway_settings.h"
 #include "http/server.h"
 #include "store/store.h"
 
@@ -29,38 +30,10 @@ struct gateway;
 struct http_head;
 
 struct gateway_options {
-    const struct log *log;      // carries the events of other instances; NULL: never behind
-    int64_t queue_max_bytes;    // unsent bytes per connection; beyond it, it is closed as slow
-    int64_t message_max_bytes;  // per client message
-    int64_t message_values_max; // JSON values per client message
-    int64_t frames_per_s;       // from a client, sustained; at most 1000
-    int64_t frames_burst;       // from a client, at once
-    int64_t ping_interval_ms;
-    int64_t pong_timeout_ms; // closes a silent peer after ping_interval_ms + this
-    int64_t head_check_ms;   // interval of the tail check
-    int64_t gap_delay_ms;    // time for a gap to fill by itself before Postgres is asked
-    int64_t gap_timeout_ms;  // time without progress after which a gap is skipped (frame `gap`)
-    int64_t gap_bytes;       // total size of held events, per loop
-    int gap_events_max;      // events per read; also the number of held events per feed
-    int gap_reads_max;       // a gap that needs more reads is skipped
-    int focus_max;           // channels a socket may focus at once
-    int64_t token_check_ms;  // interval at which all tokens of open connections are checked
-    int64_t channel_linger_ms;
-    int64_t presence_ttl_s;     // a user is away after this time without a refresh
-    int64_t presence_grace_ms;  // a user who reconnects within this time stays active
-    int64_t presence_subs_max;  // users whose presence a socket may subscribe to
-    int64_t active_s;           // active this long after a message on a socket; 0: not recorded
-    int64_t typing_interval_ms; // minimum time between two user_typing of a socket
-    int64_t link_ack_ms;        // time to ack an envelope; doubles with each attempt
-    int64_t link_attempts_max;  // per envelope
-    int64_t link_queue_max;     // envelopes of an app that wait for an ack
-    int64_t link_keep_s;        // how long events are kept for an app without a socket
-    int64_t links_max;          // sockets of an app on all instances
-    int64_t link_life_s;        // age at which an app socket is asked to reconnect
-    const char *cors_origins;   // origins whose pages may read event streams: "a,b", "*" or ""
-    int64_t goodbye_ms;         // from goodbye to close when the instance stops
-    int64_t resume_max_s;       // maximum age of a position to resume from
-    int64_t resume_max_events;  // read back per channel on resume; beyond it, a gap is sent
+    struct gateway_settings settings;
+    const struct log *log;    // carries the events of other instances; NULL: never behind
+    const char *cors_origins; // origins whose pages may read event streams: "a,b", "*" or ""
+    int64_t active_s;         // active this long after a message on a socket; 0: not recorded
     // Called with the id of a token, user or app that another instance has changed; NULL: messages
     // may have been missed.
     void (*on_session)(void *arg, const char *id);

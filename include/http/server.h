@@ -6,6 +6,7 @@
 
 #include "base/loop.h"
 #include "http/request.h"
+#include "http/server_settings.h"
 
 struct http_head;
 struct server;
@@ -32,22 +33,7 @@ typedef int server_page_fn(void *arg, struct buffer *body, const char **ret_type
 typedef void server_takeover_fn(void *arg, int fd, const struct http_head *head);
 
 struct server_options {
-    const char *listen; // "127.0.0.1:8080"
-    int64_t header_timeout_ms;
-    int64_t body_timeout_ms;
-    int64_t idle_timeout_ms; // from a response until the next request line is complete
-    int64_t body_max_bytes;
-    int64_t stranger_body_max_bytes; // for a body without a token in the head
-    int64_t bodies_bytes;            // held by all requests in progress
-    int64_t user_bodies_bytes;       // held per user; a single body may exceed it
-    int64_t strangers_bodies_bytes;  // held by unauthenticated requests; likewise
-    int64_t replies_bytes;           // held by all large replies not yet sent
-    int64_t user_replies_bytes;      // held per user; a single reply may exceed it
-    int64_t json_values_max;         // per body or argument
-    int64_t reply_max_bytes;
-    int64_t gzip_min_bytes; // longer replies are compressed, if accepted; 0: never
-    int connections_max;
-    const char *cors_origins; // origins whose pages may call: "a,b", "*" or ""
+    struct server_settings settings;
     server_call_fn *on_call;
     server_admit_fn *on_admit;       // NULL: all are admitted
     server_takeover_fn *on_takeover; // may be NULL

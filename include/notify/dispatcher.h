@@ -8,23 +8,18 @@
 #include "cache/cache.h"
 #include "events/event.h"
 #include "notify/notify.h"
+#include "notify/notify_settings.h"
 #include "store/session.h"
 
 struct dispatcher;
 
 struct dispatcher_options {
+    struct notify_settings settings;
     const char *database_url;      // like all pointers here, must outlive the dispatcher
     const struct secrets *secrets; // decrypt apps' keys and devices' addresses
     struct notify *notify;
     struct cache_options cache;
     int64_t statement_timeout_ms;
-    int64_t parallel;     // maximum pushes in flight
-    int64_t app_parallel; // of these, per app
-    int64_t ttl_s;        // how long a push is retried
-    int64_t pause_ms;     // minimum interval between pushes of a conversation to a device
-    int64_t active_s; // users active on a socket within this time get no push; 0: connected users
-    int64_t jobs_max; // maximum push jobs (device, channel, thread) stored; more are dropped
-    int64_t dead_keep_s; // retention of dead letters
 };
 
 // Starts the thread.

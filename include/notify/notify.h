@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/json.h"
 #include "chat/device_address.h"
+#include "notify/notify_settings.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,16 +66,8 @@ struct notify_push {
 void notify_push_free(struct notify_push *push);
 
 struct notify_options {
-    const char *apns_url;         // "": Apple's, chosen by the app's environment
-    const char *fcm_url;          // "": Google's
-    const char *google_token_url; // "": from the service account
-    const char *ca_file;          // "": the system's
-    int64_t timeout_ms;           // for a provider's response
-    int64_t queue_max;            // maximum pushes held, waiting and in flight
-    int64_t queue_bytes;          // their approximate total size
-    int64_t app_queue_max;        // of these, per app
-    int64_t app_parallel;         // maximum pushes in flight per app
-    bool private_allowed;         // whether Web Push and Matrix may connect to private addresses
+    struct notify_settings settings;
+    bool private_allowed; // whether Web Push and Matrix may connect to private addresses
 };
 
 // Called on notify's thread; must not block.

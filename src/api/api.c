@@ -23,33 +23,34 @@ static int api_make(struct api *api)
 {
     const struct api_options *options = &api->options;
     const struct limiter_options limiter_options = {
-        .settle_ms = options->rate_settle_ms,
+        .settle_ms = options->settings.rate_settle_ms,
         .idle_ms = RATE_IDLE_MS,
-        .buckets_max = options->rate_buckets_max,
+        .buckets_max = (int)options->settings.rate_buckets_max,
     };
 
     api->limits = calloc(1, sizeof *api->limits);
     if (!api->limits)
         return -ERROR_MEMORY;
-    int r = limits_read(options->rate_limits, options->rate_limit, api->limits);
+    int r = limits_read(options->settings.rate_limits, options->settings.rate_limit, api->limits);
     if (r < 0)
         return r;
-    api->limits->channel = options->rate_channel;
+    api->limits->channel = options->settings.rate_channel;
     r = limiter_new(api->loop, options->cache, &limiter_options, &api->limiter);
     if (r < 0)
         return r;
-    r = channel_json_cache_new(options->objects_bytes, &api->objects);
+    r = channel_json_cache_new(options->settings.objects_bytes, &api->objects);
     if (r < 0)
         return r;
     r = channel_states_new(api->loop, options->store, options->queue_max, &api->channel_states);
     if (r < 0)
         return r;
-    return token_cache_new(options->store,
-                           &(struct token_cache_options){.redis = options->cache,
-                                                         .believe_ms = options->token_cache_ms,
-                                                         .entries_max = options->tokens_max,
-                                                         .lookups_max = options->token_lookups_max},
-                           &api->tokens);
+    return token_cache_new(
+        options->store,
+        &(struct token_cache_options){.redis = options->cache,
+                                      .believe_ms = options->settings.token_cache_ms,
+                                      .entries_max = options->settings.tokens_max,
+                                      .lookups_max = options->settings.token_lookups_max},
+        &api->tokens);
 }
 
 int api_new(struct loop *loop, const struct api_options *options, struct api **ret_api)
@@ -178,9 +179,9 @@ static void actor_known(struct invocation *invocation, int r, const struct actor
 
 static bool is_operator(const struct api *api, const char *token)
 {
-    return api->options.operator_token[0] != '\0' &&
-           strlen(token) == strlen(api->options.operator_token) &&
-           digest_equal(token, api->options.operator_token, strlen(token));
+    return api->options.settings.operator_token[0] != '\0' &&
+           strlen(token) == strlen(api->options.settings.operator_token) &&
+           digest_equal(token, api->options.settings.operator_token, strlen(token));
 }
 
 static void actor_find(struct invocation *invocation)

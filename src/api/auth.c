@@ -39,7 +39,7 @@ static const struct statement AUTH_TEST = {
 
 void invocation_base_url(const struct invocation *invocation, char *ret_url, size_t size)
 {
-    const char *public_url = invocation->api->options.public_url;
+    const char *public_url = invocation->api->options.settings.public_url;
     const char *host = request_host(invocation->request);
 
     if (public_url[0] != '\0')

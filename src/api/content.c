@@ -202,6 +202,11 @@ static bool take_guise(struct invocation *invocation, const struct content *cont
     return true;
 }
 
+static int mentions_max(const struct invocation *invocation)
+{
+    return (int)invocation->api->options.settings.mentions_max;
+}
+
 // Replies with an error if the search for mentions failed.
 static bool mentions_are_good(struct invocation *invocation, const char *name, int r)
 {
@@ -209,7 +214,7 @@ static bool mentions_are_good(struct invocation *invocation, const char *name, i
         return true;
     if (r == -ERROR_INVALID_ARGUMENTS)
         invocation_complain(invocation, r, "%s: must mention at most %d users", name,
-                            invocation->api->options.mentions_max);
+                            mentions_max(invocation));
     else
         invocation_fail(invocation, r);
     return false;
@@ -234,7 +239,7 @@ static bool take_extra(struct invocation *invocation, struct content *content)
     if (json_object_size(extra) == 0)
         return true;
     int r = mentions_find_in_blocks(&content->mentions, json_object_get(extra, "blocks"),
-                                    invocation->api->options.mentions_max);
+                                    mentions_max(invocation));
     if (!mentions_are_good(invocation, "blocks", r))
         return false;
     content->extra = json_dumps(extra, JSON_COMPACT);
@@ -249,7 +254,7 @@ static bool take_extra(struct invocation *invocation, struct content *content)
 bool content_find_mentions(struct invocation *invocation, struct content *content)
 {
     int r = mentions_find(&content->mentions, content->text, content->text_length, MENTION_IN_TEXT,
-                          invocation->api->options.mentions_max);
+                          mentions_max(invocation));
 
     return mentions_are_good(invocation, "text", r);
 }
@@ -293,7 +298,7 @@ static bool take_markdown(struct invocation *invocation, struct content *content
 
 bool take_content(struct invocation *invocation, struct content *content)
 {
-    int64_t text_max = invocation->api->options.text_max;
+    int64_t text_max = invocation->api->options.settings.text_max;
     const char *name = "text";
 
     if (!take_optional_text(invocation, "text", &content->text) ||

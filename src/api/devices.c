@@ -158,7 +158,7 @@ static void device_register(struct invocation *invocation, const struct device_a
     }
     params_text(&params, locale);
     params_text(&params, preview);
-    params_int(&params, invocation->api->options.devices_max);
+    params_int(&params, invocation->api->options.settings.devices_max);
     invocation_change(invocation, &REGISTER, &params, false);
 }
 

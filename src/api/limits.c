@@ -86,7 +86,7 @@ bool limits_admit_post(struct invocation *invocation, const char *channel_id)
 
 int64_t limits_ask_body(struct api *api, const char *user_id)
 {
-    int64_t per_minute = api->options.rate_bytes;
+    int64_t per_minute = api->options.settings.rate_bytes;
     if (per_minute == 0)
         return 0;
     int64_t wait_s = limiter_take_many(api->limiter, user_id, "bytes", per_minute, 0);
@@ -100,7 +100,8 @@ bool limits_admit_body(struct invocation *invocation)
     const struct api_options *options = &invocation->api->options;
     bool is_known = invocation->actor->type != 0;
     int64_t bytes = request_body_bytes(invocation->request);
-    int64_t per_minute = is_known ? options->rate_bytes : options->rate_strangers_bytes;
+    int64_t per_minute =
+        is_known ? options->settings.rate_bytes : options->settings.rate_strangers_bytes;
 
     if (per_minute == 0 || bytes <= SERVER_BODY_SMALL_BYTES)
         return true;

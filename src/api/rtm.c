@@ -141,7 +141,7 @@ static void lists_write(void *arg)
     struct invocation *invocation = CAST(invocation, arg);
     struct start *start = invocation->state;
 
-    while (!lists_go_on(start, invocation->api->options.start_max))
+    while (!lists_go_on(start, invocation->api->options.settings.start_max))
         if (loop_post(invocation->api->loop, lists_write, invocation) == 0)
             return;
     rest_write(start->w, start->is_whole);
@@ -246,7 +246,7 @@ static bool ticket_make(struct invocation *invocation, struct params *params)
     params_text(params, invocation->actor->token_id);
     params_bool(params, native);
     params_text(params, invocation->actor->user_id);
-    params_int(params, invocation->api->options.ticket_ms);
+    params_int(params, invocation->api->options.settings.ticket_ms);
     return true;
 }
 
@@ -291,7 +291,7 @@ void rtm_start(struct invocation *invocation)
 
     if (!client_ticket_make(invocation, &params))
         return;
-    params_int(&params, invocation->api->options.start_max);
+    params_int(&params, invocation->api->options.settings.start_max);
     invocation_query(invocation, STORE_MANY, &START, &params, start_answer);
 }
 

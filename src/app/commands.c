@@ -257,11 +257,14 @@ static int admin_run(struct administration *administration, const struct setting
 {
     const struct store_options store_options = parts_store_options(settings);
     struct api_options api_options = {
-        .public_url = "",
-        .operator_token = "",
+        .settings =
+            {
+                .public_url = "",
+                .operator_token = "",
+                .rate_limits = "",
+                .text_max = settings->text_max,
+            },
         .secrets = &administration->secrets,
-        .rate_limits = "",
-        .text_max = settings->text_max,
         .on_committed = on_change_committed,
         .on_session_changed = on_session_changed,
         .arg = administration,

@@ -65,17 +65,10 @@ static int events_api_make(struct instance *instance)
 {
     const struct settings *settings = instance->settings;
     const struct events_api_options options = {
+        .settings = settings->events_api,
         .database_url = settings->database_url,
         .secrets = &instance->secrets,
         .statement_timeout_ms = settings->statement_timeout_ms,
-        .timeout_ms = settings->events_api_timeout_ms,
-        .retry_ms = settings->events_api_retry_ms,
-        .queue_max = settings->events_api_queue_max,
-        .total_max = settings->events_api_total_max,
-        .keep_s = settings->events_api_keep_s,
-        .parallel = settings->events_api_parallel,
-        .app_parallel = settings->events_api_app_parallel,
-        .private_allowed = settings->events_api_private,
         .link_max = settings->link_queue_max,
         .link_keep_s = settings->link_keep_s,
         .link_wait_ms = settings->link_ack_ms,
@@ -88,15 +81,7 @@ static int notify_make(struct instance *instance)
 {
     const struct settings *settings = instance->settings;
     const struct notify_options options = {
-        .apns_url = settings->push_apns_url,
-        .fcm_url = settings->push_fcm_url,
-        .google_token_url = settings->push_google_token_url,
-        .ca_file = settings->push_ca_file,
-        .timeout_ms = settings->push_timeout_ms,
-        .queue_max = settings->push_queue_max,
-        .queue_bytes = settings->push_queue_bytes,
-        .app_queue_max = settings->push_app_queue_max,
-        .app_parallel = settings->push_app_parallel,
+        .settings = settings->notify,
         .private_allowed = settings->events_api_private,
     };
 
@@ -107,18 +92,12 @@ static int dispatcher_make(struct instance *instance)
 {
     const struct settings *settings = instance->settings;
     const struct dispatcher_options options = {
+        .settings = settings->notify,
         .database_url = settings->database_url,
         .secrets = &instance->secrets,
         .notify = instance->notify,
         .cache = parts_cache_options(settings),
         .statement_timeout_ms = settings->statement_timeout_ms,
-        .parallel = settings->push_queue_max,
-        .app_parallel = settings->push_app_parallel,
-        .ttl_s = settings->push_ttl_s,
-        .pause_ms = settings->push_pause_ms,
-        .active_s = settings->push_active_s,
-        .jobs_max = settings->push_jobs_max,
-        .dead_keep_s = settings->push_dead_keep_s,
     };
 
     return dispatcher_start(&options, &instance->dispatcher);

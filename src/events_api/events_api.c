@@ -120,7 +120,7 @@ static void look(struct events_api *events_api, int64_t now_ms)
 
 static void take(struct events_api *events_api)
 {
-    int64_t room = events_api->options.parallel - events_api->count;
+    int64_t room = events_api->options.settings.events_api_parallel - events_api->count;
     if (room <= 0 || !list_is_empty(&events_api->settled) ||
         !atomic_exchange(&events_api->wanted, false))
         return;
@@ -195,8 +195,8 @@ static void turn(struct events_api *events_api)
     harvest(events_api);
     settle(events_api);
     log_flush();
-    bool can_take =
-        events_api->count < events_api->options.parallel && list_is_empty(&events_api->settled);
+    bool can_take = events_api->count < events_api->options.settings.events_api_parallel &&
+                    list_is_empty(&events_api->settled);
     if (!atomic_load(&events_api->wanted) || !can_take || is_stopping)
         curl_multi_poll(events_api->multi, NULL, 0, LOOK_MS / 4, NULL);
 }
@@ -237,7 +237,8 @@ static int events_api_make(struct events_api *events_api)
     events_api->multi = curl_multi_init();
     if (!events_api->multi)
         return -ERROR_MEMORY;
-    curl_multi_setopt(events_api->multi, CURLMOPT_MAXCONNECTS, (long)options->parallel);
+    curl_multi_setopt(events_api->multi, CURLMOPT_MAXCONNECTS,
+                      (long)options->settings.events_api_parallel);
     return session_new(options->database_url, options->statement_timeout_ms, &events_api->session);
 }
 

@@ -173,12 +173,12 @@ int delivery_new(const struct delivery_source *source, const struct events_api_o
     snprintf(delivery->channel_id, sizeof delivery->channel_id, "%s", source->to.channel_id);
     delivery->seq = source->seq;
     delivery->tries = source->tries;
-    delivery->private_allowed = options->private_allowed;
+    delivery->private_allowed = options->settings.events_api_private;
     if (source->seq == 0)
         token_make("c", delivery->challenge);
     body_write(delivery, source);
     if (buffer_failed(&delivery->body) || !headers_make(delivery, source) ||
-        !easy_make(delivery, source->to.url, options->timeout_ms)) {
+        !easy_make(delivery, source->to.url, options->settings.events_api_timeout_ms)) {
         delivery_free(delivery);
         return -ERROR_MEMORY;
     }
@@ -265,7 +265,8 @@ void delivery_settle(struct delivery *delivery, CURLcode code,
         return;
     }
     bool taken = delivery->reason[0] == '\0';
-    delivery->wait_ms = taken ? DELIVERY_ENDED : retry_wait(delivery, options->retry_ms);
+    delivery->wait_ms =
+        taken ? DELIVERY_ENDED : retry_wait(delivery, options->settings.events_api_retry_ms);
     metric_add(METRIC_PUSH_SENT, 1);
     metric_add(METRIC_PUSH_AGAIN, delivery->tries > 1);
     metric_add(METRIC_PUSH_TAKEN, taken);

@@ -54,8 +54,8 @@ static void entry_params(struct params *params, const struct queue_entry *entrie
            params_element_text_n(params, entry->frame, entry->frame_length));
     COLUMN(params_open_text_array, params_element_text(params, entry->name));
     COLUMN(params_open_text_array, params_element_text(params, entry->users));
-    params_int(params, options->queue_max);
-    params_int(params, options->total_max);
+    params_int(params, options->settings.events_api_queue_max);
+    params_int(params, options->settings.events_api_total_max);
     params_int(params, options->link_max);
     params_int(params, options->link_keep_s);
     params_int(params, options->link_wait_ms);
@@ -181,9 +181,9 @@ int queue_take(struct session *session, const struct list *under_way, int64_t mo
     CLEANUP_RESULT struct result *result = NULL;
     struct params params = {0};
     busy_params(&params, under_way);
-    params_int(&params, options->app_parallel);
+    params_int(&params, options->settings.events_api_app_parallel);
     params_int(&params, most);
-    params_int(&params, options->timeout_ms + LEASE_EXTRA_MS);
+    params_int(&params, options->settings.events_api_timeout_ms + LEASE_EXTRA_MS);
     int r = session_call(session, &TAKE, &params, &result);
     // A request that cannot be built comes up again when its lease expires.
     for (int row = 0; r >= 0 && row < result_rows(result); row++)
@@ -234,7 +234,7 @@ int queue_clean(struct session *session, const struct events_api_options *option
 {
     CLEANUP_RESULT struct result *result = NULL;
     struct params params = {0};
-    params_int(&params, options->keep_s);
+    params_int(&params, options->settings.events_api_keep_s);
     params_int(&params, options->link_keep_s);
     params_int(&params, CLEAN_MAX);
     int r = session_call(session, &CLEAN, &params, &result);

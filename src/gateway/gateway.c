@@ -94,7 +94,7 @@ static void feeds_trim(struct gateway *gateway, int64_t now_ms)
     HASH_ITER(hh, gateway->feeds, feed, next)
     {
         if (feed->subscriber_count == 0 &&
-            now_ms - feed->empty_since_ms >= gateway->options.channel_linger_ms)
+            now_ms - feed->empty_since_ms >= gateway->options.settings.channel_linger_ms)
             feed_free(feed);
     }
 }
@@ -255,7 +255,7 @@ void gateway_drain(struct gateway *gateway)
         if (c->ops->announce)
             c->ops->announce(c, ANNOUNCE_DRAIN);
     }
-    loop_timer_set(gateway->drain_timer, gateway->options.goodbye_ms);
+    loop_timer_set(gateway->drain_timer, gateway->options.settings.goodbye_ms);
 }
 
 int gateway_sockets(const struct gateway *gateway)

@@ -120,7 +120,7 @@ static void acceptor_ready(void *arg, uint32_t events)
 
 static void acceptor_admit(struct server *server, int fd)
 {
-    if (server->connections_count >= server->options.connections_max) {
+    if (server->connections_count >= server->options.settings.connections_max) {
         metric_add(METRIC_HTTP_CONNECTIONS_REFUSED, 1);
         close(fd);
         return;
@@ -193,7 +193,7 @@ void acceptor_accept_waiting(struct server *server)
 
 int acceptor_open(struct server *server)
 {
-    int r = listen_on(server->options.listen, &server->listen_fd);
+    int r = listen_on(server->options.settings.listen, &server->listen_fd);
     if (r < 0)
         return r;
     server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -56,7 +56,7 @@ struct exchange *exchange_new(struct http_connection *connection, const struct e
     struct exchange *exchange = exchange_alloc(server);
     if (!exchange)
         return NULL;
-    request_init(&exchange->request, server->options.reply_max_bytes, ops->send);
+    request_init(&exchange->request, server->options.settings.reply_max_bytes, ops->send);
     list_init(&exchange->link);
     exchange->tag = TAG(exchange);
     exchange->ops = ops;
@@ -71,7 +71,7 @@ struct exchange *exchange_new(struct http_connection *connection, const struct e
     exchange->origin = NULL;
     exchange->is_preflight = false;
     exchange->page = NULL;
-    buffer_init(&exchange->body, (size_t)server->options.body_max_bytes + 1);
+    buffer_init(&exchange->body, (size_t)server->options.settings.body_max_bytes + 1);
     mhd_takeover_init(&exchange->takeover);
     buffer_init(&exchange->rest, MHD_MEMORY_BYTES);
     buffer_init(&exchange->text, 0);
@@ -86,7 +86,7 @@ struct exchange *exchange_new(struct http_connection *connection, const struct e
     exchange->request.load = ops->load;
     exchange->request.intake = &server->intake;
     exchange->request.outgo = &server->outgo;
-    exchange->request.arguments.values_max = server->options.json_values_max;
+    exchange->request.arguments.values_max = server->options.settings.json_values_max;
     return exchange;
 }
 

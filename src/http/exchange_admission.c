@@ -18,7 +18,7 @@ static int stranger_fail(struct exchange *exchange)
     metric_add(METRIC_BODIES_STRANGER_LARGE, 1);
     return arguments_fail(&exchange->request.arguments, -ERROR_REQUEST_TOO_LARGE,
                           "a body of more than %d bytes needs its token in the head",
-                          (int)exchange->server->options.stranger_body_max_bytes);
+                          (int)exchange->server->options.settings.stranger_body_max_bytes);
 }
 
 // Admits the announced bytes, within the limits.
@@ -28,7 +28,7 @@ static int announced_hold(struct exchange *exchange)
     if (request->body_bytes <= SERVER_BODY_SMALL_BYTES)
         return 0;
     if (is_strangers(exchange) &&
-        request->body_bytes > exchange->server->options.stranger_body_max_bytes)
+        request->body_bytes > exchange->server->options.settings.stranger_body_max_bytes)
         return stranger_fail(exchange);
     return request_hold(request, request->body_bytes);
 }
@@ -88,12 +88,13 @@ int exchange_body_add(struct exchange *exchange, const char *data, size_t size)
     const struct server_options *options = &exchange->server->options;
     if (exchange->is_chunked)
         request->body_bytes += (int64_t)size;
-    if (request->body_bytes > options->body_max_bytes)
+    if (request->body_bytes > options->settings.body_max_bytes)
         return -ERROR_REQUEST_TOO_LARGE;
     if (!exchange->is_call) // nobody reads it
         return 0;
     if (exchange->is_chunked && request->body_bytes > SERVER_BODY_SMALL_BYTES) {
-        if (is_strangers(exchange) && request->body_bytes > options->stranger_body_max_bytes)
+        if (is_strangers(exchange) &&
+            request->body_bytes > options->settings.stranger_body_max_bytes)
             return stranger_fail(exchange);
         int r = request_hold(request, request->body_bytes - request->held_bytes);
         if (r < 0)

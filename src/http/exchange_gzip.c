@@ -16,7 +16,7 @@ static bool is_wanted(const struct exchange *exchange)
     if (!exchange->server || !exchange->connection || !exchange->is_call || !is_due ||
         request->is_secret)
         return false;
-    int64_t min = exchange->server->options.gzip_min_bytes;
+    int64_t min = exchange->server->options.settings.gzip_min_bytes;
     return min > 0 && (int64_t)request->reply.length > min &&
            gzip_is_accepted(exchange->head.accept_encoding);
 }

@@ -79,7 +79,7 @@ int exchange_headers(const struct exchange *exchange, struct reply_header *ret_h
     else
         ret_headers[count++] = (struct reply_header){"Cache-Control", "no-store"};
     ret_headers[count++] = (struct reply_header){"X-Content-Type-Options", "nosniff"};
-    if (exchange->is_call && exchange->server->options.gzip_min_bytes > 0)
+    if (exchange->is_call && exchange->server->options.settings.gzip_min_bytes > 0)
         ret_headers[count++] = (struct reply_header){"Vary", "Accept-Encoding"};
     if (exchange->is_gzip)
         ret_headers[count++] = (struct reply_header){"Content-Encoding", "gzip"};
@@ -170,7 +170,7 @@ int exchange_detach(struct exchange *exchange, int *ret_fd)
 // Enough for the rest of this body, and for another one of the maximum size.
 int64_t exchange_linger_bytes(const struct exchange *exchange)
 {
-    return 2 * exchange->server->options.body_max_bytes - (int64_t)exchange->body.length;
+    return 2 * exchange->server->options.settings.body_max_bytes - (int64_t)exchange->body.length;
 }
 
 void exchange_last_word(struct exchange *exchange)

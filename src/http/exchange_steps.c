@@ -38,7 +38,8 @@ int exchange_keep_head(struct exchange *exchange)
     request->idempotency_key = head->idempotency_key ? head->idempotency_key : "";
     request->host = head->host ? head->host : "";
     request->http_errors = head->errors && strcasecmp(head->errors, "http") == 0;
-    if (head->origin && cors_is_listed(exchange->server->options.cors_origins, head->origin))
+    if (head->origin &&
+        cors_is_listed(exchange->server->options.settings.cors_origins, head->origin))
         exchange->origin = head->origin;
     return 0;
 }
@@ -124,7 +125,7 @@ static int exchange_read_length(struct exchange *exchange)
     exchange->is_chunked = exchange->head.transfer_encoding != NULL;
     for (; digits && *digits != '\0'; digits++) {
         length = length * 10 + (*digits - '0');
-        if (length > exchange->server->options.body_max_bytes)
+        if (length > exchange->server->options.settings.body_max_bytes)
             return -ERROR_REQUEST_TOO_LARGE;
     }
     exchange->request.body_bytes = length;

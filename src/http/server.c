@@ -53,8 +53,8 @@ static int daemon_start(struct server *server)
         MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server, MHD_OPTION_NOTIFY_COMPLETED,
         mhd_handler_end, server, MHD_OPTION_UNESCAPE_CALLBACK, server_keep_escapes, server,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MHD_MEMORY_BYTES, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)server->options.connections_max + 1024, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
-        MHD_OPTION_END);
+        (unsigned)server->options.settings.connections_max + 1024, MHD_OPTION_CONNECTION_TIMEOUT,
+        0U, MHD_OPTION_END);
     if (!server->daemon) {
         log_write(LOG_ERROR, "http", "cannot start libmicrohttpd");
         return -ERROR_UNAVAILABLE;
@@ -72,27 +72,28 @@ static void server_init(struct server *server, struct loop *loop,
     server->spare_fd = -1;
     list_init(&server->calls);
     list_init(&server->spares);
-    server->intake = (struct intake){.bytes_max = options->bodies_bytes,
-                                     .owner_bytes_max = options->user_bodies_bytes,
-                                     .strangers_bytes_max = options->strangers_bodies_bytes,
-                                     .gauge = METRIC_BODIES_BYTES,
-                                     .refused_all = METRIC_BODIES_ALL,
-                                     .refused_owner = METRIC_BODIES_USER,
-                                     .refused_strangers = METRIC_BODIES_STRANGERS};
-    server->outgo = (struct intake){.bytes_max = options->replies_bytes,
-                                    .owner_bytes_max = options->user_replies_bytes,
-                                    .strangers_bytes_max = options->user_replies_bytes,
+    server->intake =
+        (struct intake){.bytes_max = options->settings.bodies_bytes,
+                        .owner_bytes_max = options->settings.user_bodies_bytes,
+                        .strangers_bytes_max = options->settings.strangers_bodies_bytes,
+                        .gauge = METRIC_BODIES_BYTES,
+                        .refused_all = METRIC_BODIES_ALL,
+                        .refused_owner = METRIC_BODIES_USER,
+                        .refused_strangers = METRIC_BODIES_STRANGERS};
+    server->outgo = (struct intake){.bytes_max = options->settings.replies_bytes,
+                                    .owner_bytes_max = options->settings.user_replies_bytes,
+                                    .strangers_bytes_max = options->settings.user_replies_bytes,
                                     .gauge = METRIC_REPLIES_BYTES,
                                     .refused_all = METRIC_REPLIES_ALL,
                                     .refused_owner = METRIC_REPLIES_USER,
                                     .refused_strangers = METRIC_REPLIES_USER};
     for (int state = 0; state < CONNECTION_STATES; state++)
         list_init(&server->connections[state]);
-    server->timeout_ms[CONNECTION_FRESH] = options->header_timeout_ms;
-    server->timeout_ms[CONNECTION_HEADERS] = options->header_timeout_ms;
-    server->timeout_ms[CONNECTION_BODY] = options->body_timeout_ms;
-    server->timeout_ms[CONNECTION_REPLY] = options->body_timeout_ms;
-    server->timeout_ms[CONNECTION_IDLE] = options->idle_timeout_ms;
+    server->timeout_ms[CONNECTION_FRESH] = options->settings.header_timeout_ms;
+    server->timeout_ms[CONNECTION_HEADERS] = options->settings.header_timeout_ms;
+    server->timeout_ms[CONNECTION_BODY] = options->settings.body_timeout_ms;
+    server->timeout_ms[CONNECTION_REPLY] = options->settings.body_timeout_ms;
+    server->timeout_ms[CONNECTION_IDLE] = options->settings.idle_timeout_ms;
     server->timeout_ms[CONNECTION_LINGER] = SERVER_LINGER_MS;
     random_fill(&server->id_base, sizeof server->id_base);
 }

@@ -192,7 +192,7 @@ static void depth_look(struct dispatcher *dispatcher)
     metric_set(METRIC_NOTIFY_OLDEST_S, depth.oldest_s);
     metric_set(METRIC_NOTIFY_DEAD, depth.dead);
     pthread_mutex_lock(&dispatcher->lock);
-    dispatcher->room = dispatcher->options.jobs_max - depth.waiting;
+    dispatcher->room = dispatcher->options.settings.push_jobs_max - depth.waiting;
     pthread_mutex_unlock(&dispatcher->lock);
 }
 
@@ -209,7 +209,8 @@ static void look(struct dispatcher *dispatcher, int64_t now_ms)
     if (now_ms >= dispatcher->depth_at_ms)
         depth_look(dispatcher);
     if (now_ms >= dispatcher->clean_at_ms) {
-        int r = device_turns_clean(dispatcher->session, dispatcher->options.dead_keep_s);
+        int r =
+            device_turns_clean(dispatcher->session, dispatcher->options.settings.push_dead_keep_s);
         dispatcher->clean_at_ms = now_ms + (r > 0 ? 0 : CLEAN_MS);
     }
 }
@@ -258,8 +259,8 @@ static void actives_quieten(struct dispatcher *dispatcher, struct list *ready, s
     {
         users[i++] = LIST_ITEM(link, struct device_turn, link)->user_id;
     }
-    if (activity_ask(dispatcher->pipeline, dispatcher->options.active_s > 0, users, count, active) <
-        0)
+    if (activity_ask(dispatcher->pipeline, dispatcher->options.settings.push_active_s > 0, users,
+                     count, active) < 0)
         dispatcher->ask_at_ms = clock_monotonic_ms() + FAULT_MS;
     i = 0;
     LIST_FOREACH(link, ready)
@@ -323,7 +324,7 @@ static void take(struct dispatcher *dispatcher, int64_t now_ms)
 {
     const struct dispatcher_options *options = &dispatcher->options;
     struct device_turns_options turns = dispatcher->turns;
-    int64_t room = options->parallel - dispatcher->count;
+    int64_t room = options->settings.push_queue_max - dispatcher->count;
     int64_t most = room < TAKE_MAX ? room : TAKE_MAX;
     struct list ready;
 
@@ -465,13 +466,14 @@ int dispatcher_start(const struct dispatcher_options *options, struct dispatcher
 
     dispatcher->tag = TAG(dispatcher);
     dispatcher->options = *options;
-    dispatcher->turns = (struct device_turns_options){.secrets = options->secrets,
-                                                      .app_parallel = options->app_parallel,
-                                                      .lease_ms = LEASE_MS,
-                                                      .ttl_s = options->ttl_s,
-                                                      .pause_ms = options->pause_ms};
+    dispatcher->turns =
+        (struct device_turns_options){.secrets = options->secrets,
+                                      .app_parallel = options->settings.push_app_parallel,
+                                      .lease_ms = LEASE_MS,
+                                      .ttl_s = options->settings.push_ttl_s,
+                                      .pause_ms = options->settings.push_pause_ms};
     dispatcher->looked_ms = clock_monotonic_ms();
-    dispatcher->room = options->jobs_max;
+    dispatcher->room = options->settings.push_jobs_max;
     list_init(&dispatcher->under_way);
     list_init(&dispatcher->settled);
     list_init(&dispatcher->answered);

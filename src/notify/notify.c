@@ -140,12 +140,13 @@ static int held_add(struct notify *notify, struct held_push *held)
 
     if (notify->is_stopping)
         return -ERROR_UNAVAILABLE;
-    if (notify->held >= options->queue_max || notify->bytes + held->size > options->queue_bytes)
+    if (notify->held >= options->settings.push_queue_max ||
+        notify->bytes + held->size > options->settings.push_queue_bytes)
         return -ERROR_BUSY;
     struct app_lane *lane = lane_get(notify, held->push);
     if (!lane)
         return -ERROR_MEMORY;
-    if (lane->held >= options->app_queue_max)
+    if (lane->held >= options->settings.push_app_queue_max)
         return -ERROR_BUSY;
     held->lane = lane;
     lane->held++;
@@ -257,7 +258,7 @@ static bool lane_has_token(struct notify *notify, struct app_lane *lane,
 static struct held_push *lane_take(struct notify *notify, struct app_lane *lane)
 {
     struct held_push *held = NULL;
-    int64_t most = notify->options.app_parallel;
+    int64_t most = notify->options.settings.push_app_parallel;
 
     if (!lane->is_heard && most > STREAMS_FIRST)
         most = STREAMS_FIRST; // more would open additional connections

@@ -133,10 +133,10 @@ static bool easy_make(struct transfer *transfer, const char *url,
     curl_easy_setopt(easy, CURLOPT_PROXY, ""); // the environment's would connect unchecked
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L); // prefer a stream to a new connection
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)options->timeout_ms);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)options->settings.push_timeout_ms);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "Tidings/" TIDINGS_VERSION);
-    if (options->ca_file[0] != '\0')
-        curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca_file);
+    if (options->settings.push_ca_file[0] != '\0')
+        curl_easy_setopt(easy, CURLOPT_CAINFO, options->settings.push_ca_file);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
     curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->body.length);
     curl_easy_setopt(easy, CURLOPT_POSTFIELDS, transfer->body.data);
@@ -186,8 +186,9 @@ static int apns_make(struct transfer *transfer, const struct notify_options *opt
     if (r < 0)
         return r;
     snprintf(ret_url, URL_MAX, "%s/3/device/%s",
-             base_or(options->apns_url, is_sandbox ? "https://api.sandbox.push.apple.com"
-                                                   : "https://api.push.apple.com"),
+             base_or(options->settings.push_apns_url, is_sandbox
+                                                          ? "https://api.sandbox.push.apple.com"
+                                                          : "https://api.push.apple.com"),
              field_of(push->address, "push_token"));
     bool done = header_add(transfer, "authorization: bearer %s", token) &&
                 header_add(transfer, "apns-topic: %s", field_of(push->app, "topic")) &&
@@ -209,7 +210,7 @@ static int fcm_make(struct transfer *transfer, const struct notify_options *opti
     if (r < 0)
         return r;
     snprintf(ret_url, URL_MAX, "%s/v1/projects/%s/messages:send",
-             base_or(options->fcm_url, "https://fcm.googleapis.com"),
+             base_or(options->settings.push_fcm_url, "https://fcm.googleapis.com"),
              field_of(push->app, "project_id"));
     bool done = header_add(transfer, "authorization: Bearer %s", token) &&
                 header_add(transfer, "content-type: application/json");
@@ -363,10 +364,11 @@ int transfer_new_token(const struct notify_options *options, const struct notify
         return -ERROR_MEMORY;
     transfer->is_token = true;
     // The account's URL was chosen by whoever created the app, the setting by the operator.
-    transfer->public_only = options->google_token_url[0] == '\0' && !options->private_allowed;
+    transfer->public_only =
+        options->settings.push_google_token_url[0] == '\0' && !options->private_allowed;
     buffer_append_text(&transfer->body, grant);
     snprintf(url, sizeof url, "%s",
-             base_or(options->google_token_url, field_of(account, "token_uri")));
+             base_or(options->settings.push_google_token_url, field_of(account, "token_uri")));
     int r = provider_tokens_google_assertion(account, clock_wall_us() / 1000000, &transfer->body);
     if (r >= 0 && !header_add(transfer, "content-type: application/x-www-form-urlencoded"))
         r = -ERROR_MEMORY;

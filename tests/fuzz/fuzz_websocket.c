@@ -40,26 +40,31 @@ static void gateway_make(void)
                                                        .timeout_ms = 1000,
                                                        .pending_max = 100,
                                                        .pending_bytes = 1 << 20};
-    static const struct gateway_options options = {.queue_max_bytes = 1 << 20,
-                                                   .gap_bytes = 1 << 20,
-                                                   .message_max_bytes = 4096,
-                                                   .message_values_max = 100,
-                                                   .ping_interval_ms = 60000,
-                                                   .pong_timeout_ms = 60000,
-                                                   .frames_per_s = 64,
-                                                   .frames_burst = 1000,
-                                                   .head_check_ms = 60000,
-                                                   .gap_delay_ms = 10,
-                                                   .gap_timeout_ms = 100,
-                                                   .gap_events_max = 100,
-                                                   .gap_reads_max = 10,
-                                                   .focus_max = 2,
-                                                   .token_check_ms = 60000,
-                                                   .channel_linger_ms = 60000,
-                                                   .presence_ttl_s = 60,
-                                                   .presence_subs_max = 2,
-                                                   .cors_origins = "",
-                                                   .on_call = on_call};
+    static const struct gateway_options options = {
+        .settings =
+            {
+                .socket_queue_max_bytes = 1 << 20,
+                .gap_bytes = 1 << 20,
+                .socket_message_max_bytes = 4096,
+                .socket_values_max = 100,
+                .ping_interval_ms = 60000,
+                .pong_timeout_ms = 60000,
+                .socket_frames_per_s = 64,
+                .socket_frames_burst = 1000,
+                .head_check_ms = 60000,
+                .gap_delay_ms = 10,
+                .gap_timeout_ms = 100,
+                .gap_events_max = 100,
+                .gap_reads_max = 10,
+                .socket_focus_max = 2,
+                .token_check_ms = 60000,
+                .channel_linger_ms = 60000,
+                .presence_ttl_s = 60,
+                .presence_subs_max = 2,
+            },
+        .cors_origins = "",
+        .on_call = on_call,
+    };
     log_init(LOG_ERROR, "fuzz");
     int r = loop_new(&loop);
     r |= store_new(loop, &store_options, &store);

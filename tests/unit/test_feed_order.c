@@ -103,8 +103,8 @@ static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
     f->gateway.feed_hooks = &hooks;
-    f->gateway.options.gap_events_max = HELD_MAX;
-    f->gateway.options.gap_bytes = 1 << 20;
+    f->gateway.options.settings.gap_events_max = HELD_MAX;
+    f->gateway.options.settings.gap_bytes = 1 << 20;
     assert_int_equal(loop_new(&f->gateway.loop), 0);
     f->feed = feed_open(&f->gateway, "T0000000001", "C0000000001", 0);
     assert_non_null(f->feed);
@@ -237,12 +237,12 @@ static void test_going_back(void **state)
 static void test_no_more_than_there_is_room_for(void **state)
 {
     struct fixture *f = *state;
-    f->gateway.options.gap_events_max = 2;
+    f->gateway.options.settings.gap_events_max = 2;
     offer_all(f, "2 3 4 1");
     expect(f, "begin 1 2 3 ");
     assert_int_equal(f->feed->known_seq, 4);
-    f->gateway.options.gap_events_max = HELD_MAX;
-    f->gateway.options.gap_bytes = 2 * (int64_t)strlen("{\"seq\":5}");
+    f->gateway.options.settings.gap_events_max = HELD_MAX;
+    f->gateway.options.settings.gap_bytes = 2 * (int64_t)strlen("{\"seq\":5}");
     offer_all(f, "5 6 7 4");
     expect(f, "4 5 6 ");
 }

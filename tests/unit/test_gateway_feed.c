@@ -108,23 +108,28 @@ static int setup(void **state)
                                   .timeout_ms = 1000,
                                   .pending_max = 100,
                                   .pending_bytes = 1 << 20};
-    struct gateway_options gateway = {.queue_max_bytes = 1 << 20,
-                                      .gap_bytes = 1 << 20,
-                                      .message_max_bytes = 65536,
-                                      .ping_interval_ms = 60000,
-                                      .pong_timeout_ms = 60000,
-                                      .frames_per_s = 64,
-                                      .frames_burst = 256,
-                                      .head_check_ms = 60000,
-                                      .gap_delay_ms = 10,
-                                      .gap_timeout_ms = 100,
-                                      .gap_events_max = 100,
-                                      .gap_reads_max = 10,
-                                      .token_check_ms = 60000,
-                                      .channel_linger_ms = 60000,
-                                      .presence_ttl_s = 60,
-                                      .cors_origins = "",
-                                      .on_call = on_call};
+    struct gateway_options gateway = {
+        .settings =
+            {
+                .socket_queue_max_bytes = 1 << 20,
+                .gap_bytes = 1 << 20,
+                .socket_message_max_bytes = 65536,
+                .ping_interval_ms = 60000,
+                .pong_timeout_ms = 60000,
+                .socket_frames_per_s = 64,
+                .socket_frames_burst = 256,
+                .head_check_ms = 60000,
+                .gap_delay_ms = 10,
+                .gap_timeout_ms = 100,
+                .gap_events_max = 100,
+                .gap_reads_max = 10,
+                .token_check_ms = 60000,
+                .channel_linger_ms = 60000,
+                .presence_ttl_s = 60,
+            },
+        .cors_origins = "",
+        .on_call = on_call,
+    };
     assert_int_equal(loop_new(&f->loop), 0);
     assert_int_equal(store_new(f->loop, &store, &f->store), 0);
     assert_int_equal(cache_new(f->loop, &cache, &f->cache), 0);
@@ -236,9 +241,9 @@ static void test_a_gap_is_told(void **state)
 // With room for three reads of four events.
 static void bounds_set(struct fixture *f)
 {
-    f->gateway->options.gap_timeout_ms = 3600 * 1000;
-    f->gateway->options.gap_events_max = 4;
-    f->gateway->options.gap_reads_max = 3;
+    f->gateway->options.settings.gap_timeout_ms = 3600 * 1000;
+    f->gateway->options.settings.gap_events_max = 4;
+    f->gateway->options.settings.gap_reads_max = 3;
 }
 
 static void test_a_gap_beyond_the_bound_is_told_at_once(void **state)
@@ -278,8 +283,8 @@ static void test_a_gap_at_the_bound_is_waited_for(void **state)
 // Three events of as many bytes wait for two that are missing.
 static void held_in_bytes(struct fixture *f, int64_t gap_bytes)
 {
-    f->gateway->options.gap_timeout_ms = 3600 * 1000;
-    f->gateway->options.gap_bytes = gap_bytes;
+    f->gateway->options.settings.gap_timeout_ms = 3600 * 1000;
+    f->gateway->options.settings.gap_bytes = gap_bytes;
     for (int seq = 5; seq >= 3; seq--)
         post(f, seq);
 }
@@ -333,12 +338,12 @@ static void test_a_queue_at_its_bound_takes_one_more(void **state)
     struct fixture *f = *state;
     struct connection *c = LIST_ITEM(f->gateway->connections.previous, struct connection, link);
     int64_t before = metric_value(METRIC_SOCKETS_SLOW);
-    f->gateway->options.queue_max_bytes = (int64_t)backlog_make(c);
+    f->gateway->options.settings.socket_queue_max_bytes = (int64_t)backlog_make(c);
     connection_send_text(c, "{}", 2);
     assert_int_equal(c->state, CONNECTION_OPEN);
     assert_int_equal(metric_value(METRIC_SOCKETS_SLOW), before);
 
-    f->gateway->options.queue_max_bytes = (int64_t)outlet_unsent(&c->outlet) - 1;
+    f->gateway->options.settings.socket_queue_max_bytes = (int64_t)outlet_unsent(&c->outlet) - 1;
     connection_send_text(c, "{}", 2);
     assert_int_equal(c->state, CONNECTION_DOOMED);
     assert_int_equal(metric_value(METRIC_SOCKETS_SLOW), before + 1);
@@ -350,7 +355,7 @@ static void test_no_other_gap_before_it_is_known_who_is_a_member(void **state)
     bounds_set(f);
     feed_note_head(f->feed, 13);
     run_until(f, "gap", "gap");
-    f->gateway->options.gap_timeout_ms = 0;
+    f->gateway->options.settings.gap_timeout_ms = 0;
     feed_note_head(f->feed, 14);
     gap_on_timer(f->gateway);
     assert_int_equal(f->feed->sent_seq, 13);

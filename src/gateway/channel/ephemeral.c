@@ -105,7 +105,7 @@ void ephemeral_typing(struct connection *c, int64_t *typed_ms, const char *chann
     int64_t now_ms = loop_now_ms(c->gateway->loop);
     if (!feed || !sits_in(c, feed))
         return;
-    if (*typed_ms > 0 && now_ms - *typed_ms < options->typing_interval_ms) {
+    if (*typed_ms > 0 && now_ms - *typed_ms < options->settings.typing_interval_ms) {
         metric_add(METRIC_TYPING_DROPPED, 1);
         return;
     }

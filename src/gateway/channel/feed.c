@@ -129,7 +129,8 @@ static bool may_hold(const struct feed *feed, const struct event *event)
 {
     const struct gateway *gateway = feed->gateway;
     int64_t bytes = gateway->held_bytes + (int64_t)event->frame_length;
-    if (feed->held_count < gateway->options.gap_events_max && bytes <= gateway->options.gap_bytes)
+    if (feed->held_count < gateway->options.settings.gap_events_max &&
+        bytes <= gateway->options.settings.gap_bytes)
         return true;
     metric_add(METRIC_HELD_FULL, 1);
     return false;

@@ -208,7 +208,7 @@ int focus_begin(struct feed *feed, struct connection *c, int *count)
 {
     if (focus_find(feed, c))
         return 0;
-    if (*count >= c->gateway->options.focus_max) {
+    if (*count >= c->gateway->options.settings.socket_focus_max) {
         metric_add(METRIC_SOCKET_FOCUS, 1);
         return -ERROR_RATELIMITED;
     }

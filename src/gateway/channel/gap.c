@@ -34,7 +34,8 @@ struct page_read {
 bool gap_is_beyond_bound(const struct feed *feed, int64_t seq)
 {
     const struct gateway_options *options = &feed->gateway->options;
-    return seq - feed->sent_seq > (int64_t)options->gap_reads_max * options->gap_events_max;
+    return seq - feed->sent_seq >
+           (int64_t)options->settings.gap_reads_max * options->settings.gap_events_max;
 }
 
 void gap_begin(struct feed *feed)
@@ -66,8 +67,8 @@ static int64_t gap_missing(const struct feed *feed)
 static bool gap_is_small(const struct feed *feed)
 {
     const struct gateway_options *options = &feed->gateway->options;
-    int64_t reads_left = options->gap_reads_max - feed->gap_reads;
-    return gap_missing(feed) <= reads_left * options->gap_events_max;
+    int64_t reads_left = options->settings.gap_reads_max - feed->gap_reads;
+    return gap_missing(feed) <= reads_left * options->settings.gap_events_max;
 }
 
 static void gap_skip(struct feed *feed)
@@ -132,7 +133,7 @@ static void gap_ask(struct feed *feed)
     snprintf(read->channel_id, sizeof read->channel_id, "%s", feed->channel_id);
     gateway_ask(feed->gateway);
     page_ask(feed->gateway, STORE_READ, feed->channel_id, feed->sent_seq,
-             feed->gateway->options.gap_events_max, on_page, read);
+             (int)feed->gateway->options.settings.gap_events_max, on_page, read);
 }
 
 // Takes a page. If more is missing, requests the next one at once; a failed read is retried after
@@ -178,10 +179,11 @@ static void gap_tend(struct feed *feed, int64_t now_ms)
         return;
     if (gap_missing(feed) <= 0)
         feed->gap_reads = 0;
-    else if (waited_ms >= options->gap_timeout_ms || (!feed->gap_asked && !gap_is_small(feed)))
+    else if (waited_ms >= options->settings.gap_timeout_ms ||
+             (!feed->gap_asked && !gap_is_small(feed)))
         gap_skip(feed);
-    else if (!feed->gap_asked && waited_ms >= options->gap_delay_ms &&
-             now_ms - feed->asked_ms >= options->gap_delay_ms)
+    else if (!feed->gap_asked && waited_ms >= options->settings.gap_delay_ms &&
+             now_ms - feed->asked_ms >= options->settings.gap_delay_ms)
         gap_ask(feed);
 }
 

@@ -84,7 +84,7 @@ static int mark_hold(struct feed *feed, struct user *user, struct event *event)
         return -ERROR_MEMORY;
     held->user = user;
     held->event = event_ref(event);
-    held->until_ms = loop_now_ms(gateway->loop) + gateway->options.gap_timeout_ms;
+    held->until_ms = loop_now_ms(gateway->loop) + gateway->options.settings.gap_timeout_ms;
     list_append(&feed->held_marks, &held->feed_link);
     list_append(&user->held_marks, &held->user_link);
     gateway->has_held_marks = true;

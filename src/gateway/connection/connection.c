@@ -91,7 +91,7 @@ void connection_slow(struct connection *c)
 // before it is called full.
 static bool connection_is_full(struct connection *c)
 {
-    size_t max = (size_t)c->gateway->options.queue_max_bytes;
+    size_t max = (size_t)c->gateway->options.settings.socket_queue_max_bytes;
     if (outlet_unsent(&c->outlet) <= max)
         return false;
     if (!cache_has_confirmed(c->gateway->cache, c->topics_asked))
@@ -274,10 +274,10 @@ static void open_tick(struct connection *c, int64_t now_ms)
         c->topics_asked = 0; // waited long enough: Redis may be away
     if (c->ops->tick)
         c->ops->tick(c, now_ms);
-    if (c->ops->must_answer &&
-        now_ms - c->heard_ms >= options->ping_interval_ms + options->pong_timeout_ms) {
+    if (c->ops->must_answer && now_ms - c->heard_ms >= options->settings.ping_interval_ms +
+                                                           options->settings.pong_timeout_ms) {
         connection_doom_counted(c, METRIC_SOCKETS_SILENT, CLOSE_POLICY, "silent");
-    } else if (now_ms - c->pinged_ms >= options->ping_interval_ms - CONNECTION_TICK_MS) {
+    } else if (now_ms - c->pinged_ms >= options->settings.ping_interval_ms - CONNECTION_TICK_MS) {
         // The next tick would be too late: clients count on a ping within the interval.
         c->pinged_ms = now_ms;
         c->ops->ping(c, now_ms);

@@ -32,7 +32,8 @@ static bool has_room(void *arg, int frames)
     const struct connection *c = connection_of(arg);
     (void)frames;
     return c->state == CONNECTION_OPEN &&
-           outlet_unsent(&c->outlet) <= (size_t)c->gateway->options.queue_max_bytes / 4;
+           outlet_unsent(&c->outlet) <=
+               (size_t)c->gateway->options.settings.socket_queue_max_bytes / 4;
 }
 
 static bool is_ready(void *arg)

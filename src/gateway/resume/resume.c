@@ -68,7 +68,7 @@ bool resume_is_too_old(const struct gateway *gateway, const struct place *place,
 {
     const struct position *since = &place->since;
     int64_t age_s = result_int(result, 0, RESUME_SECONDS) - since->seconds;
-    return since->xid > 0 && (age_s > gateway->options.resume_max_s ||
+    return since->xid > 0 && (age_s > gateway->options.settings.resume_max_s ||
                               !store_era_holds(gateway->store, since->era, since->xid));
 }
 

@@ -171,7 +171,7 @@ static void on_pages(void *arg, const struct store_outcome *outcome)
 static void page_prepare(struct resume *resume, struct behind *behind)
 {
     const struct feed *feed = feed_find(resume->gateway, behind->channel_id);
-    int64_t max = resume->gateway->options.resume_max_events;
+    int64_t max = resume->gateway->options.settings.resume_max_events;
     int64_t to_seq = behind->to_seq;
     if (behind->is_member || feed)
         to_seq = end_seq(feed, behind);
@@ -198,7 +198,7 @@ static bool is_grouped(const struct behind *behind)
 // The number of channels, from `first` on, whose missing events fit into one page. At least 1.
 static int pages_count(const struct resume *resume, const struct behind *first)
 {
-    int64_t max = resume->gateway->options.resume_max_events;
+    int64_t max = resume->gateway->options.settings.resume_max_events;
     int64_t left = resume->page - behind_missing(resume, first);
     int most = resume->pass_end - resume->next;
     int count = 1;

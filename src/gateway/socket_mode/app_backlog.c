@@ -240,8 +240,8 @@ void app_backlog_take(struct gateway *gateway)
     params_close_array(&params);
     if (count == 0)
         return;
-    params_int(&params, gateway->options.link_ack_ms);
-    params_int(&params, gateway->options.link_attempts_max);
+    params_int(&params, gateway->options.settings.link_ack_ms);
+    params_int(&params, gateway->options.settings.link_attempts_max);
     gateway->envelopes->taken_ms = loop_now_ms(gateway->loop);
     gateway->envelopes->take_asked = true;
     gateway_ask(gateway);

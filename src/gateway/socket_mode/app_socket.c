@@ -58,7 +58,7 @@ static void app_count(const struct app *app, enum presence_op op, presence_fn *f
                                            .user_id = app->id,
                                            .device = app->gateway->device,
                                            .connections = count,
-                                           .ttl_s = app->gateway->options.presence_ttl_s};
+                                           .ttl_s = app->gateway->options.settings.presence_ttl_s};
     presence_apply(app->gateway->cache, &change, fn, arg);
 }
 
@@ -74,7 +74,7 @@ static void hello_send(struct app_socket *app_socket, int64_t connections)
     json_open_object(&w);
     json_key_string(&w, "host", gateway->device);
     json_key_int(&w, "build_number", 1);
-    json_key_int(&w, "approximate_connection_time", gateway->options.link_life_s);
+    json_key_int(&w, "approximate_connection_time", gateway->options.settings.link_life_s);
     json_close_object(&w);
     json_key(&w, "connection_info");
     json_open_object(&w);
@@ -104,7 +104,7 @@ static void app_socket_disconnect(struct connection *c, const char *reason)
 static void app_socket_greet(struct app_socket *app_socket, int64_t connections)
 {
     struct connection *c = app_socket->connection;
-    if (connections <= c->gateway->options.links_max) {
+    if (connections <= c->gateway->options.settings.links_max) {
         hello_send(app_socket, connections);
         return;
     }
@@ -143,7 +143,8 @@ static void hello_ask(struct connection *c)
         return;
     }
     list_append(&app_socket->app->sockets, &app_socket->app_link);
-    app_socket->ends_ms = loop_now_ms(c->gateway->loop) + c->gateway->options.link_life_s * 1000;
+    app_socket->ends_ms =
+        loop_now_ms(c->gateway->loop) + c->gateway->options.settings.link_life_s * 1000;
     greeting->gateway = c->gateway;
     memcpy(greeting->app_id, app_socket->app->id, sizeof greeting->app_id);
     memcpy(greeting->connection_id, c->id, sizeof greeting->connection_id);
@@ -184,8 +185,8 @@ static void app_socket_open(struct connection *c, const struct result *channels,
 static void ack_take(struct connection *c, const char *text, size_t length)
 {
     CLEANUP_JSON json_t *message = NULL;
-    int r =
-        json_read(text, length, JSON_DEPTH_MAX, c->gateway->options.message_values_max, &message);
+    int r = json_read(text, length, JSON_DEPTH_MAX, c->gateway->options.settings.socket_values_max,
+                      &message);
     metric_add(METRIC_SOCKET_VALUES, r == -ERROR_REQUEST_TOO_LARGE);
     if (r < 0)
         return;
@@ -273,8 +274,9 @@ static const struct connection_ops app_socket_ops = {
 void app_sockets_refresh(struct gateway *gateway)
 {
     const struct gateway_options *options = &gateway->options;
-    int64_t shorter_s = options->presence_ttl_s < options->link_keep_s ? options->presence_ttl_s
-                                                                       : options->link_keep_s;
+    int64_t shorter_s = options->settings.presence_ttl_s < options->settings.link_keep_s
+                            ? options->settings.presence_ttl_s
+                            : options->settings.link_keep_s;
     int64_t now_ms = loop_now_ms(gateway->loop);
     for (struct app *app = gateway->envelopes->apps; app; app = app->hh.next) {
         if (now_ms - app->counted_ms < shorter_s * 1000 / 3)

@@ -97,8 +97,8 @@ static void envelope_send(struct envelope *envelope, struct app_socket *app_sock
     json_close_object(&w);
     envelope->sent = app_socket;
     envelope->state = ENVELOPE_SENT;
-    envelope->due_ms =
-        loop_now_ms(c->gateway->loop) + (c->gateway->options.link_ack_ms << envelope->attempt);
+    envelope->due_ms = loop_now_ms(c->gateway->loop) +
+                       (c->gateway->options.settings.link_ack_ms << envelope->attempt);
     metric_add(METRIC_ENVELOPES_SENT, 1);
     metric_add(METRIC_ENVELOPES_AGAIN, envelope->attempt > 0);
     if (!buffer_failed(&out))
@@ -115,7 +115,7 @@ static void app_look_soon(struct gateway *gateway)
 
 static struct envelope *envelope_new(struct app *app, const struct kept *kept)
 {
-    bool has_room = app->envelope_count < app->gateway->options.link_queue_max;
+    bool has_room = app->envelope_count < app->gateway->options.settings.link_queue_max;
     struct envelope *envelope = has_room ? calloc(1, sizeof *envelope + kept->length) : NULL;
     if (!envelope)
         return NULL;
@@ -136,7 +136,7 @@ static struct envelope *envelope_new(struct app *app, const struct kept *kept)
 static void envelope_return(struct app *app, struct envelope *envelope)
 {
     envelope->state = ENVELOPE_OVER;
-    envelope->due_ms = loop_now_ms(app->gateway->loop) + app->gateway->options.link_ack_ms;
+    envelope->due_ms = loop_now_ms(app->gateway->loop) + app->gateway->options.settings.link_ack_ms;
     envelope->returns = true;
 }
 

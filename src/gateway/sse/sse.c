@@ -144,7 +144,8 @@ static int sse_admit(struct connection *c, int r, bool known)
 static void peer_watch(const struct connection *c)
 {
     const struct gateway_options *options = &c->gateway->options;
-    unsigned int timeout_ms = (unsigned int)(options->ping_interval_ms + options->pong_timeout_ms);
+    unsigned int timeout_ms =
+        (unsigned int)(options->settings.ping_interval_ms + options->settings.pong_timeout_ms);
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
 }
 

@@ -38,7 +38,7 @@ void presence_enter(struct user *user, struct gateway *gateway)
                                            .user_id = user->id,
                                            .device = gateway->device,
                                            .connections = connections_count(user),
-                                           .ttl_s = gateway->options.presence_ttl_s,
+                                           .ttl_s = gateway->options.settings.presence_ttl_s,
                                            .manual_away = user->manual_away};
     user->presence_ms = loop_now_ms(gateway->loop);
     presence_apply(gateway->cache, &change, NULL, NULL);
@@ -59,7 +59,7 @@ void presence_leave(const struct user *user, struct gateway *gateway)
     gone = gateway->ended ? NULL : calloc(1, sizeof *gone);
     if (!gone)
         return; // the entry in Redis expires by itself
-    gone->due_ms = loop_now_ms(gateway->loop) + gateway->options.presence_grace_ms;
+    gone->due_ms = loop_now_ms(gateway->loop) + gateway->options.settings.presence_grace_ms;
     gone->manual_away = user->manual_away;
     snprintf(gone->user_id, sizeof gone->user_id, "%s", user->id);
     HASH_ADD_STR(gateway->gone, user_id, gone);
@@ -71,7 +71,7 @@ static void gone_tell(struct gateway *gateway, const struct gone *gone)
     const struct presence_change change = {.op = PRESENCE_OFF,
                                            .user_id = gone->user_id,
                                            .device = gateway->device,
-                                           .ttl_s = gateway->options.presence_ttl_s,
+                                           .ttl_s = gateway->options.settings.presence_ttl_s,
                                            .manual_away = gone->manual_away};
     if (!user_find(gateway, gone->user_id))
         presence_apply(gateway->cache, &change, NULL, NULL);
@@ -92,7 +92,7 @@ void presence_tend(struct gateway *gateway)
 
 void presence_refresh(struct gateway *gateway)
 {
-    int64_t every_ms = gateway->options.presence_ttl_s * 1000 / REFRESHES_A_TTL;
+    int64_t every_ms = gateway->options.settings.presence_ttl_s * 1000 / REFRESHES_A_TTL;
     int64_t now_ms = loop_now_ms(gateway->loop);
     for (struct user *user = gateway->users; user; user = user->hh.next)
         if (now_ms - user->presence_ms >= every_ms)

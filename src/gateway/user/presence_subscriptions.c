@@ -163,7 +163,7 @@ static void subscription_look(struct presence_subscription *subscription)
     const struct presence_change change = {.op = PRESENCE_LOOK,
                                            .user_id = subscription->user_id,
                                            .device = "",
-                                           .ttl_s = gateway->options.presence_ttl_s};
+                                           .ttl_s = gateway->options.settings.presence_ttl_s};
     subscription->looked_ms = loop_now_ms(gateway->loop);
     if (subscription->is_asked)
         return;
@@ -287,7 +287,7 @@ void presence_subscriptions_send(struct gateway *gateway, const char *user_id, c
 
 void presence_subscriptions_refresh(struct gateway *gateway)
 {
-    int64_t every_ms = gateway->options.presence_ttl_s * 1000 / 4;
+    int64_t every_ms = gateway->options.settings.presence_ttl_s * 1000 / 4;
     int64_t now_ms = loop_now_ms(gateway->loop);
     for (struct presence_subscription *subscription =
              gateway->presence_subscriptions->subscriptions;
@@ -361,7 +361,8 @@ static void query_run(struct presence_subscriber_ask *ask, const struct result *
         const struct presence_change change = {.op = PRESENCE_LOOK,
                                                .user_id = found->user_id,
                                                .device = "",
-                                               .ttl_s = ask->gateway->options.presence_ttl_s};
+                                               .ttl_s =
+                                                   ask->gateway->options.settings.presence_ttl_s};
         found->ask = ask;
         snprintf(found->user_id, sizeof found->user_id, "%s", result_text(result, i, 0));
         gateway_ask(ask->gateway);
@@ -429,7 +430,7 @@ void presence_subscriber_ask(struct presence_subscriber *subscriber, const json_
 {
     struct connection *c = subscriber->connection;
     CLEANUP_PARAMS struct params params = {0};
-    int64_t max = is_query ? QUERY_MAX : c->gateway->options.presence_subs_max;
+    int64_t max = is_query ? QUERY_MAX : c->gateway->options.settings.presence_subs_max;
     params_text(&params, c->actor.workspace_id);
     if (!ids_take(ids, (size_t)max, &params)) {
         too_many_tell(c);

@@ -66,7 +66,7 @@ static void token_end_all(struct gateway *gateway, const char *token_id)
 
 static void timer_start(struct gateway *gateway)
 {
-    int64_t round_ms = gateway->options.token_check_ms;
+    int64_t round_ms = gateway->options.settings.token_check_ms;
     if (gateway->token_sweep->hurried > 0 && round_ms > HURRY_MS)
         round_ms = HURRY_MS;
     loop_timer_set(gateway->token_sweep->timer, round_ms / TOKEN_PARTS);
@@ -272,7 +272,7 @@ int token_sweep_new(struct gateway *gateway)
     if (r >= 0)
         r = loop_timer_new(gateway->loop, on_doubt_timer, gateway, &sweep->doubt_timer);
     if (r >= 0)
-        loop_timer_set(sweep->timer, gateway->options.token_check_ms);
+        loop_timer_set(sweep->timer, gateway->options.settings.token_check_ms);
     return r;
 }
 

@@ -340,8 +340,8 @@ void inbound_message(struct inbound *inbound, const char *text, size_t length)
         "{\"type\":\"error\",\"error\":{\"code\":1,\"msg\":\"invalid JSON\"}}";
     struct connection *c = inbound->connection;
     CLEANUP_JSON json_t *message = NULL;
-    int r =
-        json_read(text, length, JSON_DEPTH_MAX, c->gateway->options.message_values_max, &message);
+    int r = json_read(text, length, JSON_DEPTH_MAX, c->gateway->options.settings.socket_values_max,
+                      &message);
     metric_add(METRIC_SOCKET_VALUES, r == -ERROR_REQUEST_TOO_LARGE);
     if (r == 0 && json_is_object(message))
         message_handle(inbound, &(struct inbound_text){message, text, length});

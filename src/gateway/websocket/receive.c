@@ -72,7 +72,7 @@ static ssize_t on_send(wslay_event_context_ptr context, const uint8_t *data, siz
 
 static int64_t frame_cost_us(const struct connection *c)
 {
-    return 1000000 / c->gateway->options.frames_per_s;
+    return 1000000 / c->gateway->options.settings.socket_frames_per_s;
 }
 
 void receive_free_of_cost(const struct connection *c, struct socket *socket)
@@ -88,7 +88,7 @@ static bool frames_are_too_many(const struct connection *c, struct socket *socke
     if (socket->frames_due_us < now_us)
         socket->frames_due_us = now_us;
     socket->frames_due_us += cost_us;
-    return socket->frames_due_us - now_us > options->frames_burst * cost_us;
+    return socket->frames_due_us - now_us > options->settings.socket_frames_burst * cost_us;
 }
 
 static uint64_t header_length(uint64_t payload_length)
@@ -170,7 +170,7 @@ static bool messages_may_be_so_long(struct receiver *receiver, const uint8_t *da
             continue;
         }
         if (opcode != WSLAY_CONTINUATION_FRAME)
-            receiver->message_left = (uint64_t)options->message_max_bytes;
+            receiver->message_left = (uint64_t)options->settings.socket_message_max_bytes;
         if (payload > receiver->message_left)
             return false;
         receiver->message_left -= payload;
@@ -191,8 +191,8 @@ static struct receiver *receiver_new(struct connection *c, struct socket *socket
     CLEANUP_FREE struct receiver *receiver = TAGGED_NEW(receiver);
     if (!receiver || wslay_event_context_server_init(&receiver->context, &callbacks, receiver) != 0)
         return NULL;
-    wslay_event_config_set_max_recv_msg_length(receiver->context,
-                                               (uint64_t)c->gateway->options.message_max_bytes);
+    wslay_event_config_set_max_recv_msg_length(
+        receiver->context, (uint64_t)c->gateway->options.settings.socket_message_max_bytes);
     receiver->connection = c;
     receiver->socket = socket;
     receiver->fn = fn;
