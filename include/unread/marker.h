@@ -36,9 +36,17 @@ struct mark {
 // Called with each outbox row whose effects are already done.
 typedef void marker_on_settled_fn(void *arg, const char *outbox_id);
 
-NODISCARD int marker_new(struct loop *loop, struct store *store, struct cache *cache, int batch_max,
-                         int queue_max, int singles_max, marker_on_settled_fn *on_settled,
-                         void *arg, struct marker **ret_marker);
+struct marker_options {
+    int batch_max;   // marks per commit
+    int queue_max;   // waiting marks
+    int singles_max; // individually read messages per member
+    marker_on_settled_fn *on_settled;
+    void *arg;
+};
+
+// `store` and `cache` must outlive the marker.
+NODISCARD int marker_new(struct loop *loop, struct store *store, struct cache *cache,
+                         const struct marker_options *options, struct marker **ret_marker);
 void marker_free(struct marker *marker);
 
 // Answers marks that wait for a locked row with -ERROR_UNAVAILABLE. Call it after freeing the

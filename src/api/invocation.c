@@ -6,6 +6,7 @@
 #include "aliases.h"
 
 #include "base/check.h"
+#include "base/json.h"
 #include "http/internal_request.h"
 
 #include <inttypes.h>
@@ -86,27 +87,39 @@ static void change_fail(struct invocation *invocation, const struct result *resu
     invocation_end(invocation);
 }
 
-// The reply of a change, in which an alias may rename `"channel":{…}`.
+// The JSON object with its member `channel` renamed to `key`; the caller frees it. NULL: out of
+// memory.
+static char *channel_rename(const char *json, size_t length, const char *key)
+{
+    CLEANUP_JSON json_t *object = NULL;
+    CLEANUP_JSON json_t *renamed = json_object();
+    const char *name;
+    json_t *value;
+
+    if (json_read(json, length, JSON_DEPTH_ANY, JSON_VALUES_ANY, &object) < 0)
+        return NULL;
+    json_object_foreach(object, name, value)
+    {
+        if (json_object_set(renamed, strcmp(name, "channel") == 0 ? key : name, value) < 0)
+            return NULL;
+    }
+    return json_dumps(renamed, JSON_COMPACT);
+}
+
+// The reply of a change. An alias may have another name for its member `channel`.
 static void change_object(struct invocation *invocation, const char *json, size_t length)
 {
-    static const char member[] = "\"channel\":";
     const char *key = invocation_key(invocation, "channel");
-    const char *found = strstr(json, member);
 
-    if (strcmp(key, "channel") == 0 || !found) {
+    if (strcmp(key, "channel") == 0) {
         invocation_object(invocation, json, length);
         return;
     }
-    struct json_writer *w = invocation_open(invocation);
-    size_t before = (size_t)(found - json) - 1;
-    const char *value = found + sizeof member - 1;
-    if (before > 0) { // the preceding members, each followed by a comma
-        buffer_append_byte(w->out, ',');
-        buffer_append(w->out, json + 1, before - 1);
-    }
-    json_key(w, key);
-    buffer_append(w->out, value, length - (size_t)(value - json) - 1);
-    invocation_close(invocation);
+    CLEANUP_FREE char *renamed = channel_rename(json, length, key);
+    if (renamed)
+        invocation_object(invocation, renamed, strlen(renamed));
+    else
+        invocation_fail(invocation, -ERROR_MEMORY);
 }
 
 static void change_answer(struct invocation *invocation, const struct result *result)

@@ -67,7 +67,7 @@ static void on_post_committed(void *arg, const char *outbox_id, struct event *co
     relay_submit(service->relay, outbox_id, events, count);
 }
 
-static void mark_done(void *arg, const char *outbox_id)
+static void on_mark_settled(void *arg, const char *outbox_id)
 {
     struct service *service = CAST(service, arg);
 
@@ -166,8 +166,13 @@ static int service_make_stores(struct service *service, const struct settings *s
     r = reader_new(service->store, service->cache, (int)settings->rebuilds_max, &service->reader);
     if (r < 0)
         return r;
-    r = marker_new(service->loop, service->store, service->cache, batch_max, queue_max,
-                   (int)settings->singles_max, mark_done, service, &service->marker);
+    r = marker_new(service->loop, service->store, service->cache,
+                   &(struct marker_options){.batch_max = batch_max,
+                                            .queue_max = queue_max,
+                                            .singles_max = (int)settings->singles_max,
+                                            .on_settled = on_mark_settled,
+                                            .arg = service},
+                   &service->marker);
     if (r < 0)
         return r;
     return sidebar_new(service->loop, service->store,

@@ -84,7 +84,7 @@ static void mark_put_aside(struct marker *marker, struct mark *mark)
 {
     char key[ASIDE_KEY_SIZE];
 
-    if (aside_waiting(marker->aside) >= marker->queue_max / 2) {
+    if (aside_waiting(marker->aside) >= marker->options.queue_max / 2) {
         mark->fn(mark->arg, -ERROR_BUSY, NULL);
         return;
     }
@@ -304,20 +304,18 @@ static int batches_make(struct marker *marker, int batch_max)
     return r;
 }
 
-int marker_new(struct loop *loop, struct store *store, struct cache *cache, int batch_max,
-               int queue_max, int singles_max, marker_on_settled_fn *on_settled, void *arg,
-               struct marker **ret_marker)
+int marker_new(struct loop *loop, struct store *store, struct cache *cache,
+               const struct marker_options *options, struct marker **ret_marker)
 {
     struct marker *marker = TAGGED_NEW(marker);
+    int batch_max = options->batch_max;
+    int queue_max = options->queue_max;
 
     if (!marker)
         return -ERROR_MEMORY;
+    marker->options = *options;
     marker->store = store;
     marker->cache = cache;
-    marker->on_settled = on_settled;
-    marker->singles_max = singles_max;
-    marker->queue_max = queue_max;
-    marker->arg = arg;
     id_make('M', marker->name);
     int r = batches_make(marker, batch_max);
     if (r == 0)
@@ -432,7 +430,7 @@ void marker_mark_messages(struct marker *marker, struct mark *mark)
     for (int i = 0; i < mark->ts_count; i++)
         params_element_int(&params, mark->tss[i]);
     params_close_array(&params);
-    params_int(&params, marker->singles_max);
+    params_int(&params, marker->options.singles_max);
     store_change(marker->store, mark->actor->user_id, &MARK_MESSAGES, &params, single_committed,
                  single);
 }

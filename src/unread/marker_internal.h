@@ -26,12 +26,9 @@ struct marker {
     struct cache *cache;
     struct group *group;
     struct aside *aside;
-    marker_on_settled_fn *on_settled;
-    void *arg;
-    int singles_max;
+    struct marker_options options;
     char name[ID_SIZE];
     uint64_t batch_number;
-    int queue_max;
     struct mark_batch batches[BATCHES_MAX];
 };
 

@@ -22,7 +22,7 @@ static void settling_done(struct settling *settling)
         return;
     // If Redis has missed a row, it is left to the relay's polling.
     if (!settling->failed)
-        settling->marker->on_settled(settling->marker->arg, settling->outbox_id);
+        settling->marker->options.on_settled(settling->marker->options.arg, settling->outbox_id);
     TAGGED_FREE(settling);
 }
 
