@@ -15,6 +15,7 @@ from tests.support.metrics import metric
 from tests.support.phones import Phone, receiver
 from tests.support.push_receivers import Matrix, certificate
 from tests.support.wait import wait_until
+from tests.support.workspace import Workspace
 
 PAUSE_MS = 300
 
@@ -408,6 +409,39 @@ def test_there_is_room_for_so_many(environment, pair, extra_instance):
     finally:
         for instance in environment.instances:
             instance.start()
+
+
+def test_as_many_as_there_is_room_for_and_one_more(environment, gateway):
+    held, go_on = threading.Event(), threading.Event()
+
+    def hold(request):
+        held.set()
+        go_on.wait(30)
+        return gateway[0].serve(request)
+
+    def dropped():
+        return metric(instance, "tidings_push_jobs_dropped_total")
+
+    with environment.apart("jobs", push_jobs_max=1) as instance:
+        workspace = Workspace([instance.url], environment.operator_token)
+        ann, bob = workspace.users(2)
+        phone = Phone(workspace, bob, gateway[0])
+        first, second = (workspace.channel(ann, bob) for _ in range(2))
+        gateway[0].answer = hold
+        try:
+            ann.post(first, f"<@{bob.id}> one")
+            assert held.wait(30)
+            wait_until(lambda: metric(instance, "tidings_push_waiting") == 1, what="word of the first")
+            assert dropped() == 0
+            ann.post(second, f"<@{bob.id}> two")
+            wait_until(lambda: dropped() == 1, what="the second dropped")
+        finally:
+            gateway[0].answer = None
+            go_on.set()
+        phone.wait_texts(f"@{bob.name} one")
+        bob.ok("channels.markAll")
+        phone.wait_badge(0)
+        assert phone.texts == [f"@{bob.name} one"]
 
 
 def test_what_changes_while_a_push_is_under_way(pair, gateway):

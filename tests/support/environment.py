@@ -86,9 +86,9 @@ class Environment:
         return instance
 
     @contextmanager
-    def apart(self, database):
-        """An instance on a new database of that name."""
-        instance = self.instance(start=False, database_url=self.postgres.create_database(database))
+    def apart(self, database, **settings):
+        """An instance on a new database of that name; `settings` as for instance()."""
+        instance = self.instance(start=False, database_url=self.postgres.create_database(database), **settings)
         instance.migrate()
         instance.start()
         try:
