@@ -135,5 +135,5 @@ def forget_copies(rig):
     deadline = time.monotonic() + REBUILT_WITHIN_S
     while rig.redis.cli("EXISTS", "unread-built") != "1":
         if time.monotonic() > deadline:
-            raise SetUpError(f"Redis is not rebuilt within {REBUILT_WITHIN_S} s")
+            raise SetUpError(f"Redis was not rebuilt within {REBUILT_WITHIN_S} s")
         time.sleep(0.2)

@@ -56,7 +56,7 @@ class Rig:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LoadError(f"another bench runs in {self.home}") from None
+            raise LoadError(f"another bench is running in {self.home}") from None
         for left in self.home.iterdir():
             if left.is_dir():
                 shutil.rmtree(left)
@@ -127,7 +127,7 @@ class Rig:
                  *map(str, arguments[1:])], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=log, text=True)
         if self.floor.stdout.readline() != "ready\n":
-            raise ServiceError(f"tidings-floor does not serve, see {self.home / 'floor.log'}")
+            raise ServiceError(f"tidings-floor does not answer, see {self.home / 'floor.log'}")
         return port
 
     def _floor_database(self):

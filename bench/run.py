@@ -21,7 +21,7 @@ from tools.project import BUILD, RUN, catch_signals  # noqa: E402
 
 
 def parse(argv):
-    rows = "\n".join(f"  {row.name:<20}{row.what}{describe_target(row)}{' (only when named)' if row.only_named else ''}"
+    rows = "\n".join(f"  {row.name:<20}{row.what}{describe_target(row)}{' (only if named)' if row.only_named else ''}"
                      for row in ROWS)
     parser = argparse.ArgumentParser(
         prog="./dev bench", formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -29,16 +29,16 @@ def parse(argv):
     parser.add_argument("--json", metavar="FILE", help="also write the results there")
     parser.add_argument("--rows", metavar="A,B", help="only these rows")
     parser.add_argument("--quick", action="store_true",
-                        help="one short run or two of each: about 10 minutes, for a rough view")
+                        help="one or two short runs of each: about 10 minutes, for a rough picture")
     parser.add_argument("--hold", action="store_true",
-                        help="set up, print where, and wait: to look at the server under load")
+                        help="set up, print the addresses, and wait, so that you can inspect the server under load")
     parser.add_argument("--strategies", action="store_true",
-                        help="only what unread strategies cost in Redis: prints the table of"
-                             " docs/unread.md and draws its plots anew, in 10 seconds")
+                        help="only the cost of unread strategies in Redis: prints the table of"
+                             " docs/unread.md and redraws its plots, in 10 seconds")
     parser.add_argument("--programs", metavar="DIR", type=Path, default=BUILD / "release",
-                        help="where the built programs are (%(default)s)")
+                        help="directory of the built programs (%(default)s)")
     parser.add_argument("--home", metavar="DIR", type=Path, default=RUN / "bench",
-                        help="where the servers of the run live; one run at a time (%(default)s)")
+                        help="directory for the servers of the run; one run at a time (%(default)s)")
     options = parser.parse_args(argv)
     options.rows = choose(parser, options.rows)
     return options
@@ -127,7 +127,7 @@ def say(text):
 def warn_when_busy():
     load = os.getloadavg()[0]
     if load > 0.7:
-        say(f"the machine is busy (load {load:.1f}): distrust every figure, and rates most")
+        say(f"the machine is busy (load {load:.1f}): do not trust the figures, least of all the rates")
 
 
 def look_at_machine(rig, looks):
@@ -135,13 +135,13 @@ def look_at_machine(rig, looks):
     pauses, disk = rig.load("pauses"), rig.load("disk", file=rig.home / "disk")
     say(f"pauses of this machine in {pauses['seconds']} s on {pauses['cores']} cores: {pauses['over_1_ms']} of more than 1 ms, "
         f"{pauses['over_3_ms']} of more than 3 ms, the longest {pauses['longest_ms']} ms, {pauses['lost_percent']} % of the time")
-    say(f"its disk keeps a page, 100 times a second, in {disk['p50_ms']} ms (p50), {disk['p99_ms']} ms (p99), {disk['max_ms']} ms at most")
+    say(f"its disk syncs a page, 100 times a second, in {disk['p50_ms']} ms (p50), {disk['p99_ms']} ms (p99), {disk['max_ms']} ms at most")
     looks.append({"pauses": pauses, "disk": disk})
 
 
 def hold(rig):
     print(f"data {rig.data}\ntidings {rig.tidings.url} pid {rig.tidings.pid}\n"
-          f"postgres {rig.postgres.url}\nredis {rig.redis.url}\nCtrl-C ends it.", flush=True)
+          f"postgres {rig.postgres.url}\nredis {rig.redis.url}\nCtrl-C stops it.", flush=True)
     signal.pause()
 
 

@@ -31,9 +31,9 @@ class Table:
         elif not self.callers:
             self.callers = words[2:]
         elif len(words) != 2 + len(self.callers):
-            self.problems.append(f"{where}: has {len(words) - 2} outcomes, {len(self.callers)} callers are in the heading")
+            self.problems.append(f"{where}: has {len(words) - 2} outcomes, but the heading has {len(self.callers)} callers")
         elif (words[0], words[1]) in self.rows:
-            self.problems.append(f"{where}: a second line of {words[0]} {words[1]}")
+            self.problems.append(f"{where}: duplicate line for {words[0]} {words[1]}")
         else:
             outcomes = (self._short.get(word, word) for word in words[2:])
             self.rows[words[0], words[1]] = dict(zip(self.callers, outcomes, strict=True))
@@ -74,10 +74,10 @@ def check(root=ROOT):
     problems = list(read.problems)
     for method, takes_channel in known.items():
         wanted = KINDS if takes_channel else (NO_KIND,)
-        problems += [f"{TABLE}: has no line {method} {kind}" for kind in wanted if (method, kind) not in read.rows]
+        problems += [f"{TABLE}: line {method} {kind} is missing" for kind in wanted if (method, kind) not in read.rows]
     for method, kind in read.rows:
         if method not in known:
-            problems.append(f"{TABLE}: {method} is no method")
+            problems.append(f"{TABLE}: there is no method {method}")
         elif kind != NO_KIND and (kind not in KINDS or not known[method]):
-            problems.append(f"{TABLE}: {method} is called on no channel that is {kind}")
+            problems.append(f"{TABLE}: {method} is not called on channels of kind {kind}")
     return problems

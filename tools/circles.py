@@ -42,5 +42,5 @@ def check():
         directory = (ROOT / "src" / module).resolve()
         names = circles(graph(directory))
         if names:
-            problems.append(f"src/{module}: these include each other in a circle: {', '.join(map(str, names))}")
+            problems.append(f"src/{module}: circular includes: {', '.join(map(str, names))}")
     return problems

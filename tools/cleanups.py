@@ -12,6 +12,6 @@ def check(root=ROOT):
     for directory in ("src", "include"):
         for path in sorted((root / directory).rglob("*.[ch]")):
             text = path.read_text(encoding="utf-8")
-            found += [f"{path.relative_to(root)}:{text.count(chr(10), 0, one.start()) + 1}: a local that is cleaned up has no value yet"
+            found += [f"{path.relative_to(root)}:{text.count(chr(10), 0, one.start()) + 1}: a local variable with cleanup is not initialised"
                       for one in WITHOUT_VALUE.finditer(text)]
     return found

@@ -19,10 +19,10 @@ LOWER = ("minimum", "minLength", "minItems")
 def check(root=ROOT):
     kept = release.released(root)
     if not kept:
-        return ["openapi/released: holds no document of a release"]
+        return ["openapi/released: has no document of a release"]
     listed = breaking(root)
     found = compare(openapi.read(kept[-1]), openapi.read(root / "openapi" / "tidings.yaml"))
-    return [f"since {kept[-1].stem} a client can break: undo it, or paste this below '### Breaking' of the changelog's first section:\n"
+    return [f"a change since {kept[-1].stem} breaks clients: undo it, or paste this below '### Breaking' of the changelog's first section:\n"
             f"    - {change}" for change in found if change not in listed]
 
 

@@ -100,7 +100,7 @@ def up(arguments):
 def refuse_second():
     pid = running()
     if pid:
-        raise Failure(f"already up (pid {pid}); ./dev stop ends it")
+        raise Failure(f"already running (pid {pid}); stop it with ./dev stop")
 
 
 def start(stack, arguments):
@@ -122,7 +122,7 @@ def check_ports(arguments):
     """Tidings shares its port among its loops: the kernel would not tell of a second program."""
     for port in range(arguments.port, arguments.port + arguments.instances):
         if not port_is_free(port):
-            raise Failure(f"port {port} is taken, or not for you to serve on; choose another with --port")
+            raise Failure(f"port {port} is in use, or you may not bind it; choose another with --port")
 
 
 def serve(stack):
@@ -140,7 +140,7 @@ def serve(stack):
 def tell_ended(stack):
     for service in [*stack.servers, *stack.instances]:
         if service.pid is None:
-            say(f"dev: {service.name} (port {service.port}) has ended, see {service.log.relative_to(ROOT)}; "
+            say(f"dev: {service.name} (port {service.port}) has stopped, see {service.log.relative_to(ROOT)}; "
                 f"./dev restart {service.name}")
 
 
@@ -149,7 +149,7 @@ def stop(_):
     identity = pid and process_identity(pid)
     if identity:
         os.kill(pid, signal.SIGTERM)
-        wait_until(lambda: process_identity(pid) != identity, 120, f"./dev up (pid {pid}) does not end")
+        wait_until(lambda: process_identity(pid) != identity, 120, f"./dev up (pid {pid}) has not stopped")
     with locked():
         demo.withdraw()
         Stack().stop()
@@ -171,7 +171,7 @@ def status(_):
 def restart(arguments):
     with locked():
         if not demo.DEMO.exists():
-            raise Failure("nothing is up: ./dev up")
+            raise Failure("nothing is running: ./dev up")
         stack = Stack()
         for service in stack.part(arguments.part):
             service.restart()

@@ -39,7 +39,7 @@ def problems_of(path, known):
         where = f"{path.relative_to(ROOT)}:{number}"
         problems += [f"{where}: there is no {name}"
                      for name in NAME.findall(line) if name not in known]
-        problems += [f"{where}: {link} leads nowhere" for link in LINK.findall(line)
+        problems += [f"{where}: broken link {link}" for link in LINK.findall(line)
                      if "://" not in link and not (path.parent / link).exists()]
         problems += [f"{where}: there is no {found}"
                      for found in (text.rstrip(".") for text in PATH.findall(line))

@@ -39,8 +39,8 @@ def tell_found(target, output, before):
     print("\n".join(output.splitlines()[-40:]))
     for path in sorted(set((FOUND / target).glob("*-*")) - before):
         print(f"fuzz {target}: {path.relative_to(ROOT)}\n"
-              f"  again: {program(target).relative_to(ROOT)} {path.relative_to(ROOT)}\n"
-              f"  when it is fixed: cp {path.relative_to(ROOT)} tests/fuzz/seeds/{target}/", flush=True)
+              f"  reproduce: {program(target).relative_to(ROOT)} {path.relative_to(ROOT)}\n"
+              f"  when fixed: cp {path.relative_to(ROOT)} tests/fuzz/seeds/{target}/", flush=True)
 
 
 def run_target(target, seconds, corpus):

@@ -71,7 +71,7 @@ def make_base():
 
 def main(_=None):
     if os.geteuid() != 0:
-        raise Failure("an image is built by root; ./dev test image, alone, takes it through sudo")
+        raise Failure("building an image needs root; run ./dev test image by itself: it uses sudo")
     STORE.mkdir(parents=True, exist_ok=True)
     if not has_image(BASE):
         make_base()
@@ -156,13 +156,13 @@ def has_page(probe, path):
 
 def check_container(container, probe):
     results = {
-        "its binary tells the version": container.run("tidings", "--version") == (0, f"tidings {release.version()}"),
-        "its label tells the version": container.config()["Labels"]["org.opencontainers.image.version"] == release.version(),
-        "it migrates": container.run("tidings", "migrate")[0] == 0,
-        "it is not root": container.run("id", "-u") == (0, "10001"),
-        "it cannot write": container.run("touch", "/usr/local/bin/tidings")[0] != 0,
-        "its health check fails while it is down": container.run("tidings", "check")[0] != 0,
-        "its health check is the binary's own":
+        "the binary has the version": container.run("tidings", "--version") == (0, f"tidings {release.version()}"),
+        "the label has the version": container.config()["Labels"]["org.opencontainers.image.version"] == release.version(),
+        "migrate succeeds": container.run("tidings", "migrate")[0] == 0,
+        "it does not run as root": container.run("id", "-u") == (0, "10001"),
+        "it cannot write to its file system": container.run("touch", "/usr/local/bin/tidings")[0] != 0,
+        "the health check fails while it is down": container.run("tidings", "check")[0] != 0,
+        "the health check is the binary's own":
             container.config()["Healthcheck"]["Test"] == ["CMD", "tidings", "check"],
     }
     with open(probe.log, "wb") as log:
@@ -173,12 +173,12 @@ def check_container(container, probe):
                        f"the container does not answer, see {probe.log}")
             program = program_below(server.pid)
             if program is None:
-                raise Failure(f"the container ended:\n{probe.log_tail()}")
+                raise Failure(f"the container exited:\n{probe.log_tail()}")
             results["it answers /readyz"] = probe.ready()
-            results["it shows the reference"] = has_page(probe, "/docs/redoc.standalone.js")
-            results["its health check passes"] = container.run("tidings", "check")[0] == 0
+            results["it serves the API reference"] = has_page(probe, "/docs/redoc.standalone.js")
+            results["the health check passes"] = container.run("tidings", "check")[0] == 0
             os.kill(program, signal.SIGTERM)
-            results["it ends in order"] = server.wait(120) == 0
+            results["it shuts down cleanly"] = server.wait(120) == 0
         finally:
             if server.poll() is None:
                 os.kill(program or server.pid, signal.SIGKILL)  # buildah ends with its program

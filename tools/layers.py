@@ -62,8 +62,8 @@ def check_file(path, module, allowed):
         if (ROOT / "include" / header).exists() and first not in allowed:
             problems.append(f"{name}: {module} may not include {header}")
         if module not in (adapter_of(header) or module).split():
-            problems.append(f"{name}: {header} belongs to {adapter_of(header)} alone")
+            problems.append(f"{name}: {header} may be included only by {adapter_of(header)}")
     if module in DOMAIN:
-        problems += [f"{name}: sees {header} through another header"
+        problems += [f"{name}: includes {header} through another header"
                      for header in sorted(reached(path, set())) if adapter_of(header)]
     return problems

@@ -91,7 +91,7 @@ def check_headers():
         done = subprocess.run([*command, "-x", "c", "-fsyntax-only", "-Wno-unused-function", "-"],
                               input=f'#include "{path}"\ntypedef int nothing;\n', cwd=ROOT, check=False,
                               capture_output=True, text=True)
-        return [] if done.returncode == 0 else [f"{name_of(path)}: does not compile alone:\n"
+        return [] if done.returncode == 0 else [f"{name_of(path)}: does not compile on its own:\n"
                                                 f"{done.stderr}"]
 
     with ThreadPoolExecutor(2) as pool:
@@ -112,7 +112,7 @@ def compiler_command():
 def check_openapi():
     from tools import openapi  # it needs python3-yaml, which not every command of ./dev installs
 
-    return ["openapi/tidings-3.0.json: not what openapi/tidings.yaml makes: ./dev fmt"] if openapi.is_stale() else []
+    return ["openapi/tidings-3.0.json: out of date with openapi/tidings.yaml: ./dev fmt"] if openapi.is_stale() else []
 
 
 def check_compatible():

@@ -16,8 +16,8 @@ HEADER = re.compile(r"""-- SPDX-License-Identifier: Apache-2\.0
 -- locks: (?P<locks>none|short)
 -- takes: (?P<takes>\S.*)
 (?:-- transaction: no\n)?(?:-- contract: (?P<contract>\S.*)\n)?""")
-HEADER_HINT = ("after the SPDX line come '-- release: 1.2.3', '-- before: yes' or 'no', '-- locks: none' or 'short', "
-               "'-- takes: …', and if need be '-- transaction: no', '-- contract: …'")
+HEADER_HINT = ("the SPDX line must be followed by '-- release: 1.2.3', '-- before: yes' or 'no', '-- locks: none' or 'short', "
+               "'-- takes: …', and if needed '-- transaction: no', '-- contract: …'")
 SUM = re.compile(r"([0-9a-f]{64})  (\S+)")
 
 # 0.1.0 had functions in 002 to 013, which are in sql/ now. Databases know these numbers.
@@ -27,13 +27,13 @@ MADE_HERE = re.compile(r"\bCREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?(\w+)",
 TABLE = re.compile(r"\b(?:ON(?: ONLY)?|ALTER TABLE(?: IF EXISTS)?(?: ONLY)?|DROP TABLE(?: IF EXISTS)?) (\w+)", re.IGNORECASE)
 # What is not done to a table in use, and what is done instead.
 CARELESS = {
-    r"CREATE (UNIQUE )?INDEX (?!CONCURRENTLY\b)(?!.* ON ONLY )": "stops writers until it is built: CONCURRENTLY",
-    r"ADD CONSTRAINT (?!.*(\bNOT VALID\b|\bUSING INDEX\b))": "reads the table under a lock: NOT VALID, and VALIDATE CONSTRAINT by itself",
-    r"SET NOT NULL\b": "reads the table under a lock: a CHECK constraint, NOT VALID, and VALIDATE CONSTRAINT by itself",
-    r"ALTER (COLUMN )?\w+ (SET DATA )?TYPE\b": "writes the table anew under a lock: a new column",
-    r"DROP COLUMN\b": "breaks instances of the release before: contract a release later",
-    r"DROP TABLE\b": "breaks instances of the release before: contract a release later",
-    r"\bRENAME\b": "breaks instances of the release before: a new name beside the old one",
+    r"CREATE (UNIQUE )?INDEX (?!CONCURRENTLY\b)(?!.* ON ONLY )": "blocks writers until the index is built: use CONCURRENTLY",
+    r"ADD CONSTRAINT (?!.*(\bNOT VALID\b|\bUSING INDEX\b))": "scans the table under a lock: use NOT VALID, then VALIDATE CONSTRAINT separately",
+    r"SET NOT NULL\b": "scans the table under a lock: use a CHECK constraint, NOT VALID, then VALIDATE CONSTRAINT separately",
+    r"ALTER (COLUMN )?\w+ (SET DATA )?TYPE\b": "rewrites the table under a lock: add a new column",
+    r"DROP COLUMN\b": "breaks instances of the previous release: contract one release later",
+    r"DROP TABLE\b": "breaks instances of the previous release: contract one release later",
+    r"\bRENAME\b": "breaks instances of the previous release: add the new name and keep the old one",
 }
 
 
@@ -66,7 +66,7 @@ def check_sums(root):
         path = root / "migrations" / name
         if not path.exists() or digest(path) != wanted:
             problems.append(f"migrations/{name}: {'changed' if path.exists() else 'missing'}: a released migration is frozen, "
-                            "databases have it as it was; what is to change goes into a new one")
+                            "since databases have applied it; put the change into a new one")
     return problems
 
 
@@ -79,13 +79,13 @@ def check_order(root):
         if number is None:
             problems.append(f"migrations/{path.name}: must be named like 014_what_it_brings.sql")
         elif number in seen:
-            problems.append(f"migrations/{path.name}: there is another {number:03}")
+            problems.append(f"migrations/{path.name}: number {number:03} is already used")
         elif number in FUNCTIONS_OF_0_1_0:
-            problems.append(f"migrations/{path.name}: 002 to 013 are functions of 0.1.0, in databases that exist: take 014 or above")
+            problems.append(f"migrations/{path.name}: 002 to 013 are functions of 0.1.0 in existing databases: use 014 or above")
         seen.add(number)
         release = tuple(map(int, header["release"].split("."))) if header else above
         if release < above:
-            problems.append(f"migrations/{path.name}: is of {header['release']}, but one with a lower number is of a later release")
+            problems.append(f"migrations/{path.name}: names release {header['release']}, but a lower number belongs to a later release")
         above = max(above, release)
     return problems
 
@@ -94,10 +94,10 @@ def check_file(path, root):
     text = path.read_text(encoding="utf-8")
     header = HEADER.match(text)
     if not header:
-        return [f"migrations/{path.name}: its header is not whole: {HEADER_HINT}"]
+        return [f"migrations/{path.name}: incomplete header: {HEADER_HINT}"]
     problems = []
     if path.name not in sums(root) and header["release"] != (root / "VERSION").read_text(encoding="ascii").strip():
-        problems.append(f"migrations/{path.name}: is of {header['release']}, which is neither the version in the file VERSION nor "
+        problems.append(f"migrations/{path.name}: names release {header['release']}, which is neither the one in VERSION nor "
                         "released: migrations/SHA256SUMS does not list it")
     if not header["contract"] and not path.name.startswith("001_"):
         problems += [f"migrations/{path.name}: {problem}" for problem in careless(text)]
@@ -118,7 +118,7 @@ def careless(text):
         table = TABLE.search(statement)
         if table and table[1].lower() in made:
             continue
-        problems += [f"{statement[:60]} … {hint}; or, as the header's last line, '-- contract: why nothing of the release before uses it'"
+        problems += [f"{statement[:60]} … {hint}; or, as the header's last line, '-- contract: why the previous release does not use it'"
                      for pattern, hint in CARELESS.items() if re.search(pattern, statement, re.IGNORECASE)]
     return problems
 

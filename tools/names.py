@@ -13,7 +13,7 @@ def sources(root):
 
 
 def doubled(places, what):
-    return [f"{what} {name} stands in {' and in '.join(sorted(where))}" for name, where in sorted(places.items()) if len(where) > 1]
+    return [f"{what} {name} is in {' and in '.join(sorted(where))}" for name, where in sorted(places.items()) if len(where) > 1]
 
 
 def check(root=ROOT):

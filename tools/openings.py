@@ -18,6 +18,6 @@ def opening(text):
 
 
 def check(root=ROOT):
-    return [f"{path.relative_to(root)}: after the SPDX line comes a sentence that says what the file does"
+    return [f"{path.relative_to(root)}: the SPDX line must be followed by a sentence about the file's purpose"
             for path in sorted((root / "src").rglob("*.c"))
             if not SENTENCE.match(opening(path.read_text(encoding="utf-8")))]

@@ -49,4 +49,4 @@ def strangers(path):
 
 def check(root=ROOT):
     headers = sorted(path for directory in ("src", "include") for path in (root / directory).rglob("*.h"))
-    return [f"{path.relative_to(root)}: {name}() does not say whose it is" for path in headers for name in strangers(path)]
+    return [f"{path.relative_to(root)}: {name}() lacks the prefix of its struct, header or module" for path in headers for name in strangers(path)]

@@ -44,7 +44,7 @@ def call(argv, **options):
     """Runs a command that prints for itself; Failure when it fails."""
     status = status_of(argv, **options)
     if status != 0:
-        raise Failure(f"{argv[0]} ended with status {status}")
+        raise Failure(f"{argv[0]} exited with status {status}")
 
 
 def configure(preset):

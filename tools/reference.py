@@ -54,7 +54,7 @@ def main():
             return
         packed = package()
         if base64.b64encode(hashlib.sha512(packed).digest()).decode() != SHA512:
-            raise Failure(f"{PACKAGE} is not the one that is pinned")
+            raise Failure(f"{PACKAGE} does not match the pinned hash")
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
             for name, here in FILES.items():
                 (DIRECTORY / here).write_bytes(archive.extractfile(name).read())
@@ -65,4 +65,4 @@ if __name__ == "__main__":
     try:
         main()
     except Failure as failure:
-        print(f"dev: /docs will be without its reference: {failure}", file=sys.stderr)
+        print(f"dev: /docs will have no API reference: {failure}", file=sys.stderr)

@@ -60,7 +60,7 @@ def check_places(root):
         found = pattern.search((root / name).read_text(encoding="utf-8"))
         said = found["version"] if found else "none"
         if said != version(root):
-            problems.append(f"{name}: its version is {said}, that of the file VERSION {version(root)}: ./dev fmt")
+            problems.append(f"{name}: its version is {said}, but VERSION says {version(root)}: ./dev fmt")
     return problems
 
 
@@ -69,12 +69,12 @@ def check_headings(root):
     problems = [f"CHANGELOG.md: ## {heading}: must be like 1.2.3 (2026-01-31), or (unreleased)"
                 for heading, match in found if not match]
     if problems or not found:
-        return problems or ["CHANGELOG.md: no section of a version"]
+        return problems or ["CHANGELOG.md: has no section for a version"]
     versions = [match[1] for _, match in found]
     if versions[0] != version(root):
-        problems.append(f"CHANGELOG.md: its first section is of {versions[0]}, the file VERSION says {version(root)}")
+        problems.append(f"CHANGELOG.md: its first section is for {versions[0]}, but VERSION says {version(root)}")
     if versions != sorted(set(versions), key=number, reverse=True):
-        problems.append("CHANGELOG.md: versions must fall from one section to the next")
+        problems.append("CHANGELOG.md: versions must be in descending order")
     problems += [f"CHANGELOG.md: ## {heading}: only the newest can be unreleased"
                  for heading, match in found[1:] if match[2] == "unreleased"]
     return problems
@@ -82,7 +82,7 @@ def check_headings(root):
 
 def check_released(root):
     """A document that is kept says the version that it is named for: it was copied at the release, not later."""
-    return [f"openapi/released/{path.name}: is not of {path.stem}" for path in released(root)
+    return [f"openapi/released/{path.name}: does not have version {path.stem}" for path in released(root)
             if f"\n  version: '{path.stem}'\n" not in path.read_text(encoding="utf-8")]
 
 
@@ -93,15 +93,15 @@ def check_finished(root):
         return []
     kept = root / "openapi" / "released" / f"{version(root)}.yaml"
     now = (root / "openapi" / "tidings.yaml").read_bytes()
-    problems = [f"migrations/{name}: {version(root)} has a date, but this is not in migrations/SHA256SUMS: freeze it"
+    problems = [f"migrations/{name}: {version(root)} has a date, but this file is not in migrations/SHA256SUMS: freeze it"
                 for name in migrations.unfrozen(root)]
     if not kept.exists() or kept.read_bytes() != now:
-        problems.append(f"openapi/released/{kept.name}: {version(root)} has a date, but this is no copy of openapi/tidings.yaml")
+        problems.append(f"openapi/released/{kept.name}: {version(root)} has a date, but this file is not a copy of openapi/tidings.yaml")
     return problems
 
 
 def check_renamed(root):
     """Old names of settings are kept for one release, and for those that only correct it."""
     text = (root / "include" / "app" / "settings.h").read_text(encoding="utf-8")
-    return [f"include/app/settings.h: TIDINGS_{old} is TIDINGS_{name} since {release}, and was kept for that release: remove it"
+    return [f"include/app/settings.h: TIDINGS_{old} was renamed to TIDINGS_{name} in {release} and kept for that release only: remove it"
             for old, name, release in RENAMED.findall(text) if number(release)[:2] != number(version(root))[:2]]

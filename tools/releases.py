@@ -68,8 +68,7 @@ def check_present(release, commit):
     if not is_present(commit):
         git("fetch", "--quiet", "--unshallow")
     if not is_present(commit):
-        raise Failure(f"release {release} cannot be built: its commit {commit} is not in this clone, and git fetch --unshallow"
-                      " does not bring it")
+        raise Failure(f"release {release} cannot be built: its commit {commit} is not in this clone, even after git fetch --unshallow")
 
 
 def is_present(commit):

@@ -163,7 +163,7 @@ class Service:
             self.kill()
             self.prepare()
             if not port_is_free(self.port):
-                raise ServiceError(f"{self.name}: port {self.port} is taken by another program")
+                raise ServiceError(f"{self.name}: port {self.port} is in use by another program")
             self._spawn()
         if wait:
             self.wait_ready(timeout)
@@ -184,7 +184,7 @@ class Service:
         """Returns when the server answers; ServiceError when it ends or is late."""
         def answered():
             if self._child is not None and self._child.poll() is not None:
-                raise ServiceError(f"{self.name} ended with status {self._child.returncode}:\n"
+                raise ServiceError(f"{self.name} exited with status {self._child.returncode}:\n"
                                    f"{self.log_tail()}")
             return self.ready()
         wait_until(answered, timeout or self.start_timeout,
@@ -203,7 +203,7 @@ class Service:
         if sig == signal.SIGKILL:
             wait_until(self._gone_after_kill, 60, f"{self.name} survives SIGKILL")
         elif sig == signal.SIGSTOP:
-            wait_until(self._stands_still, 60, f"{self.name} goes on after SIGSTOP")
+            wait_until(self._stands_still, 60, f"{self.name} keeps running after SIGSTOP")
 
     def _gone_after_kill(self):
         left = self.pids()
@@ -246,7 +246,7 @@ class Service:
     def wipe(self):
         """Deletes the directory with all data. The service must be stopped."""
         if self.pids():
-            raise ServiceError(f"{self.name} still runs")
+            raise ServiceError(f"{self.name} is still running")
         shutil.rmtree(self.directory, ignore_errors=True)
         if self.home != self.directory:
             shutil.rmtree(self.home, ignore_errors=True)

@@ -83,7 +83,7 @@ class Postgres(Service):
         home = Path(f"/var/tmp/tidings-{os.geteuid()}-{digest}")
         home.mkdir(mode=0o711, exist_ok=True)
         if home.is_symlink() or home.stat().st_uid != os.geteuid():
-            raise ServiceError(f"{home} belongs to someone else")
+            raise ServiceError(f"{home} belongs to another user")
         return home
 
     def _reachable(self):
@@ -238,7 +238,7 @@ class Redis(Service):
     def wipe_data(self):
         """Deletes what it stored, so that the next start is an empty Redis. It must be stopped."""
         if self.pids():
-            raise ServiceError("redis still runs")
+            raise ServiceError("redis is still running")
         shutil.rmtree(self.home / "appendonlydir", ignore_errors=True)
         (self.home / "dump.rdb").unlink(missing_ok=True)
 
@@ -292,7 +292,7 @@ class Kafka(Service):
     def wipe_data(self):
         """Deletes all topics and offsets, so that the next start is an empty Kafka. It must be stopped."""
         if self.pids():
-            raise ServiceError("kafka still runs")
+            raise ServiceError("kafka is still running")
         shutil.rmtree(self.home / "data")
 
     def _write_settings(self):
@@ -372,7 +372,7 @@ class Tidings(Service):
                               env=self.full_environment(), stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise ServiceError(f"tidings {arguments[0]} ended with status {done.returncode}:\n"
+            raise ServiceError(f"tidings {arguments[0]} exited with status {done.returncode}:\n"
                                f"{done.stdout}{done.stderr}")
         return done.stdout
 

@@ -55,7 +55,7 @@ class Stack:
     @property
     def run(self):
         if "run" not in self.state:
-            raise Failure("nothing was started yet: ./dev up")
+            raise Failure("nothing has been started yet: ./dev up")
         return self.state["run"]
 
     @property

@@ -48,7 +48,7 @@ def run_bounded(argv, environment):
     try:
         return child.wait(GROUP_TIMEOUT)
     except subprocess.TimeoutExpired:
-        print(f"dev: {argv[0]} is late: interrupted", flush=True)
+        print(f"dev: {argv[0]} timed out: interrupted", flush=True)
         return interrupt(child)
     except BaseException:
         interrupt(child)

@@ -143,7 +143,7 @@ static void on_library_loaded(void *arg, int r, const struct cache_value *value)
         return;
     cache->up = true;
     wire_settle(cache->wire);
-    log_write(LOG_INFO, "cache", "Redis is there, run id %s", cache->run_id);
+    log_write(LOG_INFO, "cache", "Redis is up, run id %s", cache->run_id);
 }
 
 static void cache_load_library(struct cache *cache)

@@ -49,7 +49,7 @@ static void pipeline_close(struct pipeline *p)
 static int pipeline_fail(struct pipeline *p, const char *reason)
 {
     if (log_is_due(&p->told_ms))
-        log_write(LOG_WARN, "cache", "Redis (worker) is away: %s", reason);
+        log_write(LOG_WARN, "cache", "Redis (worker) is down: %s", reason);
     metric_add(METRIC_CACHE_LOST, 1);
     pipeline_close(p);
     return -ERROR_UNAVAILABLE;

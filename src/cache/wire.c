@@ -80,7 +80,7 @@ void wire_drop(struct wire *wire, const char *reason)
     wire->state = WIRE_PAUSED;
     loop_timer_set(wire->timer, pause_next(wire));
     if (log_is_due(&wire->told_ms))
-        log_write(LOG_WARN, "cache", "Redis (%s) is away: %s", wire->handlers->name, reason);
+        log_write(LOG_WARN, "cache", "Redis (%s) is down: %s", wire->handlers->name, reason);
     if (!was_open)
         return;
     metric_add(METRIC_CACHE_LOST, 1);

@@ -99,6 +99,6 @@ void kafka_client_destroy(rd_kafka_t *client)
     }
     if (join_until(thread, until_ms))
         return;
-    log_write(LOG_WARN, "events", "a Kafka client does not stop and is abandoned");
+    log_write(LOG_WARN, "events", "a Kafka client does not stop: abandoned");
     pthread_detach(thread);
 }

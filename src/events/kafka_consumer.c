@@ -152,8 +152,7 @@ static void record_bury(struct kafka_consumer *consumer, const rd_kafka_message_
     for (int i = 0; i < TRIES && r < 0 && !consumer->stopped; i++)
         r = kafka_producer_bury(consumer->producer, record, reason);
     log_write(LOG_ERROR, "events", "record %d/%lld is %s: %s", (int)record->partition,
-              (long long)record->offset, reason,
-              r < 0 ? "passed over" : "put among the dead letters");
+              (long long)record->offset, reason, r < 0 ? "skipped" : "moved to the dead letters");
 }
 
 // The event of a record; NULL if it carries none.

@@ -56,7 +56,7 @@ static int report_result(rd_kafka_resp_err_t error)
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
         return 0;
     if (error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE) {
-        log_write(LOG_WARN, "events", "too large for Kafka, left out");
+        log_write(LOG_WARN, "events", "too large for Kafka, skipped");
         metric_add(METRIC_EVENTS_POISON, 1);
         return 0;
     }

@@ -181,7 +181,7 @@ static void row_load_failed(struct relay *relay, struct row *row, int r)
     } else if (++row->tries < LOAD_TRIES) {
         rows_move(&relay->rows, row, ROW_DEFERRED);
     } else {
-        log_write(LOG_ERROR, "fanout", "outbox row %s given up: %s", row->id, error_code(r));
+        log_write(LOG_ERROR, "fanout", "gave up outbox row %s: %s", row->id, error_code(r));
         metric_add(METRIC_EVENTS_POISON, 1);
         rows_set_polled(&relay->rows, row); // marked as done and kept for a while, for inspection
         row_finish(relay, row);

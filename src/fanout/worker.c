@@ -86,7 +86,7 @@ static bool round_finish(struct worker *worker, struct round *round)
     round_add_forget(round, worker->pipeline);
     metric_add(METRIC_EVENTS_REFUSED, (int64_t)round->count);
     log_write(LOG_ERROR, "fanout", "Redis refused the effects of %zu events%s", round->count,
-              pipeline_run(worker->pipeline, NULL, NULL) < 0 ? ", and to forget what they change"
+              pipeline_run(worker->pipeline, NULL, NULL) < 0 ? " and to drop the keys they change"
                                                              : "");
     return true;
 }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 // For another version: test everything in this file first, then update MHD_TRIED.
-_Static_assert(MHD_VERSION == 0x00097500, "built with a libmicrohttpd that was not tried");
+_Static_assert(MHD_VERSION == 0x00097500, "built with an untested libmicrohttpd");
 
 enum { RESUME_TIMEOUT_S = 3600 };
 
@@ -21,7 +21,7 @@ int mhd_check(const char *version)
 {
     if (strcmp(version, MHD_TRIED) == 0)
         return 0;
-    log_write(LOG_ERROR, "http", "libmicrohttpd %s was not tried; %s is needed", version,
+    log_write(LOG_ERROR, "http", "libmicrohttpd %s is untested; %s is required", version,
               MHD_TRIED);
     return -ERROR_UNAVAILABLE;
 }

@@ -70,7 +70,7 @@ int migration_parse(const struct embedded_file *file, struct migration *ret_migr
                  header_choose(file->data, "locks", "short", "none", &migration.locks) &&
                  header_find(file->data, "takes", migration.takes, sizeof migration.takes);
     if (!whole) {
-        log_write(LOG_ERROR, "migrate", "%s: its header is not whole", file->name);
+        log_write(LOG_ERROR, "migrate", "%s: incomplete header", file->name);
         return -ERROR_INVALID_ARGUMENTS;
     }
     if (header_find(file->data, "transaction", transaction, sizeof transaction))

@@ -97,7 +97,7 @@ def test_an_interrupt_ends_the_build_too(building):
 def test_a_second_up_is_refused_while_the_first_builds(checkout, building):
     done = dev(checkout, "up")
     assert done.returncode == 1
-    assert done.stderr == f"dev: already up (pid {building[0].pid}); ./dev stop ends it\n"
+    assert done.stderr == f"dev: already running (pid {building[0].pid}); stop it with ./dev stop\n"
 
 
 def test_stop_leaves_no_process(checkout, building):

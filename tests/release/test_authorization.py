@@ -20,19 +20,19 @@ def test_the_tree_as_it_is():
 
 def test_a_method_without_a_line(tree):
     tree.replace(METHODS, '{"api.test",', '{"api.news", ACCESS_OPEN, NULL, api_test},\n    {"api.test",')
-    assert said(tree) == [f"{authorization.TABLE}: has no line api.news -"]
+    assert said(tree) == [f"{authorization.TABLE}: line api.news - is missing"]
 
 
 def test_a_line_without_a_method(tree):
     tree.replace(METHODS, '{"api.test",', '{"api.older",')
-    assert said(tree) == [f"{authorization.TABLE}: has no line api.older -", f"{authorization.TABLE}: api.test is no method"]
+    assert said(tree) == [f"{authorization.TABLE}: line api.older - is missing", f"{authorization.TABLE}: there is no method api.test"]
 
 
 @pytest.mark.parametrize("planted, problems", [
-    (f"#{LINE}", ["has no line channels.kick private"]),
-    (LINE.replace("private", "secret"), ["has no line channels.kick private", "channels.kick is called on no channel that is secret"]),
-    (LINE.replace("private", "public"), ["a second line of channels.kick public", "has no line channels.kick private"]),
-    (f"{LINE} ok", ["has 12 outcomes, 11 callers are in the heading", "has no line channels.kick private"]),
+    (f"#{LINE}", ["line channels.kick private is missing"]),
+    (LINE.replace("private", "secret"), ["line channels.kick private is missing", "channels.kick is not called on channels of kind secret"]),
+    (LINE.replace("private", "public"), ["duplicate line for channels.kick public", "line channels.kick private is missing"]),
+    (f"{LINE} ok", ["has 12 outcomes, but the heading has 11 callers", "line channels.kick private is missing"]),
 ])
 def test_a_line_that_is_wrong(tree, planted, problems):
     tree.replace(authorization.TABLE, LINE, planted)
@@ -42,5 +42,5 @@ def test_a_line_that_is_wrong(tree, planted, problems):
 
 def test_a_method_that_takes_no_channel(tree):
     tree.replace(authorization.TABLE, "users.list                 -      ", "users.list                 public ")
-    assert said(tree) == [f"{authorization.TABLE}: has no line users.list -",
-                          f"{authorization.TABLE}: users.list is called on no channel that is public"]
+    assert said(tree) == [f"{authorization.TABLE}: line users.list - is missing",
+                          f"{authorization.TABLE}: users.list is not called on channels of kind public"]

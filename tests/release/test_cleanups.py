@@ -15,7 +15,7 @@ def check(tmp_path, line):
 
 @pytest.mark.parametrize("line", ["CLEANUP(buffer_done) struct buffer out;", "CLEANUP_FREE char *text;", "CLEANUP_JSON json_t *message;"])
 def test_no_value(tmp_path, line):
-    assert check(tmp_path, line) == ["src/base/one.c:3: a local that is cleaned up has no value yet"]
+    assert check(tmp_path, line) == ["src/base/one.c:3: a local variable with cleanup is not initialised"]
 
 
 @pytest.mark.parametrize("line", ["CLEANUP(buffer_done) struct buffer out = BUFFER(10);", "CLEANUP_FREE char *text = NULL;", "struct buffer out;"])

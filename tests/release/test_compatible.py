@@ -158,4 +158,4 @@ def test_a_break_that_an_older_version_lists_is_one(tree):
 def test_without_a_released_document(tree):
     for path in release.released(tree.root):
         path.unlink()
-    assert compatible.check(tree.root) == ["openapi/released: holds no document of a release"]
+    assert compatible.check(tree.root) == ["openapi/released: has no document of a release"]

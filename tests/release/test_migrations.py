@@ -27,7 +27,7 @@ def test_the_tree_as_it_is():
 def test_a_released_migration_is_frozen(tree):
     tree.replace(FIRST, "CREATE TABLE", "CREATE  TABLE")
     (problem,) = said(tree)
-    assert problem.startswith(f"{FIRST}: changed: a released migration is frozen") and "goes into a new one" in problem
+    assert problem.startswith(f"{FIRST}: changed: a released migration is frozen") and "put the change into a new one" in problem
 
 
 def test_a_released_migration_stays(tree):
@@ -60,12 +60,12 @@ def test_freezing_adds_and_changes_nothing(tree):
 ])
 def test_a_header_is_whole(tree, text):
     tree.write(NEW, text)
-    assert [problem for problem in said(tree) if problem.startswith(f"{NEW}: its header is not whole: after the SPDX line come")]
+    assert [problem for problem in said(tree) if problem.startswith(f"{NEW}: incomplete header: the SPDX line must be followed by")]
 
 
 @pytest.mark.parametrize("name, problem", [
     ("14_short.sql", "must be named like"), ("0140_long.sql", "must be named like"), ("014-dash.sql", "must be named like"),
-    ("001_tables_more.sql", "there is another 001"), ("013_functions.sql", "take 014 or above"),
+    ("001_tables_more.sql", "number 001 is already used"), ("013_functions.sql", "use 014 or above"),
 ])
 def test_names_and_numbers(tree, name, problem):
     tree.write(f"migrations/{name}", script())
@@ -75,13 +75,13 @@ def test_names_and_numbers(tree, name, problem):
 def test_a_number_below_that_of_a_later_release(tree):
     tree.write("migrations/991_later.sql", script(version="0.1.0"))
     tree.write(NEW, script())
-    assert [found for found in said(tree) if "991_later.sql: is of 0.1.0, but one with a lower number" in found]
+    assert [found for found in said(tree) if "991_later.sql: names release 0.1.0, but a lower number" in found]
 
 
 def test_a_migration_that_nobody_froze(tree):
     tree.write("VERSION", "99.0.0\n")
     tree.write(NEW, script())
-    assert [found for found in said(tree) if found.startswith(f"{NEW}: is of {VERSION}, which is neither")]
+    assert [found for found in said(tree) if found.startswith(f"{NEW}: names release {VERSION}, which is neither")]
 
 
 CARELESS = [
@@ -98,7 +98,7 @@ CARELESS = [
 def test_what_locks_for_long_or_breaks_the_release_before(tree, body):
     tree.write(NEW, script(body + "\n"))
     (problem,) = said(tree)
-    assert problem.startswith(f"{NEW}: ") and "-- contract: why nothing" in problem
+    assert problem.startswith(f"{NEW}: ") and "-- contract: why the previous release" in problem
     tree.write(NEW, script(body + "\n", more="-- contract: nothing has read it since 0.1.0\n"))
     assert said(tree) == []
 

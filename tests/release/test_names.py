@@ -28,10 +28,10 @@ def test_a_file_and_its_header(tmp_path, write):
 def test_a_tag_twice(tmp_path, write, kind):
     write("src/base/one.c", f"{kind} thing {{ int a; }};\n")
     write("src/chat/two.c", "struct thing {\n    int b;\n};\n")
-    assert names.check(tmp_path) == ["the tag thing stands in src/base/one.c and in src/chat/two.c"]
+    assert names.check(tmp_path) == ["the tag thing is in src/base/one.c and in src/chat/two.c"]
 
 
 def test_a_file_name_twice(tmp_path, write):
     write("src/base/one.c")
     write("src/chat/one.c")
-    assert names.check(tmp_path) == ["a file one.c stands in src/base/one.c and in src/chat/one.c"]
+    assert names.check(tmp_path) == ["a file one.c is in src/base/one.c and in src/chat/one.c"]

@@ -31,4 +31,4 @@ def test_a_file_that_says_what_it_does(tree, opening):
     f"{SPDX}//\n{CODE}", f"{SPDX}// UTF-8\n{CODE}", f"{SPDX}// text.c\n{CODE}", "// Checks UTF-8.\n" + CODE,
 ])
 def test_a_file_that_does_not(tree, text):
-    assert said(tree, text) == ["src/base/text.c: after the SPDX line comes a sentence that says what the file does"]
+    assert said(tree, text) == ["src/base/text.c: the SPDX line must be followed by a sentence about the file's purpose"]

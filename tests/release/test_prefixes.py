@@ -32,4 +32,5 @@ def test_names_that_say_it(tmp_path, text):
     ("void spoon_stir(int number, struct spoon *spoon);", "spoon_stir"), ("void f(int *a,\n       int b);", "f"),
 ])
 def test_names_that_do_not(tmp_path, text, name):
-    assert found(tmp_path, "src/bar/held_drinks.h", text + "\n") == [f"src/bar/held_drinks.h: {name}() does not say whose it is"]
+    assert found(tmp_path, "src/bar/held_drinks.h", text + "\n") == [
+        f"src/bar/held_drinks.h: {name}() lacks the prefix of its struct, header or module"]

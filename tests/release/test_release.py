@@ -21,7 +21,7 @@ def test_the_tree_as_it_is():
 def test_a_file_with_another_version_is_named_and_fmt_mends_it(tree, name, old):
     tree.replace(name, old, old.replace(VERSION, "0.0.9"))
     (problem,) = release.check(tree.root)
-    assert problem == f"{name}: its version is 0.0.9, that of the file VERSION {VERSION}: ./dev fmt"
+    assert problem == f"{name}: its version is 0.0.9, but VERSION says {VERSION}: ./dev fmt"
     release.stamp(tree.root)
     assert release.check(tree.root) == [] and tree.read(name) == (ROOT / name).read_text(encoding="utf-8")
 
@@ -39,7 +39,7 @@ def rename(tree, release):
 
 def test_an_old_name_of_a_setting_goes_with_the_next_release(tree):
     rename(tree, "0.0.9")
-    assert ("include/app/settings.h: TIDINGS_HEAR is TIDINGS_LISTEN since 0.0.9, and was kept for that release: remove it"
+    assert ("include/app/settings.h: TIDINGS_HEAR was renamed to TIDINGS_LISTEN in 0.0.9 and kept for that release only: remove it"
             in release.check(tree.root))
 
 
@@ -64,8 +64,8 @@ def test_what_is_no_version(tree, text):
 
 @pytest.mark.parametrize("old, new, said", [
     (HEADING, f"## {VERSION}", "must be like"), (HEADING, f"## {VERSION} (soon)", "must be like"),
-    (HEADING, "## 99.0.0 (unreleased)", f"the file VERSION says {VERSION}"),
-    ("## 0.1.0 (2026-11-23)", "## 0.1.0 (unreleased)", "only the newest"), ("## 0.1.0 (", "## 99.0.0 (", "must fall"),
+    (HEADING, "## 99.0.0 (unreleased)", f"VERSION says {VERSION}"),
+    ("## 0.1.0 (2026-11-23)", "## 0.1.0 (unreleased)", "only the newest"), ("## 0.1.0 (", "## 99.0.0 (", "descending order"),
 ])
 def test_headings_of_the_changelog(tree, old, new, said):
     tree.replace("CHANGELOG.md", old, new)
@@ -77,7 +77,7 @@ def test_a_document_of_another_release(tree):
     name = f"openapi/released/{release.released(tree.root)[-1].name}"
     of = name.removeprefix("openapi/released/").removesuffix(".yaml")
     tree.replace(name, f"version: '{of}'", "version: '0.0.9'")
-    assert release.check(tree.root) == [f"{name}: is not of {of}"]
+    assert release.check(tree.root) == [f"{name}: does not have version {of}"]
 
 
 def test_a_date_needs_frozen_migrations_and_a_copy_of_the_document(tree):
