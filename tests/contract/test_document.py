@@ -52,7 +52,7 @@ def test_json_comes_first_and_a_form_second(document, method):
 
 @each_method
 def test_what_is_no_text_has_an_encoding_in_forms(document, method):
-    """Lists of words have commas, all else is JSON. By default a name is repeated, of which the last one counts."""
+    """Lists of words use commas, all other values JSON. By default a name is repeated, and only the last value would count."""
     form = document.request_body(method)["content"]["application/x-www-form-urlencoded"]
     wanted = {}
     for name, schema in document.resolve(form["schema"]).get("properties", {}).items():
@@ -76,7 +76,7 @@ def test_examples_hold(document, method):
 
 
 def test_the_codes_are_those_that_there_are(document):
-    """A code that the server never gives misleads whoever handles it."""
+    """Documenting a code that the server never returns would mislead client authors."""
     codes = {code for _, code in re.findall(r'X\([A-Z_]+, (\d+), "([a-z_]+)"\)', TABLE.read_text(encoding="utf-8"))}
     listed = {code for method in METHODS for code in document.operation(method).get("x-error-codes", [])}
     common = set(document.tree["info"]["x-common-error-codes"])

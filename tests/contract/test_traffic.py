@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the e2e tests saw on the wire, against the document."""
+"""Compares the traffic recorded by the e2e tests with the API document."""
 
 import json
 
@@ -26,7 +26,7 @@ def test_what_is_not_documented_is_unknown(recording):
 
 
 def problems(document, calls, check):
-    """What `check` finds in each of `calls`, without repeats, at most PROBLEMS_SHOWN."""
+    """The problems that `check` finds in `calls`, without duplicates, at most PROBLEMS_SHOWN."""
     found = {}
     for call in calls:
         for error in check(document, call):
@@ -114,7 +114,7 @@ def as_documented(value, schema):
 
 
 def taken(value, results):
-    """Of a list whose items have a result each those that were taken: what is wrong with one stops no other."""
+    """In a list whose items have one result each, the valid items: an invalid one does not stop the others."""
     if isinstance(value, list) and results and len(value) == len(results):
         return [item for item, result in zip(value, results) if "error" not in result]
     return value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""admin.*: who may, what it makes, what it refuses."""
+"""admin.*: permissions, results, refusals."""
 
 import json
 

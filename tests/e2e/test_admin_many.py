@@ -135,7 +135,7 @@ def from_shell(environment, *arguments, lines):
 
 
 def test_from_a_shell(environment, workspace):
-    """More than fit into one call. (Of more joins than 1,000 at once a socket is told as of a gap.)"""
+    """More than fit into one call. (More than 1,000 joins at once are sent to a socket as a gap.)"""
     wanted = names(1203)
     lines = "\n".join(json.dumps({"name": name}) for name in wanted) + "\n\n"
     code, results, _ = from_shell(environment, "users.createMany", f"workspace={workspace.id}", "-", lines=lines)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The event app_mention: what an app gets beside each new message that names its bot, by Socket Mode and over HTTP."""
+"""The event app_mention: sent to an app in addition to each new message that mentions its bot, by Socket Mode and over HTTP."""
 
 from types import SimpleNamespace
 
@@ -27,7 +27,7 @@ def make_app(workspace, **more):
 
 
 class Link:
-    """A connection of an app, which acks what it gets, but for texts that begin with "hold"."""
+    """An app socket that acks all events, except for texts that begin with "hold"."""
 
     def __init__(self, app, url=None):
         client = Client(url or app.ann.url, app.token, app.ann.recorder)
@@ -63,7 +63,7 @@ class Address:
 
 @pytest.fixture(params=["socket mode", "http"])
 def app(request, environment, workspace):
-    """An app that hears what happens from now on; `payloads()` has what it heard."""
+    """An app that records events from now on; `payloads()` returns them."""
     if request.param == "http":
         ear = Address()
         app = make_app(workspace, events_url=ear.server.url)
@@ -131,7 +131,7 @@ def test_which_messages_have_one(app, workspace):
 
 
 def test_each_app_hears_of_its_own(app, workspace):
-    """Also of one message that names several; and those that it does not name hear the message alone."""
+    """Also for one message that mentions several apps; the other apps receive only the message."""
     second, third = make_app(workspace), make_app(workspace)
     app.ann.ok("channels.invite", channel=app.channel, users=[second.bot.id, third.bot.id])
     links = [Link(second), Link(third)]
@@ -150,7 +150,7 @@ def test_each_app_hears_of_its_own(app, workspace):
 
 
 def test_what_is_not_acked_or_came_in_a_gap(environment, workspace):
-    """A mention comes again by itself, and waits for the next connection, on another instance too."""
+    """An unacked mention is sent again separately, and waits for the next connection, on another instance too."""
     app = make_app(workspace)
     link = Link(app)
     wait_kept(environment, app.id, app.channel,

@@ -16,7 +16,7 @@ NAMES = yaml.safe_load((ROOT / "openapi" / "tidings.yaml").read_text(encoding="u
 
 @pytest.fixture(params=["socket mode", "http"])
 def listen(request, workspace):
-    """Makes an app with these events that hears its mentions, at least."""
+    """Creates an app with these events that receives at least its mentions."""
     ears = []
 
     def make(events):
@@ -54,7 +54,7 @@ def live(app, workspace):
 
 
 def names(app):
-    """What it heard, by the names of what may be asked for. Without its own coming into channels, perhaps before it was there."""
+    """The names of the events received, without the bot's own joins, which may precede the app's socket."""
     letters = {"channel": "channels", "group": "groups"}
     found = set()
     for event in (payload["event"] for payload in app.payloads()):
@@ -78,7 +78,7 @@ def test_those_that_were_asked_for(listen, workspace, events):
 
 
 def test_messages_without_mentions(environment, workspace):
-    """What is kept is no more than what is sent."""
+    """Only events that are sent are stored."""
     app = make_app(workspace, events=["message.channels"])
     link = Link(app)
     wait_kept(environment, app.id, app.channel,

@@ -16,7 +16,7 @@ def cast(plain_environment):
 
 
 def nobodys(arguments, given):
-    """The same with ids that nobody has, and what tells the two apart."""
+    """The same arguments with ids that do not exist, and the texts that differ between the two."""
     ids = {given[name]: given[name][0] + "0" * 10 for name, value in arguments.items() if value in IDS}
     return {name: ids.get(value, value) for name, value in given.items()}, ids
 
@@ -26,7 +26,7 @@ def outcome(reply):
 
 
 def answered(cast, method, kind, name):
-    """What the caller `name` is answered. What they may not see is answered with the same bytes as what is not there."""
+    """The outcome for the caller `name`. Objects that the caller may not see get the same bytes as objects that do not exist."""
     caller = cast.callers[name]
     arguments = arguments_of(method, kind)
     given = filled(arguments, Scene(cast, kind, caller))

@@ -110,7 +110,7 @@ def snapshot(stage):
 
 
 def names_it(reply, argument):
-    """Whether the error tells which argument is bad: in its message, or, for what was not found, by its code."""
+    """Whether the error identifies the bad argument: in its message or, for missing objects, by its code."""
     code_names_it = reply["error"].split("_")[0] in argument and reply["error"].endswith("_not_found")
     return code_names_it or argument in reply.messages
 
@@ -152,7 +152,7 @@ def test_missing_arguments(stage, method, argument, how):
 
 @pytest.mark.parametrize("encoding", ["form", "query"])
 def test_an_optional_argument_that_is_empty_is_absent(workspace, encoding):
-    """As forms and scripts send what nobody filled in."""
+    """Forms and scripts send empty arguments for fields that were not filled in."""
     ann, bob = workspace.users(2)
     public, private = workspace.channel(ann, bob), workspace.channel(ann, bob, private=True)
 

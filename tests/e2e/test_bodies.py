@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What large bodies may cost: of strangers, of one user, of all; and that it is others who are served meanwhile."""
+"""Limits on large bodies: of strangers, of one user, in total; other users are served meanwhile."""
 
 import json
 from contextlib import ExitStack
@@ -103,7 +103,7 @@ def test_an_arguments_values_are_bounded_too(room, extra_instance, more):
 
 
 def test_large_blocks_are_as_they_were_sent(room):
-    """Read by the thread beside the loop, in each form of body."""
+    """Each form of body is parsed by the separate thread."""
     ann, bob, channel = room
     blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": f"<@{bob.id}> {n} \\ \" é 1.10"}} for n in range(40)]
     text = json.dumps(blocks)
@@ -117,7 +117,7 @@ def test_large_blocks_are_as_they_were_sent(room):
 
 
 def test_large_blocks_that_are_no_json_are_refused(room):
-    """Once, by the thread beside the loop."""
+    """The separate thread parses them only once."""
     ann, _, channel = room
     body = json.dumps({"channel": channel, "blocks": '["' + "x" * 1_000_000})
     reply = ask(ann.url, request("POST", "/api/chat.postMessage", ann.token, JSON, body)).json
@@ -156,7 +156,7 @@ def test_bytes_a_minute(room, extra_instance):
 
 
 def test_replies_that_are_not_read_are_bounded(room, extra_instance):
-    """Of one user; others get theirs."""
+    """The bytes of one user are bounded; others receive their replies."""
     ann, bob, channel = room
     instance = extra_instance(user_replies_bytes=3_000_000, rate_bytes=0)
     stamps = [ann.post(channel, attachments=[{"text": "x" * 1_000_000}]) for _ in range(8)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Channels and who is in them. Every method also by its conversations.* name."""
+"""Channels and their members. Every method is also called by its conversations.* name."""
 
 import pytest
 
@@ -124,7 +124,7 @@ def test_bad_types(people):
                                    "\tpublic_channel ,  private_channel\n"])
 @pytest.mark.parametrize("encoding", ["json", "form", "get"])
 def test_a_list_in_each_spelling(workspace, people, types, encoding):
-    """As a JSON array, as a JSON string, or with commas; blanks around them, as Slack's own examples have, say nothing."""
+    """As a JSON array, as a JSON string, or separated by commas; blanks around items, as in Slack's own examples, are ignored."""
     made = {workspace.channel(people[0]), workspace.channel(people[0], private=True)}
     assert {channel["id"] for channel in people[0].ok("channels.list", types=types, encoding=encoding)["channels"]} == made
 
@@ -237,7 +237,7 @@ def test_invite_errors(environment, workspace, people):
 
 
 def test_invite_of_one_good_and_one_bad_user(workspace, people):
-    """All or nothing, and the reply tells of each bad one."""
+    """All or nothing, and the reply lists each invalid user."""
     ann, bob, _ = people
     channel = workspace.channel(ann)
     reply = ann.call("channels.invite", channel=channel, users=[bob.id, "U0000000000"])

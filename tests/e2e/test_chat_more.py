@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said otherwise than by a plain post: /me, a message for one user alone, markdown; links to messages."""
+"""Messages other than plain posts: /me, ephemeral messages, markdown; links to messages."""
 
 import pytest
 
 
 @pytest.fixture
 def room(workspace):
-    """Two members of a channel, a user who is in none, and the channel."""
+    """Two members of a channel, a user who is not in any, and the channel."""
     ann, bob, cid = workspace.users(3)
     return ann, bob, cid, workspace.channel(ann, bob)
 
@@ -89,7 +89,7 @@ def test_a_name_alone_says_nothing(workspace, room):
 
 
 def test_an_edit_replaces_what_it_names(room):
-    """Blocks, attachments and metadata each stay until they are given anew, or taken away by [] or {}."""
+    """Blocks, attachments and metadata each stay until they are replaced, or removed by [] or {}."""
     ann, bob, _, channel = room
     parts = {"blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": f"<@{bob.id}>"}}],
              "attachments": [{"text": "at", "zz": 1.50, "aa": "\u00e9"}],
@@ -145,7 +145,7 @@ def test_markdown_text(room):
 
 
 def test_ephemeral(environment, room):
-    """Only the sockets of that user, on any instance, hear of it; nothing is kept or counted."""
+    """Only the sockets of that user, on any instance, receive it; it is neither stored nor counted."""
     ann, bob, _, channel = room
     seq = ann.ok("chat.postMessage", channel=channel, text="before")["seq"]
     with bob.socket() as here, bob.at(environment.urls[1]).socket() as there, ann.socket() as hers:
@@ -245,7 +245,7 @@ def test_permalink_errors(workspace, room):
 
 
 def test_a_reply_is_shown_to_the_channel_later(workspace, room):
-    """chat.update with reply_broadcast, as posted with it; but unread for nobody, and no edit."""
+    """chat.update with reply_broadcast gives the same result as posting with it, but is neither unread nor an edit."""
     ann, bob, _, channel = room
     root = bob.post(channel, "root")
     ts = ann.post(channel, "reply", thread_ts=root)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is set on a channel, its events and frames; whose conversations one sees."""
+"""Settings of a channel, its events and frames; the conversations that a user can see."""
 
 import pytest
 
@@ -197,7 +197,7 @@ def test_users_conversations_errors(environment, workspace, people):
     ("users.conversations", {"types": "public_channel,private_channel,mpim,im"})])
 @pytest.mark.parametrize("limit", [1, 3])
 def test_pages_are_stable_while_others_write(workspace, people, method, args, limit):
-    """Each page goes on where the last one ended, whatever came meanwhile; nothing comes twice, nothing is left out."""
+    """Each page continues after the last one, whatever is written meanwhile: no duplicates, no omissions."""
     ann, bob, cid = people
     expected = {workspace.channel(ann), workspace.channel(ann, private=True), workspace.channel(ann, bob)}
     expected |= {ann.ok("conversations.open", users=bob.id)["channel"]["id"],

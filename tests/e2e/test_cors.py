@@ -19,7 +19,7 @@ def preflight(url, origin, method="chat.postMessage"):
 
 
 def test_a_page_that_may(open_url, workspace):
-    """What a browser does for fetch() with a bearer token: it asks, then calls, and shows the page what it may see."""
+    """The requests of a browser for fetch() with a bearer token: a preflight, then the call; the page sees only allowed headers."""
     asked = preflight(open_url, ORIGIN)
     assert asked.status_code == 204 and asked.content == b""
     allowed = asked.headers["Access-Control-Allow-Headers"].split(", ")

@@ -87,7 +87,7 @@ def test_one_order_for_all_sockets(environment, room, sockets):
 
 
 def test_a_socket_that_opens_under_load_misses_nothing(environment, room, sockets):
-    """What came before its hello is in history, what comes after is a frame."""
+    """Messages before its hello are in history, later ones are frames."""
     ann, bob, channel = room
     stop = threading.Event()
 
@@ -112,7 +112,7 @@ def test_a_socket_that_opens_under_load_misses_nothing(environment, room, socket
 
 
 def test_posts_of_a_socket_keep_their_order_while_others_are_refused(room, sockets, workspace):
-    """A batch that holds a post of somebody who may not post goes again without it."""
+    """A batch with a post that is not permitted is sent again without it."""
     ann, _, channel = room
     stop = threading.Event()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""./dev itself, in a checkout of its own that has no sources: what it would build takes for ever, or no time at all."""
+"""./dev itself, in a separate checkout without sources: its builds take for ever, or no time at all."""
 
 import contextlib
 import json
@@ -162,7 +162,7 @@ def test_no_two_processes_are_given_one_port():
 
 
 def copies_itself(checkout):
-    """What is to be built is there already."""
+    """The build results exist already."""
     rule = f"rule copy\n  command = cp {BINARY} tidings\nbuild tidings: copy\n"
     (checkout / "build" / "release" / "build.ninja").write_text(rule, encoding="ascii")
 
@@ -212,7 +212,7 @@ def test_who_ends_by_itself_is_told(checkout, up):
 
 @pytest.fixture
 def phones(checkout, up):
-    """`./dev up --push`, in a checkout that has what the phones need."""
+    """`./dev up --push`, in a checkout with all that the phones require."""
     maven.fetch(HERE / "pom.xml", JARS)
     node.packages(HERE)
     for there in (BUILD / "venv", JARS, BUILD / "npm"):

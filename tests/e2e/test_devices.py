@@ -177,7 +177,7 @@ def test_rotation(environment, workspace):
 
 
 def test_how_it_goes_is_shown(environment, workspace):
-    """What a sender noted; it begins anew when the device registers again."""
+    """The results recorded by the sender; reset when the device registers again."""
     ann = workspace.user()
     ann.ok("devices.register", device_id="x", app="matrix", **address("matrix"))
     with environment.database() as database:
@@ -189,7 +189,7 @@ def test_how_it_goes_is_shown(environment, workspace):
 
 
 def test_the_apps_to_register_for(environment, workspace):
-    """Of this workspace alone, with what is public of them, to who is no admin."""
+    """For users who are not admins: only the apps of this workspace, with their public fields."""
     made = {app["name"]: app for app in workspace.admin.ok("admin.pushApps.list")["apps"]}
     assert workspace.user().ok("devices.list")["apps"] == [
         {"name": "apns", "platform": "apns"}, {"name": "fcm", "platform": "fcm"}, {"name": "matrix", "platform": "matrix"},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Direct conversations: of two, with oneself, of a group; what is unread in them, and who hears of it."""
+"""Direct conversations: of two, with oneself, of a group; their unread counts and frames."""
 
 import threading
 
@@ -225,7 +225,7 @@ def test_totals_and_badges(workspace, people):
 
 @pytest.mark.parametrize("text, mentions", [("<@{}> look", 1), ("<!channel>", 1), ("hello", 0)])
 def test_what_mentions_in_a_muted_conversation_stays(people, sockets, text, mentions):
-    """A mute takes away that each message counts as a mention, but not real mentions."""
+    """In a muted conversation, messages do not count as mentions by themselves, but real mentions do."""
     ann, bob, cid = people[:3]
     group = open_dm(ann, bob, cid)
     device = sockets(ann, native=True)
@@ -311,7 +311,7 @@ def test_posting_to_a_user_by_socket(people):
 
 
 def test_frames(people, workspace):
-    """Sockets of both hear of a conversation made while they are open, of posts in it, and of what was read."""
+    """Sockets of both users receive new conversations, posts in them, and marks."""
     ann, bob, cid, _ = people
     with ann.socket() as hers, bob.socket() as his, cid.socket() as other:
         for channel, kind, letter, marked in ((open_dm(ann, bob), "im", "D", "im_marked"),
@@ -331,7 +331,8 @@ def test_frames(people, workspace):
 
 
 def test_frames_of_what_is_shown(environment, people):
-    """One's own sockets, on every instance, hear that a conversation was made, opened or closed; others' that it was made."""
+    """The user's own sockets, on every instance, receive creating, opening and closing a conversation; other members' sockets only its
+    creation."""
     ann, bob, cid, _ = people
     with ann.socket() as here, ann.at(environment.urls[1]).socket() as there, bob.socket() as his:
         channel = open_dm(ann, bob)

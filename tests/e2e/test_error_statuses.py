@@ -40,7 +40,7 @@ def test_each_code_has_one_status(code):
 
 
 class Stage:
-    """Who and what the calls below are about; one for all of them, as each is refused."""
+    """The objects used by the calls below; shared by all of them, since each call is refused."""
 
     def __init__(self, environment):
         self.workspace = workspace = environment.workspace()
@@ -205,7 +205,7 @@ def test_the_argument_that_is_wrong(stage, method, args, parameter):
 
 
 def test_errors_that_have_more_to_say(stage):
-    """What Slack's clients find beside the code is there in either form."""
+    """The additional fields that Slack's clients read are present in either form."""
     for headers in ({}, HTTP):
         reply = stage.few.fails("missing_scope", POST, channel=stage.room, text="x", headers=headers)
         assert reply["needed"] == "chat:write" and reply["provided"] == "users:read"

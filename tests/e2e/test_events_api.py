@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Events API over HTTP: what comes to an app's events_url, when, and how often."""
+"""The Events API over HTTP: which events are sent to an app's events_url, when, and how often."""
 
 import json
 import re
@@ -61,13 +61,13 @@ def challenged(workspace, server):
 
 
 def rows(environment, statement):
-    """How many rows there were, or were changed."""
+    """The number of rows found or changed."""
     with environment.database() as database:
         return database.execute(statement).rowcount
 
 
 def listening(environment, workspace, server):
-    """An app whose URL is verified. What it heard until now (perhaps that its bot joined) is over, and forgotten."""
+    """An app whose URL is verified. Earlier events (perhaps its bot's join) are complete and discarded."""
     app = challenged(workspace, server)
     app.ann.post(app.channel, "the beginning")
     arrived(server, "the beginning")
@@ -344,14 +344,14 @@ def test_private_addresses_are_refused(careful_environment, server):
 
 
 def test_a_proxy_of_the_environment_is_not_used(tmp_path_factory, recorder, server, monkeypatch):
-    """It would connect to addresses that nobody has looked at."""
+    """A proxy would connect to addresses that were not checked."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     for environment in make(tmp_path_factory, recorder):
         listening(environment, environment.workspace(), server)
 
 
 def test_kept_over_a_crash(tmp_path_factory, recorder, server):
-    """All instances are killed while an event waits for its third try, which is far away until they are up again."""
+    """All instances are killed while an event waits for its third attempt, which is not due before they run again."""
     for environment in make(tmp_path_factory, recorder, TIDINGS_EVENTS_API_RETRY_MS="600000"):
         app = listening(environment, environment.workspace(), server)
         server.answer = failing(2, (500, {}, ""))

@@ -136,7 +136,7 @@ def test_what_the_user_did_elsewhere(people, workspace, catch_up):
 
 
 def test_one_position_for_all_ways(people, workspace, catch_up, streams):
-    """That of unread.sync goes on as a stream, and the id of a stream's event by calls."""
+    """A stream continues from the position of unread.sync, and calls continue from the id of a stream's event."""
     ann, bob = people
     room = workspace.channel(ann, bob)
     position = bob.ok("unread.sync")["position"]
@@ -203,7 +203,7 @@ def test_more_than_is_kept_ready_is_a_gap(environment, people, workspace, extra_
 
 @pytest.mark.parametrize("limit", [1, 2])
 def test_a_leave_is_told_once(people, workspace, catch_up, limit):
-    """Also where a page ends with it: the next call goes on behind it."""
+    """Also if a page ends with the leave: the next call continues after it."""
     ann, bob = people
     rooms = [workspace.channel(ann, bob) for _ in range(4)]
     later = catch_up(bob)
@@ -217,7 +217,7 @@ def test_a_leave_is_told_once(people, workspace, catch_up, limit):
 
 
 def test_all_that_an_event_may_have(people, workspace, catch_up):
-    """What a message, a mark and a channel's new name can bring with them is there as it is on a socket."""
+    """All optional fields of a message, a mark and a renamed channel are the same as on a socket."""
     ann, bob = people
     bot, room, private = workspace.bot(), workspace.channel(ann, bob), workspace.channel(ann, bob, private=True)
     ann.ok("channels.invite", channel=room, users=bot.id)

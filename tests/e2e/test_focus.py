@@ -113,7 +113,7 @@ def test_it_ends(room, end):
 
 
 def test_what_arrived_before_the_end_is_read(room):
-    """The second mark is due a second after the first; who looks away earlier has seen it all the same."""
+    """The second mark is due a second after the first; if focus is removed earlier, the messages still count as read."""
     ann, bob, channel = room
     with bob.socket() as socket:
         focus(socket, channel)
@@ -176,7 +176,7 @@ def overtaking(device, kind, seen):
 
 @pytest.mark.parametrize("native", [False, True])
 def test_no_mark_overtakes_its_message(environment, workspace, native):
-    """What is focused on one instance is marked at once, and other instances learn of the mark on another way than of the message."""
+    """A focused message is marked at once on one instance, and the mark reaches other instances by another path than the message."""
     ann, bob = workspace.users(2)
     channels = [workspace.channel(ann, bob) for _ in range(48)]
     with contextlib.ExitStack() as stack:

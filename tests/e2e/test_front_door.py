@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes over TCP before any method is called: broken, slow, endless and clever requests."""
+"""TCP input before any method is called: broken, slow, endless and malicious requests."""
 
 import json
 import subprocess
@@ -202,7 +202,7 @@ def send_body(connection, client, size, chunked, headers=()):
 
 @pytest.mark.parametrize("chunked", [False, True])
 def test_endless_body(ann, door, chunked):
-    """At most another 2 MiB or 2 s are read and thrown away; then the connection closes."""
+    """At most another 2 MiB or 2 s are read and discarded; then the connection closes."""
     length = "Transfer-Encoding: chunked" if chunked else "Content-Length: 1000000000"
     door.send(f"{POST}Authorization: Bearer {ann.token}\r\nContent-Type: {FORM}\r\n{length}\r\n\r\n")
     piece = b"10000\r\n" + b"x" * 65536 + b"\r\n" if chunked else b"x" * 65536
@@ -462,7 +462,7 @@ def test_half_close_after_a_request(ann, door):
 
 
 def test_half_close_along_with_a_request(ann):
-    """Who reads to the end of the connection need not wait for as long as it may be idle."""
+    """A client that reads to the end of the connection need not wait for the idle timeout."""
     for number in range(20):
         count = 1 + number % 3
         with RawConnection(ann.url) as door:

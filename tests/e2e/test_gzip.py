@@ -68,7 +68,7 @@ def test_errors_are_compressed_too(environment):
 
 
 def test_secrets_never_are(extra_instance, environment, workspace):
-    """Even where everything else is: each of these shows a secret beside what the caller chose."""
+    """Even if all other replies are compressed: each of these contains a secret together with input chosen by the caller."""
     url = extra_instance(gzip_min_bytes=1).url
     ann, bot, admin = workspace.user().at(url), workspace.bot(), workspace.admin.at(url)
     made = admin.ok("admin.apps.create", name="app", bot_user_id=bot.id, headers=GZIP)
@@ -84,7 +84,7 @@ def test_secrets_never_are(extra_instance, environment, workspace):
 
 
 def test_a_long_reply(environment, workspace):
-    """Others are served meanwhile, and who goes away leaves nothing behind."""
+    """Others are served meanwhile, and a client that disconnects leaves nothing behind."""
     ann = workspace.user()
     channel = workspace.channel(ann)
     for _ in range(40):
@@ -110,7 +110,7 @@ def test_a_long_reply(environment, workspace):
 
 
 def test_a_sidebar_is_small_on_the_wire(environment, workspace):
-    """25 bytes a channel, whose ids are as random as any, and a fourteenth of what it is."""
+    """25 bytes a channel, although ids are random, and a fourteenth of the uncompressed size."""
     ann, bob = workspace.users(2)
     with environment.database() as database:
         for number in range(300):

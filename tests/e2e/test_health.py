@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/healthz, /readyz, /metrics, `tidings check`, and what a part that is down means for callers."""
+"""/healthz, /readyz, /metrics, `tidings check`, and the effect of a failed part on callers."""
 
 import re
 import threading

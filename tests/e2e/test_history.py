@@ -75,8 +75,8 @@ def test_oldest_alone_and_latest_alone(posts):
 
 @pytest.mark.parametrize("encoding", ["json", "form"])
 def test_bounds_are_moments(room, encoding):
-    """As programs have them: whole seconds, or as many decimals as a float is printed with; also as JSON numbers, which
-    are not documented, and so not recorded."""
+    """In the forms that programs produce: whole seconds, or as many decimals as a printed float has; also as JSON numbers, which are not
+    documented and therefore not recorded."""
     ann, _, channel = room
     client = Client(ann.url, ann.token)
     ts = ann.post(channel)
@@ -220,7 +220,7 @@ def test_events_tell_everything_in_order(room, workspace, family):
 
 
 def test_events_are_as_their_frames(room, workspace, sockets):
-    """What a client fills a gap with is what the socket brought; a root may tell of its replies besides."""
+    """Events read to fill a gap equal the frames on the socket, except that a root may also report its replies."""
     ann, bob, channel = room
     bot = workspace.bot()
     ann.ok("channels.invite", channel=channel, users=[bot.id])
@@ -297,7 +297,7 @@ def test_pages_of_the_largest_messages(room):
 
 
 def test_events_that_retention_dropped(environment, posts, sockets):
-    """They are gone, and said to be; what was kept is all there, and so is what comes."""
+    """Dropped events are reported as a gap; all stored and later ones are returned."""
     ann, channel, ts = posts
     drop_by_retention(environment, channel, 7)
     got = ann.ok("channels.events", channel=channel, after_seq=0)
@@ -312,7 +312,7 @@ def test_events_that_retention_dropped(environment, posts, sockets):
 
 @pytest.mark.parametrize("limit", [1, 2, 4])
 def test_replies_whose_root_retention_dropped(environment, room, limit):
-    """What was kept of them comes page by page, all of it."""
+    """The remaining replies are returned, page by page."""
     ann, bob, channel = room
     root = ann.ok("chat.postMessage", channel=channel, text="root")
     ts = [bob.post(channel, thread_ts=root["ts"]) for _ in range(5)]
@@ -323,7 +323,7 @@ def test_replies_whose_root_retention_dropped(environment, room, limit):
 
 
 def test_changes_of_what_retention_dropped(environment, posts):
-    """They go when they are as old as what is dropped. A later one tells that the message is gone."""
+    """Changes expire at the same age as messages. A later change reports that the message is deleted."""
     ann, channel, ts = posts
     ann.ok("chat.update", channel=channel, ts=ts[0], text="edited when it was young")
     last_dropped = ann.ok("chat.postMessage", channel=channel, text="as old")["seq"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Channels that are posted to often while somebody holds a snapshot of Postgres, and whose heads are not in the rows of channels: all that
-is said of them is as of others."""
+"""Channels with frequent posts while a snapshot of Postgres is held: their heads are not in the rows of channels. All calls give the same
+results as in other channels."""
 import pytest
 
 from tests.support.metrics import metric
@@ -100,7 +100,7 @@ def test_refused(environment, talk, workspace):
 
 
 def test_quiet_channels_cool(talk):
-    """What was counted meanwhile stays. The snapshot is still there."""
+    """Counts from the hot time remain. The snapshot is still held."""
     ann, bob, channel, _, database = talk
     wait_until(lambda: not is_hot(database, channel), 60, what="the channel to cool")
     assert (unread(ann, channel), unread(bob, channel)) == ((2, 0), (3, 1))
@@ -156,8 +156,8 @@ def test_a_release_before_runs(talk):
 
 
 def test_posts_cost_the_same(talk):
-    """Each looks at no more than the first, though no old version of a row goes away; and what every look-up of the channel or its members comes by
-    is not written at all."""
+    """Each post visits no more pages than the first, although no old row version is removed; the rows that every lookup of the channel or
+    its members visits are not written."""
     ann, _, channel, _, database = talk
 
     def written():
@@ -165,7 +165,7 @@ def test_posts_cost_the_same(talk):
         return database.execute("SELECT sum(n_tup_upd) FROM pg_stat_user_tables WHERE relname IN ('channels', 'channel_members')").fetchone()[0]
 
     def buffers(number):
-        """What a post of the next quarter of a second comes by."""
+        """The buffers that a post visits within the next quarter of a second."""
         ann.post(channel, f"{number}")
         database.execute("SELECT pg_sleep(0.3)")
         plan = database.execute("EXPLAIN (ANALYZE, BUFFERS, FORMAT json) SELECT * FROM hot_state(%s, true, %s)", [channel, ann.id]).fetchone()[0]

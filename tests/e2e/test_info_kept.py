@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""channels.info keeps what it showed in memory. It must not show: after every change all instances answer as one that keeps nothing."""
+"""channels.info caches its objects. The cache must be invisible: after every change all instances answer as if uncached."""
 import json
 from contextlib import ExitStack
 
@@ -18,7 +18,7 @@ def forgetful(environment):
 
 
 def changes(ann, bob, channel):
-    """One after the other, each changes what the channel's object, or its latest message, shows."""
+    """Changes, one after the other, each of the channel's object or its latest message."""
     root = ann.post(channel, "root")
     yield "a post"
     ann.ok("chat.update", channel=channel, ts=root, text="edited")
@@ -87,7 +87,7 @@ def request_of(who, channel):
 
 
 def test_many_at_once_are_answered_each_for_itself(environment, workspace):
-    """Calls that come together are read by one statement: of several users, channels and workspaces, some of which may not see them."""
+    """Simultaneous calls share one statement: of several users, channels and workspaces, some of them without access."""
     ann, bob, cid = workspace.users(3)
     stranger = environment.workspace().admin
     channels = [workspace.channel(ann, bob), workspace.channel(ann, bob, cid, private=True), workspace.channel(ann, private=True)]

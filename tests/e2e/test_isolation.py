@@ -25,7 +25,7 @@ def worlds(plain_environment):
 
 
 def same(real, real_id, missing, missing_id):
-    """The two replies are the same bytes, but for the id that was asked for."""
+    """The two replies are the same bytes, except for the requested id."""
     assert real.body.replace(real_id.encode(), b"ID") == missing.body.replace(missing_id.encode(), b"ID")
 
 

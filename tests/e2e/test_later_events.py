@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events as a later release might tell of them, on every way between instances: what is known is carried out, nothing is held up."""
+"""Events in the form of a later release, on every path between instances: known parts are processed, nothing is held up."""
 import json
 import re
 import secrets
@@ -30,7 +30,7 @@ def header(channel, user, **fields):
 
 
 def test_messages_that_are_not_understood(environment, pair):
-    """Sockets of both instances go on, and miss nothing."""
+    """Sockets of both instances continue, and miss nothing."""
     ann, bob, channel = pair
     with bob.socket(native=True) as one, bob.at(environment.urls[1]).socket(native=True) as other:
         first = ann.post(channel)
@@ -68,7 +68,7 @@ def test_a_message_in_another_order_with_more_fields(environment, pair):
 
 
 def test_an_outbox_row_with_an_unknown_kind(environment, pair):
-    """Left by an instance of a later release that died: what is known of it is told, the rest is counted."""
+    """Left by an instance of a later release that died: known events are delivered, the others are counted."""
     ann, bob, channel = pair
     ann.post(channel)
     environment.wait_fanned_out(channel)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a later release may have written into Redis beside this one: every count stays exact, and posts and marks go on."""
+"""Data that a later release may have written into Redis: every count stays exact, and posts and marks work."""
 import pytest
 
 from tests.support.wait import wait_until
@@ -29,7 +29,7 @@ FORMS = {"sequence": SEQUENCE, "counter": COUNTER, "zset": ZSET}
 
 
 class Room:
-    """Of ann, who posts, and bob, who reads."""
+    """A channel of ann, who posts, and bob, who reads."""
 
     def __init__(self, environment, workspace, strategy):
         self.redis = environment.redis.cli

@@ -42,7 +42,7 @@ def test_what_waits_for_the_next_batch(room, extra_instance, method, name, more)
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_counts_of_calls_for_rate_limits(room, extra_instance, more):
-    """One for each token and method; what was not used for longest goes."""
+    """One entry per token and method; the least recently used ones are dropped."""
     instance = extra_instance(rate_buckets_max=16, loops=1)
     methods = [f"channels.{name}" for name in ("archive", "create", "history", "info", "invite", "join", "kick", "leave", "list", "mark",
                                                "members", "rename", "replies", "setPurpose", "setTopic", "unarchive", "markUnread")]
@@ -88,7 +88,7 @@ def test_counts_that_are_read_for_redis_at_once(environment, workspace, extra_in
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_channel_lists_that_are_kept(workspace, extra_instance, more):
-    """One that is a byte larger than there is room for is read anew each time."""
+    """A list that exceeds the limit by one byte is read anew each time."""
     ann = workspace.user()
     workspace.channel(ann)
 

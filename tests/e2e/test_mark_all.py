@@ -158,7 +158,7 @@ def test_many_threads(environment, people, workspace):
 
 
 def test_posts_and_marks_meanwhile(people, workspace):
-    """Cursors never go back, and what is posted after counts: each channel ends with what came after its cursor."""
+    """Cursors never move back, and later posts count: each channel ends with the number of messages after its cursor."""
     ann, bob = people
     rooms = [workspace.channel(ann, bob) for _ in range(4)]
 
@@ -184,7 +184,7 @@ def test_posts_and_marks_meanwhile(people, workspace):
     "SELECT post_one('O' || gen_random_uuid(), %(workspace)s, %(channel)s, %(user)s, '', 'own', NULL, NULL, NULL, NULL, 2)"],
     ids=["row", "muted", "own post"])
 def test_a_row_that_somebody_changes_meanwhile(environment, people, workspace, change):
-    """It is elsewhere in the table when its lock is free, and marked all the same, up to what it is then."""
+    """When its lock is released the row has moved in the table. It is marked all the same, up to its current head."""
     ann, bob = people
     rooms = [workspace.channel(ann, bob) for _ in range(3)]
     for room in rooms:

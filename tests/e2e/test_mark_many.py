@@ -100,7 +100,7 @@ def test_the_most_at_once(people, workspace):
 
 
 def test_every_device_is_told_of_what_changed(people, workspace, environment, sockets):
-    """In whichever part of the list a mark stands. A frame may come again, where an instance was so slow that the other one took over."""
+    """Wherever the mark is in the list. A frame may be repeated if the other instance took over from a slow one."""
     ann, bob = people
     rooms = [workspace.channel(ann, bob) for _ in range(3)]
     ts = {room: ann.post(room) for room in rooms}

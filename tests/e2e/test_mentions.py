@@ -325,7 +325,7 @@ def test_posts_wait_for_members_in_the_order_of_marks(room, environment, how):
 
 
 def test_in_a_thread_that_one_followed_while_the_reply_was_under_way(room, environment):
-    """It does not pass for the one that brought its reader there, and does not mark what came before it as read."""
+    """It is not counted as the reply that made its reader follow, and does not mark earlier replies as read."""
     ann, bob, cid, channel = room
     reply = {"type": "message", "channel": channel, "thread_ts": ann.post(channel, "root")}
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%post_batch%'"

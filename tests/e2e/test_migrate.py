@@ -80,7 +80,7 @@ def test_an_edited_migration_is_refused_by_name(database):
 
 
 def test_a_migrate_that_is_killed_leaves_whole_steps(database):
-    """Whenever that is: the next one goes on, and all is as if it had never been."""
+    """At whatever moment it is killed: the next migrate continues, and the result is the same as without an interruption."""
     url, sql = database("whole")
     assert migrate(url).returncode == 0
     whole, all_functions = sql(SHAPE), sql(FUNCTIONS)

@@ -28,7 +28,7 @@ def room(nginx, workspace):
 
 
 def connections(instance):
-    """How many HTTP connections an instance has."""
+    """The number of HTTP connections of an instance."""
     for line in requests.get(f"{instance.url}/metrics", timeout=30).text.splitlines():
         if line.startswith("tidings_http_connections "):
             return int(float(line.split()[-1]))

@@ -144,7 +144,7 @@ def test_a_level_is_told_wherever_the_read_state_is(room, sockets, notify):
 
 
 def test_toggled_on_both_instances_at_once(environment, room, sockets):
-    """What each device hears last is what is so."""
+    """The last frame on each device has the final state."""
     _, bob, channel = room
     sides = [bob, bob.at(environment.urls[1])]
     devices = [sockets(side, native=True) for side in sides]

@@ -12,7 +12,7 @@ from tests.support.workspace import fresh_name
 
 @pytest.fixture
 def room(workspace):
-    """Two members of a channel, a user who is in none, and the channel."""
+    """Two members of a channel, a user who is not in any, and the channel."""
     ann, bob, cid = workspace.users(3)
     return ann, bob, cid, workspace.channel(ann, bob)
 
@@ -117,7 +117,7 @@ def test_arguments_under_older_names(room):
 
 
 def test_joining_by_name(workspace, room):
-    """A channel that nobody made is made."""
+    """A channel that does not exist is created."""
     ann, bob, cid, channel = room
     name = ann.ok("channels.info", channel=channel)["channel"]["name"]
     for given, encoding in ((name, "form"), (f"#{name}", "json")):

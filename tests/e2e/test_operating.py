@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What whoever runs it meets: typos, too few descriptors, no stderr, a standby, a first host that stands still, newer tables."""
+"""Situations of operators: typos, too few descriptors, no stderr, a standby, a first host that hangs, newer tables."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def by_shell(environment):
 
 
 def readiness(instance):
-    """The status of /readyz and what it says of Postgres; None while nobody listens."""
+    """The status of /readyz and its report on Postgres; None while the port is closed."""
     try:
         page = requests.get(f"{instance.url}/readyz", timeout=30)
     except requests.ConnectionError:
@@ -164,7 +164,7 @@ def test_a_postgres_that_takes_no_writes_is_not_ready(environment, extra_instanc
 
 @contextmanager
 def dead_host(takes_connections):
-    """The port of a host that stands still: its kernel drops connections, or takes them, and nobody ever speaks."""
+    """The port of a host that hangs: its kernel drops connections, or accepts them, and no data follows."""
     with socket.socket() as dead, ExitStack() as waiting:
         dead.bind(("127.0.0.1", 0))
         dead.listen(100 if takes_connections else 0)
@@ -177,7 +177,7 @@ def dead_host(takes_connections):
 
 @pytest.mark.parametrize("takes_connections", [False, True])
 def test_the_second_host_of_the_url_is_found_when_the_first_stands_still(environment, workspace, takes_connections):
-    """As after a failover from a machine that hangs."""
+    """The situation after a failover from a machine that hangs."""
     with dead_host(takes_connections) as port:
         hosts = f"127.0.0.1:{port},127.0.0.1:{environment.postgres.port}"
         url = f"postgres://tidings:{environment.postgres.password}@{hosts}/tidings"

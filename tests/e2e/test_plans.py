@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked for by its id is looked up by its id, also by plans that were made while a workspace was small."""
+"""Lookups by id use the index of the id, also with plans made while a workspace was small."""
 import pytest
 
 from tests.support.environment import Environment, running
@@ -10,7 +10,7 @@ ROUNDS = 20
 
 
 def by_workspace(database):
-    """How often each index was gone through that begins with the workspace."""
+    """The number of scans of each index that begins with the workspace."""
     return database.execute("SELECT s.indexrelname, s.idx_scan FROM pg_stat_user_indexes s JOIN pg_index i USING (indexrelid) "
                             "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
                             "WHERE s.relname IN ('channels', 'users') AND a.attname = 'workspace_id'").fetchall()
@@ -22,7 +22,7 @@ def by_id(database):
 
 
 def calls(ann, bob, channel):
-    """Methods that name what they are about by its id."""
+    """Methods that take an id."""
     root = ann.post(channel, "root")
     ann.post(channel, "reply", thread_ts=root)
     ann.ok("chat.update", channel=channel, ts=root, text="edited")
@@ -50,7 +50,7 @@ def test_by_id(environment, workspace):
     with environment.database() as database:
 
         def settle():
-            """Postgres counts what a connection did with a delay: further calls bring it out."""
+            """Postgres publishes a connection's counts with a delay: further calls flush them."""
             wanted = by_id(database) + ROUNDS * 10
 
             def round_counted():
@@ -80,7 +80,7 @@ def test_events_of_tables_that_were_never_analysed(environment):
         asked = 0
 
         def grown():
-            """Postgres counts what a connection did with a delay: further calls bring it out."""
+            """Postgres publishes a connection's counts with a delay: further calls flush them."""
             nonlocal asked
             asked += 1
             assert len(ann.ok("channels.events", channel=channel, after_seq=0, limit=MESSAGES)["events"]) == MESSAGES
@@ -103,7 +103,7 @@ def test_what_a_bot_posted_is_not_gone_through_when_it_reads(environment, worksp
             wanted = by_id(database) + ROUNDS * 10
 
             def calls_counted():
-                """Postgres counts what a connection did with a delay: further calls bring it out."""
+                """Postgres publishes a connection's counts with a delay: further calls flush them."""
                 assert bot.unread(channel) == 0
                 return by_id(database) > wanted
 
@@ -115,14 +115,14 @@ def test_what_a_bot_posted_is_not_gone_through_when_it_reads(environment, worksp
 
 
 def test_what_was_deleted_is_not_gone_through_by_further_deletes(environment, workspace):
-    """As somebody does who clears a channel, the newest first."""
+    """A user clears a channel, the newest message first."""
     ann, = workspace.users(1)
     channel = workspace.channel(ann)
     root = ann.post(channel)
     ts = [ann.post(channel, "x", **args) for args in ({}, {"thread_ts": root}) for _ in range(MESSAGES)]
     with environment.database() as database:
         def count(wanted):
-            """Postgres counts what a connection did with a delay: further calls bring it out."""
+            """Postgres publishes a connection's counts with a delay: further calls flush them."""
             def calls_counted():
                 ann.ok("channels.setNotifications", channel=channel, muted=False)
                 return by_id(database) > wanted
@@ -141,7 +141,7 @@ FEW, MANY = 100, 20_000  # rows that are dead, and that nobody may remove
 
 
 def leave_dead_rows(database, count):
-    """As all that was told of leaves them in the outbox, and what expires in the log of changes."""
+    """Leaves the dead rows of delivered events in the outbox, and of expired rows in the log of changes."""
     database.execute("INSERT INTO outbox (id, done, channels, seqs, tss, kinds, users)"
                      " SELECT 'dead' || n, true, '{}', '{}', '{}', '{}', '{}' FROM generate_series(1, %s) n", [count])
     database.execute("INSERT INTO change_log (channels) SELECT '{}' FROM generate_series(1, %s)", [count])
@@ -161,7 +161,7 @@ def leave_dead_rows(database, count):
 
 
 def poll_buffers(database, caller):
-    """The buffers that each poll comes by, when what it needs of the catalogs is there, with plans as an instance has them."""
+    """The buffers that each poll visits once the catalogs are cached, with the same plans as in an instance."""
     for setting in ("plan_cache_mode = force_generic_plan", "enable_seqscan = off", "enable_bitmapscan = off"):
         database.execute(f"SET {setting}")
     since = database.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text").fetchone()[0]
@@ -178,12 +178,12 @@ def poll_buffers(database, caller):
 
 @pytest.fixture
 def own_environment(tmp_path_factory, recorder):
-    """For what rows of other tests, which nobody can tell of, would hold up."""
+    """Because rows of other tests could hold up the result at any time."""
     yield from running(Environment(tmp_path_factory.mktemp("own"), instances=1, recorder=recorder))
 
 
 def test_polls_do_not_slow_down_with_dead_rows(own_environment):
-    """Of the outbox and of the log of changes, while somebody holds a snapshot."""
+    """Polls of the outbox and of the log of changes, while a snapshot is held."""
     environment, workspace = own_environment, own_environment.workspace()
     with environment.held_snapshot(), environment.database() as database:
         leave_dead_rows(database, FEW)

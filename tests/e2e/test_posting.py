@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""chat.postMessage: what it takes, keeps and refuses."""
+"""chat.postMessage: accepted arguments, stored fields, refusals."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +37,7 @@ def test_ts_and_seq_rise(room):
 
 
 def test_ts_rises_although_a_clock_went_back(environment, room):
-    """As after a failover to a server whose clock is an hour behind: whatever is told of comes after all there is."""
+    """The situation after a failover to a server whose clock is an hour behind: new messages still sort after all existing ones."""
     ann, bob, channel = room
     first = ann.post(channel)
     with environment.database() as database:
@@ -107,7 +107,7 @@ def test_no_text_at_all(room):
 @pytest.mark.parametrize("text", ["a\u0000b", "\u0000"])
 @pytest.mark.parametrize("encoding", ["json", "form"])
 def test_nul_in_text(room, text, encoding):
-    """Postgres cannot keep a NUL, so nobody may think that it does."""
+    """Postgres cannot store a NUL, so it is refused rather than lost."""
     ann, _, channel = room
     ann.fails(("invalid_json", "invalid_arguments", "invalid_form_data"), "chat.postMessage", channel=channel,
               text=text, encoding=encoding)
@@ -188,7 +188,7 @@ def test_what_is_too_much_is_told_how_much_may_be(room, args, words):
 
 
 def test_numbers_where_attachments_have_text(room):
-    """Clients in Go and Java could not read them, nor anything beside them."""
+    """Clients in Go and Java could not decode them, nor the rest of the reply."""
     ann, bob, channel = room
     ann.post(channel, encoding="form", attachments=[
         {"fallback": 7, "text": True, "title": None, "ts": 1700000000, "color": "good",

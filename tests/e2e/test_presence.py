@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is there, and who types."""
+"""Presence and typing."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -117,7 +117,7 @@ def test_by_hand_while_nobody_is_connected(room, sockets):
 
 
 def test_set_by_hand_as_a_connection_comes(workspace):
-    """What was chosen last is shown, whichever of the two is done first."""
+    """The last choice is shown, whichever of the two operations finishes first."""
     for number in range(20):
         bob = workspace.user()
         before, chosen, shown = (("away", "auto", "active"), ("auto", "away", "away"))[number % 2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""admin.pushApps.*: keys are checked when they are given, stored encrypted, and never told again."""
+"""admin.pushApps.*: keys are checked when they are set, stored encrypted, and never returned."""
 
 import base64
 
@@ -98,7 +98,7 @@ def test_a_browsers_key_pair_stays(workspace):
 
 
 def test_without_a_key_of_the_server(extra_instance, workspace):
-    """Nothing is stored in the clear; what is there is still shown."""
+    """Keys are never stored unencrypted; existing apps are still listed."""
     workspace.admin.ok("admin.pushApps.create", name="matrix", platform="matrix")
     admin, ann = (member.at(extra_instance(secret_key="").url) for member in (workspace.admin, workspace.user()))
     for method, args in (("create", {"name": "other", "platform": "matrix"}), ("update", {"name": "matrix"})):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""admin.push.test: pushes arrive at servers that check them, and what these answer is told and acted on."""
+"""admin.push.test: pushes arrive at servers that check them, and the servers' answers are reported and handled."""
 
 import json
 import os
@@ -150,7 +150,7 @@ def test_a_token_registered_again_after_apples_word_stays(devices, receivers):
 
 
 def test_devices_stay_while_their_app_has_another_topic(devices):
-    """As an admin may have written it: one mistake must not cost all devices of the app."""
+    """An admin may mistype the topic: one mistake must not remove all devices of the app."""
     devices.register("apns", push_token=devices.receivers.apns.new_token(known=False))
     assert devices.test("apns") == ("refused", 400, "DeviceTokenNotForTopic")
     assert devices.known()["apns"]["failing_since"] > 0
@@ -221,7 +221,7 @@ def test_bad_arguments(workspace, devices):
 
 
 def test_one_that_stands_still_delays_no_other(environment, devices, receivers):
-    """And it goes on by itself."""
+    """And it recovers by itself."""
     assert devices.test("apns")[0] == "delivered"
     process = receivers.apns.script
     process.signal(signal.SIGSTOP)

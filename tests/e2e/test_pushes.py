@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pushes to phones: who is told what, when, and the badge."""
+"""Pushes to phones: recipients, content, time, and the badge."""
 
 import json
 import threading
@@ -35,7 +35,7 @@ def environment(tmp_path_factory, recorder, gateway):
 
 @pytest.fixture
 def phone(workspace, gateway):
-    """Makes phones of members. The workspace has another one, of which the instance knows."""
+    """Registers phones of members. The workspace also has a device of another user, so that the instance knows it has devices."""
     other = Phone(workspace, workspace.admin, gateway[0])
     talker = workspace.user()
     talker.post(talker.ok("conversations.open", users=workspace.admin.id)["channel"]["id"], "known")
@@ -51,7 +51,7 @@ def pair(workspace, phone):
 
 
 def settled(bob, ann, phone, channel):
-    """What the phone shows once all before this has been decided."""
+    """The phone's state once all earlier pushes have been decided."""
     before = len(phone.texts)
     ann.post(channel, f"<@{bob.id}> that is all")
     wait_until(lambda: len(phone.texts) > before and phone.texts[-1].endswith("that is all"))
@@ -125,7 +125,7 @@ def test_authors_are_not_told_of_their_own(pair):
 
 
 def test_what_is_read_is_not_pushed(environment, pair):
-    """Nor what was read before its turn came."""
+    """Nor is a message that was read before the device's turn."""
     ann, bob, channel, phone = pair
     ann.post(channel, f"<@{bob.id}> one")
     phone.wait_texts(f"@{bob.name} one")
@@ -210,7 +210,7 @@ def test_previews(workspace, phone, own, device, title, body):
 
 
 def test_quiet_hours_put_off(environment, pair):
-    """The badge comes at once; what it is for, in one push when they are over."""
+    """The badge is sent at once; the messages follow in one push when quiet hours end."""
     ann, bob, channel, phone = pair
     bob.ok("dnd.setSnooze", num_minutes=10)
     direct = ann.ok("conversations.open", users=bob.id)["channel"]["id"]
@@ -239,7 +239,7 @@ def test_quiet_hours_of_the_users_zone(pair):
 
 
 def test_who_is_active_is_not_told(environment, pair, sockets):
-    """Who says something on a socket: a ping, and a socket that is merely open, say nothing. Whose socket closes is away."""
+    """Any frame from a socket except a ping counts as activity; an open socket alone does not. A user whose socket closes is not active."""
     ann, bob, channel, phone = pair
     socket = sockets(bob)
     socket.request({"id": 1, "type": "ping"})
@@ -255,7 +255,7 @@ def test_who_is_active_is_not_told(environment, pair, sockets):
 
 
 def test_presence_counts_where_it_is_asked_for(environment, pair, sockets, extra_instance):
-    """With 0 whoever is connected is active."""
+    """With 0, every connected user is active."""
     ann, bob, channel, phone = pair
     for instance in environment.instances:
         assert instance.stop() == 0
@@ -313,7 +313,7 @@ def test_a_device_that_is_gone_goes(pair, gateway):
 
 
 def dead(environment, workspace, what, *arguments):
-    """What `tidings push dead` prints, for the workspace."""
+    """The output of `tidings push dead` for the workspace."""
     done = run("push", "dead", what, "--workspace", workspace.id, *arguments, DATABASE_URL=environment.postgres.url)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often who may call what: a token's own limit, a method's, a channel's for posts; across instances; without Redis."""
+"""Rate limits: per token, per method, per channel for posts; across instances; without Redis."""
 
 import re
 import time
@@ -23,7 +23,7 @@ def limited_member(workspace, limit=OWN):
 
 
 def admitted(call, most=400):
-    """How many calls are let through until one is refused, and that refusal."""
+    """The number of calls admitted until one is refused, and that refusal."""
     for count in range(most):
         reply = call()
         if not reply["ok"]:
@@ -32,7 +32,7 @@ def admitted(call, most=400):
 
 
 def refusal_is_right(reply, longest=60):
-    """What SDKs wait by."""
+    """The header and fields that SDKs use to wait."""
     assert reply.status == 429
     assert reply.body == b'{"ok":false,"error":"ratelimited"}'
     assert re.fullmatch(r"[1-9]\d*", reply.headers["Retry-After"])

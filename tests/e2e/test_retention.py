@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A month of messages that is dropped piece by piece: what callers see meanwhile, who stops it and how it goes on."""
+"""A month of messages is dropped in pieces: results of calls meanwhile, interruptions and resumption."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -54,7 +54,7 @@ class Rooms:
         return KEPT - 1, 1, self.channels[channel][OLD + 1]
 
     def shown(self, channel):
-        """What every instance and every call shows of the channel to Bob: it has to be one thing."""
+        """The state of the channel for Bob, which must be the same on every instance and in every call."""
         shown = set()
         for url in self.environment.urls:
             bob = self.bob.at(url)
@@ -87,7 +87,7 @@ def goes_on(database):
 
 
 def test_counts_are_exact_after_every_piece(environment, workspace):
-    """Of each channel and member the month is unread as a whole, or read as a whole."""
+    """For each channel and member the month is either entirely unread or entirely read."""
     rooms = Rooms(environment, workspace, count=4, strategies=("sequence", "zset", "counter"))
     read = set()
     seen = []
@@ -168,7 +168,7 @@ def test_a_reply_to_what_is_being_dropped_leaves_no_thread(environment, workspac
 
 @pytest.mark.parametrize("step", ["read", "move", "detach"])
 def test_a_month_that_somebody_else_drops(environment, workspace, step):
-    """As an instance of 0.2.0 does, all at once."""
+    """An instance of 0.2.0 drops it all at once."""
     rooms = Rooms(environment, workspace, count=1)
     (channel,) = rooms.channels
     with upkeep(environment) as database:
@@ -187,7 +187,7 @@ def test_a_month_that_somebody_else_drops(environment, workspace, step):
 
 
 def test_one_that_is_kept_after_all(environment, workspace):
-    """TIDINGS_RETENTION_DAYS was raised: what is not dropped yet stays."""
+    """TIDINGS_RETENTION_DAYS was raised: the part that is not dropped yet stays."""
     rooms = Rooms(environment, workspace, count=1)
     (channel,) = rooms.channels
     with upkeep(environment) as database:
@@ -212,7 +212,7 @@ def test_one_at_a_time_does_upkeep(environment, workspace):
 
 
 def test_an_instance_goes_on_where_it_was_killed(environment, extra_instance):
-    """Killed while a member's row is locked, and while somebody reads messages for long, as pg_dump does. What needs neither goes on."""
+    """Killed while a member's row is locked, and while a long reader such as pg_dump holds messages. Steps that need neither continue."""
     url = environment.postgres.create_database("killed")
     assert run("migrate", DATABASE_URL=url).returncode == 0
     instance = extra_instance(database_url=url)

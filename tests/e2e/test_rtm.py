@@ -46,7 +46,7 @@ def test_unknown_ticket(environment, ticket):
 
 
 def refused(url):
-    """A ticket that is no good: a plain HTTP error, or an error frame and close 1008."""
+    """An invalid ticket: a plain HTTP error, or an error frame and close 1008."""
     with RawWebSocket(url) as raw:
         if raw.handshake.status == 101:
             assert json.loads(raw.read_until(TEXT))["type"] == "error", "and no hello"
@@ -147,7 +147,7 @@ def test_changed_and_deleted_frames(room, sockets):
 
 
 def test_the_previous_message_is_as_it_was(room, sockets, workspace):
-    """Also what is beside its text."""
+    """Including the parts other than its text."""
     ann, bob, channel = room
     bot = workspace.bot()
     ann.ok("channels.invite", channel=channel, users=[bot.id])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sockets that go on where an earlier connection ended (rtm.connect since=…), and the positions that native ones are given."""
+"""Sockets that continue where an earlier connection ended (rtm.connect since=…), and the positions sent to native sockets."""
 
 import itertools
 import json
@@ -62,7 +62,7 @@ def test_what_was_missed_and_then_what_happens(environment, room, workspace, soc
 
 
 def test_positions_while_it_catches_up(environment, room, workspace, sockets):
-    """One comes after the first event, and then at least every 50 frames. From each, what came after it comes, and no more."""
+    """One follows the first event, and then at least every 50 frames. From each position exactly the later events are sent."""
     ann, bob, channel = room
     since = position_of(bob)
     for n in range(130):
@@ -97,7 +97,7 @@ def test_a_position_goes_on_in_every_way(environment, room, sockets, streams):
 
 
 def test_positions_of_what_happens_now(room, workspace, sockets):
-    """They follow what was sent; a plain socket gets none, and one to which nothing is sent but an answer to its ping gets none but the first."""
+    """They follow the frames; a plain socket gets none, and an idle socket that only pings gets none but the first."""
     ann, bob, channel = room
     idle, native, plain = sockets(workspace.user(), native=True), sockets(ann, native=True), sockets(ann)
     first = native.expect(is_position)
@@ -208,7 +208,7 @@ def test_a_client_that_does_not_read_while_it_catches_up(extra_instance, room):
 
 
 def test_a_post_while_it_catches_up(room, sockets):
-    """It is acked, and comes at most once more: with what was missed."""
+    """It is acked, and is sent at most once more: with the backlog."""
     ann, bob, channel = room
     since = position_of(bob)
     for n in range(100):

@@ -61,7 +61,7 @@ def test_what_is_unread_in_own_channels(workspace):
 
 
 def test_each_list_is_bounded(extra_instance, workspace):
-    """Of each there are the first so many, and word that there are more."""
+    """Each list has its first entries up to the limit, and a field that says that there are more."""
     ann = workspace.user().at(extra_instance(start_max=3).url)
     channels = [workspace.channel(ann) for _ in range(3)]
     groups = [workspace.channel(ann, private=True) for _ in range(4)]
@@ -81,7 +81,7 @@ def test_each_list_is_bounded(extra_instance, workspace):
 
 
 def test_lists_that_take_several_turns(environment, workspace):
-    """Of the event loop: nothing is missing where one ends and the next one begins."""
+    """Turns of the event loop: nothing is missing between the end of one and the start of the next."""
     ann = workspace.user()
     with environment.database() as database:
         database.execute("INSERT INTO users (id, workspace_id, name, real_name) SELECT 'UTURN' || %s || lpad(n::text, 3, '0'), %s, 'turn' || n, ''"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGTERM: sockets are told, calls in work are answered, the exit code is 0."""
+"""SIGTERM: sockets receive goodbye, calls in progress are answered, the exit code is 0."""
 
 import os
 import signal
@@ -78,7 +78,7 @@ def test_at_rest_it_is_quick(instance):
 
 
 def test_it_ends_in_time_without_redis(environment, workspace, tmp_path):
-    """What is left to tell others is in Postgres; they tell it."""
+    """Undelivered events are in Postgres; other instances deliver them."""
     redis = Redis(tmp_path / "redis")
     redis.start()
     try:
@@ -112,7 +112,7 @@ def test_it_ends_in_time_while_postgres_stands_still(environment, workspace):
 
 
 def test_it_ends_while_redis_is_asked(environment, workspace, tmp_path):
-    """Whoever asked for a count then needs Postgres, to which no way is left."""
+    """The callers who asked for a count then need Postgres, which is no longer reachable."""
     redis = Redis(tmp_path / "redis")
     redis.start()
     try:
@@ -140,7 +140,7 @@ def test_sigint_is_the_same(instance):
 
 
 def test_nothing_acknowledged_is_lost(instance, workspace):
-    """Clients post until the connection fails; what was acked is there once, and counted."""
+    """Clients post until the connection fails; each acked message is stored once, and counted."""
     ann, bob = workspace.users(2)
     channel = workspace.channel(ann, bob)
     acked, lock = [], threading.Lock()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks over a socket; and what is answered to frames that nobody knows."""
+"""Marks over a socket; and replies to unknown frames."""
 
 import pytest
 

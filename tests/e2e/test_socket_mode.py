@@ -271,7 +271,7 @@ def known(environment, app, link, *posters):
 
 
 def test_an_ack_by_another_link(environment, app, links):
-    """As of an SDK that has its new link already when the old one is to be closed; here they are on two instances."""
+    """An SDK acks on its new socket before the old one is closed; here the two are on different instances."""
     old = links()
     known(environment, app, old, app.ann)
     app.ann.post(app.channel, "x")
@@ -324,7 +324,7 @@ def test_no_more_is_kept_than_there_is_room_for(environment, app, links, extra_i
 
 
 def test_nothing_is_kept_for_an_app_that_is_away_for_long(environment, app, links):
-    """What waits too long is dropped, and what comes then is not kept."""
+    """Events that wait too long are dropped, and later ones are not stored."""
     link = links()
     known(environment, app, link, app.ann)
     link.close()
@@ -351,7 +351,7 @@ def test_refresh(extra_instance, app, links):
 
 
 def test_more_links_than_an_app_may_have(environment, app, links):
-    """Ten on all instances together; the eleventh is told why it is turned away."""
+    """Ten on all instances together; the eleventh is refused with a reason."""
     held = [links(environment.urls[i % 2]) for i in range(10)]
     with Socket(Client(app.ann.url, app.token, app.ann.recorder).ok("apps.connections.open")["url"]) as one_more:
         assert one_more.expect({"type": "disconnect"})["reason"] == "too_many_websockets"

@@ -77,7 +77,7 @@ def test_a_ticket_is_good_once_on_any_instance(environment, room):
 
 
 def test_beside_the_methods(environment, room):
-    """Where a generated client looks for it, whose base URL ends with /api."""
+    """At the path used by a generated client, whose base URL ends with /api."""
     ann, bob, channel = room
     with Stream(environment.urls[0], bob.token, path="/api/events") as stream:
         stream.expect({"type": "hello"})
@@ -302,8 +302,7 @@ def test_joined_and_left_in_between(room, streams, workspace):
 
 @pytest.mark.parametrize("late", [False, True])
 def test_left_and_came_back_in_between(room, streams, workspace, late):
-    """What happened before the leave is told too, and nothing of while one was away. `late`: with an id by which the
-    first join is long past."""
+    """Events before the leave are sent too, and none from the absence. `late`: with an id from long after the first join."""
     ann, bob, channel = room
     secret = workspace.channel(ann, bob, private=True)
     stream = streams(bob)
@@ -326,7 +325,7 @@ def test_left_and_came_back_in_between(room, streams, workspace, late):
 
 
 def test_channels_and_threads_of_in_between(room, streams, workspace):
-    """What has no seq is told of, too: channels that were made, threads that were followed or read elsewhere."""
+    """Events without a seq are sent, too: created channels, and threads followed or read elsewhere."""
     ann, bob, channel = room
     read, dropped = (ann.post(channel, f"root {i}") for i in range(2))
     for root in (read, dropped):
@@ -363,7 +362,7 @@ def test_private_events_of_after_a_kick_are_not_resumed(room, streams, workspace
 
 
 def test_an_old_edited_message_brings_no_old_events_back(room, streams):
-    """The edit rewrites a row far behind the place where the stream goes on."""
+    """The edit rewrites a row far before the position from which the stream resumes."""
     ann, bob, channel = room
     old = ann.post(channel, "old")
     for i in range(20):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Event streams that break before all that was missed has come: the next connection goes on where the last one ended."""
+"""Event streams that break before the backlog is complete: the next connection continues where the last one ended."""
 
 import collections
 import concurrent.futures
@@ -13,7 +13,7 @@ from tests.support.wait import wait_until
 
 
 class Missing:
-    """What is still to come, and how often each of it came."""
+    """The events still missing, and how often each was received."""
 
     def __init__(self, wanted):
         self.left = set(wanted)
@@ -52,7 +52,7 @@ def test_each_connection_goes_on(environment, workspace, channels, missed, lasts
 
 
 def test_what_is_no_event_goes_on_too(environment, workspace):
-    """Read states, threads and new channels, more than one connection lasts for, beside posts."""
+    """Read states, threads and new channels, more than one connection can send, in addition to posts."""
     ann, bob = workspace.users(2)
     where = [workspace.channel(ann, bob) for _ in range(6)]
     roots = [ann.post(where[0], f"root {i}") for i in range(6)]
@@ -107,7 +107,7 @@ def test_what_happens_in_the_middle_of_a_backlog(environment, workspace):
 
 
 def test_kicked_and_brought_back_in_the_middle_of_a_backlog(environment, workspace):
-    """Nothing of what happened in between is told, wherever the connection was cut."""
+    """No event from in between is sent, wherever the connection was cut."""
     ann, bob = workspace.users(2)
     secret = workspace.channel(ann, bob, private=True)
     cuts = Cuts(environment.urls, bob.token, 3)
@@ -127,7 +127,7 @@ def test_kicked_and_brought_back_in_the_middle_of_a_backlog(environment, workspa
 @pytest.mark.parametrize("number", range(6))
 @pytest.mark.parametrize("value", ["0", "1", "4", "9223372036854775807", "67484848"])
 def test_an_id_with_other_numbers(environment, workspace, number, value):
-    """It is nobody's, and tells of nothing that its reader may not see."""
+    """A forged id gives no access to events that its reader may not see."""
     ann, bob = workspace.users(2)
     secret, channel = workspace.channel(ann, private=True), workspace.channel(ann, bob)
     ann.post(secret, "secret")
@@ -148,7 +148,7 @@ def test_an_id_with_other_numbers(environment, workspace, number, value):
 
 
 def test_a_mark_while_the_stream_opens(environment, workspace):
-    """Between Postgres' answer, of what the stream missed, and the moment in which it hears what comes next."""
+    """Between Postgres' answer about the backlog and the subscription to later events."""
     ann, bob = workspace.users(2)
     channel = workspace.channel(ann, bob)
     instance, elsewhere = environment.instances[0], bob.at(environment.urls[1])

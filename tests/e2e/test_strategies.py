@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every strategy tells the truth: in Redis where that can be proved, else from Postgres, at every moment."""
+"""Every strategy is correct: from Redis where provable, otherwise from Postgres, at every moment."""
 import re
 import socket
 import threading
@@ -19,7 +19,7 @@ CAP = 100
 
 
 class Room:
-    """A channel with ann, who made it, and bob, who reads it."""
+    """A channel with ann, who created it, and bob, who reads it."""
 
     def __init__(self, environment, workspace, strategy, *others):
         self.environment = environment
@@ -58,7 +58,7 @@ class Room:
         return key
 
     def is_kept(self, count=None, member=None):
-        """Waits until Redis itself tells the count."""
+        """Waits until Redis itself has the count."""
         def told():
             before = told_by_redis(self.environment)
             info = self.info(member)
@@ -97,7 +97,7 @@ def nothing_drifts(environment):
 
 @pytest.fixture
 def strategy():
-    """Of the room; tests choose others by parameters."""
+    """The strategy of the room; tests choose others by parameters."""
     return "sequence"
 
 
@@ -342,7 +342,7 @@ def test_set_strategy_and_who_may(environment, workspace):
 
 @WALKED
 def test_both_instances_count_along(environment, room, strategy):
-    """What is posted to both at once reaches Redis out of order; the count is known there all the same, but when one is very late."""
+    """Simultaneous posts to both reach Redis out of order; the count is still known there, unless one is very late."""
     posters = [room.ann, room.ann.at(environment.urls[1])]
     count = 0
 
@@ -439,7 +439,7 @@ def test_lists_of_members_are_repaired(environment, workspace, extra_instance):
 
 
 def test_moving_under_load(environment, workspace):
-    """While somebody posts, nobody ever sees a number that was true at no moment between asking and the answer."""
+    """During posts, every count that a caller sees was true at some moment between the request and the reply."""
     room = Room(environment, workspace, "sequence")
     posted, stop, wrong = [0, 0], threading.Event(), []  # begun and acknowledged
 
@@ -541,7 +541,7 @@ def wipe_again_and_again(environment, key, stop):
 
 
 def test_a_list_that_is_evicted_while_it_is_built(environment, workspace):
-    """Whoever is not in what is left of it is not counted along, and their count not believed."""
+    """Members missing from the rest of the list are not counted, and their counts are not trusted."""
     cid = min(workspace.users(8), key=lambda member: member.id)  # early in the list
     room = Room(environment, workspace, "counter", cid)
     many_members(environment, workspace, room.channel, 3000)

@@ -145,7 +145,7 @@ SECTION = [{"type": "section", "text": {"type": "mrkdwn", "text": "only *blocks*
     ({"blocks": [{"type": "odd", "text": 7, "elements": {"text": ["x"]}, "fields": None}], "attachments": [{"fallback": ""}]}, ""),
 ])
 def test_preview_without_text(people, workspace, content, preview):
-    """Of what a notification would show, the same after an edit and when it is the latest again."""
+    """The same text as in a notification, also after an edit and when the message is the latest again."""
     ann, bob = people
     channel = workspace.channel(ann, bob)
 
@@ -254,7 +254,7 @@ def test_archived_channels_are_not_in_it(people, workspace):
 
 
 def quiet_token(client):
-    """A token after which nothing has changed (one given beside other commits may repeat what they changed)."""
+    """A token with no later changes (a token given during other commits may repeat their changes)."""
     def look():
         token = sync(client)["sync_token"]
         return token if sync(client, since=token)["channels"] == [] else None
@@ -407,7 +407,7 @@ def test_what_is_kept_is_told_by_the_log_or_read_anew(environment, people, works
 
 
 def test_a_mark_is_told_by_itself(environment, people, workspace):
-    """Nothing else in the channel is newer than what is kept."""
+    """Nothing else in the channel is newer than the kept sidebar."""
     ann, bob = people
     channel = workspace.channel(ann, bob)
     ts = ann.post(channel)

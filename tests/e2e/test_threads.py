@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads: who follows one, what a mark does there, what is left unread, and what devices are told."""
+"""Threads: followers, marks, unread replies, and frames for devices."""
 
 from concurrent.futures import ThreadPoolExecutor
 

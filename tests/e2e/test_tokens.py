@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who calls: tokens that are good, gone, old, of the wrong kind or of too little scope."""
+"""Tokens: valid, revoked, expired, of the wrong kind or with too little scope."""
 
 import itertools
 
@@ -60,7 +60,7 @@ def test_revocation_reaches_every_instance_soon(environment, workspace):
 
 
 def errors(environment, token):
-    """What each loop of each instance answers: connections are new, so they go to any of the loops."""
+    """The errors returned by each loop of each instance: connections are new, so they reach any of the loops."""
     return {url: {environment.client(token, url=url).call("auth.test").get("error") for _ in range(8)} for url in environment.urls}
 
 
@@ -277,7 +277,7 @@ def test_tokens_that_nobody_uses_are_forgotten(environment, workspace):
 
 
 def test_tokens_that_are_kept(environment, workspace):
-    """At most so many; those that are no good go first."""
+    """At most the limit; invalid ones are dropped first."""
     instance = environment.instance(tokens_max=3, loops=1)
     ann = workspace.user().at(instance.url)
 

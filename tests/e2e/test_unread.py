@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unread counts: what counts, what a mark does, and what takes it back."""
+"""Unread counts: counted messages, marks, and markUnread."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -276,7 +276,7 @@ def test_mark_unread_of_much_holds_up_no_post(environment, room):
 
 
 def test_mark_unread_that_waits_for_retention_does_not_stop_it(environment, room):
-    """Who drops a month of messages locks its channels first, and then wants messages for itself."""
+    """Dropping a month of messages locks its channels first, and then requests messages exclusively."""
     ann, bob, channel = room
     ts = ann.post(channel)
     bob.ok("channels.mark", channel=channel, ts=ts)
@@ -420,7 +420,7 @@ def test_the_count_in_sql(environment, room):
 
 
 def test_months_that_are_dropped_together(environment, room):
-    """Whatever order Postgres has them in: own posts of the first one do not hide what came after the last."""
+    """In whatever order Postgres has them: own posts of the first month do not hide messages after the last."""
     ann, bob, channel = room
     bob.post(channel, "own")
     for text in ("dropped", "kept"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""notifications.* and dnd.*: what a user wants to be told of, and when not."""
+"""notifications.* and dnd.*: a user's notification settings and quiet hours."""
 
 from datetime import datetime, timedelta, timezone
 from zoneinfo import ZoneInfo

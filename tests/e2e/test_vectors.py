@@ -145,7 +145,7 @@ def test_go_opens_an_apps_connection(workspace):
 
 
 def handshake(target, key="dGhlIHNhbXBsZSBub25jZQ=="):
-    """As Python's built-in client sends it: no port in Host, no Origin, no User-Agent."""
+    """As sent by Python's built-in client: no port in Host, no Origin, no User-Agent."""
     return (f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n")
 

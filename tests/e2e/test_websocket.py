@@ -71,7 +71,7 @@ def test_incomplete_handshakes_are_refused(ann, drop):
 
 
 def test_upgrade_on_a_connection_that_was_used_before(ann):
-    """As a proxy does that keeps connections."""
+    """As by a proxy that reuses connections."""
     path = "/rtm/" + ann.ok("rtm.connect")["url"].split("/rtm/")[1]
     with RawConnection(ann.url) as raw:
         raw.send(request("POST", "/api/auth.test", ann.token))

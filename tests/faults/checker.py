@@ -48,8 +48,8 @@ class Frame:
 
 @dataclass
 class SocketLog:
-    """What one socket got between its `hello` and its end. `since`: the head of each channel of its
-    user when it was connected; `own_posts`: what it posted itself, for which it has acks only."""
+    """The frames of one socket between its `hello` and its end. `since`: the head of each of its user's channels when it connected;
+    `own_posts`: the messages posted on it, for which it receives only acks."""
 
     name: str
     user: str
@@ -62,7 +62,7 @@ class SocketLog:
 
 @dataclass
 class Count:
-    """What a reader was told of unread messages after all was quiet: a number, or all that the strategy shows."""
+    """The unread count returned to a reader after the load: a number, or the form that the strategy shows."""
 
     where: str
     user: str
@@ -93,7 +93,7 @@ class History:
 
 
 def check_durability(history):
-    """I1: what was acked is stored, once, as acked, unless its delete was acked."""
+    """I1: every acked message is stored, once, as acked, unless its delete was acked."""
     stored = {(m.channel, m.ts): m for m in history.stored}
     bad = []
     for a in history.attempts:
@@ -150,7 +150,7 @@ def _holes(seqs):
 
 
 def check_delivery(history):
-    """I4: every socket has every event after its `since` once, in order, or was told otherwise."""
+    """I4: every socket receives every event after its `since` once, in order, or a gap."""
     heads = {channel: max((seq for seq, _ in events), default=0) for channel, events in history.events.items()}
     truth = {(m.channel, m.seq): m for m in history.stored}
     deleted = {(a.channel, a.seq) for a in history.attempts if a.outcome == "deleted"}

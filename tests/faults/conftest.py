@@ -21,7 +21,7 @@ def with_kafka(tmp_path_factory):
 
 @pytest.fixture
 def parts(request):
-    """Two instances and what they stand on; with Kafka for tests marked so. All up, before and after."""
+    """Two instances and their services; with Kafka for tests marked so. All run before and after."""
     marked = request.node.get_closest_marker("kafka")
     environment = request.getfixturevalue("with_kafka" if marked else "in_process")
     yield environment

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients of event streams and sockets that go on elsewhere when theirs ends, beside a load."""
+"""Clients of event streams and sockets that reconnect elsewhere when theirs ends, during a load."""
 import http.client
 import itertools
 import threading
@@ -51,7 +51,7 @@ class Follower(threading.Thread):
         return stream
 
     def _wait_ended(self, stream):
-        """Where to go on."""
+        """The position from which to continue."""
         stream.wait_ended(300)
         return stream.last_id
 
@@ -90,7 +90,7 @@ class SocketFollower(Follower):
 
 
 def all_came(load, followers, since, timeout=60):
-    """Stops the load and waits until each follower has every event after `since`; in order but for repeats."""
+    """Stops the load and waits until each follower has every event after `since`, in order except for repeats."""
     load.stop()
     for channel in load.channels:
         head = max(event["seq"] for event in whole_log(load.people[0][0], channel))
@@ -103,7 +103,7 @@ def all_came(load, followers, since, timeout=60):
 
 
 def each_once(follower, channels):
-    """Each event of these came once, in order; but the last ones before a connection broke may have come again after it."""
+    """Each of these events was received once, in order; only the last ones before a break may be repeated after it."""
     streams = []
     for frame in follower.frames:
         if frame["type"] == "hello":

@@ -38,7 +38,7 @@ GIVE_UP_S = 90
 
 
 def shown_of(strategy, unread):
-    """What a strategy says where so many messages are unread, as told_by() has it."""
+    """The form in which a strategy shows this number of unread messages, as in told_by()."""
     if strategy == "bitmap":
         return unread > 0, None, False
     most = min(unread, ZSET_MAX) if strategy == "zset" else unread
@@ -103,7 +103,7 @@ class Poster(threading.Thread):
 
 
 class Reader(threading.Thread):
-    """One user who marks what was just posted as read, and looks, on either instance."""
+    """A user who marks new posts as read, and reads the count, on either instance."""
 
     def __init__(self, load, members, seed):
         super().__init__(daemon=True)
@@ -132,7 +132,7 @@ class Reader(threading.Thread):
         return last[0] if last and last[0].ts else None
 
     def ask(self, member, method, **args):
-        """The reply, when there is a good one; the cursor in it is written down."""
+        """The reply, if it succeeds; its cursor is recorded."""
         reply = self.outcomes.call(member, method, **args)
         if reply is None:
             return None
@@ -204,7 +204,7 @@ class Line:
         return self.logs + ([self._log(None)] if self.socket is not None else [])
 
     def reached(self, heads):
-        """Whether it has the last event of every channel, or was told that it has not."""
+        """Whether it has received the last event of every channel, or a gap."""
         log = self._log(None)
         got = {(f.channel, f.seq) for f in log.frames}
         told = {channel: high for channel, _, high in log.gaps}
@@ -262,7 +262,7 @@ class Load:
                 member.close()
 
     def stop(self):
-        """Ends the load; what was begun is retried until it is acked."""
+        """Ends the load; calls in progress are retried until acked."""
         self.stopping.set()
         for thread in [*self.posters, *self.readers, self._keeper]:
             thread.join()
@@ -283,7 +283,7 @@ class Load:
         wait_until(lambda: self.acked >= goal, timeout, what=f"{more} more acked posts")
 
     def works_for(self, seconds):
-        """Lets a fault last so long, and sees that posts go on all the while."""
+        """Keeps a fault for this time, and checks that posts continue."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             self.wait_acked(5)
@@ -352,7 +352,7 @@ class Load:
         return all([line.tend() for line in self.lines])
 
     def _fences(self, history):
-        """A last post in each channel on each instance: what is late or doubled comes before it."""
+        """A last post in each channel on each instance: late or duplicate frames arrive before it."""
         for channel in self.channels:
             for side, member in enumerate(self.people[0]):
                 made = checker.Attempt(f"fence-{side}-{channel}", member.id, channel, f"fence {side}", "ok")
@@ -387,7 +387,7 @@ class Load:
                 for ts, (m, counted) in messages.items()]
 
     def _wait_delivered(self, heads, timeout):
-        """Until every socket has the last events, or `timeout`: the checker says what is missing."""
+        """Waits until every socket has the last events, or `timeout`: the checker reports missing ones."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             if self._all_open() and all(line.reached(heads) for line in self.lines):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What came of each call of one client, and for how long it got nothing done."""
+"""The outcome of each call of one client, and the time without progress."""
 import time
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ UNAVAILABLE = "service_unavailable"
 
 
 class Outcome(NamedTuple):
-    """`error`: what the reply says, or in words why there was none; "" when all was well."""
+    """`error`: the error of the reply, or the reason why there was no reply; "" on success."""
 
     method: str
     began: float

@@ -76,7 +76,7 @@ def too_many_calls(watched, people):
 
 
 def too_large_bodies(watched, people):
-    """Of nobody who is known."""
+    """Sent by strangers."""
     body = json.dumps({"text": "x" * 100_000})
     for _ in range(20):
         try:
@@ -123,7 +123,7 @@ def posts_that_are_refused(watched, people):
 
 
 def streams_that_break(parts, watched, people):
-    """What they missed is not read as long as the table is locked."""
+    """Their backlog cannot be read while the table is locked."""
     last_id = people.there.stream().close()
     people.ann.post(people.channel, "missed")
     with parts.database() as database, ThreadPoolExecutor(BROKEN) as pool, database.transaction():
@@ -133,7 +133,7 @@ def streams_that_break(parts, watched, people):
 
 
 def push_that_nobody_takes(people):
-    """Where its gateway should be nobody listens."""
+    """The address of its gateway is a closed port."""
     people.admin.ok("admin.pushApps.create", name="phones", platform="matrix")
     people.there.ok("devices.register", device_id="phone", app="phones", pushkey="key", url=f"http://127.0.0.1:{free_port()}/_matrix/push/v1/notify")
     people.ann.post(people.channel, f"<@{people.bob.id}>: are you there?")
@@ -168,7 +168,7 @@ def slow_instance(watched, people):
 
 @contextmanager
 def old_month_that_somebody_reads(parts, people):
-    """As pg_dump does: the month cannot be detached. An instance that starts looks for old months at once."""
+    """As by pg_dump: the month cannot be detached. An instance looks for old months when it starts."""
     with parts.database() as database, parts.database() as reader:
         seqs = [database.execute("SELECT seq FROM messages WHERE channel_id = %s ORDER BY seq LIMIT 1", [people.channel]).fetchone()[0]]
         make_older(database, people.channel, seqs[0], seqs[0])

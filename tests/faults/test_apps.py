@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Apps in Socket Mode while parts fail: what was not acked comes by another link."""
+"""Apps in Socket Mode during outages: unacked events arrive on another socket."""
 import threading
 from functools import partial
 
@@ -12,7 +12,7 @@ from tests.support.wait import wait_until
 
 
 class App:
-    """An app with one link on each instance, which acks what it is told to."""
+    """An app with one socket on each instance, which acks only as instructed."""
 
     def __init__(self, parts):
         self.workspace = parts.workspace()
@@ -53,7 +53,7 @@ def test_an_instance_dies_with_unacked_envelopes(parts, app):
 
 
 def test_the_only_instance_with_a_link_dies(parts, app):
-    """What it had sent, and all until the app is back on another one, comes there."""
+    """Its unacked events, and all events until the app reconnects to another instance, arrive there."""
     app.links[1].close()
     unacked = {f"m{i}" for i in range(5)}
     for text in sorted(unacked):

@@ -11,7 +11,7 @@ C, D = "C1", "C2"
 
 
 def good_history():
-    """Two channels, two users, three sockets: one open to the end, one closed, one told of a gap."""
+    """Two channels, two users, three sockets: one open to the end, one closed, one with a gap."""
     h = checker.History()
     h.events = {C: [(1, "")], D: [(1, "")]}
     for n in range(2, 12):

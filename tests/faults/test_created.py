@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sockets hear of every new channel once, also when their instance could not hear of it when it was made."""
+"""Sockets receive every new channel once, even if their instance missed the event when it was created."""
 import contextlib
 
 import pytest
@@ -11,7 +11,7 @@ ROUNDS = 10
 
 
 class Lobby:
-    """Somebody who makes channels, with a socket on each instance, and somebody who watches, with two more."""
+    """A user who creates channels, with a socket on each instance, and an observer with two more."""
 
     def __init__(self, parts):
         workspace = Workspace(parts.urls, parts.operator_token)
@@ -62,7 +62,7 @@ def test_channels_made_while_redis_is_dead(parts, lobby):
 
 
 def test_channels_made_while_pubsub_connections_die(parts, lobby):
-    """Each is told once, whether the topic or the sweep is the first to tell."""
+    """Each is announced once, whether by the topic or by the sweep."""
     made = []
     for _ in range(ROUNDS):
         wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), what="a subscriber")
@@ -74,7 +74,7 @@ def test_channels_made_while_pubsub_connections_die(parts, lobby):
 
 
 def test_conversations_begun_while_redis_is_dead(parts):
-    """Both of each two hear of it, whoever's joining is found first."""
+    """Both users receive the conversation, whichever join is found first."""
     workspace = Workspace(parts.urls, parts.operator_token)
     ann, *others = workspace.users(9)
     with contextlib.ExitStack() as stack:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Postgres comes back from a crash and gives transaction ids again that were told to clients before."""
+"""After a crash Postgres reuses transaction ids that clients have already received."""
 import os
 import signal
 
@@ -16,7 +16,7 @@ BACKENDS = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backen
 
 @pytest.fixture
 def lazy(parts):
-    """Postgres writes what nobody waits for to its log late."""
+    """Postgres delays writing commits to its log when no client waits for them."""
     parts.postgres.sql("ALTER SYSTEM SET wal_writer_delay = '10s'")
     parts.postgres.sql("SELECT pg_reload_conf()")
     yield parts.postgres
@@ -30,7 +30,7 @@ def kill_all(postgres):
 
 
 def kill_one(postgres):
-    """The others then end, and Postgres goes on without its memory."""
+    """The others then exit, and Postgres restarts without its memory."""
     victim = int(postgres.sql(BACKENDS).split()[0])
     os.kill(victim, signal.SIGKILL)
     wait_until(lambda: not os.path.exists(f"/proc/{victim}"), what="Postgres knows of it")
@@ -46,7 +46,7 @@ def _try(postgres):
 
 @pytest.mark.parametrize("crash", [kill_all, kill_one])
 def test_transaction_ids_given_twice(parts, lazy, crash):
-    """Who goes on from before the crash is told of what was written after it, or that it cannot be told."""
+    """A client that resumes from before the crash receives all later writes, or a gap."""
     workspace = Workspace(parts.urls, parts.operator_token)
     ann, bob = workspace.users(2)
     for _ in range(ROUNDS):
