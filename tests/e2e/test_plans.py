@@ -178,7 +178,7 @@ def poll_buffers(database, caller):
 
 @pytest.fixture
 def own_environment(tmp_path_factory, recorder):
-    """Because rows of other tests could hold up the result at any time."""
+    """An environment without rows of other tests, which would disturb the measurement."""
     yield from running(Environment(tmp_path_factory.mktemp("own"), instances=1, recorder=recorder))
 
 

@@ -70,7 +70,7 @@ def test_transaction_ids_given_twice(parts, lazy, crash):
 
 
 def _position(member):
-    """Where an event stream that begins now begins."""
+    """The position at which a new event stream begins."""
     with member.stream() as stream:
         wait_until(lambda: stream.last_id, what="an id")
         return stream.last_id

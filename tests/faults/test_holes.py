@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sockets get of events that an instance could not hear: all of them, or word of the gap."""
+"""Events that an instance could not receive: sockets get all of them, or a gap."""
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -36,7 +36,7 @@ class Room:
             return sorted(pool.map(one, range(count)))
 
     def post_unseen(self, count):
-        """The same while the instance stands still, so that it cannot hear of some first."""
+        """The same while the instance is stopped, so that it cannot receive some of them first."""
         self.instance.kill(signal.SIGSTOP)
         try:
             return self.post(count)
@@ -53,8 +53,8 @@ class Room:
 
 @pytest.fixture
 def deaf(parts):
-    """(proxy, room, instance): the instance learns what it did not hear when it finds its connections to Redis dead,
-    or at the turn of a round of the heads in Postgres, and then all of it at once."""
+    """(proxy, room, instance): the instance finds missed events when it detects that its connections to Redis are dead, or by the periodic
+    comparison of heads with Postgres, and then all of them at once."""
     with Proxy("127.0.0.1", parts.redis.port) as proxy:
         instance = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}", head_check_ms=NEVER_MS,
                                   hole_events_max=EVENTS, hole_reads_max=READS)
@@ -137,8 +137,8 @@ def head_key(room):
 
 
 def test_a_stale_head_in_redis_and_silence(parts, room):
-    """As after a failover to a replica that lagged: the head that Redis has is of some time ago, the message that told
-    of the last post is lost, and nothing comes after it."""
+    """The situation after a failover to a lagging replica: Redis has an old head, the message about the last post is lost, and no later
+    event follows."""
     old = room.post(1)[0]
     for socket in (room.native, room.other):
         socket.expect({"type": "message", "seq": old})
@@ -160,7 +160,7 @@ def test_a_stale_head_in_redis_and_silence(parts, room):
 
 @pytest.mark.parametrize("ahead", [3, 100_000])
 def test_a_head_in_redis_that_is_ahead_of_postgres(parts, room, ahead):
-    """As after a restore of Postgres from a backup: Postgres is right, and nobody is told of a gap."""
+    """The situation after a restore of Postgres from a backup: Postgres is right, and no gap is sent."""
     old = room.post(1)[0]
     for socket in (room.native, room.other):
         socket.expect({"type": "message", "seq": old})
@@ -176,7 +176,7 @@ def test_a_head_in_redis_that_is_ahead_of_postgres(parts, room, ahead):
 
 
 def questions(instance):
-    """How often the instance looked into Postgres for what Redis told, or did not."""
+    """The number of times the instance read Postgres because of messages from Redis, or missing ones."""
     lines = requests.get(f"{instance.url}/metrics", timeout=20).text.splitlines()
     return sum(float(line.split()[-1]) for line in lines
                if line.startswith(("tidings_cache_fallbacks_total", "tidings_gaps_found_total")))
@@ -192,8 +192,7 @@ def library_that_moves_no_head():
 
 
 def test_a_join_that_is_heard_of_after_later_ones(room):
-    """As when instances tell of joins in another order: who is found to be a member late gets all since the join, and
-    the others nothing again."""
+    """Instances may send joins in another order: a member found late receives all events since the join, and the others nothing twice."""
     second = room.workspace.user()
     there = second.at(room.instance.url)
     with there.socket(native=True) as early:
@@ -234,7 +233,7 @@ def cut_off(parts):
 
 
 def test_a_gap_that_hides_a_kick(cut_off):
-    """Nothing of after it reaches who was kicked, although the instance cannot ask Postgres who is a member."""
+    """A kicked member receives no later events, although the instance cannot ask Postgres for the members."""
     redis, postgres, room = cut_off
     second = room.workspace.user()
     room.author.ok("channels.invite", channel=room.channel, users=[second.id])

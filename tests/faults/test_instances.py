@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instances of Tidings that die, end or stand still under load."""
+"""Instances of Tidings that die, stop or hang under load."""
 import random
 import signal
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka that dies, stays away or stands still under load: no post ever fails of it. And instances that die or end with it."""
+"""Kafka that dies, stays down or hangs under load: no post ever fails because of it. Also instances that die or stop at the same time."""
 import random
 import re
 import signal
@@ -41,7 +41,7 @@ def test_kafka_stands_still(parts, load):
 
 
 def test_instance_and_kafka_die_together(parts, load):
-    """What was committed and never produced is left in the outbox for the other instance."""
+    """Events that were committed but not produced are left in the outbox for the other instance."""
     parts.kafka.kill()
     load.wait_acked(50)
     parts.instances[0].kill()
@@ -75,7 +75,7 @@ def test_killed_with_work_that_kafka_was_not_told_of(parts, load):
 
 
 def test_many_workers_end_together_while_kafka_stands_still(parts):
-    """Each waits some seconds for it to hear that they leave."""
+    """Each waits some seconds for the broker's reply to its leaving the group."""
     instance = parts.instance(workers=8, drain_ms=1000)
     workspace = parts.workspace()
     channels = [workspace.channel(workspace.admin) for _ in range(8)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka that comes back without what it held: topics are made anew, and what was not carried is sent again."""
+"""Kafka returns without its data: topics are created again, and undelivered events are sent again."""
 import re
 import signal
 
@@ -13,7 +13,7 @@ QUIET_S = 60  # a consumer that lost its broker may need half of it to go on
 
 
 def test_kafka_lost_its_disk(parts, load):
-    """It comes back empty: topics are made anew, what was not carried is sent again, and instances still end in order."""
+    """It returns empty: topics are created again, undelivered events are sent again, and instances still shut down cleanly."""
     parts.kafka.kill()
     parts.kafka.wipe_data()
     load.works_for(8)  # longer than consumers are waited for

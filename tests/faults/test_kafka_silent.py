@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka that carries nothing: sockets on other instances hear all the same, once and in order, and operators are told."""
+"""Kafka delivers nothing: sockets on other instances still receive events, once and in order, and operators are alerted."""
 import signal
 
 import pytest
@@ -26,7 +26,7 @@ def two(parts):
 
 
 def log_of(instance):
-    """What /readyz says of the log; posts are taken whatever it is, so the status stays 200."""
+    """The state of the log in /readyz; posts are accepted in any state, so the status stays 200."""
     page = requests.get(f"{instance.url}/readyz", timeout=30)
     assert page.status_code == 200, page.text
     return page.json()["log"]

@@ -51,7 +51,7 @@ def test_a_kick_while_a_connection_is_opened(parts, slow, kind):
 
 @pytest.mark.parametrize("method, statement", [("channels.markAll", "mark_all("), ("rtm.start", "rtm_lists(")])
 def test_others_go_on_while_a_user_in_many_channels_waits(parts, slow, method, statement):
-    """What looks at all channels of a user has a connection of its own."""
+    """Statements over all channels of a user have a connection of their own."""
     proxy, instance = slow
     workspace = Workspace(parts.urls, parts.operator_token)
     author, many, other = workspace.users(3)
@@ -87,12 +87,12 @@ def room(parts, slow):
 
 
 def told(socket, channel):
-    """The last count that a device was told."""
+    """The last count sent to a device."""
     return [frame["unread_count"] for frame in socket.matching({"type": "unread_changed", "channel": channel})][-1:]
 
 
 def test_two_deletes_of_which_the_first_is_read_later(slow, room):
-    """What a device is told last is what is so."""
+    """The last frame on a device has the final state."""
     proxy, _ = slow
     author, member, channel, socket, stamps = room
     proxy.trap("gateway_unread_changed", "hold")
@@ -110,7 +110,7 @@ def test_two_deletes_of_which_the_first_is_read_later(slow, room):
 
 @pytest.mark.parametrize("change", ["delete", "strategy"])
 def test_a_count_that_could_not_be_read(slow, room, change):
-    """It is read again when Postgres is back, and the device is told."""
+    """It is read again when Postgres is back, and the device receives it."""
     proxy, _ = slow
     author, _, channel, socket, stamps = room
     proxy.trap({"delete": "gateway_unread_changed", "strategy": "gateway_unread_state"}[change], "cut")
@@ -147,7 +147,7 @@ def test_a_mark_that_is_told_after_a_later_delete(parts):
 
 
 def test_a_mark_that_is_told_late(parts):
-    """What was posted since is not in its frame; the device ends with the count of now."""
+    """Its frame does not cover later posts; the device ends with the current count."""
     workspace = Workspace(parts.urls, parts.operator_token)
     author, member = workspace.users(2)
     channel = workspace.channel(author, member)

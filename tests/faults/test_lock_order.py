@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that writes takes its locks in one order (docs/locks.md): whatever runs beside whatever, nobody waits in a circle."""
+"""All writers take their locks in one order (docs/locks.md): no combination of them deadlocks."""
 import itertools
 import threading
 
@@ -66,7 +66,7 @@ def post(world, back, number):
 
 
 def keys(world, back, number):
-    """One author's two keys, the other way round in the other channel, as by a phone that repeats what it has on two instances."""
+    """Two keys of one author, in the opposite order in the other channel, as from a phone that retries on two instances."""
     channel, user = world.channels[back], world.users[0]
     return ("SELECT post_batch(%s, %s, %s, '{2}', '{2}', '{2}', %s, '{x}', %s, %s, '{2}', '{1,1}', '{0,1}', '{1,2}', '{1,1}', '{1,2}',"
             " '{a,b}', '{NULL,NULL}', '{0,0}', '{f,f}', %s, '{d,d}', '{NULL,NULL}', '{}', '{}', '{}', true, false, false, 2)",
@@ -99,7 +99,7 @@ def of_channel(sql, *more):
 
 
 def events(sql):
-    """Of several of an app's events, in either order."""
+    """Several of an app's events, in either order."""
     def call(world, back, number):
         return sql, {"apps": [world.app] * 4, "channels": world.order([c for c in world.channels for _ in (1, 2)], back),
                      "seqs": world.order([1, 2, 1, 2], back), "ones": [1] * 4, "texts": [""] * 4, "app": world.app}

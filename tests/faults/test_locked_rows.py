@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of Postgres that somebody keeps locked: who needs them waits, and nobody else."""
+"""Rows of Postgres that another session locks: only requests that need them wait."""
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
@@ -45,7 +45,7 @@ class Work:
 
 @contextlib.contextmanager
 def locked(parts, row, **names):
-    """The row is somebody else's until the end of the block, or until release()."""
+    """Another session holds the row until the end of the block, or until release()."""
     with parts.database() as database:
         database.autocommit = False
         assert database.execute(row, names).rowcount == 1

@@ -13,7 +13,7 @@ ROUNDS = 10
 
 
 class Desk:
-    """A reader with a device on each instance, and somebody who posts."""
+    """A reader with a device on each instance, and a second user who posts."""
 
     def __init__(self, parts, *urls):
         self.parts = parts
@@ -32,7 +32,7 @@ class Desk:
         self.sockets = []
 
     def mark(self, side=0):
-        """Marks a new message as read; returns the mark that every device has to be told."""
+        """Marks a new message as read; returns the mark that every device must receive."""
         return self.mark_of(self.author.post(self.channel), side)
 
     def mark_of(self, ts, side=0):
@@ -58,7 +58,7 @@ def database(parts):
 
 
 def test_marks_right_after_hello(desk):
-    """A device that was greeted hears of all that comes after."""
+    """After its hello, a device receives all later events."""
     for number in range(ROUNDS):
         desk.open()
         desk.expect(desk.mark(number % 2))
@@ -88,7 +88,7 @@ def test_marks_while_pubsub_connections_die(parts, desk):
 
 
 def test_marks_by_an_instance_that_is_killed_at_once(parts, desk):
-    """What it had committed and not told is told by the other one."""
+    """The other instance delivers the marks that were committed but not delivered."""
     desk.open()
     for _ in range(3):
         mark = desk.mark(0)
@@ -98,7 +98,7 @@ def test_marks_by_an_instance_that_is_killed_at_once(parts, desk):
 
 
 def test_a_mark_that_redis_refuses_to_publish(parts, desk):
-    """It has the cursor, and not told anybody: that is not done."""
+    """Redis has the cursor, but the frame was not published: the mark is not complete."""
     desk.open()
     post = desk.author.post(desk.channel)
     parts.redis.cli("ACL", "SETUSER", "default", "-spublish")
@@ -110,7 +110,7 @@ def test_a_mark_that_redis_refuses_to_publish(parts, desk):
 
 
 def test_a_mark_while_an_earlier_sweep_is_under_way(parts, desk, database):
-    """The sweep has read the cursors before; what it missed is looked for once more."""
+    """The sweep has read the cursors before; another sweep finds the mark."""
     desk.open()
     desk.expect(desk.mark())  # so that the gateways know since when
     post = desk.author.post(desk.channel)
@@ -135,7 +135,7 @@ def subscribers(parts):
 
 
 def test_a_mark_that_left_the_outbox_late(parts, desk, database):
-    """It was published long after its commit, and just then nobody listened."""
+    """It was published long after its commit, at a moment without a subscriber."""
     desk.open()
     desk.expect(desk.mark())
     post = desk.author.post(desk.channel)
@@ -151,7 +151,7 @@ def test_a_mark_that_left_the_outbox_late(parts, desk, database):
 
 @contextlib.contextmanager
 def no_relay(database):
-    """Nobody finds what is left in the outbox."""
+    """No instance takes leftover outbox rows."""
     whole, = database.execute("SELECT pg_get_functiondef('outbox_leftovers'::regproc)").fetchone()
     head = whole[:whole.index("AS $")]
     database.execute(head + "AS 'SELECT NULL::text WHERE false'")
@@ -183,7 +183,7 @@ def test_a_mark_right_after_the_first_hello_while_redis_is_dead(parts):
 
 
 def test_messages_read_one_by_one_while_redis_is_dead(parts, desk, database):
-    """By who has never marked anything else."""
+    """By a reader without any earlier mark."""
     desk.open()
     ts = desk.author.post(desk.channel)
     desk.author.post(desk.channel)
@@ -252,7 +252,7 @@ def late_desk(parts):
 
 
 def test_marks_wait_for_their_messages(late_desk):
-    """Which are read from Postgres; the mark is what tells of them."""
+    """The mark reveals the missing messages, which are then read from Postgres."""
     late, sent = late_desk.sockets[1], []
     for _ in range(ROUNDS):
         late_desk.expect(late_desk.mark_of(late_desk.lost_post()))

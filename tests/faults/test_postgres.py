@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Postgres that dies, loses connections, loses replies or stands still under load."""
+"""Postgres that dies, loses connections, loses replies or hangs under load."""
 import contextlib
 import os
 import signal
@@ -28,7 +28,7 @@ def test_kill_9_of_postgres(parts, load):
 
 
 def test_snapshots_that_come_and_go(parts, load):
-    """Channels become hot, on both instances, and cool again, while all goes on."""
+    """Channels become hot and cool again on both instances, under load."""
     hot = "SELECT count(*) FROM channels WHERE is_hot"
     for _ in range(3):
         with parts.held_snapshot(), parts.database() as database:
@@ -74,7 +74,7 @@ def test_ready_means_all_loops(parts):
 
 
 def test_a_database_that_was_brought_back(parts):
-    """As from a backup: what it has now is not what was kept, and nothing in it tells of a change."""
+    """The situation after a restore from a backup: the content differs from the kept sidebars, and nothing in it reports a change."""
     instance = parts.instance(sidebar_min=0)
     try:
         workspace = Workspace([instance.url], parts.operator_token)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user wants to hear of, and edited mentions, reach their native devices whatever happens on the way."""
+"""Notification settings and edited mentions reach the user's native devices through every fault."""
 import pytest
 
 from tests.support.wait import wait_until
@@ -9,7 +9,7 @@ ROUNDS = 6
 
 
 class Desk:
-    """A reader who never marked anything, with a native device on each instance, and somebody who posts."""
+    """A reader without any marks, with a native device on each instance, and a second user who posts."""
 
     def __init__(self, parts):
         workspace = Workspace(parts.urls, parts.operator_token)
@@ -31,7 +31,7 @@ class Desk:
         wait_until(lambda: self.sides[side].call("channels.setNotifications", **args)["ok"], what="the mute")
 
     def last(self, socket, name):
-        """What the last unread_changed said."""
+        """The content of the last unread_changed."""
         return [frame[name] for frame in socket.matching({"type": "unread_changed", "channel": self.channel})][-1:]
 
     def expect(self, **shown):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Redis that dies, forgets, is full or stands still under load. No post ever fails of it."""
+"""Redis that dies, loses data, is full or hangs under load. No post ever fails because of it."""
 import signal
 
 import pytest
@@ -14,13 +14,13 @@ from tools.redis_library import HASH
 
 @pytest.fixture
 def steady(load):
-    """A load of which every post must be acked at the first try."""
+    """A load in which every post must be acked at the first attempt."""
     yield load
     assert load.failed() == []
 
 
 def kill_pubsub(parts):
-    """As soon as there is one to kill."""
+    """Kills the connection as soon as it exists."""
     wait_until(lambda: int(parts.redis.cli("CLIENT", "KILL", "TYPE", "pubsub")), what="a subscriber")
 
 
@@ -51,7 +51,7 @@ def test_function_flush_under_load(parts, steady):
 
 
 def test_the_library_in_use_is_dropped_under_load(parts, steady):
-    """As by an instance of another release that does not know of it. What another program loaded stays as it is."""
+    """Dropped by an instance of another release that does not know it. Libraries loaded by other programs stay as they are."""
     theirs = "#!lua name=theirs_v1\nredis.register_function('heads_apply', function() return 'theirs' end)"
     parts.redis.cli("FUNCTION", "LOAD", theirs)
     for _ in range(10):
@@ -112,7 +112,7 @@ def test_redis_is_full(parts, steady):
 
 
 def test_redis_starts_again_with_old_data(parts, steady):
-    """As after a failover to a replica that lagged: the append-only file of some time ago."""
+    """The situation after a failover to a lagging replica: an older append-only file."""
     parts.redis.cli("CONFIG", "SET", "appendonly", "no")
     steady.wait_acked(100)
     parts.redis.kill()
@@ -122,7 +122,7 @@ def test_redis_starts_again_with_old_data(parts, steady):
 
 
 def test_sessions_end_without_redis(parts):
-    """Elsewhere within a second, too: what nobody can tell is asked for."""
+    """On other instances, too, within a second: events that Redis cannot carry are read from Postgres."""
     workspace = parts.workspace()
     ann, bob = workspace.users(2)
     for client in (ann.at(parts.urls[1]), bob.at(parts.urls[1])):
@@ -142,7 +142,7 @@ def test_sessions_end_without_redis(parts):
 
 @pytest.mark.parametrize("mode", ["cut", "blackhole", "drop-reply"])
 def test_one_instance_loses_its_way_to_redis(parts, mode):
-    """Its posts go on; its sockets get what they missed when the way is good again."""
+    """Its posts continue; its sockets receive missed events when the connection works again."""
     with Proxy("127.0.0.1", parts.redis.port) as proxy:
         instance = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}")
         try:
@@ -160,7 +160,7 @@ def test_one_instance_loses_its_way_to_redis(parts, mode):
 
 
 def hello_waits(proxy, member):
-    """Whether a socket has its hello only when Redis has confirmed that the instance hears its user's topic."""
+    """Whether a socket receives its hello only after Redis has confirmed the subscription to its user's topic."""
     proxy.trap(f"user-events:{{{member.id}}}", "hold")
     path = "/rtm/" + member.ok("rtm.connect")["url"].split("/rtm/")[1]
     with RawFrames(member.url) as raw:
@@ -176,7 +176,7 @@ def hello_waits(proxy, member):
 
 
 def test_who_has_a_hello_is_heard(parts):
-    """Marks, and messages that are kept nowhere, would else be published where nobody listens yet."""
+    """Otherwise marks, and messages that are not stored, could be published before there is a subscriber."""
     with Proxy("127.0.0.1", parts.redis.port) as proxy:
         there = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}", loops=1)
         try:
@@ -188,7 +188,7 @@ def test_who_has_a_hello_is_heard(parts):
 
 
 def test_a_count_that_postgres_tells_does_not_wait_for_redis(parts):
-    """What Redis keeps of the same state is compared after the answer."""
+    """Redis' copy of the same state is compared after the reply."""
     with Proxy("127.0.0.1", parts.redis.port) as proxy:
         there = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}", redis_timeout_ms=60000, loops=1)
         try:

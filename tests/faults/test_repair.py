@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong in Redis is found and mended; what it lost comes back by itself, and nobody sees a wrong number meanwhile."""
+"""Wrong data in Redis is found and corrected; lost data is restored automatically, and no caller sees a wrong number meanwhile."""
 import itertools
 import os
 import pty
@@ -115,7 +115,7 @@ def test_what_is_wrong_is_found_and_mended(rooms, strategy):
 
 @pytest.mark.parametrize("by_audit", (False, True))
 def test_deletes_that_are_wrong_are_found_and_mended(parts, rooms, by_audit):
-    """What `sequence` has in Redis."""
+    """The data of `sequence` in Redis."""
     channel = rooms.ann.ok("channels.create", name=fresh_name("room"), strategy="sequence")["channel"]["id"]
     rooms.ann.ok("channels.invite", channel=channel, users=[rooms.bob.id])
     ts = [rooms.ann.post(channel) for _ in range(3)]
@@ -165,7 +165,7 @@ def test_a_mark_while_a_bit_is_read_is_no_drift(parts, rooms):
     wait_until(lambda: parts.redis.cli("EXISTS", bits).strip() == "0", what="bits deleted")
 
     def compared():
-        """How many counts of Redis the instance found right, and wrong."""
+        """The number of counts in Redis that the instance found right, and wrong."""
         text = page.page("/metrics").text
         return [int(re.search(rf"^tidings_unread_{name}_total (\d+)", text, re.MULTILINE)[1]) for name in ("from_redis", "drift")]
 
@@ -292,7 +292,7 @@ def test_flushall_under_reads(parts, rooms):
 
 
 def test_a_rebuild_that_failed_goes_on(parts, rooms):
-    """Who began it and could not end it tries again, and does not wait for its own lock to run out."""
+    """The instance that began it and failed retries, and does not wait for its own lock to expire."""
     parts.redis.cli("ACL", "SETUSER", "default", "-fcall")
     try:
         parts.redis.cli("FLUSHALL")
@@ -304,7 +304,7 @@ def test_a_rebuild_that_failed_goes_on(parts, rooms):
 
 
 def test_a_rebuild_that_is_cut_short_is_not_done(parts, rooms):
-    """The instance that was at it stops between two pages; who comes next begins anew."""
+    """The instance that runs it stops between two pages; the next one starts over."""
     with parts.database() as database:
         database.execute("INSERT INTO channel_members (channel_id, user_id, member_seq) SELECT %s, 'U' || n + 1000000, 0"
                          " FROM generate_series(1, 600) n", (rooms.channels["zset"],))

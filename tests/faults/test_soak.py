@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a soak says of figures that grow, and of figures that only swing."""
+"""The verdict of a soak on values that grow, and on values that only fluctuate."""
 from tests.soak.figures import proportional, slope, steady
 
 HOURS = [n / 20 for n in range(40)]

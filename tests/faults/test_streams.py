@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Event streams that go on, by Last-Event-ID, on another instance than the one they began on."""
+"""Event streams that continue by Last-Event-ID on another instance."""
 import random
 import signal
 import threading
@@ -47,7 +47,7 @@ def test_cut_off_again_and_again_under_load(load, followers):
 
 
 def test_what_was_untold_when_its_instance_died(parts, load, followers):
-    """Committed while Redis stood still; the stream is cut before anybody could hear of it."""
+    """Committed while Redis was stopped; the stream is cut before any instance could receive it."""
     since = heads(load)
     load.stop()
     parts.redis.kill(signal.SIGSTOP)
@@ -114,7 +114,7 @@ class Comings:
         self.last_id = stream.close()
 
     def check(self, stream, seqs):
-        """The stream got these, in this order, of all after the id, and goes on."""
+        """The stream received exactly these events after the id, in this order, and continues."""
         last = self.post("last")
         stream.expect({"channel": self.channel, "seq": last})
         got = [f["seq"] for f in stream.frames if is_event(f) and f["channel"] == self.channel and f["seq"] >= self.told]
@@ -140,7 +140,7 @@ def comings(parts, settings):
 
 @pytest.mark.parametrize("kicked_before", [False, True])
 def test_a_return_while_what_was_before_is_read(comings, kicked_before):
-    """The join is heard at once, and told in its turn."""
+    """The join arrives at once, and is sent in its turn."""
     leave = comings.kick() if kicked_before else None
     comings.postgres.trap("gateway_pages", "hold")
     with comings.resumed() as stream:
@@ -153,7 +153,7 @@ def test_a_return_while_what_was_before_is_read(comings, kicked_before):
 
 
 def test_a_return_that_the_instance_hears_of_later(comings):
-    """What was read from Postgres is not told again."""
+    """Events read from Postgres are not sent again."""
     comings.redis.lose("-events:{")
     leave, join = comings.kick(), comings.bring_back()
     wait_until(lambda: comings.channel.encode() in comings.redis.lost, what="the return lost")

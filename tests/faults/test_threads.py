@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told again of threads, after nobody was heard for a while, is the user's to hear."""
+"""Thread events that are repeated after an outage go only to users who may receive them."""
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of lua/tidings.lua. What is stored may be in a form of a later release, or damaged: no function fails for
-that, goes on for long, or leaves what the next call fails on. Arguments come from this release alone: they are well-formed."""
+"""The functions of lua/tidings.lua. Stored data may be in a later release's form, or damaged: no function may fail because of it, run for
+long, or leave data on which the next call fails. Arguments come only from this release: they are well-formed."""
 import pytest
 import redis
 from hypothesis import HealthCheck, example, given, settings
@@ -103,7 +103,7 @@ def link(tmp_path_factory):
 
 
 def run(link, commands, calls):
-    """Stores what commands store, in an empty database; then the answers to the calls, of which none may be an error."""
+    """Runs `commands` in an empty database, then `calls`, none of which may fail; returns the merged keys after each call."""
     pipe = link.pipeline(transaction=False)
     for command in (("FLUSHALL",), *commands):
         pipe.execute_command(*command)

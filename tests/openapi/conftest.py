@@ -17,7 +17,7 @@ DOCUMENTS = {"3.1": OPENAPI / "tidings.yaml", "3.0": OPENAPI / "tidings-3.0.json
 
 
 def run(argv, **options):
-    """Runs a program, which must succeed; returns what it printed."""
+    """Runs a program, which must succeed; returns its output."""
     done = subprocess.run([str(part) for part in argv], check=False, stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
     assert done.returncode == 0, f"{argv[0]} ended with status {done.returncode}:\n{done.stdout[-20000:]}"
@@ -48,7 +48,7 @@ def served(environment, tmp_path):
 
 @pytest.fixture
 def converse(room):
-    """Runs a program as a member who has one unread message; it posts, reads in each way, is refused, and says what it got."""
+    """Runs a program as a member with one unread message; it posts, reads in each way, is refused once, and prints its results."""
 
     def converse(argv, name, **environment):
         ann, bob, channel = room

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The document is served, and pleases the linters with the rules that are shipped beside it."""
+"""The document is served, and passes the linters with the rules that come with it."""
 
 import json
 

@@ -16,7 +16,7 @@ PLATFORMS = ("apns", "fcm", "webpush", "matrix")
 
 
 def listeners(arrivals):
-    """What the receivers tell, by platform."""
+    """The receivers' messages, by platform."""
     def told(platform, read):
         return lambda line: line["what"] == "accepted" and arrivals.take(platform, read(line))
 

@@ -12,7 +12,7 @@ def _number(text):
 
 
 def _apple(payload):
-    """What APNs and browsers show, who get the same JSON."""
+    """The display of APNs and browsers, which receive the same JSON."""
     aps, place = payload["aps"], payload.get("tidings", {})
     alert = aps.get("alert", {})
     return {"badge": aps.get("badge"), "title": alert.get("title"), "subtitle": alert.get("subtitle"), "body": alert.get("body"), **_place(place)}
@@ -46,7 +46,7 @@ def of_matrix(request):
 
 
 class Arrivals:
-    """Any thread may add and wait. The log is for its owner alone: it has what people write."""
+    """Any thread may add and wait. Only its owner may read the log: it contains users' messages."""
 
     def __init__(self, log):
         self._log = os.fdopen(os.open(log, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8")
@@ -54,7 +54,7 @@ class Arrivals:
         self._changed = threading.Condition()
 
     def name(self, address, device_id, user):
-        """From now on what comes to an address is that device's. Others go by their address."""
+        """From now on, pushes to an address belong to that device. Other pushes are listed by address."""
         with self._changed:
             self._devices[address] = {"device": device_id, "user": user}
 

@@ -81,7 +81,7 @@ class Page:
             return tell(handler, 400, {"error": str(error)})
 
     def _register(self, workspace):
-        """Once: who asks again gets the same devices."""
+        """Only once: repeated calls return the same devices."""
         with self._lock:
             if not self.devices:
                 self.app, self.devices = f"{workspace['url']}/app", register(workspace, self.receivers, self.arrivals)

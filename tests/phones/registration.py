@@ -22,7 +22,7 @@ def make_app(url, admin, name, given):
 
 
 def new_address(platform, receivers, app):
-    """(where a new device is reached, what the receiver calls it)"""
+    """(address of a new device, the receiver's name for it)"""
     if platform == "webpush":
         client, subscription = receivers.webpush.subscribe(app["public_key"])
         return subscription, client

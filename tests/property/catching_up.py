@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client that is cut again and again, and goes on in another way, on another instance, from the last position it was given."""
+"""A client that is cut repeatedly, and continues in another way, on another instance, from the last position it received."""
 import json
 import time
 
@@ -16,7 +16,7 @@ EVENTS_MAX = 10_000
 
 
 class Reader:
-    """What one member was told so far, and where they go on."""
+    """The frames that one member has received, and the position to continue from."""
 
     def __init__(self, urls, member):
         self.urls = urls
@@ -26,7 +26,7 @@ class Reader:
         self.position = member.ok("unread.sync")["position"]
 
     def missing(self, wanted):
-        """Of the events that must come, those that did not."""
+        """The required events that were not received."""
         return {(channel, seq) for channel, seqs in wanted.items() for seq in seqs} - {
             (channel, seq) for channel, seqs in self.seen.items() for seq in seqs}
 
@@ -80,7 +80,7 @@ class Reader:
                     yield self._take(frame)
 
     def _frames(self, url, **args):
-        """What a socket is sent after its hello."""
+        """The frames sent to a socket after its hello."""
         socket = websocket.create_connection(self.member.at(url).ok("rtm.connect", since=self.position, **args)["url"], timeout=LIMIT_S)
         try:
             assert json.loads(socket.recv()) == {"type": "hello"}
@@ -90,7 +90,7 @@ class Reader:
             socket.shutdown()
 
     def _by_native(self, url, count, wanted):
-        """The position that follows the first event is read in any case: before it nobody can have got further."""
+        """The position after the first event is always read: without it, the client makes no progress."""
         frames, before, told = self._frames(url, native=True), None, 0
         while before is None or (count > told and self.missing(wanted)) or (told > 0 and self.position == before):
             frame = next(frames)
@@ -103,7 +103,7 @@ class Reader:
         frames.close()
 
     def _by_plain(self, url, count, wanted):
-        """It is given no positions: when it has all, unread.sync tells where that is."""
+        """It receives no positions: when it has everything, unread.sync returns the position."""
         frames = self._frames(url)
         while count > 0 and self.missing(wanted):
             count -= 1

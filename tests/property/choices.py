@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rules of the machine choose from."""
+"""The values from which the machine's rules choose."""
 from hypothesis import strategies as st
 
 USERS = 4

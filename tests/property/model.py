@@ -12,7 +12,7 @@ from tests.property.threads import Threads
 
 
 class Broken(AssertionError):
-    """The server's answer contradicts what it promised."""
+    """The server's answer contradicts a guarantee."""
 
 
 def require(condition, *what):
@@ -105,7 +105,7 @@ class Channel:
 
 @dataclass
 class Key:
-    """A client_msg_id that was used: what it stood for, and what was answered first."""
+    """A used client_msg_id: its post, and the first reply."""
 
     channel: str
     content: tuple
@@ -205,7 +205,8 @@ class Model:
         return sum(bool(m.named & {user, EVERYBODY}) for m in self.unread_messages(user, channel))
 
     def badge(self, user):
-        """How many unread messages are for the user, each once: direct ones, and mentions in their channels and the threads that they follow."""
+        """The number of unread messages that are for the user, each once: direct messages, and mentions in their channels and followed
+        threads."""
         found = set()
         for chan in (self.channels[channel] for channel in self.channels_of(user)):
             all_are = chan.direct and not chan.members[user].muted
@@ -228,9 +229,8 @@ class Model:
         return [m for m in self.channels[channel].standing() if m.user == user]
 
     def deliveries(self, user, channel, after):
-        """(required, allowed) seqs for a socket of `user` that was connected when the channel's
-        head was `after`. One's own leave may or may not be told by this frame; what was on its
-        way when the socket came may still arrive."""
+        """(required, allowed) seqs for a socket of `user` that was connected when the channel's head was `after`. The user's own leave is
+        optional; frames in transit when the socket connected may still arrive."""
         required, allowed = set(), set()
         head = self.channels[channel].head
         for joined, left in self.channels[channel].spells.get(user, []):

@@ -27,7 +27,7 @@ BADGE_BY_SQL = "SELECT push_badge(id, workspace_id, false) FROM users WHERE id =
 
 
 class Services:
-    """Two instances, Postgres and Redis of an Environment, with a note of what is up; and the gateway by which phones are reached."""
+    """Two instances, Postgres and Redis of an Environment, with a record of which are up; and the gateway for the phones."""
 
     def __init__(self, environment, gateway):
         self.environment = environment
@@ -78,16 +78,16 @@ class Services:
         self.redis_alive = True
 
     def sql_unread(self, channels):
-        """(user id, channel id) → what the tables say is unread, counted the slow way."""
+        """(user id, channel id) → the unread count by the tables, computed the slow way."""
         rows = self._database.execute(COUNT_BY_SQL, (channels,)).fetchall()
         return {(user, channel): count for user, channel, count in rows}
 
     def sql_threads(self, user):
-        """How many replies the tables say a user id has not read, counted the slow way."""
+        """The number of a user id's unread replies by the tables, computed the slow way."""
         return self._database.execute(THREADS_BY_SQL, (user,)).fetchone()[0]
 
     def sql_badge(self, user):
-        """What would be told to a user id's devices now, and the state of their turns: for whoever looks for a fault."""
+        """The badge for a user id's devices now, and the state of their turns, for debugging."""
         badge = self._database.execute(BADGE_BY_SQL, {"user": user}).fetchone()[0]
         turns = self._database.execute("SELECT badge, due_at, lease, leased_at, touched_at, tries FROM push_turns WHERE user_id = %s", [user]).fetchall()
         return badge, [[str(value) for value in turn] for turn in turns]

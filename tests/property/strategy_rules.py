@@ -7,7 +7,7 @@ from tests.property.choices import CAP, DISPLAY_MAX, STRATEGIES, channels, insta
 
 
 def check_counts(channel, shown, unread):
-    """What the channel's strategy shows where `unread` messages are."""
+    """The form in which the channel's strategy shows `unread` messages."""
     assert shown["has_unreads"] == (unread > 0), (shown, unread)
     if channel.strategy == "bitmap":
         assert "unread_count" not in shown and "unread_count_display" not in shown, shown
@@ -24,7 +24,7 @@ class StrategyRules:
 
     @rule(number=channels, who=picks, instance=instances, chosen=st.sampled_from(("auto", *STRATEGIES)))
     def set_strategy(self, number, who, instance, chosen):
-        """By who made the channel; nobody else may."""
+        """By the channel's creator; others may not."""
         chan, user = self.chan(number), self.member(number, who)
         args = {"channel": chan.id, "strategy": chosen}
         if user != 0:

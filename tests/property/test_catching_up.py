@@ -20,7 +20,7 @@ steps = st.lists(st.one_of(
 
 
 class Life:
-    """What ann does in channels, and bob, who is told of it on another device."""
+    """Actions of ann in channels, and of bob, who receives them on another device."""
 
     def __init__(self, environment):
         self.workspace = Workspace(environment.urls, environment.operator_token)
@@ -34,8 +34,8 @@ class Life:
         return self.ann.ok("channels.events", channel=room, after_seq=after, limit=1000)["events"]
 
     def told(self, room):
-        """(seqs that must come, seqs that may come): while bob is away nothing is for him; and of a channel that he left only that he
-        left it has to come."""
+        """(required seqs, allowed seqs): while bob is not a member, no event is for him; of a channel that he left, only his leave is
+        required."""
         must, may, away = set(), set(), False
         for event in self.events(room, self.start[room]):
             own = event.get("user") == self.bob.id

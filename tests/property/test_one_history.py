@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One history in channels of every strategy, and in one that moves between them: after each step all of them say the same,
-as far as each can, and what the model says."""
+"""One history in channels of every strategy, and in one that switches between them: after each step all of them agree with each other and
+with the model, as far as each strategy allows."""
 import random
 
 import pytest

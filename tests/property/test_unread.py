@@ -114,7 +114,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
 
     @rule(user=users, number=channels, instance=instances, text=texts)
     def stranger(self, user, number, instance, text):
-        """Who is no member can neither post nor mark."""
+        """A user who is not a member can neither post nor mark."""
         if user in self.chan(number).members:
             return
         error = "channel_not_found" if self.chan(number).private else "not_in_channel"
@@ -197,7 +197,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
 
     @rule(number=channels, who=picks, which=picks, text=texts)
     def edit_beside_marks(self, number, who, which, text):
-        """An edit that may come before or after each member's mark of what it edits: the outcome is the same."""
+        """An edit that may come before or after each member's mark of the edited message: the outcome is the same."""
         chan, user, text = self.chan(number), self.member(number, who), self.spelled(text)
         own = self.model.own_messages(user, chan.id)
         if not own:
@@ -296,7 +296,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
         chan.members[user].muted = muted
 
     def tell_devices(self, user, channel):
-        """A cursor has moved: every device of the user has to hear of it."""
+        """A cursor has moved: every device of the user must receive it."""
         for device in self.devices.values():
             if device.user == user:
                 device.marked[channel] = self.cursors_seen[user, channel]
@@ -396,7 +396,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
 
     @rule(user=users, instance=instances, page=st.sampled_from([None, 1, 2]))
     def sync(self, user, instance, page=None):
-        """A full sync, and the delta since the last token applied to what was known then."""
+        """A full sync, and the delta since the last token, applied to the earlier state."""
 
         def same():
             full = whole_sidebar(self.world.member(user, instance), page=page)
@@ -443,7 +443,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
             self.world.close()
 
     def check_read_state(self, user, channel, shown, name="channel"):
-        """R of one member against the model, and against what was seen of this cursor before."""
+        """The read state of one member, compared with the model and with earlier states of this cursor."""
         unread = self.model.unread_messages(user, channel)
         cursor = self.model.channels[channel].members[user]
         assert shown[name] == channel
@@ -492,7 +492,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
             self.check_muted(device, channel.id)
 
     def check_order(self, device):
-        """What has come so far: each seq once, rising, as the event it was, and nothing of others'."""
+        """The frames so far: each seq once, rising, with the content of its event, and none of other users'."""
         for channel in self.model.channels.values():
             events = device.events(channel.id)
             seqs = [seq for seq, _, _ in events]
@@ -506,7 +506,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
                 assert kind != "message" or ts == event.ts, (seq, ts, event)
 
     def check_marked(self, device, channel):
-        """The last mark that moved the cursor was told to this device."""
+        """This device received the last mark that moved the cursor."""
         expected = device.marked.get(channel)
         if expected is None:
             return
@@ -516,7 +516,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
         assert expected in told and max(told) == expected, (expected, told)
 
     def check_muted(self, device, channel):
-        """What the device heard last is what is so."""
+        """The last frame on the device has the final state."""
         if channel in device.muted:
             told = [frame["is_muted"] for frame in device.socket.matching({"type": "unread_changed", "channel": channel})]
             assert told and told[-1] == device.muted[channel], (device.muted[channel], told)
@@ -560,6 +560,6 @@ def merged(known, delta):
 
 @pytest.mark.parametrize("search", [1, 2])
 def test_unread_is_exact(services, profile, search):
-    """Two searches side by side, each from a seed of its own; beside the second somebody holds a snapshot, so that channels are hot."""
+    """Two searches in parallel, each with its own seed; during the second, a snapshot is held, so that channels are hot."""
     with services.environment.held_snapshot() if search == 2 else nullcontext():
         run_state_machine_as_test(lambda: Unread(services), settings=profile)

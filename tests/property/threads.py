@@ -7,7 +7,7 @@ from tests.property.stamps import EVERYBODY, FOREVER, NEVER, between
 
 @dataclass
 class Place:
-    """Of one user in one thread."""
+    """The state of one user in one thread."""
 
     following: bool = False
     ts: str = NEVER
@@ -71,7 +71,7 @@ class Threads:
         return (place.ts, len(unread), sum(bool(m.named & {user, EVERYBODY}) for m in unread), place.following)
 
     def followed(self, user):
-        """Not what was deleted with all its replies."""
+        """Without threads that were deleted with all their replies."""
         return [root for root, places in self.places.items() if user in places and places[user].following
                 and (not self.channel.messages[root].deleted or self.channel.replies(root))]
 

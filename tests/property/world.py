@@ -50,7 +50,7 @@ class Trace:
         self._lines = collections.deque(maxlen=80)
 
     def call(self, method, encoding, args, reply):
-        """What a recorder of clients hears."""
+        """The calls that a client's recorder receives."""
         if method == "channels.info":  # asked after each step
             return
         shown = {name: reply[name] for name in ("error", "ts", "seq", "read_epoch", "last_read") if name in reply}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree with what the checks of a release look at, to plant faults in; its version is not released."""
+"""A tree with the files that the checks of a release read, to plant faults in; its version is not released."""
 
 import shutil
 

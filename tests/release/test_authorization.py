@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ./dev lint says of the table of what each method answers to whom."""
+"""Findings of ./dev lint in the table of outcomes per method and caller."""
 
 import pytest
 

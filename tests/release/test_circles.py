@@ -9,7 +9,7 @@ from tools import circles
 
 
 def made(directory, files):
-    """The files of a module, as the check sees them: {name: what it includes}."""
+    """The files of a module, as seen by the check: {name: included files}."""
     for name, included in files.items():
         path = directory / name
         path.parent.mkdir(exist_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is cleaned up when a function returns had a value before it could return."""
+"""Variables with cleanup are initialised before the function can return."""
 import pytest
 
 from tools import cleanups

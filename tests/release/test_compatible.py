@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ./dev lint says of a change of openapi/tidings.yaml that breaks clients of the last release."""
+"""Findings of ./dev lint for changes of openapi/tidings.yaml that break clients of the last release."""
 
 import copy
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ./dev lint says of migrations: released ones that changed, headers, numbers, locks."""
+"""Findings of ./dev lint in migrations: changed released ones, headers, numbers, locks."""
 
 import pytest
 

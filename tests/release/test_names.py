@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ./dev lint says of names that mean two things."""
+"""Findings of ./dev lint for names with two meanings."""
 import pytest
 
 from tools import names

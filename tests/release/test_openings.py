@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ./dev lint says of a .c file that does not open with what it does."""
+"""Findings of ./dev lint for .c files without an opening sentence about their purpose."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ./dev lint says of names that do not say whose they are."""
+"""Findings of ./dev lint for names without the prefix of their struct, header or module."""
 import pytest
 
 from tools import prefixes

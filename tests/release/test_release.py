@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ./dev lint says of the version where it is spelt out, and of a release that is not whole."""
+"""Findings of ./dev lint for copies of the version, and for incomplete releases."""
 
 import pytest
 

@@ -40,7 +40,7 @@ def modules(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def java():
-    """The command, but for its last word, that runs a file of Java with the SDK that pom.xml pins."""
+    """The command, without its last word, that runs a Java file with the SDK pinned in pom.xml."""
     maven.fetch(HERE / "pom.xml", JARS)
     return JAVA
 

@@ -68,7 +68,7 @@ def test_it_answers(bolt, workspace):
 
 @pytest.mark.parametrize("bolt", ["http"], indirect=True)
 def test_what_others_send_it_refuses(bolt):
-    """Bolt checks our signatures, so what it took above was signed well."""
+    """Bolt verifies our signatures, so the requests it accepted above were signed correctly."""
     event = {"type": "message", "text": "hello", "channel": bolt.channel}
     body = json.dumps({"type": "event_callback", "event": event})
     for headers in ({}, {"X-Slack-Request-Timestamp": str(int(time.time())), "X-Slack-Signature": "v0=" + "0" * 64}):

@@ -30,7 +30,7 @@ def blocks(example=""):
 
 
 class Checkout:
-    """A directory as a fresh clone has it, beside a server with a demo workspace."""
+    """A directory as in a fresh clone, beside a server with a demo workspace."""
 
     def __init__(self, directory, environment, url):
         self.directory = directory
@@ -45,7 +45,7 @@ class Checkout:
         self.running = []
 
     def equip(self, example):
-        """What the block `prepare` would bring, from what the tests have."""
+        """Supplies the results of the block `prepare` from the tests' own tools."""
         if example == "bot":
             python = self.directory / "build" / "bot" / "bin" / "python"
             python.parent.mkdir(parents=True)
@@ -55,7 +55,7 @@ class Checkout:
             (self.directory / "examples" / example / "node_modules").symlink_to(node.packages(EXAMPLES / example))
 
     def prepare(self, example):
-        """As somebody would who has none of the tools: for long tests."""
+        """Runs it as on a machine without any of the tools: for long tests."""
         done = subprocess.run(["bash", "-ec", blocks()["tools"] + blocks(example)["prepare"]], cwd=self.directory, env=self.environment,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         assert done.returncode == 0, done.stdout[-20000:]
@@ -138,7 +138,7 @@ def use_sidebar(checkout, instance):
 
 
 def use_phone(checkout, instance):
-    """What was written offline is posted once, even when the phone forgets that it was; marks and messages come and go."""
+    """Messages written offline are posted once, even if the phone forgets that it posted them; marks and messages go both ways."""
     run, general = blocks("phone")["run"], checkout.general
     checkout.ann.post(general, "for the phone")
     shown = checkout.run(run).split("general: ")[1:]
@@ -166,7 +166,7 @@ def use_phone(checkout, instance):
 
 
 def test_the_phone_is_woken(tmp_path, recorder):
-    """It is offline in the middle of a burst; a push wakes it, and it shows what the server has, and the badge that the server says."""
+    """It is offline in the middle of a burst; a push wakes it, and it shows the server's messages and badge."""
     (tmp_path / "checkout").mkdir()
     arrivals = Arrivals(tmp_path / "push.jsonl")
     matrix, settings = receiver(tmp_path, lambda request: arrivals.take("matrix", of_matrix(request)))

@@ -13,7 +13,7 @@ from tests.support.workspace import Workspace
 
 @pytest.fixture(scope="module")
 def people(environment):
-    """A user who may call without limit, and once a second; a second one; two bots; a channel of all."""
+    """A user without a rate limit, the same with one call a second; a second user; two bots; a channel of all."""
     workspace = Workspace(environment.urls, environment.operator_token)
     ann, bob, bots = workspace.user(), workspace.user(), [workspace.bot(), workspace.bot()]
     limited = workspace.admin.ok("admin.tokens.create", user_id=ann.id, rate_limit=60)["token"]
@@ -23,7 +23,7 @@ def people(environment):
 
 @pytest.fixture(scope="module")
 def tour(people, java):
-    """What Tour.java told."""
+    """The output of Tour.java."""
     admin = people.workspace.admin
     app = admin.ok("admin.apps.create", name="by socket", bot_user_id=people.bots[0].id)
     given = {"API": f"{people.ann.url}/api/", "CHANNEL": people.channel, "TOKEN": people.ann.token,

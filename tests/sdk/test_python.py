@@ -150,7 +150,7 @@ def test_a_limit(workspace):
 
 
 class Rtm:
-    """A connected RTMClient, and what it heard."""
+    """A connected RTMClient, and the events it received."""
 
     def __init__(self, member):
         self.events = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/sdks.md: every program in it is run as it stands there, in the workspace that ./dev up makes."""
+"""docs/sdks.md: every program in it is run unmodified, in the workspace created by ./dev up."""
 
 import json
 import os
@@ -59,7 +59,7 @@ class Demo:
         self.environment = {**node.environment(), **self.exported(), "PORT": str(free_port())}
 
     def exported(self):
-        """What environment.sh adds to the environment of a shell."""
+        """The variables that environment.sh exports."""
         out = self.shell(". ./environment.sh; env -0", os.environ)
         return dict(line.split("=", 1) for line in out.split("\0") if line)
 
@@ -74,7 +74,7 @@ class Demo:
         return [*interpreters[name.rsplit(".", 1)[1]], name]
 
     def run(self, name, **more):
-        """Runs a program to its end, and returns what it printed."""
+        """Runs a program to its end, and returns its output."""
         done = subprocess.run(self.argv(name), cwd=self.directory, env={**self.environment, **more}, timeout=120,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -158,7 +158,7 @@ def test_bolt(here, start, name, greeting):
     text = f"{greeting}, <@{here.demo['users'][1]['id']}>"
 
     def greeted():
-        """The SDK for Java does not wait for hello, from which on an app hears all."""
+        """The SDK for Java does not wait for hello, after which an app receives all events."""
         here.bob.post(here.channel, "hello, bot")
         return text in here.texts()
 
@@ -187,7 +187,7 @@ def test_bolt_over_http(here, start):
     printed(program, "listening")
 
     def welcomed():
-        """Until its address has answered the challenge an app hears nothing."""
+        """Until its URL has answered the challenge, an app receives no events."""
         here.cid.ok("conversations.leave", channel=random)
         here.cid.ok("conversations.join", channel=random)
         return [m for m in here.bob.history(random) if m["text"] == f"Welcome, <@{here.demo['users'][2]['id']}>"]
@@ -202,7 +202,7 @@ def browser():
 
 
 def test_in_a_browser(here, browser, extra_instance):
-    """It goes on where it was when its instance dies."""
+    """It continues from its position when its instance dies."""
     instance = extra_instance()
     page = browser.new_page(bypass_csp=True)
     page.goto(f"{instance.url}/app")

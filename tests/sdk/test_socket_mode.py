@@ -51,7 +51,7 @@ def test_what_is_not_acked_comes_again(app, listen, extra_instance):
 
 
 def test_it_connects_anew_when_told(app, listen, extra_instance):
-    """A connection of 11 s is told so 10 s before its end."""
+    """A connection of 11 s receives a warning 10 s before its end."""
     client = listen(extra_instance(link_life_s=11).url, clientPingTimeout=1000)
     client.expect(CONNECTED, count=2)
     app.ann.post(app.channel, "on the second one")

@@ -244,7 +244,7 @@ def test_posting_again_is_no_second_message(web, room):
 
 
 def test_posts_outlive_a_crash(web, room, extra_instance):
-    """The SDK sends again what it has no reply for; with a client_msg_id each is there once."""
+    """The SDK retries calls without a reply; with a client_msg_id each message is stored once."""
     ann, bob, channel = room
     instance = extra_instance()
     client = web(ann.at(instance.url))

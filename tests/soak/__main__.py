@@ -115,7 +115,7 @@ class Soak:
 
 
 def p99_ms(load):
-    """Of what the posters and readers have called so far."""
+    """The p99 of all calls of the posters and readers so far."""
     taken = sorted(outcome.ended - outcome.began for thread in (*load.posters, *load.readers) for outcome in list(thread.outcomes.all))
     return 1000 * taken[int(len(taken) * 0.99)]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must not grow with time: read off the processes and the servers, and judged by straight lines."""
+"""Values that must not grow with time: read from the processes and the servers, and judged by fitted lines."""
 import os
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ WARM = 0.25  # of the time: until then caches and pools fill
 
 
 def slope(points):
-    """Of the straight line that fits best; 0 for fewer than two different x."""
+    """The slope of the best-fitting line; 0 for fewer than two different x."""
     count = len(points)
     mean_x = sum(x for x, _ in points) / count if points else 0
     mean_y = sum(y for _, y in points) / count if points else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong in a soak with faults. The first instance is never killed: what it holds is measured to the end."""
+"""The faults of a soak with faults. The first instance is never killed, so that its memory is measured to the end."""
 import time
 
 import psycopg

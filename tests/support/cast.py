@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everybody who may call, and a valid call of each method."""
+"""All kinds of callers, and a valid call of each method."""
 from tests.support.provider_keys import address, service_account
 from tests.support.workspace import fresh_name
 from tools import authorization
@@ -115,7 +115,7 @@ class Cast:
 
 
 class Scene:
-    """What the arguments of one call may be."""
+    """The possible arguments of one call."""
 
     def __init__(self, cast, kind, caller):
         self._admin, self._caller, self._target = cast.admin, caller, cast.target
@@ -153,7 +153,7 @@ class Scene:
 
     @property
     def target_device(self):
-        """One of the target's, whose provider does not answer: nobody listens there."""
+        """A device of the target, whose provider's port is closed."""
         name = fresh_name("device")
         account = service_account(token_uri="https://localhost:1/token")
         self._admin.ok("admin.pushApps.create", name=name, platform="fcm", service_account=account)
@@ -162,7 +162,7 @@ class Scene:
 
 
 def arguments_of(method, kind):
-    """As they stand in the table."""
+    """The arguments in the table's form."""
     if kind == authorization.NO_KIND:
         return WITHOUT_CHANNEL.get(method, ARGUMENTS.get(method, {}))
     return ARGUMENTS.get(method, CHANNEL)

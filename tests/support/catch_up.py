@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user missed, by events.sync."""
+"""The events that a user missed, by events.sync."""
 
 
 class CatchUp:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP client of Tidings: calls methods, keeps the connection, records what it sees."""
+"""An HTTP client of Tidings: calls methods, keeps the connection open, records its traffic."""
 
 import json
 from urllib.parse import urlencode
@@ -11,7 +11,7 @@ from tests.support.wait import LIMIT_S
 
 
 class Reply(dict):
-    """The JSON object of a reply, with `status`, `headers` and the `body` bytes beside it."""
+    """The JSON object of a reply, with attributes `status`, `headers` and the `body` bytes."""
 
     def __init__(self, response):
         super().__init__(response.json())
@@ -68,7 +68,7 @@ class Client:
         return reply
 
     def fails(self, error, method, /, **args):
-        """Calls `method`, which must answer `error` (a code, or a tuple of codes any of which is right)."""
+        """Calls `method`, which must return `error` (a code, or a tuple of acceptable codes)."""
         reply = self.call(method, **args)
         codes = (error,) if isinstance(error, str) else error
         assert reply.get("ok") is False and reply.get("error") in codes, f"{method}({args!r}): {dict(reply)!r}"
@@ -83,7 +83,7 @@ class Client:
         return self.ok("channels.info", channel=channel)["channel"]["unread_count"]
 
     def history(self, channel, **args):
-        """The messages of `channel` that people and bots posted, newest first."""
+        """The messages of users and bots in `channel`, newest first."""
         messages = self.ok("channels.history", channel=channel, **args)["messages"]
         return [m for m in messages if m.get("subtype") not in ("channel_join", "channel_leave")]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program as a command: its exit status and what it prints."""
+"""The program as a command: its exit status and output."""
 
 import os
 import subprocess

@@ -27,7 +27,7 @@ def read_and_cut(url, token, last_id, take):
 
 
 class Cuts:
-    """Follows streams, on one instance after the other, of which each is cut after `count` events."""
+    """Follows streams, on alternating instances, each of which is cut after `count` events."""
 
     def __init__(self, urls, token, count):
         self.urls = urls

@@ -73,7 +73,7 @@ class Environment:
         return self
 
     def prepare(self):
-        """What the database needs before the first instance starts."""
+        """Prepares the database before the first instance starts."""
         self.instances[0].migrate()
 
     def instance(self, start=True, **settings):
@@ -148,7 +148,7 @@ class Environment:
                                                 [channel]).fetchone()[0] == 0, what="the end of the fan-out")
 
     def heal(self):
-        """Starts what is dead and continues what is stopped."""
+        """Starts dead processes and continues stopped ones."""
         for service in filter(None, (self.postgres, self.redis, self.kafka, *self.instances)):
             service.kill(signal.SIGCONT)
             service.start()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An app's HTTP server: takes what comes to its events_url, and answers as a test wants."""
+"""An app's HTTP server: receives the requests to its events_url, and answers as the test chooses."""
 
 import json
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of the events for an app in Socket Mode."""
+"""Stored events of an app in Socket Mode."""
 
 from tests.support.wait import wait_until
 
@@ -10,7 +10,7 @@ def rows(environment, app_id, condition):
 
 
 def kept(environment, app_id):
-    """How many events wait for the app."""
+    """The number of events that wait for the app."""
     return rows(environment, app_id, "frame IS NOT NULL")
 
 
@@ -28,7 +28,7 @@ def wait_kept(environment, app_id, channel, posts, ack=None):
 
 
 def ack_new(link, acked):
-    """Acks what came by this link and is not in `acked` yet."""
+    """Acks the events received on this link that are not in `acked` yet."""
     for frame in link.matching({"type": "events_api"})[len(acked):]:
         link.send({"envelope_id": frame["envelope_id"]})
         acked.append(frame)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an instance says of itself at /metrics."""
+"""The metrics of an instance, from /metrics."""
 import re
 
 import requests
@@ -13,5 +13,5 @@ def metric_of(text, name, labels=""):
 
 
 def metric(instance, name, labels=""):
-    """The same of what an instance says now."""
+    """The same, read from the instance now."""
     return metric_of(requests.get(f"{instance.url}/metrics", timeout=30).text, name, labels)

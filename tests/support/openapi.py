@@ -46,14 +46,14 @@ class Document:
         return self.resolve(self.operation(method)["requestBody"])
 
     def errors(self, schema, value, strict=False):
-        """What is wrong with `value` by `schema` (a $ref or inline). `strict`: also members that no schema names."""
+        """The violations of `schema` (a $ref or inline) in `value`. `strict`: also members that the schema does not name."""
         registry = self._strict if strict else self._open
         name = self._choice(schema, value)["$ref"].rpartition("/")[2]
         validator = Draft202012Validator({"$ref": f"{URI}#/components/schemas/{name}"}, registry=registry)
         return [_where(error) for error in validator.iter_errors(value)]
 
     def _choice(self, schema, value):
-        """Of a reply's two schemas the one that its `ok` asks for, so that errors are told by that one."""
+        """The one of a reply's two schemas that its `ok` selects, so that errors refer to that one."""
         choices = self.resolve(schema).get("oneOf")
         if not choices or not isinstance(value, dict):
             return schema

@@ -31,7 +31,7 @@ class Phone:
 
     @property
     def pushes(self):
-        """What arrived, oldest first."""
+        """The pushes received, oldest first."""
         while self._looked < len(self.matrix.requests):
             notification = json.loads(self.matrix.requests[self._looked].body)["notification"]
             self._looked += 1
@@ -43,7 +43,7 @@ class Phone:
 
     @property
     def shown(self):
-        """Those that the user sees: a silent one only sets the badge."""
+        """The pushes that the user sees: a silent one only sets the badge."""
         return [push for push in self.pushes if push.title]
 
     @property
@@ -52,7 +52,7 @@ class Phone:
 
     @property
     def badge(self):
-        """As the phone shows it; 0 before the first push."""
+        """The badge on the phone; 0 before the first push."""
         return self.pushes[-1].badge if self.pushes else 0
 
     def wait_texts(self, *texts):

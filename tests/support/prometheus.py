@@ -13,7 +13,7 @@ RULES = ROOT / "deploy/prometheus/tidings.rules.yml"
 
 
 class Prometheus(Service):
-    """`shorter` has texts of the rules and by what they are replaced, so that a test need not wait for minutes."""
+    """`shorter` maps texts of the rules to replacements, so that a test need not wait for minutes."""
 
     name = "prometheus"
     programs = ("prometheus",)

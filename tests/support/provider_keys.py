@@ -33,7 +33,7 @@ APNS = {"platform": "apns", "key_id": "ABCDE12345", "team_id": "TEAM123456", "to
 
 
 def apps():
-    """The arguments of a push app of each platform, but for its name."""
+    """The arguments of a push app of each platform, without its name."""
     return {"apns": {**APNS, "key": ec_key()}, "fcm": {"platform": "fcm", "service_account": service_account()},
             "webpush": {"platform": "webpush", "subject": "mailto:ops@example.com"}, "matrix": {"platform": "matrix"}}
 
@@ -49,7 +49,7 @@ def browser_key():
 
 
 def address(platform):
-    """Of a new device."""
+    """The address of a new device."""
     return {"apns": {"push_token": os.urandom(32).hex()}, "fcm": {"push_token": f"{os.urandom(8).hex()}:APA91b_-{os.urandom(60).hex()}"},
             "webpush": {"endpoint": f"https://push.example.com/{os.urandom(8).hex()}", "p256dh": browser_key(), "auth": base64url(os.urandom(16))},
             "matrix": {"url": "https://push.example.com/_matrix/push/v1/notify", "pushkey": os.urandom(8).hex()}}[platform]

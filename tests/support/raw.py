@@ -149,7 +149,7 @@ class RawFrames(RawConnection):
         self.handshake = self.reply(head_only=True)
 
     def send_frame(self, opcode, payload=b"", final=True, masked=True, length=None):
-        """Sends one frame. `length` overrides the length that its header tells."""
+        """Sends one frame. `length` overrides the length in its header."""
         told = len(payload) if length is None else length
         head = bytes([(0x80 if final else 0) | opcode])
         bit = 0x80 if masked else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All pages of what is read page by page, what a frame is, and when two are the same."""
+"""Reads all pages of paged methods, identifies frames, and compares them."""
 
 EVENT_TYPES = ("message", "member_joined_channel", "member_left_channel")
 # Members of whatever tells one's read state of a channel: replies, frames.
@@ -14,14 +14,14 @@ def is_event(frame):
 
 
 def kind_of(frame):
-    """Of an event: message, message_changed, message_deleted, member_joined_channel or member_left_channel."""
+    """The kind of an event: message, message_changed, message_deleted, member_joined_channel or member_left_channel."""
     subtype = frame.get("subtype", "")
     return subtype if subtype in ("message_changed", "message_deleted") else frame["type"]
 
 
 def same_event(one, other):
-    """Whether two frames tell the same. What an instance did not hear in time it reads back from Postgres, which has no
-    `previous_message`: so one of the two may lack that."""
+    """Whether two frames are equivalent. An instance reads missed events back from Postgres, which does not have `previous_message`: so
+    one of the two may lack that."""
     names = {*one, *other}
     if not ("previous_message" in one and "previous_message" in other):
         names.discard("previous_message")
@@ -29,7 +29,7 @@ def same_event(one, other):
 
 
 def whole_history(member, channel, page=500):
-    """The messages of a channel that people and bots posted, newest first."""
+    """The messages of users and bots in a channel, newest first."""
     messages = _all_pages(member, "channels.history", channel=channel, limit=page)
     return [m for m in messages if m.get("subtype") not in JOINS_AND_LEAVES]
 

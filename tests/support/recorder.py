@@ -10,7 +10,7 @@ RECORD = Path(os.environ.get("TIDINGS_RECORD", Path(__file__).parents[2] / ".run
 
 
 def part_path():
-    """Where this process records: its part, when several run the tests side by side."""
+    """The path of this process's recording: a part, if several processes run the tests in parallel."""
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     return RECORD.with_name(f"{RECORD.stem}-{worker}.jsonl") if worker else RECORD
 
@@ -52,7 +52,7 @@ class Recorder:
         self._write(line)
 
     def close(self, complete):
-        """Ends the recording; `complete` tells that the whole e2e suite is in it."""
+        """Ends the recording; `complete` says that it contains the whole e2e suite."""
         self._write({"end": True, "complete": complete})
         self._file.close()
 

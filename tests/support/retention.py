@@ -14,15 +14,15 @@ TABLES = ("message_keys", "tickets", "outbox", "change_log", "eras")
 
 @contextmanager
 def upkeep(environment):
-    """A connection of which no instance does any upkeep as long as it is open."""
+    """A connection that keeps all instances from upkeep as long as it is open."""
     with environment.database() as database:
         wait_until(lambda: database.execute("SELECT upkeep_begin()").fetchone()[0], what="the right to upkeep")
         yield database
 
 
 def month_piece(database, days=90, budget_ms=40):
-    """One piece of the work on the oldest month that is not kept: what month_expire() answers, None when that has to be tried again,
-    as somebody (autovacuum, perhaps) holds what it needs, or another instance is at it."""
+    """One piece of the work on the oldest expired month: the result of month_expire(), or None if it must be repeated because another
+    session (such as autovacuum) holds a lock, or another instance is working on it."""
     try:
         piece = database.execute("SELECT state, step, piece_rows FROM month_expire(%s, %s, true)", [days, budget_ms]).fetchone()
     except (LockNotAvailable, DeadlockDetected):
@@ -52,7 +52,7 @@ def rows_delete(database):
 
 
 def housekeep(database):
-    """What housekeeping does to messages and keys that are old enough."""
+    """Runs housekeeping on messages and keys that have expired."""
     rows_delete(database)
     for _ in month_pieces(database):
         pass
@@ -85,7 +85,7 @@ def make_events_older(database, channel, seq, unread_by=None):
 
 
 def forget_copies(environment):
-    """Redis has messages as young as they were: it begins anew."""
+    """Redis still has the messages with their original age: empties it and waits for the rebuild."""
     environment.redis.cli("FLUSHALL")
     wait_until(lambda: environment.redis.cli("EXISTS", "unread-built").strip() == "1", what="Redis built")
 

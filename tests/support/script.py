@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of another language that a test talks to: it tells lines of JSON, and is asked by them."""
+"""A program in another language that a test talks to: both sides exchange lines of JSON."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ from tests.support.wait import LIMIT_S
 
 
 class ScriptError(Exception):
-    """What was asked has failed; `error` is what the script saw of it."""
+    """The request has failed; `error` is the error that the script saw."""
 
     def __init__(self, error):
         super().__init__(error)
@@ -22,10 +22,10 @@ class ScriptError(Exception):
 
 
 class Script:
-    """A running program. Lines of its output that are no JSON objects are in `noise`, so is what it complains about."""
+    """A running program. Lines of its output that are not JSON objects, and its stderr, are in `noise`."""
 
     def __init__(self, argv, listener=None, **options):
-        """`listener`, if there is one, is given each line that is told, on a thread of its own."""
+        """`listener`, if given, is called with each line, on a thread of its own."""
         self._told = []
         self._listener = listener
         self.noise = []
@@ -41,7 +41,7 @@ class Script:
 
     @property
     def told(self):
-        """All that the script has told so far, in that order."""
+        """All lines of the script so far, in order."""
         with self._changed:
             return list(self._told)
 
@@ -84,7 +84,7 @@ class Script:
         return self.expect({"id": number}, timeout)
 
     def fails(self, order, *args):
-        """Has the script do something that must fail, and returns what it saw of the error."""
+        """Makes the script do something that must fail, and returns the error that it saw."""
         try:
             result = self.ask(order, *args)
         except ScriptError as failure:

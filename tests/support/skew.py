@@ -20,7 +20,7 @@ int clock_gettime(clockid_t id, struct timespec *now)
 
 
 def skewed(directory, seconds):
-    """What the environment of a process needs whose wall clock is to be ahead by so many seconds."""
+    """The environment of a process whose wall clock is this many seconds ahead."""
     library = directory / "skew.so"
     if not library.exists():
         source = directory / "skew.c"

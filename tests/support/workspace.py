@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A workspace of a test's own, with its people, channels and sockets."""
+"""A test's own workspace, with its users, channels and sockets."""
 
 import itertools
 import secrets
@@ -44,7 +44,7 @@ class Member(Client):
 
 
 class Workspace:
-    """A new workspace. `urls` are the instances; people talk to the first unless they are told otherwise."""
+    """A new workspace. `urls` are the instances; users talk to the first by default."""
 
     def __init__(self, urls, operator_token, recorder=None):
         self.urls = list(urls)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of the preset asan, and what they share with the tests."""
+"""Programs of the preset asan, and fixtures that the tests share."""
 import random
 import time
 from pathlib import Path

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An instance while one of its allocations or system calls fails: at its start it ends with an error in words, or serves; later it
-answers with an error, or not, goes on, and keeps all that it acknowledged. A sample here; all in `./dev test long`."""
+"""An instance while one of its allocations or system calls fails. At its start it exits with an error message, or serves; later it
+answers, possibly with an error, continues, and keeps all acknowledged data. A sample here; all in `./dev test long`."""
 import signal
 
 import pytest
@@ -104,7 +104,7 @@ def visit_check(served, kind, action, number):
 
 
 def counts_of(served, action):
-    """How many of each kind the action takes."""
+    """The number of calls of each kind during the action."""
     _, control, visits = served
     before = {kind: control.counted(kind) for kind in KINDS.values()}
     assert visits.attempt(action)
@@ -128,7 +128,7 @@ def test_visits_at_each_number(served, kind, action):
 
 
 def test_a_stop_that_runs_short(served):
-    """What it needs to stop in order it may not get: it ends all the same, without a report."""
+    """Resources for a clean shutdown may be missing: it exits all the same, without a sanitizer report."""
     instance, control, visits = served
     visits.attempt(Visits.post)
     control.fail_next(KINDS["allocation"], 1)

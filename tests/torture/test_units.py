@@ -24,13 +24,13 @@ BROKEN = re.compile(r"ERROR: AddressSanitizer|runtime error:|UndefinedBehaviorSa
 
 
 def is_the_tests_own(text):
-    """Whether a report is of a test that used what it did not get: the innermost code of ours is the test's."""
+    """Whether a report concerns a test that used a failed result: the innermost frame of our code is the test's."""
     where = [path for path in FRAME.findall(text) if "/tests/torture/" not in path]
     return bool(where) and "/tests/unit/" in where[0]
 
 
 def run(program, control):
-    """How it ended, and what it printed. Its output is a file's: servers that it leaves behind hold no pipe open."""
+    """Its exit status and output. The output goes to a file, so that servers left behind hold no pipe open."""
     output = control.path.with_suffix(".output")
     with open(output, "w+b") as file:
         done = subprocess.run([program], cwd=BUILD, stdin=subprocess.DEVNULL, stdout=file, stderr=file, timeout=LIMIT_S, check=False,

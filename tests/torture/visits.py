@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two users do while an instance runs short, and what of it was acknowledged."""
+"""Actions of two users while an instance is short of resources, and which of them were acknowledged."""
 import http.client
 
 import requests
@@ -84,7 +84,7 @@ class Visits:
             socket.close()
 
     def stream(self):
-        """Opens one, and hears of a post."""
+        """Opens an event stream, and receives a post."""
         stream = Stream(self.bob.url, self.bob.token, timeout=SHORT_S)
         try:
             stream.expect({"type": "hello"}, SHORT_S)

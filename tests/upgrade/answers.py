@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the public API says of a dump's data, to each of its users, and how two such records are compared."""
+"""The public API's view of a dump's data, for each of its users, and the comparison of two such records."""
 
 from tests.support.client import Client
 
@@ -73,7 +73,7 @@ def comparable(value):
 
 
 def compare(release, then, now):
-    """In words, what is not the same any more in the answers that a release gave."""
+    """A list, in words, of the differences from a release's answers."""
     assert [answer[:3] for answer in then] == [answer[:3] for answer in now], "these are answers to other questions"
     return [f"{name}: {method} {args}: {difference}" for (name, method, args, before), after in zip(then, now)
             for difference in differences(before, after[3], ADDED_SINCE[release])]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of a database as Postgres' catalog tells them. Functions and views are no part of it: each version has its own."""
+"""The tables of a database, from Postgres' catalog. Functions and views are not included: each version has its own."""
 
 # Tables and sequences that are not of one version alone, and no months of messages.
 OURS = """
@@ -25,5 +25,5 @@ QUERIES = {
 
 
 def tables(database):
-    """What the connection's database has, by kind, as sets of rows."""
+    """The objects in the connection's database, by kind, as sets of rows."""
     return {kind: {str(row) for row in database.execute(query)} for kind, query in QUERIES.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data of every kind, made through the public API: what a dump of a release has in it."""
+"""Data of every kind, created through the public API: the content of a release's dump."""
 
 from functools import partial
 
@@ -17,12 +17,12 @@ METADATA = {"event_type": "deployed", "event_payload": {"b": 1, "a": [2, None]}}
 
 
 def refuse(_):
-    """What an events_url answers that is out of order."""
+    """The answer of an events_url that is out of order."""
     return 500, {}, ""
 
 
 class Data:
-    """Makes it all on the first instance of an environment. `cast` is what has to be known to ask for it again."""
+    """Creates all of it on the first instance of an environment. `cast` has the values needed to read it again."""
 
     def __init__(self, environment):
         self.environment = environment
@@ -174,7 +174,7 @@ class Data:
         self.eve.ok("users.setPresence", presence="away")
 
     def make_apps(self):
-        """One in Socket Mode and one with an events_url, for both of which events are kept, and one that never came."""
+        """One app in Socket Mode and one with an events_url, both with stored events, and one that never connected."""
         server = EventsUrl()
         for name, args in {"link": {}, "url": {"events_url": server.url}, "shy": {"events": ["message.channels"]}}.items():
             made = self.workspace.admin.ok("admin.apps.create", name=name, bot_user_id=self.bot.id, **args)
@@ -199,7 +199,7 @@ class Data:
         self.environment.wait_fanned_out(self.channels["quiet"])
 
     def leave_over(self):
-        """Changes that are committed and not carried out, because Redis is away and the instance dies."""
+        """Changes that are committed but not delivered, because Redis is down and the instance dies."""
         self.environment.redis.stop()
         for name in STRATEGIES:
             channel = self.channels[name]

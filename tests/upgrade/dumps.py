@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dump of a release's database and what the release answered on it: where they are, how they are made and restored."""
+"""The dump of a release's database and the release's answers on it: where they are, how they are made and restored."""
 
 import json
 import lzma
@@ -92,7 +92,7 @@ class Restored(Environment):
         return trouble
 
     def wait_carried_out(self):
-        """Until what was left over in the outbox is done."""
+        """Waits until the leftover outbox rows are processed."""
         with self.database() as database:
             wait_until(lambda: database.execute("SELECT count(*) FROM outbox WHERE NOT done").fetchone()[0] == 0,
                        what="the left-overs carried out")

@@ -15,7 +15,7 @@ OUTAGE_MAX_S = 2.0
 
 
 class Talker(Poster):
-    """Posts in channels and threads. Some posts are repeated, as by a client that heard no answer, and some are deleted."""
+    """Posts in channels and threads. Some posts are repeated, as by a client without a reply, and some are deleted."""
 
     def place_in(self, channel):
         if self.random.random() < 0.6:
@@ -32,7 +32,7 @@ class Talker(Poster):
             self._done(f"delete of {key}", first, lambda member: self.try_delete(member, made))
 
     def try_delete(self, member, made):
-        """Where the answer to an earlier try was lost, the message may be gone already."""
+        """If the reply to an earlier attempt was lost, the message may be deleted already."""
         reply = self.outcomes.call(member, "chat.delete", channel=made.channel, ts=made.ts)
         if reply and (reply["ok"] or reply["error"] == "message_not_found"):
             made.outcome = "deleted"
@@ -40,7 +40,7 @@ class Talker(Poster):
 
 
 class Watcher(Reader):
-    """Reads channels and threads, takes back what it read, and keeps a sidebar by what changed since it asked last."""
+    """Reads channels and threads, marks messages unread again, and keeps a sidebar up to date by deltas."""
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -67,7 +67,7 @@ class Watcher(Reader):
 
 
 class LastingLine(Line):
-    """A socket of a client that reads what it missed while it was cut off."""
+    """A socket of a client that reads missed events after it was cut off."""
 
     def __init__(self, *args, **more):
         super().__init__(*args, **more)
@@ -93,7 +93,7 @@ class LastingLine(Line):
         super().synced(heads)
 
     def seqs(self, channel):
-        """All that it knows of; what came twice, as it may around a new connection, counts once."""
+        """All known events; duplicates, which may occur around a new connection, count once."""
         return {f.seq for log in self.all_logs() for f in log.frames if f.channel == channel} | {
             seq for c, seq in self.caught_up if c == channel}
 

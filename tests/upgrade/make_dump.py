@@ -31,7 +31,7 @@ def make_data(directory, binary):
 
 
 def make_record(directory, binary, text, cast):
-    """What the release itself answers on the dump, restored as the tests restore it."""
+    """The answers of the release itself on the dump, restored as by the tests."""
     for restored in running(Restored(directory, text, {"cast": cast}, binary=binary)):
         restored.wait_carried_out()
         return {"cast": cast, "answers": restored.answers(), "kept": restored.deliver()}

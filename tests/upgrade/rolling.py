@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two instances of an earlier release behind nginx, under load, and what an operator does to them."""
+"""Two instances of an earlier release behind nginx, under load, and an operator's actions."""
 import re
 from contextlib import contextmanager
 
@@ -49,8 +49,8 @@ class Rolling:
             client.cut()
 
     def serve_a_while(self):
-        """Until posts went on, and both instances had calls to answer. nginx counts sockets and streams, all of which are on the
-        instance that did not restart: the other one would get all calls until it has its share of those."""
+        """Waits until posts have continued, and both instances have answered calls. nginx counts sockets and streams, which are all on the
+        instance that did not restart: the other one would get all calls until it has its share of them."""
         self.cut_half()
         before = [answered(instance) for instance in self.environment.instances]
         self.load.wait_acked(POSTS)
@@ -72,7 +72,7 @@ class Rolling:
 
 
 def answered(instance):
-    """How many calls an instance has answered since it started."""
+    """The number of calls that an instance has answered since its start."""
     text = requests.get(f"{instance.url}/metrics", timeout=30).text
     return sum(float(value) for value in re.findall(r"^tidings_http_requests_total\{.*\} (\S+)$", text, re.MULTILINE))
 

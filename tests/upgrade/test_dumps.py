@@ -50,7 +50,7 @@ def test_what_waited_for_apps_arrives(restored):
 
 
 def test_life_goes_on(restored):
-    """What was and what comes counts together, in each channel that ann and bob share and may post to."""
+    """Old and new messages count together, in each channel that ann and bob share and may post to."""
     ann, bob = (restored.client(restored.record["cast"]["tokens"][name]) for name in ("ann", "bob"))
     posted = 0
     for channel in shared(restored, ann, bob):

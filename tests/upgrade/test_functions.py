@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of 0.1.0, which stand among the tables: they stay as long as an instance of it is connected, and a day longer."""
+"""The functions of 0.1.0, which are among the tables: they stay as long as an instance of it is connected, and a day longer."""
 
 import psycopg
 import pytest
@@ -20,7 +20,7 @@ def restored(tmp_path_factory):
 
 
 def age(database):
-    """As if none had run for an hour."""
+    """Makes it look as if no instance had run for an hour."""
     database.execute("UPDATE versions_in_use SET used_at = now() - interval '1 hour', made_at = now() - interval '1 day'"
                      " WHERE library = 'tidings_v1'")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the release before to this version while clients go on, and back, and forward again."""
+"""From the previous release to this version under load, and back, and forward again."""
 from tests.upgrade.rolling import upgrade
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both versions as one group of Kafka's consumers, each of which reads the other's records."""
+"""Both versions as one consumer group of Kafka, each reading the other's records."""
 from tests.upgrade.rolling import upgrade
 
 

@@ -29,9 +29,8 @@ def room(workspace):
 
 @pytest.fixture
 def screens(browser):
-    """Opens the page as a member: `screens(member, devices=2, color_scheme="dark")`; `script` runs before those of the page.
-    Whatever the browser complains about (errors of scripts, what the page's policy blocks) fails the test, but for requests that
-    found nobody."""
+    """Opens the page as a member: `screens(member, devices=2, color_scheme="dark")`; `script` runs before the page's own. Errors in the
+    browser's console (script errors, requests blocked by the page's policy) fail the test, except for requests that could not connect."""
     contexts, complaints = [], []
 
     def complain(message):

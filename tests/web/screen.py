@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person does with the page, by what it says: names and roles, as a screen reader has them."""
+"""A person's actions on the page, by names and roles, as for a screen reader."""
 
 import re
 
@@ -35,7 +35,7 @@ class Device:
         return self.sidebar.get_by_role("button", name=re.compile(f"^{re.escape(name)}(,|$)"))
 
     def expect_badge(self, name, words):
-        """What the entry is called: "room" or "room, 2 unread, 1 mention"."""
+        """The entry's accessible name: "room" or "room, 2 unread, 1 mention"."""
         expect(self.sidebar.get_by_role("button", name=f"{name}{words}", exact=True)).to_be_visible()
 
     def open(self, name):

@@ -242,7 +242,7 @@ def test_reconnects_after_a_restart(room, screens, extra_instance):
 
 
 def test_signing_in_and_out(workspace, environment, browser):
-    """By the form; a token that is none is told; nothing of it stays in the address."""
+    """With the form; an invalid token shows an error; the token does not remain in the address."""
     member = workspace.user("ann")
     page = browser.new_page()
     page.goto(f"{environment.urls[0]}/app#token=xoxp-wrong")

@@ -77,7 +77,7 @@ def test_a_message_that_comes_while_it_syncs_hides_no_missed_one(room, page_of):
 
 
 def test_what_happens_while_a_channel_is_read(room, page_of):
-    """The answer is of before: it lacks a message, and has what was edited and deleted since."""
+    """The reply is outdated: it lacks a message, and contains messages that were edited and deleted since."""
     ann, bob, channel, name = room
     edited, deleted = ann.post(channel, "first words"), ann.post(channel, "for a moment")
     _, device, line = page_of(bob)
@@ -97,7 +97,7 @@ def test_what_happens_while_a_channel_is_read(room, page_of):
 
 
 def test_events_that_cannot_be_read_at_once(room, page_of):
-    """After a break, by a service that is still half away."""
+    """After a disconnection, from a service that has only partly recovered."""
     ann, bob, channel, name = room
     page, device, line = page_of(bob)
     device.open(name)
@@ -239,7 +239,7 @@ def test_a_mark_that_fails_is_made_later(room, page_of):
 
 
 def test_what_could_not_be_sent_is_sent_when_the_service_is_back(room, page_of):
-    """Without a break of the socket, too: Postgres was away."""
+    """Also without a disconnection of the socket: Postgres was down."""
     ann, bob, channel, name = room
     page, device, _ = page_of(bob)
     device.open(name)
@@ -299,7 +299,7 @@ def test_a_name_that_could_not_be_read(workspace, page_of):
 
 
 def page_with_thread(room, page_of):
-    """As page_of(bob), with a channel open in which a message has a reply; and the button that opens its thread."""
+    """Like page_of(bob), with an open channel that contains a message with a reply; and the button that opens its thread."""
     ann, bob, channel, name = room
     ann.post(channel, "an answer", thread_ts=ann.post(channel, "a question"))
     page, device, line = page_of(bob)
@@ -308,7 +308,7 @@ def page_with_thread(room, page_of):
 
 
 def test_the_focus_does_not_wait_and_does_not_jump(room, page_of):
-    """Who opens a channel writes there at once, and who then writes elsewhere goes on there."""
+    """The focus is in the input at once when a thread opens; if the user moves it elsewhere, it stays there."""
     page, device, line, replies = page_with_thread(room, page_of)
     line.hold("channels.replies")
     replies.click()
@@ -322,7 +322,7 @@ def test_the_focus_does_not_wait_and_does_not_jump(room, page_of):
 
 
 def test_a_thread_that_cannot_be_read(room, page_of):
-    """It goes away, and the focus is where it was."""
+    """It closes, and the focus returns."""
     page, device, _, replies = page_with_thread(room, page_of)
     refusals = Refusals(page, "channels.replies")
     replies.click()

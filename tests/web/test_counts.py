@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How web/channel.js counts: right in whatever order replies and frames come, and however often."""
+"""Counting in web/channel.js: correct for any order and repetition of replies and frames."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_each_guard_is_needed(environment, browser, guard):
 
 
 def test_long_timelines_are_trimmed(workspace, screens):
-    """At 400 nothing is forgotten; at one more the newest 200 stay, and what is gone can be read again."""
+    """At 400 all messages stay; at one more only the newest 200 stay, and the others can be read again."""
     kept = screens(workspace.user()).page.evaluate("""async () => {
       const { Timeline } = await import("/app/channel.js");
       const timeline = new Timeline();

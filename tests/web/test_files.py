@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the files of /app are served."""
+"""Serving the files of /app."""
 
 import re
 
@@ -39,7 +39,7 @@ def test_nothing_else(environment, path):
 
 
 def test_nothing_is_loaded_from_elsewhere(environment):
-    """Each file names only files that are served beside it."""
+    """Each file refers only to files served with it."""
     client = environment.client()
     seen, todo = set(), {"/app"}
     while todo:

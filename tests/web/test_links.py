@@ -21,7 +21,7 @@ def expect_shown(row):
 
 
 def test_a_link_shows_its_message(screens, room):
-    """However far above; what is below it stays unread until one goes there."""
+    """At any distance above; messages below it stay unread until they are shown."""
     ann, bob, channel, name = room
     link = link_to(ann, channel, ann.post(channel, "the one"))
     for number in range(LATER):

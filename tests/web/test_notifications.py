@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page lets a user set about notifications, the badge in its title, and Web Push to the browser."""
+"""Notification settings on the page, the badge in its title, and Web Push to the browser."""
 
 import json
 import re
@@ -201,7 +201,7 @@ def test_what_the_worker_shows(room, screens, dialog_of, push_app):
 
 @pytest.fixture
 def notified(room, screens, dialog_of, push_app):
-    """The page of bob, who has no channel open and is notified of a message: `notified(ts, thread_ts)`."""
+    """The page of bob, without an open channel, after a notification of a message: `notified(ts, thread_ts)`."""
     _, bob, channel, _ = room
     screen = screens(bob, script=SUBSCRIBE, permissions=["notifications"])
     dialog = dialog_of(screen)

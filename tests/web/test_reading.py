@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading: what is shown of messages, what counts as seen, and what happens when calls fail."""
+"""Reading: how messages are shown, when they count as seen, and the behaviour when calls fail."""
 
 import re
 
@@ -71,7 +71,7 @@ def test_marked_unread_stays_so(workspace, screens):
 
 
 def test_what_is_covered_is_not_read(workspace, screens):
-    """On a phone the thread covers the channel; and who reads above in a channel still reads the thread."""
+    """On a phone the thread covers the channel; scrolling up in a channel still reads the open thread."""
     ann, bob = workspace.user("ann"), workspace.user("bob")
     name = fresh_name("room")
     channel = workspace.channel(ann, bob, name=name)
@@ -115,7 +115,7 @@ def test_formatted_text(workspace, screens):
 
 
 def test_messages_of_programs(workspace, screens):
-    """Under the name that they choose, with what they say in blocks or attachments alone."""
+    """Under the name chosen by the program, with only blocks or attachments as content."""
     ann, bot = workspace.user("ann"), workspace.bot("robot")
     name = fresh_name("room")
     channel = workspace.channel(ann, bot, name=name)
@@ -189,7 +189,7 @@ def test_a_message_that_is_refused(workspace, screens):
 
 
 def test_messages_arrive_as_they_were_written(workspace, screens):
-    """Also where the first of them finds nobody, once or for long."""
+    """Even if the first one cannot connect, once or for long."""
     ann, channel, page, device = in_a_room(workspace, screens)
     page.route("**/api/chat.postMessage", lambda route: route.abort(), times=1)
     for text in ("one", "two", "three"):
@@ -246,7 +246,7 @@ def test_a_token_of_an_app_is_told(workspace, environment, browser):
 
 
 def test_a_break_is_seen_in_the_channel(workspace, screens, extra_instance):
-    """Also on a phone, where the sidebar is away."""
+    """Also on a phone, where the sidebar is hidden."""
     ann = workspace.user("ann")
     name = fresh_name("room")
     workspace.channel(ann, name=name)

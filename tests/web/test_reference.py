@@ -12,7 +12,7 @@ LOGO = "https://cdn.redoc.ly/redoc/logo-mini.svg"  # Redoc would show it; the pa
 
 @pytest.fixture
 def page(browser):
-    """A page whose complaints fail the test, but for that of the logo."""
+    """A page whose console errors fail the test, except for the one about the logo."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     context.set_default_timeout(PATIENCE_MS)
     page, complaints = context.new_page(), []

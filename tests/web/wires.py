@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page's way to the service, which a test can cut, hold up and listen to; and what the page's tab is to it."""
+"""A page's connection to the service, which a test can cut, delay and record; and the visibility of the page's tab."""
 
 from tests.support.wait import wait_until
 
@@ -43,7 +43,7 @@ window.requestAnimationFrame = (draw) => (wires.isHidden ? 0 : frame(draw));
 
 
 class Wires:
-    """Of a page that was opened with SCRIPT."""
+    """The connections of a page that was opened with SCRIPT."""
 
     def __init__(self, page):
         self._page = page
@@ -69,7 +69,7 @@ class Wires:
         wait_until(lambda: self._page.evaluate(count, words) >= times, what=f"{times} times {words!r}")
 
     def calls(self, method):
-        """How often the page has called it."""
+        """The number of the page's calls of `method`."""
         return self._page.evaluate("method => wires.called.filter((one) => one === method).length", method)
 
     def wait_looked(self, act):
@@ -79,11 +79,11 @@ class Wires:
         wait_until(lambda: self._page.evaluate("wires.pauses") > before, what="a look at what is to be marked")
 
     def deafen(self):
-        """What the page sends over its socket from now on is lost."""
+        """From now on, everything the page sends over its socket is lost."""
         self._page.evaluate("wires.sockets.at(-1).send = () => {}")
 
     def beat(self, later_ms=0):
-        """What the page does at intervals, after a time in which nothing happened."""
+        """Runs the page's periodic work, after a time without events."""
         self._page.evaluate("ms => { wires.skipped += ms; for (const work of wires.beats) work(); }", later_ms)
 
     def hide(self, is_hidden=True):
@@ -92,5 +92,5 @@ class Wires:
 
     @property
     def sockets(self):
-        """How many there have been."""
+        """The number of sockets so far."""
         return self._page.evaluate("wires.sockets.length")
