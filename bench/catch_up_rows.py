@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it takes to catch up by events.sync: after days in 1,000 channels, after seconds in 100."""
+"""Rows about catching up by events.sync: after days in 1,000 channels, after seconds in 100."""
 import statistics
 import time
 

@@ -56,7 +56,7 @@ ANALYZE users, channels, channel_members, messages;
 
 
 def metrics(port):
-    """What an instance says of itself."""
+    """The metrics of an instance."""
     link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     link.request("GET", "/metrics")
     return link.getresponse().read().decode()
@@ -128,7 +128,7 @@ def make(rig):
 
 
 def forget_copies(rig):
-    """What SQL changed is not in Redis: it starts again from Postgres, which is waited for."""
+    """Redis does not have the changes made by SQL: empties it and waits for the rebuild from Postgres."""
     rig.tidings.stop()
     rig.redis.cli("FLUSHALL")
     rig.tidings.start()

@@ -45,7 +45,7 @@ def delivery_of(rate):
 
 
 def delivery_with_kafka(rate):
-    """Against Tidings without Kafka, with the broker idle beside it."""
+    """Compares with Tidings without Kafka, with the broker running idle."""
     def run(bench, kafka):
         bench.rig.restart_tidings(kafka=kafka)
         return of_ours(bench, rate=rate)

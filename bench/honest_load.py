@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load as of people at work: 500 posts/s, each followed to the sockets of its channel's 20 members (1,000 sockets in all),
-and 500 channels.info/s. Other loads are judged by what they do to it."""
+"""A load like that of users at work: 500 posts/s, each checked at the sockets of its channel's 20 members (1,000 sockets in all), and 500
+channels.info/s. Other loads are judged by their effect on it."""
 from concurrent.futures import ThreadPoolExecutor
 
 RATE = 500

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sends large bodies on several connections at a given number of bytes a second, and prints what was answered."""
+"""Sends large bodies on several connections at a given number of bytes a second, and prints the answers."""
 import argparse
 import collections
 import json
@@ -46,7 +46,7 @@ def request_of(options, kind):
 
 
 class Sender(threading.Thread):
-    """One connection, opened anew when the server closes it."""
+    """One connection, reopened when the server closes it."""
 
     def __init__(self, options, number, answers):
         super().__init__(daemon=True)

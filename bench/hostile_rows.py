@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What large bodies do to the honest load: beside it, its p99 may double at most."""
+"""The effect of large bodies on the honest load: its p99 may at most double."""
 import json
 import statistics
 import subprocess
@@ -21,7 +21,7 @@ QUIET_S = 60
 
 
 class Hostile:
-    """A run of hostile.py beside something else; `answers` afterwards."""
+    """A concurrent run of hostile.py; `answers` afterwards."""
 
     def __init__(self, bench, **arguments):
         argv = [sys.executable, str(HOSTILE), "--port", str(bench.rig.tidings.port)]
@@ -46,8 +46,8 @@ def resident_mb(bench, field="VmRSS"):
 
 
 def compare(pairs):
-    """Of each kind of call, and of the worst: the p99 beside the hostile load against that of the run before without it, as the
-    middle of all pairs. One below UNNOTICED_MS counts as 1."""
+    """The ratio for each kind of call, and the worst one: the p99 with the hostile load to that of the previous run without it, as the
+    median of all pairs. A p99 below UNNOTICED_MS counts as ratio 1."""
     extra = {"wrong": sum(run["wrong"] for pair in pairs for run in pair),
              "longest_ms": max(beside[kind]["max_ms"] for _, beside in pairs for kind in KINDS),
              "longest_alone_ms": max(alone[kind]["max_ms"] for alone, _ in pairs for kind in KINDS)}
@@ -70,7 +70,7 @@ def poster_of(bench):
 
 
 def strangers_of(whose):
-    """Bodies of 2 MB, 12 MB/s on 16 connections, with no token, one that nobody has, or a good one."""
+    """Bodies of 2 MB, 12 MB/s on 16 connections, with no token, an unknown or a valid one."""
     def measure(bench):
         good, channel = poster_of(bench)
         token = {"none": "", "unknown": "xoxp-nobody", "good": good}[whose]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a channel's row that somebody keeps locked, and 50 posts that wait for it, do to the honest load in other channels."""
+"""The effect on the honest load in other channels of a channel's row that stays locked, and of 50 posts that wait for it."""
 import json
 import subprocess
 import threading
@@ -29,7 +29,7 @@ class LockedRow:
                                      stdout=subprocess.PIPE, text=True)
 
     def post_until_taken(self, port, token, channel):
-        """One that has waited for its whole time is refused, and comes again."""
+        """A post that has waited for its whole time is refused, and retried."""
         while not post(port, token, "chat.postMessage", channel=channel, text="waits").startswith(b'{"ok":true'):
             time.sleep(1)
         self.taken.append(channel)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the long calls of a user in 100,000 channels, among 500,000 others, do to others' calls of the same kind: beside them, their p99
-may double at most. And how long each takes alone, and the longest stretch for which it keeps the loop."""
+"""The effect of the long calls of a user in 100,000 channels, among 500,000 others, on others' calls of the same kind: their p99 may at
+most double. Also the duration of each call alone, and the longest turn of the loop meanwhile."""
 import http.client
 import json
 import re
@@ -89,7 +89,7 @@ class Caller(threading.Thread):
 
 
 def run_others(bench, beside):
-    """Two honest users for SECONDS, with or without the long calls: p99 and longest of all their calls, and what was refused."""
+    """Two honest users for SECONDS, with or without the long calls: p99 and maximum of all their calls, and the refusals."""
     end = threading.Event()
     users, group = bench.data["users"], bench.data["groups"]["small"][0]
     port = bench.rig.tidings.port

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a row's runs come to."""
+"""The results of a row's runs."""
 import statistics
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ P50_MAX = 1.5  # of the floor's, where a row is about how long something takes
 
 @dataclass
 class Outcome:
-    """What a row's runs came to. `fine` is false when something besides the value was wrong."""
+    """The result of a row's runs. `fine` is false if a condition other than the value failed."""
     value: float
     runs: list
     floor: float = None

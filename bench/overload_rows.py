@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More than can be served at once: posts beyond the highest rate, 10,000 event streams that come back, sockets that nobody reads."""
+"""Rows about overload: posts beyond the highest rate, 10,000 event streams that reconnect, sockets that stop reading."""
 import json
 import statistics
 from itertools import pairwise
@@ -17,7 +17,7 @@ STALLED = 2  # of the 20 members of each channel
 
 
 def times_slower(before_ms, during_ms):
-    """1 where nobody would notice."""
+    """The ratio; 1 below the noticeable limit."""
     return 1.0 if during_ms <= UNNOTICED_MS else max(1.0, during_ms / max(before_ms, 0.001))
 
 

@@ -11,7 +11,7 @@ TEXT = "#808080"
 
 
 def number(value):
-    """1,000 as 1,000; what is small with what says something of it."""
+    """1,000 as 1,000; small numbers with their significant digits."""
     return f"{value:,.0f}" if value >= 10 else f"{value:.3g}"
 
 
@@ -71,7 +71,7 @@ def lines_plot(title, xs, series, x_title):
 
 
 def bars_plot(title, values):
-    """A bar a strategy, with its number; logarithmic."""
+    """A bar per strategy, with its number; logarithmic."""
     axis = Axis(list(values.values()), LEFT, WIDTH - RIGHT)
     parts = []
     for place, (name, value) in enumerate(values.items()):

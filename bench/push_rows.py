@@ -53,7 +53,7 @@ class Receiver:
         self.process.stdout.readline()
 
     def report(self):
-        """What came since the last report."""
+        """The pushes since the last report."""
         self.process.stdin.write("report\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
@@ -92,7 +92,7 @@ def register(api, user, number):
 
 
 def make_devices(rig):
-    """A workspace in which each user has a phone: what the load program reads. The first is its admin."""
+    """A workspace in which each user has a phone, in the form that the load program reads. The first is its admin."""
     api = Api(rig.tidings.port)
     made = api(OPERATOR_TOKEN, "admin.workspaces.create", name="Push", domain=f"push-{time.monotonic_ns()}")
     admin = {"id": made["admin"]["user_id"], "token": made["admin"]["token"]}
@@ -134,7 +134,7 @@ def measure_rate(bench):
 
 
 def arrived(receiver, wanted):
-    """What came once there are so many pushes of messages, or ARRIVE_S later."""
+    """The pushes received once there are this many pushes of messages, or ARRIVE_S later."""
     total, ends = {"messages": 0, "p50_ms": 0, "p99_ms": 0, "max_ms": 0}, time.monotonic() + ARRIVE_S
     while total["messages"] < wanted and time.monotonic() < ends:
         time.sleep(0.2)
@@ -152,7 +152,7 @@ def delay_once(bench, receiver, path):
 
 
 def measure_delay(bench):
-    """500 direct messages/s to 1,000 people: from a message's time until its push is there."""
+    """500 direct messages/s to 1,000 users: from a message's time until its push has arrived."""
     rig, path = bench.rig, bench.rig.home / "push.json"
     with receiving(bench) as receiver:
         data = make_devices(rig)
@@ -167,7 +167,8 @@ def measure_delay(bench):
 
 
 def measure_no_walk(bench):
-    """Posts to a channel of 100,000 of whom 90,000 have a device and want to hear of mentions alone, against posts there without any device."""
+    """Posts to a channel of 100,000 members, 90,000 of whom have a device and notifications for mentions only, against posts there without
+    any device."""
     sql = bench.rig.postgres.sql
 
     def without():
@@ -185,7 +186,7 @@ def measure_no_walk(bench):
 
 
 def make_crowd(rig, data):
-    """A channel of all, who want to hear of every message."""
+    """A channel whose members all have notifications for every message."""
     admin, *users = data["users"]
     api = Api(rig.tidings.port)
     channel = api(admin["token"], "channels.create", name="crowd")["channel"]["id"]
@@ -210,7 +211,7 @@ def crowd_once(bench, receiver, data, channel):
 
 
 def measure_all(bench):
-    """One post to 1,000 members who hear of all: until all have their push, while others post and read."""
+    """One post to 1,000 members with notifications for all messages: until all have their push, while others post and read."""
     rig = bench.rig
     with receiving(bench) as receiver:
         data = make_devices(rig)

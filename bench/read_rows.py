@@ -65,7 +65,7 @@ def took_ms(call):
 
 
 def measure_sync_delta(bench):
-    """The floor is told which channels to read, and the load tells Tidings by the token when it asked last."""
+    """The floor gets the list of channels to read; Tidings gets the token of the previous call."""
     rig, users = bench.rig, bench.data["users"]
     floor, ours = Api(rig.start_reads_floor()), Api(rig.tidings.port)
     reader, poster = (users[bench.data[name]]["token"] for name in ("huge_reader", "poster"))

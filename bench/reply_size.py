@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What gzip costs and saves: unread.sync of sidebars, plain and compressed in turns, by the CPU time of the instance, of Postgres and of Redis.
+"""Costs and savings of gzip: unread.sync of sidebars, plain and compressed, alternating, by the CPU time of the instance, of Postgres and of Redis.
 
     ./dev up                                  # in another shell
     python3 -m bench.reply_size [CHANNELS]    # 1,000
@@ -33,7 +33,7 @@ ANALYZE channels, channel_members;
 
 
 def cpu_ms(pid):
-    """Of all threads of a process and of its children."""
+    """The CPU time of all threads of a process and of its children."""
     spent = 0
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
         pids = [pid, *map(int, children.read().split())]

@@ -77,7 +77,7 @@ def make_month(bench, tag, messages):
 
 
 def honest_load(bench, seconds):
-    """What posts and channels.info take, both at once: {"posts": …, "info": …}."""
+    """The latencies of simultaneous posts and channels.info: {"posts": …, "info": …}."""
     with ThreadPoolExecutor(2) as pool:
         runs = {name: pool.submit(bench.rig.load, command, rate=RATE, seconds=seconds, warm_ms=500)
                 for name, command in (("posts", "delivery"), ("info", "info"))}
@@ -116,7 +116,7 @@ class Dropping:
         return not self.thread.is_alive()
 
     def told(self):
-        """What the instance says of it."""
+        """The report in the instance's log."""
         lines = [json.loads(line) for line in self.other.log.read_text().splitlines() if line.startswith("{")]
         return next((line["message"] for line in lines if " is dropped: " in line.get("message", "")), "dropped by both instances")
 
@@ -127,7 +127,7 @@ def over_turns(turns, name, key):
 
 
 def is_unnoticed(before, during):
-    """Whether nobody saw a difference."""
+    """Whether other calls were unaffected."""
     def fine(name, prefix):
         p99, longest = prefix + "p99_ms", prefix + "max_ms"
         return (over_turns(during, name, p99) <= max(P99_FLOOR_MS, 2 * over_turns(before, name, p99))

@@ -27,11 +27,11 @@ CALM_WITHIN_S = 15
 
 
 class SetUpError(Exception):
-    """Tidings refused what the measurements need."""
+    """Tidings refused a call of the set-up."""
 
 
 class LoadError(Exception):
-    """tidings-bench gave up: what it measured is not there."""
+    """tidings-bench failed: there is no result."""
 
 
 def cpu_of_tree(pid):
@@ -83,7 +83,7 @@ class Rig:
         self.tidings.start()
 
     def settle(self):
-        """What was written until now is vacuumed and on the disk: whoever measures next pays for its own writes alone."""
+        """Vacuums and syncs everything written so far, so that the next measurement pays only for its own writes."""
         for database in ("tidings", "floor"):
             if self.postgres.sql(f"SELECT 1 FROM pg_database WHERE datname = '{database}'"):
                 self.postgres.sql("VACUUM", database)
@@ -92,7 +92,7 @@ class Rig:
         self._wait_for_disk()
 
     def _wait_for_disk(self):
-        """A disk behind a hypervisor goes on stalling for some 15 s after a gigabyte was written, synced or not."""
+        """A disk behind a hypervisor keeps stalling for some 15 s after a gigabyte was written, synced or not."""
         end = time.monotonic() + CALM_WITHIN_S
         while self.load("disk", file=self.home / "disk")["p99_ms"] > CALM_MS and time.monotonic() < end:
             pass
@@ -105,7 +105,7 @@ class Rig:
         self.postgres.wipe()
 
     def restart_tidings(self, kafka=False, settings=None):
-        """Starts it anew, with Kafka or with its own log, and with other settings than usual."""
+        """Restarts it, with Kafka or with its own log, and with other settings than usual."""
         brokers = {"TIDINGS_KAFKA_BROKERS": self.kafka.brokers} if kafka else {}
         self.tidings.stop()
         self.tidings.environment.clear()
@@ -163,7 +163,7 @@ class Rig:
             self.floor = None
 
     def load(self, command, **arguments):
-        """Runs one measurement of tidings-bench and returns what it prints."""
+        """Runs one measurement of tidings-bench and returns its output."""
         arguments = {"data": self.data, **arguments}
         if command in ("listen", "pauses", "disk"):
             del arguments["data"]
@@ -177,7 +177,7 @@ class Rig:
         return json.loads(done.stdout)
 
     def cpu_s(self):
-        """What Tidings, Redis and Postgres have used so far, with all their processes."""
+        """The CPU time of Tidings, Redis and Postgres so far, with all their processes."""
         return sum(cpu_of_tree(service.pid) for service in (self.tidings, self.redis, self.postgres))
 
     def tidings_cpu_s(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of the table: what each measures, against what, and what it must reach."""
+"""The rows of the table: measurement, reference and target of each."""
 import json
 import statistics
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +27,7 @@ class Row:
 
 
 class Bench:
-    """How long and how often, and what rows hand on to later rows."""
+    """Durations and repetitions, and results that rows pass on to later rows."""
 
     def __init__(self, rig, data, quick):
         self.rig = rig
@@ -67,7 +67,7 @@ def posts_of(clients, key, bare=False):
 
 
 def posts_with_kafka(clients):
-    """Against Tidings without Kafka, with the broker idle beside it."""
+    """Compares with Tidings without Kafka, with the broker running idle."""
     def run(bench, kafka):
         bench.rig.restart_tidings(kafka=kafka)
         return bench.turn("posts", clients=clients, warm_ms=1000)
@@ -80,7 +80,7 @@ def posts_with_kafka(clients):
 
 
 def measure_refused(bench):
-    """What 32 clients post beside 16 others whose posts are refused, as fast as these can ask."""
+    """The posts of 32 clients beside 16 others whose posts are refused, at the highest rate of the latter."""
     def beside():
         with ThreadPoolExecutor(1) as pool:
             refused = pool.submit(bench.turn, "posts", clients=16, refused=1, warm_ms=0, seconds=TURN_S + 2)
@@ -119,7 +119,7 @@ ROWS = [
     Row("post_1", "post with one client: p50", "ms", 1.3, posts_of(1, "p50_ms"), of="ratio"),
     Row("post_64_bare", "the same as post_64, against a floor that inserts only", "1/s", 0.62, posts_of(64, "rate", bare=True),
         of="ratio", more_is_better=True),
-    Row("post_refused", "durable posts/s of 32 clients beside 16 whose posts are refused, against without", "1/s", 0.9,
+    Row("post_refused", "durable posts/s of 32 clients beside 16 whose posts are refused, against the same without these", "1/s", 0.9,
         measure_refused, of="ratio", more_is_better=True),
     Row("hot_channel", "durable posts/s to one channel, 64 clients, against 50 channels", "1/s", 0.7, hot_rows.measure_hot,
         of="ratio", more_is_better=True),
@@ -146,16 +146,16 @@ ROWS = [
     Row("catch_up_seconds", "events.sync of 10 events in 100 channels: p50", "ms", 5, catch_up_rows.measure_seconds),
     Row("marks_64", "channels.mark, committed, 64 clients", "1/s", 0.5, read_rows.measure_marks,
         of="ratio", more_is_better=True),
-    Row("bigchannel_1000", "time a post in a channel of 1,000, against one of 10", "us", 1.2,
+    Row("bigchannel_1000", "time per post in a channel of 1,000 members, against one of 10", "us", 1.2,
         by_strategy.big_channel_of("all"), of="ratio"),
-    Row("bigchannel", "the same of 100,000", "us", 1.2, by_strategy.big_channel_of("big"), of="ratio"),
-    Row("bigchannel_500000", "the same of 500,000", "us", 1.2, by_strategy.measure_most, of="ratio"),
+    Row("bigchannel", "the same with 100,000 members", "us", 1.2, by_strategy.big_channel_of("big"), of="ratio"),
+    Row("bigchannel_500000", "the same with 500,000 members", "us", 1.2, by_strategy.measure_most, of="ratio"),
     *[Row(f"{strategy}_{size}", f"{strategy}: recipients/s of a channel of {size:,}", "1/s", 0.6,
           by_strategy.fan_out_of(strategy, size), of="ratio", more_is_better=True)
       for strategy in ("zset", "counter") for size in (100, 1000)],
-    Row("zset_memory", "memory of a message that a member has unread, at the cap", "B", 16,
+    Row("zset_memory", "memory per unread message of a member, at the cap", "B", 16,
         by_strategy.measure_zset_memory),
-    Row("bitmap_memory", "memory of a member, of 100,000", "bits", 1.2,
+    Row("bitmap_memory", "memory per member of a channel of 100,000", "bits", 1.2,
         by_strategy.measure_bitmap_memory),
     Row("members_shard", "a shard of a channel's members (5,000) read from Redis, against a list: p99", "ms", 2,
         by_strategy.measure_shard, of="ratio"),
@@ -163,21 +163,21 @@ ROWS = [
           by_strategy.info_of(strategy), of="ratio") for strategy in ("zset", "counter", "bitmap")],
     Row("rebuild", "pairs/s of a rebuild of Redis, while serving, against a bare copy", "1/s", 0.1,
         by_strategy.measure_rebuild, of="ratio", more_is_better=True),
-    Row("sse_frames", "CPU a frame at 1,000 event streams, against sockets", "us", 1.2,
+    Row("sse_frames", "CPU per frame at 1,000 event streams, against sockets", "us", 1.2,
         by_strategy.measure_events, of="ratio"),
-    Row("rate_limits", "CPU a post with rate limits, against without", "us", 1.05,
+    Row("rate_limits", "CPU per post with rate limits, against without", "us", 1.05,
         by_strategy.measure_limits, of="ratio"),
     *[Row(f"strangers_{whose}", f"12 MB/s of large bodies, token: {whose}; p99 of the honest load, against without", "x", 2,
           hostile_rows.strangers_of(whose)) for whose in ("none", "unknown", "good")],
-    Row("bytes", "1,000 posts of 1 MB at once by one user; p99 of the honest load, against without", "x", 2,
+    Row("bytes", "1,000 simultaneous posts of 1 MB by one user; p99 of the honest load, against without", "x", 2,
         hostile_rows.measure_bytes),
-    Row("long_calls", "two users' calls beside one user's in 100,000 channels, among 500,000 users; their p99, against without", "x", 2,
+    Row("long_calls", "calls of two users beside one user in 100,000 channels, among 500,000 users; their p99, against without", "x", 2,
         long_rows.measure_long_calls),
     Row("locked_row", "a channel's row locked for 20 s, and 50 posts that wait for it; p99 of the honest load elsewhere, against without", "x", 2,
         locked_rows.measure_locked_row),
-    Row("snapshot", "posts/s after minutes under an open snapshot, against before it", "x", 0.85,
+    Row("snapshot", "posts/s after minutes with an open snapshot, against before it", "x", 0.85,
         snapshot_rows.measure_snapshot, more_is_better=True),
-    Row("snapshot_5000", "5,000 posts/s after ten minutes under an open snapshot: the rate kept (p99 ≤ 1.15 of before)", "x", 0.85,
+    Row("snapshot_5000", "5,000 posts/s after ten minutes with an open snapshot: fraction of the rate (p99 ≤ 1.15 of before)", "x", 0.85,
         snapshot_rows.measure_paced, more_is_better=True, only_named=True),
     Row("large_history", "pages of history/s of a channel of 1,000,000 messages, against 1,000", "1/s", 0.7,
         large_rows.large_of("large_history"), of="ratio", more_is_better=True),
@@ -187,16 +187,16 @@ ROWS = [
         of="ratio", more_is_better=True),
     Row("retention_500000", "a month of 500,000 messages dropped, beside posts and reads, against its inserts", "s", 2,
         retention_rows.retention_of(500_000), of="ratio"),
-    Row("retention", "the same of 2,000,000", "s", 2, retention_rows.retention_of(2_000_000), of="ratio"),
+    Row("retention", "the same with 2,000,000", "s", 2, retention_rows.retention_of(2_000_000), of="ratio"),
     Row("push_rate", "pushes/s over one connection to a provider that answers in 50 ms", "1/s", 5000, push_rows.measure_rate,
         more_is_better=True),
     Row("push_delay", "500 direct messages/s to 1,000 phones: from message to push, p99", "ms", 100, push_rows.measure_delay),
-    Row("push_no_walk", "posts/s to 100,000 members, 90,000 of them with devices and no mention, against none with a device", "1/s", 0.95,
+    Row("push_no_walk", "posts/s to 100,000 members, 90,000 of them with devices but not mentioned, against no devices", "1/s", 0.95,
         push_rows.measure_no_walk, of="ratio", more_is_better=True),
-    Row("push_all", "a post to 1,000 who hear of all: until the last push is there", "ms", 2000, push_rows.measure_all),
+    Row("push_all", "a post to 1,000 members notified of all messages: until the last push arrives", "ms", 2000, push_rows.measure_all),
     Row("idle_socket", "memory of an idle socket", "KB", 4, measure_idle_socket),
-    Row("idle_tokens", "look-ups of the tokens of 12,000 idle sockets of 1,000 users: of a core", "%", 1, session_rows.measure_idle_tokens),
-    Row("channel_500000", "500,000 users and a channel of them, made through the API while others post and read", "s", 60,
+    Row("idle_tokens", "token lookups for 12,000 idle sockets of 1,000 users: share of a core", "%", 1, session_rows.measure_idle_tokens),
+    Row("channel_500000", "500,000 users and their channel, created through the API while others post and read", "s", 60,
         member_rows.measure_channel),
     Row("rss_rest", "resident memory of an instance at rest", "MB", 40, measure_rest),
     Row("post_64_kafka", "durable posts/s with Kafka, 64 clients", "1/s", 0.7,
@@ -206,9 +206,9 @@ ROWS = [
     Row("delivery_100_kafka", "post to frame with Kafka, against without, 100 posts/s: p99 (p50 ≤ 1.5)", "ms", 2,
         delivery_rows.delivery_with_kafka(100), of="ratio", kafka=True),
     Row("delivery_500_kafka", "the same at 500 posts/s", "ms", 2, delivery_rows.delivery_with_kafka(500), of="ratio", kafka=True),
-    *[Row(f"overload_{times}x", f"posts/s kept when {times} times the rate of 256 clients is due, against that rate", "1/s", 0.8,
+    *[Row(f"overload_{times}x", f"posts/s when {times} times the rate of 256 clients is due, against that rate", "1/s", 0.8,
           overload_rows.overload_of(times), of="ratio", more_is_better=True) for times in (2, 10)],
-    Row("reconnect_10000", "10,000 event streams cut at once: until all have everything", "s", 15, overload_rows.measure_reconnect),
+    Row("reconnect_10000", "10,000 event streams cut at once: until all have caught up", "s", 15, overload_rows.measure_reconnect),
     Row("stalled_sockets", "post to 900 sockets' frames beside 100 that stop reading: p99, against without", "x", 1.5,
         overload_rows.measure_stalled),
 ]

@@ -131,7 +131,7 @@ def warn_when_busy():
 
 
 def look_at_machine(rig, looks):
-    """Adds how long the machine takes its cores away and its disk to keep a page just now, with nothing of ours at work."""
+    """Adds the current stalls of the machine's cores and its disk's sync times, measured without any load of ours."""
     pauses, disk = rig.load("pauses"), rig.load("disk", file=rig.home / "disk")
     say(f"pauses of this machine in {pauses['seconds']} s on {pauses['cores']} cores: {pauses['over_1_ms']} of more than 1 ms, "
         f"{pauses['over_3_ms']} of more than 3 ms, the longest {pauses['longest_ms']} ms, {pauses['lost_percent']} % of the time")

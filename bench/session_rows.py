@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to know that the tokens of idle sockets are still good: they are told of changes, and looked up only now and then."""
+"""The cost of verifying the tokens of idle sockets: instances are notified of changes, and look tokens up only now and then."""
 import re
 import statistics
 import time

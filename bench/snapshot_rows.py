@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a snapshot that somebody holds open for long does to posts: what they cost at its end, against before it."""
+"""The effect of a snapshot that is held for long on posts: their cost at its end, against before it."""
 import json
 import subprocess
 
@@ -19,7 +19,7 @@ def hold(postgres, seconds):
 
 
 def turns(bench, **pace):
-    """The floor, whose database nobody holds a snapshot of, and Tidings, in turn."""
+    """The floor, in a database without a held snapshot, and Tidings, alternating."""
     return alternate(bench, lambda: bench.turn("posts", data=bench.rig.floor_data, clients=CLIENTS, **pace),
                      lambda: bench.turn("posts", clients=CLIENTS, **pace))
 

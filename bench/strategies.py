@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each strategy costs in Redis, by the functions of lua/ on a private Redis: memory of a member, Redis' time for
-a post in channels of several sizes, and for a read; how many members a second a fan-out reaches, in turns with the bare commands
+"""The cost of each strategy in Redis, measured with the functions of lua/ on a private Redis: memory per member, Redis' time for
+a post in channels of several sizes, and for a read; members per second of a fan-out, alternating with the bare commands
 (ZADD and a trim; HINCRBY) pipelined to the same Redis."""
 import re
 import socket
@@ -61,7 +61,7 @@ class Connection:
         return took
 
     def seconds_of(self, words, length):
-        """Of one command, until the last byte of its answer, which is not looked at."""
+        """The duration of one command, until the last byte of its answer, which is not parsed."""
         out = packed([words])
         began = time.monotonic()
         self.socket.sendall(out)
@@ -105,7 +105,7 @@ class Channel:
         self.redis.calls([self.member_call(f"{self.strategy}_install", number, *extra) for number in range(self.size)])
 
     def post(self):
-        """As unread/walk.c does it: begin, chunks of members, the author, the end."""
+        """The same steps as unread/walk.c: begin, chunks of members, the author, the end."""
         build = self.begin()
         if self.strategy != "bitmap":
             self.redis.calls(self.walk(build))
@@ -186,7 +186,7 @@ def all_costs(redis):
 
 
 def fan_out(redis, strategy, size, rounds):
-    """Recipients a second of what is at its cap, of the bare commands and of ours, round by round."""
+    """Recipients a second at the cap, with the bare commands and with our functions, round by round."""
     redis.call("FLUSHALL")
     channel = Channel(redis, strategy, size)
     channel.install()
@@ -195,7 +195,7 @@ def fan_out(redis, strategy, size, rounds):
 
 
 def zset_bytes(redis, messages):
-    """Of a member's key that holds so many unread messages."""
+    """The bytes of a member's key with this many unread messages."""
     redis.call("FLUSHALL")
     channel = Channel(redis, "zset", 1)
     channel.install()
@@ -214,8 +214,8 @@ def bitmap_bits(redis, members):
 
 
 def shard_read_ms(redis, reads):
-    """How long each read of a whole shard of channel:members:{C} takes, of 5,000 members and its mark; and one of the same words as
-    a plain list, in turn with it: (list, shard) of each."""
+    """The duration of each read of a whole shard of channel:members:{C}, with 5,000 members and its mark, alternating with a plain list of
+    the same words: (list, shard) of each."""
     redis.call("FLUSHALL")
     members, key = ["!", *(f"U{number:010}" for number in range(SHARD))], "channel:members:{C}:shard:0"
     redis.call("SADD", key, *members)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows about how channels keep unread counts, and what a rebuild of Redis and rate limits cost."""
+"""Rows about the strategies for unread counts, and the cost of a rebuild of Redis and of rate limits."""
 import statistics
 import subprocess
 import tempfile
@@ -71,7 +71,7 @@ def fan_out_of(strategy, size):
 
 
 def measure_zset_memory(bench):
-    """What each message adds; a listpack grows in steps of malloc's."""
+    """The bytes added by each message; a listpack grows in the steps of malloc."""
     with strategies.private_redis() as redis:
         key, full = (strategies.zset_bytes(redis, messages) for messages in (1, strategies.CAP))
     value = (full - key) / (strategies.CAP - 1)
@@ -133,7 +133,7 @@ def copy_s(rig, redis):
 
 
 def beside_info(bench, work):
-    """What `work` returns while channels.info is asked 500 times a second, and how that went."""
+    """The result of `work` during 500 channels.info a second, and the outcome of those calls."""
     with ThreadPoolExecutor(1) as pool:
         served = pool.submit(bench.load, "info", rate=SERVED_PER_S, seconds=SERVED_S)
         time.sleep(0.5)
@@ -141,7 +141,7 @@ def beside_info(bench, work):
 
 
 def measure_rebuild(bench):
-    """A Redis that has lost everything, and a bare copy of the same pairs to another, in turn; beside the same load."""
+    """A Redis that has lost everything, and a bare copy of the same pairs to another, alternating; both with the same load."""
     rig = bench.rig
     pairs = int(rig.postgres.sql("SELECT count(*) FROM channel_members WHERE active"))
 
@@ -181,8 +181,8 @@ def measure_events(bench):
 
 
 def measure_limits(bench):
-    """CPU a post of all that serves it, with calls counted and without. At a fixed rate: what a post costs depends on how many go
-    together, and with it on how fast the other side is."""
+    """CPU per post of all services, with and without counting calls. At a fixed rate: the cost of a post depends on the batch size, and so
+    on the speed of the other side."""
     def run(settings):
         bench.rig.restart_tidings(settings=settings)
         bench.load("posts", seconds=1)

@@ -47,7 +47,7 @@ def table(root=ROOT):
 
 
 def methods(root=ROOT):
-    """Every method, in the order of the server's own table; whether it takes a channel is what the API's document says."""
+    """All methods, in the order of the server's table; the API document says which of them take a channel."""
     from tools import openapi  # it needs python3-yaml, which not every command of ./dev installs
 
     document = openapi.read(root / "openapi" / "tidings.yaml")
@@ -69,7 +69,7 @@ def _arguments(document, method):
 
 
 def check(root=ROOT):
-    """What the table lacks, and has too much."""
+    """Missing and superfluous lines of the table."""
     read, known = table(root), methods(root)
     problems = list(read.problems)
     for method, takes_channel in known.items():

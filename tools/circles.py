@@ -25,8 +25,8 @@ def graph(directory):
 
 
 def circles(edges):
-    """The files that are in a circle: those that are left when all that include none of the rest are taken away, and all that
-    none of the rest includes."""
+    """The files in a circle: the rest after repeatedly removing files that include no remaining file, and files that no remaining file
+    includes."""
     left = {name: set(targets) for name, targets in edges.items()}
     while True:
         included = set().union(*left.values()) if left else set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A local that is cleaned up has a value from where it is declared: a return before its first use must not free what nobody set."""
+"""A local variable with cleanup is initialised in its declaration: a return before its first use must not free an undefined value."""
 import re
 
 from tools.project import ROOT

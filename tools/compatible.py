@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares openapi/tidings.yaml with the document of the last release: what breaks a client of that stands in CHANGELOG.md,
-under "### Breaking" of the version's section, or is a mistake. docs/decisions/2026-11-23-openapi-compared.md says why this
-is a program of our own.
+"""Compares openapi/tidings.yaml with the document of the last release: a change that breaks its clients is listed in
+CHANGELOG.md, under "### Breaking" of the version's section, or is a mistake. docs/decisions/2026-11-23-openapi-compared.md
+explains why this is a program of our own.
 
-What a client sends (arguments) may only become wider, what it gets (replies) only narrower. Texts, examples and error codes
+Arguments (sent by clients) may only become wider, replies only narrower. Texts, examples and error codes
 are free to change."""
 import re
 
@@ -27,7 +27,7 @@ def check(root=ROOT):
 
 
 def breaking(root):
-    """What the changelog says of it, on one line."""
+    """The changelog's text about it, on one line."""
     _, text = release.sections(root)[0]
     parts = re.split(r"^### (.*)$", text, flags=re.MULTILINE)
     texts = [text for name, text in zip(parts[1::2], parts[2::2], strict=True) if name == "Breaking"]
@@ -35,7 +35,7 @@ def breaking(root):
 
 
 def compare(old, new):
-    """A text for each change that can break a client, each once, by its place: "chat.update: argument ts: is gone"."""
+    """A text for each change that can break a client, each once, with its place: "chat.update: argument ts: is gone"."""
     walk = Walk(old, new)
     walk.paths()
     walk.names()
@@ -155,7 +155,7 @@ class Walk:
 
 
 def without_null(schema):
-    """What a schema is apart from null, and whether it can be null, where that is spelt as one side of a oneOf."""
+    """The schema without null, and whether it allows null, if that is written as one side of a oneOf."""
     sides = [side for side in schema.get("oneOf", ()) if side != {"type": "null"}]
     return (sides[0], True) if len(sides) == 1 else (schema, False)
 
@@ -168,7 +168,7 @@ def types(schema):
 
 
 def narrowed(old, new, direction=SENT):
-    """What of `old` does not fit `new`. For replies the caller swaps the two: there the old has to take the new."""
+    """The differences that make `new` narrower than `old`. For replies the caller swaps the two."""
     if not types_fit(types(old), types(new)) or len(old.get("oneOf", ())) != len(new.get("oneOf", ())):
         yield "its type changed"
     if not takes_values(old, new):

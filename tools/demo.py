@@ -36,7 +36,7 @@ def ask(url, method, token, /, **arguments):
 
 
 def make_workspace(url, operator_token):
-    """Makes the workspace with its people, bot and channels; returns its part of demo.json."""
+    """Creates the workspace with its users, bot and channels; returns its part of demo.json."""
     domain = f"demo-{secrets.token_hex(3)}"  # a set-up that was cut short may have left another
     made = ask(url, "admin.workspaces.create", operator_token, name="Demo", domain=domain)
     admin = made["admin"]["token"]
@@ -69,7 +69,7 @@ def make_channel(url, creator, name, members):
 
 
 def push_part(stack, url):
-    """What demo.json says of pushes. Phones that do not run have what they had."""
+    """The part of demo.json about pushes. If the phones do not run, their previous entries stay."""
     if stack.phones.ready():
         demo = stack.state["demo"]
         stack.state["devices"] = stack.phones.register({"url": url, "admin_token": demo["admin_token"], "users": demo["users"]})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of ./dev, which has installed what they need."""
+"""The commands of ./dev, which has installed their dependencies."""
 import argparse
 import os
 import resource
@@ -58,7 +58,7 @@ def on_signal(*_):
 
 
 def say(text):
-    """Prints, also when nobody listens any more: the terminal may be gone."""
+    """Prints, even if the terminal is gone."""
     try:
         print(text, flush=True)
     except OSError:
@@ -126,7 +126,7 @@ def check_ports(arguments):
 
 
 def serve(stack):
-    """Waits for the end, and buries children, so that no zombie looks alive to who asks."""
+    """Waits for the end, and reaps children, so that no zombie seems to be a live process."""
     while True:
         try:
             os.wait()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents mention exists: files of the repository, links, and names that begin with TIDINGS_."""
+"""Checks that files, links and names beginning with TIDINGS_ in the documents exist."""
 import re
 import subprocess
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""./dev fuzz: libFuzzer on the parsers, with ASan and UBSan. Seeds are in tests/fuzz/seeds/<target>; what is found goes to
+"""./dev fuzz: libFuzzer on the parsers, with ASan and UBSan. Seeds are in tests/fuzz/seeds/<target>; findings go to
 .run/fuzz/<target>, and the corpus grows in .run/fuzz/<target>/corpus."""
 import os
 import shutil
@@ -26,7 +26,7 @@ def program(target):
 
 
 def figures(output):
-    """Of what libFuzzer prints at its end: how many inputs, and how many edges of the code they covered."""
+    """From libFuzzer's last lines: the number of inputs, and of edges of the code covered."""
     done = [line.split() for line in output.splitlines() if "DONE" in line and "cov:" in line]
     if not done:
         return "no figures"
@@ -35,7 +35,7 @@ def figures(output):
 
 
 def tell_found(target, output, before):
-    """What libFuzzer said of the fault, and how it is seen again."""
+    """libFuzzer's report on the fault, and how to reproduce it."""
     print("\n".join(output.splitlines()[-40:]))
     for path in sorted(set((FOUND / target).glob("*-*")) - before):
         print(f"fuzz {target}: {path.relative_to(ROOT)}\n"
@@ -44,7 +44,7 @@ def tell_found(target, output, before):
 
 
 def run_target(target, seconds, corpus):
-    """The seeds (and the corpus) first, then what is made of them. Whether all was well."""
+    """Runs the seeds (and the corpus) first, then mutations of them. Returns whether all passed."""
     directory = FOUND / target
     corpus.mkdir(parents=True, exist_ok=True)
     directory.mkdir(parents=True, exist_ok=True)

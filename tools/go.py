@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Go as PyPI brings it (Debian's is too old for the generators), and a place for what it fetches and builds."""
+"""Go from PyPI (Debian's is too old for the generators), and a directory for its downloads and builds."""
 import fcntl
 import os
 import sys

@@ -94,7 +94,7 @@ class Container:
         self._run = [*BUILDAH, "run", "--isolation", "chroot", *environment, self.name, "--"]
 
     def run(self, *command):
-        """Runs a command in it; returns its exit status and what it printed."""
+        """Runs a command in it; returns its exit status and output."""
         done = subprocess.run([*self._run, "timeout", "60", *command], check=False, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.returncode, done.stdout.strip()

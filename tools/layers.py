@@ -16,7 +16,7 @@ MODULE = re.compile(r"^tidings_module\(\s*(\w+)([^)]*)\)", re.MULTILINE)
 
 
 def modules():
-    """Each module with all that it may include: what it uses, and what that uses."""
+    """Each module with all modules that it may include: those it uses, and transitively theirs."""
     allowed = {}
     for name, rest in MODULE.findall((ROOT / "CMakeLists.txt").read_text(encoding="utf-8")):
         words = rest.partition("LIBRARIES")[0].split()

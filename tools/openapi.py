@@ -3,10 +3,10 @@
 
     python3 -m tools.openapi DIRECTORY    # writes openapi.json and openapi-3.0.json there, for the build
 
-The 3.0.3 document is for generators, and is what they all understand. A reply is one object with all that it may have
-instead of a choice of two ("oneOf"): generated classes are then plain ones, whose `ok` tells. Arguments are JSON alone:
-with a form beside it some generators make code that does not run. Defaults are in words: some make an argument that has
-one a required one, others send it with each call."""
+The 3.0.3 document is for generators, and limited to what all of them understand. A reply is one object with all its possible
+members instead of a choice of two ("oneOf"): generated classes are then plain ones with a member `ok`. Arguments are JSON
+only: with forms in addition, some generators produce code that does not run. Defaults are in words: some generators make an
+argument with a default required, others send it with each call."""
 import json
 import sys
 from pathlib import Path
@@ -62,7 +62,7 @@ def _is_reply(schema):
 
 
 def _flat(schema, schemas):
-    """A reply as one object. What both sides have, bar `ok`, means the same in both."""
+    """A reply as one object. Members that both sides have mean the same in both, except `ok`."""
     if not _is_reply(schema):
         return schema
     done, failed = (schemas[_name(side)] for side in schema["oneOf"])
@@ -111,12 +111,12 @@ def _keywords(node, schemas):
 
 
 def _first(examples):
-    """Those of a schema are a list; those of a media type have names, of which openapi-generator warns."""
+    """The first example: a schema's examples are a list; those of a media type have names, which openapi-generator warns about."""
     return examples[0] if isinstance(examples, list) else next(iter(examples.values()))["value"]
 
 
 def down_text():
-    """What openapi/tidings-3.0.json has to be."""
+    """The required content of openapi/tidings-3.0.json."""
     return json.dumps(down(read()), ensure_ascii=False, indent=1) + "\n"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each .c file below src/ opens, after the SPDX line, with a comment whose first sentence says what the file does."""
+"""Each .c file below src/ opens, after the SPDX line, with a comment whose first sentence states the file's purpose."""
 import re
 
 from tools.project import ROOT

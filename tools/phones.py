@@ -32,7 +32,7 @@ class Phones(Service):
 
     @property
     def settings(self):
-        """Of Tidings, so that its pushes go there."""
+        """Settings of Tidings that direct its pushes to the phones."""
         return {"TIDINGS_PUSH_APNS_URL": self.url_of("apns"), "TIDINGS_PUSH_FCM_URL": self.url_of("fcm"),
                 "TIDINGS_PUSH_GOOGLE_TOKEN_URL": f"{self.url_of('fcm')}/token", "TIDINGS_PUSH_CA_FILE": str(self.directory / "receivers.crt"),
                 "TIDINGS_EVENTS_API_PRIVATE": "true"}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A name says whose it is: what a header declares begins with a struct or enum of that header, with the struct that it takes first, with the header's
-name or a part of it, or with its module's name; in the singular or the plural."""
+"""Each name declared in a header begins with a struct or enum of that header, with the struct that it takes first, with the header's name
+or a part of it, or with its module's name; in the singular or the plural."""
 import re
 
 from tools.project import ROOT
@@ -15,7 +15,7 @@ FAMILIES = ("take_", "ts_", "integer_", "random_", "token_")
 
 
 def numbers(name):
-    """A name in the singular and in the plural, as far as that is told by its last letters."""
+    """A name in the singular and in the plural, guessed from its last letters."""
     yield name
     yield name + "s"
     if name.endswith("y"):

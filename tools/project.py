@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where things are in the checkout, how it is built, and the small files under .run/."""
+"""Paths in the checkout, builds, and the small files under .run/."""
 import contextlib
 import fcntl
 import json
@@ -17,7 +17,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Failure(Exception):
-    """What the user is told, without a traceback."""
+    """An error for the user, shown without a traceback."""
 
 
 def catch_signals(handler, numbers=SIGNALS):
@@ -28,8 +28,8 @@ def catch_signals(handler, numbers=SIGNALS):
 
 
 def status_of(argv, **options):
-    """Runs a command that prints for itself, and returns its status. Where an interrupt cuts this short, nothing of the
-    command goes on: killed at once, ninja would leave its compilers."""
+    """Runs a command that prints for itself, and returns its status. If an interrupt cuts this short, the whole command ends: ninja, if
+    killed at once, would leave its compilers running."""
     child = subprocess.Popen([str(part) for part in argv], start_new_session=True, **options)
     try:
         return child.wait()

@@ -13,5 +13,5 @@ def library():
 
 
 def function(name):
-    """What Redis calls a function of it."""
+    """The name of one of its functions in Redis."""
     return f"{name}_{HASH}"

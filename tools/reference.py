@@ -4,7 +4,7 @@ build/reference, where the build finds it.
 
     python3 -m tools.reference
 
-Where no registry answers it only says so: the build goes on, and /docs names the document."""
+If no registry answers, it only prints a message: the build continues, and /docs links to the document."""
 import base64
 import fcntl
 import hashlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The version: it stands in the file VERSION. CMake and tools/image.py read it there; files that have to spell it out are
-written by ./dev fmt and checked by ./dev lint, and so is what a release needs besides (docs/releasing.md)."""
+"""The version is in the file VERSION. CMake and tools/image.py read it there; files that contain a copy are written by ./dev fmt and
+checked by ./dev lint, and so are the other requirements of a release (docs/releasing.md)."""
 import re
 
 from tools import migrations

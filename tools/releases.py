@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Earlier releases, each built from its commit in this clone: what an upgrade starts from.
+"""Earlier releases, each built from its commit in this clone, as the start of an upgrade.
 
-    python3 -m tools.releases    # builds the one before the version of this tree
+    python3 -m tools.releases    # builds the release before the version of this tree
 
 A release stays in build/releases until its commit in that file changes."""
 import contextlib

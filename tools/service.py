@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the private servers of services.py have in common: ports, start, stop, kill, restart."""
+"""Common parts of the private servers in services.py: ports, start, stop, kill, restart."""
 import os
 import random
 import shutil
@@ -55,7 +55,7 @@ def claim(port):
 
 
 def state_of(task):
-    """The letter of /proc/…/task/TID: T when it is stopped, X when it is gone."""
+    """The letter of /proc/…/task/TID: T if it is stopped, X if it does not exist."""
     try:
         return (task / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -92,7 +92,7 @@ class Service:
 
     # What subclasses fill in.
     def prepare(self):
-        """Makes what the first start needs."""
+        """Prepares the first start."""
 
     def command(self):
         """(argv, environment) of the server."""
@@ -108,7 +108,7 @@ class Service:
 
     # What all share.
     def pids(self):
-        """The live processes of this service, whoever started them; the main one first."""
+        """The live processes of this service, started by any process; the main one first."""
         if self._child is not None:
             self._child.poll()  # a child that ended is a zombie until someone asks
         found = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
@@ -239,7 +239,7 @@ class Service:
         return self.exit_code
 
     def restart(self, timeout=None):
-        """Stops what is left of it and starts it again: same data, same port."""
+        """Stops its remaining processes and starts it again: same data, same port."""
         self.stop(timeout=5)
         self.start(timeout=timeout)
 

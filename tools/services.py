@@ -7,17 +7,17 @@
                       {"TIDINGS_DATABASE_URL": postgres.url, "TIDINGS_REDIS_URL": redis.url})
     tidings.migrate(); tidings.start()
     postgres.kill(signal.SIGKILL)         # all of its processes, at once
-    postgres.restart()                    # dead, stopped or half dead: same data, same port
+    postgres.restart()                    # dead, stopped or partly dead: same data, same port
     tidings.stop(); postgres.stop(); postgres.wipe()
 
-Each service owns the directory it is given, listens on 127.0.0.1 (Postgres on a Unix socket too)
+Each service owns its directory, listens on 127.0.0.1 (Postgres on a Unix socket too)
 and keeps its port for as long as the object lives. Children run in sessions of their own, so that
 a Ctrl-C at the terminal reaches only the caller, who stops them in order.
 
 A process belongs to a service when it runs the service's program *in the service's directory*
-(/proc/PID/cwd): what a killed caller left behind is found by that, and nothing else is ever
-signalled. No state is kept in memory that another process would need: any process may make an
-object for the same directory and port, and stop or restart what another one started.
+(/proc/PID/cwd): this finds processes left behind by a killed caller, and no others are ever
+signalled. There is no state in memory that another process would need: any process may create an
+object for the same directory and port, and stop or restart a service that another one started.
 """
 import hashlib
 import http.client
@@ -228,7 +228,7 @@ class Redis(Service):
         return f"redis://127.0.0.1:{self.port}"
 
     def cli(self, *arguments):
-        """Runs one command by redis-cli and returns what it prints."""
+        """Runs one command with redis-cli and returns its output."""
         done = subprocess.run(["redis-cli", "-p", str(self.port), *map(str, arguments)],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -236,7 +236,7 @@ class Redis(Service):
         return done.stdout.rstrip("\n")
 
     def wipe_data(self):
-        """Deletes what it stored, so that the next start is an empty Redis. It must be stopped."""
+        """Deletes its data, so that the next start is an empty Redis. It must be stopped."""
         if self.pids():
             raise ServiceError("redis is still running")
         shutil.rmtree(self.home / "appendonlydir", ignore_errors=True)
@@ -388,8 +388,8 @@ class Tidings(Service):
 
 
 def sanitizer_prefix(binary):
-    """What must stand before a program built with TSan: gcc 12's runtime cannot live with as much
-    address randomisation as newer kernels use."""
+    """The command that must precede a program built with TSan: gcc 12's runtime does not work with the address randomisation of newer
+    kernels."""
     if "tsan" not in Path(binary).parts:
         return []
     bits = Path("/proc/sys/vm/mmap_rnd_bits")

@@ -31,8 +31,8 @@ class Stack:
         write_private(STATE, self.state)
 
     def configure(self, preset, kafka, instances, port, push=False):
-        """Fixes how this run is made. The caller's own TIDINGS_* settings are part of it, but for those that `port` and
-        the private servers decide."""
+        """Stores the settings of this run. They include the caller's own TIDINGS_* settings, except those that `port` and the private
+        servers determine."""
         settings = {key: value for key, value in os.environ.items()
                     if key.startswith("TIDINGS_") and key != "TIDINGS_LISTEN"}
         self.state["run"] = {"preset": preset, "kafka": kafka, "instances": instances,
@@ -64,7 +64,7 @@ class Stack:
 
     @property
     def servers(self):
-        """What Tidings needs, in the order it starts."""
+        """The services that Tidings needs, in the order in which they start."""
         return [self.postgres, self.redis] + [self.kafka] * self.run["kafka"] + [self.phones] * self.push
 
     @property
@@ -111,7 +111,7 @@ class Stack:
             instance.start()
 
     def stop(self):
-        """Stops all there is, Tidings first, also what a killed run has left."""
+        """Stops all servers, Tidings first, including those left by a killed run."""
         if "run" in self.state:
             for service in [*self._instances({}), self.phones, self.kafka, self.redis, self.postgres]:
                 service.stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""./dev test: runs groups of tests, each of which builds what it needs, and adds up the results."""
+"""./dev test: runs groups of tests, each of which builds its programs, and adds up the results."""
 import os
 import shutil
 import signal
@@ -105,7 +105,7 @@ LONG = {"e2e": ("events_api", "sse", "socket_mode", "strategies", "dev"), "fault
 
 
 def files(directory):
-    """What pytest is given: in this order, and what comes twice counts once."""
+    """The arguments for pytest, in this order; a repeated file counts once."""
     where = ROOT / "tests" / directory
     return [*(where / f"test_{name}.py" for name in LONG.get(directory, ())), where]
 
@@ -166,7 +166,7 @@ def e2e_long_under_asan():
 
 
 def sanitizers():
-    """e2e under ASan and UBSan, what has several threads in it under TSan, and the unit tests under both."""
+    """e2e under ASan and UBSan, tests of multithreaded parts under TSan, and the unit tests under both."""
     return (unit("asan") + e2e_but("asan", NOT_UNDER_ASAN + LONG_UNDER_ASAN) +
             unit("tsan") + e2e_but("tsan", NOT_UNDER_TSAN))
 
@@ -183,7 +183,7 @@ def torture(*options):
 
 
 def long():
-    """Tests that take a minute or more each: before a release, and before what they try is changed."""
+    """Tests that take a minute or more each: run them before a release, and before changing the code that they test."""
     return (pytest("faults", "release", "-m", "long") + pytest("e2e", "release", "-m", "long") + e2e_long_under_asan() +
             torture("-m", "long", *side_by_side(2)) + pytest("openapi", "release", "-m", "long", *side_by_side(2)) +
             pytest("sdk", "release", "-m", "long"))

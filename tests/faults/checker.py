@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges what clients wrote down while parts of Tidings were failing.
+"""Judges the clients' records from a time in which parts of Tidings were failing.
 
-Pure functions over a History; each gives a list of violations in words, empty when all is well.
+Pure functions over a History; each returns a list of violations in words, empty if there are none.
 The letters are those of the invariants: I1 durability, I2 idempotence, I3 the order of the log,
 I4 delivery, I5 unread counts, I6 cursors.
 """

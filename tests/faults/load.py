@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small load on two instances that writes down all it is told, and the judgement afterwards.
+"""A small load on two instances that records all replies and frames, and the verdict afterwards.
 
     with Load(environment) as load:
         load.wait_acked(100)

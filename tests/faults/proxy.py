@@ -2,19 +2,19 @@
 """A TCP proxy on loopback that can misbehave on purpose.
 
 Modes hold for every byte that arrives while they are set:
-  pass       both ways, as is
-  blackhole  both ways are read and thrown away; nothing is closed
-  drop-reply what the client sends is forwarded, what the server answers is thrown away
-  cut        open connections are closed at once, new ones as soon as they come
+  pass       forwards both directions unchanged
+  blackhole  reads and discards both directions; closes nothing
+  drop-reply forwards the client's bytes and discards the server's
+  cut        closes open connections at once, and new ones as soon as they arrive
 
-Traps watch for one string from the client, fire once, and then are gone:
-  trap(needle, "drop-reply")  the bytes go to the server, its answer is thrown away, and once the
+Traps watch for one string from the client and fire once:
+  trap(needle, "drop-reply")  the bytes go to the server, its answer is discarded, and once the
                               server has answered, the connection is closed: a lost COMMIT reply
   trap(needle, "cut")         the connection is closed before the bytes reach the server
-  trap(needle, "late")        the same, but for the server, which gets the bytes with deliver_late()
+  trap(needle, "late")        the same, but deliver_late() sends the bytes to the server
   trap(needle, "hold")        the bytes go to the server; its answers on this connection wait for let_go()
 
-lose(needle): what comes from the server at once with that string is thrown away, and kept in `lost`, until lose(None).
+lose(needle): data from the server that arrives together with that string is discarded, and stored in `lost`, until lose(None).
 """
 import select
 import socket

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The phones of `./dev up --push`: the receivers that the tests use, a log of what they get, and a page that shows it.
+"""The phones of `./dev up --push`: the receivers that the tests use, a log of their pushes, and a page that shows them.
 
     python -m tests.phones --directory DIR --log FILE --page PORT --apns PORT --fcm PORT --webpush PORT --matrix PORT
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Tidings must answer, kept in plain Python: no clock, no network, no randomness.
+"""The required answers of Tidings, in plain Python: no clock, no network, no randomness.
 
-The machine in test_unread.py tells the model every operation that the server acknowledged, with the
-`ts` and `seq` it gave; the model checks that these could be given, and says what every member must
+The machine in test_unread.py passes the model every operation that the server acknowledged, with its
+`ts` and `seq`; the model checks that these are allowed, and returns the state that every member must
 see now. One object is one workspace.
 """
 from dataclasses import dataclass, field

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Users, devices and two instances in random order, against the model and against SQL.
 
-Every channel moves between the strategies. After every quiet moment: unread counts are exact for every member (channels.info, unread.sync in full
-and as a delta, SQL), no cursor went back but by markUnread, every socket has every event of its
-channels once and in order, or was told of a gap, and history is what the model says.
+Every channel switches between the strategies. After every quiet moment: unread counts are exact for every member (channels.info, unread.sync in full
+and as a delta, SQL), no cursor moved back except by markUnread, every socket has every event of its
+channels once and in order, or a gap, and history equals the model's.
 """
 import sys
 import traceback

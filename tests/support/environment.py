@@ -42,9 +42,9 @@ def standing_still(service):
 
 
 class Environment:
-    """Everything one set of tests runs against. start() before use; stop() tells what went wrong inside.
+    """All servers for one set of tests. Call start() before use; stop() reports errors from inside.
 
-    Processes are killed here, never the machine: what they wrote is safe with the kernel, and a slow disk slows no test.
+    Tests kill processes, never the machine: their writes are safe with the kernel, and a slow disk slows no test.
     """
 
     def __init__(self, directory, instances=2, kafka=False, settings=None, recorder=None, binary=BINARY):

@@ -15,10 +15,10 @@ def kept(environment, app_id):
 
 
 def wait_kept(environment, app_id, channel, posts, ack=None):
-    """Sees to it that events are kept for the app: each instance begins up to 0.5 s after the app was made.
+    """Waits until events are stored for the app: each instance begins up to 0.5 s after the app was created.
 
-    `posts`: for each instance one that posts to the channel there. Then calls `ack` until all is acked, and none is on
-    its way."""
+    `posts`: for each instance a function that posts to the channel there. Then calls `ack` until all events are acked and
+    none is in flight."""
     for post in posts:
         before = rows(environment, app_id, "happened > 0")
         wait_until(lambda: post() and rows(environment, app_id, "happened > 0") > before, interval=0.05, what="an event kept")

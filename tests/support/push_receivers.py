@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that take pushes as Apple's, Google's, browsers' and Matrix' do, with certificates of their own.
+"""Servers that receive pushes like those of Apple, Google, browsers and Matrix, with their own certificates.
 
-APNs is pushy's MockApnsServer, Web Push is web-push-testing; Google's two URLs and the Matrix push gateway are here, by their
+APNs is pushy's MockApnsServer, Web Push is web-push-testing; Google's two URLs and the Matrix push gateway are here, according to their
 documents: https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode, https://spec.matrix.org/v1.11/push-gateway-api/.
 """
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A private Postgres for one unit test program, which starts this and talks to it by pipes.
+"""A private Postgres for one unit test program, which starts this and communicates with it through pipes.
 
 Prints the server's URL, then obeys one command a line and answers each with "ok": kill (SIGKILL),
-freeze (SIGSTOP), thaw (SIGCONT), start. When its input ends, it stops and deletes the server. Processes are killed here,
-never the machine: what the server wrote is safe with the kernel, and a slow disk slows no test."""
+freeze (SIGSTOP), thaw (SIGCONT), start. When its input ends, it stops and deletes the server. Tests kill processes,
+never the machine: the server's writes are safe with the kernel, and a slow disk slows no test."""
 import signal
 import sys
 import tempfile

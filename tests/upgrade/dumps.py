@@ -64,10 +64,10 @@ def restore(postgres, text):
 
 
 class Restored(Environment):
-    """One instance of `binary` on a dump that was restored, and brought up to the binary's version.
+    """One instance of `binary` on a restored dump that was migrated to the binary's version.
 
-    `record`: {"cast": what Data made, "answers": …, "kept": {app: texts of its events}}; of a dump that was just taken it has the
-    cast alone."""
+    `record`: {"cast": the objects created by Data, "answers": …, "kept": {app: texts of its events}}; for a new dump only the
+    cast."""
 
     def __init__(self, directory, text, record, **args):
         super().__init__(directory, instances=1, settings=SETTINGS, **args)

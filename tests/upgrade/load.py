@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The load of the fault tests through nginx, with all strategies, threads and sidebars, by clients that go on when they are cut off.
+"""The load of the fault tests through nginx, with all strategies, threads and sidebars, by clients that reconnect when they are cut off.
 
-Each call and what came of it is written down."""
+Each call and its outcome are recorded."""
 import threading
 
 from tests.faults import checker
