@@ -177,5 +177,5 @@ def test_posts_cost_the_same(talk):
     last = buffers(1)
     assert is_hot(database, channel)
     assert written() - before < POSTS / 10  # by other tests' upkeep
-    assert last <= 2 * first
+    assert last <= 2 * first + POSTS / 20  # a page of the index may split meanwhile
 
