@@ -202,12 +202,12 @@ def test_who_ends_by_itself_is_told(checkout, up):
     _, log = up()
     pids = json.loads((checkout / ".run" / "demo.json").read_text(encoding="utf-8"))["pids"]
     os.kill(pids["tidings"][0], signal.SIGKILL)
-    wait_until(lambda: "has ended, see .run/tidings.log; ./dev restart tidings" in log.read_text(encoding="utf-8"), timeout=LATE_S)
+    wait_until(lambda: "has stopped, see .run/tidings.log; ./dev restart tidings" in log.read_text(encoding="utf-8"), timeout=LATE_S)
     assert dev(checkout, "restart", "tidings").returncode == 0
     assert dev(checkout, "status").returncode == 0
     assert dev(checkout, "restart", "redis").returncode == 0
     assert dev(checkout, "restart", "phones").stderr == "dev: this run has no phones: ./dev up --push\n"
-    assert log.read_text(encoding="utf-8").count("has ended") == 1
+    assert log.read_text(encoding="utf-8").count("has stopped") == 1
 
 
 @pytest.fixture
@@ -285,7 +285,7 @@ def test_a_second_interrupt_does_not_cut_short_the_end_of_what_failed(checkout):
 
 
 def is_stopping(pid):
-    """Whether a ./dev up no longer heeds signals (or has ended)."""
+    """Whether a ./dev up ignores signals (or has stopped)."""
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8") as status:
             ignored = next(int(line.split()[1], 16) for line in status if line.startswith("SigIgn"))
