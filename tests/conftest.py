@@ -94,7 +94,7 @@ def extra_instance(environment):
 
 @pytest.fixture
 def own_redis(tmp_path):
-    """For what instances with other settings would share."""
+    """A Redis of its own, for state that instances with other settings would share."""
     redis = Redis(tmp_path / "redis")
     redis.start()
     yield redis

@@ -104,7 +104,7 @@ def test_names_of_components_are_unique(document):
 
 @each_method
 def test_components_are_named_after_their_method(document, method):
-    """Nor may they have a name that a generator makes up itself, as oapi-codegen does …Response."""
+    """Nor may their names be ones that a generator derives itself, such as oapi-codegen's …Response."""
     operation = document.operation(method)
     body, answer = (node["$ref"].rpartition("/")[2] for node in (operation["requestBody"], operation["responses"]["200"]))
     request = document.request_body(method)["content"]["application/json"]["schema"]["$ref"]

@@ -14,7 +14,7 @@ PROBLEMS_SHOWN = 10
 
 @each_method
 def test_it_was_exercised(recording, method):
-    """At least one call that succeeded, and one that was refused."""
+    """At least one call succeeded, and one was refused."""
     outcomes = {call["reply"]["ok"] for call in recording.get(method, [])}
     assert outcomes == {True, False}, f"{method}: {outcomes}"
 
@@ -60,7 +60,7 @@ def test_problem_json_is_for_http_statuses_only(recording):
 
 @each_method
 def test_errors_are_listed(document, recording, method):
-    """Each error that a call met is among those that the operation, or the document, names."""
+    """Each error in the traffic is listed by the operation, or by the document."""
     listed = set(document.operation(method).get("x-error-codes", []))
     listed |= set(document.tree["info"]["x-common-error-codes"])
     met = {call["reply"]["error"] for call in recording[method] if not call["reply"]["ok"]}
@@ -122,6 +122,6 @@ def taken(value, results):
 
 @each_method
 def test_requests_that_were_taken(document, recording, method):
-    """Each JSON request that succeeded is one that the document allows."""
+    """The document allows each JSON request that succeeded."""
     trouble = problems(document, recording[method], request_errors)
     assert not trouble, trouble

@@ -77,14 +77,14 @@ def app(request, environment, workspace):
 
 
 def heard(app, kind, text):
-    """The payload of that event, once it came."""
+    """The payload of that event, once received."""
     def look():
         return [p for p in app.payloads() if p["event"]["type"] == kind and p["event"].get("text") == text]
     return wait_until(look, interval=0.05, what=f"{kind} {text}")[0]
 
 
 def mentions(app):
-    """Their texts. One that was not acked in time, as on a busy machine, came again, and is the same."""
+    """Their texts. A mention that was not acked in time, as on a busy machine, is repeated unchanged."""
     events = {p["event_id"]: p["event"] for p in app.payloads()}
     return [event["text"] for event in events.values() if event["type"] == "app_mention"]
 

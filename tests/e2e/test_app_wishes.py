@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which events an app gets: all, or those that admin.apps.create was given."""
+"""The events that an app receives: all, or those listed in admin.apps.create."""
 
 import pytest
 import yaml

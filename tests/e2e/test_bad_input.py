@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every argument of every method, bad in every way: the error names it, and nothing happens."""
+"""Every argument of every method with every kind of invalid value: the error names the argument, and nothing changes."""
 
 import pytest
 

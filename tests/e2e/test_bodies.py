@@ -26,7 +26,7 @@ def ask(url, data):
 
 
 def ask_together(url, requests):
-    """The replies to requests that are on their way at once, each on a connection of its own."""
+    """The replies to simultaneous requests, each on a connection of its own."""
     with ExitStack() as stack:
         connections = [stack.enter_context(RawConnection(url)) for _ in requests]
         for connection, data in zip(connections, requests):

@@ -53,6 +53,6 @@ def test_off_unless_set(environment):
 
 
 def test_any_page(extra_instance):
-    """With * any origin may, each by its own name: tokens are sent by hand, never by the browser."""
+    """With *, any origin is allowed, echoed by name: scripts send the tokens, never the browser itself."""
     url = extra_instance(cors_origins="*").url
     assert preflight(url, "https://c.example").headers["Access-Control-Allow-Origin"] == "https://c.example"

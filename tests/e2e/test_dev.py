@@ -151,7 +151,7 @@ sys.stdin.read()
 
 
 def test_no_two_processes_are_given_one_port():
-    """While its server is down, another's could come up on it; those of Tidings even both at once."""
+    """While its server is down, another service's could start on it; two instances of Tidings could even share it."""
     given = []
     with contextlib.ExitStack() as stack:
         for _ in range(20):
@@ -192,7 +192,7 @@ def up(checkout):
 
 
 def test_it_serves_on_a_machine_of_many_cores(checkout, up):
-    """Each loop has connections to Postgres of its own."""
+    """Each loop has its own connections to Postgres."""
     up(loops=16)
     status = dev(checkout, "status")
     assert status.returncode == 0 and status.stdout.count(" answers\n") == 3, status.stdout
@@ -308,7 +308,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_test_run_whose_caller_is_ended_stops_its_servers(checkout, number):
-    """Also where what started it ignores interrupts, as a script does that puts it into the background."""
+    """Also if the parent process ignores interrupts, as a script does that runs it in the background."""
     copies_itself(checkout)
     (checkout / "tests").mkdir()
     venv = checkout / "build" / "venv"

@@ -14,7 +14,7 @@ PLATFORMS = ("apns", "fcm", "webpush", "matrix")
 
 @pytest.fixture
 def workspace(workspace):
-    """With a push app of each platform, called like it."""
+    """A workspace with a push app for each platform, named like the platform."""
     for platform, given in apps().items():
         workspace.admin.ok("admin.pushApps.create", name=platform, **given)
     return workspace

@@ -56,7 +56,7 @@ def test_it_is_one_whoever_opens_it_and_however_they_name_it(people):
 
 
 def test_many_open_it_at_once(environment, people):
-    """On two instances at the same time: one conversation, each member once."""
+    """On two instances at the same time: one conversation results, with each member once."""
     ann, bob, cid, _ = people
     callers = [member.at(url) for member in (ann, bob, cid) for url in environment.urls for _ in range(2)]
     users = [member.id for member in (ann, bob, cid)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`X-Tidings-Errors: http`: each code has its HTTP status, and comes as application/problem+json."""
+"""`X-Tidings-Errors: http`: each code has its HTTP status, and the body is application/problem+json."""
 
 import re
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""events.sync: what happened in all of one's channels since a position, in as few calls as it takes."""
+"""events.sync: the events in all of a user's channels since a position, in as few calls as possible."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def test_events_are_the_frames_of_sockets(people, workspace, catch_up, sockets):
 
 @pytest.mark.parametrize("limit", [1, 7, 1000])
 def test_page_by_page_on_two_instances(people, workspace, catch_up, limit):
-    """Nothing is missed, nothing comes twice, and each channel's events are in order, wherever a page ends."""
+    """No omissions, no duplicates, and each channel's events in order, wherever a page ends."""
     ann, bob = people
     rooms = [workspace.channel(ann, bob) for _ in range(5)]
     later = catch_up(bob)
@@ -86,7 +86,7 @@ def test_as_many_as_may_be_asked_for_are_all(people, workspace, catch_up):
 
 
 def test_what_happens_between_two_pages(people, workspace, catch_up):
-    """In channels that came already, and in those that are still to come."""
+    """In channels that were already sent, and in those not sent yet."""
     ann, bob = people
     rooms = sorted(workspace.channel(ann, bob) for _ in range(3))
     later = catch_up(bob)

@@ -58,7 +58,7 @@ def test_many_arrivals_are_a_few_marks_and_the_last_one_is_among_them(room):
 
 
 def test_who_marks_unread_what_just_arrived_has_it_unread(environment, room, workspace):
-    """Though the mark of its arrival is still to come. What arrives later is read again."""
+    """Although the mark for the arrival is not due yet. Later messages are marked read again."""
     ann, bob, channel = room
     clock = workspace.channel(ann, bob)
     with bob.socket() as socket:
@@ -164,7 +164,7 @@ def test_only_so_many_at_once(room, workspace):
 
 
 def overtaking(device, kind, seen):
-    """The frames of `kind` that came before the message up to which they tell that all was read."""
+    """The frames of `kind` that arrived before the message up to which they mark."""
     arrived, early = set(), []
     for frame in device.frames:
         arrived.add((frame.get("channel"), frame.get("ts")) if frame["type"] == "message" else None)

@@ -284,7 +284,7 @@ def test_chunks_that_wait_to_be_asked_for(ann, door, body, reason):
 
 
 def test_a_chunked_head_may_be_long(ann, door):
-    """The body comes along with it, in more than libmicrohttpd reads at first."""
+    """The body follows directly, in more bytes than libmicrohttpd reads at first."""
     door.send(request("POST", "/api/auth.test", ann.token))
     text = "x" * 6000
     door.send(chunked_head(ann, "X-Long: " + "y" * 7000) + f"1772\r\na={text}\r\n0\r\n\r\n")
@@ -294,7 +294,7 @@ def test_a_chunked_head_may_be_long(ann, door):
 
 @pytest.mark.parametrize("is_later", [False, True])
 def test_a_chunked_body_may_hold_any_byte(ann, door, is_later):
-    """It is the form that is refused, not the framing."""
+    """The form is refused, not the framing."""
     if is_later:
         door.send(request("POST", "/api/auth.test", ann.token))
         assert door.reply().json["ok"] is True
@@ -304,7 +304,7 @@ def test_a_chunked_body_may_hold_any_byte(ann, door, is_later):
 
 
 def test_replies_to_chunked_requests_may_be_long(room, extra_instance):
-    """They are sent as far as they are read, and counted until then."""
+    """They are sent as fast as the client reads, and counted until then."""
     ann, _, channel = room
     instance = extra_instance()
     for _ in range(6):
@@ -473,7 +473,7 @@ def test_half_close_along_with_a_request(ann):
 
 @pytest.mark.parametrize("method, more", [("chat.postMessage", {"text": "x"}), ("channels.info", {})])
 def test_half_close_just_before_the_reply(room, method, more):
-    """Also when the end comes while the reply is on its way out."""
+    """Also if the half-close arrives while the reply is being sent."""
     ann, _, channel = room
     call = request("POST", f"/api/{method}", ann.token, "application/json", json.dumps({"channel": channel, **more}))
     for _ in range(8):

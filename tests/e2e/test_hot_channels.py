@@ -110,7 +110,7 @@ def test_quiet_channels_cool(talk):
 
 
 def test_when_the_snapshot_is_gone(environment, workspace):
-    """No channel is hot any more, and no post looks for one."""
+    """No channel is hot any more, and posts do not look for hot ones."""
     ann, bob = workspace.users(2)
     channel = workspace.channel(ann, bob)
     hot = "SELECT idx_scan FROM pg_stat_user_tables WHERE relname = 'hot_heads'"
@@ -129,7 +129,7 @@ def test_when_the_snapshot_is_gone(environment, workspace):
             return database.execute(statement, arguments).fetchone()[0]
 
         def passed_by():
-            """Whether twenty posts were made, and noted in Postgres' statistics, without one look at hot heads."""
+            """Whether twenty posts, once in Postgres' statistics, caused no lookup of hot heads."""
             scans, written = counted(hot), counted(posts, channel)
             wait_until(lambda: ann.post(channel, "after it") and counted(posts, channel) >= written + 20, what="the posts in statistics")
             return counted(hot) == scans
@@ -140,7 +140,7 @@ def test_when_the_snapshot_is_gone(environment, workspace):
 
 
 def test_a_release_before_runs(talk):
-    """It does not know of hot channels: before it has said that it runs, there are none, and while it does, none comes to be."""
+    """It does not know of hot channels: none exist before it has announced itself, and none are created while it runs."""
     ann, bob, channel, _, database = talk
     database.execute("INSERT INTO versions_in_use (functions, library, release) VALUES ('tidings_old', 'tidings_old', '0.2.0')")
     try:

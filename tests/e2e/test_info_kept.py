@@ -55,7 +55,7 @@ def test_all_that_can_change(environment, forgetful, workspace, private):
 
 
 def test_direct_conversations(environment, forgetful, workspace):
-    """Each of its two sees the other one in it."""
+    """Each of the two members sees the other one in it."""
     ann, bob = workspace.users(2)
     channel = ann.ok("conversations.open", users=bob.id)["channel"]["id"]
     for text in ("one", "two"):

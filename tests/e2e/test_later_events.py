@@ -12,7 +12,7 @@ TS = "1717200000.123456"
 
 
 def counted(environment, metric):
-    """By all instances."""
+    """The sum of a counter over all instances."""
     pages = [environment.client(url=url).page("/metrics").text for url in environment.urls]
     return sum(float(value) for page in pages for value in re.findall(rf"^{metric} (\S+)$", page, re.MULTILINE))
 
@@ -54,7 +54,7 @@ def test_messages_that_are_not_understood(environment, pair):
 
 
 def test_a_message_in_another_order_with_more_fields(environment, pair):
-    """A mark, as it would come from a later release."""
+    """A mark in the form of a later release."""
     ann, bob, channel = pair
     ann.post(channel)
     with bob.socket(native=True) as socket:

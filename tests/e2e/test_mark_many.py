@@ -57,7 +57,7 @@ def test_marks_of_an_epoch_that_is_over(people, workspace):
 
 
 def test_what_is_wrong_with_one_stops_no_other(people, workspace):
-    """Each is answered as channels.mark answers it."""
+    """Each result equals the reply of channels.mark."""
     ann, bob = people
     room, public, private = workspace.channel(ann, bob), workspace.channel(ann), workspace.channel(ann, private=True)
     archived, left = workspace.channel(ann, bob), workspace.channel(ann, bob)

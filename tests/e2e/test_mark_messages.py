@@ -73,7 +73,7 @@ def test_gone_when_the_cursor_passes_them(room, environment):
 
 
 def test_gone_when_everything_is_read(room, extra_instance):
-    """They are no part of how many there may be, either."""
+    """They do not count against the limit, either."""
     ann, bob, channel, ts = room
     there = bob.at(extra_instance(singles_max=2).url)
     there.ok("channels.markMessages", channel=channel, ts=ts[:2])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mentions: what counts as one, for whom, until when."""
+"""Mentions: what counts as one, for which users, until when."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -202,7 +202,7 @@ def test_a_message_may_mention_so_many_and_no_more(room):
 
 
 def test_mentions_in_parallel(room, workspace):
-    """Posts that name each other's authors, and marks of all of them, at once: no deadlock, no lost mention."""
+    """Simultaneous posts that mention each other's authors, and marks by all of them: no deadlock, no lost mention."""
     ann, bob, cid, channel = room
     second = workspace.channel(ann, bob, cid)
     people = [ann, bob, cid]

@@ -22,7 +22,7 @@ def nginx(plain_environment):
 
 @pytest.fixture
 def room(nginx, workspace):
-    """(ann, bob, channel), who both come through nginx."""
+    """(ann, bob, channel), with both users connected through nginx."""
     ann, bob = (member.at(nginx.url) for member in workspace.users(2))
     return ann, bob, workspace.channel(ann, bob)
 
@@ -115,7 +115,7 @@ def test_metrics_are_not_for_the_world(nginx):
 
 
 def test_instances_restart_one_after_the_other_and_every_call_is_answered(environment, workspace, extra_instance):
-    """Also over connections that nginx keeps, and without a pause between the two."""
+    """Also over connections that nginx keeps open, and without a pause between the two."""
     instances = [extra_instance(), extra_instance()]
     nginx = Nginx(environment.directory / "nginx-rolling", instances)
     nginx.start()

@@ -59,7 +59,7 @@ def test_what_there_is_not(room, method):
 
 
 def test_groups(room):
-    """Private channels have an API of their own there, and are called `group`."""
+    """Private channels have their own API there, and are called `group`."""
     ann, bob, cid, public = room
     name = fresh_name("group")
     group = ann.ok("groups.create", name=name)["group"]

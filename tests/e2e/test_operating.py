@@ -116,7 +116,7 @@ def test_wrong_usage_shows_the_commands_and_no_empty_list():
 
 
 def test_the_log_goes_nowhere_when_stderr_is_closed(by_shell, workspace):
-    """Not to whatever gets its number: a connection to Postgres, say."""
+    """Not to another file that gets its descriptor, such as a connection to Postgres."""
     instance = by_shell('exec "$@" 0<&- 1>&- 2>&-', log_level="debug")
     for number in (0, 1, 2):
         assert os.readlink(f"/proc/{instance.pid}/fd/{number}") == "/dev/null"

@@ -69,7 +69,7 @@ READ = "SELECT coalesce(sum(idx_tup_read), 0) FROM pg_stat_user_indexes WHERE re
 
 
 def test_events_of_tables_that_were_never_analysed(environment):
-    """Each event's message is looked up, and the channel is not read for each of them."""
+    """Each event's message is looked up, without reading the channel each time."""
     with environment.apart("unanalysed") as instance:
         workspace = Workspace([instance.url], environment.operator_token)
         [ann] = workspace.users(1)

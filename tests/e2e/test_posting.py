@@ -365,7 +365,7 @@ def test_delete_by_an_admin(room, workspace):
 
 
 def test_notices_of_the_channel_stay_as_they_are(room, workspace):
-    """Also for those whom they tell of, and for admins."""
+    """Also for the users named in them, and for admins."""
     ann, _, channel = room
     ann.ok("channels.invite", channel=channel, users=[workspace.admin.id])
     before = ann.ok("channels.history", channel=channel)["messages"]

@@ -157,7 +157,7 @@ def test_devices_stay_while_their_app_has_another_topic(devices):
 
 
 def test_what_users_and_admins_choose_leads_to_public_addresses(devices, receivers, extra_instance):
-    """Also over a connection that the operator's own URLs have opened."""
+    """Also over a connection opened for the operator's own URLs."""
     where = {"url": f"{receivers.apns.url}/x", "pushkey": "k"}
     devices.register("matrix", **where)
     account = service_account(token_uri=f"{receivers.google.url}/token")

@@ -368,7 +368,7 @@ def test_the_command(environment):
 
 
 def test_another_instance_goes_on(environment, pair, gateway, extra_instance):
-    """The one that had pushes under way is killed: they arrive within 10 s."""
+    """The instance with pushes in flight is killed: they arrive within 10 s."""
     ann, bob, channel, phone = pair
     held, go_on = threading.Event(), threading.Event()
 
@@ -395,7 +395,7 @@ def test_another_instance_goes_on(environment, pair, gateway, extra_instance):
 
 
 def test_there_is_room_for_so_many(environment, pair, extra_instance):
-    """Without room the text of a message is dropped, and counted. The badge is not."""
+    """Without room, the text of a message is dropped and counted. The badge is not."""
     ann, bob, channel, phone = pair
     for instance in environment.instances:
         assert instance.stop() == 0

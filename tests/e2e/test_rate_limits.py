@@ -16,7 +16,7 @@ OWN = 60  # a minute: a call comes back each second
 
 
 def limited_member(workspace, limit=OWN):
-    """A user whose token has a limit of its own."""
+    """A user whose token has its own limit."""
     user = workspace.user()
     token = workspace.admin.ok("admin.tokens.create", user_id=user.id, rate_limit=limit)["token"]
     return Member(user.url, token, user.id, user.name, user.recorder)

@@ -137,7 +137,7 @@ def test_nobody_goes_back_into_a_month_that_is_being_dropped(environment, worksp
 
 
 def test_a_mark_unread_that_began_before_the_month_did(environment, workspace):
-    """It has the lock of its member, and may have looked where the month is still kept: its cursor is moved after it."""
+    """It holds its member's lock, and may have read that the month still exists: its cursor is moved after it."""
     rooms = Rooms(environment, workspace, count=1)
     ((channel, ts),) = rooms.channels.items()
     with upkeep(environment) as database, environment.database() as late, ThreadPoolExecutor(1) as pool:

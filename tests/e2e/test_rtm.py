@@ -13,7 +13,7 @@ from tests.support.wait import SOON_S, wait_until
 
 
 def through(socket, poster, channel):
-    """Posts a last message and waits for its frame: all frames of the channel before it have come."""
+    """Posts a last message and waits for its frame: all earlier frames of the channel have arrived then."""
     ts = poster.post(channel, "the last")
     socket.expect({"type": "message", "ts": ts})
     return ts
@@ -56,7 +56,7 @@ def refused(url):
 
 
 def test_ticket_ends_after_its_time(environment, extra_instance, workspace):
-    """One of an instance that gives it little time; one that has more is good for longer."""
+    """A ticket of an instance with a short lifetime; one of an instance with a longer lifetime is still valid."""
     lasting = workspace.user().ok("rtm.connect")["url"]
     short = workspace.user().at(extra_instance(ticket_ms=100).url).ok("rtm.connect")["url"]
     digest = hashlib.sha256(short.split("/rtm/")[1].encode()).hexdigest()
@@ -402,7 +402,7 @@ def test_a_bad_post_over_the_socket_is_told_what_is_bad(room, sockets, change, n
 
 @pytest.mark.parametrize("number", [1.5, None, ["x"], "x" * 100])
 def test_a_post_without_an_id_to_answer_to(room, sockets, number):
-    """It is not posted, and not passed over in silence either."""
+    """It is refused with an error frame, not posted."""
     ann, _, channel = room
     socket = sockets(ann)
     socket.send({"id": number, "type": "message", "channel": channel, "text": "x"})

@@ -31,7 +31,7 @@ def is_position(frame):
 
 @pytest.mark.parametrize("native", [True, False])
 def test_what_was_missed_and_then_what_happens(environment, room, workspace, sockets, native):
-    """On another instance; a plain socket gets no frame that Slack does not have."""
+    """On another instance; a plain socket receives only frames that Slack has."""
     ann, bob, channel = room
     left = workspace.channel(ann, bob)
     root = ann.post(channel, "root")
@@ -185,7 +185,7 @@ def test_more_than_may_be_read_is_a_gap(extra_instance, room, sockets):
 
 
 def test_a_client_that_does_not_read_while_it_catches_up(extra_instance, room):
-    """No more is read for it than its queue and its connection hold; in the end it has all."""
+    """Only as much is read for it as its queue and its connection hold; in the end it has everything."""
     ann, bob, channel = room
     small = extra_instance(socket_queue_max_bytes=65536)
     since = position_of(bob)

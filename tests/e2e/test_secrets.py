@@ -53,7 +53,7 @@ def stored(environment, app):
 
 
 def signed(server, apps):
-    """Waits for the challenge of each app; whether each is signed with one's secret."""
+    """Waits for the challenge of each app; returns whether each is signed with the app's own secret."""
     wait_until(lambda: len(server.challenges) >= len(apps), what="a challenge of each app")
     verifiers = [SignatureVerifier(app.secret) for app in apps]
     return {app.id for app, verifier in zip(apps, verifiers) for request in server.challenges

@@ -163,7 +163,7 @@ def test_a_second_migrate_has_nothing_to_tell(environment):
 
 
 def test_serve_on_a_database_that_was_not_migrated(environment):
-    """It is not ready and says why, or does not start at all."""
+    """It is not ready and reports the reason, or does not start at all."""
     instance = environment.instance(start=False, database_url=environment.postgres.create_database("empty"))
     instance.start(wait=False)
     try:

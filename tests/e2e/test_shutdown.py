@@ -47,7 +47,7 @@ def test_sockets_are_closed_with_a_code(instance, workspace):
 
 
 def test_sockets_have_time_to_go(environment, workspace):
-    """goodbye, then some seconds in which frames still come and clients connect elsewhere, then Close."""
+    """goodbye, then some seconds in which frames still arrive and clients connect elsewhere, then Close."""
     instance = environment.instance(goodbye_ms=3000)
     ann = workspace.user()
     channel = workspace.channel(ann)

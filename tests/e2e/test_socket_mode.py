@@ -151,7 +151,7 @@ def test_acked_ones_do_not_come_again(extra_instance, app, links):
 
 
 def test_acks_are_no_flood(extra_instance, app, links):
-    """However many come at once; what acks nothing counts."""
+    """Any number at once; frames that ack nothing count towards the rate limit."""
     slow = extra_instance(socket_frames_burst=10, socket_frames_per_s=1)
     link = links(slow.url)
     for i in range(40):
@@ -202,7 +202,7 @@ def test_each_to_one_of_several(environment, app, links):
 
 
 def test_unacked_ones_go_to_another_link(extra_instance, app, links):
-    """At once when their link closes, and also to one on another instance."""
+    """At once when their socket closes, also to a socket on another instance."""
     one, other = extra_instance(link_ack_ms=1000), extra_instance(link_ack_ms=1000)
     link = links(one.url)
     app.ann.post(app.channel, "first")
@@ -219,7 +219,7 @@ def test_unacked_ones_go_to_another_link(extra_instance, app, links):
 
 
 def test_a_link_that_ends_late_hurries_no_later_attempt(environment, extra_instance, app, links):
-    """It had the first attempt for longer than anybody waited; the second one, elsewhere, has all of its time."""
+    """It had the first attempt for longer than the timeout; the second one, elsewhere, has its full time."""
     patient, quick = extra_instance(link_ack_ms=60000), extra_instance(link_ack_ms=2000)
     ann = app.ann.at(quick.url)
     link = links(patient.url)
@@ -288,7 +288,7 @@ def test_an_ack_by_another_link(environment, app, links):
 
 
 def test_events_of_a_gap_come_by_the_next_link(environment, app, links):
-    """By that of another instance too: those that were sent and not acked, and all of the time without a link."""
+    """Also on another instance's: the unacked events, and all events of the time without a socket."""
     link = links()
     known(environment, app, link, *(app.ann.at(url) for url in environment.urls))
     app.ann.post(app.channel, "sent")

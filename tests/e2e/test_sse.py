@@ -165,7 +165,7 @@ def test_own_posts_are_heard(room, streams):
 @pytest.mark.parametrize("other", [0, 1])
 @pytest.mark.parametrize("late", [False, True])
 def test_resumed_without_a_hole(environment, room, streams, other, late):
-    """`late`: after its events have the gateway's id; else after the first one, with an id of its own."""
+    """`late`: after its events have the gateway's id; otherwise after the first one, with an id of the connection's own."""
     ann, bob, channel = room
     second = ann.ok("channels.create", name=f"second-{other}-{late}".lower())["channel"]["id"]
     bob.ok("channels.join", channel=second)
@@ -424,7 +424,7 @@ def test_more_than_may_be_read_is_a_gap(extra_instance, room, streams):
 
 
 def test_more_marks_than_there_is_room_for(extra_instance, room, sockets, streams, workspace):
-    """They come as there is room: a stream that all of them went to at once would be closed as slow."""
+    """They are sent as room becomes free: if all were sent at once, the stream would be closed as slow."""
     ann, bob, channel = room
     small = extra_instance(socket_queue_max_bytes=8192)
     marked = [workspace.channel(ann, bob) for _ in range(40)]

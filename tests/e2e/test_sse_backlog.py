@@ -33,7 +33,7 @@ class Missing:
 @pytest.mark.parametrize("channels, missed, lasts, connections_max", [
     (8, 40, 20, 21), (1, 320, 20, 21), pytest.param(50, 400, 100, 250, marks=pytest.mark.long)])
 def test_each_connection_goes_on(environment, workspace, channels, missed, lasts, connections_max):
-    """Each lasts for so many events; of all that are sent, at most as many are sent twice as were missed."""
+    """Each connection lasts for a given number of events; the number of duplicates is at most the number of missed events."""
     ann, bob = workspace.users(2)
     where = [workspace.channel(ann, bob) for _ in range(channels)]
     cuts = Cuts(environment.urls, bob.token, lasts)
@@ -85,7 +85,7 @@ def backlog(environment, workspace):
 
 
 def test_a_release_that_ignores_the_progress_loses_nothing(environment, workspace):
-    """It reads the first four numbers of an id, and sends from there."""
+    """It reads the first four numbers of an id, and resumes from there."""
     _, _, _, cuts, missing = backlog(environment, workspace)
     cuts.follow(missing.take, 5)
     cuts.last_id = ".".join(cuts.last_id.split(".")[:5])
@@ -94,7 +94,7 @@ def test_a_release_that_ignores_the_progress_loses_nothing(environment, workspac
 
 
 def test_what_happens_in_the_middle_of_a_backlog(environment, workspace):
-    """In channels that came already, in those that are still to come, and in one that is new."""
+    """In channels already sent, in those not sent yet, and in a new one."""
     ann, bob, where, cuts, missing = backlog(environment, workspace)
     cuts.follow(missing.take, 6)
     new = workspace.channel(ann)

@@ -89,7 +89,7 @@ def told_by_redis(environment):
 
 @pytest.fixture(autouse=True)
 def nothing_drifts(environment):
-    """No count of Redis that was believed was wrong."""
+    """No trusted count of Redis was wrong."""
     before = metric(environment, "tidings_unread_drift_total")
     yield
     assert metric(environment, "tidings_unread_drift_total") == before
@@ -209,7 +209,7 @@ def test_zset_is_capped_and_filled_again(room):
 
 
 def test_mentions_of_a_direct_conversation_are_not_capped(environment, workspace):
-    """Each of its messages is one, also where zset has cut them off in Redis."""
+    """Each of its messages is one, also if zset has dropped it in Redis."""
     ann, bob = workspace.users(2)
     channel = ann.ok("conversations.open", users=bob.id)["channel"]["id"]
     with environment.database() as database:
@@ -272,7 +272,7 @@ def test_after_flushall(room, strategy):
 @EVERY
 @pytest.mark.parametrize("deletes", (0, 1))
 def test_retention_drops_what_is_unread(environment, room, deletes):
-    """Also where the rows alone do not tell, because something was deleted."""
+    """Also if the rows alone are not enough, because a message was deleted."""
     seqs = [room.ann.ok("chat.postMessage", channel=room.channel, text="x")["seq"] for _ in range(5)]
     ts = room.ann.post(room.channel)
     if deletes:

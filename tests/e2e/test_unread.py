@@ -253,7 +253,7 @@ def test_mark_unread_past_the_head_leaves_nothing_unread(room):
 
 
 def test_mark_unread_of_much_holds_up_no_post(environment, room):
-    """To count one's own posts among many messages takes its time: the channel is not locked meanwhile."""
+    """Counting the user's own posts among many messages takes time: the channel is not locked meanwhile."""
     ann, bob, channel = room
     tried = taken = 0
     with environment.database() as database, ThreadPoolExecutor(1) as pool:

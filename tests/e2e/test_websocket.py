@@ -132,7 +132,7 @@ def test_too_large_frame(ws, length):
 @pytest.mark.parametrize("length", [65537, 4 << 20, (1 << 63) - 1])
 @pytest.mark.parametrize("bytewise", [False, True])
 def test_a_frame_that_announces_too_much(ws, length, bytewise):
-    """It is closed before any of the payload comes."""
+    """It is closed before any of the payload arrives."""
     ws.send_frame(TEXT, json.dumps({"id": 1, "type": "ping"}).encode())
     header = b"\x81\xff" + length.to_bytes(8, "big")
     for part in ([header[i:i + 1] for i in range(len(header))] if bytewise else [header]):
@@ -212,7 +212,7 @@ def test_the_number_of_values_is_bounded(ann, extra_instance, more):
 @pytest.mark.parametrize("payload", [b"", b"x", b"[]", b"5", b"{", b'{"type":5}', b"null", b"{" * 1000,
                                      b'{"a":' + b"[" * 5000])
 def test_text_that_is_no_command(ws, payload):
-    """It is not worth a connection: an error frame, or silence."""
+    """The connection stays open: the reply is an error frame, or none."""
     ws.send_frame(TEXT, payload)
     ping(ws)
 
@@ -269,7 +269,7 @@ def test_pings_come_within_their_interval(ann, workspace, extra_instance, method
 
 
 def pings_in_time(url, seconds):
-    """Whether each of two PINGs comes that soon."""
+    """Whether each of two PINGs arrives within that time."""
     with RawWebSocket(url) as raw:
         assert json.loads(raw.read_until(TEXT))["type"] == "hello"
         for _ in range(2):
@@ -307,7 +307,7 @@ def opens(url):
 
 
 def test_more_frames_than_a_socket_may_send(ann, extra_instance):
-    """At the bound it still works; beyond, it is closed."""
+    """At the limit it still works; beyond it, the socket is closed."""
     instance = extra_instance(socket_frames_burst=10, socket_frames_per_s=1)
     with RawWebSocket(ann.at(instance.url).ok("rtm.connect")["url"]) as raw:
         greeted(raw)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Attempt:
-    """One try of one post. `outcome`: ok, fail (refused: nothing may be stored), info (unknown) or deleted (acked, and its
-    delete, too)."""
+    """One attempt at one post. `outcome`: ok, fail (refused: nothing may be stored), info (unknown) or deleted (both the post and its
+    delete were acked)."""
 
     key: str
     user: str
@@ -26,7 +26,7 @@ class Attempt:
 
 @dataclass
 class Stored:
-    """One message as the public API shows it at the end. `counted`: it is no reply of a thread alone."""
+    """One message in the public API at the end. `counted`: it is not only in a thread."""
 
     channel: str
     ts: str
@@ -73,7 +73,7 @@ class Count:
 
 @dataclass
 class CursorSeen:
-    """One answer of one server about a cursor, in the order in which one reader got them."""
+    """One reply about a cursor by one server, in the order in which one reader received them."""
 
     reader: str
     user: str

@@ -17,7 +17,7 @@ LOST = (OSError, http.client.HTTPException, websocket.WebSocketException, Assert
 
 
 class Follower(threading.Thread):
-    """A client that keeps one event stream, on whichever instance takes it, and all that came."""
+    """A client that keeps one event stream open, on any instance that accepts it, and all events received."""
 
     def __init__(self, member, urls):
         super().__init__(daemon=True)

@@ -50,7 +50,7 @@ def told_by(shown):
 
 
 class Poster(threading.Thread):
-    """One user who posts in a loop; each post until it is acked."""
+    """A user who posts in a loop, retrying each post until it is acked."""
 
     def __init__(self, load, members, seed):
         super().__init__(daemon=True)
@@ -163,7 +163,7 @@ class Line:
         self.since = {}
 
     def open(self):
-        """Whether it is open now. What it has to have: all after the heads it was shown after hello."""
+        """Whether it opened. From then on it must receive all events after the heads read after its hello."""
         if self.socket is not None:
             return True
         socket = None
@@ -299,7 +299,7 @@ class Load:
             time.sleep(PAUSE_S)
 
     def post(self, member, channel, text, **args):
-        """One post by the caller's own thread, without a client_msg_id, which must be acked at the first try."""
+        """One post by the caller's own thread, without a client_msg_id, which must be acked at the first attempt."""
         reply = member.ok("chat.postMessage", channel=channel, text=text, **args)
         made = checker.Attempt(text, member.id, channel, text, "ok", reply["ts"], reply["seq"])
         self.history.attempts.append(made)
@@ -378,7 +378,7 @@ class Load:
 
     @staticmethod
     def _stored_in(member, channel):
-        """Each message once: replies that were sent to the channel, too, are in its history and in their thread's."""
+        """Each message once: broadcast replies are in the channel's history and in their thread's."""
         messages = {m["ts"]: (m, True) for m in whole_history(member, channel)}
         for root in [ts for ts, (m, _) in messages.items() if m.get("reply_count")]:
             for reply in whole_thread(member, channel, root):

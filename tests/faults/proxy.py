@@ -57,7 +57,7 @@ class _Link:
         self.proxy.forget(self)
 
     def _read(self, end):
-        """Bytes, b"" at the end of the stream, None when nothing came in time."""
+        """The bytes read, b"" at the end of the stream, None if nothing arrived in time."""
         try:
             ready, _, _ = select.select([end], [], [], POLL_S)
             return end.recv(CHUNK) if ready else None
@@ -136,7 +136,7 @@ class Proxy:
         self.stop()
 
     def of(self, url):
-        """The URL of the same server by way of the proxy."""
+        """The URL of the same server through the proxy."""
         return url.replace(f":{self.target[1]}/", f":{self.port}/")
 
     def stop(self):
@@ -178,7 +178,7 @@ class Proxy:
         return None
 
     def holds(self):
-        """Whether an answer has come that is held."""
+        """Whether a held answer has arrived."""
         with self._lock:
             return any(link.has_answer for link in self._links)
 

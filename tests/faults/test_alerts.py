@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each alert of deploy/prometheus fires for the fault that it is about, on real servers; none while all is well."""
+"""Each alert of deploy/prometheus fires for its fault, on real servers; none fires without a fault."""
 import json
 import signal
 import subprocess

@@ -215,7 +215,7 @@ def test_each_planted_fault_is_caught(invariant, mutate):
 
 
 def test_a_deleted_post_may_have_come():
-    """By a socket, before its delete."""
+    """On a socket, before its delete."""
     h = good_history()
     gone = h.attempts[3]
     gone.outcome = "deleted"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instances whose clocks are wrong: Postgres' clock is that of all."""
+"""Instances with wrong clocks: Postgres' clock is used for all."""
 import pytest
 
 from tests.faults.load import Load

@@ -20,7 +20,7 @@ class Lobby:
         self.others = [self.watcher.at(url).socket() for url in workspace.urls]
 
     def make(self, private=False):
-        """Returns the frame that is to come."""
+        """Returns the expected frame."""
         name = fresh_name("new")
         made = self.maker.ok("channels.create", name=name, is_private=private)["channel"]
         return {"type": "channel_created", "channel": {
@@ -33,7 +33,7 @@ class Lobby:
 
 
 def expect(sockets, wanted):
-    """That the sockets get these frames, each once, and no other of the kind."""
+    """Checks that the sockets receive these frames, each once, and no other of the kind."""
     wanted = sorted(wanted, key=str)
     for socket in sockets:
         wait_until(lambda s=socket: len(s.matching({"type": "channel_created"})) >= len(wanted),

@@ -108,7 +108,7 @@ def test_an_edit_that_is_read_back(deaf):
 
 
 def test_a_strategy_that_was_not_heard_of(deaf):
-    """It has no seq that would show a hole."""
+    """It has no seq that would reveal a gap."""
     proxy, room = deaf
     for number, strategy in enumerate(("bitmap", "sequence"), 1):
         room.author.ok("channels.setStrategy", channel=room.channel, strategy=strategy)
@@ -119,7 +119,7 @@ def test_a_strategy_that_was_not_heard_of(deaf):
 
 @pytest.fixture
 def room(parts):
-    """With an instance that compares heads often, behind a proxy."""
+    """A room with an instance that compares heads often, behind a proxy."""
     with Proxy("127.0.0.1", parts.redis.port) as proxy:
         instance = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}", head_check_ms=50)
         room = Room(parts, instance)
@@ -218,7 +218,7 @@ def test_a_join_that_is_heard_of_after_later_ones(room):
 
 @pytest.fixture
 def cut_off(parts):
-    """A room on an instance whose ways to Redis and to Postgres are proxies of their own."""
+    """A room on an instance with separate proxies to Redis and to Postgres."""
     with Proxy("127.0.0.1", parts.redis.port) as redis, Proxy("127.0.0.1", parts.postgres.port) as postgres:
         instance = parts.instance(redis_url=f"redis://127.0.0.1:{redis.port}",
                                   database_url=postgres.of(parts.postgres.tcp_url), head_check_ms=NEVER_MS,

@@ -9,7 +9,7 @@ KILLS = 8
 
 
 def test_many_kills_between_commit_and_reply(parts, load):
-    """Each kill -9 comes at some instant of a busy instance; clients retry on the other one."""
+    """Each kill -9 hits a busy instance at some moment; clients retry on the other one."""
     chance = random.Random(7)
     for number in range(KILLS):
         victim = parts.instances[number % 2]
@@ -22,7 +22,7 @@ def test_many_kills_between_commit_and_reply(parts, load):
 
 
 def test_killed_with_work_that_nobody_was_told_of(parts, load):
-    """Committed while Redis stood still, by an instance that then died; nothing comes after it."""
+    """Committed while Redis was stopped, by an instance that then died; no later event follows."""
     load.stop()
     parts.redis.kill(signal.SIGSTOP)
     for channel in load.channels:

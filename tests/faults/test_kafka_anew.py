@@ -34,7 +34,7 @@ def fanned_out(environment):
 
 
 def test_topics_that_are_gone_are_made_anew(tmp_path_factory):
-    """Also where the broker makes none by itself, and no instance is started again."""
+    """Also if the broker does not create topics automatically, and no instance is restarted."""
     environment = Environment(tmp_path_factory.mktemp("topics"), kafka=True)
     environment.kafka.SETTINGS = {**environment.kafka.SETTINGS, "auto.create.topics.enable": "false"}
     for _ in running(environment):

@@ -37,7 +37,7 @@ def seqs(socket, channel):
 
 
 def is_heard_in_time(ann, channel, socket, text):
-    """Whether a post comes within HEARD_S of its answer; it must come."""
+    """Whether a post arrives within HEARD_S of its reply; it must arrive eventually."""
     ann.post(channel, text)
     try:
         socket.expect({"type": "message", "text": text}, HEARD_S)

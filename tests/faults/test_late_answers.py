@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of Postgres that an instance gets late: what happened meanwhile is newer than they are."""
+"""Late answers of Postgres to an instance: events meanwhile are newer than the answers."""
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,7 +15,7 @@ LATE_S = 1.2
 
 @pytest.fixture
 def slow(parts):
-    """(proxy, instance): the way of the instance to Postgres is the proxy."""
+    """(proxy, instance): the instance reaches Postgres through the proxy."""
     with Proxy("127.0.0.1", parts.postgres.port) as proxy:
         instance = parts.instance(database_url=proxy.of(parts.postgres.tcp_url))
         try:
@@ -27,7 +27,7 @@ def slow(parts):
 
 @pytest.mark.parametrize("kind", ["socket", "stream"])
 def test_a_kick_while_a_connection_is_opened(parts, slow, kind):
-    """Its list of channels is of before the kick: nothing of after the kick comes by it."""
+    """Its list of channels is from before the kick: it receives no later events."""
     proxy, instance = slow
     workspace = Workspace(parts.urls, parts.operator_token)
     author, staying, kicked = workspace.users(3)

@@ -88,7 +88,7 @@ def many_marks(world, back, number):
 
 
 def of_channel(sql, *more):
-    """A function of one channel: the first, or the other way round the second."""
+    """A function of one channel: the first, or in the opposite direction the second."""
     def call(world, back, number):
         channel, user = world.channels[back], world.users[back]
         names = {"row": f"locks-{next(world.numbers)}", "workspace": world.workspace, "channel": channel, "user": user,
@@ -107,7 +107,7 @@ def events(sql):
 
 
 def device(world, back, number):
-    """Each user's phone, which gets the token of the other's."""
+    """Each user's phone, which gets the other's token."""
     return ("SELECT devices_register(%s, %s, 'push', 'matrix', 'phone', 'a', %s, NULL, 'full', 100)",
             [world.workspace, world.users[(back + number) % 2], [f"{world.workspace}-{(back + world.round) % 2}"]])
 
@@ -135,7 +135,7 @@ def settled(world, back, number):
 
 
 def many_users(world, back, number):
-    """With the same names, in either order."""
+    """The same names, in either order."""
     texts = [f"U{next(world.numbers)}L" for _ in range(4)]
     shared = [f"lock-{number}-{place}" for place in range(4)]
     return ("SELECT users_create_many(%s, %s, array_fill(NULL::text, '{4}'), %s, %s, array_fill(NULL::text, '{4}'), '{f,f,f,f}')",
@@ -164,7 +164,7 @@ def left(world, back):
 
 
 def phones(world, back):
-    """Each user has one, which has something to tell of each channel, and dead letters."""
+    """Each user has one, with a job for each channel, and dead letters."""
     return f"""INSERT INTO push_apps (workspace_id, name, platform, fields) VALUES ('{world.workspace}', 'push', 'matrix', '{{}}') ON CONFLICT DO NOTHING;
         SELECT devices_register('{world.workspace}', u, 'push', 'matrix', 'phone', 'a', ARRAY['{world.workspace}-' || u], NULL, 'full', 100)
         FROM unnest(ARRAY['{"', '".join(world.users)}']) u;
@@ -238,7 +238,7 @@ def deadlocks(database):
 
 
 class Side(threading.Thread):
-    """Runs its part of all pairs, side by side with the other side."""
+    """Runs its part of all pairs, in parallel with the other side."""
 
     def __init__(self, parts, world, pairs, back, turn):
         super().__init__()

@@ -104,7 +104,7 @@ def only_those_wait(parts, people, row, kind, count):
 
 
 def test_posts_that_waited_keep_their_order(parts, people):
-    """Also those that came when the row was free again, while others still waited."""
+    """Also posts that arrived when the row was free again, while others still waited."""
     workspace, ann, bob = people
     channel = workspace.channel(ann, bob)
     texts = [f"{number}" for number in range(14)]

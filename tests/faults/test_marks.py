@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mark reaches the user's other devices whatever happens to the way it goes: no badge stays wrong."""
+"""A mark reaches the user's other devices, whichever part fails: no badge stays wrong."""
 import contextlib
 
 import pytest
@@ -227,7 +227,7 @@ def test_a_device_that_connects_while_redis_is_dead(parts, desk):
 
 
 class LateDesk(Desk):
-    """One of its sides is at an instance that messages of channels do not reach by Redis; marks do."""
+    """One of its sides is on an instance that receives marks but not messages from Redis."""
 
     def __init__(self, parts, instance, redis):
         super().__init__(parts, parts.urls[0], instance.url)

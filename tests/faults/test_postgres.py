@@ -42,7 +42,7 @@ def test_snapshots_that_come_and_go(parts, load):
 
 
 def test_postgres_stays_away_for_a_while(parts, load):
-    """Posts are refused with service_unavailable, readiness says so, and all comes back by itself."""
+    """Posts are refused with service_unavailable, readiness reports it, and everything recovers by itself."""
     parts.postgres.kill()
     wait_until(lambda: all(not instance.ready() for instance in parts.instances), what="not ready")
     for url in parts.urls:
@@ -92,7 +92,7 @@ def test_a_database_that_was_brought_back(parts):
 
 
 def post_waiting(socket, channel, texts):
-    """Posts; and comes back when all of them wait."""
+    """Posts, and returns when all posts wait."""
     for number, text in enumerate(texts):
         socket.send({"id": number + 1, "type": "message", "channel": channel, "text": text})
     socket.send({"id": 1000, "type": "ping"})
@@ -151,7 +151,7 @@ def test_postgres_stands_still(parts, load):
 
 
 def test_what_is_measured_is_soon_measured_again(parts):
-    """Also where measuring took long, as when Postgres stood still."""
+    """Also if a measurement took long because Postgres hung."""
     waits = "SELECT pid FROM pg_locks WHERE relation = 'month_expiring'::regclass AND now() - waitstart > '2 s'"
     slow = set()
     with parts.database() as database:
@@ -204,7 +204,7 @@ def test_the_commit_or_its_reply_is_lost(proxied, action, keyed):
 
 
 def test_a_batch_that_was_looked_for_comes_late(proxied):
-    """It reaches Postgres after its writer did not find it there and ran its posts again."""
+    """It reaches Postgres after its writer had not found it there and had run its posts again."""
     _, proxy, load = proxied
     member = load.posters[0].members[0]
     member = member.at(member.url)

@@ -26,7 +26,7 @@ class Desk:
             socket.close()
 
     def mute(self, muted, side=0):
-        """Until it is taken: a part may just be coming back."""
+        """Retries until it succeeds: a service may just be recovering."""
         args = {"channel": self.channel, "muted": muted}
         wait_until(lambda: self.sides[side].call("channels.setNotifications", **args)["ok"], what="the mute")
 

@@ -63,7 +63,7 @@ def test_the_library_in_use_is_dropped_under_load(parts, steady):
 
 
 def test_function_flush_and_flushall_at_the_end(parts, steady):
-    """Nothing comes after it that could put a wrong count right."""
+    """No later event could correct a wrong count."""
     steady.stop()
     steady.settle()
     parts.redis.cli("FUNCTION", "FLUSH")
@@ -79,7 +79,7 @@ def test_pubsub_connections_killed(parts, steady):
 
 
 def test_pubsub_connections_killed_just_before_the_last_posts(parts, steady):
-    """No later event shows that one is missing."""
+    """No later event reveals a missing one."""
     steady.stop()
     kill_pubsub(parts)
     steady.finish()

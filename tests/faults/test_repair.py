@@ -61,7 +61,7 @@ class Rooms:
         return self.tool("verify", *(scope or ("--workspace", self.workspace.id)))
 
     def is_known(self):
-        """All but ann's bit of the channels that keep something (it is her own posts that unset it)."""
+        """All but ann's bit in channels with data per member (her own posts clear it)."""
         self.rebuild()
         return self.verify()[1]["known"] == 2 * len(COUNTED)
 
@@ -230,13 +230,13 @@ def test_the_audit_mends_and_counts(parts, rooms, strategy):
 
 @pytest.fixture
 def alone(tmp_path_factory):
-    """Rooms with servers of their own: there is little else that an audit could draw."""
+    """Rooms on separate servers, so that an audit has few other pairs to draw."""
     for parts in running(Environment(tmp_path_factory.mktemp("alone"), settings={"TIDINGS_AUDIT_PAIRS": "0"})):
         yield Rooms(parts)
 
 
 def test_the_audit_comes_to_direct_conversations(alone):
-    """And to others than the first of the members, with one pair at a time. Which one is chance: many are wrong."""
+    """Also for members other than the first, with one pair at a time. The draw is random, so many are wrong."""
     rooms, parts = alone, alone.parts
     ann, *others = sorted(rooms.workspace.users(5), key=lambda client: client.id)
     groups = [group for size in (2, 3, 4) for group in itertools.combinations(others, size)]

@@ -35,7 +35,7 @@ def test_kills_under_load_leave_no_hole(parts, load, followers):
 
 
 def test_cut_off_again_and_again_under_load(load, followers):
-    """Cuts come while the last one is still being made good."""
+    """Cuts occur while the stream is still catching up after the last one."""
     since = heads(load)
     chance = random.Random(4)
     for _ in range(60):
@@ -63,8 +63,7 @@ def test_what_was_untold_when_its_instance_died(parts, load, followers):
 
 
 class Comings:
-    """A private channel on an instance behind proxies, in which one stays and another, by an event stream, comes and
-    goes."""
+    """A private channel on an instance behind proxies, with one permanent member and one who leaves and returns, on an event stream."""
 
     def __init__(self, parts, instance, redis, postgres):
         self.redis, self.postgres = redis, postgres
@@ -165,7 +164,7 @@ def test_a_return_that_the_instance_hears_of_later(comings):
 
 
 def test_what_comes_while_the_channels_are_read(comings):
-    """It is in no snapshot, and went past: others on the instance had it before the stream was there."""
+    """It is not in any snapshot, and was delivered before: others on the instance received it before the stream opened."""
     comings.go_past_told()
     comings.postgres.trap("gateway_resume", "hold")
     with ThreadPoolExecutor() as pool:
@@ -195,7 +194,7 @@ def test_what_the_instance_has_not_heard_of(comings):
 
 
 class Shifting(threading.Thread):
-    """Beside a load: a channel whose messages are edited, deleted and marked, and members who come and go."""
+    """During a load: a channel whose messages are edited, deleted and marked, and members who join and leave."""
 
     def __init__(self, load, channel):
         super().__init__(daemon=True)
@@ -229,7 +228,7 @@ class Shifting(threading.Thread):
 
 
 def test_cut_after_any_number_of_events(parts, load):
-    """A backlog that no connection lasts for, and one that grows meanwhile."""
+    """A backlog that no single connection can finish, and one that grows meanwhile."""
     chance = random.Random(5)
     author, reader = load.people[0][0], load.people[-1][0]
     channel = author.ok("channels.create", name="shifting")["channel"]["id"]

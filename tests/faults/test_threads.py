@@ -17,7 +17,7 @@ def test_no_threads_of_channels_one_left(parts):
         end = socket.expect({"type": "channel_left", "channel": left})
 
         def told_again():
-            """Whether a mark came twice: once as it happened, and again after a time of deafness."""
+            """Whether a mark was sent twice: when it happened, and again after an outage."""
             marks = [frame["last_read"] for frame in socket.matching({"type": "thread_marked", "channel": stays})]
             if len(marks) > len(set(marks)):
                 return True

@@ -30,7 +30,7 @@ tss = st.lists(st.tuples(seq, seq), max_size=3).map(lambda found: [word for pair
 
 
 def words(*parts):
-    """One list of texts: of texts, tuples and lists."""
+    """A flat list of texts from texts, tuples and lists."""
     return st.tuples(*parts).map(lambda found: [text for part in found for text in ([part] if isinstance(part, str) else part)])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pushes that arrived, as one form whatever the platform: a line of the log each, for programs and for the lock screens."""
+"""The pushes received, in one form for all platforms: one line of the log each, for programs and for the lock screens."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serves the lock screens on loopback, and takes two requests of programs: POST /register, and /subscribe for a browser of one's own."""
+"""Serves the lock screens on loopback, and two requests for programs: POST /register, and /subscribe for the user's own browser."""
 
 import json
 import threading

@@ -31,7 +31,7 @@ class Reader:
             (channel, seq) for channel, seqs in self.seen.items() for seq in seqs}
 
     def connect(self, way, count, wanted):
-        """Takes at most `count` events, and no more than until all that is wanted has come. Then the connection is cut."""
+        """Takes at most `count` events, and no more than the expected ones. Then the connection is cut."""
         before = self.position
         url = self.urls[self.connections % len(self.urls)]
         self.connections += 1
@@ -45,7 +45,8 @@ class Reader:
                 last[channel] = seq
 
     def finish(self, way, count, wanted):
-        """Until all that is wanted has come. No place is come by twice. (A plain socket has no places: it has to last.)"""
+        """Continues until all expected events were received. No position is passed twice. (A plain socket has no positions: its connection
+        has to last.)"""
         places = set()
         count = EVENTS_MAX if way == PLAIN else count
         while self.missing(wanted):

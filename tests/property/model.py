@@ -40,7 +40,7 @@ class Message:
 
 @dataclass
 class Event:
-    """One seq of a channel: `kind` as the frame's type or subtype, `ts` of the message meant."""
+    """One seq of a channel: `kind` is the frame's type or subtype, `ts` that of the message concerned."""
 
     seq: int
     kind: str
@@ -126,7 +126,7 @@ class Model:
         self.join(user, channel)
 
     def join(self, user, channel):
-        """Also an invite. Who joins, or comes back, has read all that is there."""
+        """Also an invite. For a user who joins or rejoins, everything counts as read."""
         chan = self.channels[channel]
         if user in chan.members:
             return False
@@ -173,7 +173,7 @@ class Model:
         chan.add_event("message_deleted", seq, ts, user)
 
     def mark(self, user, channel, ts, epoch=None):
-        """To the last message at or before `ts`; nothing with the epoch of before a markUnread."""
+        """Marks up to the last message at or before `ts`; no effect with an epoch from before a markUnread."""
         chan = self.channels[channel]
         cursor = chan.members[user]
         if epoch is None or epoch >= cursor.epoch:
@@ -186,7 +186,7 @@ class Model:
         cursor.singles.clear()
 
     def mark_messages(self, user, channel, stamps):
-        """Whether any of them was unread."""
+        """Marks them one by one; returns whether any of them was unread."""
         fresh = {m.ts for m in self.unread_messages(user, channel)} & set(stamps)
         self.channels[channel].members[user].singles |= fresh
         return bool(fresh)

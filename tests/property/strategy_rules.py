@@ -35,7 +35,7 @@ class StrategyRules:
 
     @rule(number=channels, who=picks, instance=instances, wanted=st.lists(picks, min_size=1, max_size=4))
     def mark_messages(self, number, who, instance, wanted):
-        """All or none of any messages: read ones, one's own, replies, deleted ones."""
+        """All or none of any messages: read ones, the user's own, replies, deleted ones."""
         chan, user = self.chan(number), self.member(number, who)
         chosen = [pick(list(chan.messages.values()), which) for which in wanted]
         args = {"channel": chan.id, "ts": [m.ts for m in chosen]}

@@ -167,7 +167,7 @@ class History:
                                                        [(push.badge, push.ts, push.body) for push in phone.pushes[-5:]])
 
     def check_once(self):
-        """One message is one push: an edit makes another one, and an instance that was killed may have left one twice."""
+        """One message is one push: an edit makes another one, and a killed instance may have left a duplicate."""
         for phone in self.phones.values() if not self.killed else ():
             shown = [(push.channel, push.ts, push.body) for push in phone.shown if not self.model.channels[push.channel].messages[push.ts].edited]
             assert len(set(shown)) == len(shown), shown

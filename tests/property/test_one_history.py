@@ -90,7 +90,7 @@ class History:
                 self.model.mark_messages(user, room, stamps)
 
     def leave(self, _, __):
-        """And comes back: everything is read."""
+        """Leaves and rejoins: everything is read."""
         for room in self.rooms.values():
             self.ok(USERS - 1, "channels.leave", channel=room)
             self.model.leave(USERS - 1, room)

@@ -138,7 +138,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
             self.posted(user, number, (text, "", False), reply, key)
 
     def fresh(self, user, wanted, method, /, **args):
-        """A call by a client of its own, for another thread."""
+        """A call with a separate client, for another thread."""
 
         def call():
             client = self.world.other_thread(user, wanted % 2)
@@ -265,14 +265,14 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
     @precondition(lambda self: self.marks_sent)
     @rule(which=picks, instance=instances)
     def replay_a_mark(self, which, instance):
-        """A retry that was long on its way: of this epoch or of one that is over."""
+        """A retry that arrives late: of this epoch or of an earlier one."""
         user, channel, ts, epoch = pick(self.marks_sent, which)
         if user in self.model.channels[channel].members and ts != FOREVER:
             self.send_mark(user, channel, instance, ts, epoch)
 
     @rule(number=channels, who=picks, instance=instances, which=picks, exact=st.booleans(), late=st.booleans())
     def mark_unread(self, number, who, instance, which, exact, late):
-        """And, if `late`, a mark that another device sent before."""
+        """And, if `late`, a mark that another device sent earlier."""
         chan, user = self.chan(number), self.member(number, who)
         ts = pick(list(chan.messages), which)
         ts = ts if exact else between(ts)
@@ -317,7 +317,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
         self.joined(user, chan.id, instance)
 
     def joined(self, user, channel, instance):
-        """The epoch of a second stay is the server's choice, but not lower than before."""
+        """The server chooses the epoch of a second membership, but not lower than before."""
         if not self.model.join(user, channel):
             return
         seen, _ = self.cursors_seen.pop((user, channel), (0, NEVER))
@@ -327,7 +327,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
 
     @rule(user=users, number=channels, instance=instances)
     def go(self, user, number, instance):
-        """By oneself, or kicked by the channel's creator, who stays."""
+        """Leaves by themselves, or is kicked by the channel's creator, who stays."""
         chan = self.chan(number)
         if user == 0 or user not in chan.members:
             return
@@ -348,7 +348,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
 
     @rule(slot=slots, instance=instances, native=st.booleans())
     def connect(self, slot, instance, native):
-        """In place of the connection that the device had."""
+        """Replaces the device's connection."""
         if slot in self.devices:
             self.disconnect(slot)
         since = {channel.id: channel.head for channel in self.model.channels.values()}
@@ -363,7 +363,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
 
     @rule(instance=instances, kind=st.sampled_from(["kill", "SIGTERM", "FLUSHALL", "Redis"]))
     def fault(self, instance, kind):
-        """An instance or Redis dies, or comes back if it is dead. One instance stays."""
+        """An instance or Redis dies, or restarts if it is dead. One instance always runs."""
         self.world.trace.note(f"fault {kind}, instance {instance}")
         if kind == "FLUSHALL":
             self.services.flush_redis()

@@ -28,7 +28,7 @@ class Device:
         self.ids = itertools.count(1)
 
     def events(self, channel):
-        """(seq, kind, ts) of the frames of a channel that carry a seq, as they came."""
+        """(seq, kind, ts) of a channel's frames that carry a seq, in the order received."""
         return [
             (f["seq"], kind_of(f), f.get("ts", ""))
             for f in self.socket.frames

@@ -115,7 +115,7 @@ def use_bot(checkout, _):
 
 
 def use_sidebar(checkout, instance):
-    """It shows messages and counts; what happens while its instance is dead comes afterwards, and everything once."""
+    """It shows messages and counts; events while its instance is dead arrive afterwards, each once."""
     sidebar = checkout.start(blocks("sidebar")["run"])
     printed(sidebar, "live")
     assert printed(sidebar, "#general: 0 unread")

@@ -77,7 +77,7 @@ def test_people(tour, people):
 
 
 def test_a_limit(tour, people):
-    """It is an exception with the SDK's plain client; the other one waits."""
+    """With the SDK's plain client it is an exception; the other client waits."""
     assert told(tour, "limited") == {"error": "ratelimited", "status": 429, "wait": "1"}
     assert [m["text"] for m in people.bob.history(people.channel)].count("late") == 2
 

@@ -129,7 +129,7 @@ def test_errors(room):
 
 
 def test_a_limit(workspace):
-    """It is an error of its own, unless the caller adds the SDK's handler that waits."""
+    """It raises a specific error, unless the caller adds the SDK's handler that waits."""
     ann = workspace.user()
     token = workspace.admin.ok("admin.tokens.create", user_id=ann.id, rate_limit=60)["token"]
     impatient = WebClient(token, base_url=f"{ann.url}/api/")
@@ -216,7 +216,7 @@ def test_rtm_connects_anew(rtm, room, extra_instance):
 
 
 class App:
-    """A connected SocketModeClient that acks all but texts that begin with "hold" and were not tried again."""
+    """A connected SocketModeClient that acks all events, except first attempts of texts that begin with "hold"."""
 
     def __init__(self, url, token):
         self.requests = queue.Queue()
@@ -258,7 +258,7 @@ def test_socket_mode(app, listen, extra_instance):
 
 
 def test_socket_mode_goes_on_without_a_gap(app, listen, extra_instance):
-    """Told that its connection ends, it opens the next one first: each event comes."""
+    """When warned that its connection ends, it opens the next one first: each event arrives."""
     listener = listen(extra_instance(link_life_s=11).url, app.token)
     first = listener.client.session_id()
     sent = []

@@ -101,7 +101,7 @@ def test_it_gives_up_when_it_may_not(rtm, workspace, version):
 
 
 def test_rtm_start(rtm, workspace):
-    """The older way in: it answers with lists."""
+    """The older method for connecting: it returns lists."""
     ann, bob = workspace.users(2)
     channel = workspace.channel(ann, bob)
     bob.post(channel, "before")

@@ -94,7 +94,7 @@ def here(tmp_path_factory, modules, java, environment):
 
 @pytest.fixture
 def start(here):
-    """Starts programs that have no end of their own, and ends them."""
+    """Starts programs that run until stopped, and stops them."""
     running = []
 
     def start(name, **more):

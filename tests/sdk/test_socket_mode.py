@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""@slack/socket-mode: an app that listens without an address of its own."""
+"""@slack/socket-mode: an app that receives events without a public address."""
 
 import pytest
 

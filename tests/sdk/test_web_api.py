@@ -226,7 +226,7 @@ def test_a_limit_is_waited_for(web, workspace):
     client = web(ann, token)
 
     def is_limited():
-        """Not if so many calls take so long that a slow machine is within the limit."""
+        """Not if the calls take so long that a slow machine stays within the limit."""
         replies = client.ask("calls", "auth.test", [{}] * 62)
         assert [reply["user_id"] for reply in replies] == [ann.id] * 62
         return client.matching({"what": "rate_limited"})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""./dev soak: a mixed load of all methods on two instances, Postgres, Redis and Kafka, in rounds. Each round has a workspace of
-its own, is judged by the checker of the fault tests, and may have faults; what must not grow is measured across all of them."""
+"""./dev soak: a mixed load of all methods on two instances, Postgres, Redis and Kafka, in rounds. Each round has its own workspace, is
+judged by the checker of the fault tests, and may have faults; values that must not grow are measured across all rounds."""
 import argparse
 import random
 import sys
@@ -24,7 +24,7 @@ CALLERS = ("member", "creator", "bot", "admin_in", "admin", "outsider")
 
 
 class Visitor(threading.Thread):
-    """Calls one method after the other, whatever it is, as one person or another. That each is answered is all it asks for."""
+    """Calls all methods one after the other, as different users. Its only requirement is a reply to each."""
 
     def __init__(self, environment, chance):
         super().__init__(daemon=True)

@@ -17,7 +17,7 @@ def slope(points):
 
 
 def warm(points):
-    """Without those of the first part of the time."""
+    """Without the values of the first part of the time."""
     return points[int(len(points) * WARM):]
 
 

@@ -146,7 +146,7 @@ class Scene:
 
     @property
     def device(self):
-        """One of the caller's, if they may have one."""
+        """A device of the caller, if they may have one."""
         name = fresh_name("device")
         self._caller.call("devices.register", device_id=name, app=self.push_app, **{**ADDRESS, "pushkey": name})
         return name

@@ -23,7 +23,7 @@ class CatchUp:
         return reply
 
     def all(self, calls_max=1000, **args):
-        """All pages; the frames that came."""
+        """Reads all pages; returns the frames."""
         first = len(self.frames)
         for _ in range(calls_max):
             if not self.step(**args)["has_more"]:

@@ -9,7 +9,7 @@ from tools.services import sanitizer_prefix
 
 
 def full_environment(**settings):
-    """That of this process, with just these settings (without TIDINGS_)."""
+    """The environment of this process, with only these settings (without TIDINGS_)."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TIDINGS_")}
     return environment | {f"TIDINGS_{name}": value for name, value in settings.items()}
 

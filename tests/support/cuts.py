@@ -38,7 +38,7 @@ class Cuts:
         self.last_id = read_and_cut(urls[0], token, None, lambda frame: False)
 
     def follow(self, is_enough, connections_max):
-        """Until `is_enough(frame)`, which is asked of each, says that all has come, or until nothing comes."""
+        """Continues until `is_enough(frame)`, called for each frame, returns true, or no more frames arrive."""
         done, left = False, 0
         while not done and left == 0 and self.connections < connections_max:
             left = self.count

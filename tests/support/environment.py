@@ -33,7 +33,7 @@ WITH_FUNCTIONS = ("SELECT set_config('search_path', functions || ', ' || current
 
 @contextmanager
 def standing_still(service):
-    """It answers nothing, and finds all that was sent to it meanwhile at once."""
+    """Stops it: it answers nothing, and receives all pending data at once when it continues."""
     service.kill(signal.SIGSTOP)
     try:
         yield
@@ -77,7 +77,7 @@ class Environment:
         self.instances[0].migrate()
 
     def instance(self, start=True, **settings):
-        """One more instance; `settings` by their lower-case names without TIDINGS_. Whoever asks stops it."""
+        """One more instance; `settings` by their lower-case names without TIDINGS_. The caller stops it."""
         self._made += 1
         chosen = {f"TIDINGS_{name.upper()}": str(value) for name, value in settings.items()}
         instance = Tidings(self.directory / f"tidings-{self._made}", self.binary, self._environment(chosen))
@@ -167,7 +167,7 @@ class Environment:
 
 
 def running(environment):
-    """For fixtures (yield from): the environment, started; fails when something went wrong inside by the end."""
+    """For fixtures (yield from): the environment, started; fails if an error occurred inside."""
     try:
         yield environment.start()
     finally:

@@ -86,8 +86,8 @@ class WebPush:
 
 
 class Https:
-    """An HTTPS server of these tests. `answer`, if it is set, answers in place of `serve(request)` by (status, headers, JSON).
-    `listener`, if there is one, is given each request that was answered by 200."""
+    """An HTTPS server of these tests. `answer`, if set, answers instead of `serve(request)` with (status, headers, JSON). `listener`, if
+    set, receives each request that was answered with 200."""
 
     def __init__(self, files, port=0, listener=None):
         self.requests, self.answer, self.listener, owner = [], None, listener, self
@@ -170,7 +170,7 @@ class Google(Https):
         return 200, {}, {"access_token": token, "expires_in": 3599, "token_type": "Bearer"}
 
     def revoke(self):
-        """All access tokens that were given."""
+        """Revokes all access tokens issued so far."""
         self._access.clear()
 
     def _send(self, request):

@@ -52,11 +52,11 @@ class RawConnection:
         self._socket.sendall(data if isinstance(data, bytes) else data.encode())
 
     def has_come(self):
-        """Whether there is something to read."""
+        """Whether there is data to read."""
         return bool(self._buffer or select.select([self._socket], [], [], 0)[0])
 
     def half_close(self):
-        """Tells the server that nothing more will come."""
+        """Tells the server that no more data follows."""
         self._socket.shutdown(socket.SHUT_WR)
 
     def read(self, size):

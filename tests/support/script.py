@@ -95,7 +95,7 @@ class Script:
         self._process.send_signal(number)
 
     def kill(self):
-        """Ends a program that has no end of its own, with its children."""
+        """Kills a program that does not end by itself, with its children."""
         os.killpg(self._process.pid, signal.SIGKILL)
         self.close()
 

@@ -26,7 +26,7 @@ class Socket:
 
     @property
     def frames(self):
-        """All frames so far, in the order they came."""
+        """All frames so far, in the order received."""
         with self._changed:
             return list(self._frames)
 

@@ -16,7 +16,7 @@ AGAIN_S = 20  # until an instance serves again: its connections come back after 
 
 
 def start(instance, control, what="nothing"):
-    """Whether it serves in the end."""
+    """Returns whether it serves in the end."""
     instance.environment.update(control.environment)
     instance.log.unlink(missing_ok=True)
     try:

@@ -39,7 +39,7 @@ def run(program, control):
 
 
 def attempt(program, control, kind, number):
-    """Whether `number` was reached. What it must not do is an AssertionError."""
+    """Whether `number` was reached. A forbidden outcome is an AssertionError."""
     control.clear()
     control.fail(kind, number)
     try:

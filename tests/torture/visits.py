@@ -96,7 +96,7 @@ class Visits:
     ACTIONS = (post, edit, mark, sync, history, socket, stream)
 
     def attempt(self, action):
-        """Whether all went well."""
+        """Returns whether everything succeeded."""
         try:
             action(self)
         except LOST:

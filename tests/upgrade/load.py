@@ -144,7 +144,7 @@ class RollingLoad(Load):
         return true, counts + self._threads(history)
 
     def _threads(self, history):
-        """Each thread's own count, of everybody who follows it, and how many replies its root says it has."""
+        """Each thread's own count, for all its followers, and the reply count of its root."""
         counts = []
         for member in (pair[0] for pair in self.people):
             for thread in whole_threads(member):

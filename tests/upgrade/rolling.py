@@ -30,7 +30,7 @@ class Rolling:
         self.since = heads(load)
 
     def migrate(self):
-        """By the new version's program, while instances of the old one serve."""
+        """With the new version's program, while instances of the old one serve."""
         one_off = self.environment.instance(start=False)
         one_off.binary = self.new
         one_off.migrate()

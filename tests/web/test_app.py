@@ -185,7 +185,7 @@ def test_muted_channels_are_quiet(room, screens):
 
 
 def test_keyboard_alone(room, screens):
-    """From the sidebar to a sent message and an answered thread, and back, without a mouse."""
+    """Without a mouse: from the sidebar to a sent message and an answered thread, and back."""
     ann, bob, channel, name = room
     screen = screens(bob)
     device, keys = screen.devices[0], screen.page.keyboard
@@ -268,7 +268,7 @@ def test_a_revoked_token_signs_out(room, screens, workspace):
 
 
 def test_phone(room, screens):
-    """One thing at a time, and nothing wider than the screen."""
+    """One panel at a time, and nothing wider than the screen."""
     ann, bob, channel, name = room
     ann.post(channel, "w" * 400)
     screen = screens(bob, width=360, height=640, has_touch=True, is_mobile=True)

@@ -146,7 +146,7 @@ def test_what_was_marked_unread_in_a_break_stays_so(room, page_of):
 
 
 def test_a_mark_that_crosses_a_sync(room, page_of):
-    """The sync's answer is of before the mark, and comes after it."""
+    """The sync's reply was computed before the mark, and arrives after it."""
     ann, bob, channel, name = room
     _, device, line = page_of(bob)
     line.hold("unread.sync")
@@ -162,7 +162,7 @@ def test_a_mark_that_crosses_a_sync(room, page_of):
 
 @pytest.mark.parametrize("before", [0, 1])
 def test_an_unread_message_that_is_deleted(room, screens, before):
-    """Also the only one."""
+    """Also if it is the only one."""
     ann, bob, channel, name = room
     screen = screens(bob)
     device = screen.devices[0]
@@ -280,7 +280,7 @@ def test_a_thread_that_is_followed_no_longer(room, screens):
 
 
 def test_a_name_that_could_not_be_read(workspace, page_of):
-    """It is asked for again, and the id does not stay in its place."""
+    """It is requested again, and replaces the id."""
     ann, bob = workspace.user("ann"), workspace.user("bob")
     name = fresh_name("room")
     channel = workspace.channel(ann, bob, name=name)

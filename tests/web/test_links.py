@@ -61,7 +61,7 @@ def test_a_link_to_a_reply_shows_its_thread(screens, room):
 
 
 def test_a_link_without_a_token(browser, room):
-    """It is remembered while one signs in."""
+    """It is remembered until after the sign-in."""
     ann, _, channel, _ = room
     page = browser.new_page()
     page.goto(link_to(ann, channel, ann.post(channel, "the one")))
@@ -86,7 +86,7 @@ def test_a_link_in_a_message_opens_in_its_tab(screens, room, workspace):
 
 
 def test_a_link_that_leads_nowhere(screens, room, workspace):
-    """The newest messages are shown; of a channel that is not one's own, nothing."""
+    """The newest messages are shown; nothing if the user is not in the channel."""
     ann, bob, channel, _ = room
     gone = ann.post(channel, "gone")
     link = link_to(ann, channel, gone)

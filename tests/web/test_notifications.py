@@ -125,7 +125,7 @@ def test_no_app_no_push(room, screens, dialog_of):
 
 
 def test_this_browser_is_a_device(room, screens, dialog_of, push_app):
-    """Until its user says no, or signs out."""
+    """Until its user disables it, or signs out."""
     _, bob, _, _ = room
     screen = screens(bob, script=SUBSCRIBE, permissions=["notifications"])
     dialog = dialog_of(screen)
@@ -182,7 +182,7 @@ class Worker:
 
 
 def test_what_the_worker_shows(room, screens, dialog_of, push_app):
-    """One notification a channel, the newest; none once it is read elsewhere."""
+    """One notification per channel, the newest; none once it is read elsewhere."""
     _, bob, channel, _ = room
     screen = screens(bob, script=SUBSCRIBE, permissions=["notifications"])
     worker = Worker(subscribed(dialog_of(screen)), bob.url)

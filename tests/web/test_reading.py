@@ -46,7 +46,7 @@ def test_a_reload_opens_the_channel_again(workspace, screens):
 
 
 def test_marked_unread_stays_so(workspace, screens):
-    """On both devices, also where the channel is open; until it is opened again."""
+    """On both devices, also if the channel is open; until it is opened again."""
     ann, bob = workspace.user("ann"), workspace.user("bob")
     name = fresh_name("room")
     channel = workspace.channel(ann, bob, name=name)
@@ -173,7 +173,7 @@ def in_a_room(workspace, screens):
 
 
 def test_a_message_that_is_refused(workspace, screens):
-    """It says why, can be sent again or discarded, and one writes on."""
+    """It shows the reason, can be sent again or discarded, and the user can go on writing."""
     ann, channel, page, device = in_a_room(workspace, screens)
     page.route("**/api/chat.postMessage", lambda route: route.fulfill(json={"ok": False, "error": "restricted_action"}))
     for text in ("sent later", "sent never"):
@@ -218,7 +218,7 @@ def test_a_pasted_text_is_not_cut(workspace, screens):
 
 
 def test_a_busy_service_is_waited_for(workspace, environment, browser):
-    """No answer to who one is, or too many calls: that says nothing of the token."""
+    """No reply to auth.test, or too many calls: that does not mean that the token is invalid."""
     ann = workspace.user("ann")
     page = browser.new_page()
     calls = []

@@ -53,18 +53,18 @@ class Wires:
         self._page.evaluate("wires.sockets.at(-1).close()")
 
     def hold(self, method):
-        """From now on the page does not get the service's answers to calls of `method`."""
+        """From now on, the page does not receive the service's replies to calls of `method`."""
         self._page.evaluate("method => wires.hold(method)", method)
 
     def wait_held(self, method):
-        """Until the service has answered such a call."""
+        """Waits until the service has answered such a call."""
         wait_until(lambda: self._page.evaluate("method => wires.gates.get(method).isReached", method), what=f"a call of {method}")
 
     def release(self, method):
         self._page.evaluate("method => wires.release(method)", method)
 
     def wait_heard(self, words, times=1):
-        """Until so many frames that contain `words` came over sockets, and the page has taken them."""
+        """Waits until this many frames that contain `words` arrived on sockets, and the page has processed them."""
         count = "words => wires.heard.filter((data) => data.includes(words)).length"
         wait_until(lambda: self._page.evaluate(count, words) >= times, what=f"{times} times {words!r}")
 
@@ -73,7 +73,7 @@ class Wires:
         return self._page.evaluate("method => wires.called.filter((one) => one === method).length", method)
 
     def wait_looked(self, act):
-        """Until the page, after `act`, has looked whether there is something to mark."""
+        """Waits until the page, after `act`, has checked for messages to mark."""
         before = self._page.evaluate("wires.pauses")
         act()
         wait_until(lambda: self._page.evaluate("wires.pauses") > before, what="a look at what is to be marked")
