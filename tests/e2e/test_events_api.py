@@ -4,6 +4,7 @@
 import json
 import re
 import signal
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -238,6 +239,56 @@ def test_an_app_that_stands_still_holds_up_no_other(tmp_path_factory, recorder, 
             assert slow.events
     finally:
         slow.close()
+
+
+class Gates:
+    """Hold the requests of two apps, and let one after the other go on."""
+
+    def __init__(self):
+        self.turns, self.lock = threading.Semaphore(0), threading.Lock()
+        self.held, self.most, self.most_of_both = [0, 0], [0, 0], 0
+
+    def of(self, app):
+        def answer(request):
+            if request.json["type"] == "event_callback":
+                self.enter(app)
+                self.turns.acquire(timeout=60)
+                with self.lock:
+                    self.held[app] -= 1
+            return plain(request)
+        return answer
+
+    def enter(self, app):
+        with self.lock:
+            self.held[app] += 1
+            self.most[app] = max(self.most[app], self.held[app])
+            self.most_of_both = max(self.most_of_both, sum(self.held))
+
+
+@pytest.mark.parametrize("parallel, app_parallel, most, most_of_both", [(3, 10, 3, 3), (10, 2, 2, 4)])
+def test_so_many_requests_at_once(tmp_path_factory, recorder, parallel, app_parallel, most, most_of_both):
+    """Of all apps together, and of one."""
+    gates = Gates()
+    servers = [EventsUrl(gates.of(app)) for app in range(2)]
+    texts = {f"m{i}" for i in range(4)}
+    try:
+        for environment in make(tmp_path_factory, recorder, instances=1, TIDINGS_EVENTS_API_PARALLEL=str(parallel),
+                                TIDINGS_EVENTS_API_APP_PARALLEL=str(app_parallel), TIDINGS_EVENTS_API_TIMEOUT_MS="60000"):
+            app = challenged(environment.workspace(), servers[0])
+            make_app_at(app, servers[1].url)
+            wait_until(lambda: servers[1].challenges)
+            for text in sorted(texts):
+                app.ann.post(app.channel, text)
+            for _ in range(2):
+                wait_until(lambda: sum(gates.held) == most_of_both, what="as many as may be")
+                gates.turns.release()
+            gates.turns.release(20)
+            wait_until(lambda: all(texts <= set(server.texts()) for server in servers), what="all events")
+        assert max(gates.most) <= most and gates.most_of_both == most_of_both
+    finally:
+        gates.turns.release(20)
+        for server in servers:
+            server.close()
 
 
 def make_app_at(app, url):
