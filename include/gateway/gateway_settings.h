@@ -11,6 +11,8 @@
             "maximum size of one message from a socket")                                           \
     INTEGER(socket_values_max, SOCKET_VALUES_MAX, 2000, 16, 1000000,                               \
             "maximum JSON values of one message from a socket, at any depth")                      \
+    INTEGER(socket_calls_max, SOCKET_CALLS_MAX, 16, 1, 1000,                                       \
+            "calls of one socket in progress; more are refused")                                   \
     INTEGER(socket_frames_per_s, SOCKET_FRAMES_PER_S, 64, 1, 1000,                                 \
             "sustained rate of frames from a socket, per second")                                  \
     INTEGER(socket_frames_burst, SOCKET_FRAMES_BURST, 256, 1, 100000,                              \

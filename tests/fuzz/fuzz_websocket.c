@@ -47,6 +47,7 @@ static void gateway_make(void)
                 .gap_bytes = 1 << 20,
                 .socket_message_max_bytes = 4096,
                 .socket_values_max = 100,
+                .socket_calls_max = 16,
                 .ping_interval_ms = 60000,
                 .pong_timeout_ms = 60000,
                 .socket_frames_per_s = 64,

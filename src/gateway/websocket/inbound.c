@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALLS_MAX = 16, REPLY_TO_SIZE = 72, REPLY_MAX = 1 << 20, ACTIVE_INTERVAL_MS = 250 };
+enum { REPLY_TO_SIZE = 72, REPLY_MAX = 1 << 20, ACTIVE_INTERVAL_MS = 250 };
 
 // Error codes in answers, as Slack's clients know them.
 enum { CODE_INVALID = 1, CODE_MESSAGE = 2, CODE_SLOW_DOWN = -1 };
@@ -204,7 +204,7 @@ static void method_call(struct inbound *inbound, const struct called *what,
     struct connection *c = inbound->connection;
     struct gateway *gateway = c->gateway;
     struct request *request;
-    if (inbound->call_count >= CALLS_MAX) {
+    if (inbound->call_count >= gateway->options.settings.socket_calls_max) {
         metric_add(METRIC_SOCKET_CALLS, 1);
         refusal_send(c, reply_to, error_code(ERROR_RATELIMITED));
         return;
