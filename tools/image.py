@@ -51,7 +51,7 @@ def mirror():
 
 def make_base():
     """Makes the image that the Dockerfile starts from: Debian's smallest, with our apt settings."""
-    print(f"dev: making {BASE} by debootstrap", flush=True)
+    print(f"dev: creating {BASE} with debootstrap", flush=True)
     with tempfile.TemporaryDirectory(dir=STORE) as scratch:
         tree = Path(scratch, "tree")
         log = STORE / "debootstrap.log"
