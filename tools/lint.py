@@ -6,7 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tools import alerts, authorization, circles, cleanups, documents, layers, migrations, names, openings, prefixes, release
+from tools import alerts, authorization, circles, cleanups, documents, layers, limits, migrations, names, openings, prefixes, release
 from tools.project import ROOT, Failure, call, configure, read_json
 
 FUNCTION_LINES_MAX = 70
@@ -146,6 +146,7 @@ CHECKS = {
     "openapi": check_openapi,
     "compatible": check_compatible,
     "alerts": alerts.check,
+    "limits": limits.check,
     "authorization": authorization.check,
     "python": check_python,
 }
