@@ -46,13 +46,17 @@ enum {
 };
 // The next rows by channel: by looking up each channel, or by merging channels and members, from
 // both ends.
-#define CHUNK_SQL(order)                                                                           \
-    "SELECT " SIDEBAR_ROW " FROM unread_rows r WHERE r.user_id = $1"                               \
-    " AND r.channel_id > $2 AND r.head_id > $2 AND r.channel_id < $3 AND r.head_id < $3"           \
-    " ORDER BY r.channel_id " order " LIMIT $4"
-static const struct statement CHUNK_SPARSE = {"sidebar_sparse", CHUNK_SQL("")};
-static const struct statement CHUNK_DENSE = {"sidebar_dense", CHUNK_SQL("")};
-static const struct statement CHUNK_BACK = {"sidebar_back", CHUNK_SQL("DESC")};
+#define CHUNK_SQL(view, unusual, order)                                                            \
+    "SELECT " SIDEBAR_ROW_IF(                                                                      \
+        unusual) " FROM " view " r WHERE r.user_id = $1"                                           \
+                 " AND r.channel_id > $2 AND r.head_id > $2 AND r.channel_id < "                   \
+                 "$3 AND r.head_id < $3"                                                           \
+                 " ORDER BY r.channel_id " order " LIMIT $4"
+#define DENSE_SQL(order) CHUNK_SQL("sidebar_rows", "NOT r.is_usual", order)
+static const struct statement CHUNK_SPARSE = {"sidebar_sparse",
+                                              CHUNK_SQL("unread_rows", SIDEBAR_UNUSUAL, "")};
+static const struct statement CHUNK_DENSE = {"sidebar_dense", DENSE_SQL("")};
+static const struct statement CHUNK_BACK = {"sidebar_back", DENSE_SQL("DESC")};
 // Whether the user is in so large a share of a range of channels that scanning all of them is
 // cheaper.
 static const struct statement DENSITY = {
