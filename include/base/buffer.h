@@ -31,9 +31,17 @@ void buffer_done(struct buffer *b);
 // Empties `b` and resets `failed`; keeps the memory.
 void buffer_clear(struct buffer *b);
 
+// buffer_reserve() for bytes that there is no room for yet.
+char *buffer_reserve_more(struct buffer *b, size_t length);
+
 // Reserves `length` bytes at data + length without changing the length. NULL, and `failed` set, if
-// they do not fit.
-char *buffer_reserve(struct buffer *b, size_t length);
+// they do not fit. Inline, since all that writes JSON calls it for each value.
+static inline char *buffer_reserve(struct buffer *b, size_t length)
+{
+    if (!b->failed && b->data && length <= b->capacity - b->length)
+        return b->data + b->length;
+    return buffer_reserve_more(b, length);
+}
 
 void buffer_append(struct buffer *b, const void *data, size_t length);
 void buffer_append_text(struct buffer *b, const char *text);

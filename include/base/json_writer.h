@@ -7,6 +7,8 @@
 
 #include "base/buffer.h"
 
+#include <string.h>
+
 struct json_writer {
     struct buffer *out; // not owned
     bool comma;         // whether the next value needs a comma before it
@@ -20,8 +22,23 @@ void json_close_object(struct json_writer *w);
 void json_open_array(struct json_writer *w);
 void json_close_array(struct json_writer *w);
 
-// Writes the key of the next value. Keys are literals of the program and are not escaped.
-void json_key(struct json_writer *w, const char *key);
+// Writes the key of the next value. Keys are literals of the program and are not escaped. Inline,
+// so that their length is known when compiled.
+static inline void json_key(struct json_writer *w, const char *key)
+{
+    size_t length = strlen(key);
+    char *start = buffer_reserve(w->out, length + 4);
+    if (!start)
+        return;
+    char *to = start;
+    *to = ',';
+    to += w->comma;
+    *to = '"';
+    memcpy(to + 1, key, length);
+    memcpy(to + 1 + length, "\":", 2);
+    w->out->length += (size_t)(to - start) + length + 3;
+    w->comma = false;
+}
 
 void json_text(struct json_writer *w, const char *text);
 void json_string_n(struct json_writer *w, const char *text, size_t length);
@@ -34,7 +51,26 @@ void json_ts(struct json_writer *w, int64_t ts_us);
 void json_raw(struct json_writer *w, const char *json, size_t length);
 
 // Writes key and value in one call.
-void json_key_string(struct json_writer *w, const char *key, const char *text);
-void json_key_int(struct json_writer *w, const char *key, int64_t number);
-void json_key_bool(struct json_writer *w, const char *key, bool value);
-void json_key_ts(struct json_writer *w, const char *key, int64_t ts_us);
+static inline void json_key_string(struct json_writer *w, const char *key, const char *text)
+{
+    json_key(w, key);
+    json_text(w, text);
+}
+
+static inline void json_key_int(struct json_writer *w, const char *key, int64_t number)
+{
+    json_key(w, key);
+    json_int(w, number);
+}
+
+static inline void json_key_bool(struct json_writer *w, const char *key, bool value)
+{
+    json_key(w, key);
+    json_bool(w, value);
+}
+
+static inline void json_key_ts(struct json_writer *w, const char *key, int64_t ts_us)
+{
+    json_key(w, key);
+    json_ts(w, ts_us);
+}

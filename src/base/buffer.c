@@ -45,11 +45,9 @@ static bool buffer_grow(struct buffer *b, size_t needed)
     return true;
 }
 
-char *buffer_reserve(struct buffer *b, size_t length)
+char *buffer_reserve_more(struct buffer *b, size_t length)
 {
     ASSERT(b->length <= b->capacity);
-    if (!b->failed && b->data && length <= b->capacity - b->length)
-        return b->data + b->length;
     // After one failed write all later writes fail too, so that the text never has a gap.
     if (b->failed || length > b->length_max - b->length || !buffer_grow(b, b->length + length)) {
         b->failed = true;

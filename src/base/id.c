@@ -143,21 +143,27 @@ int ts_parse_moment(const char *text, size_t length, int64_t *ret_ts_us)
     return 0;
 }
 
+// Two digits of a number below 100.
+static void pair_print(uint32_t number, char *ret_text)
+{
+    ret_text[0] = (char)('0' + number / 10);
+    ret_text[1] = (char)('0' + number % 10);
+}
+
 void ts_print(int64_t ts_us, char *ret_text)
 {
     if (ts_us < 0)
         ts_us = 0;
     if (ts_us > ts_max_us)
         ts_us = ts_max_us;
+    uint64_t seconds = (uint64_t)ts_us / 1000000;
+    uint32_t micros = (uint32_t)((uint64_t)ts_us % 1000000);
+    for (int i = TS_SECONDS_DIGITS - 2; i >= 0; i -= 2, seconds /= 100)
+        pair_print((uint32_t)(seconds % 100), ret_text + i);
+    ret_text[TS_SECONDS_DIGITS] = '.';
+    for (int i = TS_LENGTH - 2; i > TS_SECONDS_DIGITS; i -= 2, micros /= 100)
+        pair_print(micros % 100, ret_text + i);
     ret_text[TS_LENGTH] = '\0';
-    for (int i = TS_LENGTH - 1; i >= 0; i--) {
-        if (i == TS_SECONDS_DIGITS) {
-            ret_text[i] = '.';
-            continue;
-        }
-        ret_text[i] = (char)('0' + ts_us % 10);
-        ts_us /= 10;
-    }
 }
 
 // Parses digits into a negative number, whose range is larger. False if they do not form an

@@ -60,19 +60,6 @@ void json_close_array(struct json_writer *w)
     w->comma = true;
 }
 
-void json_key(struct json_writer *w, const char *key)
-{
-    size_t length = strlen(key);
-    char *to = json_begin(w, length + 3);
-    if (!to)
-        return;
-    *to++ = '"';
-    memcpy(to, key, length);
-    memcpy(to + length, "\":", 2);
-    w->out->length += length + 3;
-    w->comma = false;
-}
-
 static bool json_byte_is_plain(unsigned char byte)
 {
     return byte >= 0x20 && byte != '"' && byte != '\\';
@@ -181,28 +168,4 @@ void json_ts(struct json_writer *w, int64_t ts_us)
 void json_raw(struct json_writer *w, const char *json, size_t length)
 {
     json_plain(w, json, length);
-}
-
-void json_key_string(struct json_writer *w, const char *key, const char *text)
-{
-    json_key(w, key);
-    json_text(w, text);
-}
-
-void json_key_int(struct json_writer *w, const char *key, int64_t number)
-{
-    json_key(w, key);
-    json_int(w, number);
-}
-
-void json_key_bool(struct json_writer *w, const char *key, bool value)
-{
-    json_key(w, key);
-    json_bool(w, value);
-}
-
-void json_key_ts(struct json_writer *w, const char *key, int64_t ts_us)
-{
-    json_key(w, key);
-    json_ts(w, ts_us);
 }
