@@ -49,7 +49,7 @@ void gateway_takeover(struct gateway *gateway, int fd, const struct http_head *h
 // same events arriving from Redis later are dropped. References the events that must wait.
 void gateway_offer(struct gateway *gateway, struct event *const *events, size_t count);
 // A token, user or app has changed: closes connections whose token is no longer valid.
-void gateway_session_doubt(struct gateway *gateway, const char *id);
+void gateway_session_changed(struct gateway *gateway, const char *id);
 
 // What a user missed since a position, for events.sync. Texts are valid only inside the callback.
 struct gateway_missed {

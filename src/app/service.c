@@ -102,7 +102,7 @@ static void session_doubt(void *arg, const char *id)
 
     api_session_doubt(service->api, id);
     if (id)
-        gateway_session_doubt(service->gateway, id);
+        gateway_session_changed(service->gateway, id);
 }
 
 static void on_call(void *arg, struct request *request)

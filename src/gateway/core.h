@@ -36,7 +36,7 @@
 struct created_channels;
 struct envelopes;
 struct focuses;
-struct gone;
+struct offline_user;
 struct tail_check;
 struct gaps;
 struct missed_marks;
@@ -63,7 +63,7 @@ struct gateway {
     struct list dirty; // connections with something to send, or to close
     struct list held;  // dirty connections that wait until Redis has confirmed their topics
     int connection_count, resumable_count; // all; open ones with a position
-    int64_t unknown_told_ms;               // when the log last reported a message that is no event
+    int64_t unknown_logged_ms;             // when the log last reported a message that is no event
     int openings;                          // connections whose channels are being read
     struct list opening_next;              // logins whose channels are read next
 
@@ -72,10 +72,11 @@ struct gateway {
     int64_t held_bytes;                  // of held events in all feeds
     struct user *users;
     struct workspace *workspaces;
-    struct gone *gone; // users whose last connection ended less than presence_grace_ms ago
+    struct offline_user
+        *offline_users; // users whose last connection ended less than presence_grace_ms ago
 
     // Catch-up on what was missed, or may have been.
-    int64_t heard_ms;       // when all topics were last subscribed and no event was late
+    int64_t in_sync_ms;     // when all topics were last subscribed and no event was late
     bool is_late;           // events of other instances are late: see late.h
     int64_t swept_ms;       // when missed joins were last read
     int64_t era;            // of Postgres: see store.h

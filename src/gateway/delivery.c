@@ -51,7 +51,7 @@ static void on_sent(struct feed *feed)
 
 static void on_rewound(struct feed *feed)
 {
-    watermark_want(feed->gateway); // a query in progress counts the events to be re-read as sent
+    watermark_request(feed->gateway); // a query in progress counts the events to be re-read as sent
 }
 
 static void on_end(struct feed *feed)

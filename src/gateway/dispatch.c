@@ -76,7 +76,7 @@ static void event_on_topic(struct gateway *gateway, const char *topic, struct ev
 static void event_not_understood(struct gateway *gateway, const char *topic, const char *reason)
 {
     metric_add(METRIC_EVENTS_UNKNOWN, 1);
-    if (log_is_due(&gateway->unknown_told_ms))
+    if (log_is_due(&gateway->unknown_logged_ms))
         log_write(LOG_WARN, "gateway", "a message on %s is %s", topic, reason);
 }
 
@@ -94,7 +94,7 @@ void dispatch_on_message(void *arg, const char *topic, const char *data, size_t 
         return;
     }
     if (length > 1 && data[0] == '!') {
-        ephemeral_hear(arg, topic, data, length);
+        ephemeral_receive(arg, topic, data, length);
         return;
     }
     if (event_decode(data, length, &event, reason) < 0) {

@@ -31,12 +31,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10, YOUNG_JOINS_S = 10 };
+enum { SWEEP_EVERY_MS = 5000, SWEEP_MARGIN_S = 10, NEW_JOINS_S = 10 };
 
 // Reads joins since shortly before the topics were last subscribed.
 static void joins_catch_up(struct gateway *gateway)
 {
-    int64_t outage_ms = loop_now_ms(gateway->loop) - gateway->heard_ms;
+    int64_t outage_ms = loop_now_ms(gateway->loop) - gateway->in_sync_ms;
     gateway->swept_ms = loop_now_ms(gateway->loop);
     members_sweep(gateway, false, outage_ms / 1000 + SWEEP_MARGIN_S);
 }
@@ -48,9 +48,9 @@ static void on_resubscribed(void *arg)
     joins_catch_up(gateway);
     missed_marks_sweep(gateway);
     presence_forget(gateway);
-    token_sweep_hurry(gateway);
+    token_sweep_expedite(gateway);
     gateway->options.on_session(gateway->options.arg, NULL);
-    gateway->heard_ms = loop_now_ms(gateway->loop);
+    gateway->in_sync_ms = loop_now_ms(gateway->loop);
 }
 
 // While topics are not subscribed, or their events are late, all events come from Postgres.
@@ -74,14 +74,14 @@ static void on_late(struct gateway *gateway, bool is_late)
 static void gateway_poll(struct gateway *gateway, int64_t now_ms)
 {
     if (!cache_is_subscribed(gateway->cache)) {
-        token_sweep_hurry(gateway);
+        token_sweep_expedite(gateway);
         events_catch_up(gateway);
         return;
     }
     if (!gateway->users)
         gateway->is_late = false; // no one misses anything, and the outbox is not read
     if (!gateway->is_late)
-        gateway->heard_ms = now_ms;
+        gateway->in_sync_ms = now_ms;
     if (gateway->missed_marks_due)
         missed_marks_sweep(gateway);
     else if (gateway->users)
@@ -113,7 +113,7 @@ static void on_tick(void *arg)
     gateway_poll(gateway, now_ms);
     unread_frames_retry(gateway);
     held_marks_tick(gateway);
-    presence_tend(gateway);
+    presence_report_offline(gateway);
     presence_refresh(gateway);
     presence_subscriptions_refresh(gateway);
     app_sockets_refresh(gateway);
@@ -126,7 +126,7 @@ static void on_check(void *arg)
 {
     struct gateway *gateway = CAST(gateway, arg);
     gateway->check_runs = false;
-    members_sweep(gateway, true, YOUNG_JOINS_S);
+    members_sweep(gateway, true, NEW_JOINS_S);
     missed_marks_sweep_resumed(gateway);
     tail_check_unconfirmed(gateway);
     members_check_due(gateway);
@@ -171,7 +171,7 @@ static void on_drained(void *arg)
     struct gateway *gateway = CAST(gateway, arg);
     LIST_FOREACH(link, &gateway->connections)
     {
-        connection_doom(LIST_ITEM(link, struct connection, link), CLOSE_GOING_AWAY, "going away");
+        connection_close(LIST_ITEM(link, struct connection, link), CLOSE_GOING_AWAY, "going away");
     }
 }
 
@@ -222,7 +222,7 @@ int gateway_new(struct loop *loop, struct store *store, struct cache *cache,
     gateway->cache = cache;
     gateway->tag = TAG(gateway);
     gateway->options = *options;
-    gateway->heard_ms = loop_now_ms(loop);
+    gateway->in_sync_ms = loop_now_ms(loop);
     list_init(&gateway->connections);
     list_init(&gateway->dirty);
     list_init(&gateway->held);

@@ -74,7 +74,7 @@ static void channels_ask(struct login *login)
     store_call(c->gateway->store, STORE_SYNC, channels, &params, on_channels, login);
 }
 
-static void openings_go_on(struct gateway *gateway)
+static void openings_advance(struct gateway *gateway)
 {
     while (gateway->openings < OPENINGS_MAX && !list_is_empty(&gateway->opening_next)) {
         struct login *login = LIST_ITEM(gateway->opening_next.next, struct login, link);
@@ -89,7 +89,7 @@ static bool opening_end(struct login *login)
     if (!gateway_answer(login->gateway))
         return false;
     login->gateway->openings--;
-    openings_go_on(login->gateway);
+    openings_advance(login->gateway);
     return true;
 }
 
@@ -153,7 +153,7 @@ static void on_used(void *arg, const struct store_outcome *outcome)
     int status = c->ops->admit(c, outcome->r, known);
     if (status == 0) {
         list_append(&c->gateway->opening_next, &login->link);
-        openings_go_on(c->gateway);
+        openings_advance(c->gateway);
         return;
     }
     (void)login_end(login);

@@ -66,7 +66,7 @@ void position_print(const struct position *position, const struct progress *prog
 {
     int length =
         snprintf(ret_text, POSITION_SIZE, "e1.%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64,
-                 position->xid, position->heard_xid, position->seconds, position->era);
+                 position->xid, position->received_xid, position->seconds, position->era);
     length += progress_print(progress, ret_text + length, POSITION_SIZE - (size_t)length);
     if (position->owner > 0)
         snprintf(ret_text + length, POSITION_SIZE - (size_t)length, ".%" PRId64, position->owner);
@@ -92,7 +92,7 @@ static int progress_parse(struct text *rest, struct progress *ret_progress)
         integer_parse(parts[4].data, parts[4].length, 0, PROGRESS_PART_MAX - 1, &part) < 0 ||
         integer_parse(parts[5].data, parts[5].length, 0, INT64_MAX, &progress.number) < 0)
         return -ERROR_INVALID_ARGUMENTS;
-    until->heard_xid = until->xid;
+    until->received_xid = until->xid;
     progress.part = (enum progress_part)part;
     *ret_progress = progress;
     return 0;
@@ -128,7 +128,7 @@ int position_parse(const char *text, size_t length, struct position *ret_positio
     if (version < 0)
         return version;
     struct position position = {numbers[0], numbers[1], numbers[2], numbers[3], 0};
-    if (position.heard_xid < 1 || position.heard_xid > position.xid || position.seconds < 1)
+    if (position.received_xid < 1 || position.received_xid > position.xid || position.seconds < 1)
         return -ERROR_INVALID_ARGUMENTS; // only the era may be 0
     struct text rest = {text, length};
     for (int i = 0; i < 1 + NUMBERS; i++)

@@ -16,11 +16,11 @@
 enum { POSITION_SIZE = 240 };
 
 struct position {
-    int64_t xid;       // channel events of all transactions below it were sent
-    int64_t heard_xid; // below it, marks, joins and leaves were received, too
-    int64_t seconds;   // Postgres' clock at that moment
-    int64_t era;       // that of both xids: see store.h
-    int64_t owner;     // position_owner() of its user; 0: the same for all
+    int64_t xid;          // channel events of all transactions below it were sent
+    int64_t received_xid; // below it, marks, joins and leaves were received, too
+    int64_t seconds;      // Postgres' clock at that moment
+    int64_t era;          // that of both xids: see store.h
+    int64_t owner;        // position_owner() of its user; 0: the same for all
 };
 
 // A backlog is sent channel by channel, in the order of their ids: of each channel its events, then

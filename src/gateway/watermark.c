@@ -36,7 +36,7 @@ static const struct statement ASK = {
 enum { COLUMN_XID, COLUMN_SECONDS, COLUMN_LATE, COLUMN_CHANNEL, COLUMN_SEQ };
 
 // Marks below the older of two notes were received. A new note is taken while nothing is late.
-static void heard_take(struct gateway *gateway, bool late)
+static void received_update(struct gateway *gateway, bool late)
 {
     struct watermark *w = gateway->watermark;
     struct position now = w->next;
@@ -44,11 +44,11 @@ static void heard_take(struct gateway *gateway, bool late)
         w->notes[0] = w->notes[1] = now;
         if (missed_marks_noted_xid(gateway) > 0) // noted when the first connection was opened
             w->notes[0].xid = missed_marks_noted_xid(gateway);
-    } else if (!late && now.seconds - w->notes[1].seconds >= HEARD_LAG_S) {
+    } else if (!late && now.seconds - w->notes[1].seconds >= RECEIVED_LAG_S) {
         w->notes[0] = w->notes[1];
         w->notes[1] = now;
     }
-    w->next.heard_xid = w->notes[0].xid < now.xid ? w->notes[0].xid : now.xid;
+    w->next.received_xid = w->notes[0].xid < now.xid ? w->notes[0].xid : now.xid;
 }
 
 static void watermark_reached(struct gateway *gateway)
@@ -91,7 +91,7 @@ static void watermark_take(struct gateway *gateway, const struct result *result)
     w->next.xid = result_int(result, 0, COLUMN_XID);
     w->next.seconds = result_int(result, 0, COLUMN_SECONDS);
     w->next.era = store_era(gateway->store).number;
-    heard_take(gateway, result_bool(result, 0, COLUMN_LATE));
+    received_update(gateway, result_bool(result, 0, COLUMN_LATE));
     w->waiting = 1; // until all rows are processed
     for (int row = 0; row < result_rows(result); row++)
         if (!result_is_null(result, row, COLUMN_CHANNEL))
@@ -157,7 +157,7 @@ void watermark_lower(struct gateway *gateway, int64_t xid)
     w->is_whole = false;
 }
 
-void watermark_want(struct gateway *gateway)
+void watermark_request(struct gateway *gateway)
 {
     gateway->watermark->is_whole = false;
     if (!gateway->watermark->is_asked)

@@ -28,9 +28,9 @@ struct watermark {
 };
 
 NODISCARD int watermark_new(struct gateway *gateway);
-void watermark_free(struct gateway *gateway); // may be called without watermark_new()
-void watermark_want(struct gateway *gateway); // the last query does not cover a connection
-void watermark_passed(struct feed *feed);     // the feed has sent what the watermark waits for
+void watermark_free(struct gateway *gateway);    // may be called without watermark_new()
+void watermark_request(struct gateway *gateway); // the last query does not cover a connection
+void watermark_passed(struct feed *feed);        // the feed has sent what the watermark waits for
 // The last connection with a position is gone: starts with new notes.
 void watermark_forget(struct gateway *gateway);
 // Postgres may assign ids above `xid` again (a new era).

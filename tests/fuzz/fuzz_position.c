@@ -6,7 +6,7 @@
 
 static bool same_position(const struct position *a, const struct position *b)
 {
-    return a->xid == b->xid && a->heard_xid == b->heard_xid && a->seconds == b->seconds &&
+    return a->xid == b->xid && a->received_xid == b->received_xid && a->seconds == b->seconds &&
            a->era == b->era && a->owner == b->owner;
 }
 
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char text[POSITION_SIZE];
     if (position_parse((const char *)data, size, &position, &progress) < 0)
         return 0;
-    assert(position.heard_xid >= 1 && position.heard_xid <= position.xid);
+    assert(position.received_xid >= 1 && position.received_xid <= position.xid);
     assert(position.seconds >= 1 && position.era >= 0 && position.owner >= 0);
     position_print(&position, &progress, text);
     assert(strlen(text) < sizeof text);

@@ -26,8 +26,8 @@ static void handshake_check(const struct http_head *head)
     assert(handshake.ticket[0] != '\0' && reply < sizeof handshake.reply);
     assert(strcmp(handshake.reply + reply - 4, "\r\n\r\n") == 0);
     const struct position *since = &handshake.place.since;
-    if (handshake.goes_on)
-        assert(since->xid >= since->heard_xid && since->heard_xid >= 1);
+    if (handshake.resumes)
+        assert(since->xid >= since->received_xid && since->received_xid >= 1);
     // Whatever else the head says, it is a GET of that path.
     const char *path = handshake.is_link ? "/link/" : "/rtm/";
     assert(strcmp(head->verb, "GET") == 0 && strncmp(head->target, path, strlen(path)) == 0);
@@ -43,7 +43,8 @@ static void sse_check(const struct http_head *head)
     visible_check(sse.credential, sizeof sse.credential);
     visible_check(sse.origin, sizeof sse.origin);
     if (sse.resumes && !sse.since_is_bad)
-        assert(sse.place.since.xid >= sse.place.since.heard_xid && sse.place.since.heard_xid >= 1);
+        assert(sse.place.since.xid >= sse.place.since.received_xid &&
+               sse.place.since.received_xid >= 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

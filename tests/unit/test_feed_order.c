@@ -15,12 +15,13 @@
 
 #include <cmocka.h>
 
-enum { TOLD_MAX = 4096, HELD_MAX = 100 };
+enum { CALLS_MAX = 4096, HELD_MAX = 100 };
 
 struct fixture {
     struct gateway gateway;
     struct feed *feed;
-    char told[TOLD_MAX]; // what the hooks were called for: "3 " the event 3, "gap4-6 ", "doubt "
+    char calls[CALLS_MAX]; // what the hooks were called for: "3 " the event 3, "gap4-6 ",
+                           // "suspended "
     size_t length;
     int64_t sent_before; // sent_seq of the last time that all up to it was sent
     int gaps;            // how often something was missing
@@ -31,27 +32,27 @@ static struct fixture *fixture_of(const struct feed *feed)
     return (struct fixture *)(void *)((char *)feed->gateway - offsetof(struct fixture, gateway));
 }
 
-__attribute__((format(printf, 2, 3))) static void tell(const struct feed *feed, const char *format,
-                                                       ...)
+__attribute__((format(printf, 2, 3))) static void record(const struct feed *feed,
+                                                         const char *format, ...)
 {
     struct fixture *f = fixture_of(feed);
     va_list list;
     va_start(list, format);
-    int length = vsnprintf(f->told + f->length, sizeof f->told - f->length, format, list);
+    int length = vsnprintf(f->calls + f->length, sizeof f->calls - f->length, format, list);
     va_end(list);
     f->length += (size_t)length;
-    assert_true(f->length < sizeof f->told);
+    assert_true(f->length < sizeof f->calls);
 }
 
 static void on_event(struct feed *feed, const struct feed_item *item)
 {
-    assert_int_equal(item->seq, feed->sent_seq + 1); // it is told before it counts as sent
-    tell(feed, "%d ", (int)item->seq);
+    assert_int_equal(item->seq, feed->sent_seq + 1); // it is delivered before it counts as sent
+    record(feed, "%d ", (int)item->seq);
 }
 
 static void on_skipped(struct feed *feed, int64_t to_seq)
 {
-    tell(feed, "gap%d-%d ", (int)feed->sent_seq + 1, (int)to_seq);
+    record(feed, "gap%d-%d ", (int)feed->sent_seq + 1, (int)to_seq);
 }
 
 static void on_sent(struct feed *feed)
@@ -69,23 +70,23 @@ static void on_gap(struct feed *feed)
 static void on_suspended(struct feed *feed)
 {
     assert_true(feed->members_unknown);
-    tell(feed, "doubt ");
+    record(feed, "suspended ");
 }
 
 static void on_rewound(struct feed *feed)
 {
     fixture_of(feed)->sent_before = feed->sent_seq;
-    tell(feed, "rewound ");
+    record(feed, "rewound ");
 }
 
 static void on_begin(struct feed *feed)
 {
-    tell(feed, "begin ");
+    record(feed, "begin ");
 }
 
 static void on_end(struct feed *feed)
 {
-    tell(feed, "end ");
+    record(feed, "end ");
 }
 
 static const struct feed_hooks hooks = {
@@ -139,11 +140,11 @@ static void offer_all(struct fixture *f, const char *seqs)
         offer(f, strtol(seqs, &end, 10));
 }
 
-static void expect(struct fixture *f, const char *told)
+static void expect(struct fixture *f, const char *calls)
 {
-    assert_string_equal(f->told, told);
+    assert_string_equal(f->calls, calls);
     f->length = 0;
-    f->told[0] = '\0';
+    f->calls[0] = '\0';
 }
 
 static void test_in_order_at_once(void **state)
@@ -179,7 +180,7 @@ static void test_any_order(void **state)
     enum { COUNT = 6, ORDERS = 720 };
     for (int order = 0; order < ORDERS; order++) {
         int64_t left[COUNT] = {1, 2, 3, 4, 5, 6}, before = f->feed->sent_seq;
-        char told[64] = "";
+        char calls[64] = "";
         for (int i = COUNT, rest = order; i > 0; rest /= i, i--) {
             int64_t seq = left[rest % i];
             left[rest % i] = left[i - 1];
@@ -187,21 +188,21 @@ static void test_any_order(void **state)
             offer(f, before + seq);
         }
         for (int i = 1; i <= COUNT; i++) {
-            size_t length = strlen(told);
-            (void)snprintf(told + length, sizeof told - length, "%d ", (int)before + i);
+            size_t length = strlen(calls);
+            (void)snprintf(calls + length, sizeof calls - length, "%d ", (int)before + i);
         }
         if (order == 0)
-            memmove(f->told, f->told + strlen("begin "), f->length);
-        expect(f, told);
+            memmove(f->calls, f->calls + strlen("begin "), f->length);
+        expect(f, calls);
     }
 }
 
-static void test_a_gap_is_told_and_doubted(void **state)
+static void test_a_gap_is_told_and_suspends(void **state)
 {
     struct fixture *f = *state;
     offer_all(f, "1 4 5");
     feed_skip(f->feed, 3);
-    expect(f, "begin 1 gap2-3 doubt ");
+    expect(f, "begin 1 gap2-3 suspended ");
     feed_release(f->feed); // nothing before it is known who is a member
     offer(f, 6);
     expect(f, "");
@@ -216,7 +217,7 @@ static void test_what_was_told_as_a_gap_is_not_sent(void **state)
     feed_skip(f->feed, 3);
     feed_continue(f->feed);
     offer_all(f, "2 3 4");
-    expect(f, "begin gap1-3 doubt 4 ");
+    expect(f, "begin gap1-3 suspended 4 ");
 }
 
 static void test_going_back(void **state)
@@ -280,7 +281,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_twice_is_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_comes_early_waits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_any_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_gap_is_told_and_doubted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_gap_is_told_and_suspends, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_was_told_as_a_gap_is_not_sent, setup, teardown),
         cmocka_unit_test_setup_teardown(test_going_back, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_more_than_there_is_room_for, setup, teardown),

@@ -38,8 +38,8 @@ struct fixture {
     int fd[2];              // the peers of a native and another socket
     char data[2][DATA_MAX]; // what they got
     size_t length[2];
-    const char *wanted[2]; // what the run waits for, in their data
-    bool members_told;     // as Postgres would, which is not there
+    const char *wanted[2];  // what the run waits for, in their data
+    bool members_confirmed; // as Postgres would, which is not there
 };
 
 static void on_call(void *arg, struct request *request)
@@ -77,7 +77,7 @@ static void look(void *arg)
             f->length[i] += (size_t)length;
         all = all && memmem(f->data[i], f->length[i], f->wanted[i], strlen(f->wanted[i]));
     }
-    if (f->members_told)
+    if (f->members_confirmed)
         feed_continue(f->feed);
     if (all || ++f->looks == LOOKS_MAX)
         loop_stop(f->loop);
@@ -219,7 +219,7 @@ static void test_any_order_and_twice(void **state)
 static void test_a_gap_is_told(void **state)
 {
     struct fixture *f = *state;
-    f->members_told = true;
+    f->members_confirmed = true;
     post(f, 1);
     post(f, 1); // what is there already does not hide the gap behind it
     post(f, 5);
@@ -345,7 +345,7 @@ static void test_a_queue_at_its_bound_takes_one_more(void **state)
 
     f->gateway->options.settings.socket_queue_max_bytes = (int64_t)outlet_unsent(&c->outlet) - 1;
     connection_send_text(c, "{}", 2);
-    assert_int_equal(c->state, CONNECTION_DOOMED);
+    assert_int_equal(c->state, CONNECTION_CLOSE_DUE);
     assert_int_equal(metric_value(METRIC_SOCKETS_SLOW), before + 1);
 }
 
@@ -372,7 +372,7 @@ static void test_a_gap_is_not_told_to_who_came_behind_it(void **state)
         "{\"seq\":14}",
     };
     bounds_set(f);
-    f->members_told = true;
+    f->members_confirmed = true;
     f->feed->subscribers[1].from_seq = 13;
     post(f, 14);
     run_until(f, frames[1], frames[1]);

@@ -122,12 +122,12 @@ static void test_where_it_goes_on(void **state)
     (void)state;
     struct handshake handshake = good(since);
     assert_string_equal(handshake.ticket, "Abc");
-    assert_true(handshake.goes_on);
+    assert_true(handshake.resumes);
     assert_int_equal(handshake.place.since.xid, 9);
     handshake = good(with_ticket);
     assert_string_equal(handshake.ticket, "Abc");
-    assert_int_equal(handshake.place.since.heard_xid, 8);
-    assert_false(good(LINE UPGRADE VERSION KEY "\r\n").goes_on);
+    assert_int_equal(handshake.place.since.received_xid, 8);
+    assert_false(good(LINE UPGRADE VERSION KEY "\r\n").resumes);
     refused("GET /rtm/Abc?since=x HTTP/1.1\r\n" HOST UPGRADE VERSION KEY "\r\n", "400");
     refused("GET /rtm/Abc?since=x&since=e1.9.8.7.6 HTTP/1.1\r\n" HOST UPGRADE VERSION KEY "\r\n",
             "400");

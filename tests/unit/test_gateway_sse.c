@@ -54,7 +54,7 @@ static void test_a_whole_head(void **state)
     assert_string_equal(head.credential, "t-1");
     assert_string_equal(head.origin, "https://a.example");
     assert_int_equal(head.place.since.xid, 7);
-    assert_int_equal(head.place.since.heard_xid, 6);
+    assert_int_equal(head.place.since.received_xid, 6);
     assert_int_equal(head.place.since.seconds, 5);
     assert_int_equal(
         head_read("GET /events?ticket=t HTTP/1.0\r\nAuthorization: bearer xoxp-1\r\n\r\n", &head),
@@ -113,19 +113,19 @@ static void test_positions(void **state)
 static void test_whose_a_position_is(void **state)
 {
     struct position position = {9, 9, 9, 0, position_owner("U1")}, again;
-    struct progress progress = {.until = position, .channel_id = "C01", .number = 7}, told;
+    struct progress progress = {.until = position, .channel_id = "C01", .number = 7}, parsed;
     char text[POSITION_SIZE];
     (void)state;
     position_print(&position, NULL, text);
-    assert_int_equal(position_parse(text, strlen(text), &again, &told), 0);
+    assert_int_equal(position_parse(text, strlen(text), &again, &parsed), 0);
     assert_memory_equal(&again, &position, sizeof again);
     assert_false(position_is_of_another(&again, "U1"));
     assert_true(position_is_of_another(&again, "U2"));
     position_print(&position, &progress, text);
-    assert_int_equal(position_parse(text, strlen(text), &again, &told), 0);
+    assert_int_equal(position_parse(text, strlen(text), &again, &parsed), 0);
     assert_memory_equal(&again, &position, sizeof again);
-    assert_string_equal(told.channel_id, "C01");
-    assert_int_equal(position_parse("e1.9.9.9.0", 10, &again, &told), 0);
+    assert_string_equal(parsed.channel_id, "C01");
+    assert_int_equal(position_parse("e1.9.9.9.0", 10, &again, &parsed), 0);
     assert_false(position_is_of_another(&again, "U2"));
 }
 

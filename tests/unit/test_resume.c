@@ -190,8 +190,8 @@ static void a_backlog_goes_on_in_the_middle_of_a_channel(void **state)
     assert_false(resume->is_last_pass);
     assert_int_equal(resume->count, 3);
     assert_int_equal(resume->pass_end, 2); // C1 was done; what it missed since comes after all
-    assert_int_equal(resume->behind[0].told_seq, 7);
-    assert_int_equal(resume->behind[1].told_seq, 0);
+    assert_int_equal(resume->behind[0].earlier_seq, 7);
+    assert_int_equal(resume->behind[1].earlier_seq, 0);
     assert_int_equal(f->place.progress.until.xid, 50); // the pass still ends there
 }
 
@@ -207,7 +207,7 @@ static void a_backlog_goes_on_in_the_middle_of_threads(void **state)
     assert_string_equal(resume->behind[0].channel_id, "C1");
     assert_int_equal(resume->behind[0].stage, BEHIND_THREADS);
     assert_int_equal(resume->behind[0].thread_ts, 44);
-    assert_int_equal(resume->behind[1].told_seq, 0);
+    assert_int_equal(resume->behind[1].earlier_seq, 0);
 }
 
 static void a_call_reads_one_pass_up_to_its_snapshot(void **state)
@@ -231,8 +231,8 @@ static void after_the_first_pass_comes_the_second(void **state)
     row_add(f, "C1", SECOND);
     struct resume *resume = begin_with(f, "C1");
     assert_int_equal(resume->pass_end, 0);
-    resume->is_created_told = true;
-    resume_go_on(resume); // not ready: the second pass has begun, and waits
+    resume->created_sent = true;
+    resume_advance(resume); // not ready: the second pass has begun, and waits
     assert_int_equal(f->overs, 0);
     assert_true(resume->is_last_pass);
     assert_int_equal(resume->pass_end, 1);
@@ -240,8 +240,8 @@ static void after_the_first_pass_comes_the_second(void **state)
     assert_int_equal(f->place.since.owner, position_owner("U1"));
     assert_int_equal(f->place.progress.until.xid, NOW_XID);
     assert_string_equal(f->place.progress.channel_id, "");
-    resume->is_created_told = true;
-    resume_go_on(resume);
+    resume->created_sent = true;
+    resume_advance(resume);
     assert_int_equal(f->overs, 1);
     assert_int_equal(f->place.since.xid, NOW_XID);
 }
@@ -252,11 +252,11 @@ static void one_question_is_asked_at_a_time(void **state)
 
     row_add(f, "C1", 0);
     struct resume *resume = begin_with(f, "C1");
-    resume_go_on(resume);
+    resume_advance(resume);
     assert_int_equal(f->gateway.asked, 0); // nobody is ready
     f->is_ready = true;
-    resume_go_on(resume);
-    resume_go_on(resume);
+    resume_advance(resume);
+    resume_advance(resume);
     assert_int_equal(f->gateway.asked, 1);
 }
 
@@ -277,7 +277,7 @@ static void what_happens_meanwhile_is_read_with_the_rest(void **state)
     assert_false(resume->behind[0].threads_due);
     assert_true(resume_awaits(resume, &thread));
     assert_true(resume->behind[0].threads_due);
-    resume->behind[0].stage = BEHIND_STATE; // its events were told: what happens now is sent
+    resume->behind[0].stage = BEHIND_STATE; // its events were sent: what happens now is sent, too
     assert_false(resume_awaits(resume, &mark));
     assert_false(resume_joined(resume, "C1"));
     assert_false(resume_joined(NULL, "C1"));
@@ -312,9 +312,9 @@ static void the_place_names_what_was_told_last(void **state)
     struct position since;
     struct progress progress;
 
-    f->place.since = (struct position){.xid = 40, .heard_xid = 40, .seconds = 1};
+    f->place.since = (struct position){.xid = 40, .received_xid = 40, .seconds = 1};
     row_add(f, "C1", 0);
-    resume_note(begin_with(f, ""), "C0000000007", PROGRESS_THREADS, 12);
+    resume_progress_set(begin_with(f, ""), "C0000000007", PROGRESS_THREADS, 12);
     assert_int_equal(position_parse(f->place.text, strlen(f->place.text), &since, &progress), 0);
     assert_string_equal(progress.channel_id, "C0000000007");
     assert_int_equal(progress.part, PROGRESS_THREADS);

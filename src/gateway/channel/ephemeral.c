@@ -21,8 +21,8 @@
 
 enum { FRAME_MAX = 4096 };
 
-static void user_hear(struct gateway *gateway, const char *id, const json_t *frame,
-                      struct packets *packets)
+static void user_receive(struct gateway *gateway, const char *id, const json_t *frame,
+                         struct packets *packets)
 {
     struct user *user = user_find(gateway, id);
     const char *type = json_string_value(json_object_get(frame, "type"));
@@ -34,8 +34,8 @@ static void user_hear(struct gateway *gateway, const char *id, const json_t *fra
     user_send_packets(user, packets);
 }
 
-static void channel_hear(struct gateway *gateway, const char *id, const json_t *frame,
-                         struct packets *packets)
+static void channel_receive(struct gateway *gateway, const char *id, const json_t *frame,
+                            struct packets *packets)
 {
     struct feed *feed = feed_find(gateway, id);
     const char *user = json_string_value(json_object_get(frame, "user"));
@@ -44,7 +44,7 @@ static void channel_hear(struct gateway *gateway, const char *id, const json_t *
             connection_send(feed->subscribers[i].connection, packets);
 }
 
-static void workspace_hear(struct gateway *gateway, const char *id, struct packets *packets)
+static void workspace_receive(struct gateway *gateway, const char *id, struct packets *packets)
 {
     const struct workspace *workspace = workspace_find(gateway, id);
     if (!workspace)
@@ -55,7 +55,7 @@ static void workspace_hear(struct gateway *gateway, const char *id, struct packe
     }
 }
 
-void ephemeral_hear(struct gateway *gateway, const char *topic, const char *data, size_t length)
+void ephemeral_receive(struct gateway *gateway, const char *topic, const char *data, size_t length)
 {
     char id[EVENT_ID_SIZE];
     CLEANUP_JSON json_t *frame = NULL;
@@ -64,14 +64,14 @@ void ephemeral_hear(struct gateway *gateway, const char *topic, const char *data
         !json_is_object(frame))
         return;
     if (gateway_topic_id(topic, "user-events", id))
-        user_hear(gateway, id, frame, &packets);
+        user_receive(gateway, id, frame, &packets);
     else if (gateway_topic_id(topic, "channel-events", id))
-        channel_hear(gateway, id, frame, &packets);
+        channel_receive(gateway, id, frame, &packets);
     else if (gateway_topic_id(topic, "workspace-events", id))
-        workspace_hear(gateway, id, &packets);
+        workspace_receive(gateway, id, &packets);
 }
 
-static bool sits_in(const struct connection *c, const struct feed *feed)
+static bool is_subscribed(const struct connection *c, const struct feed *feed)
 {
     for (uint32_t i = 0; i < c->subscription_count; i++)
         if (c->subscriptions[i].feed == feed)
@@ -103,7 +103,7 @@ void ephemeral_typing(struct connection *c, int64_t *typed_ms, const char *chann
     const struct gateway_options *options = &c->gateway->options;
     struct feed *feed = channel_id ? feed_find(c->gateway, channel_id) : NULL;
     int64_t now_ms = loop_now_ms(c->gateway->loop);
-    if (!feed || !sits_in(c, feed))
+    if (!feed || !is_subscribed(c, feed))
         return;
     if (*typed_ms > 0 && now_ms - *typed_ms < options->settings.typing_interval_ms) {
         metric_add(METRIC_TYPING_DROPPED, 1);

@@ -8,6 +8,6 @@
 struct connection;
 struct gateway;
 
-void ephemeral_hear(struct gateway *gateway, const char *topic, const char *data, size_t length);
+void ephemeral_receive(struct gateway *gateway, const char *topic, const char *data, size_t length);
 // The client is typing in a channel; NULL: it named none. `typed_ms`: when that was last sent.
 void ephemeral_typing(struct connection *c, int64_t *typed_ms, const char *channel_id);

@@ -48,7 +48,7 @@ struct focus_call {
     char ts_text[TS_SIZE];
 };
 
-static void focus_go_on(struct focus *focus);
+static void focus_advance(struct focus *focus);
 
 static bool is_passing(const char *error)
 {
@@ -66,7 +66,7 @@ static void on_marked(void *arg, const struct request_outcome *outcome)
         focus->call = NULL;
         if (is_passing(outcome->error) && focus->ts < call->ts)
             focus->ts = call->ts;
-        focus_go_on(focus);
+        focus_advance(focus);
     }
     TAGGED_FREE(call);
 }
@@ -112,7 +112,7 @@ static void focus_mark(struct focus *focus)
     gateway->options.on_call(gateway->options.arg, request);
 }
 
-static void focus_go_on(struct focus *focus)
+static void focus_advance(struct focus *focus)
 {
     struct gateway *gateway = focus->feed->gateway;
 
@@ -137,7 +137,7 @@ static void on_timer(void *arg)
     while (!list_is_empty(&due)) {
         struct focus *focus = LIST_ITEM(due.next, struct focus, due_link);
         list_remove(&focus->due_link);
-        focus_go_on(focus);
+        focus_advance(focus);
     }
 }
 
@@ -151,7 +151,7 @@ void focus_arrived(struct feed *feed, const struct feed_item *item)
         if (strcmp(item->user_id, focus->connection->actor.user_id) == 0)
             continue;
         focus->ts = item->ts;
-        focus_go_on(focus);
+        focus_advance(focus);
     }
 }
 

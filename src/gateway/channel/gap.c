@@ -171,7 +171,7 @@ static void on_page(void *arg, const struct store_outcome *outcome)
 
 // Requests the first page after a delay, since events that were only reordered arrive by
 // themselves.
-static void gap_tend(struct feed *feed, int64_t now_ms)
+static void gap_check(struct feed *feed, int64_t now_ms)
 {
     const struct gateway_options *options = &feed->gateway->options;
     int64_t waited_ms = now_ms - feed->waiting_ms;
@@ -194,7 +194,7 @@ void gap_on_timer(void *arg)
     LIST_FOREACH(link, &gateway->gaps->list)
     {
         struct feed *feed = LIST_ITEM(link, struct feed, gap_link);
-        gap_tend(feed, now_ms);
+        gap_check(feed, now_ms);
         if (feed->known_seq <= feed->sent_seq)
             list_remove(link);
     }

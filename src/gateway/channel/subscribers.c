@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEATS_FIRST = 2, GAP_MAX = 256 };
+enum { SUBSCRIBERS_FIRST = 2, GAP_MAX = 256 };
 
 bool subscribers_have(const struct feed *feed, const struct connection *c)
 {
@@ -41,7 +41,8 @@ static int subscribers_grow(struct feed *feed)
 {
     if (feed->subscriber_count < feed->subscriber_capacity)
         return 0;
-    uint32_t capacity = feed->subscriber_capacity ? 2 * feed->subscriber_capacity : SEATS_FIRST;
+    uint32_t capacity =
+        feed->subscriber_capacity ? 2 * feed->subscriber_capacity : SUBSCRIBERS_FIRST;
     void *subscribers = reallocarray(feed->subscribers, capacity, sizeof *feed->subscribers);
     if (!subscribers)
         return -ERROR_MEMORY;
@@ -54,7 +55,7 @@ static int subscriptions_grow(struct connection *c)
 {
     if (c->subscription_count < c->subscription_capacity)
         return 0;
-    uint32_t capacity = c->subscription_capacity ? 2 * c->subscription_capacity : SEATS_FIRST;
+    uint32_t capacity = c->subscription_capacity ? 2 * c->subscription_capacity : SUBSCRIBERS_FIRST;
     void *subscriptions = reallocarray(c->subscriptions, capacity, sizeof *c->subscriptions);
     if (!subscriptions)
         return -ERROR_MEMORY;
@@ -97,7 +98,7 @@ bool subscribers_add_user(struct feed *feed, struct user *user, int64_t from_seq
         any = true;
         bool waits = c->ops->joins && c->ops->joins(c, feed);
         if (subscribers_add(feed, c, waits ? INT64_MAX : from_seq) < 0)
-            connection_doom(c, CLOSE_POLICY, "no memory");
+            connection_close(c, CLOSE_POLICY, "no memory");
     }
     return any;
 }
@@ -197,7 +198,7 @@ void subscribers_send(struct feed *feed, const struct feed_item *item)
     metric_add(METRIC_FRAMES_SENT, sent);
 }
 
-static void gap_tell(const struct feed_subscriber *subscriber, int64_t to_seq,
+static void gap_send(const struct feed_subscriber *subscriber, int64_t to_seq,
                      struct packets *packets)
 {
     struct connection *c = subscriber->connection;
@@ -211,6 +212,6 @@ void subscribers_send_gap(struct feed *feed, int64_t to_seq)
     feed_gap_write(feed->channel_id, feed->sent_seq + 1, to_seq, &out);
     CLEANUP(packets_done) struct packets packets = packets_of(out.data, out.length);
     for (uint32_t i = 0; !buffer_failed(&out) && i < feed->subscriber_count; i++)
-        gap_tell(&feed->subscribers[i], to_seq, &packets);
+        gap_send(&feed->subscribers[i], to_seq, &packets);
     metric_add(METRIC_GAPS_TOLD, 1);
 }

@@ -63,27 +63,27 @@ void connection_abort(struct connection *c)
     loop_defer(c->gateway->loop, connection_free, c);
 }
 
-void connection_doom(struct connection *c, enum close_code code, const char *reason)
+void connection_close(struct connection *c, enum close_code code, const char *reason)
 {
     if (c->state != CONNECTION_OPEN)
         return;
-    c->state = CONNECTION_DOOMED;
+    c->state = CONNECTION_CLOSE_DUE;
     c->close_code = (uint16_t)code;
     c->close_reason = reason;
     connection_mark_dirty(c);
 }
 
-void connection_doom_counted(struct connection *c, enum metric metric, enum close_code code,
-                             const char *reason)
+void connection_close_counted(struct connection *c, enum metric metric, enum close_code code,
+                              const char *reason)
 {
     if (c->state == CONNECTION_OPEN)
         metric_add(metric, 1);
-    connection_doom(c, code, reason);
+    connection_close(c, code, reason);
 }
 
 void connection_slow(struct connection *c)
 {
-    connection_doom_counted(c, METRIC_SOCKETS_SLOW, CLOSE_POLICY, "slow");
+    connection_close_counted(c, METRIC_SOCKETS_SLOW, CLOSE_POLICY, "slow");
 }
 
 // Whether the queue is full before another packet is added. The limit does not count that packet:
@@ -103,7 +103,7 @@ static bool connection_is_full(struct connection *c)
 void connection_push(struct connection *c, struct packet *packet)
 {
     if (!packet) {
-        connection_doom(c, CLOSE_POLICY, "no memory");
+        connection_close(c, CLOSE_POLICY, "no memory");
         return;
     }
     if (connection_is_full(c) || outlet_push(&c->outlet, packet) < 0) {
@@ -130,7 +130,7 @@ void connection_gap(struct connection *c, struct packets *packets)
     if (c->native)
         connection_send(c, packets);
     else
-        connection_doom_counted(c, METRIC_SOCKETS_GAP, CLOSE_RESTART, "gap");
+        connection_close_counted(c, METRIC_SOCKETS_GAP, CLOSE_RESTART, "gap");
 }
 
 bool connection_awaits(struct connection *c, const struct event *event)
@@ -178,7 +178,7 @@ void connection_flush(struct connection *c)
         list_append(&c->gateway->held, &c->dirty_link);
         return;
     }
-    if (c->state == CONNECTION_DOOMED)
+    if (c->state == CONNECTION_CLOSE_DUE)
         c->ops->end(c);
     if (c->state == CONNECTION_DEAD)
         return;
@@ -202,14 +202,14 @@ void connection_begin(struct connection *c)
     // The hello is sent once all topics are subscribed: the client then receives everything
     // published after it.
     c->topics_asked = cache_subscriptions(c->gateway->cache);
-    c->heard_ms = c->pinged_ms = loop_now_ms(c->gateway->loop);
+    c->input_ms = c->pinged_ms = loop_now_ms(c->gateway->loop);
     metric_add(METRIC_SOCKETS_OPENED, 1);
     loop_io_set(c->io, EPOLLIN);
 }
 
 static void connection_take(struct connection *c, const char *data, size_t length)
 {
-    c->heard_ms = loop_now_ms(c->gateway->loop);
+    c->input_ms = loop_now_ms(c->gateway->loop);
     if (!c->ignores_input && c->ops->input(c, data, length) < 0)
         c->ignores_input = true;
 }
@@ -257,7 +257,7 @@ struct connection *connection_adopt(struct gateway *gateway, int fd)
     c->ops = &no_ops;
     c->fd = fd;
     c->state = CONNECTION_LOGIN;
-    c->heard_ms = loop_now_ms(gateway->loop);
+    c->input_ms = loop_now_ms(gateway->loop);
     id_make('W', c->id);
     list_append(&gateway->connections, &c->link);
     gateway->connection_count++;
@@ -274,9 +274,9 @@ static void open_tick(struct connection *c, int64_t now_ms)
         c->topics_asked = 0; // waited long enough: Redis may be away
     if (c->ops->tick)
         c->ops->tick(c, now_ms);
-    if (c->ops->must_answer && now_ms - c->heard_ms >= options->settings.ping_interval_ms +
+    if (c->ops->must_answer && now_ms - c->input_ms >= options->settings.ping_interval_ms +
                                                            options->settings.pong_timeout_ms) {
-        connection_doom_counted(c, METRIC_SOCKETS_SILENT, CLOSE_POLICY, "silent");
+        connection_close_counted(c, METRIC_SOCKETS_SILENT, CLOSE_POLICY, "silent");
     } else if (now_ms - c->pinged_ms >= options->settings.ping_interval_ms - CONNECTION_TICK_MS) {
         // The next tick would be too late: clients count on a ping within the interval.
         c->pinged_ms = now_ms;

@@ -37,9 +37,9 @@ enum close_code {
 enum connection_state {
     CONNECTION_LOGIN, // the actor is being read (login.c); no input is read
     CONNECTION_OPEN,
-    CONNECTION_DOOMED,  // to be closed at the end of the turn
-    CONNECTION_CLOSING, // Close sent; waits for the peer to close
-    CONNECTION_DEAD,    // freed at the end of the turn
+    CONNECTION_CLOSE_DUE, // to be closed at the end of the turn
+    CONNECTION_CLOSING,   // Close sent; waits for the peer to close
+    CONNECTION_DEAD,      // freed at the end of the turn
 };
 
 enum announcement {
@@ -85,7 +85,7 @@ struct connection_ops {
     void (*settle)(struct connection *c); // a new watermark, or the end of the backlog
     void (*announce)(struct connection *c, enum announcement what); // in any state
 
-    // Replaces the queue of a doomed connection by a last frame, then calls connection_end().
+    // Replaces the queue of a connection that closes by a last frame, then calls connection_end().
     void (*end)(struct connection *c);
     // Leaves user, channels and backlog: nothing more is sent. May be called again.
     void (*leave)(struct connection *c);
@@ -124,11 +124,11 @@ struct connection {
     bool manual_away;         // of its user, when it connected
     const char *close_reason; // static text
     int64_t deadline_ms;      // of the close
-    int64_t heard_ms;         // when input last arrived
+    int64_t input_ms;         // when input last arrived
     int64_t pinged_ms;
     int64_t asked_ms;       // when the login began
     int64_t expires_ms;     // of its token; 0: never
-    bool is_doubted;        // its token may have changed during the login
+    bool is_suspect;        // its token may have changed during the login
     char id[EVENT_ID_SIZE]; // the origin of its posts
     struct actor actor;
 };
@@ -138,7 +138,7 @@ struct connection {
 struct connection *connection_adopt(struct gateway *gateway, int fd);
 void connection_send(struct connection *c, struct packets *packets); // does nothing unless OPEN
 void connection_send_text(struct connection *c, const char *text, size_t length);
-// Queues a packet; for use by `ops`. NULL (out of memory) dooms the connection.
+// Queues a packet; for use by `ops`. NULL (out of memory) closes the connection.
 void connection_push(struct connection *c, struct packet *packet);
 // Sends a frame `gap` to a native connection. Others do not know that frame and are closed: their
 // clients reconnect and read the history.
@@ -146,10 +146,10 @@ void connection_gap(struct connection *c, struct packets *packets);
 // See ops->awaits.
 bool connection_awaits(struct connection *c, const struct event *event);
 // Closes it at the end of this turn. `reason` is static text. May be called anywhere.
-void connection_doom(struct connection *c, enum close_code code, const char *reason);
+void connection_close(struct connection *c, enum close_code code, const char *reason);
 // Also counts it in `metric`, unless the connection is ending already.
-void connection_doom_counted(struct connection *c, enum metric metric, enum close_code code,
-                             const char *reason);
+void connection_close_counted(struct connection *c, enum metric metric, enum close_code code,
+                              const char *reason);
 void connection_slow(struct connection *c); // the same, for a peer that does not read
 // Answers the request with `reply`, an HTTP error, and ends.
 void connection_refuse(struct connection *c, const char *reply);

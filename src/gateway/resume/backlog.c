@@ -82,7 +82,7 @@ static void backlog_over(void *arg)
 
 static void backlog_fail(void *arg)
 {
-    connection_doom(connection_of(arg), CLOSE_RESTART, "try again");
+    connection_close(connection_of(arg), CLOSE_RESTART, "try again");
 }
 
 static const struct resume_ops OPS = {.is_ready = is_ready,
@@ -176,9 +176,9 @@ int backlog_begin(struct backlog *backlog, const struct result *result)
     return r;
 }
 
-void backlog_go_on(struct backlog *backlog)
+void backlog_advance(struct backlog *backlog)
 {
-    resume_go_on(backlog->resume);
+    resume_advance(backlog->resume);
 }
 
 void backlog_settle(struct backlog *backlog)

@@ -39,7 +39,7 @@ bool backlog_is_of_another(const struct backlog *backlog);
 NODISCARD int backlog_begin(struct backlog *backlog, const struct result *result);
 
 // Continues sending. Call it when the connection is open, and after each flush.
-void backlog_go_on(struct backlog *backlog);
+void backlog_advance(struct backlog *backlog);
 
 // There is a new watermark: becomes the position if the connection was sent all below it.
 void backlog_settle(struct backlog *backlog);

@@ -50,7 +50,7 @@ void resume_params(struct gateway *gateway, struct place *place, struct params *
     if (!store_era_holds(gateway->store, until->era, until->xid))
         place->progress = (struct progress){0};
     params_xid(params, since->xid > 0 ? since->xid : INT64_MAX);
-    params_xid(params, since->xid > 0 ? since->heard_xid : INT64_MAX);
+    params_xid(params, since->xid > 0 ? since->received_xid : INT64_MAX);
     params_xid(params, until->xid > 0 ? until->xid : INT64_MAX);
     bound_params(&place->progress, params);
 }
@@ -110,7 +110,7 @@ void resume_add(struct resume *resume, const struct result *result, int row, boo
         behind->to_seq = behind->seen_seq;
     if (progress->until.xid > 0 && progress->part == PROGRESS_EVENTS &&
         strcmp(behind->channel_id, progress->channel_id) == 0)
-        behind->told_seq = progress->number;
+        behind->earlier_seq = progress->number;
     if (!result_bool(result, row, RESUME_IS_SECOND))
         resume->pass_end = resume->count;
 }
@@ -138,7 +138,7 @@ struct resume *resume_new(struct gateway *gateway, const struct actor *actor, st
     resume->place = place;
     resume->ops = ops;
     resume->arg = arg;
-    resume->go_on = resume_go_on;
+    resume->advance = resume_advance;
     resume->now = resume_now(gateway, actor->user_id, result);
     resume->page = ops->first_page;
     resume->batch = ops->first_batch;
@@ -200,9 +200,9 @@ static void pass_end(struct resume *resume)
         return;
     }
     resume->is_last_pass = true;
-    resume->is_created_told = false;
+    resume->created_sent = false;
     resume->pass_end = resume->count;
-    resume_go_on(resume);
+    resume_advance(resume);
 }
 
 // Requests the channel's next part. False: nothing is left in this stage.
@@ -225,11 +225,11 @@ static bool behind_ask(struct resume *resume, struct behind *behind)
     return false;
 }
 
-void resume_go_on(struct resume *resume)
+void resume_advance(struct resume *resume)
 {
     if (!resume || resume->is_asked)
         return;
-    if (resume->is_created_told) {
+    if (resume->created_sent) {
         pass_end(resume);
         return;
     }

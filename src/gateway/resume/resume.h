@@ -55,7 +55,7 @@ void resume_added(struct resume *resume);
 void resume_free(struct resume *resume); // takes NULL; ops are not called any more
 
 // Reads the next part if the client is ready. Does nothing for NULL, or while a read is in flight.
-void resume_go_on(struct resume *resume);
+void resume_advance(struct resume *resume);
 
 // The user joined the channel, perhaps again. True while the backlog still includes the channel's
 // events: the join is sent in its turn, and the subscription waits until then.

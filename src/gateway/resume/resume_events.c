@@ -33,25 +33,25 @@ static struct feed_subscriber *subscriber_of(const struct resume *resume, const 
     return feed && resume->ops->subscriber ? resume->ops->subscriber(resume->arg, feed) : NULL;
 }
 
-static void gap_tell(struct resume *resume, struct behind *behind, int64_t to_seq)
+static void gap_send(struct resume *resume, struct behind *behind, int64_t to_seq)
 {
-    resume_note(resume, behind->channel_id, PROGRESS_EVENTS, to_seq);
+    resume_progress_set(resume, behind->channel_id, PROGRESS_EVENTS, to_seq);
     resume->ops->gap(resume->arg, behind->channel_id, behind->at_seq + 1, to_seq);
     metric_add(METRIC_GAPS_TOLD, 1);
     behind->at_seq = to_seq;
 }
 
-static void row_tell(struct resume *resume, struct behind *behind, const struct page_row *row)
+static void row_send(struct resume *resume, struct behind *behind, const struct page_row *row)
 {
     CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX);
     if (row->seq > behind->at_seq + 1) // dropped by retention
-        gap_tell(resume, behind, row->seq - 1);
+        gap_send(resume, behind, row->seq - 1);
     page_frame_write(row, resume->actor->workspace_id, behind->channel_id, &frame);
     if (buffer_failed(&frame)) {
-        gap_tell(resume, behind, row->seq);
+        gap_send(resume, behind, row->seq);
         return;
     }
-    resume_note(resume, behind->channel_id, PROGRESS_EVENTS, row->seq);
+    resume_progress_set(resume, behind->channel_id, PROGRESS_EVENTS, row->seq);
     resume_send(resume, &frame);
     metric_add(METRIC_EVENTS_RESUMED, 1);
     behind->at_seq = row->seq;
@@ -71,7 +71,7 @@ static bool row_is_for(struct behind *behind, const struct page_row *row, const 
 
 // Events after the last leave are not for this user, unless the connection is still subscribed, or
 // again. False: rows are left, since there was no room.
-static bool rows_tell(struct resume *resume, struct behind *behind,
+static bool rows_send(struct resume *resume, struct behind *behind,
                       const struct feed_subscriber *subscriber, const struct page *page)
 {
     for (int i = page->first; i < page->end && behind->at_seq < behind->to_seq; i++) {
@@ -79,12 +79,12 @@ static bool rows_tell(struct resume *resume, struct behind *behind,
         if (page_row_read(page->result, i, &row) < 0 || row.seq <= behind->at_seq)
             continue;
         if (!resume->ops->has_room(resume->arg, 1)) {
-            int told = i - page->first;
-            resume->page = told > PAGE_MIN ? told : PAGE_MIN;
+            int sent = i - page->first;
+            resume->page = sent > PAGE_MIN ? sent : PAGE_MIN;
             return false;
         }
         if (row_is_for(behind, &row, resume->actor->user_id))
-            row_tell(resume, behind, &row);
+            row_send(resume, behind, &row);
         behind->at_seq = row.seq;
         if (behind->is_away && !subscriber && behind->to_seq == INT64_MAX)
             behind->to_seq = row.seq;
@@ -122,7 +122,7 @@ static bool behind_take(struct resume *resume, struct behind *behind, const stru
     const struct feed_subscriber *subscriber = subscriber_of(resume, feed);
     bool last_page = page->end - page->first < resume->asked_page;
     bool leaves = behind->to_seq != behind->seen_seq; // otherwise a call, which ends at the head
-    if (!rows_tell(resume, behind, subscriber, page))
+    if (!rows_send(resume, behind, subscriber, page))
         return false;
     if (!last_page && resume->page < PAGE_MAX)
         resume->page *= 2;
@@ -130,7 +130,7 @@ static bool behind_take(struct resume *resume, struct behind *behind, const stru
         behind->at_seq < behind->to_seq) // done at the last page, even if it has no leave
         return last_page && !behind->asked_subscribed;
     if (last_page && behind->at_seq < behind->to_seq && behind->at_seq < behind->asked_end_seq)
-        gap_tell(resume, behind, behind->asked_end_seq);
+        gap_send(resume, behind, behind->asked_end_seq);
     return behind_is_over(resume, behind);
 }
 
@@ -164,7 +164,7 @@ static void on_pages(void *arg, const struct store_outcome *outcome)
     if (!resume_answer(resume, outcome))
         return;
     pages_take(resume, outcome->result);
-    resume->go_on(resume);
+    resume->advance(resume);
 }
 
 // Decides where a channel's page begins and ends. More events than may be read become a gap.
@@ -176,7 +176,7 @@ static void page_prepare(struct resume *resume, struct behind *behind)
     if (behind->is_member || feed)
         to_seq = end_seq(feed, behind);
     if (to_seq != INT64_MAX && to_seq - behind->at_seq > max)
-        gap_tell(resume, behind, to_seq - 1); // the last event is then read
+        gap_send(resume, behind, to_seq - 1); // the last event is then read
     behind->asked_subscribed = subscriber_of(resume, feed) != NULL;
     behind->asked_end_seq = to_seq;
 }
@@ -258,7 +258,7 @@ static void on_begin(void *arg, const struct store_outcome *outcome)
         begin_take(resume, &first[result_int(outcome->result, row, 0) - 1], outcome->result, row);
     if (first->at_seq < 0) // no longer there
         first->stage = BEHIND_DONE;
-    resume->go_on(resume);
+    resume->advance(resume);
 }
 
 // Finding where a channel begins costs as much as was missed there. So a connection starts with few
@@ -268,7 +268,7 @@ static void begin_ask(struct resume *resume, const struct behind *first)
     CLEANUP_PARAMS struct params params = {0};
     int left = resume->pass_end - resume->next;
     int count = resume->batch < left ? resume->batch : left;
-    if (first->told_seq > 0) // needs no search, unlike the others
+    if (first->earlier_seq > 0) // needs no search, unlike the others
         count = 1;
     params_text(&params, resume->actor->user_id);
     params_open_text_array(&params);
@@ -276,8 +276,8 @@ static void begin_ask(struct resume *resume, const struct behind *first)
         params_element_text(&params, first[i].channel_id);
     params_close_array(&params);
     params_xid(&params, resume->place->since.xid);
-    params_xid(&params, resume->place->since.heard_xid);
-    params_int(&params, first->told_seq);
+    params_xid(&params, resume->place->since.received_xid);
+    params_int(&params, first->earlier_seq);
     params_int(&params, resume->is_last_pass ? 0 : resume->place->progress.until.xid);
     resume->batch = resume->batch < BATCH_MAX ? 2 * resume->batch : BATCH_MAX;
     resume_ask(resume);

@@ -40,7 +40,7 @@ static const struct statement CREATED = {
     " WHERE c.workspace_id = $2 AND c.made >= $3::xid8 AND (c.made, c.id) > ($4::xid8, $5)"
     " AND (NOT c.is_private OR c.creator = $1) ORDER BY c.made, c.id LIMIT $6::integer"};
 
-static void state_tell(struct resume *resume, const struct result *result)
+static void state_send(struct resume *resume, const struct result *result)
 {
     CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX_BYTES);
     struct unread_view view;
@@ -49,7 +49,7 @@ static void state_tell(struct resume *resume, const struct result *result)
     unread_view_read(result, 0, 1, &view);
     unread_frame_write(&out, is_marked ? UNREAD_FRAME_MARKED : UNREAD_FRAME_CHANGED, &view,
                        clock_wall_us());
-    resume_note(resume, view.channel_id, PROGRESS_THREADS, 0);
+    resume_progress_set(resume, view.channel_id, PROGRESS_THREADS, 0);
     if (is_marked)
         resume_send(resume, &out);
     else if (!buffer_failed(&out))
@@ -65,10 +65,10 @@ static void on_state(void *arg, const struct store_outcome *outcome)
     bool is_there = result_rows(outcome->result) > 0;
     if (!is_there || resume->ops->has_room(resume->arg, 1)) {
         if (is_there)
-            state_tell(resume, outcome->result);
+            state_send(resume, outcome->result);
         resume->behind[resume->next].state_due = false;
     }
-    resume->go_on(resume);
+    resume->advance(resume);
 }
 
 static void behind_params(const struct resume *resume, const struct behind *behind,
@@ -76,7 +76,7 @@ static void behind_params(const struct resume *resume, const struct behind *behi
 {
     params_text(params, resume->actor->user_id);
     params_text(params, behind->channel_id);
-    params_xid(params, resume->place->since.heard_xid);
+    params_xid(params, resume->place->since.received_xid);
 }
 
 void resume_state_ask(struct resume *resume, const struct behind *behind)
@@ -89,12 +89,12 @@ void resume_state_ask(struct resume *resume, const struct behind *behind)
 }
 
 // A thread counts as sent with the last of its rows.
-static void thread_tell(struct resume *resume, struct behind *behind, const struct result *result,
+static void thread_send(struct resume *resume, struct behind *behind, const struct result *result,
                         int row)
 {
     if (row % KINDS == KINDS - 1) {
         behind->thread_ts = result_int(result, row, 0);
-        resume_note(resume, behind->channel_id, PROGRESS_THREADS, behind->thread_ts);
+        resume_progress_set(resume, behind->channel_id, PROGRESS_THREADS, behind->thread_ts);
     }
     if (!result_is_null(result, row, 1))
         resume->ops->send_own(resume->arg, result_text(result, row, 1),
@@ -111,9 +111,9 @@ static void on_threads(void *arg, const struct store_outcome *outcome)
     struct behind *behind = &resume->behind[resume->next];
     int rows = result_rows(outcome->result);
     for (; row < rows && (row % KINDS != 0 || resume->ops->has_room(resume->arg, KINDS)); row++)
-        thread_tell(resume, behind, outcome->result, row);
+        thread_send(resume, behind, outcome->result, row);
     behind->threads_due = row < rows || rows == KINDS * PAGE;
-    resume->go_on(resume);
+    resume->advance(resume);
 }
 
 void resume_threads_ask(struct resume *resume, const struct behind *behind)
@@ -132,7 +132,8 @@ static void created_channel_send(struct resume *resume, const struct result *res
     CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX_BYTES);
 
     created_channel_write(result, row, &out);
-    resume_note(resume, result_text(result, row, 1), PROGRESS_CREATED, result_int(result, row, 0));
+    resume_progress_set(resume, result_text(result, row, 1), PROGRESS_CREATED,
+                        result_int(result, row, 0));
     resume_send(resume, &out);
 }
 
@@ -146,8 +147,8 @@ static void on_created(void *arg, const struct store_outcome *outcome)
     int rows = result_rows(outcome->result);
     for (; row < rows && resume->ops->has_room(resume->arg, 1); row++)
         created_channel_send(resume, outcome->result, row);
-    resume->is_created_told = row == rows && rows < PAGE;
-    resume->go_on(resume);
+    resume->created_sent = row == rows && rows < PAGE;
+    resume->advance(resume);
 }
 
 void resume_created_ask(struct resume *resume)
@@ -158,7 +159,7 @@ void resume_created_ask(struct resume *resume)
 
     params_text(&params, resume->actor->user_id);
     params_text(&params, resume->actor->workspace_id);
-    params_xid(&params, resume->place->since.heard_xid);
+    params_xid(&params, resume->place->since.received_xid);
     params_xid(&params, begun ? progress->number : 0);
     params_text(&params, begun ? progress->channel_id : "");
     params_int(&params, PAGE);

@@ -15,8 +15,8 @@ void resume_done(struct resume *resume)
     TAGGED_FREE(resume);
 }
 
-void resume_note(struct resume *resume, const char *channel_id, enum progress_part part,
-                 int64_t number)
+void resume_progress_set(struct resume *resume, const char *channel_id, enum progress_part part,
+                         int64_t number)
 {
     struct progress *progress = &resume->place->progress;
     snprintf(progress->channel_id, sizeof progress->channel_id, "%s", channel_id);

@@ -21,7 +21,7 @@ struct behind {
     int64_t at_seq;        // all events up to it were sent; -1: unknown
     int64_t to_seq;        // last event to send: the leave, or a call's end; INT64_MAX: no end
     int64_t seen_seq;      // the head when reading began, or the end of a call's pass
-    int64_t told_seq;      // an earlier connection or call sent all up to it; 0: none did
+    int64_t earlier_seq;   // an earlier connection or call sent all up to it; 0: none did
     int64_t thread_ts;     // all threads up to it were sent
     int64_t asked_end_seq; // end of the requested page
     bool is_member;        // the user has not left
@@ -49,13 +49,13 @@ struct resume {
     int asked;           // channels in the read in flight
     int asked_page;      // its maximum of events per channel
     bool is_asked;
-    bool is_created_told;                 // all new channels were sent
-    void (*go_on)(struct resume *resume); // resume_go_on(); call it after handling an answer
+    bool created_sent;                      // all new channels were sent
+    void (*advance)(struct resume *resume); // resume_advance(); call it after handling an answer
 };
 
 // Updates the progress: all of `part` up to `number` is sent. Frames sent after this carry it.
-void resume_note(struct resume *resume, const char *channel_id, enum progress_part part,
-                 int64_t number);
+void resume_progress_set(struct resume *resume, const char *channel_id, enum progress_part part,
+                         int64_t number);
 void resume_send(struct resume *resume, const struct buffer *frame); // unless the buffer failed
 // Call them with each request to Postgres, and in its callback. False: the backlog was cancelled
 // and is freed, or the query failed, which ops->fail has handled.

@@ -101,9 +101,9 @@ static void gap_add(void *arg, const char *channel_id, int64_t from_seq, int64_t
 
     (void)from_seq;
     (void)to_seq;
-    bool is_told = sync->gaps.length >= length &&
-                   memcmp(sync->gaps.data + sync->gaps.length - length, json, length) == 0;
-    if (!is_told)
+    bool is_listed = sync->gaps.length >= length &&
+                     memcmp(sync->gaps.data + sync->gaps.length - length, json, length) == 0;
+    if (!is_listed)
         member_add(&sync->gaps, json, length);
 }
 
@@ -165,7 +165,7 @@ static void sync_begin(struct sync_read *sync, const struct result *result)
         if (!result_is_null(result, row, RESUME_CHANNEL))
             resume_add(sync->resume, result, row, result_bool(result, row, RESUME_CHANGED));
     resume_added(sync->resume);
-    resume_go_on(sync->resume);
+    resume_advance(sync->resume);
 }
 
 static void on_channels(void *arg, const struct store_outcome *outcome)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { KEPT_AT_ONCE = 32 };
+enum { EVENTS_AT_ONCE = 32 };
 
 struct app *app_find(struct gateway *gateway, const char *id)
 {
@@ -79,7 +79,7 @@ struct app_socket *app_next_socket(struct app *app, const struct app_socket *las
 int64_t app_room(const struct app *app)
 {
     bool has_link = false;
-    int64_t room = KEPT_AT_ONCE;
+    int64_t room = EVENTS_AT_ONCE;
     LIST_FOREACH(item, &app->sockets)
     {
         has_link = has_link || app_socket_is_open(LIST_ITEM(item, struct app_socket, app_link));
@@ -93,5 +93,5 @@ int64_t app_room(const struct app *app)
 
 bool app_is_idle(const struct app *app)
 {
-    return app_room(app) == KEPT_AT_ONCE;
+    return app_room(app) == EVENTS_AT_ONCE;
 }

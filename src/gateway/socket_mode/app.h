@@ -11,7 +11,7 @@
 struct app;
 struct connection;
 struct gateway;
-struct kept;
+struct app_event;
 struct loop_timer;
 
 enum { UUID_SIZE = 37 };
@@ -77,7 +77,8 @@ struct envelopes {
     bool take_asked;    // kept events are being read
     bool take_soon;     // read them again after that
     int64_t taken_ms;   // when kept events were last requested
-    void (*on_taken)(struct gateway *gateway, const struct kept *kept); // for each event taken
+    void (*on_taken)(struct gateway *gateway,
+                     const struct app_event *event); // for each event taken
     bool timer_runs;
     struct loop_timer *timer;
 };

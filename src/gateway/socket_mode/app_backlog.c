@@ -191,9 +191,9 @@ void app_backlog_return(struct app *app)
     store_change(app->gateway->store, ENVELOPES, &RETURN, &params, on_returned, app->gateway);
 }
 
-static struct kept row_read(const struct result *result, int row)
+static struct app_event row_read(const struct result *result, int row)
 {
-    return (struct kept){
+    return (struct app_event){
         .app_id = result_text(result, row, 0),
         .channel_id = result_text(result, row, 1),
         .seq = result_int(result, row, 2),
@@ -211,8 +211,8 @@ static void on_taken(void *arg, const struct store_outcome *outcome)
         return;
     gateway->envelopes->take_asked = false;
     for (int row = 0; outcome->r >= 0 && row < result_rows(outcome->result); row++) {
-        const struct kept kept = row_read(outcome->result, row);
-        gateway->envelopes->on_taken(gateway, &kept);
+        const struct app_event event = row_read(outcome->result, row);
+        gateway->envelopes->on_taken(gateway, &event);
     }
     if (gateway->envelopes->take_soon)
         app_backlog_take(gateway);

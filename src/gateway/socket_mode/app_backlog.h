@@ -10,7 +10,7 @@ struct envelope;
 struct gateway;
 
 // A kept event that this gateway has taken, in order to send it.
-struct kept {
+struct app_event {
     const char *app_id;
     const char *channel_id;
     int64_t seq;

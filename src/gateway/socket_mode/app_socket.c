@@ -110,7 +110,7 @@ static void app_socket_greet(struct app_socket *app_socket, int64_t connections)
     }
     metric_add(METRIC_LINKS_TOO_MANY, 1);
     app_socket_disconnect(c, "too_many_websockets");
-    connection_doom(c, CLOSE_POLICY, "too many connections of the app");
+    connection_close(c, CLOSE_POLICY, "too many connections of the app");
 }
 
 static void on_counted(void *arg, int r, const struct presence_state *state)
@@ -139,7 +139,7 @@ static void hello_ask(struct connection *c)
     app_socket->app = greeting ? app_make(c->gateway, c->actor.app_id) : NULL;
     if (!app_socket->app) {
         TAGGED_FREE(greeting);
-        connection_doom(c, CLOSE_POLICY, "no memory");
+        connection_close(c, CLOSE_POLICY, "no memory");
         return;
     }
     list_append(&app_socket->app->sockets, &app_socket->app_link);
@@ -244,7 +244,7 @@ static void app_socket_tick(struct connection *c, int64_t now_ms)
         app_socket_disconnect(c, "refresh_requested");
     }
     if (app_socket->state == APP_SOCKET_REFRESHED && now_ms >= app_socket->ends_ms + CLOSE_MS)
-        connection_doom(c, CLOSE_GOING_AWAY, "refresh");
+        connection_close(c, CLOSE_GOING_AWAY, "refresh");
 }
 
 static void app_socket_free(void *kind)

@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_MS = 100, KEY_SIZE = 128, KEY_LIFE_S = 120, ENVELOPE_MAX = 8 << 20 };
+enum { TICK_MS = 100, KEY_SIZE = 128, KEY_LIFE_S = 120, ENVELOPE_MAX = 8 << 20 };
 
 // A request to Redis in flight; the envelope may be gone when the answer arrives.
 struct claim {
@@ -105,28 +105,28 @@ static void envelope_send(struct envelope *envelope, struct app_socket *app_sock
         app_socket_send(app_socket, out.data, out.length);
 }
 
-static void app_look_soon(struct gateway *gateway)
+static void timer_start(struct gateway *gateway)
 {
     if (gateway->envelopes->timer_runs)
         return;
     gateway->envelopes->timer_runs = true;
-    loop_timer_set(gateway->envelopes->timer, LOOK_MS);
+    loop_timer_set(gateway->envelopes->timer, TICK_MS);
 }
 
-static struct envelope *envelope_new(struct app *app, const struct kept *kept)
+static struct envelope *envelope_new(struct app *app, const struct app_event *event)
 {
     bool has_room = app->envelope_count < app->gateway->options.settings.link_queue_max;
-    struct envelope *envelope = has_room ? calloc(1, sizeof *envelope + kept->length) : NULL;
+    struct envelope *envelope = has_room ? calloc(1, sizeof *envelope + event->length) : NULL;
     if (!envelope)
         return NULL;
-    id_write(app->id, kept->channel_id, kept->seq, envelope->id);
+    id_write(app->id, event->channel_id, event->seq, envelope->id);
     snprintf(envelope->app_id, sizeof envelope->app_id, "%s", app->id);
-    snprintf(envelope->channel_id, sizeof envelope->channel_id, "%s", kept->channel_id);
-    envelope->seq = kept->seq;
-    envelope->happened_us = kept->happened_us;
-    envelope->attempt = kept->attempt;
-    envelope->length = kept->length;
-    memcpy(envelope->frame, kept->frame, kept->length);
+    snprintf(envelope->channel_id, sizeof envelope->channel_id, "%s", event->channel_id);
+    envelope->seq = event->seq;
+    envelope->happened_us = event->happened_us;
+    envelope->attempt = event->attempt;
+    envelope->length = event->length;
+    memcpy(envelope->frame, event->frame, event->length);
     list_append(&app->envelopes, &envelope->link);
     app->envelope_count++;
     return envelope;
@@ -182,7 +182,7 @@ static bool claim_ask(const struct app *app, const struct envelope *envelope)
 }
 
 // Without room nothing is lost: all events are kept in Postgres, too.
-static void event_offer(struct app *app, const struct kept *event)
+static void event_offer(struct app *app, const struct app_event *event)
 {
     struct envelope *envelope = envelope_new(app, event);
     if (envelope && !claim_ask(app, envelope))
@@ -199,14 +199,14 @@ static bool is_wanted(const struct actor *actor, const struct feed_item *item)
 
 // Offers an app_mention if the message mentions the bot. Parses the frame only if it contains the
 // bot's id.
-static void mention_offer(struct app *app, const char *bot_user_id, const struct kept *event)
+static void mention_offer(struct app *app, const char *bot_user_id, const struct app_event *event)
 {
     CLEANUP_APP_MENTION struct app_mention mention = {0};
     if (!memmem(event->frame, event->length, bot_user_id, strlen(bot_user_id)) ||
         app_mention_read(event->frame, event->length, &mention) <= 0 ||
         !app_mention_names(&mention, bot_user_id))
         return;
-    struct kept named = *event;
+    struct app_event named = *event;
     named.seq = -event->seq;
     named.frame = mention.frame;
     named.length = mention.frame_length;
@@ -222,11 +222,11 @@ void envelope_offer(struct app_socket *app_socket, const struct feed *feed,
         return; // already offered by another socket of the app
     app->last_seq = item->seq;
     memcpy(app->last_channel, feed->channel_id, sizeof app->last_channel);
-    const struct kept event = {.channel_id = feed->channel_id,
-                               .seq = item->seq,
-                               .happened_us = clock_wall_us(),
-                               .frame = item->frame,
-                               .length = item->frame_length};
+    const struct app_event event = {.channel_id = feed->channel_id,
+                                    .seq = item->seq,
+                                    .happened_us = clock_wall_us(),
+                                    .frame = item->frame,
+                                    .length = item->frame_length};
     if (is_wanted(actor, item))
         event_offer(app, &event);
     if (item->kind == EVENT_POST && actor_has_scope(actor, "app_mention"))
@@ -235,18 +235,18 @@ void envelope_offer(struct app_socket *app_socket, const struct feed *feed,
 
 // Sends an event taken from the backlog. If that fails, it becomes due again when its time to ack
 // is over.
-static void envelope_take(struct gateway *gateway, const struct kept *kept)
+static void envelope_take(struct gateway *gateway, const struct app_event *event)
 {
     char id[UUID_SIZE];
-    struct app *app = app_find(gateway, kept->app_id);
-    id_write(kept->app_id, kept->channel_id, kept->seq, id);
+    struct app *app = app_find(gateway, event->app_id);
+    id_write(event->app_id, event->channel_id, event->seq, id);
     struct envelope *before = app ? envelope_find(app, id) : NULL;
     struct app_socket *app_socket =
-        app && kept->frame ? app_next_socket(app, before ? before->sent : NULL) : NULL;
+        app && event->frame ? app_next_socket(app, before ? before->sent : NULL) : NULL;
     if (before)
         envelope_free(app, before);
-    metric_add(METRIC_ENVELOPES_DROPPED, !kept->frame);
-    struct envelope *envelope = app_socket ? envelope_new(app, kept) : NULL;
+    metric_add(METRIC_ENVELOPES_DROPPED, !event->frame);
+    struct envelope *envelope = app_socket ? envelope_new(app, event) : NULL;
     if (envelope)
         envelope_send(envelope, app_socket);
 }
@@ -283,13 +283,13 @@ void envelopes_leave(struct app *app, const struct app_socket *app_socket)
 
 void envelopes_wake(struct app *app)
 {
-    app_look_soon(app->gateway);
+    timer_start(app->gateway);
     app_backlog_take(app->gateway);
 }
 
 // Ends states that are over. A kept event becomes due by itself; but after the first attempt a
 // worker may not have kept it yet, so this returns it.
-static void app_look(struct app *app, int64_t now_ms)
+static void app_tick(struct app *app, int64_t now_ms)
 {
     LIST_FOREACH(link, &app->envelopes)
     {
@@ -311,10 +311,10 @@ static void on_timer(void *arg)
     struct gateway *gateway = CAST(gateway, arg);
     gateway->envelopes->timer_runs = false;
     for (struct app *app = gateway->envelopes->apps; app; app = app->hh.next)
-        app_look(app, loop_now_ms(gateway->loop));
+        app_tick(app, loop_now_ms(gateway->loop));
     app_backlog_tick(gateway);
     if (gateway->envelopes->apps || !list_is_empty(&gateway->envelopes->acked))
-        app_look_soon(gateway);
+        timer_start(gateway);
 }
 
 int envelopes_new(struct gateway *gateway)

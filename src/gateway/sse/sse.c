@@ -150,7 +150,7 @@ static void peer_watch(const struct connection *c)
 }
 
 // The client's position is too old: it must read everything by unread.sync.
-static void sse_tell_gap(struct connection *c)
+static void sse_gap_send(struct connection *c)
 {
     connection_send_text(c, gap, sizeof gap - 1);
     metric_add(METRIC_GAPS_TOLD, 1);
@@ -181,10 +181,10 @@ static void sse_open(struct connection *c, const struct result *channels, const 
     c->ignores_input = true;
     connection_begin(c);
     if (sse->backlog.is_too_old)
-        sse_tell_gap(c);
+        sse_gap_send(c);
     connection_send_text(c, hello, sizeof hello - 1);
-    watermark_want(c->gateway);
-    backlog_go_on(&sse->backlog);
+    watermark_request(c->gateway);
+    backlog_advance(&sse->backlog);
 }
 
 static int sse_input(struct connection *c, const char *data, size_t length)
@@ -264,7 +264,7 @@ static const struct statement *sse_channels(struct connection *c, struct params 
 
 static void sse_flushed(struct connection *c)
 {
-    backlog_go_on(&sse_of(c)->backlog);
+    backlog_advance(&sse_of(c)->backlog);
 }
 
 static const struct connection_ops sse_ops = {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 // Copies visible ASCII; false: too long, or other characters.
-static bool text_keep(struct text text, char *ret_text, size_t size)
+static bool text_copy(struct text text, char *ret_text, size_t size)
 {
     if (text.length >= size)
         return false;
@@ -39,7 +39,7 @@ static bool query_read(struct sse_head *head, struct text query)
         if (!text_is(name, "ticket"))
             continue;
         head->is_ticket = true;
-        if (!text_keep(value, head->credential, sizeof head->credential))
+        if (!text_copy(value, head->credential, sizeof head->credential))
             return false;
     }
     return true;
@@ -51,7 +51,7 @@ static bool authorization_read(struct sse_head *head, struct text value)
     if (!text_is(scheme, "Bearer"))
         return true;
     head->is_ticket = false;
-    return text_keep(text_trim(value), head->credential, sizeof head->credential);
+    return text_copy(text_trim(value), head->credential, sizeof head->credential);
 }
 
 static bool fields_read(struct sse_head *sse, const struct http_head *head)
@@ -62,7 +62,7 @@ static bool fields_read(struct sse_head *sse, const struct http_head *head)
         sse->since_is_bad = false; // set by the browser: newer than the URL's, which never changes
         since_read(sse, text_of(head->last_event_id));
     }
-    return (!head->origin || text_keep(text_of(head->origin), sse->origin, sizeof sse->origin)) &&
+    return (!head->origin || text_copy(text_of(head->origin), sse->origin, sizeof sse->origin)) &&
            !head_has_body(head);
 }
 

@@ -15,7 +15,7 @@ enum { REFRESHES_A_TTL = 3 };
 
 // A user whose last connection here ended. uthash keeps the order of insertion, which is that of
 // due_ms.
-struct gone {
+struct offline_user {
     UT_hash_handle hh;
     int64_t due_ms;
     bool manual_away;
@@ -44,49 +44,49 @@ void presence_enter(struct user *user, struct gateway *gateway)
     presence_apply(gateway->cache, &change, NULL, NULL);
 }
 
-static void gone_free(struct gateway *gateway, struct gone *gone)
+static void offline_user_free(struct gateway *gateway, struct offline_user *offline)
 {
-    HASH_DEL(gateway->gone, gone);
-    free(gone);
+    HASH_DEL(gateway->offline_users, offline);
+    free(offline);
 }
 
 void presence_leave(const struct user *user, struct gateway *gateway)
 {
-    struct gone *gone;
-    HASH_FIND_STR(gateway->gone, user->id, gone);
-    if (gone)
-        gone_free(gateway, gone); // had come back, and leaves again
-    gone = gateway->ended ? NULL : calloc(1, sizeof *gone);
-    if (!gone)
+    struct offline_user *offline;
+    HASH_FIND_STR(gateway->offline_users, user->id, offline);
+    if (offline)
+        offline_user_free(gateway, offline); // had come back, and leaves again
+    offline = gateway->ended ? NULL : calloc(1, sizeof *offline);
+    if (!offline)
         return; // the entry in Redis expires by itself
-    gone->due_ms = loop_now_ms(gateway->loop) + gateway->options.settings.presence_grace_ms;
-    gone->manual_away = user->manual_away;
-    snprintf(gone->user_id, sizeof gone->user_id, "%s", user->id);
-    HASH_ADD_STR(gateway->gone, user_id, gone);
-    presence_tend(gateway);
+    offline->due_ms = loop_now_ms(gateway->loop) + gateway->options.settings.presence_grace_ms;
+    offline->manual_away = user->manual_away;
+    snprintf(offline->user_id, sizeof offline->user_id, "%s", user->id);
+    HASH_ADD_STR(gateway->offline_users, user_id, offline);
+    presence_report_offline(gateway);
 }
 
-static void gone_tell(struct gateway *gateway, const struct gone *gone)
+static void offline_user_report(struct gateway *gateway, const struct offline_user *offline)
 {
     const struct presence_change change = {.op = PRESENCE_OFF,
-                                           .user_id = gone->user_id,
+                                           .user_id = offline->user_id,
                                            .device = gateway->device,
                                            .ttl_s = gateway->options.settings.presence_ttl_s,
-                                           .manual_away = gone->manual_away};
-    if (!user_find(gateway, gone->user_id))
+                                           .manual_away = offline->manual_away};
+    if (!user_find(gateway, offline->user_id))
         presence_apply(gateway->cache, &change, NULL, NULL);
 }
 
-void presence_tend(struct gateway *gateway)
+void presence_report_offline(struct gateway *gateway)
 {
     int64_t now_ms = loop_now_ms(gateway->loop);
-    struct gone *gone, *next;
-    HASH_ITER(hh, gateway->gone, gone, next)
+    struct offline_user *offline, *next;
+    HASH_ITER(hh, gateway->offline_users, offline, next)
     {
-        if (gone->due_ms > now_ms)
+        if (offline->due_ms > now_ms)
             return;
-        gone_tell(gateway, gone);
-        gone_free(gateway, gone);
+        offline_user_report(gateway, offline);
+        offline_user_free(gateway, offline);
     }
 }
 
@@ -107,9 +107,9 @@ void presence_forget(struct gateway *gateway)
 
 void presence_free(struct gateway *gateway)
 {
-    struct gone *gone, *next;
-    HASH_ITER(hh, gateway->gone, gone, next)
+    struct offline_user *offline, *next;
+    HASH_ITER(hh, gateway->offline_users, offline, next)
     {
-        gone_free(gateway, gone);
+        offline_user_free(gateway, offline);
     }
 }

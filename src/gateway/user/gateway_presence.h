@@ -8,7 +8,8 @@ struct user;
 void presence_enter(struct user *user, struct gateway *gateway); // its connections changed
 // Its last connection ended; user_find() no longer finds it.
 void presence_leave(const struct user *user, struct gateway *gateway);
-void presence_tend(struct gateway *gateway); // reports users in `gone` whose grace period is over
+void presence_report_offline(
+    struct gateway *gateway);                   // reports offline users whose grace period is over
 void presence_refresh(struct gateway *gateway); // renews entries in Redis before they expire
 void presence_forget(struct gateway *gateway);  // Redis may have lost them: writes all again
 void presence_free(struct gateway *gateway);

@@ -32,7 +32,7 @@ struct joining {
     char user_id[EVENT_ID_SIZE];
 };
 
-static void user_tell(const struct user *user, const struct buffer *frame)
+static void frame_send(const struct user *user, const struct buffer *frame)
 {
     CLEANUP(packets_done) struct packets packets = packets_of(frame->data, frame->length);
     user_send_packets(user, &packets);
@@ -69,7 +69,7 @@ static void on_joined(void *arg, const struct store_outcome *outcome)
     CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX);
     join_frame_write(&frame, outcome->result);
     if (!buffer_failed(&frame))
-        user_tell(user, &frame);
+        frame_send(user, &frame);
 }
 
 void join_frames_send(const struct feed *feed, const struct user *user)
@@ -96,5 +96,5 @@ void join_frames_send_left(const struct feed *feed, const struct user *user, int
     json_key_ts(&w, "event_ts", ts);
     json_close_object(&w);
     if (!buffer_failed(&frame))
-        user_tell(user, &frame);
+        frame_send(user, &frame);
 }

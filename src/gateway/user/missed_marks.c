@@ -65,7 +65,7 @@ static void note_take(struct gateway *gateway, int64_t note, bool late)
         notes_set(gateway, note);
         return;
     }
-    if (late || now_ms - gateway->missed_marks->noted_ms < HEARD_LAG_S * 1000)
+    if (late || now_ms - gateway->missed_marks->noted_ms < RECEIVED_LAG_S * 1000)
         return;
     gateway->missed_marks->notes[0] = gateway->missed_marks->notes[1];
     gateway->missed_marks->notes[1] = note;

@@ -2,7 +2,7 @@
 // Catch-up for updates without a seq (read marks, notification settings, thread follows): after an
 // outage of the topics, re-reads what changed for this gateway's users and sends it again.
 //
-// An update counts as received once it is older than HEARD_LAG_S and nothing was late.
+// An update counts as received once it is older than RECEIVED_LAG_S and nothing was late.
 #pragma once
 
 #include "base/cleanup.h"
@@ -16,7 +16,7 @@ struct gateway;
 #define MEMBER_IS_MARKED(m)                                                                        \
     "(" m ".seq <> " m ".member_seq OR " m ".epoch > 0 OR " m ".single_version > 0)"
 
-enum { HEARD_LAG_S = 5 };
+enum { RECEIVED_LAG_S = 5 };
 
 NODISCARD int missed_marks_new(struct gateway *gateway);
 void missed_marks_free(struct gateway *gateway); // may be called without missed_marks_new()

@@ -67,8 +67,7 @@ struct presence_subscriber_ask {
     struct found *found;
 };
 
-static void subscription_topic_follow(const struct presence_subscription *subscription,
-                                      bool subscribe)
+static void subscription_topic_set(const struct presence_subscription *subscription, bool subscribe)
 {
     char topic[PRESENCE_KEY_SIZE];
     presence_topic(topic, subscription->user_id);
@@ -77,7 +76,7 @@ static void subscription_topic_follow(const struct presence_subscription *subscr
 
 static void subscription_free(struct presence_subscription *subscription)
 {
-    subscription_topic_follow(subscription, false);
+    subscription_topic_set(subscription, false);
     HASH_DEL(subscription->gateway->presence_subscriptions->subscriptions, subscription);
     free(subscription->subscribers);
     TAGGED_FREE(subscription);
@@ -122,7 +121,7 @@ void presence_subscriber_leave(struct presence_subscriber *subscriber)
     subscriptions_leave(subscriber);
 }
 
-static void flush_want(struct gateway *gateway)
+static void flush_schedule(struct gateway *gateway)
 {
     if (gateway->presence_subscriptions->timer_runs)
         return;
@@ -137,7 +136,7 @@ static void subscription_set(struct presence_subscription *subscription, bool is
     subscription->is_known = true;
     subscription->is_active = is_active;
     subscription->is_changed = true;
-    flush_want(subscription->gateway);
+    flush_schedule(subscription->gateway);
 }
 
 // The last subscriber may have left before this answer: then frees the subscription.
@@ -184,7 +183,7 @@ static struct presence_subscription *subscription_make(struct gateway *gateway, 
     subscription->gateway = gateway;
     snprintf(subscription->user_id, sizeof subscription->user_id, "%s", user_id);
     HASH_ADD_STR(gateway->presence_subscriptions->subscriptions, user_id, subscription);
-    subscription_topic_follow(subscription, true);
+    subscription_topic_set(subscription, true);
     return subscription;
 }
 
@@ -215,7 +214,7 @@ static bool subscription_enter(struct presence_subscriber *subscriber, const cha
     // A known state is sent with the next flush; Redis is also asked for the current one.
     subscriber->is_new = true;
     subscriber_due(subscriber);
-    flush_want(subscription->gateway);
+    flush_schedule(subscription->gateway);
     subscription_look(subscription);
     return true;
 }
@@ -234,7 +233,7 @@ static void presence_send(struct connection *c, const struct buffer *ids, int co
 }
 
 // Sends the users that are (not) active and whose state was not sent yet.
-static void presence_tell(const struct presence_subscriber *subscriber, bool is_active)
+static void presence_flush(const struct presence_subscriber *subscriber, bool is_active)
 {
     CLEANUP(buffer_done) struct buffer ids = BUFFER(FRAME_MAX);
     int count = 0;
@@ -264,8 +263,8 @@ static void on_timer(void *arg)
         struct presence_subscriber *subscriber =
             LIST_ITEM(link, struct presence_subscriber, due_link);
         list_remove(link);
-        presence_tell(subscriber, true);
-        presence_tell(subscriber, false);
+        presence_flush(subscriber, true);
+        presence_flush(subscriber, false);
         subscriber->is_new = false;
     }
     for (struct presence_subscription *subscription =
@@ -307,7 +306,7 @@ static void subscriptions_replace(struct presence_subscriber *subscriber,
     for (int row = 0; subscriber->subscriptions && fine && row < rows; row++)
         fine = subscription_enter(subscriber, result_text(result, row, 0));
     if (rows > 0 && (!subscriber->subscriptions || !fine))
-        connection_doom(subscriber->connection, CLOSE_POLICY, "no memory");
+        connection_close(subscriber->connection, CLOSE_POLICY, "no memory");
 }
 
 static void ask_free(struct presence_subscriber_ask *ask)
@@ -318,7 +317,7 @@ static void ask_free(struct presence_subscriber_ask *ask)
     TAGGED_FREE(ask);
 }
 
-static void query_tell(const struct presence_subscriber_ask *ask, int is_active)
+static void query_answer(const struct presence_subscriber_ask *ask, int is_active)
 {
     CLEANUP(buffer_done) struct buffer ids = BUFFER(FRAME_MAX);
     int count = 0;
@@ -341,8 +340,8 @@ static void on_found(void *arg, int r, const struct presence_state *state)
     if (--ask->left > 0)
         return;
     if (alive && ask->subscriber) {
-        query_tell(ask, 1);
-        query_tell(ask, 0);
+        query_answer(ask, 1);
+        query_answer(ask, 0);
     }
     ask_free(ask);
 }
@@ -387,7 +386,7 @@ static void on_members(void *arg, const struct store_outcome *outcome)
     subscriptions_replace(subscriber, outcome->result);
 }
 
-static void too_many_tell(struct connection *c)
+static void ids_error_send(struct connection *c)
 {
     static const char text[] = "{\"type\":\"error\",\"error\":{\"code\":1,\"msg\":\"ids: too many, "
                                "or not a list of ids\"}}";
@@ -433,12 +432,12 @@ void presence_subscriber_ask(struct presence_subscriber *subscriber, const json_
     int64_t max = is_query ? QUERY_MAX : c->gateway->options.settings.presence_subs_max;
     params_text(&params, c->actor.workspace_id);
     if (!ids_take(ids, (size_t)max, &params)) {
-        too_many_tell(c);
+        ids_error_send(c);
         return;
     }
     struct presence_subscriber_ask *ask = TAGGED_NEW(presence_subscriber_ask);
     if (!ask) {
-        connection_doom(c, CLOSE_POLICY, "no memory");
+        connection_close(c, CLOSE_POLICY, "no memory");
         return;
     }
     ask->gateway = c->gateway;

@@ -26,23 +26,23 @@ static const struct statement bad = {"gateway_tokens",
                                      "SELECT FROM tokens t JOIN users u ON u.id = t.user_id"
                                      " WHERE t.id = a.id AND " TOKEN_IS_GOOD("t", "u") ")"};
 
-// Ids from messages are collected for DOUBT_MS and checked together; beyond DOUBTS_MAX, all tokens
-// are checked.
-enum { DOUBT_MS = 20, DOUBTS_MAX = 1000 };
+// Ids from messages are collected for SUSPECT_MS and checked together; beyond SUSPECTS_MAX, all
+// tokens are checked.
+enum { SUSPECT_MS = 20, SUSPECTS_MAX = 1000 };
 
 // The duration of a round while messages may be missed, and of one round after that.
-enum { HURRY_MS = 3000 };
+enum { EXPEDITED_MS = 3000 };
 
 struct token_sweep {
-    unsigned part; // the next part to check
-    int hurried;   // how many parts must still be checked soon
+    unsigned part;       // the next part to check
+    int expedited_parts; // how many parts must still be checked soon
     struct loop_timer *timer;
-    struct token_doubt *doubts; // ids to check at doubt_timer
-    struct loop_timer *doubt_timer;
-    int64_t told_ms; // when the last message arrived or may have been missed; 0: never
+    struct suspect_id *suspects; // ids to check at suspect_timer
+    struct loop_timer *suspect_timer;
+    int64_t notified_ms; // when the last message arrived or may have been missed; 0: never
 };
 
-struct token_doubt {
+struct suspect_id {
     UT_hash_handle hh;
     char id[EVENT_ID_SIZE];
 };
@@ -51,7 +51,7 @@ static void token_end(struct connection *c)
 {
     metric_add(METRIC_SOCKETS_REVOKED, 1);
     c->ops->announce(c, ANNOUNCE_REVOKED);
-    connection_doom(c, CLOSE_REVOKED, "token revoked");
+    connection_close(c, CLOSE_REVOKED, "token revoked");
 }
 
 static void token_end_all(struct gateway *gateway, const char *token_id)
@@ -67,8 +67,8 @@ static void token_end_all(struct gateway *gateway, const char *token_id)
 static void timer_start(struct gateway *gateway)
 {
     int64_t round_ms = gateway->options.settings.token_check_ms;
-    if (gateway->token_sweep->hurried > 0 && round_ms > HURRY_MS)
-        round_ms = HURRY_MS;
+    if (gateway->token_sweep->expedited_parts > 0 && round_ms > EXPEDITED_MS)
+        round_ms = EXPEDITED_MS;
     loop_timer_set(gateway->token_sweep->timer, round_ms / TOKEN_PARTS);
 }
 
@@ -76,15 +76,15 @@ static void part_checked(struct gateway *gateway)
 {
     struct token_sweep *sweep = gateway->token_sweep;
     sweep->part = (sweep->part + 1) % TOKEN_PARTS;
-    if (sweep->hurried > 0)
-        sweep->hurried--;
+    if (sweep->expedited_parts > 0)
+        sweep->expedited_parts--;
 }
 
-void token_sweep_hurry(struct gateway *gateway)
+void token_sweep_expedite(struct gateway *gateway)
 {
-    bool is_new = gateway->token_sweep->hurried == 0;
-    gateway->token_sweep->hurried = TOKEN_PARTS;
-    gateway->token_sweep->told_ms = loop_now_ms(gateway->loop);
+    bool is_new = gateway->token_sweep->expedited_parts == 0;
+    gateway->token_sweep->expedited_parts = TOKEN_PARTS;
+    gateway->token_sweep->notified_ms = loop_now_ms(gateway->loop);
     if (is_new)
         timer_start(gateway);
 }
@@ -107,7 +107,7 @@ static void on_part_checked(void *arg, const struct store_outcome *outcome)
     timer_start(gateway);
 }
 
-static void on_doubts_checked(void *arg, const struct store_outcome *outcome)
+static void on_suspects_checked(void *arg, const struct store_outcome *outcome)
 {
     struct gateway *gateway = CAST(gateway, arg);
     if (!gateway_answer(gateway))
@@ -115,7 +115,7 @@ static void on_doubts_checked(void *arg, const struct store_outcome *outcome)
     if (outcome->r == 0)
         bad_end(gateway, outcome->result);
     else
-        token_sweep_hurry(gateway);
+        token_sweep_expedite(gateway);
 }
 
 static int id_compare(const void *left, const void *right)
@@ -137,17 +137,18 @@ static bool is_of_turn(const struct connection *c)
     return is_of_part(c->actor.token_id, c->gateway->token_sweep->part);
 }
 
-static bool is_told(const struct gateway *gateway, const char *id)
+static bool id_is_suspect(const struct gateway *gateway, const char *id)
 {
-    struct token_doubt *doubt;
-    HASH_FIND_STR(gateway->token_sweep->doubts, id, doubt);
-    return doubt != NULL;
+    struct suspect_id *suspect;
+    HASH_FIND_STR(gateway->token_sweep->suspects, id, suspect);
+    return suspect != NULL;
 }
 
-static bool is_doubted(const struct connection *c)
+static bool is_suspect(const struct connection *c)
 {
-    return c->is_doubted || is_told(c->gateway, c->actor.token_id) ||
-           is_told(c->gateway, c->actor.user_id) || is_told(c->gateway, c->actor.app_id);
+    return c->is_suspect || id_is_suspect(c->gateway, c->actor.token_id) ||
+           id_is_suspect(c->gateway, c->actor.user_id) ||
+           id_is_suspect(c->gateway, c->actor.app_id);
 }
 
 typedef bool connection_is_fn(const struct connection *c);
@@ -201,46 +202,46 @@ static void on_timer(void *arg)
     timer_start(gateway);
 }
 
-static void doubts_drop(struct gateway *gateway)
+static void suspects_drop(struct gateway *gateway)
 {
-    struct token_doubt *doubt, *next;
-    HASH_ITER(hh, gateway->token_sweep->doubts, doubt, next)
+    struct suspect_id *suspect, *next;
+    HASH_ITER(hh, gateway->token_sweep->suspects, suspect, next)
     {
-        HASH_DEL(gateway->token_sweep->doubts, doubt);
-        free(doubt);
+        HASH_DEL(gateway->token_sweep->suspects, suspect);
+        free(suspect);
     }
 }
 
-static void on_doubt_timer(void *arg)
+static void on_suspect_timer(void *arg)
 {
     struct gateway *gateway = CAST(gateway, arg);
-    (void)tokens_ask(gateway, is_doubted, on_doubts_checked);
+    (void)tokens_ask(gateway, is_suspect, on_suspects_checked);
     LIST_FOREACH(link, &gateway->connections)
     {
         struct connection *c = LIST_ITEM(link, struct connection, link);
         if (c->state == CONNECTION_OPEN)
-            c->is_doubted = false;
+            c->is_suspect = false;
     }
-    doubts_drop(gateway);
+    suspects_drop(gateway);
 }
 
-void gateway_session_doubt(struct gateway *gateway, const char *id)
+void gateway_session_changed(struct gateway *gateway, const char *id)
 {
     struct token_sweep *sweep = gateway->token_sweep;
-    bool is_first = !sweep->doubts;
-    sweep->told_ms = loop_now_ms(gateway->loop);
-    if (is_told(gateway, id))
+    bool is_first = !sweep->suspects;
+    sweep->notified_ms = loop_now_ms(gateway->loop);
+    if (id_is_suspect(gateway, id))
         return;
-    bool is_full = HASH_COUNT(sweep->doubts) >= DOUBTS_MAX;
-    struct token_doubt *doubt = is_full ? NULL : calloc(1, sizeof *doubt);
-    if (!doubt) {
-        token_sweep_hurry(gateway);
+    bool is_full = HASH_COUNT(sweep->suspects) >= SUSPECTS_MAX;
+    struct suspect_id *suspect = is_full ? NULL : calloc(1, sizeof *suspect);
+    if (!suspect) {
+        token_sweep_expedite(gateway);
         return;
     }
-    snprintf(doubt->id, sizeof doubt->id, "%s", id);
-    HASH_ADD_STR(sweep->doubts, id, doubt);
+    snprintf(suspect->id, sizeof suspect->id, "%s", id);
+    HASH_ADD_STR(sweep->suspects, id, suspect);
     if (is_first)
-        loop_timer_set(sweep->doubt_timer, DOUBT_MS);
+        loop_timer_set(sweep->suspect_timer, SUSPECT_MS);
 }
 
 void token_sweep_on_message(struct gateway *gateway, const char *data, size_t length)
@@ -252,11 +253,11 @@ void token_sweep_on_message(struct gateway *gateway, const char *data, size_t le
 void token_sweep_on_open(struct connection *c)
 {
     struct token_sweep *sweep = c->gateway->token_sweep;
-    if (sweep->told_ms == 0 || sweep->told_ms < c->asked_ms)
+    if (sweep->notified_ms == 0 || sweep->notified_ms < c->asked_ms)
         return;
-    c->is_doubted = true;
-    if (!sweep->doubts)
-        loop_timer_set(sweep->doubt_timer, DOUBT_MS);
+    c->is_suspect = true;
+    if (!sweep->suspects)
+        loop_timer_set(sweep->suspect_timer, SUSPECT_MS);
 }
 
 void token_sweep_tick(struct connection *c, int64_t now_ms)
@@ -270,7 +271,7 @@ int token_sweep_new(struct gateway *gateway)
     struct token_sweep *sweep = gateway->token_sweep = memory_must_new(sizeof *sweep);
     int r = loop_timer_new(gateway->loop, on_timer, gateway, &sweep->timer);
     if (r >= 0)
-        r = loop_timer_new(gateway->loop, on_doubt_timer, gateway, &sweep->doubt_timer);
+        r = loop_timer_new(gateway->loop, on_suspect_timer, gateway, &sweep->suspect_timer);
     if (r >= 0)
         loop_timer_set(sweep->timer, gateway->options.settings.token_check_ms);
     return r;
@@ -280,8 +281,8 @@ void token_sweep_free(struct gateway *gateway)
 {
     if (!gateway->token_sweep)
         return;
-    doubts_drop(gateway);
+    suspects_drop(gateway);
     loop_timer_free(gateway->token_sweep->timer);
-    loop_timer_free(gateway->token_sweep->doubt_timer);
+    loop_timer_free(gateway->token_sweep->suspect_timer);
     free(TAKE(gateway->token_sweep));
 }

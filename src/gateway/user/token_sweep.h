@@ -16,7 +16,7 @@ void token_sweep_free(struct gateway *gateway);         // may be called without
 // A message of the topic of sessions.
 void token_sweep_on_message(struct gateway *gateway, const char *data, size_t length);
 // Messages may have been missed: checks all tokens soon.
-void token_sweep_hurry(struct gateway *gateway);
+void token_sweep_expedite(struct gateway *gateway);
 // A connection was opened.
 void token_sweep_on_open(struct connection *c);
 // Ends the connection if its token has expired. Every second.

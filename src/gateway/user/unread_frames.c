@@ -37,7 +37,7 @@ static const struct statement STATE = {
                                      "r ON r.channel_id = a.channel"
                                      " AND r.user_id = a.member AND r.active"};
 
-enum { CHANGED_LATELY_MS = 5000, MARK_LATE_US = 1000000 };
+enum { CHANGED_RECENTLY_MS = 5000, MARK_LATE_US = 1000000 };
 
 static const enum store_lane LANE = STORE_READ_TOO;
 
@@ -69,7 +69,7 @@ void unread_frames_send(struct gateway *gateway, const struct result *views)
     }
 }
 
-static void on_heard(void *arg, const struct store_outcome *outcome)
+static void on_refreshed(void *arg, const struct store_outcome *outcome)
 {
     struct gateway *gateway = CAST(gateway, arg);
 
@@ -97,7 +97,7 @@ void unread_frames_refresh(struct gateway *gateway, const char *channel_id, cons
     params_open_text_array(&params);
     params_element_text(&params, user_id);
     params_close_array(&params);
-    unread_frames_read(gateway, &params, on_heard);
+    unread_frames_read(gateway, &params, on_refreshed);
 }
 
 // Clocks of instances may differ: that costs an extra read, no more.
@@ -113,7 +113,7 @@ void unread_frames_on_mark(struct gateway *gateway, const struct event *event, c
     const struct feed *feed = feed_find(gateway, event->channel_id);
 
     if (is_late(event) || (feed && feed->changed_ms > 0 &&
-                           loop_now_ms(gateway->loop) - feed->changed_ms < CHANGED_LATELY_MS))
+                           loop_now_ms(gateway->loop) - feed->changed_ms < CHANGED_RECENTLY_MS))
         unread_frames_refresh(gateway, event->channel_id, user_id);
 }
 
@@ -180,7 +180,7 @@ void unread_frames_after(struct feed *feed, int64_t seq)
         feed_ask(feed, &CHANGED, &params);
 }
 
-static void feed_tell(struct feed *feed)
+static void feed_refresh(struct feed *feed)
 {
     CLEANUP_PARAMS struct params params = {0};
 
@@ -202,12 +202,12 @@ void unread_frames_retry(struct gateway *gateway)
         if (!feed->unread_frames_due)
             continue;
         feed->unread_frames_due = false;
-        feed_tell(feed);
+        feed_refresh(feed);
     }
 }
 
 // Strategies whose frames differ from the others': zset caps the counts, bitmap has none.
-static bool shows_otherwise(int64_t strategy)
+static bool frames_differ(int64_t strategy)
 {
     return strategy == STRATEGY_ZSET || strategy == STRATEGY_BITMAP;
 }
@@ -216,14 +216,14 @@ void unread_frames_refresh_all(struct feed *feed, const struct event *event)
 {
     if (feed->generation < event->head.generation)
         feed->generation = event->head.generation;
-    if (shows_otherwise(event->ts) || shows_otherwise(event->head.strategy))
-        feed_tell(feed);
+    if (frames_differ(event->ts) || frames_differ(event->head.strategy))
+        feed_refresh(feed);
 }
 
 void unread_frames_on_generation(struct feed *feed, int64_t generation)
 {
     if (feed->generation >= 0 && feed->generation < generation)
-        feed_tell(feed);
+        feed_refresh(feed);
     if (feed->generation < generation)
         feed->generation = generation;
 }

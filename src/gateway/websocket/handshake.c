@@ -44,7 +44,7 @@ static bool path_take(struct text *text, const char *path)
     return true;
 }
 
-static bool ticket_keep(struct text ticket, char *ret_ticket)
+static bool ticket_copy(struct text ticket, char *ret_ticket)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -68,21 +68,21 @@ static bool ticket_read(struct text *target, struct handshake *ret_handshake)
         return false;
     if (ticket.length == 0 && path_take(target, "ticket="))
         ticket = text_take(target, "&");
-    return ticket_keep(ticket, ret_handshake->ticket);
+    return ticket_copy(ticket, ret_handshake->ticket);
 }
 
 // False: `since` is not a position.
 static bool query_read(struct text query, struct handshake *ret_handshake)
 {
     struct place *place = &ret_handshake->place;
-    ret_handshake->goes_on = false;
+    ret_handshake->resumes = false;
     *place = (struct place){0};
     while (query.length > 0) {
         struct text value = text_take(&query, "&");
         struct text name = text_take(&value, "=");
         if (!text_is(name, "since"))
             continue;
-        ret_handshake->goes_on = true;
+        ret_handshake->resumes = true;
         if (position_parse(value.data, value.length, &place->since, &place->progress) < 0)
             return false;
     }

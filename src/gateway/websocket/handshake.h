@@ -13,7 +13,7 @@ enum { HANDSHAKE_TICKET_SIZE = 128, HANDSHAKE_REPLY_SIZE = 256 };
 struct handshake {
     char ticket[HANDSHAKE_TICKET_SIZE];
     bool is_app_socket;               // the path is /link/TICKET
-    bool goes_on;                     // ?since=… was sent: resumes
+    bool resumes;                     // ?since=… was sent
     struct place place;               // where to resume
     char reply[HANDSHAKE_REPLY_SIZE]; // 101 Switching Protocols, with the accept key
 };

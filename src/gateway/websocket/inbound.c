@@ -247,7 +247,7 @@ static void pong_send(struct connection *c, json_t *ping)
 
 // Sends an error: as an answer to a message with an id, otherwise as a frame `error`. `text` is
 // static and needs no escaping.
-static void complaint_send(struct connection *c, const char *reply_to, int code, const char *text)
+static void error_answer(struct connection *c, const char *reply_to, int code, const char *text)
 {
     CLEANUP(buffer_done) struct buffer out = BUFFER(REPLY_MAX);
 
@@ -267,7 +267,7 @@ static void outcome_send(struct connection *c, const char *reply_to, int r)
     static const char nothing[] = "{\"ok\":true}";
 
     if (r < 0)
-        complaint_send(c, reply_to, CODE_MESSAGE, error_code(r));
+        error_answer(c, reply_to, CODE_MESSAGE, error_code(r));
     else if (reply_to[0] != '\0')
         reply_send(c, reply_to, nothing, sizeof nothing - 1);
 }
@@ -288,7 +288,7 @@ static void focus_change(struct inbound *inbound, const json_t *message, bool be
 }
 
 // Writes to Redis that the user is active on this socket, and needs no pushes.
-static void activity_tell(struct inbound *inbound)
+static void activity_report(struct inbound *inbound)
 {
     const struct connection *c = inbound->connection;
     const struct gateway *gateway = c->gateway;
@@ -310,13 +310,13 @@ static void message_handle(struct inbound *inbound, const struct inbound_text *t
     const struct called *what = type ? called_find(type) : NULL;
     reply_to_read(message, reply_to);
     if (!type || strcmp(type, "ping") != 0)
-        activity_tell(inbound);
+        activity_report(inbound);
     if (type && strcmp(type, "ping") == 0)
         pong_send(c, message);
     else if (what && reply_to[0])
         method_call(inbound, what, text, reply_to);
     else if (what)
-        complaint_send(c, "", CODE_MESSAGE, no_id);
+        error_answer(c, "", CODE_MESSAGE, no_id);
     else if (type && strcmp(type, "typing") == 0)
         ephemeral_typing(c, &inbound->typed_ms,
                          json_string_value(json_object_get(message, "channel")));
@@ -331,7 +331,7 @@ static void message_handle(struct inbound *inbound, const struct inbound_text *t
     else if (type && strcmp(type, "channel_blur") == 0)
         focus_change(inbound, message, false, reply_to);
     else
-        complaint_send(c, reply_to, CODE_INVALID, type ? "unknown type" : "type is missing");
+        error_answer(c, reply_to, CODE_INVALID, type ? "unknown type" : "type is missing");
 }
 
 void inbound_message(struct inbound *inbound, const char *text, size_t length)

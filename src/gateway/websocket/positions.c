@@ -14,7 +14,7 @@
 // Turns with a position after the last event: at the first, the watermark may not cover it yet.
 enum { TURNS = 2 };
 
-static void position_tell(struct positions *positions, struct connection *c,
+static void position_send(struct positions *positions, struct connection *c,
                           const struct backlog *backlog)
 {
     char position[POSITION_SIZE];
@@ -34,7 +34,7 @@ void positions_begin(struct positions *positions, struct connection *c,
     positions->is_catching_up = backlog->resume != NULL;
     positions->step = 1;
     positions->due = 0;
-    position_tell(positions, c, backlog);
+    position_send(positions, c, backlog);
 }
 
 void positions_sent(struct positions *positions, struct connection *c,
@@ -46,7 +46,7 @@ void positions_sent(struct positions *positions, struct connection *c,
     if (positions->step < POSITION_EVERY)
         positions->step =
             2 * positions->step < POSITION_EVERY ? 2 * positions->step : POSITION_EVERY;
-    position_tell(positions, c, backlog);
+    position_send(positions, c, backlog);
 }
 
 void positions_settle(struct positions *positions, struct connection *c,
@@ -55,7 +55,7 @@ void positions_settle(struct positions *positions, struct connection *c,
     if (!positions->is_catching_up || backlog->resume)
         return;
     positions->is_catching_up = false;
-    position_tell(positions, c, backlog);
+    position_send(positions, c, backlog);
 }
 
 void positions_tick(struct positions *positions, struct connection *c,
@@ -68,5 +68,5 @@ void positions_tick(struct positions *positions, struct connection *c,
     if (positions->due == 0 || !is_newer)
         return;
     positions->due--;
-    position_tell(positions, c, backlog);
+    position_send(positions, c, backlog);
 }

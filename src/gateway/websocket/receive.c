@@ -106,8 +106,8 @@ static void on_frame_start(wslay_event_context_ptr context,
     if (frame->opcode == WSLAY_CONNECTION_CLOSE && frame->payload_length == 1)
         receiver->is_wrong = true;
     if (frames_are_too_many(receiver->connection, receiver->socket)) {
-        connection_doom_counted(receiver->connection, METRIC_SOCKETS_FRAMES, CLOSE_POLICY,
-                                "too many frames");
+        connection_close_counted(receiver->connection, METRIC_SOCKETS_FRAMES, CLOSE_POLICY,
+                                 "too many frames");
         wslay_event_shutdown_read(context);
     }
 }
@@ -128,7 +128,7 @@ static void on_message(wslay_event_context_ptr context,
     if (message->opcode == WSLAY_TEXT_FRAME && c->state == CONNECTION_OPEN)
         receiver->fn(c, (const char *)message->msg, message->msg_length);
     else if (message->opcode == WSLAY_BINARY_FRAME)
-        connection_doom_counted(c, METRIC_SOCKETS_PROTOCOL, CLOSE_UNSUPPORTED, "text only");
+        connection_close_counted(c, METRIC_SOCKETS_PROTOCOL, CLOSE_UNSUPPORTED, "text only");
 }
 
 // Reads the payload length in a header; false: the header is incomplete.
@@ -237,7 +237,7 @@ int receive(struct connection *c, struct socket *socket, receive_fn *fn, const v
         socket->receiver = receiver_new(c, socket, fn);
     struct receiver *receiver = socket->receiver;
     if (!receiver) {
-        connection_doom(c, CLOSE_POLICY, "no memory");
+        connection_close(c, CLOSE_POLICY, "no memory");
         return -ERROR_MEMORY;
     }
     receiver->data = data;
@@ -245,14 +245,14 @@ int receive(struct connection *c, struct socket *socket, receive_fn *fn, const v
     bool fine = messages_may_be_so_long(receiver, data, length);
     int r = wslay_event_recv(receiver->context);
     if (r != 0 || receiver->is_wrong) {
-        connection_doom_counted(c, METRIC_SOCKETS_PROTOCOL, CLOSE_PROTOCOL, "protocol error");
+        connection_close_counted(c, METRIC_SOCKETS_PROTOCOL, CLOSE_PROTOCOL, "protocol error");
         return -ERROR_INVALID_ARGUMENTS;
     }
     r = receiver_answer(receiver);
     if (r < 0)
         return r;
     if (!fine) {
-        connection_doom_counted(c, METRIC_SOCKETS_PROTOCOL, CLOSE_TOO_BIG, "message too long");
+        connection_close_counted(c, METRIC_SOCKETS_PROTOCOL, CLOSE_TOO_BIG, "message too long");
         return -ERROR_INVALID_ARGUMENTS;
     }
     if (receiver->given == receiver->framed && receiver->length == 0 && !receiver->in_message)

@@ -67,7 +67,7 @@ static void socket_expire(struct connection *c, const char *reply)
     }
     c->state = CONNECTION_OPEN;
     loop_io_set(c->io, EPOLLIN);
-    connection_doom(c, CLOSE_POLICY, "expired");
+    connection_close(c, CLOSE_POLICY, "expired");
 }
 
 void socket_refuse(struct connection *c, int status, const char *reply)

@@ -59,7 +59,7 @@ static int backlog_new(struct connection *c, const struct place *place)
 
 void websocket_accept(struct connection *c, const struct handshake *handshake)
 {
-    if (websocket_make(c) < 0 || (handshake->goes_on && backlog_new(c, &handshake->place) < 0)) {
+    if (websocket_make(c) < 0 || (handshake->resumes && backlog_new(c, &handshake->place) < 0)) {
         connection_refuse(c, handshake_unavailable);
         return;
     }
@@ -85,7 +85,7 @@ static const struct statement *websocket_channels(struct connection *c, struct p
 }
 
 // The client's position is too old: it must read everything by unread.sync.
-static void all_missing_tell(struct connection *c)
+static void gap_all_send(struct connection *c)
 {
     static const char gap[] = "{\"type\":\"gap\",\"channel\":null}";
     CLEANUP(packets_done) struct packets packets = packets_of(gap, sizeof gap - 1);
@@ -99,7 +99,7 @@ static void hello_send(struct connection *c)
     struct websocket *websocket = websocket_of(c);
     connection_send_text(c, hello, sizeof hello - 1);
     if (websocket->backlog && websocket->backlog->is_too_old)
-        all_missing_tell(c);
+        gap_all_send(c);
     if (c->is_resumable)
         positions_begin(&websocket->positions, c, websocket->backlog);
 }
@@ -120,9 +120,9 @@ static void websocket_open(struct connection *c, const struct result *channels, 
     }
     websocket_hello(c, reply);
     if (c->is_resumable)
-        watermark_want(c->gateway);
+        watermark_request(c->gateway);
     if (backlog)
-        backlog_go_on(backlog);
+        backlog_advance(backlog);
 }
 
 static void message_take(struct connection *c, const char *text, size_t length)
@@ -153,7 +153,7 @@ static void websocket_deliver(struct connection *c, const struct feed *feed,
 static void websocket_flushed(struct connection *c)
 {
     if (websocket_of(c)->backlog)
-        backlog_go_on(websocket_of(c)->backlog);
+        backlog_advance(websocket_of(c)->backlog);
 }
 
 static void websocket_tick(struct connection *c, int64_t now_ms)
