@@ -91,13 +91,13 @@ static enum log_level level_of(const char *name)
 
 static int settings_load(struct settings *ret_settings)
 {
-    struct buffer complaint;
+    struct buffer errors;
 
-    buffer_init(&complaint, 65536);
-    int r = settings_read(ret_settings, &complaint);
+    buffer_init(&errors, 65536);
+    int r = settings_read(ret_settings, &errors);
     if (r < 0)
-        fprintf(stderr, "%.*s", (int)complaint.length, complaint.data);
-    buffer_done(&complaint);
+        fprintf(stderr, "%.*s", (int)errors.length, errors.data);
+    buffer_done(&errors);
     return r;
 }
 
@@ -150,7 +150,7 @@ static int arguments_run(int argc, char **argv)
     log_init(level_of(settings.log_level),
              settings.instance[0] != '\0' ? settings.instance : settings.listen);
     log_access_enable(settings.access_log);
-    settings_log_doubtful();
+    settings_log_unknown();
     return command_run(&settings, argc, argv);
 }
 

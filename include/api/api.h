@@ -50,7 +50,7 @@ NODISCARD int api_new(struct loop *loop, const struct api_options *options, stru
 void api_free(struct api *api);
 
 // Invalidates cached tokens: a token, user or app (NULL: any) may have changed.
-void api_session_doubt(struct api *api, const char *id);
+void api_session_changed(struct api *api, const char *id);
 
 // Validates `rate_limits`: 0, or -ERROR_INVALID_ARGUMENTS.
 NODISCARD int api_limits_check(const char *text);

@@ -137,14 +137,14 @@ struct settings {
     SETTINGS_SLICE(notify, NOTIFY_SETTINGS);
 };
 
-// Reads the environment. -ERROR_INVALID_ARGUMENTS: invalid values, described in `complaint` by
+// Reads the environment. -ERROR_INVALID_ARGUMENTS: invalid values, described in `errors` by
 // name, value and range. Strings point into the environment or are static.
-NODISCARD int settings_read(struct settings *ret_settings, struct buffer *complaint);
+NODISCARD int settings_read(struct settings *ret_settings, struct buffer *errors);
 
 // Logs a warning for each environment variable that is a setting's old name, or that begins with
 // TIDINGS_ but is not a setting, which is most likely a typo. Not an error, since Kubernetes sets
 // such variables for a service named tidings.
-void settings_log_doubtful(void);
+void settings_log_unknown(void);
 
 // Prints the settings, one per line, then the old names.
 void settings_print(struct buffer *out);

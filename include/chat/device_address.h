@@ -29,7 +29,7 @@ const char *device_part_name(enum push_platform platform, int part);
 
 // Validates one part. Returns NULL if it is valid, otherwise the requirement it violates. Of a URL
 // only the prefix "http" is checked.
-const char *device_part_complaint(enum push_platform platform, int part, const char *text);
+const char *device_part_error(enum push_platform platform, int part, const char *text);
 
 // Appends the address as a JSON object with one member per part.
 void device_address_write(const struct device_address *address, struct buffer *out);

@@ -60,8 +60,8 @@ static bool take_label(struct invocation *invocation, const char *name, const ch
         return false;
     if (invocation_label_is_valid(*ret_text, strlen(*ret_text)))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must have 1 to %d characters",
-                        name, LABEL_MAX_CODE_POINTS);
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "%s: must have 1 to %d characters", name, LABEL_MAX_CODE_POINTS);
     return false;
 }
 
@@ -111,8 +111,8 @@ static bool take_domain(struct invocation *invocation, const char **ret_domain)
         return false;
     if (strspn(*ret_domain, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(*ret_domain))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "domain: must be lower-case letters, digits and '-'");
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "domain: must be lower-case letters, digits and '-'");
     return false;
 }
 
@@ -142,8 +142,8 @@ void admin_workspaces_create(struct invocation *invocation)
 
 // Sends a user to all connections of the workspace: `json` is {"user":{…}}. Like everything that is
 // not stored, it goes through Redis only.
-static void user_tell(const struct invocation *invocation, const char *type, const char *json,
-                      size_t length)
+static void user_publish(const struct invocation *invocation, const char *type, const char *json,
+                         size_t length)
 {
     CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX_BYTES);
     struct cache *cache = invocation->api->options.cache;
@@ -168,10 +168,10 @@ static void user_tell(const struct invocation *invocation, const char *type, con
 
 static void user_created(struct invocation *invocation, const struct result *result)
 {
-    user_tell(invocation, "team_join", result_text(result, 0, 1), result_length(result, 0, 1));
+    user_publish(invocation, "team_join", result_text(result, 0, 1), result_length(result, 0, 1));
 }
 
-static void session_tell(const struct invocation *invocation, const char *id)
+static void session_notify(const struct invocation *invocation, const char *id)
 {
     const struct api_options *options = &invocation->api->options;
 
@@ -180,8 +180,8 @@ static void session_tell(const struct invocation *invocation, const char *id)
 
 static void user_changed(struct invocation *invocation, const struct result *result)
 {
-    session_tell(invocation, result_text(result, 0, 3));
-    user_tell(invocation, "user_change", result_text(result, 0, 2), result_length(result, 0, 2));
+    session_notify(invocation, result_text(result, 0, 3));
+    user_publish(invocation, "user_change", result_text(result, 0, 2), result_length(result, 0, 2));
 }
 
 static const struct statement USER_CREATE = {
@@ -264,7 +264,7 @@ static bool take_type(struct invocation *invocation, const char **ret_type)
         return false;
     if (!*ret_type || strcmp(*ret_type, "user") == 0 || strcmp(*ret_type, "bot") == 0)
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "type: must be user or bot");
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS, "type: must be user or bot");
     return false;
 }
 
@@ -274,8 +274,8 @@ static bool take_scopes(struct invocation *invocation, char *ret_scopes)
         return false;
     if (strspn(ret_scopes, "abcdefghijklmnopqrstuvwxyz:._-,") == strlen(ret_scopes))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "scopes: must be a list such as chat:write,channels:read");
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "scopes: must be a list such as chat:write,channels:read");
     return false;
 }
 
@@ -321,7 +321,7 @@ static const struct statement TOKEN_REVOKE = {
 
 static void token_revoked(struct invocation *invocation, const struct result *result)
 {
-    session_tell(invocation, result_text(result, 0, 2));
+    session_notify(invocation, result_text(result, 0, 2));
 }
 
 // Revokes the caller's own token, to log out.
@@ -355,8 +355,8 @@ void admin_tokens_revoke(struct invocation *invocation)
         !take_optional_word(invocation, "revoke_token", &token))
         return;
     if (!token_id && !token) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                            "missing required field: token_id or revoke_token");
+        invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                                "missing required field: token_id or revoke_token");
         return;
     }
     if (token)
@@ -421,9 +421,9 @@ static bool take_events_url(struct invocation *invocation, const char **ret_url)
         return false;
     if (!*ret_url || url_is_good(*ret_url))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "events_url: must be an http:// or https:// URL of at most %d characters",
-                        URL_MAX);
+    invocation_fail_message(
+        invocation, -ERROR_INVALID_ARGUMENTS,
+        "events_url: must be an http:// or https:// URL of at most %d characters", URL_MAX);
     return false;
 }
 
@@ -435,9 +435,9 @@ static bool take_events(struct invocation *invocation, char *ret_events)
     for (const char *name = ret_events; *name != '\0';) {
         size_t length = strcspn(name, ",");
         if (!callback_name_is_known(name, length)) {
-            invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                                "events: must be a list of events such as app_mention, "
-                                "message.channels");
+            invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                                    "events: must be a list of events such as app_mention, "
+                                    "message.channels");
             return false;
         }
         name += length + (name[length] == ',');

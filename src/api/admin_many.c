@@ -34,7 +34,7 @@ void admin_users_list(struct invocation *invocation)
 }
 
 // A user to be created. Strings are owned by the JSON.
-struct wish {
+struct new_user {
     const char *name;
     const char *real_name;
     const char *email;
@@ -42,12 +42,12 @@ struct wish {
     bool is_bot;
     char user_id[ID_SIZE];
     char bot_id[ID_SIZE];
-    char complaint[64]; // "": can be created
+    char error[64]; // "": can be created
 };
 
 struct making {
     int count;
-    struct wish wishes[];
+    struct new_user users[];
 };
 
 // Finds a member. As for a single user, null and "" count as absent: false.
@@ -60,7 +60,7 @@ static bool member_find(const json_t *user, const char *key, const json_t **ret_
     return value && !json_is_null(value) && !is_empty;
 }
 
-static void label_read(struct wish *wish, const json_t *user, const char *key,
+static void label_read(struct new_user *new_user, const json_t *user, const char *key,
                        const char **ret_text)
 {
     const json_t *value;
@@ -71,7 +71,7 @@ static void label_read(struct wish *wish, const json_t *user, const char *key,
         invocation_label_is_valid(json_string_value(value), json_string_length(value)))
         *ret_text = json_string_value(value);
     else
-        snprintf(wish->complaint, sizeof wish->complaint, "%s: must have 1 to %d characters", key,
+        snprintf(new_user->error, sizeof new_user->error, "%s: must have 1 to %d characters", key,
                  LABEL_MAX_CODE_POINTS);
 }
 
@@ -87,70 +87,71 @@ static const char *flag_text(const json_t *value)
     return "";
 }
 
-static void flag_read(struct wish *wish, const json_t *user, const char *key, bool *ret_flag)
+static void flag_read(struct new_user *new_user, const json_t *user, const char *key,
+                      bool *ret_flag)
 {
     const json_t *value;
 
     if (member_find(user, key, &value) && invocation_flag_parse(flag_text(value), ret_flag) < 0)
-        snprintf(wish->complaint, sizeof wish->complaint, "%s: must be true or false", key);
+        snprintf(new_user->error, sizeof new_user->error, "%s: must be true or false", key);
 }
 
-static void wish_read(struct wish *wish, const json_t *user)
+static void new_user_read(struct new_user *new_user, const json_t *user)
 {
-    flag_read(wish, user, "is_bot", &wish->is_bot);
-    flag_read(wish, user, "is_admin", &wish->is_admin);
-    label_read(wish, user, "email", &wish->email);
-    label_read(wish, user, "real_name", &wish->real_name);
-    label_read(wish, user, "name", &wish->name);
+    flag_read(new_user, user, "is_bot", &new_user->is_bot);
+    flag_read(new_user, user, "is_admin", &new_user->is_admin);
+    label_read(new_user, user, "email", &new_user->email);
+    label_read(new_user, user, "real_name", &new_user->real_name);
+    label_read(new_user, user, "name", &new_user->name);
     if (!json_is_object(user))
-        snprintf(wish->complaint, sizeof wish->complaint, "users: must be objects");
-    else if (!wish->name && wish->complaint[0] == '\0')
-        snprintf(wish->complaint, sizeof wish->complaint, "missing required field: name");
-    id_make('U', wish->user_id);
-    id_make('B', wish->bot_id);
+        snprintf(new_user->error, sizeof new_user->error, "users: must be objects");
+    else if (!new_user->name && new_user->error[0] == '\0')
+        snprintf(new_user->error, sizeof new_user->error, "missing required field: name");
+    id_make('U', new_user->user_id);
+    id_make('B', new_user->bot_id);
 }
 
-typedef const char *wish_text_fn(const struct wish *wish);
+typedef const char *new_user_text_fn(const struct new_user *new_user);
 
-static const char *wish_user_id(const struct wish *wish)
+static const char *user_id_of(const struct new_user *new_user)
 {
-    return wish->user_id;
+    return new_user->user_id;
 }
 
-static const char *wish_bot_id(const struct wish *wish)
+static const char *bot_id_of(const struct new_user *new_user)
 {
-    return wish->is_bot ? wish->bot_id : NULL;
+    return new_user->is_bot ? new_user->bot_id : NULL;
 }
 
-static const char *wish_name(const struct wish *wish)
+static const char *name_of(const struct new_user *new_user)
 {
-    return wish->complaint[0] == '\0' ? wish->name : NULL; // NULL: skipped by Postgres
+    return new_user->error[0] == '\0' ? new_user->name : NULL; // NULL: skipped by Postgres
 }
 
-static const char *wish_real_name(const struct wish *wish)
+static const char *real_name_of(const struct new_user *new_user)
 {
-    return wish->real_name;
+    return new_user->real_name;
 }
 
-static const char *wish_email(const struct wish *wish)
+static const char *email_of(const struct new_user *new_user)
 {
-    return wish->email;
+    return new_user->email;
 }
 
-static void wishes_add(struct params *params, const struct making *making)
+static void users_add(struct params *params, const struct making *making)
 {
-    static wish_text_fn *const columns[] = {wish_user_id, wish_bot_id, wish_name, wish_real_name,
-                                            wish_email};
+    static new_user_text_fn *const columns[] = {user_id_of, bot_id_of, name_of, real_name_of,
+                                                email_of};
 
     for (size_t column = 0; column < sizeof columns / sizeof *columns; column++) {
         params_open_text_array(params);
         for (int i = 0; i < making->count; i++)
-            params_element_text(params, columns[column](&making->wishes[i]));
+            params_element_text(params, columns[column](&making->users[i]));
         params_close_array(params);
     }
     params_open_bool_array(params);
     for (int i = 0; i < making->count; i++)
-        params_element_bool(params, making->wishes[i].is_admin);
+        params_element_bool(params, making->users[i].is_admin);
     params_close_array(params);
 }
 
@@ -159,14 +160,14 @@ static const struct statement CREATE_MANY = {
     "SELECT reply FROM users_create_many($1, $2, $3, $4, $5, $6, $7) ORDER BY n"};
 
 // Writes the result for one user: {"user":…}, or {"error":…} with the invalid argument.
-static void wish_answer(struct json_writer *w, const struct wish *wish, const struct result *result,
-                        int row)
+static void new_user_answer(struct json_writer *w, const struct new_user *new_user,
+                            const struct result *result, int row)
 {
-    char message[sizeof wish->complaint + sizeof "[ERROR] "];
+    char message[sizeof new_user->error + sizeof "[ERROR] "];
 
     json_open_object(w);
-    if (wish->complaint[0] != '\0') {
-        snprintf(message, sizeof message, "[ERROR] %s", wish->complaint);
+    if (new_user->error[0] != '\0') {
+        snprintf(message, sizeof message, "[ERROR] %s", new_user->error);
         json_key_string(w, "error", error_code(ERROR_INVALID_ARGUMENTS));
         json_key(w, "messages");
         json_open_array(w);
@@ -189,7 +190,7 @@ static void create_answer(struct invocation *invocation, const struct result *re
     json_key(w, "results");
     json_open_array(w);
     for (int i = 0; i < making->count; i++)
-        wish_answer(w, &making->wishes[i], result, i);
+        new_user_answer(w, &making->users[i], result, i);
     json_close_array(w);
     invocation_close(invocation);
 }
@@ -205,7 +206,7 @@ void admin_users_create_many(struct invocation *invocation)
     if (!take_array(invocation, "users", MANY_MAX, &users))
         return;
     size_t count = json_array_size(users);
-    struct making *making = calloc(1, sizeof *making + count * sizeof making->wishes[0]);
+    struct making *making = calloc(1, sizeof *making + count * sizeof making->users[0]);
     if (!making) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
@@ -214,10 +215,10 @@ void admin_users_create_many(struct invocation *invocation)
     making->count = (int)count;
     json_array_foreach(users, index, user)
     {
-        wish_read(&making->wishes[index], user);
+        new_user_read(&making->users[index], user);
     }
     params_text(&params, invocation->actor->workspace_id);
-    wishes_add(&params, making);
+    users_add(&params, making);
     invocation_query(invocation, STORE_MANY, &CREATE_MANY, &params, create_answer);
 }
 

@@ -47,7 +47,7 @@ static int api_make(struct api *api)
     return token_cache_new(
         options->store,
         &(struct token_cache_options){.redis = options->cache,
-                                      .believe_ms = options->settings.token_cache_ms,
+                                      .max_age_ms = options->settings.token_cache_ms,
                                       .entries_max = options->settings.tokens_max,
                                       .lookups_max = options->settings.token_lookups_max},
         &api->tokens);
@@ -82,9 +82,9 @@ void api_free(struct api *api)
     free(api);
 }
 
-void api_session_doubt(struct api *api, const char *id)
+void api_session_changed(struct api *api, const char *id)
 {
-    token_cache_doubt(api->tokens, id);
+    token_cache_invalidate(api->tokens, id);
 }
 
 // Retry-After of a rejected body, in seconds.

@@ -20,7 +20,7 @@ static bool text_present(struct invocation *invocation, const char *name, int er
     if (!text)
         return true;
     if (!request_arg_is_text(invocation->request, name)) {
-        invocation_complain(invocation, error, "%s: must be a string", name);
+        invocation_fail_message(invocation, error, "%s: must be a string", name);
         return false;
     }
     *ret_text = text;
@@ -60,7 +60,8 @@ static bool take_required(struct invocation *invocation, const char *name, int e
         return false;
     if (present && (*ret_text)[0] != '\0')
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s", name);
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s",
+                            name);
     return false;
 }
 
@@ -76,8 +77,8 @@ bool take_id(struct invocation *invocation, const char *name, const char *prefix
         return false;
     if (id_is_valid(*ret_id, prefixes))
         return true;
-    invocation_complain(invocation, error, "%s: must be an id of A-Z and 0-9 that begins with %s",
-                        name, prefixes);
+    invocation_fail_message(invocation, error,
+                            "%s: must be an id of A-Z and 0-9 that begins with %s", name, prefixes);
     return false;
 }
 
@@ -99,7 +100,7 @@ static bool ts_take(struct invocation *invocation, const char *name, int error, 
 {
     if (ts_parse(text, strlen(text), ret_ts) >= 0)
         return true;
-    invocation_complain(invocation, error, "%s: must be a ts such as 1717200000.123456", name);
+    invocation_fail_message(invocation, error, "%s: must be a ts such as 1717200000.123456", name);
     return false;
 }
 
@@ -137,8 +138,8 @@ bool take_optional_moment(struct invocation *invocation, const char *name, int e
         return false;
     if (!present || text[0] == '\0' || ts_parse_moment(text, strlen(text), value) >= 0)
         return true;
-    invocation_complain(invocation, error, "%s: must be a Unix time such as 1717200000.123456",
-                        name);
+    invocation_fail_message(invocation, error, "%s: must be a Unix time such as 1717200000.123456",
+                            name);
     return false;
 }
 
@@ -164,7 +165,8 @@ bool take_optional_bool(struct invocation *invocation, const char *name, bool *v
         return true;
     if (invocation_flag_parse(text, value) >= 0)
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be true or false", name);
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be true or false",
+                            name);
     return false;
 }
 
@@ -189,8 +191,9 @@ bool take_optional_int(struct invocation *invocation, const char *name, int erro
     if (!present || text[0] == '\0' ||
         integer_parse(text, whole_length(text), min, max, value) >= 0)
         return true;
-    invocation_complain(invocation, error,
-                        "%s: must be a whole number from %" PRId64 " to %" PRId64, name, min, max);
+    invocation_fail_message(invocation, error,
+                            "%s: must be a whole number from %" PRId64 " to %" PRId64, name, min,
+                            max);
     return false;
 }
 
@@ -256,20 +259,20 @@ bool take_ids(struct invocation *invocation, const char *name, const char *prefi
     const char *text = request_arg(invocation->request, name);
 
     if (!text || text[0] == '\0') {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s",
-                            name);
+        invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s",
+                                name);
         return false;
     }
     int count = text[0] == '[' ? array_add(invocation->request, name, prefixes, params)
                                : list_add(text, prefixes, params);
     if (count < 0) {
-        invocation_complain(invocation, error, "%s: must be a list of ids that begin with %s", name,
-                            prefixes);
+        invocation_fail_message(invocation, error, "%s: must be a list of ids that begin with %s",
+                                name, prefixes);
         return false;
     }
     if (count == 0 || count > max) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                            "%s: must be a list of 1 to %d ids", name, max);
+        invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                                "%s: must be a list of 1 to %d ids", name, max);
         return false;
     }
     return true;
@@ -322,8 +325,9 @@ bool take_list(struct invocation *invocation, const char *name, char *ret_text, 
     if (text[0] == '[' ? array_join(invocation->request, name, ret_text, size)
                        : list_copy(text, ret_text, size))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "%s: must be a list of strings, at most %zu characters", name, size - 1);
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "%s: must be a list of strings, at most %zu characters", name,
+                            size - 1);
     return false;
 }
 
@@ -332,15 +336,15 @@ bool take_array(struct invocation *invocation, const char *name, int max, json_t
     CLEANUP_JSON json_t *array = NULL;
 
     if (!invocation_has(invocation, name)) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s",
-                            name);
+        invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s",
+                                name);
         return false;
     }
     int r = request_arg_json(invocation->request, name, JSON_DEPTH_MAX, &array);
     size_t count = json_array_size(array); // 0: not an array
     if (r < 0 || count == 0 || count > (size_t)max) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                            "%s: must be a JSON array of 1 to %d", name, max);
+        invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                                "%s: must be a JSON array of 1 to %d", name, max);
         return false;
     }
     *ret_array = TAKE(array);
@@ -359,8 +363,8 @@ bool take_tss(struct invocation *invocation, const char *name, int64_t *ret_tss,
         size_t length = strcspn(text, ",");
         int64_t ts;
         if (ts_parse(text, length, &ts) < 0) {
-            invocation_complain(invocation, -ERROR_INVALID_TIMESTAMP,
-                                "%s: must be a list of the form 1717200000.123456", name);
+            invocation_fail_message(invocation, -ERROR_INVALID_TIMESTAMP,
+                                    "%s: must be a list of the form 1717200000.123456", name);
             return false;
         }
         if (count < max)
@@ -368,8 +372,8 @@ bool take_tss(struct invocation *invocation, const char *name, int64_t *ret_tss,
         text += length + (text[length] == ',');
     }
     if (count == 0 || count > max) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be a list of 1 to %d",
-                            name, max);
+        invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                                "%s: must be a list of 1 to %d", name, max);
         return false;
     }
     *ret_count = count;
@@ -402,7 +406,7 @@ bool take_optional_types(struct invocation *invocation, unsigned *value)
         text += length + (text[length] == ',');
     }
     if ((asked & ~(unsigned)TYPES_ALL) != 0) {
-        invocation_complain(
+        invocation_fail_message(
             invocation, -ERROR_INVALID_TYPES,
             "types: must be a list of public_channel, private_channel, mpim and im");
         return false;
@@ -423,8 +427,8 @@ bool take_cursor(struct invocation *invocation, const char *kind, const char **r
     if (!present || text[0] == '\0')
         return true;
     if (strncmp(text, kind, length) != 0 || text[length] != '.' || text[length + 1] == '\0') {
-        invocation_complain(invocation, -ERROR_INVALID_CURSOR,
-                            "cursor: must be the next_cursor of an earlier reply");
+        invocation_fail_message(invocation, -ERROR_INVALID_CURSOR,
+                                "cursor: must be the next_cursor of an earlier reply");
         return false;
     }
     *ret_text = text + length + 1;

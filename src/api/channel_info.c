@@ -125,9 +125,9 @@ static struct info *info_make(struct invocation *invocation, const struct result
     if (buffer_failed(&object))
         return NULL;
     if (is_for_all_members(result))
-        channel_json_cache_keep(invocation->api->objects,
-                                request_arg(invocation->request, "channel"),
-                                result_text(result, 0, STATE_VERSION), object.data, object.length);
+        channel_json_cache_put(invocation->api->objects,
+                               request_arg(invocation->request, "channel"),
+                               result_text(result, 0, STATE_VERSION), object.data, object.length);
     return info_new(invocation, object.data, object.length);
 }
 

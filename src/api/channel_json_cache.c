@@ -77,8 +77,8 @@ const char *channel_json_cache_find(struct channel_json_cache *channel_json, con
     return object->text;
 }
 
-void channel_json_cache_keep(struct channel_json_cache *channel_json, const char *channel_id,
-                             const char *version, const char *text, size_t length)
+void channel_json_cache_put(struct channel_json_cache *channel_json, const char *channel_id,
+                            const char *version, const char *text, size_t length)
 {
     struct object *object = object_find(channel_json, channel_id);
     size_t size = sizeof *object + length + 1;

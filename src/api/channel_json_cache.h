@@ -18,10 +18,10 @@ NODISCARD int channel_json_cache_new(int64_t bytes_max, struct channel_json_cach
 void channel_json_cache_free(struct channel_json_cache *channel_json); // NULL is allowed
 
 // The cached JSON of a channel, and its version; NULL: not cached. Both strings are valid until the
-// next channel_json_cache_keep().
+// next channel_json_cache_put().
 const char *channel_json_cache_find(struct channel_json_cache *channel_json, const char *channel_id,
                                     const char **ret_version);
 
 // Caches a copy of `text`, replacing the channel's entry. A text that is too long is not cached.
-void channel_json_cache_keep(struct channel_json_cache *channel_json, const char *channel_id,
-                             const char *version, const char *text, size_t length);
+void channel_json_cache_put(struct channel_json_cache *channel_json, const char *channel_id,
+                            const char *version, const char *text, size_t length);

@@ -41,16 +41,16 @@ bool take_channel_name(struct invocation *invocation, const char **ret_name)
     if (!take_optional_text(invocation, "name", &name))
         return false;
     if (!name || name[0] == '\0') {
-        invocation_complain(invocation, -ERROR_INVALID_NAME_REQUIRED,
-                            "missing required field: name");
+        invocation_fail_message(invocation, -ERROR_INVALID_NAME_REQUIRED,
+                                "missing required field: name");
         return false;
     }
     int r = name_refusal(name);
     if (r < 0) {
-        invocation_complain(invocation, r,
-                            "name: must be at most %d lower-case letters, digits, '-' and '_', "
-                            "with a letter or digit among them",
-                            NAME_MAX_CODE_POINTS);
+        invocation_fail_message(invocation, r,
+                                "name: must be at most %d lower-case letters, digits, '-' and '_', "
+                                "with a letter or digit among them",
+                                NAME_MAX_CODE_POINTS);
         return false;
     }
     *ret_name = name;
@@ -66,13 +66,13 @@ static void channel_set(struct invocation *invocation, const char *what)
     if (!take_channel(invocation, &channel_id) || !take_optional_text(invocation, what, &value))
         return;
     if (!value) { // "" removes it
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s",
-                            what);
+        invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS, "missing required field: %s",
+                                what);
         return;
     }
     if (text_code_points(value, strlen(value)) > SETTING_MAX_CODE_POINTS) {
-        invocation_complain(invocation, -ERROR_TOO_LONG, "%s: must have at most %d characters",
-                            what, SETTING_MAX_CODE_POINTS);
+        invocation_fail_message(invocation, -ERROR_TOO_LONG, "%s: must have at most %d characters",
+                                what, SETTING_MAX_CODE_POINTS);
         return;
     }
     invocation_change_params(invocation, &params);

@@ -36,8 +36,8 @@ static bool strategy_is_known(struct invocation *invocation, const char *strateg
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(known[i], strategy) == 0)
             return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "strategy: must be auto, sequence, zset, counter or bitmap");
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "strategy: must be auto, sequence, zset, counter or bitmap");
     return false;
 }
 
@@ -170,7 +170,7 @@ void channels_invite(struct invocation *invocation)
     if (!take_channel(invocation, &channel_id) || !take_optional_bool(invocation, "force", &force))
         return;
     if (!invocation_has(invocation, "users")) {
-        invocation_complain(invocation, -ERROR_NO_USER, "missing required field: users");
+        invocation_fail_message(invocation, -ERROR_NO_USER, "missing required field: users");
         return;
     }
     invocation_change_params(invocation, &params);

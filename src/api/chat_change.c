@@ -121,8 +121,8 @@ static bool take_update(struct updating *updating)
         return false;
     if (is_edit(&updating->content) || updating->is_shown)
         return true;
-    invocation_complain(invocation, -ERROR_NO_TEXT,
-                        "text: must be given, or blocks, attachments or metadata");
+    invocation_fail_message(invocation, -ERROR_NO_TEXT,
+                            "text: must be given, or blocks, attachments or metadata");
     return false;
 }
 

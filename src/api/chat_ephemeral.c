@@ -74,12 +74,12 @@ void chat_get_permalink(struct invocation *invocation)
     invocation_query(invocation, STORE_READ, &LINKED, &params, link_answer);
 }
 
-static const struct statement ASIDE = {
+static const struct statement CHECK = {
     "aside", "SELECT error, type, root FROM ephemeral_check($1, $2, $3, $4, $5)"};
 enum { COLUMN_ERROR, COLUMN_TYPE, COLUMN_ROOT };
 
 // An ephemeral message in progress.
-struct chat_aside {
+struct chat_ephemeral {
     uint32_t tag;
     struct invocation *invocation;
     struct content content;
@@ -90,47 +90,47 @@ struct chat_aside {
     int64_t thread_ts;
 };
 
-static void aside_free(struct chat_aside *aside)
+static void ephemeral_free(struct chat_ephemeral *ephemeral)
 {
-    content_done(&aside->content);
-    TAGGED_FREE(aside);
+    content_done(&ephemeral->content);
+    TAGGED_FREE(ephemeral);
 }
 
-static void aside_fail(struct chat_aside *aside, int r)
+static void ephemeral_fail(struct chat_ephemeral *ephemeral, int r)
 {
-    invocation_fail(aside->invocation, r);
-    aside_free(aside);
+    invocation_fail(ephemeral->invocation, r);
+    ephemeral_free(ephemeral);
 }
 
 static void published(void *arg, int r, const struct cache_value *value)
 {
-    struct chat_aside *aside = CAST(chat_aside, arg);
+    struct chat_ephemeral *ephemeral = CAST(chat_ephemeral, arg);
     struct json_writer *w;
 
     (void)value;
     if (r < 0) {
-        aside_fail(aside, -ERROR_UNAVAILABLE);
+        ephemeral_fail(ephemeral, -ERROR_UNAVAILABLE);
         return;
     }
-    w = invocation_open(aside->invocation);
-    json_key_ts(w, "message_ts", aside->ts);
-    invocation_close(aside->invocation);
-    aside_free(aside);
+    w = invocation_open(ephemeral->invocation);
+    json_key_ts(w, "message_ts", ephemeral->ts);
+    invocation_close(ephemeral->invocation);
+    ephemeral_free(ephemeral);
 }
 
-static struct event *aside_event(const struct chat_aside *aside, enum channel_type type)
+static struct event *ephemeral_event(const struct chat_ephemeral *ephemeral, enum channel_type type)
 {
-    const struct actor *actor = aside->invocation->actor;
+    const struct actor *actor = ephemeral->invocation->actor;
     const struct frame_context context = {.workspace_id = actor->workspace_id,
-                                          .channel_id = aside->channel_id,
+                                          .channel_id = ephemeral->channel_id,
                                           .type = type,
-                                          .event_ts = aside->ts};
+                                          .event_ts = ephemeral->ts};
     const struct post post = {.actor = actor,
-                              .text = aside->content.text ? aside->content.text : "",
-                              .text_length = aside->content.text_length,
-                              .extra = aside->content.extra,
-                              .thread_ts = aside->thread_ts};
-    const struct message message = post_message(&post, aside->ts, 0, "");
+                              .text = ephemeral->content.text ? ephemeral->content.text : "",
+                              .text_length = ephemeral->content.text_length,
+                              .extra = ephemeral->content.extra,
+                              .thread_ts = ephemeral->thread_ts};
+    const struct message message = post_message(&post, ephemeral->ts, 0, "");
     struct buffer frame;
 
     buffer_init(&frame, FRAME_MAX_BYTES);
@@ -139,104 +139,107 @@ static struct event *aside_event(const struct chat_aside *aside, enum channel_ty
     if (!event)
         return NULL;
     snprintf(event->workspace_id, sizeof event->workspace_id, "%s", actor->workspace_id);
-    snprintf(event->channel_id, sizeof event->channel_id, "%s", aside->channel_id);
-    snprintf(event->user_id, sizeof event->user_id, "%s", aside->user_id);
+    snprintf(event->channel_id, sizeof event->channel_id, "%s", ephemeral->channel_id);
+    snprintf(event->user_id, sizeof event->user_id, "%s", ephemeral->user_id);
     event->is_private = type != CHANNEL_PUBLIC;
-    event->event_ts = event->ts = aside->ts;
+    event->event_ts = event->ts = ephemeral->ts;
     return event;
 }
 
 // Publishes it to the user's sockets through Redis only: an offline user does not receive it.
-static void aside_publish(struct chat_aside *aside, enum channel_type type)
+static void ephemeral_publish(struct chat_ephemeral *ephemeral, enum channel_type type)
 {
     CLEANUP(buffer_done) struct buffer wire = BUFFER(2 * FRAME_MAX_BYTES);
     char topic[KEY_SIZE];
-    struct event *event = aside_event(aside, type);
+    struct event *event = ephemeral_event(ephemeral, type);
 
     if (event)
         event_encode(event, &wire);
     event_unref(event);
     if (!event || buffer_failed(&wire)) {
-        aside_fail(aside, -ERROR_MEMORY);
+        ephemeral_fail(ephemeral, -ERROR_MEMORY);
         return;
     }
-    key_user_topic(topic, aside->user_id);
+    key_user_topic(topic, ephemeral->user_id);
     const char *texts[] = {"SPUBLISH", topic, wire.data};
     const size_t lengths[] = {strlen(texts[0]), strlen(topic), wire.length};
-    cache_call(aside->invocation->api->options.cache, 3, texts, lengths, published, aside);
+    cache_call(ephemeral->invocation->api->options.cache, 3, texts, lengths, published, ephemeral);
 }
 
-static void aside_checked(void *arg, const struct store_outcome *outcome)
+static void ephemeral_checked(void *arg, const struct store_outcome *outcome)
 {
-    struct chat_aside *aside = CAST(chat_aside, arg);
+    struct chat_ephemeral *ephemeral = CAST(chat_ephemeral, arg);
 
     if (outcome->r < 0) {
-        aside_fail(aside, outcome->r);
+        ephemeral_fail(ephemeral, outcome->r);
     } else if (!result_is_null(outcome->result, 0, COLUMN_ERROR)) {
-        aside_fail(aside, error_from_code(result_text(outcome->result, 0, COLUMN_ERROR)));
+        ephemeral_fail(ephemeral, error_from_code(result_text(outcome->result, 0, COLUMN_ERROR)));
     } else {
-        aside->thread_ts = result_int(outcome->result, 0, COLUMN_ROOT);
-        aside_publish(aside, (enum channel_type)result_int(outcome->result, 0, COLUMN_TYPE));
+        ephemeral->thread_ts = result_int(outcome->result, 0, COLUMN_ROOT);
+        ephemeral_publish(ephemeral,
+                          (enum channel_type)result_int(outcome->result, 0, COLUMN_TYPE));
     }
 }
 
-static bool take_aside(struct invocation *invocation, struct chat_aside *aside)
+static bool take_ephemeral(struct invocation *invocation, struct chat_ephemeral *ephemeral)
 {
-    if (!take_text(invocation, "channel", &aside->channel) ||
-        !take_user(invocation, "user", &aside->user_id) ||
-        !take_optional_ts(invocation, "thread_ts", -ERROR_INVALID_TIMESTAMP, &aside->thread_ts) ||
-        !take_content(invocation, &aside->content))
+    if (!take_text(invocation, "channel", &ephemeral->channel) ||
+        !take_user(invocation, "user", &ephemeral->user_id) ||
+        !take_optional_ts(invocation, "thread_ts", -ERROR_INVALID_TIMESTAMP,
+                          &ephemeral->thread_ts) ||
+        !take_content(invocation, &ephemeral->content))
         return false;
-    if (aside->content.text || aside->content.shows)
+    if (ephemeral->content.text || ephemeral->content.shows)
         return true;
-    invocation_complain(invocation, -ERROR_NO_TEXT,
-                        "text: must be given, or blocks or attachments");
+    invocation_fail_message(invocation, -ERROR_NO_TEXT,
+                            "text: must be given, or blocks or attachments");
     return false;
 }
 
 static void destination_found(void *arg, int r, const char *channel_id)
 {
-    struct chat_aside *aside = CAST(chat_aside, arg);
-    const struct invocation *invocation = aside->invocation;
+    struct chat_ephemeral *ephemeral = CAST(chat_ephemeral, arg);
+    const struct invocation *invocation = ephemeral->invocation;
     struct params params = {0};
 
     if (r < 0) {
-        destination_fail(aside->invocation, r);
-        aside_free(aside);
+        destination_fail(ephemeral->invocation, r);
+        ephemeral_free(ephemeral);
         return;
     }
-    snprintf(aside->channel_id, sizeof aside->channel_id, "%s", channel_id);
+    snprintf(ephemeral->channel_id, sizeof ephemeral->channel_id, "%s", channel_id);
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, invocation->actor->user_id);
-    params_text(&params, aside->channel_id);
-    params_text(&params, aside->user_id);
-    params_int(&params, aside->thread_ts);
-    store_call(invocation->api->options.store, STORE_READ, &ASIDE, &params, aside_checked, aside);
+    params_text(&params, ephemeral->channel_id);
+    params_text(&params, ephemeral->user_id);
+    params_int(&params, ephemeral->thread_ts);
+    store_call(invocation->api->options.store, STORE_READ, &CHECK, &params, ephemeral_checked,
+               ephemeral);
 }
 
-static void aside_linked(void *arg, bool good)
+static void ephemeral_linked(void *arg, bool good)
 {
-    struct chat_aside *aside = CAST(chat_aside, arg);
+    struct chat_ephemeral *ephemeral = CAST(chat_ephemeral, arg);
 
     if (good)
-        destination_find(aside->invocation, aside->channel, destination_found, aside);
+        destination_find(ephemeral->invocation, ephemeral->channel, destination_found, ephemeral);
     else
-        aside_free(aside);
+        ephemeral_free(ephemeral);
 }
 
 void chat_post_ephemeral(struct invocation *invocation)
 {
-    struct chat_aside *aside = TAGGED_NEW(chat_aside);
+    struct chat_ephemeral *ephemeral = TAGGED_NEW(chat_ephemeral);
 
-    if (!aside) {
+    if (!ephemeral) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }
-    if (!take_aside(invocation, aside)) {
-        aside_free(aside);
+    if (!take_ephemeral(invocation, ephemeral)) {
+        ephemeral_free(ephemeral);
         return;
     }
-    aside->invocation = invocation;
-    aside->ts = clock_wall_us();
-    content_link(invocation, &aside->content, aside_linked, aside);
+    ephemeral->invocation = invocation;
+    ephemeral->ts = clock_wall_us();
+    content_link(invocation, &ephemeral->content, ephemeral_linked, ephemeral);
 }

@@ -159,9 +159,9 @@ static bool take_key(struct invocation *invocation, struct posting *posting)
     const char *key = client_msg_id ? client_msg_id : header;
     size_t length = strlen(key);
     if (!text_is_utf8(key, length) || text_code_points(key, length) > CLIENT_MSG_ID_MAX) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                            "%s: must have at most %d characters of UTF-8",
-                            client_msg_id ? "client_msg_id" : "Idempotency-Key", CLIENT_MSG_ID_MAX);
+        invocation_fail_message(
+            invocation, -ERROR_INVALID_ARGUMENTS, "%s: must have at most %d characters of UTF-8",
+            client_msg_id ? "client_msg_id" : "Idempotency-Key", CLIENT_MSG_ID_MAX);
         return false;
     }
     posting->post.client_msg_id = client_msg_id;
@@ -215,8 +215,8 @@ static bool take_post(struct invocation *invocation, struct posting *posting)
     if (!take_content(invocation, content) || !take_key(invocation, posting))
         return false;
     if (!content->text && !content->shows) {
-        invocation_complain(invocation, -ERROR_NO_TEXT,
-                            "text: must be given, or blocks or attachments");
+        invocation_fail_message(invocation, -ERROR_NO_TEXT,
+                                "text: must be given, or blocks or attachments");
         return false;
     }
     post_take_content(posting);

@@ -26,8 +26,8 @@ struct part {
     size_t items_max; // for an array; 0: an object
     int malformed;
     int too_many;
-    const char *shape;           // for error messages
-    bool (*mend)(json_t *value); // validates the value and corrects minor deviations
+    const char *shape;              // for error messages
+    bool (*correct)(json_t *value); // validates the value and corrects minor deviations
 };
 
 // Validates the type and id of a block: strict clients cannot parse others.
@@ -39,7 +39,7 @@ static bool block_is_good(const json_t *block)
            (!id || json_is_null(id) || json_is_string(id));
 }
 
-static bool blocks_mend(json_t *blocks)
+static bool blocks_correct(json_t *blocks)
 {
     size_t index;
     json_t *block;
@@ -53,7 +53,7 @@ static bool blocks_mend(json_t *blocks)
 }
 
 // {"event_type":"text","event_payload":{…}}, or {} to remove it.
-static bool metadata_mend(json_t *metadata)
+static bool metadata_correct(json_t *metadata)
 {
     return json_is_object(metadata) &&
            (json_object_size(metadata) == 0 ||
@@ -62,7 +62,7 @@ static bool metadata_mend(json_t *metadata)
 }
 
 // Converts a number or boolean member to text. False: a list or an object.
-static bool text_mend(json_t *object, const char *key)
+static bool text_correct(json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
 
@@ -74,14 +74,15 @@ static bool text_mend(json_t *object, const char *key)
     return text && json_object_set_new(object, key, json_string(text)) == 0;
 }
 
-static bool fields_mend(json_t *fields)
+static bool fields_correct(json_t *fields)
 {
     size_t index;
     json_t *field;
 
     json_array_foreach(fields, index, field)
     {
-        if (!json_is_object(field) || !text_mend(field, "title") || !text_mend(field, "value"))
+        if (!json_is_object(field) || !text_correct(field, "title") ||
+            !text_correct(field, "value"))
             return false;
     }
     return !fields || json_is_null(fields) || json_is_array(fields);
@@ -89,7 +90,7 @@ static bool fields_mend(json_t *fields)
 
 // Numbers attachments from 1, like Slack. Members that clients in Go or Java expect as text are
 // converted, otherwise these clients cannot parse the reply: scripts often send numbers.
-static bool attachments_mend(json_t *attachments)
+static bool attachments_correct(json_t *attachments)
 {
     static const char *const texts[] = {"fallback", "pretext", "title", "text", "footer"};
     size_t index;
@@ -101,9 +102,9 @@ static bool attachments_mend(json_t *attachments)
             return false;
         json_object_set_new(item, "id", json_integer((json_int_t)index + 1));
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-            if (!text_mend(item, texts[i]))
+            if (!text_correct(item, texts[i]))
                 return false;
-        if (!fields_mend(json_object_get(item, "fields")))
+        if (!fields_correct(json_object_get(item, "fields")))
             return false;
     }
     return json_is_array(attachments);
@@ -111,11 +112,11 @@ static bool attachments_mend(json_t *attachments)
 
 static const struct part parts[] = {
     {"blocks", BLOCKS_MAX, -ERROR_INVALID_BLOCKS, -ERROR_MSG_BLOCKS_TOO_LONG,
-     "array of objects that have a type", blocks_mend},
+     "array of objects that have a type", blocks_correct},
     {"attachments", ATTACHMENTS_MAX, -ERROR_INVALID_ATTACHMENTS, -ERROR_TOO_MANY_ATTACHMENTS,
-     "array of objects", attachments_mend},
+     "array of objects", attachments_correct},
     {"metadata", 0, -ERROR_INVALID_METADATA_FORMAT, -ERROR_METADATA_TOO_LARGE,
-     "object with event_type and event_payload", metadata_mend},
+     "object with event_type and event_payload", metadata_correct},
 };
 
 static size_t part_size(const struct part *part, const json_t *value, size_t length)
@@ -138,20 +139,20 @@ static bool take_part(struct invocation *invocation, const struct part *part, js
     size_t length = strlen(text);
     int r = request_arg_json(invocation->request, part->name, JSON_DEPTH_MAX, &value);
     if (r == -ERROR_REQUEST_TOO_LARGE) {
-        invocation_complain(invocation, part->malformed, "%s: must have fewer JSON values",
-                            part->name);
+        invocation_fail_message(invocation, part->malformed, "%s: must have fewer JSON values",
+                                part->name);
         return false;
     }
-    if (r < 0 || !part->mend(value)) {
-        invocation_complain(invocation, part->malformed, "%s: must be a JSON %s", part->name,
-                            part->shape);
+    if (r < 0 || !part->correct(value)) {
+        invocation_fail_message(invocation, part->malformed, "%s: must be a JSON %s", part->name,
+                                part->shape);
         return false;
     }
     if (part_size(part, value, length) > part->items_max) {
         bool is_array = part->items_max > 0;
-        invocation_complain(invocation, part->too_many, "%s: must have at most %zu %s", part->name,
-                            is_array ? part->items_max : METADATA_BYTES_MAX,
-                            is_array ? "members" : "bytes");
+        invocation_fail_message(invocation, part->too_many, "%s: must have at most %zu %s",
+                                part->name, is_array ? part->items_max : METADATA_BYTES_MAX,
+                                is_array ? "members" : "bytes");
         return false;
     }
     if (is_edit || json_array_size(value) > 0 || json_object_size(value) > 0)
@@ -160,8 +161,8 @@ static bool take_part(struct invocation *invocation, const struct part *part, js
 }
 
 // Adds an argument for a message's appearance, of at most `max` characters.
-static bool take_look(struct invocation *invocation, const char *name, size_t max, json_t *look,
-                      const char *key)
+static bool take_appearance_text(struct invocation *invocation, const char *name, size_t max,
+                                 json_t *object, const char *key)
 {
     const char *text = NULL;
 
@@ -170,16 +171,17 @@ static bool take_look(struct invocation *invocation, const char *name, size_t ma
     if (!text)
         return true;
     if (text_code_points(text, strlen(text)) > max) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                            "%s: must have at most %zu characters", name, max);
+        invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                                "%s: must have at most %zu characters", name, max);
         return false;
     }
-    json_object_set_new(look, key, json_string(text));
+    json_object_set_new(object, key, json_string(text));
     return true;
 }
 
 // Reads the name and picture that a bot chose for its message. People cannot choose.
-static bool take_guise(struct invocation *invocation, const struct content *content, json_t *extra)
+static bool take_appearance(struct invocation *invocation, const struct content *content,
+                            json_t *extra)
 {
     CLEANUP_JSON json_t *icons = json_object();
     bool as_user = false;
@@ -191,9 +193,9 @@ static bool take_guise(struct invocation *invocation, const struct content *cont
         return false;
     if (as_user)
         return true;
-    if (!take_look(invocation, "icon_emoji", ICON_MAX, icons, "emoji") ||
-        !take_look(invocation, "icon_url", ICON_MAX, icons, "image_48") ||
-        !take_look(invocation, "username", USERNAME_MAX, extra, "username"))
+    if (!take_appearance_text(invocation, "icon_emoji", ICON_MAX, icons, "emoji") ||
+        !take_appearance_text(invocation, "icon_url", ICON_MAX, icons, "image_48") ||
+        !take_appearance_text(invocation, "username", USERNAME_MAX, extra, "username"))
         return false;
     if (json_object_size(icons) > 0)
         json_object_set(extra, "icons", icons);
@@ -213,8 +215,8 @@ static bool mentions_are_good(struct invocation *invocation, const char *name, i
     if (r >= 0)
         return true;
     if (r == -ERROR_INVALID_ARGUMENTS)
-        invocation_complain(invocation, r, "%s: must mention at most %d users", name,
-                            mentions_max(invocation));
+        invocation_fail_message(invocation, r, "%s: must mention at most %d users", name,
+                                mentions_max(invocation));
     else
         invocation_fail(invocation, r);
     return false;
@@ -234,7 +236,7 @@ static bool take_extra(struct invocation *invocation, struct content *content)
     content->has_blocks = json_object_get(extra, "blocks") != NULL;
     content->shows = json_array_size(json_object_get(extra, "blocks")) > 0 ||
                      json_array_size(json_object_get(extra, "attachments")) > 0;
-    if (!take_guise(invocation, content, extra))
+    if (!take_appearance(invocation, content, extra))
         return false;
     if (json_object_size(extra) == 0)
         return true;
@@ -245,9 +247,9 @@ static bool take_extra(struct invocation *invocation, struct content *content)
     content->extra = json_dumps(extra, JSON_COMPACT);
     if (content->extra && strlen(content->extra) <= EXTRA_BYTES_MAX)
         return true;
-    invocation_complain(invocation, -ERROR_MSG_TOO_LONG,
-                        "blocks, attachments, metadata: must have at most %d bytes",
-                        EXTRA_BYTES_MAX);
+    invocation_fail_message(invocation, -ERROR_MSG_TOO_LONG,
+                            "blocks, attachments, metadata: must have at most %d bytes",
+                            EXTRA_BYTES_MAX);
     return false;
 }
 
@@ -282,13 +284,13 @@ static bool take_markdown(struct invocation *invocation, struct content *content
     if (!text)
         return true;
     if (invocation_has(invocation, "text") || invocation_has(invocation, "blocks")) {
-        invocation_complain(invocation, -ERROR_MARKDOWN_TEXT_CONFLICT,
-                            "markdown_text: must not be given together with text or blocks");
+        invocation_fail_message(invocation, -ERROR_MARKDOWN_TEXT_CONFLICT,
+                                "markdown_text: must not be given together with text or blocks");
         return false;
     }
     if (text_code_points(text, strlen(text)) > MARKDOWN_MAX) {
-        invocation_complain(invocation, -ERROR_MSG_TOO_LONG,
-                            "markdown_text: must have at most %d characters", MARKDOWN_MAX);
+        invocation_fail_message(invocation, -ERROR_MSG_TOO_LONG,
+                                "markdown_text: must have at most %d characters", MARKDOWN_MAX);
         return false;
     }
     content->text = text;
@@ -311,12 +313,13 @@ bool take_content(struct invocation *invocation, struct content *content)
     if (text_is_blank(content->text, content->text_length)) {
         if (content->shows)
             return true;
-        invocation_complain(invocation, -ERROR_NO_TEXT, "%s: must be more than white space", name);
+        invocation_fail_message(invocation, -ERROR_NO_TEXT, "%s: must be more than white space",
+                                name);
         return false;
     }
     if (text_code_points(content->text, content->text_length) > (size_t)text_max) {
-        invocation_complain(invocation, -ERROR_MSG_TOO_LONG,
-                            "text: must have at most %" PRId64 " characters", text_max);
+        invocation_fail_message(invocation, -ERROR_MSG_TOO_LONG,
+                                "text: must have at most %" PRId64 " characters", text_max);
         return false;
     }
     return content_find_mentions(invocation, content);

@@ -147,8 +147,8 @@ void destination_find(struct invocation *invocation, const char *channel, destin
 void destination_fail(struct invocation *invocation, int r)
 {
     if (r == -ERROR_CHANNEL_NOT_FOUND)
-        invocation_complain(invocation, r,
-                            "channel: must be the id or the name of a channel, or a user's id");
+        invocation_fail_message(invocation, r,
+                                "channel: must be the id or the name of a channel, or a user's id");
     else
         invocation_fail(invocation, r);
 }

@@ -32,8 +32,8 @@ bool take_device_id(struct invocation *invocation, const char **ret_id)
         return false;
     if (text_code_points(*ret_id, strlen(*ret_id)) <= DEVICE_ID_MAX)
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "device_id: must have 1 to %d characters", DEVICE_ID_MAX);
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "device_id: must have 1 to %d characters", DEVICE_ID_MAX);
     return false;
 }
 
@@ -58,8 +58,8 @@ static bool take_locale(struct invocation *invocation, const char **ret_locale)
     if (!*ret_locale || (strlen(*ret_locale) <= LOCALE_LENGTH_MAX &&
                          strspn(*ret_locale, letters) == strlen(*ret_locale)))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "locale: must be a language tag such as de-CH");
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "locale: must be a language tag such as de-CH");
     return false;
 }
 
@@ -69,8 +69,8 @@ static bool take_preview(struct invocation *invocation, const char **value)
         return false;
     if (strcmp(*value, "full") == 0 || strcmp(*value, "sender") == 0 || strcmp(*value, "none") == 0)
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "preview: must be full, sender or none");
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "preview: must be full, sender or none");
     return false;
 }
 
@@ -86,13 +86,13 @@ static bool take_part(struct invocation *invocation, struct device_address *addr
 
     if (!take_text(invocation, name, value))
         return false;
-    const char *complaint = device_part_complaint(address->platform, part, *value);
+    const char *error = device_part_error(address->platform, part, *value);
     bool is_url = strcmp(name, "endpoint") == 0 || strcmp(name, "url") == 0;
-    if (is_url && !complaint && !url_is_allowed(invocation, *value))
-        complaint = "must be an https:// URL at a public address";
-    if (complaint)
-        invocation_complain(invocation, -ERROR_INVALID_TOKEN, "%s: %s", name, complaint);
-    return !complaint;
+    if (is_url && !error && !url_is_allowed(invocation, *value))
+        error = "must be an https:// URL at a public address";
+    if (error)
+        invocation_fail_message(invocation, -ERROR_INVALID_TOKEN, "%s: %s", name, error);
+    return !error;
 }
 
 static bool take_address(struct invocation *invocation, struct device_address *address)
@@ -179,7 +179,7 @@ void devices_register(struct invocation *invocation)
     const char *app;
 
     if (take_device_id(invocation, &device_id) && take_app(invocation, &app) &&
-        push_apps_secrets_are_kept(invocation))
+        push_apps_can_encrypt(invocation))
         push_app_ask(invocation, app, platform_found);
 }
 

@@ -130,15 +130,15 @@ void channels_open(struct invocation *invocation)
         !take_optional_bool(invocation, "prevent_creation", &may_not_make))
         return;
     if (by_channel && by_people)
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                            "users: must not be given together with channel");
+        invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                                "users: must not be given together with channel");
     else if (by_channel)
         open_channel(invocation, with_object);
     else if (by_people)
         open_people(invocation, !may_not_make, with_object);
     else
-        invocation_complain(invocation, -ERROR_USERS_LIST_NOT_SUPPLIED,
-                            "missing required field: users or channel");
+        invocation_fail_message(invocation, -ERROR_USERS_LIST_NOT_SUPPLIED,
+                                "missing required field: users or channel");
 }
 
 void channels_close(struct invocation *invocation)

@@ -46,7 +46,7 @@ void events_sync(struct invocation *invocation)
     int r = gateway_sync(invocation->api->options.gateway, invocation->actor, since, limit, synced,
                          invocation);
     if (r == -ERROR_INVALID_POSITION)
-        invocation_complain(invocation, r, "since: must be a position from an earlier reply");
+        invocation_fail_message(invocation, r, "since: must be a position from an earlier reply");
     else if (r < 0)
         invocation_fail(invocation, r);
 }

@@ -96,8 +96,8 @@ static bool take_continuation(struct invocation *invocation, const char *kind, i
         return false;
     if (!text || ts_parse(text, strlen(text), bound) >= 0)
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_CURSOR,
-                        "cursor: must be the next_cursor of an earlier reply");
+    invocation_fail_message(invocation, -ERROR_INVALID_CURSOR,
+                            "cursor: must be the next_cursor of an earlier reply");
     return false;
 }
 

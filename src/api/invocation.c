@@ -129,7 +129,7 @@ static void change_answer(struct invocation *invocation, const struct result *re
     } else if (!result_is_null(result, 0, COLUMN_ERROR)) {
         change_fail(invocation, result);
     } else {
-        if (invocation->wrote && result_bool(result, 0, COLUMN_TOLD))
+        if (invocation->with_outbox && result_bool(result, 0, COLUMN_TOLD))
             invocation->api->options.on_committed(invocation->api->options.arg,
                                                   invocation->outbox_id);
         if (invocation->done_fn)
@@ -140,20 +140,20 @@ static void change_answer(struct invocation *invocation, const struct result *re
 }
 
 void invocation_change(struct invocation *invocation, const struct statement *statement,
-                       struct params *params, bool tells)
+                       struct params *params, bool with_outbox)
 {
-    invocation->wrote = tells;
+    invocation->with_outbox = with_outbox;
     invocation_query(invocation, STORE_WRITE, statement, params, change_answer);
 }
 
 void invocation_change_many(struct invocation *invocation, const struct statement *statement,
                             struct params *params)
 {
-    invocation->wrote = true;
+    invocation->with_outbox = true;
     invocation_query(invocation, STORE_MANY, statement, params, change_answer);
 }
 
-void invocation_tell(const struct invocation *invocation, int64_t part)
+void invocation_submit(const struct invocation *invocation, int64_t part)
 {
     const struct api_options *options = &invocation->api->options;
     char id[OUTBOX_ID_SIZE + 24];
@@ -223,7 +223,7 @@ void invocation_fail_for(struct invocation *invocation, int64_t seconds)
     invocation_end(invocation);
 }
 
-void invocation_complain(struct invocation *invocation, int r, const char *format, ...)
+void invocation_fail_message(struct invocation *invocation, int r, const char *format, ...)
 {
     char text[256];
     va_list arguments;

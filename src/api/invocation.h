@@ -46,7 +46,7 @@ struct invocation {
     invocation_rows_fn *rows_fn;         // receives the rows of the statement in flight
     const struct store_outcome *outcome; // set during rows_fn
     invocation_rows_fn *done_fn;         // receives the result of a successful change; may be NULL
-    bool wrote; // the statement in flight returns the columns error, reply, told
+    bool with_outbox; // the statement in flight returns the columns error, reply, told
     char outbox_id[OUTBOX_ID_SIZE];
     void *state; // the method's own; freed by free() with the invocation
 };
@@ -75,11 +75,11 @@ struct result *invocation_take_rows(struct invocation *invocation);
 void invocation_change_params(struct invocation *invocation, struct params *params);
 
 // Runs a change and replies with its result. The statement's first columns are error, reply (a JSON
-// object with the reply's members) and, with `tells`, whether it wrote its outbox row.
+// object with the reply's members) and, with `with_outbox`, whether it wrote its outbox row.
 void invocation_change(struct invocation *invocation, const struct statement *statement,
-                       struct params *params, bool tells);
+                       struct params *params, bool with_outbox);
 
-// Likewise for a change that takes long in Postgres, with `tells`: on STORE_MANY.
+// Likewise for a change that takes long in Postgres, with `with_outbox`: on STORE_MANY.
 void invocation_change_many(struct invocation *invocation, const struct statement *statement,
                             struct params *params);
 
@@ -87,7 +87,7 @@ void invocation_change_many(struct invocation *invocation, const struct statemen
 // INVOCATION_PART channels, named by the invocation's id, that id and ".1", and so on; rows after
 // the first are relayed in between other events.
 enum { INVOCATION_PART = 500 };
-void invocation_tell(const struct invocation *invocation, int64_t part);
+void invocation_submit(const struct invocation *invocation, int64_t part);
 
 // The base URL of this service for clients, ending in '/' (auth.c).
 void invocation_base_url(const struct invocation *invocation, char *ret_url, size_t size);
@@ -108,7 +108,7 @@ void invocation_fail(struct invocation *invocation, int r);
 void invocation_unread(struct invocation *invocation, int r);
 // -ERROR_RATELIMITED, with `seconds` to wait.
 void invocation_fail_for(struct invocation *invocation, int64_t seconds);
-void invocation_complain(struct invocation *invocation, int r, const char *format, ...)
+void invocation_fail_message(struct invocation *invocation, int r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 // The user charged for the body's bytes; "" without a token.

@@ -28,15 +28,15 @@ struct bucket {
     char key[KEY_SIZE]; // as in Redis
     UT_hash_handle hh;
     struct list recent; // in the limiter's, most recently used last
-    struct list untold_link;
+    struct list unreported_link;
     struct limiter *limiter;
     int64_t interval_ns;
     int64_t lasts_until_ns; // of all calls admitted here and, as far as known, elsewhere
     int64_t lease;
-    int64_t untold; // admitted calls not reported to Redis yet
-    int64_t told_ns;
-    bool told; // reported at least once: the first report also fetches the calls of others
-    bool telling;
+    int64_t unreported; // admitted calls not reported to Redis yet
+    int64_t reported_ns;
+    bool is_reported; // reported at least once: the first report also fetches the calls of others
+    bool is_reporting;
     bool dropped; // freed when the reply arrives
 };
 
@@ -47,7 +47,7 @@ struct limiter {
     struct limiter_options options;
     struct bucket *buckets;
     struct list recent;
-    struct list untold;
+    struct list unreported;
     struct loop_timer *timer;
 };
 
@@ -61,31 +61,31 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static void bucket_tell(struct bucket *bucket, cache_fn *fn)
+static void bucket_report(struct bucket *bucket, cache_fn *fn)
 {
     char microseconds[24];
-    int64_t cost_us = (bucket->untold * bucket->interval_ns + 999) / 1000;
+    int64_t cost_us = (bucket->unreported * bucket->interval_ns + 999) / 1000;
     const char *texts[] = {"FCALL", "limit_take", "1", bucket->key, microseconds};
 
-    list_remove(&bucket->untold_link);
-    bucket->untold = 0;
+    list_remove(&bucket->unreported_link);
+    bucket->unreported = 0;
     if (!cache_is_up(bucket->limiter->cache)) // no other loop reports either then
         return;
-    bucket->told = true;
-    bucket->told_ns = now_ns(bucket->limiter);
+    bucket->is_reported = true;
+    bucket->reported_ns = now_ns(bucket->limiter);
     if (fn)
-        bucket->telling = true;
+        bucket->is_reporting = true;
     snprintf(microseconds, sizeof microseconds, "%" PRId64, cost_us);
     cache_call(bucket->limiter->cache, 5, texts, NULL, fn, bucket);
 }
 
 // Takes Redis' state if it is ahead. If Redis knows less, its data may have been lost, and the
 // local state is kept.
-static void bucket_heard(void *arg, int r, const struct cache_value *value)
+static void bucket_reported(void *arg, int r, const struct cache_value *value)
 {
     struct bucket *bucket = CAST(bucket, arg);
 
-    bucket->telling = false;
+    bucket->is_reporting = false;
     if (bucket->dropped) {
         TAGGED_FREE(bucket);
         return;
@@ -94,11 +94,11 @@ static void bucket_heard(void *arg, int r, const struct cache_value *value)
         return;
     // Counted from the time of the report: a refusal has announced its end to the caller, and the
     // reply took a while.
-    int64_t heard_ns =
-        bucket->told_ns + cache_value_int(value) * 1000 + bucket->untold * bucket->interval_ns;
-    bucket->lasts_until_ns = later(bucket->lasts_until_ns, heard_ns);
-    if (bucket->untold >= bucket->lease)
-        bucket_tell(bucket, bucket_heard);
+    int64_t shared_ns = bucket->reported_ns + cache_value_int(value) * 1000 +
+                        bucket->unreported * bucket->interval_ns;
+    bucket->lasts_until_ns = later(bucket->lasts_until_ns, shared_ns);
+    if (bucket->unreported >= bucket->lease)
+        bucket_report(bucket, bucket_reported);
 }
 
 static void bucket_drop(struct bucket *bucket)
@@ -106,9 +106,9 @@ static void bucket_drop(struct bucket *bucket)
     HASH_DEL(bucket->limiter->buckets, bucket);
     metric_add(METRIC_RATE_BUCKETS, -1);
     list_remove(&bucket->recent);
-    list_remove(&bucket->untold_link);
+    list_remove(&bucket->unreported_link);
     bucket->dropped = true;
-    if (!bucket->telling)
+    if (!bucket->is_reporting)
         TAGGED_FREE(bucket);
 }
 
@@ -116,7 +116,7 @@ static bool bucket_is_idle(const struct bucket *bucket)
 {
     const struct limiter *limiter = bucket->limiter;
 
-    return bucket->untold == 0 &&
+    return bucket->unreported == 0 &&
            bucket->lasts_until_ns + limiter->options.idle_ms * 1000000 < now_ns(limiter);
 }
 
@@ -133,8 +133,8 @@ static void limiter_shrink(struct limiter *limiter)
     if (HASH_COUNT(limiter->buckets) < (unsigned)limiter->options.buckets_max)
         return;
     struct bucket *oldest = LIST_ITEM(limiter->recent.next, struct bucket, recent);
-    if (oldest->untold > 0)
-        bucket_tell(oldest, NULL);
+    if (oldest->unreported > 0)
+        bucket_report(oldest, NULL);
     bucket_drop(oldest);
     metric_add(METRIC_RATE_BUCKETS_DROPPED, 1);
 }
@@ -148,7 +148,7 @@ static struct bucket *bucket_new(struct limiter *limiter, const char *key, size_
     memcpy(bucket->key, key, length + 1);
     bucket->limiter = limiter;
     list_init(&bucket->recent);
-    list_init(&bucket->untold_link);
+    list_init(&bucket->unreported_link);
     HASH_ADD(hh, limiter->buckets, key, length, bucket);
     metric_add(METRIC_RATE_BUCKETS, 1);
     return bucket;
@@ -172,37 +172,37 @@ static struct bucket *bucket_find(struct limiter *limiter, const char *subject, 
     return bucket;
 }
 
-static void untold_tell(void *arg)
+static void on_timer(void *arg)
 {
     struct limiter *limiter = CAST(limiter, arg);
 
-    LIST_FOREACH(link, &limiter->untold)
+    LIST_FOREACH(link, &limiter->unreported)
     {
-        struct bucket *bucket = LIST_ITEM(link, struct bucket, untold_link);
-        if (!bucket->telling)
-            bucket_tell(bucket, bucket_heard);
+        struct bucket *bucket = LIST_ITEM(link, struct bucket, unreported_link);
+        if (!bucket->is_reporting)
+            bucket_report(bucket, bucket_reported);
     }
-    if (!list_is_empty(&limiter->untold))
+    if (!list_is_empty(&limiter->unreported))
         loop_timer_set(limiter->timer, limiter->options.settle_ms);
 }
 
-static void bucket_note(struct bucket *bucket, int64_t count)
+static void bucket_charge(struct bucket *bucket, int64_t count)
 {
     struct limiter *limiter = bucket->limiter;
 
     if (!limiter->cache)
         return;
-    bool is_first = bucket->untold == 0;
-    bucket->untold += count;
-    if ((bucket->untold >= bucket->lease || !bucket->told) && !bucket->telling) {
-        bucket_tell(bucket, bucket_heard);
+    bool is_first = bucket->unreported == 0;
+    bucket->unreported += count;
+    if ((bucket->unreported >= bucket->lease || !bucket->is_reported) && !bucket->is_reporting) {
+        bucket_report(bucket, bucket_reported);
         return;
     }
     if (!is_first)
         return;
-    if (list_is_empty(&limiter->untold))
+    if (list_is_empty(&limiter->unreported))
         loop_timer_set(limiter->timer, limiter->options.settle_ms);
-    list_append(&limiter->untold, &bucket->untold_link);
+    list_append(&limiter->unreported, &bucket->unreported_link);
 }
 
 int64_t limiter_take(struct limiter *limiter, const char *subject, const char *name,
@@ -227,7 +227,7 @@ int64_t limiter_take_many(struct limiter *limiter, const char *subject, const ch
         return (missing + SECOND_NS - 1) / SECOND_NS;
     bucket->lasts_until_ns = from + count * bucket->interval_ns;
     if (count > 0)
-        bucket_note(bucket, count);
+        bucket_charge(bucket, count);
     return 0;
 }
 
@@ -242,8 +242,8 @@ int limiter_new(struct loop *loop, struct cache *cache, const struct limiter_opt
     limiter->cache = cache;
     limiter->options = *options;
     list_init(&limiter->recent);
-    list_init(&limiter->untold);
-    int r = loop_timer_new(loop, untold_tell, limiter, &limiter->timer);
+    list_init(&limiter->unreported);
+    int r = loop_timer_new(loop, on_timer, limiter, &limiter->timer);
     if (r < 0) {
         TAGGED_FREE(limiter);
         return r;

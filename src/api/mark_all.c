@@ -45,7 +45,7 @@ static void marked_all(struct invocation *invocation, const struct result *resul
 
     marking->changed = result_int(result, 0, COLUMN_CHANGED);
     for (int64_t part = 0; part < result_int(result, 0, COLUMN_TOLD); part++)
-        invocation_tell(invocation, part);
+        invocation_submit(invocation, part);
     if (marking->types == TYPES_ALL) { // all is read now: 100,000 rows would add nothing
         struct sidebar_totals totals = {.badge = result_int(result, 0, COLUMN_THREAD_MENTIONS)};
         marking_reply(invocation, &totals);

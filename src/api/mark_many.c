@@ -147,22 +147,22 @@ static void results_reply(struct invocation *invocation, const struct result *re
 }
 
 // A part of the marks has an outbox row if at least one of them changed something.
-static void parts_tell(struct invocation *invocation, const struct result *result)
+static void parts_submit(struct invocation *invocation, const struct result *result)
 {
-    int64_t told = -1;
+    int64_t submitted = -1;
 
     for (int row = 0; row < result_rows(result); row++) {
         int64_t part = result_int(result, row, COLUMN_ITEM) / INVOCATION_PART;
-        if (part == told || !result_bool(result, row, COLUMN_CHANGED))
+        if (part == submitted || !result_bool(result, row, COLUMN_CHANGED))
             continue;
-        invocation_tell(invocation, part);
-        told = part;
+        invocation_submit(invocation, part);
+        submitted = part;
     }
 }
 
 static void marked_many(struct invocation *invocation, const struct result *result)
 {
-    parts_tell(invocation, result);
+    parts_submit(invocation, result);
     results_reply(invocation, result);
 }
 

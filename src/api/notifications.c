@@ -27,8 +27,8 @@ static bool take_notify(struct invocation *invocation, const char **ret_notify)
             *ret_notify = values[i].stored;
     if (*ret_notify)
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "notify: must be default, all, mentions or none");
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "notify: must be default, all, mentions or none");
     return false;
 }
 

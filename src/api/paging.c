@@ -23,8 +23,8 @@ bool take_page(struct invocation *invocation, const char *kind, const char *pref
         return false;
     if ((*ret_after)[0] == '\0' || id_is_valid(*ret_after, prefixes))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_CURSOR,
-                        "cursor: must be the next_cursor of an earlier reply");
+    invocation_fail_message(invocation, -ERROR_INVALID_CURSOR,
+                            "cursor: must be the next_cursor of an earlier reply");
     return false;
 }
 

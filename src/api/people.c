@@ -125,8 +125,8 @@ void users_list(struct invocation *invocation)
     if (*limit == 0)
         *limit = LIMIT_MAX;
     if (after[0] != '\0' && !id_is_valid(after, "UW")) {
-        invocation_complain(invocation, -ERROR_INVALID_CURSOR,
-                            "cursor: must be the next_cursor of an earlier reply");
+        invocation_fail_message(invocation, -ERROR_INVALID_CURSOR,
+                                "cursor: must be the next_cursor of an earlier reply");
         return;
     }
     params_text(&params, invocation->actor->workspace_id);

@@ -15,7 +15,7 @@
 enum { NAME_LENGTH_MAX = 80, APPLE_ID_LENGTH = 10, TEXT_LENGTH_MAX = 255, FIELDS_MAX = 4096 };
 
 // What to store of an app.
-struct push_app_wish {
+struct push_app_change {
     const char *name;
     enum push_platform platform;
     bool is_new;          // otherwise absent arguments leave values unchanged
@@ -23,10 +23,10 @@ struct push_app_wish {
     struct buffer secret; // in plain text until encrypted; empty: none, or unchanged
 };
 
-static void wish_done(struct push_app_wish *wish)
+static void change_done(struct push_app_change *change)
 {
-    buffer_done(&wish->fields);
-    buffer_done(&wish->secret);
+    buffer_done(&change->fields);
+    buffer_done(&change->secret);
 }
 
 static bool take_name(struct invocation *invocation, const char **ret_name)
@@ -36,9 +36,9 @@ static bool take_name(struct invocation *invocation, const char **ret_name)
     size_t length = strlen(*ret_name);
     if (length <= NAME_LENGTH_MAX && strspn(*ret_name, ALPHANUMERIC "._-") == length)
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "name: must be 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-'",
-                        NAME_LENGTH_MAX);
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "name: must be 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-'",
+                            NAME_LENGTH_MAX);
     return false;
 }
 
@@ -51,8 +51,8 @@ static bool take_platform(struct invocation *invocation, enum push_platform *ret
     *ret_platform = push_platform_find(name);
     if (*ret_platform < PUSH_PLATFORM_MAX)
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "platform: must be apns, fcm, webpush or matrix");
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "platform: must be apns, fcm, webpush or matrix");
     return false;
 }
 
@@ -98,8 +98,8 @@ static const struct push_app_field subject_field = {"subject", subject_is_good,
                                                     "a mailto: or https: URL", NULL};
 
 // Reads an argument; a missing required one is an error.
-static bool take_wished(struct invocation *invocation, const char *name, bool is_required,
-                        const char **value)
+static bool take_field_text(struct invocation *invocation, const char *name, bool is_required,
+                            const char **value)
 {
     *value = NULL;
     return is_required ? take_text(invocation, name, value)
@@ -107,17 +107,17 @@ static bool take_wished(struct invocation *invocation, const char *name, bool is
 }
 
 static bool take_field(struct invocation *invocation, const struct push_app_field *field,
-                       const struct push_app_wish *wish, struct json_writer *w)
+                       const struct push_app_change *change, struct json_writer *w)
 {
     const char *text;
 
-    if (!take_wished(invocation, field->name, wish->is_new && !field->otherwise, &text))
+    if (!take_field_text(invocation, field->name, change->is_new && !field->otherwise, &text))
         return false;
-    if (!text && wish->is_new)
+    if (!text && change->is_new)
         text = field->otherwise;
     if (text && !field->is_good(text)) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be %s", field->name,
-                            field->range);
+        invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be %s", field->name,
+                                field->range);
         return false;
     }
     if (text)
@@ -125,61 +125,61 @@ static bool take_field(struct invocation *invocation, const struct push_app_fiel
     return true;
 }
 
-static bool take_apns(struct invocation *invocation, struct push_app_wish *wish,
+static bool take_apns(struct invocation *invocation, struct push_app_change *change,
                       struct json_writer *w)
 {
     const char *key;
 
     for (size_t i = 0; i < sizeof apns_fields / sizeof apns_fields[0]; i++)
-        if (!take_field(invocation, &apns_fields[i], wish, w))
+        if (!take_field(invocation, &apns_fields[i], change, w))
             return false;
-    if (!take_wished(invocation, "key", wish->is_new, &key))
+    if (!take_field_text(invocation, "key", change->is_new, &key))
         return false;
     if (key && (strlen(key) > PUSH_KEY_MAX || push_key_check_apns(key) < 0)) {
-        invocation_complain(invocation, -ERROR_INVALID_KEY,
-                            "key: must be a private EC key on P-256 in PEM, not encrypted");
+        invocation_fail_message(invocation, -ERROR_INVALID_KEY,
+                                "key: must be a private EC key on P-256 in PEM, not encrypted");
         return false;
     }
     if (key)
-        buffer_append_text(&wish->secret, key);
+        buffer_append_text(&change->secret, key);
     return true;
 }
 
-static bool take_fcm(struct invocation *invocation, struct push_app_wish *wish,
+static bool take_fcm(struct invocation *invocation, struct push_app_change *change,
                      struct json_writer *w)
 {
     CLEANUP_JSON json_t *account = NULL;
     const char *text;
-    const char *complaint;
+    const char *invalid;
 
-    if (!take_wished(invocation, "service_account", wish->is_new, &text))
+    if (!take_field_text(invocation, "service_account", change->is_new, &text))
         return false;
     if (!text)
         return true;
     int r = strlen(text) > PUSH_KEY_MAX ? -ERROR_INVALID_KEY
-                                        : push_key_read_account(text, &account, &complaint);
+                                        : push_key_read_account(text, &account, &invalid);
     if (r < 0) {
-        invocation_complain(invocation, r,
-                            "service_account: must be the JSON of a service account; check %s",
-                            strlen(text) > PUSH_KEY_MAX ? "its length" : complaint);
+        invocation_fail_message(invocation, r,
+                                "service_account: must be the JSON of a service account; check %s",
+                                strlen(text) > PUSH_KEY_MAX ? "its length" : invalid);
         return false;
     }
     json_key_string(w, "project_id", json_string_value(json_object_get(account, "project_id")));
     json_key_string(w, "client_email", json_string_value(json_object_get(account, "client_email")));
-    buffer_append_text(&wish->secret, text);
+    buffer_append_text(&change->secret, text);
     return true;
 }
 
-static bool take_webpush(struct invocation *invocation, struct push_app_wish *wish,
+static bool take_webpush(struct invocation *invocation, struct push_app_change *change,
                          struct json_writer *w)
 {
     CLEANUP(buffer_done) struct buffer public_key = BUFFER(PUSH_KEY_MAX);
 
-    if (!take_field(invocation, &subject_field, wish, w))
+    if (!take_field(invocation, &subject_field, change, w))
         return false;
-    if (!wish->is_new)
+    if (!change->is_new)
         return true;
-    if (push_key_make_webpush(&wish->secret, &public_key) < 0) {
+    if (push_key_make_webpush(&change->secret, &public_key) < 0) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return false;
     }
@@ -188,53 +188,54 @@ static bool take_webpush(struct invocation *invocation, struct push_app_wish *wi
     return true;
 }
 
-static bool take_wish(struct invocation *invocation, struct push_app_wish *wish)
+static bool take_change(struct invocation *invocation, struct push_app_change *change)
 {
-    struct json_writer w = json_writer_to(&wish->fields);
+    struct json_writer w = json_writer_to(&change->fields);
     bool done = true;
 
     json_open_object(&w);
-    if (wish->platform == PUSH_APNS)
-        done = take_apns(invocation, wish, &w);
-    else if (wish->platform == PUSH_FCM)
-        done = take_fcm(invocation, wish, &w);
-    else if (wish->platform == PUSH_WEBPUSH)
-        done = take_webpush(invocation, wish, &w);
+    if (change->platform == PUSH_APNS)
+        done = take_apns(invocation, change, &w);
+    else if (change->platform == PUSH_FCM)
+        done = take_fcm(invocation, change, &w);
+    else if (change->platform == PUSH_WEBPUSH)
+        done = take_webpush(invocation, change, &w);
     json_close_object(&w);
     return done;
 }
 
-bool push_apps_secrets_are_kept(struct invocation *invocation)
+bool push_apps_can_encrypt(struct invocation *invocation)
 {
     if (invocation->api->options.secrets->count > 0)
         return true;
-    invocation_complain(invocation, -ERROR_SECRET_KEY_MISSING,
-                        "the server has no TIDINGS_SECRET_KEY to encrypt keys and tokens with");
+    invocation_fail_message(invocation, -ERROR_SECRET_KEY_MISSING,
+                            "the server has no TIDINGS_SECRET_KEY to encrypt keys and tokens with");
     return false;
 }
 
 // Adds the parameters common to create and update. False: an error was replied.
-static bool wish_params(struct invocation *invocation, const struct push_app_wish *wish,
-                        struct params *params)
+static bool change_params(struct invocation *invocation, const struct push_app_change *change,
+                          struct params *params)
 {
     CLEANUP(buffer_done) struct buffer sealed = BUFFER(4 * PUSH_KEY_MAX);
     const struct secrets *secrets = invocation->api->options.secrets;
     char place[sizeof PUSH_APP_SECRET_PLACE + ID_SIZE + NAME_LENGTH_MAX + 1];
 
-    if (!push_apps_secrets_are_kept(invocation))
+    if (!push_apps_can_encrypt(invocation))
         return false;
     snprintf(place, sizeof place, PUSH_APP_SECRET_PLACE "%s/%s", invocation->actor->workspace_id,
-             wish->name);
-    if (wish->secret.length > 0)
-        secrets_seal(secrets, place, wish->secret.data, wish->secret.length, &sealed);
-    if (buffer_failed(&wish->fields) || buffer_failed(&wish->secret) || buffer_failed(&sealed)) {
+             change->name);
+    if (change->secret.length > 0)
+        secrets_seal(secrets, place, change->secret.data, change->secret.length, &sealed);
+    if (buffer_failed(&change->fields) || buffer_failed(&change->secret) ||
+        buffer_failed(&sealed)) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return false;
     }
     params_text(params, invocation->actor->workspace_id);
-    params_text(params, wish->name);
-    params_text(params, push_platform_name(wish->platform));
-    params_text_n(params, wish->fields.data, wish->fields.length);
+    params_text(params, change->name);
+    params_text(params, push_platform_name(change->platform));
+    params_text_n(params, change->fields.data, change->fields.length);
     if (sealed.length > 0)
         params_text_n(params, sealed.data, sealed.length);
     else
@@ -255,13 +256,13 @@ static const struct statement DELETE = {"push_apps_delete",
 
 void admin_push_apps_create(struct invocation *invocation)
 {
-    CLEANUP(wish_done)
-    struct push_app_wish wish = {
+    CLEANUP(change_done)
+    struct push_app_change change = {
         .is_new = true, .fields = BUFFER(FIELDS_MAX), .secret = BUFFER(PUSH_KEY_MAX)};
     struct params params = {0};
 
-    if (!take_name(invocation, &wish.name) || !take_platform(invocation, &wish.platform) ||
-        !take_wish(invocation, &wish) || !wish_params(invocation, &wish, &params))
+    if (!take_name(invocation, &change.name) || !take_platform(invocation, &change.platform) ||
+        !take_change(invocation, &change) || !change_params(invocation, &change, &params))
         return;
     invocation_change(invocation, &CREATE, &params, false);
 }
@@ -277,18 +278,18 @@ void push_app_ask(struct invocation *invocation, const char *name, invocation_ro
 
 static void platform_found(struct invocation *invocation, const struct result *result)
 {
-    CLEANUP(wish_done)
-    struct push_app_wish wish = {.name = request_arg(invocation->request, "name"),
-                                 .fields = BUFFER(FIELDS_MAX),
-                                 .secret = BUFFER(PUSH_KEY_MAX)};
+    CLEANUP(change_done)
+    struct push_app_change change = {.name = request_arg(invocation->request, "name"),
+                                     .fields = BUFFER(FIELDS_MAX),
+                                     .secret = BUFFER(PUSH_KEY_MAX)};
     struct params params = {0};
 
     if (result_rows(result) == 0) {
         invocation_fail(invocation, -ERROR_APP_NOT_FOUND);
         return;
     }
-    wish.platform = push_platform_find(result_text(result, 0, 0));
-    if (take_wish(invocation, &wish) && wish_params(invocation, &wish, &params))
+    change.platform = push_platform_find(result_text(result, 0, 0));
+    if (take_change(invocation, &change) && change_params(invocation, &change, &params))
         invocation_change(invocation, &UPDATE, &params, false);
 }
 

@@ -12,4 +12,4 @@ void push_app_ask(struct invocation *invocation, const char *name, invocation_ro
 NODISCARD bool take_device_id(struct invocation *invocation, const char **ret_id);
 
 // Whether there is a key to encrypt secrets with. False: an error was replied.
-NODISCARD bool push_apps_secrets_are_kept(struct invocation *invocation);
+NODISCARD bool push_apps_can_encrypt(struct invocation *invocation);

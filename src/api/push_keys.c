@@ -71,7 +71,7 @@ static bool project_is_good(const char *id)
     return strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789.:-") == strlen(id);
 }
 
-static const char *account_complaint(const json_t *account)
+static const char *account_invalid_member(const json_t *account)
 {
     static const char *const members[] = {"type", "project_id", "private_key", "client_email",
                                           "token_uri"};
@@ -90,16 +90,16 @@ static const char *account_complaint(const json_t *account)
                : "private_key";
 }
 
-int push_key_read_account(const char *text, json_t **ret_account, const char **ret_complaint)
+int push_key_read_account(const char *text, json_t **ret_account, const char **ret_invalid)
 {
     CLEANUP_JSON json_t *account = NULL;
 
-    *ret_complaint = "it";
+    *ret_invalid = "it";
     if (json_read(text, strlen(text), 2, ACCOUNT_VALUES_MAX, &account) < 0 ||
         !json_is_object(account))
         return -ERROR_INVALID_KEY;
-    *ret_complaint = account_complaint(account);
-    if (*ret_complaint)
+    *ret_invalid = account_invalid_member(account);
+    if (*ret_invalid)
         return -ERROR_INVALID_KEY;
     *ret_account = TAKE(account);
     return 0;

@@ -13,9 +13,9 @@ enum { PUSH_KEY_MAX = 16384 };
 NODISCARD int push_key_check_apns(const char *pem);
 
 // A Google service account, in JSON, with an RSA key of at least 2,048 bits. `ret_account` is owned
-// by the caller. `ret_complaint` is static: the invalid member.
+// by the caller. `ret_invalid` is static: the invalid member.
 NODISCARD int push_key_read_account(const char *text, json_t **ret_account,
-                                    const char **ret_complaint);
+                                    const char **ret_invalid);
 
 // Creates a key pair for Web Push: the private key in PEM, and the public key in the form for
 // browsers (a point of 65 bytes in base64url).

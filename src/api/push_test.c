@@ -153,8 +153,8 @@ static void target_found(struct invocation *invocation, const struct result *res
     }
     int r = test_send(invocation, result);
     if (r == -ERROR_SECRET_KEY_MISSING)
-        invocation_complain(invocation, r,
-                            "TIDINGS_SECRET_KEY does not open what the app and the device need");
+        invocation_fail_message(
+            invocation, r, "TIDINGS_SECRET_KEY does not open what the app and the device need");
     else if (r < 0)
         invocation_fail(invocation, r);
 }
@@ -170,7 +170,7 @@ void admin_push_test(struct invocation *invocation)
         !take_optional_word(invocation, "app", &app))
         return;
     if (!invocation->api->options.notify) {
-        invocation_complain(invocation, -ERROR_UNAVAILABLE, "only a server that runs can send");
+        invocation_fail_message(invocation, -ERROR_UNAVAILABLE, "only a server that runs can send");
         return;
     }
     params_text(&params, invocation->actor->workspace_id);

@@ -96,7 +96,7 @@ static void list_close(struct start *start, int64_t most)
 }
 
 // Writes more of the lists, up to a turn's share. Returns whether all are written.
-static bool lists_go_on(struct start *start, int64_t most)
+static bool lists_advance(struct start *start, int64_t most)
 {
     for (int left = ENTRIES_A_TURN; start->list < LISTS; left--) {
         if (left == 0)
@@ -141,7 +141,7 @@ static void lists_write(void *arg)
     struct invocation *invocation = CAST(invocation, arg);
     struct start *start = invocation->state;
 
-    while (!lists_go_on(start, invocation->api->options.settings.start_max))
+    while (!lists_advance(start, invocation->api->options.settings.start_max))
         if (loop_post(invocation->api->loop, lists_write, invocation) == 0)
             return;
     rest_write(start->w, start->is_whole);
@@ -259,8 +259,8 @@ static bool since_take(struct invocation *invocation, char *ret_since)
         return false;
     if (!since || gateway_position_take(invocation->actor->user_id, since, ret_since) == 0)
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_POSITION,
-                        "since: must be a position from an earlier reply");
+    invocation_fail_message(invocation, -ERROR_INVALID_POSITION,
+                            "since: must be a position from an earlier reply");
     return false;
 }
 

@@ -196,8 +196,8 @@ static bool take_list_page(struct invocation *invocation, bool *unread_only, int
         return false;
     if (!text || page_parse(text, page))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_CURSOR,
-                        "cursor: must be the next_cursor of an earlier reply");
+    invocation_fail_message(invocation, -ERROR_INVALID_CURSOR,
+                            "cursor: must be the next_cursor of an earlier reply");
     return false;
 }
 

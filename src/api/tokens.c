@@ -46,10 +46,10 @@ enum {
 enum { TOKEN_LENGTH_MAX = 256 };
 
 // Maximum age of results while other instances' revocations are not received.
-enum { BELIEVE_UNHEARD_MS = 500 };
+enum { UNSUBSCRIBED_AGE_MS = 500 };
 
-// Doubts outlive every result that was requested before them.
-enum { DOUBT_MARGIN_MS = 20000, DOUBTS_MAX = 10000 };
+// Invalidations outlive every result that was requested before them.
+enum { INVALIDATION_MARGIN_MS = 20000, INVALIDATIONS_MAX = 10000 };
 
 // A token unused for this many times its maximum age is dropped.
 enum { IDLE_FACTOR = 150 };
@@ -72,11 +72,11 @@ struct token_entry {
 };
 
 // A token, user or app that may have changed.
-struct doubt {
+struct invalidation {
     UT_hash_handle hh;
     struct list link; // in the cache's, oldest first
     char id[EVENT_ID_SIZE];
-    int64_t told_ms;
+    int64_t at_ms;
 };
 
 struct token_waiter {
@@ -88,13 +88,13 @@ struct token_waiter {
 struct token_cache {
     struct store *store;
     struct cache *redis;
-    struct doubt *doubts;
-    struct list doubts_by_age;
-    int64_t all_doubted_ms; // results requested up to this time are invalid
+    struct invalidation *invalidations;
+    struct list invalidations_by_age;
+    int64_t all_invalidated_ms; // results requested up to this time are invalid
     struct token_entry *entries;
     struct list turns; // entries waiting for a lookup
     struct list recent;
-    int64_t believe_ms;
+    int64_t max_age_ms;
     int64_t entries_max;
     int64_t asked; // concurrent lookups, of tokens not known to be valid
     int64_t asked_max;
@@ -109,99 +109,100 @@ int token_cache_new(struct store *store, const struct token_cache_options *optio
         return -ERROR_MEMORY;
     cache->store = store;
     cache->redis = options->redis;
-    cache->all_doubted_ms = INT64_MIN;
-    cache->believe_ms = options->believe_ms;
+    cache->all_invalidated_ms = INT64_MIN;
+    cache->max_age_ms = options->max_age_ms;
     cache->entries_max = options->entries_max;
     cache->asked_max = options->lookups_max;
     list_init(&cache->turns);
     list_init(&cache->recent);
-    list_init(&cache->doubts_by_age);
+    list_init(&cache->invalidations_by_age);
     *ret_cache = cache;
     return 0;
 }
 
-static void doubt_drop(struct token_cache *cache, struct doubt *doubt)
+static void invalidation_drop(struct token_cache *cache, struct invalidation *invalidation)
 {
-    HASH_DEL(cache->doubts, doubt);
-    list_remove(&doubt->link);
-    free(doubt);
+    HASH_DEL(cache->invalidations, invalidation);
+    list_remove(&invalidation->link);
+    free(invalidation);
 }
 
-static struct doubt *doubt_oldest(const struct token_cache *cache)
+static struct invalidation *invalidation_oldest(const struct token_cache *cache)
 {
-    return list_is_empty(&cache->doubts_by_age)
+    return list_is_empty(&cache->invalidations_by_age)
                ? NULL
-               : LIST_ITEM(cache->doubts_by_age.next, struct doubt, link);
+               : LIST_ITEM(cache->invalidations_by_age.next, struct invalidation, link);
 }
 
-static void doubts_drop(struct token_cache *cache, int64_t before_ms)
+static void invalidations_drop(struct token_cache *cache, int64_t before_ms)
 {
-    for (struct doubt *oldest = doubt_oldest(cache); oldest && oldest->told_ms < before_ms;
-         oldest = doubt_oldest(cache))
-        doubt_drop(cache, oldest);
+    for (struct invalidation *oldest = invalidation_oldest(cache);
+         oldest && oldest->at_ms < before_ms; oldest = invalidation_oldest(cache))
+        invalidation_drop(cache, oldest);
 }
 
-static struct doubt *doubt_new(struct token_cache *cache, const char *id)
+static struct invalidation *invalidation_new(struct token_cache *cache, const char *id)
 {
-    struct doubt *doubt = calloc(1, sizeof *doubt);
+    struct invalidation *invalidation = calloc(1, sizeof *invalidation);
 
-    if (!doubt)
+    if (!invalidation)
         return NULL;
-    snprintf(doubt->id, sizeof doubt->id, "%s", id);
-    list_init(&doubt->link);
-    HASH_ADD_STR(cache->doubts, id, doubt);
-    return doubt;
+    snprintf(invalidation->id, sizeof invalidation->id, "%s", id);
+    list_init(&invalidation->link);
+    HASH_ADD_STR(cache->invalidations, id, invalidation);
+    return invalidation;
 }
 
-void token_cache_doubt(struct token_cache *cache, const char *id)
+void token_cache_invalidate(struct token_cache *cache, const char *id)
 {
     int64_t now_ms = clock_monotonic_ms();
-    struct doubt *doubt = NULL;
+    struct invalidation *invalidation = NULL;
 
-    doubts_drop(cache, now_ms - cache->believe_ms - DOUBT_MARGIN_MS);
+    invalidations_drop(cache, now_ms - cache->max_age_ms - INVALIDATION_MARGIN_MS);
     if (id)
-        HASH_FIND_STR(cache->doubts, id, doubt);
-    if (id && !doubt && HASH_COUNT(cache->doubts) < DOUBTS_MAX)
-        doubt = doubt_new(cache, id);
-    if (!doubt) { // everything; also if there is no room for another doubt
-        cache->all_doubted_ms = now_ms;
+        HASH_FIND_STR(cache->invalidations, id, invalidation);
+    if (id && !invalidation && HASH_COUNT(cache->invalidations) < INVALIDATIONS_MAX)
+        invalidation = invalidation_new(cache, id);
+    if (!invalidation) { // everything; also if there is no room for another invalidation
+        cache->all_invalidated_ms = now_ms;
         return;
     }
-    doubt->told_ms = now_ms;
-    list_remove(&doubt->link);
-    list_append(&cache->doubts_by_age, &doubt->link);
+    invalidation->at_ms = now_ms;
+    list_remove(&invalidation->link);
+    list_append(&cache->invalidations_by_age, &invalidation->link);
 }
 
-static bool is_doubted(const struct token_cache *cache, const char *id, int64_t asked_ms)
+static bool is_invalidated(const struct token_cache *cache, const char *id, int64_t asked_ms)
 {
-    struct doubt *doubt;
+    struct invalidation *invalidation;
 
-    HASH_FIND_STR(cache->doubts, id, doubt);
-    return doubt && doubt->told_ms >= asked_ms;
+    HASH_FIND_STR(cache->invalidations, id, invalidation);
+    return invalidation && invalidation->at_ms >= asked_ms;
 }
 
 // Whether a result requested at `asked_ms` may have changed since.
-static bool entry_is_doubted(const struct token_entry *entry, int64_t asked_ms)
+static bool entry_is_invalidated(const struct token_entry *entry, int64_t asked_ms)
 {
     const struct token_cache *cache = entry->cache;
     const struct actor *actor = &entry->actor;
 
-    if (cache->all_doubted_ms >= asked_ms)
+    if (cache->all_invalidated_ms >= asked_ms)
         return true;
-    return cache->doubts && (is_doubted(cache, actor->token_id, asked_ms) ||
-                             is_doubted(cache, actor->user_id, asked_ms) ||
-                             is_doubted(cache, actor->app_id, asked_ms));
+    return cache->invalidations && (is_invalidated(cache, actor->token_id, asked_ms) ||
+                                    is_invalidated(cache, actor->user_id, asked_ms) ||
+                                    is_invalidated(cache, actor->app_id, asked_ms));
 }
 
-static bool entry_is_believed(const struct token_entry *entry)
+static bool entry_is_fresh(const struct token_entry *entry)
 {
     const struct token_cache *cache = entry->cache;
-    bool is_heard = cache->redis && cache_is_subscribed(cache->redis);
-    int64_t most_ms =
-        is_heard || cache->believe_ms < BELIEVE_UNHEARD_MS ? cache->believe_ms : BELIEVE_UNHEARD_MS;
+    bool is_subscribed = cache->redis && cache_is_subscribed(cache->redis);
+    int64_t most_ms = is_subscribed || cache->max_age_ms < UNSUBSCRIBED_AGE_MS
+                          ? cache->max_age_ms
+                          : UNSUBSCRIBED_AGE_MS;
 
     return clock_monotonic_ms() - entry->known_at_ms < most_ms &&
-           !entry_is_doubted(entry, entry->known_at_ms);
+           !entry_is_invalidated(entry, entry->known_at_ms);
 }
 
 static void entry_drop(struct token_entry *entry)
@@ -218,20 +219,20 @@ static void entries_drop_idle(struct token_cache *cache)
     for (int i = 0; i < 2 && !list_is_empty(&cache->recent); i++) {
         struct token_entry *entry = LIST_ITEM(cache->recent.next, struct token_entry, recent);
         if (entry->asking ||
-            clock_monotonic_ms() - entry->known_at_ms < IDLE_FACTOR * cache->believe_ms)
+            clock_monotonic_ms() - entry->known_at_ms < IDLE_FACTOR * cache->max_age_ms)
             break;
         entry_drop(entry);
     }
 }
 
-// Drops entries that nobody waits for: invalid ones, or with `good_too` all.
-static void entries_drop(struct token_cache *cache, bool good_too)
+// Drops entries that nobody waits for: invalid ones, or with `valid_too` all.
+static void entries_drop(struct token_cache *cache, bool valid_too)
 {
     struct token_entry *entry, *next;
 
     HASH_ITER(hh, cache->entries, entry, next)
     {
-        if (entry->asking || (entry->r == 0 && !good_too))
+        if (entry->asking || (entry->r == 0 && !valid_too))
             continue;
         entry_drop(entry);
     }
@@ -253,7 +254,7 @@ void token_cache_free(struct token_cache *cache)
     if (!cache)
         return;
     entries_drop(cache, true);
-    doubts_drop(cache, INT64_MAX);
+    invalidations_drop(cache, INT64_MAX);
     free(cache);
 }
 
@@ -266,19 +267,19 @@ static int entry_verdict(const struct token_entry *entry)
 
 #define COPY(field, column) snprintf(field, sizeof(field), "%s", result_text(result, 0, column))
 
-static void entry_noted(void *arg, const struct store_outcome *outcome)
+static void on_use_recorded(void *arg, const struct store_outcome *outcome)
 {
     (void)arg;
     (void)outcome;
 }
 
 // Records the token's last use, to the minute.
-static void entry_note_use(const struct token_entry *entry)
+static void entry_record_use(const struct token_entry *entry)
 {
     struct params params = {0};
 
     params_text(&params, entry->digest);
-    store_call(entry->cache->store, STORE_READ, &TOKEN_USED, &params, entry_noted, NULL);
+    store_call(entry->cache->store, STORE_READ, &TOKEN_USED, &params, on_use_recorded, NULL);
 }
 
 static void entry_read(struct token_entry *entry, const struct result *result)
@@ -302,7 +303,7 @@ static void entry_read(struct token_entry *entry, const struct result *result)
                             ? INT64_MAX
                             : clock_monotonic_ms() + result_int(result, 0, COLUMN_LEFT_MS);
     if (result_bool(result, 0, COLUMN_STALE))
-        entry_note_use(entry);
+        entry_record_use(entry);
     if (!result_is_null(result, 0, COLUMN_FAULT))
         entry->r = error_from_code(result_text(result, 0, COLUMN_FAULT));
 }
@@ -310,7 +311,7 @@ static void entry_read(struct token_entry *entry, const struct result *result)
 static void entry_ask(struct token_entry *entry);
 
 // Unverified tokens share a few concurrent lookups, and never delay verified ones.
-static void turns_go_on(struct token_cache *cache)
+static void lookups_advance(struct token_cache *cache)
 {
     while (cache->asked < cache->asked_max && !list_is_empty(&cache->turns)) {
         struct token_entry *entry = LIST_ITEM(cache->turns.next, struct token_entry, turn);
@@ -329,14 +330,14 @@ static void entry_answer(void *arg, const struct store_outcome *outcome)
     entry->asking = false;
     entry->cache->asked -= entry->is_counted;
     entry->is_counted = false;
-    turns_go_on(entry->cache);
+    lookups_advance(entry->cache);
     entry->r = outcome->r;
     entry->known_at_ms = entry->asked_ms;
     if (outcome->r == 0)
         entry_read(entry, outcome->result);
     else
         entry->known_at_ms = INT64_MIN / 2; // look it up again next time
-    if (outcome->r == 0 && entry_is_doubted(entry, entry->asked_ms)) {
+    if (outcome->r == 0 && entry_is_invalidated(entry, entry->asked_ms)) {
         entry->asking = true; // changed during the lookup
         entry_ask(entry);
         return;
@@ -389,19 +390,19 @@ static void entry_ask(struct token_entry *entry)
 static void entry_begin(struct token_entry *entry)
 {
     struct token_cache *cache = entry->cache;
-    bool was_good = entry->actor.type != 0 && entry->r == 0;
+    bool was_valid = entry->actor.type != 0 && entry->r == 0;
 
     entry->asking = true;
     list_remove(&entry->recent);
     list_append(&cache->recent, &entry->recent);
-    if (was_good) {
+    if (was_valid) {
         entry_ask(entry);
         return;
     }
     if (cache->asked >= cache->asked_max)
         metric_add(METRIC_TOKENS_WAITED, 1);
     list_append(&cache->turns, &entry->turn);
-    turns_go_on(cache);
+    lookups_advance(cache);
 }
 
 void token_look_up(struct token_cache *cache, const char *token, struct invocation *invocation,
@@ -418,7 +419,7 @@ void token_look_up(struct token_cache *cache, const char *token, struct invocati
     HASH_FIND(hh, cache->entries, digest, DIGEST_HEX_SIZE - 1, entry);
     if (!entry)
         entry = entry_new(cache, digest);
-    if (entry && !entry->asking && entry_is_believed(entry)) {
+    if (entry && !entry->asking && entry_is_fresh(entry)) {
         fn(invocation, entry_verdict(entry), &entry->actor);
         return;
     }

@@ -11,7 +11,7 @@ struct token_cache;
 // previous lookup share at most `lookups_max` concurrent lookups.
 struct token_cache_options {
     struct cache *redis; // delivers other instances' revocations; NULL: they are not received
-    int64_t believe_ms;  // maximum age of a cached result while revocations are received
+    int64_t max_age_ms;  // maximum age of a cached result while revocations are received
     int64_t entries_max;
     int64_t lookups_max;
 };
@@ -22,7 +22,7 @@ void token_cache_free(struct token_cache *cache);
 
 // Invalidates cached results of a token, or of all tokens of a user or app; later lookups read
 // Postgres. `id` NULL: everything.
-void token_cache_doubt(struct token_cache *cache, const char *id);
+void token_cache_invalidate(struct token_cache *cache, const char *id);
 
 // r: 0 with the actor, or -ERROR_INVALID_AUTH, -ERROR_TOKEN_REVOKED, -ERROR_TOKEN_EXPIRED,
 // -ERROR_ACCOUNT_INACTIVE, -ERROR_UNAVAILABLE, -ERROR_BUSY (too many lookups). Called inside

@@ -45,8 +45,8 @@ static bool take_since(struct invocation *invocation, struct sync *sync)
     if (!text)
         return true;
     if (!sync_token_parse(text, &sync->since)) {
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                            "since: must be the sync_token of an earlier reply");
+        invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                                "since: must be the sync_token of an earlier reply");
         return false;
     }
     // Retention may have removed data since an old token, so it yields a full reply.
@@ -67,8 +67,8 @@ static bool take_sync(struct invocation *invocation, struct sync *sync)
     sync->has_page = page != NULL;
     if (!page || sync_page_parse(page, &sync->page))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_CURSOR,
-                        "cursor: must be the next_cursor of an earlier reply");
+    invocation_fail_message(invocation, -ERROR_INVALID_CURSOR,
+                            "cursor: must be the next_cursor of an earlier reply");
     return false;
 }
 
@@ -96,9 +96,9 @@ static bool entry_is_gone(const struct sidebar_entry *entry)
 
 static bool entry_is_asked(const struct sync *sync, const struct sidebar_entry *entry)
 {
-    bool news = sync->has_since ? entry->changed >= sync->since.xid : !entry_is_gone(entry);
+    bool has_changed = sync->has_since ? entry->changed >= sync->since.xid : !entry_is_gone(entry);
 
-    return news && (sync->types >> entry->type & 1) != 0;
+    return has_changed && (sync->types >> entry->type & 1) != 0;
 }
 
 // Sets first and end; returns whether there are more pages.
@@ -282,12 +282,12 @@ static void reply_end(struct invocation *invocation)
 }
 
 // Writes a slice per turn, so that others are served in between.
-static void reply_go_on(void *arg)
+static void reply_advance(void *arg)
 {
     struct invocation *invocation = CAST(invocation, arg);
 
     while (!lists_write(invocation->state))
-        if (loop_post(invocation->api->loop, reply_go_on, invocation) == 0)
+        if (loop_post(invocation->api->loop, reply_advance, invocation) == 0)
             return;
     reply_end(invocation);
 }
@@ -310,7 +310,7 @@ static void sync_answer(void *arg, int r, const struct sidebar_state *state)
         sync->token = sync->page.token; // the first page's: it misses all later changes
     sync->has_more = page_find(sync);
     reply_begin(invocation);
-    reply_go_on(invocation);
+    reply_advance(invocation);
 }
 
 static void sync_begin(struct invocation *invocation, bool with_badges)

@@ -20,7 +20,7 @@ static const struct statement DND_END = {"dnd_end_snooze",
                                          "SELECT error, reply FROM dnd_end_snooze($1)"};
 
 // For notifications.set: NULL leaves a value unchanged.
-struct notification_wish {
+struct notification_settings {
     const char *level, *preview, *badge, *dnd_start, *dnd_end, *tz;
 };
 
@@ -34,7 +34,7 @@ static bool take_one_of(struct invocation *invocation, const char *name,
     for (int i = 0; i < WORDS_MAX && words[i]; i++)
         if (strcmp(words[i], *value) == 0)
             return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be %s", name, range);
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS, "%s: must be %s", name, range);
     return false;
 }
 
@@ -55,25 +55,25 @@ static bool take_time(struct invocation *invocation, const char *name, const cha
         return false;
     if (!*value || **value == '\0' || time_is_good(*value))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "%s: must be a time such as 22:00, or empty", name);
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "%s: must be a time such as 22:00, or empty", name);
     return false;
 }
 
 // Both or neither.
-static bool take_quiet_hours(struct invocation *invocation, struct notification_wish *wish)
+static bool take_quiet_hours(struct invocation *invocation, struct notification_settings *settings)
 {
-    if (!take_time(invocation, "dnd_start", &wish->dnd_start) ||
-        !take_time(invocation, "dnd_end", &wish->dnd_end))
+    if (!take_time(invocation, "dnd_start", &settings->dnd_start) ||
+        !take_time(invocation, "dnd_end", &settings->dnd_end))
         return false;
-    const char *start = wish->dnd_start ? wish->dnd_start : "-";
-    const char *end = wish->dnd_end ? wish->dnd_end : "-";
+    const char *start = settings->dnd_start ? settings->dnd_start : "-";
+    const char *end = settings->dnd_end ? settings->dnd_end : "-";
     bool are_both = (*start == '-') == (*end == '-') && (*start == '\0') == (*end == '\0');
     bool are_times = *start != '-' && *start != '\0';
     if (are_both && !(are_times && strcmp(start, end) == 0))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "dnd_end: must be given with dnd_start, and differ from it");
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "dnd_end: must be given with dnd_start, and differ from it");
     return false;
 }
 
@@ -86,60 +86,63 @@ static bool take_tz(struct invocation *invocation, const char **value)
         return false;
     if (!*value || (strlen(*value) <= TZ_LENGTH_MAX && strspn(*value, letters) == strlen(*value)))
         return true;
-    invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                        "tz: must be a time zone such as Europe/Zurich");
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "tz: must be a time zone such as Europe/Zurich");
     return false;
 }
 
-static bool take_notification_wish(struct invocation *invocation, struct notification_wish *wish)
+static bool take_notification_settings(struct invocation *invocation,
+                                       struct notification_settings *settings)
 {
     static const char *const levels[WORDS_MAX] = {"all", "mentions", "none"};
     static const char *const previews[WORDS_MAX] = {"full", "sender", "none"};
     static const char *const badges[WORDS_MAX] = {"mentions", "all", NULL};
 
-    return take_one_of(invocation, "level", levels, "all, mentions or none", &wish->level) &&
-           take_one_of(invocation, "preview", previews, "full, sender or none", &wish->preview) &&
-           take_one_of(invocation, "badge", badges, "mentions or all", &wish->badge) &&
-           take_quiet_hours(invocation, wish) && take_tz(invocation, &wish->tz);
+    return take_one_of(invocation, "level", levels, "all, mentions or none", &settings->level) &&
+           take_one_of(invocation, "preview", previews, "full, sender or none",
+                       &settings->preview) &&
+           take_one_of(invocation, "badge", badges, "mentions or all", &settings->badge) &&
+           take_quiet_hours(invocation, settings) && take_tz(invocation, &settings->tz);
 }
 
-static void notifications_store(struct invocation *invocation, const struct notification_wish *wish)
+static void notifications_store(struct invocation *invocation,
+                                const struct notification_settings *settings)
 {
     struct params params = {0};
 
     params_text(&params, invocation->actor->user_id);
-    params_text(&params, wish->level);
-    params_text(&params, wish->preview);
-    params_text(&params, wish->badge);
-    params_text(&params, wish->dnd_start);
-    params_text(&params, wish->dnd_end);
-    params_text(&params, wish->tz);
+    params_text(&params, settings->level);
+    params_text(&params, settings->preview);
+    params_text(&params, settings->badge);
+    params_text(&params, settings->dnd_start);
+    params_text(&params, settings->dnd_end);
+    params_text(&params, settings->tz);
     invocation_change(invocation, &SET, &params, false);
 }
 
 static void timezone_found(struct invocation *invocation, const struct result *result)
 {
-    struct notification_wish wish = {0};
+    struct notification_settings settings = {0};
 
     if (result_rows(result) == 0)
-        invocation_complain(invocation, -ERROR_INVALID_ARGUMENTS,
-                            "tz: must be a time zone such as Europe/Zurich");
-    else if (take_notification_wish(invocation, &wish))
-        notifications_store(invocation, &wish);
+        invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                                "tz: must be a time zone such as Europe/Zurich");
+    else if (take_notification_settings(invocation, &settings))
+        notifications_store(invocation, &settings);
 }
 
 void notifications_set(struct invocation *invocation)
 {
-    struct notification_wish wish = {0};
+    struct notification_settings settings = {0};
     struct params params = {0};
 
-    if (!take_notification_wish(invocation, &wish))
+    if (!take_notification_settings(invocation, &settings))
         return;
-    if (!wish.tz) {
-        notifications_store(invocation, &wish);
+    if (!settings.tz) {
+        notifications_store(invocation, &settings);
         return;
     }
-    params_text(&params, wish.tz);
+    params_text(&params, settings.tz);
     invocation_query(invocation, STORE_LIST, &TIMEZONE, &params, timezone_found);
 }
 

@@ -137,7 +137,8 @@ void users_set_presence(struct invocation *invocation)
     }
     invocation->state = asked;
     if (!presence || (strcmp(presence, "auto") != 0 && strcmp(presence, "away") != 0)) {
-        invocation_complain(invocation, -ERROR_INVALID_PRESENCE, "presence: must be auto or away");
+        invocation_fail_message(invocation, -ERROR_INVALID_PRESENCE,
+                                "presence: must be auto or away");
         return;
     }
     asked->manual_away = strcmp(presence, "away") == 0;

@@ -22,7 +22,7 @@
 #include <string.h>
 
 // The lock of a rebuild is renewed with each page, so it expires if its holder dies.
-enum { LOOK_MS = 1000, STATEMENT_TIMEOUT_MS = 60000, USERS_MAX = 100000 };
+enum { POLL_MS = 1000, STATEMENT_TIMEOUT_MS = 60000, USERS_MAX = 100000 };
 static const char BUILT_KEY[] = "unread-built", LOCK_KEY[] = "unread-building", LOCK_S[] = "120";
 static const char USER_TOPICS[] = "user-events:{";
 
@@ -86,7 +86,7 @@ static int users_read(struct auditor *auditor, struct users *ret_users)
 }
 
 // Limits the rate, and renews the lock.
-static bool rebuild_goes_on(void *arg, const struct audit_totals *totals)
+static bool rebuild_progress(void *arg, const struct audit_totals *totals)
 {
     struct auditor *auditor = CAST(auditor, arg);
     int64_t done = auditor->rebuilt_before + totals->pairs;
@@ -106,7 +106,7 @@ static int rebuild_of(struct auditor *auditor, const char *user_id)
                                           .pipeline = auditor->pipeline,
                                           .mode = AUDIT_REBUILD,
                                           .scope = {"", "", user_id},
-                                          .progress = rebuild_goes_on,
+                                          .progress = rebuild_progress,
                                           .arg = auditor};
     struct audit_totals totals;
 
@@ -157,22 +157,22 @@ static void on_built(void *arg, int r, const struct cache_value *value)
 }
 
 // The holder of the lock; it is ours after our own failed rebuild, too.
-struct lock_look {
+struct lock_check {
     const char *name;
     bool is_ours;
 };
 
 static void on_lock(void *arg, int r, const struct cache_value *value)
 {
-    struct lock_look *look = arg;
+    struct lock_check *check = arg;
 
-    look->is_ours =
-        r == 0 && (cache_value_is_null(value) || strcmp(cache_value_text(value), look->name) == 0);
+    check->is_ours =
+        r == 0 && (cache_value_is_null(value) || strcmp(cache_value_text(value), check->name) == 0);
 }
 
 static int rebuild_if_lost(struct auditor *auditor)
 {
-    struct lock_look look = {.name = auditor->name};
+    struct lock_check check = {.name = auditor->name};
     bool built = false;
 
     pipeline_add(auditor->pipeline, 2, (const char *[]){"GET", BUILT_KEY}, NULL);
@@ -181,8 +181,8 @@ static int rebuild_if_lost(struct auditor *auditor)
         return r;
     pipeline_add(auditor->pipeline, 7,
                  (const char *[]){"SET", LOCK_KEY, auditor->name, "NX", "GET", "EX", LOCK_S}, NULL);
-    r = pipeline_run(auditor->pipeline, on_lock, &look);
-    return r < 0 || !look.is_ours ? r : rebuild_run(auditor);
+    r = pipeline_run(auditor->pipeline, on_lock, &check);
+    return r < 0 || !check.is_ours ? r : rebuild_run(auditor);
 }
 
 static int audit_if_due(struct auditor *auditor)
@@ -207,7 +207,7 @@ static void *auditor_run(void *arg)
 {
     struct auditor *auditor = CAST(auditor, arg);
 
-    while (pause_until(auditor, clock_monotonic_ms() + LOOK_MS)) {
+    while (pause_until(auditor, clock_monotonic_ms() + POLL_MS)) {
         int r = rebuild_if_lost(auditor);
         if (r >= 0)
             r = audit_if_due(auditor);

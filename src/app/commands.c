@@ -116,7 +116,7 @@ static void results_print(struct administration *administration, const json_t *r
 }
 
 // Starts the call for the next lines. False: no lines left, or invalid input.
-static bool lines_go_on(struct administration *administration)
+static bool lines_advance(struct administration *administration)
 {
     int r = admin_prepare(administration);
 
@@ -139,7 +139,7 @@ static void admin_replied(void *arg, const struct request_outcome *outcome)
         results_print(administration, json_object_get(object, "results"));
     else
         printf("%.*s\n", (int)outcome->length, outcome->reply);
-    if (object && lines_go_on(administration))
+    if (object && lines_advance(administration))
         return;
     administration->exit_code = ok && !administration->has_failures ? EXIT_SUCCESS : EXIT_FAILURE;
     loop_stop(administration->loop);

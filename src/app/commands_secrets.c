@@ -97,25 +97,25 @@ static int seal_anew(struct rotation *rotation, const struct column *column, con
 enum { ROW_ID, ROW_OLD, NEW_TEXT, NEW_DIGEST };
 
 static void texts_add(struct params *params, const struct result *result, int column,
-                      const struct resealed *news)
+                      const struct resealed *values)
 {
     params_open_text_array(params);
     for (int row = 0; row < result_rows(result); row++)
-        if (news[row].text)
-            params_element_text(params, column == NEW_TEXT     ? news[row].text
-                                        : column == NEW_DIGEST ? news[row].digest
+        if (values[row].text)
+            params_element_text(params, column == NEW_TEXT     ? values[row].text
+                                        : column == NEW_DIGEST ? values[row].digest
                                                                : result_text(result, row, column));
     params_close_array(params);
 }
 
 static int piece_put(struct rotation *rotation, const struct column *column,
-                     const struct result *result, const struct resealed *news)
+                     const struct result *result, const struct resealed *values)
 {
     CLEANUP_RESULT struct result *changed = NULL;
     struct params params = {0};
 
     for (int i = ROW_ID; i <= (column->has_digests ? NEW_DIGEST : NEW_TEXT); i++)
-        texts_add(&params, result, i, news);
+        texts_add(&params, result, i, values);
     int r = session_call(rotation->session, &column->put, &params, &changed);
     if (r >= 0)
         rotation->changed += result_int(changed, 0, 0);
@@ -125,16 +125,16 @@ static int piece_put(struct rotation *rotation, const struct column *column,
 static int piece_rotate(struct rotation *rotation, const struct column *column,
                         const struct result *result)
 {
-    struct resealed news[PIECE] = {0};
+    struct resealed values[PIECE] = {0};
     int r = 0;
 
     for (int row = 0; row < result_rows(result) && r >= 0; row++)
         r = seal_anew(rotation, column, result_text(result, row, 0), result_text(result, row, 1),
-                      &news[row]);
+                      &values[row]);
     if (r >= 0)
-        r = piece_put(rotation, column, result, news);
+        r = piece_put(rotation, column, result, values);
     for (int row = 0; row < PIECE; row++)
-        free(news[row].text);
+        free(values[row].text);
     return r;
 }
 

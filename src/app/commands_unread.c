@@ -22,7 +22,7 @@ enum { STATEMENT_TIMEOUT_MS = 60000, BAR_WIDTH = 30, BAR_EVERY_MS = 100, LINE_EV
 struct auditing {
     int64_t pairs; // estimated total
     bool bar;
-    int64_t told_at_ms;
+    int64_t printed_ms;
 };
 
 static void bar_print(const struct auditing *auditing, const struct audit_totals *totals)
@@ -35,14 +35,14 @@ static void bar_print(const struct auditing *auditing, const struct audit_totals
             auditing->pairs, totals->drifted);
 }
 
-static bool progress_tell(void *arg, const struct audit_totals *totals)
+static bool progress_print(void *arg, const struct audit_totals *totals)
 {
     struct auditing *auditing = arg;
     int64_t now_ms = clock_monotonic_ms();
 
-    if (now_ms - auditing->told_at_ms < (auditing->bar ? BAR_EVERY_MS : LINE_EVERY_MS))
+    if (now_ms - auditing->printed_ms < (auditing->bar ? BAR_EVERY_MS : LINE_EVERY_MS))
         return true;
-    auditing->told_at_ms = now_ms;
+    auditing->printed_ms = now_ms;
     if (auditing->bar)
         bar_print(auditing, totals);
     else
@@ -69,7 +69,7 @@ static bool scope_take(struct audit_scope *scope, int count, char *const *argume
     return false;
 }
 
-static int audit_tell(const struct audit_options *options, struct auditing *auditing)
+static int audit_report(const struct audit_options *options, struct auditing *auditing)
 {
     struct audit_totals totals = {0};
     int64_t started_ms = clock_monotonic_ms();
@@ -114,7 +114,7 @@ void command_unread_usage(FILE *out)
 int command_unread(const struct settings *settings, int count, char *const *arguments)
 {
     struct auditing auditing = {.bar = isatty(STDERR_FILENO)};
-    struct audit_options options = {.progress = progress_tell, .arg = &auditing};
+    struct audit_options options = {.progress = progress_print, .arg = &auditing};
     const struct cache_options cache_options = parts_cache_options(settings);
     bool verifies = count > 0 && strcmp(arguments[0], "verify") == 0;
 
@@ -130,7 +130,7 @@ int command_unread(const struct settings *settings, int count, char *const *argu
         r = session_new(settings->database_url, STATEMENT_TIMEOUT_MS, &options.session);
     if (r >= 0)
         r = pipeline_new(&cache_options, &options.pipeline);
-    int code = r < 0 ? 2 : audit_tell(&options, &auditing);
+    int code = r < 0 ? 2 : audit_report(&options, &auditing);
     if (r < 0)
         fprintf(stderr, "unread: %s\n", error_code(r));
     pipeline_free(options.pipeline);

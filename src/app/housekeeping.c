@@ -146,9 +146,9 @@ static int members_check(struct housekeeping *housekeeping)
     return r;
 }
 
-static int versions_look(struct housekeeping *housekeeping)
+static int versions_maintain(struct housekeeping *housekeeping)
 {
-    return versions_keep(housekeeping->settings, housekeeping->session, housekeeping->pipeline);
+    return versions_renew(housekeeping->settings, housekeeping->session, housekeeping->pipeline);
 }
 
 static int outbox_begin(struct housekeeping *housekeeping)
@@ -182,7 +182,7 @@ static int postgres_measure(struct housekeeping *housekeeping)
 }
 
 // A periodic task.
-struct chore {
+struct task {
     const char *name;
     int (*run)(struct housekeeping *housekeeping);
     int64_t interval_s;
@@ -190,34 +190,34 @@ struct chore {
     bool is_upkeep; // returns an outcome of upkeep.h
 };
 
-static void chore_run(struct housekeeping *housekeeping, struct chore *chore)
+static void task_run(struct housekeeping *housekeeping, struct task *task)
 {
-    int r = chore->run(housekeeping);
+    int r = task->run(housekeeping);
     int retry_s = r == -ERROR_BUSY ? BUSY_S : RETRY_S;
-    int64_t next_s = r < 0 ? retry_s : chore->interval_s;
+    int64_t next_s = r < 0 ? retry_s : task->interval_s;
 
-    if (chore->is_upkeep && r == UPKEEP_GOES_ON)
+    if (task->is_upkeep && r == UPKEEP_UNFINISHED)
         next_s = 0;
-    else if (chore->is_upkeep && r == UPKEEP_ELSEWHERE)
+    else if (task->is_upkeep && r == UPKEEP_ELSEWHERE)
         next_s = ELSEWHERE_S;
-    chore->due_ms = clock_monotonic_ms() + 1000 * next_s;
+    task->due_ms = clock_monotonic_ms() + 1000 * next_s;
     if (r >= 0 || is_stopping(housekeeping))
         return;
     metric_add(METRIC_HOUSEKEEPING_FAILED, 1);
-    log_write(LOG_WARN, "app", "%s failed (%s), next try in %d s", chore->name, error_code(r),
+    log_write(LOG_WARN, "app", "%s failed (%s), next try in %d s", task->name, error_code(r),
               retry_s);
 }
 
 // Runs the tasks that are due. Returns when the next one is.
-static int64_t chores_run(struct housekeeping *housekeeping, struct chore *chores, size_t count)
+static int64_t tasks_run(struct housekeeping *housekeeping, struct task *tasks, size_t count)
 {
     int64_t next_ms = INT64_MAX;
 
     for (size_t i = 0; i < count; i++) {
-        struct chore *chore = &chores[i];
-        if (clock_monotonic_ms() >= chore->due_ms)
-            chore_run(housekeeping, chore);
-        next_ms = chore->due_ms < next_ms ? chore->due_ms : next_ms;
+        struct task *task = &tasks[i];
+        if (clock_monotonic_ms() >= task->due_ms)
+            task_run(housekeeping, task);
+        next_ms = task->due_ms < next_ms ? task->due_ms : next_ms;
     }
     return next_ms;
 }
@@ -226,12 +226,12 @@ static void *housekeeping_run(void *arg)
 {
     struct housekeeping *housekeeping = CAST(housekeeping, arg);
     const struct settings *settings = housekeeping->settings;
-    struct chore chores[] = {
+    struct task tasks[] = {
         {"measuring the outbox", postgres_measure, MEASURES_INTERVAL_S, 0, false},
         {"moving the start of the outbox", outbox_begin, CALM_INTERVAL_S, 0, false},
         {"calming channels", channels_calm, CALM_INTERVAL_S, 0, false},
         {"making partitions", partitions_make, PARTITIONS_INTERVAL_S, 0, false},
-        {"looking for versions", versions_look, versions_interval_s(settings), 0, false},
+        {"looking for versions", versions_maintain, versions_interval_s(settings), 0, false},
         {"deleting old rows", rows_delete, INTERVAL_S, 0, true},
         {"dropping old months", months_drop, MONTHS_INTERVAL_S, 0, true},
         {"moving strategies", strategies_move, settings->auto_interval_s, 0, false},
@@ -241,7 +241,7 @@ static void *housekeeping_run(void *arg)
     int64_t next_ms;
 
     do {
-        next_ms = chores_run(housekeeping, chores, sizeof chores / sizeof chores[0]);
+        next_ms = tasks_run(housekeeping, tasks, sizeof tasks / sizeof tasks[0]);
         log_flush();
     } while (pause_until(housekeeping, next_ms));
     return NULL;

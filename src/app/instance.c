@@ -29,7 +29,7 @@ enum {
     LEFTOVER_AGE_MS = 3000,
     LEFTOVER_POLL_MS = 1000,
     RELAY_QUEUE_MAX = 100000,
-    STOP_LOOK_MS = 10,
+    STOP_POLL_MS = 10,
     PUSHES_DRAIN_MS = 1000, // pushes without a response by then are sent again by another instance
     MAPPED_BYTES_MIN = 256 << 10
 };
@@ -223,13 +223,13 @@ static int64_t drain_left_ms(const struct instance *instance)
 // Accepts nothing new, and lets work in progress end.
 static void services_drain(struct instance *instance)
 {
-    const struct timespec look = {.tv_nsec = STOP_LOOK_MS * 1000000L};
+    const struct timespec pause = {.tv_nsec = STOP_POLL_MS * 1000000L};
 
     instance->drain_until_ms = clock_monotonic_ms() + instance->settings->drain_ms;
     for (int i = 0; i < instance->count; i++)
         service_drain(instance->services[i]);
     while (any_busy(instance) && drain_left_ms(instance) > 0)
-        nanosleep(&look, NULL);
+        nanosleep(&pause, NULL);
 }
 
 // Stops the loops first, so that nothing more is committed; then the relay and the log, so that

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum {
-    BUSY_LOOK_MS = 50,
+    BUSY_UPDATE_MS = 50,
     // Grace period: busy keep-alive connections get `Connection: close` on their next reply.
     // Whatever is idle afterwards is closed, when hardly any request can be on its way.
     IDLE_WAIT_MS = 500
@@ -45,8 +45,8 @@ struct service {
     struct notify *notify;
     struct pages *pages;
     int sockets_max;
-    struct loop_timer *look; // keeps `busy` current while draining
-    int64_t idle_until_ms;   // how long to wait for idle connections
+    struct loop_timer *busy_timer; // keeps `busy` current while draining
+    int64_t idle_until_ms;         // how long to wait for idle connections
     pthread_t thread;
     bool started;
     atomic_bool busy;
@@ -92,15 +92,15 @@ static void on_session_changed(void *arg, const char *id)
 {
     struct service *service = arg;
 
-    sessions_tell(service->sessions, id);
+    sessions_publish(service->sessions, id);
 }
 
 // `id` NULL: notices may have been missed; the gateway detects that by itself.
-static void session_doubt(void *arg, const char *id)
+static void session_changed(void *arg, const char *id)
 {
     struct service *service = arg;
 
-    api_session_doubt(service->api, id);
+    api_session_changed(service->api, id);
     if (id)
         gateway_session_changed(service->gateway, id);
 }
@@ -148,7 +148,7 @@ static int service_make_stores(struct service *service, const struct settings *s
     r = cache_new(service->loop, &cache_options, &service->cache);
     if (r < 0)
         return r;
-    r = sessions_new(service->loop, service->cache, session_doubt, service, &service->sessions);
+    r = sessions_new(service->loop, service->cache, session_changed, service, &service->sessions);
     if (r < 0)
         return r;
     r = writer_new(service->loop, service->store,
@@ -188,7 +188,7 @@ static int service_make_gateway(struct service *service, const struct settings *
         .log = relay_log(service->relay),
         .active_s = settings->push_active_s,
         .cors_origins = settings->cors_origins,
-        .on_session = session_doubt,
+        .on_session = session_changed,
         .on_call = on_call,
         .arg = service,
     };
@@ -303,7 +303,7 @@ int service_start(struct service *service)
     return 0;
 }
 
-static void busy_look(void *arg)
+static void busy_update(void *arg)
 {
     struct service *service = CAST(service, arg);
     bool waits = server_connections(service->server) > 0 &&
@@ -313,7 +313,7 @@ static void busy_look(void *arg)
                 marker_waiting(service->marker) > 0;
 
     atomic_store(&service->busy, busy);
-    loop_timer_set(service->look, BUSY_LOOK_MS);
+    loop_timer_set(service->busy_timer, BUSY_UPDATE_MS);
 }
 
 static void drain_begin(void *arg)
@@ -324,8 +324,8 @@ static void drain_begin(void *arg)
     server_quiesce(service->server);
     gateway_drain(service->gateway);
     service->idle_until_ms = loop_now_ms(service->loop) + IDLE_WAIT_MS;
-    if (loop_timer_new(service->loop, busy_look, service, &service->look) == 0)
-        busy_look(service);
+    if (loop_timer_new(service->loop, busy_update, service, &service->busy_timer) == 0)
+        busy_update(service);
     else
         atomic_store(&service->busy, false);
 }
@@ -368,7 +368,7 @@ void service_free(struct service *service)
     sidebar_free(service->sidebar);
     reader_free(service->reader);
     writer_free(service->writer);
-    loop_timer_free(service->look);
+    loop_timer_free(service->busy_timer);
     loop_free(service->loop);
     TAGGED_FREE(service);
 }

@@ -15,7 +15,7 @@
 #include <string.h>
 
 // After this many repeats, other instances have noticed by themselves.
-enum { REPEAT_MS = 250, REPEATS_MAX = 400, UNTOLD_MAX = 10000 };
+enum { REPEAT_MS = 250, REPEATS_MAX = 400, UNPUBLISHED_MAX = 10000 };
 
 // An id to be announced to another loop, or to Redis.
 struct notice {
@@ -34,8 +34,8 @@ struct sessions {
     void *arg;
     struct sessions *const *all;
     int count;
-    struct list untold; // to be published again
-    int untold_count;   // including those being published
+    struct list unpublished; // to be published again
+    int unpublished_count;   // including those being published
     struct loop_timer *timer;
     pthread_mutex_t lock; // protects the inbox
     struct list inbox;    // from other loops
@@ -78,7 +78,7 @@ static void inbox_take(void *arg)
 }
 
 // Without memory for a notice, the other loop notices through its own checks.
-static void loop_tell(struct sessions *other, const char *id)
+static void loop_notify(struct sessions *other, const char *id)
 {
     struct notice *notice = notice_new(other, id);
 
@@ -97,13 +97,13 @@ static void on_published(void *arg, int r, const struct cache_value *value)
 
     (void)value;
     if (r == 0 || ++notice->repeats == REPEATS_MAX) {
-        sessions->untold_count--;
+        sessions->unpublished_count--;
         TAGGED_FREE(notice);
         return;
     }
-    if (list_is_empty(&sessions->untold))
+    if (list_is_empty(&sessions->unpublished))
         loop_timer_set(sessions->timer, REPEAT_MS);
-    list_append(&sessions->untold, &notice->link);
+    list_append(&sessions->unpublished, &notice->link);
 }
 
 static void notice_publish(struct notice *notice)
@@ -119,7 +119,7 @@ static void on_repeat(void *arg)
     struct list again;
 
     list_init(&again);
-    list_append_all(&again, &sessions->untold);
+    list_append_all(&again, &sessions->unpublished);
     LIST_FOREACH(link, &again)
     {
         list_remove(link);
@@ -127,18 +127,18 @@ static void on_repeat(void *arg)
     }
 }
 
-void sessions_tell(struct sessions *sessions, const char *id)
+void sessions_publish(struct sessions *sessions, const char *id)
 {
-    bool is_full = sessions->untold_count >= UNTOLD_MAX;
+    bool is_full = sessions->unpublished_count >= UNPUBLISHED_MAX;
     struct notice *notice = is_full ? NULL : notice_new(sessions, id);
 
     for (int i = 0; i < sessions->count; i++)
         if (sessions->all[i] != sessions)
-            loop_tell(sessions->all[i], id);
+            loop_notify(sessions->all[i], id);
     sessions->fn(sessions->arg, id);
     if (!notice)
         return;
-    sessions->untold_count++;
+    sessions->unpublished_count++;
     notice_publish(notice);
 }
 
@@ -151,7 +151,7 @@ int sessions_new(struct loop *loop, struct cache *cache, sessions_fn *fn, void *
         return -ERROR_MEMORY;
     *sessions =
         (struct sessions){.tag = TAG(sessions), .loop = loop, .cache = cache, .fn = fn, .arg = arg};
-    list_init(&sessions->untold);
+    list_init(&sessions->unpublished);
     list_init(&sessions->inbox);
     pthread_mutex_init(&sessions->lock, NULL);
     int r = loop_timer_new(loop, on_repeat, sessions, &sessions->timer);
@@ -173,7 +173,7 @@ void sessions_free(struct sessions *sessions)
 {
     if (!sessions)
         return;
-    notices_free(&sessions->untold);
+    notices_free(&sessions->unpublished);
     notices_free(&sessions->inbox);
     loop_timer_free(sessions->timer);
     pthread_mutex_destroy(&sessions->lock);

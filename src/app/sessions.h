@@ -19,5 +19,5 @@ NODISCARD int sessions_new(struct loop *loop, struct cache *cache, sessions_fn *
 void sessions_set_all(struct sessions *sessions, struct sessions *const *all, int count);
 // Announces an id. On the loop's thread. While Redis is down, publishing is retried, for at most
 // 100 s.
-void sessions_tell(struct sessions *sessions, const char *id);
+void sessions_publish(struct sessions *sessions, const char *id);
 void sessions_free(struct sessions *sessions); // after the cache; NULL is allowed

@@ -44,19 +44,18 @@ static const char *variable_of(const char *name)
 }
 
 static int integer_read(const char *name, int64_t min, int64_t max, int64_t *number,
-                        struct buffer *complaint)
+                        struct buffer *errors)
 {
     const char *text = getenv(name);
 
     if (!text || text[0] == '\0' || integer_parse(text, strlen(text), min, max, number) >= 0)
         return 0;
-    buffer_append_format(complaint,
-                         "%s=%s: must be a whole number from %" PRId64 " to %" PRId64 "\n", name,
-                         text, min, max);
+    buffer_append_format(errors, "%s=%s: must be a whole number from %" PRId64 " to %" PRId64 "\n",
+                         name, text, min, max);
     return -ERROR_INVALID_ARGUMENTS;
 }
 
-static int flag_read(const char *name, bool *flag, struct buffer *complaint)
+static int flag_read(const char *name, bool *flag, struct buffer *errors)
 {
     const char *text = getenv(name);
 
@@ -64,7 +63,7 @@ static int flag_read(const char *name, bool *flag, struct buffer *complaint)
         return 0;
     bool on = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
     if (!on && strcmp(text, "false") != 0 && strcmp(text, "0") != 0) {
-        buffer_append_format(complaint, "%s=%s: must be true or false\n", name, text);
+        buffer_append_format(errors, "%s=%s: must be true or false\n", name, text);
         return -ERROR_INVALID_ARGUMENTS;
     }
     *flag = on;
@@ -81,16 +80,15 @@ static int text_read(const char *name, const char **text)
 }
 
 static int text_refuse(const char *name, const char *value, const char *range,
-                       struct buffer *complaint)
+                       struct buffer *errors)
 {
-    buffer_append_format(complaint, "%s=%s: must be %s\n", name, value, range);
+    buffer_append_format(errors, "%s=%s: must be %s\n", name, value, range);
     return -ERROR_INVALID_ARGUMENTS;
 }
 
 // Prints neither the login nor the query, which may contain a password, nor any part of an invalid
 // URL.
-static int url_refuse(const char *name, const char *url, const char *range,
-                      struct buffer *complaint)
+static int url_refuse(const char *name, const char *url, const char *range, struct buffer *errors)
 {
     const char *scheme_end = strstr(url, "://");
     char shown[256] = "…";
@@ -102,28 +100,27 @@ static int url_refuse(const char *name, const char *url, const char *range,
         snprintf(shown, sizeof shown, "%.*s%s%.*s", (int)(rest - url), url, at ? "…" : "",
                  (int)strcspn(host, "?"), host);
     }
-    return text_refuse(name, shown, range, complaint);
+    return text_refuse(name, shown, range, errors);
 }
 
-static int listen_check(const char *listen, struct buffer *complaint)
+static int listen_check(const char *listen, struct buffer *errors)
 {
     const char *port = strrchr(listen, ':');
     int64_t number;
 
     if (port && integer_parse(port + 1, strlen(port + 1), 0, 65535, &number) >= 0)
         return 0;
-    return text_refuse(PREFIX "LISTEN", listen, "address:port, the port from 0 to 65535",
-                       complaint);
+    return text_refuse(PREFIX "LISTEN", listen, "address:port, the port from 0 to 65535", errors);
 }
 
-static int log_level_check(const char *level, struct buffer *complaint)
+static int log_level_check(const char *level, struct buffer *errors)
 {
     static const char *const levels[] = {"debug", "info", "warn", "error"};
 
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
         if (strcmp(level, levels[i]) == 0)
             return 0;
-    return text_refuse(PREFIX "LOG_LEVEL", level, "debug, info, warn or error", complaint);
+    return text_refuse(PREFIX "LOG_LEVEL", level, "debug, info, warn or error", errors);
 }
 
 // Whether '@' and '/' occur in the URL only as separators: libpq takes a password that contains
@@ -137,24 +134,24 @@ static bool login_is_plain(const char *url)
     return !at || (memrchr(rest, '@', length) == at && !memchr(rest, '/', (size_t)(at - rest)));
 }
 
-static int database_url_check(const char *url, struct buffer *complaint)
+static int database_url_check(const char *url, struct buffer *errors)
 {
     bool is_url = strncmp(url, "postgres://", 11) == 0 || strncmp(url, "postgresql://", 13) == 0;
 
     if (is_url && login_is_plain(url) && store_url_is_valid(url))
         return 0;
     return url_refuse(PREFIX "DATABASE_URL", url,
-                      "a postgres:// URL, with special characters of a password as %XX", complaint);
+                      "a postgres:// URL, with special characters of a password as %XX", errors);
 }
 
-static int redis_url_check(const char *url, struct buffer *complaint)
+static int redis_url_check(const char *url, struct buffer *errors)
 {
     if (cache_url_is_valid(url))
         return 0;
     return url_refuse(PREFIX "REDIS_URL", url,
                       "redis://[user:password@]host:port[/db] or unix:///path, with special "
                       "characters of a password as %XX",
-                      complaint);
+                      errors);
 }
 
 static bool is_host_and_port(const char *text, size_t length)
@@ -169,7 +166,7 @@ static bool is_host_and_port(const char *text, size_t length)
            integer_parse(colon + 1, length - (size_t)(colon + 1 - text), 1, 65535, &port) >= 0;
 }
 
-static int kafka_brokers_check(const char *brokers, struct buffer *complaint)
+static int kafka_brokers_check(const char *brokers, struct buffer *errors)
 {
     const char *rest = brokers;
 
@@ -177,14 +174,14 @@ static int kafka_brokers_check(const char *brokers, struct buffer *complaint)
         size_t length = strcspn(rest, ",");
         if (!is_host_and_port(rest, length) || (rest[length] == ',' && rest[length + 1] == '\0'))
             return text_refuse(PREFIX "KAFKA_BROKERS", brokers,
-                               "host:port,…, a port from 1 to 65535", complaint);
+                               "host:port,…, a port from 1 to 65535", errors);
         rest += length + (rest[length] == ',');
     }
     return 0;
 }
 
 // Kafka's rule for topic names, which <topic>.dead must also satisfy.
-static int kafka_topic_check(const char *topic, struct buffer *complaint)
+static int kafka_topic_check(const char *topic, struct buffer *errors)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -194,7 +191,7 @@ static int kafka_topic_check(const char *topic, struct buffer *complaint)
     if (length <= TOPIC_MAX && strspn(topic, letters) == length)
         return 0;
     return text_refuse(PREFIX "KAFKA_TOPIC", topic, "at most 244 of A-Z, a-z, 0-9, '.', '_', '-'",
-                       complaint);
+                       errors);
 }
 
 // Skips http:// or https:// and a host of visible ASCII; *ret_rest is the remainder. False: not an
@@ -214,17 +211,17 @@ static bool origin_skip(const char *text, const char **ret_rest)
     return rest > host;
 }
 
-static int public_url_check(const char *url, struct buffer *complaint)
+static int public_url_check(const char *url, struct buffer *errors)
 {
     const char *rest;
 
     if (url[0] == '\0' || (origin_skip(url, &rest) && (*rest == '\0' || *rest == '/') &&
                            strcspn(rest, "?#\" ") == strlen(rest)))
         return 0;
-    return text_refuse(PREFIX "PUBLIC_URL", url, "an http:// or https:// URL", complaint);
+    return text_refuse(PREFIX "PUBLIC_URL", url, "an http:// or https:// URL", errors);
 }
 
-static int cors_origins_check(const char *origins, struct buffer *complaint)
+static int cors_origins_check(const char *origins, struct buffer *errors)
 {
     const char *rest = origins;
 
@@ -233,49 +230,48 @@ static int cors_origins_check(const char *origins, struct buffer *complaint)
     while (*rest != '\0') {
         if (!origin_skip(rest, &rest) || (*rest == ',' ? rest[1] == '\0' : *rest != '\0'))
             return text_refuse(PREFIX "CORS_ORIGINS", origins,
-                               "origins such as https://a.example,https://b.example, or *",
-                               complaint);
+                               "origins such as https://a.example,https://b.example, or *", errors);
         rest += *rest == ',';
     }
     return 0;
 }
 
-static int rate_limits_check(const char *limits, struct buffer *complaint)
+static int rate_limits_check(const char *limits, struct buffer *errors)
 {
     if (api_limits_check(limits) >= 0)
         return 0;
     return text_refuse(PREFIX "RATE_LIMITS", limits,
-                       "method=number,…, the number from 0 to 1000000000", complaint);
+                       "method=number,…, the number from 0 to 1000000000", errors);
 }
 
 // Does not print the key.
-static int secret_key_check(const char *keys, struct buffer *complaint)
+static int secret_key_check(const char *keys, struct buffer *errors)
 {
     struct secrets secrets;
 
     if (secrets_read(keys, &secrets) >= 0)
         return 0;
     return text_refuse(PREFIX "SECRET_KEY", "…",
-                       "one key or two (\"new,old\"), each 32 bytes in hex or base64", complaint);
+                       "one key or two (\"new,old\"), each 32 bytes in hex or base64", errors);
 }
 
-static int texts_check(const struct settings *settings, struct buffer *complaint)
+static int texts_check(const struct settings *settings, struct buffer *errors)
 {
-    int r = listen_check(settings->listen, complaint);
+    int r = listen_check(settings->listen, errors);
 
-    r |= log_level_check(settings->log_level, complaint);
-    r |= database_url_check(settings->database_url, complaint);
-    r |= redis_url_check(settings->redis_url, complaint);
-    r |= kafka_brokers_check(settings->kafka_brokers, complaint);
-    r |= kafka_topic_check(settings->kafka_topic, complaint);
-    r |= public_url_check(settings->public_url, complaint);
-    r |= cors_origins_check(settings->cors_origins, complaint);
-    r |= rate_limits_check(settings->rate_limits, complaint);
-    r |= secret_key_check(settings->secret_key, complaint);
+    r |= log_level_check(settings->log_level, errors);
+    r |= database_url_check(settings->database_url, errors);
+    r |= redis_url_check(settings->redis_url, errors);
+    r |= kafka_brokers_check(settings->kafka_brokers, errors);
+    r |= kafka_topic_check(settings->kafka_topic, errors);
+    r |= public_url_check(settings->public_url, errors);
+    r |= cors_origins_check(settings->cors_origins, errors);
+    r |= rate_limits_check(settings->rate_limits, errors);
+    r |= secret_key_check(settings->secret_key, errors);
     return r;
 }
 
-int settings_read(struct settings *ret_settings, struct buffer *complaint)
+int settings_read(struct settings *ret_settings, struct buffer *errors)
 {
     int r = 0;
 #define TEXT_DEFAULT(field, name, value, description) .field = (value),
@@ -286,11 +282,11 @@ int settings_read(struct settings *ret_settings, struct buffer *complaint)
 #define TEXT_READ(field, name, value, description)                                                 \
     r |= text_read(variable_of(PREFIX #name), &s.field);
 #define INTEGER_READ(field, name, value, min, max, description)                                    \
-    r |= integer_read(variable_of(PREFIX #name), min, max, &s.field, complaint);
+    r |= integer_read(variable_of(PREFIX #name), min, max, &s.field, errors);
 #define FLAG_READ(field, name, value, description)                                                 \
-    r |= flag_read(variable_of(PREFIX #name), &s.field, complaint);
+    r |= flag_read(variable_of(PREFIX #name), &s.field, errors);
     SETTINGS_TABLE(TEXT_READ, INTEGER_READ, FLAG_READ)
-    r |= texts_check(&s, complaint);
+    r |= texts_check(&s, errors);
     if (r < 0)
         return -ERROR_INVALID_ARGUMENTS;
     *ret_settings = s;
@@ -316,7 +312,7 @@ static const struct renamed *renamed_find(const char *old, size_t length)
     return NULL;
 }
 
-static void doubtful_log(const char *name, size_t length)
+static void unknown_log(const char *name, size_t length)
 {
     const struct renamed *row = renamed_find(name, length);
 
@@ -329,13 +325,13 @@ static void doubtful_log(const char *name, size_t length)
         log_write(LOG_WARN, "app", "%.*s is not a setting: see tidings --help", (int)length, name);
 }
 
-void settings_log_doubtful(void)
+void settings_log_unknown(void)
 {
     for (char *const *entry = environ; *entry; entry++) {
         size_t length = strcspn(*entry, "=");
         bool has_value = (*entry)[length] != '\0' && (*entry)[length + 1] != '\0';
         if (has_value && strncmp(*entry, PREFIX, strlen(PREFIX)) == 0)
-            doubtful_log(*entry, length);
+            unknown_log(*entry, length);
     }
 }
 

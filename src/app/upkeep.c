@@ -57,7 +57,7 @@ static int outcome_of(const char *state)
 {
     if (strcmp(state, "elsewhere") == 0)
         return UPKEEP_ELSEWHERE;
-    return strcmp(state, "none") == 0 ? UPKEEP_DONE : UPKEEP_GOES_ON;
+    return strcmp(state, "none") == 0 ? UPKEEP_DONE : UPKEEP_UNFINISHED;
 }
 
 static void piece_count(int64_t rows)
@@ -66,7 +66,7 @@ static void piece_count(int64_t rows)
     metric_add(METRIC_UPKEEP_ROWS, rows);
 }
 
-static void month_note(struct upkeep *upkeep, const struct result *result, int64_t took_ms)
+static void month_record(struct upkeep *upkeep, const struct result *result, int64_t took_ms)
 {
     const char *month = result_text(result, 0, MONTH_NAME);
 
@@ -97,9 +97,9 @@ static int month_piece(struct upkeep *upkeep)
     if (r < 0)
         return r;
     int outcome = outcome_of(result_text(result, 0, MONTH_STATE));
-    if (outcome == UPKEEP_GOES_ON) {
+    if (outcome == UPKEEP_UNFINISHED) {
         piece_count(result_int(result, 0, MONTH_PIECE_ROWS));
-        month_note(upkeep, result, clock_monotonic_ms() - began_ms);
+        month_record(upkeep, result, clock_monotonic_ms() - began_ms);
     }
     return outcome;
 }
@@ -117,13 +117,13 @@ static int rows_piece(struct upkeep *upkeep)
     if (r < 0)
         return r;
     int outcome = outcome_of(result_text(result, 0, 0));
-    if (outcome != UPKEEP_GOES_ON)
+    if (outcome != UPKEEP_UNFINISHED)
         return outcome;
     piece_count(result_int(result, 0, 2));
     upkeep->block = result_int(result, 0, 1); // 0: no next one
     if (upkeep->block == 0)
         upkeep->table = (upkeep->table + 1) % TABLES;
-    return upkeep->table == 0 && upkeep->block == 0 ? UPKEEP_DONE : UPKEEP_GOES_ON;
+    return upkeep->table == 0 && upkeep->block == 0 ? UPKEEP_DONE : UPKEEP_UNFINISHED;
 }
 
 // Runs a transaction; if a lock of another session blocks it, retries several times.
@@ -148,7 +148,7 @@ static int pieces_run(struct upkeep *upkeep, int (*piece)(struct upkeep *upkeep)
         began_ms = clock_monotonic_ms();
         outcome = piece_try(upkeep, piece);
         now_ms = clock_monotonic_ms();
-    } while (outcome == UPKEEP_GOES_ON && now_ms < end_ms &&
+    } while (outcome == UPKEEP_UNFINISHED && now_ms < end_ms &&
              upkeep->options.wait(upkeep->options.arg, now_ms + (now_ms - began_ms)));
     return outcome;
 }
@@ -171,7 +171,7 @@ static int upkeep_run(struct upkeep *upkeep, int (*piece)(struct upkeep *upkeep)
 
     if (r >= 0)
         r = upkeep->holds ? pieces_run(upkeep, piece) : UPKEEP_ELSEWHERE;
-    if (r == UPKEEP_GOES_ON || !upkeep->holds)
+    if (r == UPKEEP_UNFINISHED || !upkeep->holds)
         return r;
     upkeep->holds = false;
     int end_r = statement_run(upkeep, &END, &ended);

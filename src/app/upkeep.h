@@ -26,9 +26,9 @@ void upkeep_free(struct upkeep *upkeep); // NULL is allowed
 
 // The outcome of a call that did not fail.
 enum upkeep_outcome {
-    UPKEEP_DONE,     // nothing left to do
-    UPKEEP_GOES_ON,  // some seconds have passed: run other work that is due, then call again
-    UPKEEP_ELSEWHERE // another instance is working
+    UPKEEP_DONE,       // nothing left to do
+    UPKEEP_UNFINISHED, // some seconds have passed: run other work that is due, then call again
+    UPKEEP_ELSEWHERE   // another instance is working
 };
 
 // Deletes messages of months that ended `retention_days` ago, with everything that belongs to them.

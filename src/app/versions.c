@@ -52,7 +52,7 @@ static int versions_drop(const struct settings *settings, struct session *sessio
 }
 
 // If Redis is down, leftovers are dropped another time.
-static int libraries_keep(struct session *session, struct pipeline *pipeline)
+static int libraries_drop_unused(struct session *session, struct pipeline *pipeline)
 {
     CLEANUP_RESULT struct result *used = NULL;
     const char *names[LIBRARIES_MAX];
@@ -67,11 +67,11 @@ static int libraries_keep(struct session *session, struct pipeline *pipeline)
     return r == -ERROR_UNAVAILABLE ? 0 : r;
 }
 
-int versions_keep(const struct settings *settings, struct session *session,
-                  struct pipeline *pipeline)
+int versions_renew(const struct settings *settings, struct session *session,
+                   struct pipeline *pipeline)
 {
     int r = version_use(settings, session);
     if (r >= 0)
         r = versions_drop(settings, session);
-    return r < 0 ? r : libraries_keep(session, pipeline);
+    return r < 0 ? r : libraries_drop_unused(session, pipeline);
 }

@@ -9,10 +9,10 @@
 struct session;
 struct pipeline;
 
-// Interval at which to call versions_keep(), so that a version in use never counts as unused.
+// Interval at which to call versions_renew(), so that a version in use never counts as unused.
 int64_t versions_interval_s(const struct settings *settings);
 
 // Records that this version is running, and drops the functions of versions that have not run for
 // TIDINGS_VERSIONS_KEEP_S. Errors of session_call().
-NODISCARD int versions_keep(const struct settings *settings, struct session *session,
-                            struct pipeline *pipeline);
+NODISCARD int versions_renew(const struct settings *settings, struct session *session,
+                             struct pipeline *pipeline);

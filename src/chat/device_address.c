@@ -40,7 +40,7 @@ enum push_platform push_platform_find(const char *name)
     return (enum push_platform)i;
 }
 
-static const char *apns_complaint(const char *text)
+static const char *apns_error(const char *text)
 {
     size_t length = strlen(text);
     bool is_hex = strspn(text, "0123456789abcdefABCDEF") == length;
@@ -50,7 +50,7 @@ static const char *apns_complaint(const char *text)
     return "must be the device token of APNs, 64 to 200 hexadecimal digits";
 }
 
-static const char *fcm_complaint(const char *text)
+static const char *fcm_error(const char *text)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:_.-";
@@ -81,7 +81,7 @@ static bool point_is_on_p256(const uint8_t *point)
     return is_on;
 }
 
-static const char *p256dh_complaint(const char *text)
+static const char *p256dh_error(const char *text)
 {
     uint8_t point[POINT_LENGTH + 1];
     int length = base64_read(text, strlen(text), point, sizeof point);
@@ -91,7 +91,7 @@ static const char *p256dh_complaint(const char *text)
     return "must be a public key on P-256, 65 bytes in base64url";
 }
 
-static const char *auth_complaint(const char *text)
+static const char *auth_error(const char *text)
 {
     uint8_t secret[AUTH_LENGTH + 1];
 
@@ -100,26 +100,24 @@ static const char *auth_complaint(const char *text)
     return "must be 16 bytes in base64url";
 }
 
-static const char *pushkey_complaint(const char *text)
+static const char *pushkey_error(const char *text)
 {
     return strlen(text) <= PUSHKEY_LENGTH_MAX ? NULL : "must have at most 512 bytes";
 }
 
-static const char *url_complaint(const char *text)
+static const char *url_error(const char *text)
 {
     return strncmp(text, "http", 4) == 0 ? NULL : "must be a URL";
 }
 
 static const struct address_part {
     const char *name;
-    const char *(*complaint)(const char *text);
+    const char *(*error)(const char *text);
 } parts[PUSH_PLATFORM_MAX][DEVICE_PARTS_MAX] = {
-    [PUSH_APNS] = {{"push_token", apns_complaint}},
-    [PUSH_FCM] = {{"push_token", fcm_complaint}},
-    [PUSH_WEBPUSH] = {{"endpoint", url_complaint},
-                      {"p256dh", p256dh_complaint},
-                      {"auth", auth_complaint}},
-    [PUSH_MATRIX] = {{"url", url_complaint}, {"pushkey", pushkey_complaint}},
+    [PUSH_APNS] = {{"push_token", apns_error}},
+    [PUSH_FCM] = {{"push_token", fcm_error}},
+    [PUSH_WEBPUSH] = {{"endpoint", url_error}, {"p256dh", p256dh_error}, {"auth", auth_error}},
+    [PUSH_MATRIX] = {{"url", url_error}, {"pushkey", pushkey_error}},
 };
 
 const char *device_part_name(enum push_platform platform, int part)
@@ -127,9 +125,9 @@ const char *device_part_name(enum push_platform platform, int part)
     return part < DEVICE_PARTS_MAX ? parts[platform][part].name : NULL;
 }
 
-const char *device_part_complaint(enum push_platform platform, int part, const char *text)
+const char *device_part_error(enum push_platform platform, int part, const char *text)
 {
-    return parts[platform][part].complaint(text);
+    return parts[platform][part].error(text);
 }
 
 // Lower case: hexadecimal digits in either case are the same token.

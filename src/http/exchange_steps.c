@@ -135,7 +135,7 @@ static int exchange_read_length(struct exchange *exchange)
 static enum MHD_Result exchange_refuse_body(struct exchange *exchange, int r)
 {
     struct request *request = &exchange->request;
-    if (r == -ERROR_REQUEST_TOO_LARGE && request->arguments.complaint[0] == '\0')
+    if (r == -ERROR_REQUEST_TOO_LARGE && request->arguments.error_text[0] == '\0')
         return exchange_too_large(exchange);
     exchange->state = EXCHANGE_ANSWERING;
     if (!request->replied && r == -ERROR_RATELIMITED)

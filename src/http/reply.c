@@ -217,9 +217,9 @@ void request_reply_error_message(struct request *request, int r, const char *for
 
 void request_reply_unread(struct request *request, int r)
 {
-    const char *complaint = request->arguments.complaint;
-    if (complaint[0] != '\0')
-        request_reply_error_message(request, r, "%s", complaint);
+    const char *error_text = request->arguments.error_text;
+    if (error_text[0] != '\0')
+        request_reply_error_message(request, r, "%s", error_text);
     else
         request_reply_error(request, r);
 }

@@ -22,7 +22,7 @@ void arguments_init(struct arguments *arguments, struct arena *arena)
     arguments->capacity = ARGUMENTS_FIRST;
     arguments->json = NULL;
     arguments->values_max = JSON_VALUES_ANY;
-    arguments->complaint[0] = '\0';
+    arguments->error_text[0] = '\0';
 }
 
 void arguments_done(struct arguments *arguments)
@@ -53,7 +53,7 @@ int arguments_fail(struct arguments *arguments, int r, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    vsnprintf(arguments->complaint, sizeof arguments->complaint, format, values);
+    vsnprintf(arguments->error_text, sizeof arguments->error_text, format, values);
     va_end(values);
     return r;
 }

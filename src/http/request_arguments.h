@@ -30,8 +30,8 @@ struct arguments {
     size_t count;
     size_t capacity;
     json_t *json;
-    int64_t values_max;  // JSON values per body or argument
-    char complaint[128]; // error text for people, if an arguments_add… function failed
+    int64_t values_max;   // JSON values per body or argument
+    char error_text[128]; // error text for people, if an arguments_add… function failed
     struct argument first[ARGUMENTS_FIRST];
 };
 
@@ -71,11 +71,11 @@ bool arguments_are_heavy(const struct arguments *arguments);
 // Parses these arguments. Errors are reported when the argument is read.
 void arguments_parse_ahead(struct arguments *arguments);
 
-// Checks that name and text are UTF-8. -ERROR_INVALID_FORM_DATA, with the complaint "name: what";
+// Checks that name and text are UTF-8. -ERROR_INVALID_FORM_DATA, with the error text "name: what";
 // -ERROR_INVALID_ARRAY_ARG for "a[]".
 NODISCARD int arguments_check_text(struct arguments *arguments, const struct argument *argument,
                                    size_t name_length);
 
-// Stores the complaint and returns `r`.
+// Stores the error text and returns `r`.
 int arguments_fail(struct arguments *arguments, int r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -16,27 +16,27 @@ static bool has_password(const char *value)
     return scheme && at && found && found > scheme && found < at && !strstr(found + 1, password);
 }
 
-static void complaint_check(const char *name, const char *value, const struct buffer *complaint)
+static void errors_check(const char *name, const char *value, const struct buffer *errors)
 {
-    assert(complaint->length > 0);
-    assert(memmem(complaint->data, complaint->length, name, strlen(name)));
+    assert(errors->length > 0);
+    assert(memmem(errors->data, errors->length, name, strlen(name)));
     if (strstr(name, "_URL") && strcmp(name, "TIDINGS_PUBLIC_URL") != 0 && has_password(value))
-        assert(!memmem(complaint->data, complaint->length, password, sizeof password - 1));
+        assert(!memmem(errors->data, errors->length, password, sizeof password - 1));
 }
 
 static void setting_check(const char *name, const char *value)
 {
     struct settings settings;
-    struct buffer complaint;
-    buffer_init(&complaint, 1 << 22);
+    struct buffer errors;
+    buffer_init(&errors, 1 << 22);
     setenv(name, value, 1);
-    int r = settings_read(&settings, &complaint);
+    int r = settings_read(&settings, &errors);
     if (r < 0)
-        complaint_check(name, value, &complaint);
+        errors_check(name, value, &errors);
     else
-        assert(complaint.length == 0);
+        assert(errors.length == 0);
     unsetenv(name);
-    buffer_done(&complaint);
+    buffer_done(&errors);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

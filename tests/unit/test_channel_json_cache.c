@@ -37,10 +37,10 @@ static void keeps_the_last(void **state)
     const char *version = NULL;
 
     assert_null(channel_json_cache_find(channel_json, "C1", &version));
-    channel_json_cache_keep(channel_json, "C1", "1.5", "one and more", 3);
+    channel_json_cache_put(channel_json, "C1", "1.5", "one and more", 3);
     assert_string_equal(channel_json_cache_find(channel_json, "C1", &version), "one");
     assert_string_equal(version, "1.5");
-    channel_json_cache_keep(channel_json, "C1", "2.5", "two", 3);
+    channel_json_cache_put(channel_json, "C1", "2.5", "two", 3);
     assert_string_equal(channel_json_cache_find(channel_json, "C1", &version), "two");
     assert_string_equal(version, "2.5");
     assert_null(channel_json_cache_find(channel_json, "C2", &version));
@@ -54,12 +54,12 @@ static void too_long(void **state)
     size_t length = PART;
 
     while (!channel_json_cache_find(channel_json, "C1", &version) && --length > 0)
-        channel_json_cache_keep(channel_json, "C1", "1", text, length);
+        channel_json_cache_put(channel_json, "C1", "1", text, length);
     assert_in_range(length, PART - 256, PART - 1);
     int64_t dropped = metric_value(METRIC_CHANNEL_JSON_DROPPED);
-    channel_json_cache_keep(channel_json, "C1", "2", text, length);
+    channel_json_cache_put(channel_json, "C1", "2", text, length);
     assert_int_equal(metric_value(METRIC_CHANNEL_JSON_DROPPED), dropped);
-    channel_json_cache_keep(channel_json, "C1", "3", text, length + 1);
+    channel_json_cache_put(channel_json, "C1", "3", text, length + 1);
     assert_null(channel_json_cache_find(channel_json, "C1", &version));
     assert_int_equal(metric_value(METRIC_CHANNEL_JSON_DROPPED), dropped + 1);
 }
@@ -72,10 +72,10 @@ static void in_use_last_stays_longest(void **state)
     int kept = 0;
     int64_t dropped = metric_value(METRIC_CHANNEL_JSON_DROPPED);
 
-    channel_json_cache_keep(channel_json, "CFIRST", "1", text, LONG);
+    channel_json_cache_put(channel_json, "CFIRST", "1", text, LONG);
     for (int i = 0; i < MANY; i++) {
         snprintf(id, sizeof id, "C%d", i);
-        channel_json_cache_keep(channel_json, id, "1", text, LONG);
+        channel_json_cache_put(channel_json, id, "1", text, LONG);
         assert_non_null(channel_json_cache_find(channel_json, "CFIRST", &version));
     }
     for (int i = 0; i < MANY; i++) {
@@ -95,7 +95,7 @@ static void nothing_at_all(void **state)
 
     (void)state;
     assert_int_equal(channel_json_cache_new(0, &channel_json), 0);
-    channel_json_cache_keep(channel_json, "C1", "1", "x", 1);
+    channel_json_cache_put(channel_json, "C1", "1", "x", 1);
     assert_null(channel_json_cache_find(channel_json, "C1", &version));
     channel_json_cache_free(channel_json);
 }

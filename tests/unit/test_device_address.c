@@ -19,7 +19,7 @@
 
 static bool is_right(enum push_platform platform, int part, const char *text)
 {
-    return device_part_complaint(platform, part, text) == NULL;
+    return device_part_error(platform, part, text) == NULL;
 }
 
 static void platforms_have_names(void **state)

@@ -100,11 +100,11 @@ static void of_one_name_the_later_counts(void **state)
     assert_null(arguments_find(&arguments, "c"));
 }
 
-static void fails(const char *text, int r, const char *complaint)
+static void fails(const char *text, int r, const char *error_text)
 {
     form_begin();
     assert_int_equal(form_add(text), r);
-    assert_string_equal(arguments.complaint, complaint);
+    assert_string_equal(arguments.error_text, error_text);
 }
 
 static void what_is_refused(void **state)

@@ -24,50 +24,49 @@ struct range {
 static const struct range ranges[] = {SETTINGS_TABLE(NO_ROW, RANGE_ROW, NO_ROW)};
 enum { RANGES = sizeof ranges / sizeof ranges[0] };
 
-// Reads the settings with `name` set to `number`; the complaint's text in `ret_complaint` (256
+// Reads the settings with `name` set to `number`; the errors in `ret_errors` (256
 // bytes).
-static int read_with(const char *name, int64_t number, char *ret_complaint)
+static int read_with(const char *name, int64_t number, char *ret_errors)
 {
     struct settings settings;
-    struct buffer complaint;
+    struct buffer errors;
     char text[32];
 
     snprintf(text, sizeof text, "%" PRId64, number);
     setenv(name, text, 1);
-    buffer_init(&complaint, 4096);
-    int r = settings_read(&settings, &complaint);
-    snprintf(ret_complaint, 256, "%.*s", (int)complaint.length,
-             complaint.length > 0 ? complaint.data : "");
-    buffer_done(&complaint);
+    buffer_init(&errors, 4096);
+    int r = settings_read(&settings, &errors);
+    snprintf(ret_errors, 256, "%.*s", (int)errors.length, errors.length > 0 ? errors.data : "");
+    buffer_done(&errors);
     unsetenv(name);
     return r;
 }
 
 static void bounds_are_accepted(void **state)
 {
-    char complaint[256];
+    char errors[256];
 
     (void)state;
     for (int i = 0; i < RANGES; i++) {
-        assert_int_equal(read_with(ranges[i].name, ranges[i].min, complaint), 0);
-        assert_int_equal(read_with(ranges[i].name, ranges[i].max, complaint), 0);
+        assert_int_equal(read_with(ranges[i].name, ranges[i].min, errors), 0);
+        assert_int_equal(read_with(ranges[i].name, ranges[i].max, errors), 0);
     }
 }
 
 static void one_beyond_is_refused_by_name_value_and_range(void **state)
 {
-    char complaint[256];
+    char errors[256];
     char number[32];
 
     (void)state;
     for (int i = 0; i < RANGES; i++) {
-        assert_true(read_with(ranges[i].name, ranges[i].max + 1, complaint) < 0);
+        assert_true(read_with(ranges[i].name, ranges[i].max + 1, errors) < 0);
         snprintf(number, sizeof number, "=%" PRId64, ranges[i].max + 1);
-        assert_non_null(strstr(complaint, ranges[i].name));
-        assert_non_null(strstr(complaint, number));
-        assert_true(read_with(ranges[i].name, ranges[i].min - 1, complaint) < 0);
+        assert_non_null(strstr(errors, ranges[i].name));
+        assert_non_null(strstr(errors, number));
+        assert_true(read_with(ranges[i].name, ranges[i].min - 1, errors) < 0);
         snprintf(number, sizeof number, "%" PRId64 " to %" PRId64, ranges[i].min, ranges[i].max);
-        assert_non_null(strstr(complaint, number));
+        assert_non_null(strstr(errors, number));
     }
 }
 
