@@ -29,8 +29,8 @@ NODISCARD int events_api_start(const struct events_api_options *options,
 // Stores, over `session`, those of `events` that an app receives by HTTP or over a link; each event
 // once, however often it is passed. Any thread, until events_api_stop(); blocks on Postgres.
 // -ERROR_UNAVAILABLE, -ERROR_BUSY: nothing was stored, or the outcome is unknown.
-NODISCARD int events_api_keep(struct events_api *events_api, struct session *session,
-                              struct event *const *events, size_t count);
+NODISCARD int events_api_store(struct events_api *events_api, struct session *session,
+                               struct event *const *events, size_t count);
 
 // Waits at most `drain_ms` for requests in flight, then ends the thread and frees everything. NULL
 // is allowed.

@@ -21,7 +21,7 @@ struct workers_options {
     // NULL. Called on a worker's thread with a session of its own, for the events of a few
     // milliseconds, after they were published to sockets. May block; events may be passed more than
     // once. -ERROR_UNAVAILABLE, -ERROR_BUSY: called again later.
-    int (*keep)(void *arg, struct session *session, struct event *const *events, size_t count);
+    int (*store)(void *arg, struct session *session, struct event *const *events, size_t count);
     void *arg;
 };
 

@@ -28,8 +28,8 @@ NODISCARD int dispatcher_start(const struct dispatcher_options *options,
 
 // Stores push jobs for the devices that `events` concern, over `session`; may be repeated. Any
 // thread, until dispatcher_free(); blocks on Postgres. Errors of session_call().
-NODISCARD int dispatcher_keep(struct dispatcher *dispatcher, struct session *session,
-                              struct event *const *events, size_t count);
+NODISCARD int dispatcher_store(struct dispatcher *dispatcher, struct session *session,
+                               struct event *const *events, size_t count);
 
 // Waits at most `drain_ms` for the outcome of pushes in flight, then ends the thread. NULL is
 // allowed.

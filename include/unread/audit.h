@@ -25,10 +25,10 @@ struct audit_scope {
 };
 
 struct audit_totals {
-    int64_t pairs;   // compared
-    int64_t known;   // of these, known to Redis
-    int64_t drifted; // of those, wrong
-    int64_t mended;  // written to Redis
+    int64_t pairs;    // compared
+    int64_t known;    // of these, known to Redis
+    int64_t drifted;  // of those, wrong
+    int64_t repaired; // written to Redis
 };
 
 // Called after each page except the last. Returning false stops the run.

@@ -61,8 +61,8 @@ const char *sidebar_entry_id(const struct sidebar_state *state, const struct sid
 typedef void sidebar_fn(void *arg, int r, const struct sidebar_state *state);
 
 struct sidebar_options {
-    int64_t kept_bytes; // memory for all users' cached channels
-    int64_t kept_min;   // minimum number of channels for a user to be cached
+    int64_t cached_bytes; // memory for all users' cached channels
+    int64_t cached_min;   // minimum number of channels for a user to be cached
 };
 
 NODISCARD int sidebar_new(struct loop *loop, struct store *store,

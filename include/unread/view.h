@@ -59,7 +59,7 @@ bool unread_differs(int64_t strategy, int64_t one, int64_t other);
 void unread_counts_write(struct json_writer *w, int64_t strategy, int64_t unread, int64_t mentions);
 
 // Writes is_muted and notify.
-void unread_wishes_write(struct json_writer *w, bool muted, int64_t notify);
+void unread_settings_write(struct json_writer *w, bool muted, int64_t notify);
 
 // Writes the members of R.
 void unread_view_write(struct json_writer *w, const struct unread_view *view);

@@ -93,7 +93,7 @@ static int audit_report(const struct audit_options *options, struct auditing *au
     }
     printf("%" PRId64 " pairs, %" PRId64 " known to Redis, %" PRId64 " wrong, %" PRId64
            " written, %" PRId64 " ms\n",
-           totals.pairs, totals.known, totals.drifted, totals.mended,
+           totals.pairs, totals.known, totals.drifted, totals.repaired,
            clock_monotonic_ms() - started_ms);
     return options->mode == AUDIT_VERIFY && totals.drifted > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

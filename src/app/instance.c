@@ -103,13 +103,13 @@ static int dispatcher_make(struct instance *instance)
     return dispatcher_start(&options, &instance->dispatcher);
 }
 
-static int events_keep(void *arg, struct session *session, struct event *const *events,
-                       size_t count)
+static int events_store(void *arg, struct session *session, struct event *const *events,
+                        size_t count)
 {
     struct instance *instance = CAST(instance, arg);
 
-    int r = events_api_keep(instance->events_api, session, events, count);
-    return r < 0 ? r : dispatcher_keep(instance->dispatcher, session, events, count);
+    int r = events_api_store(instance->events_api, session, events, count);
+    return r < 0 ? r : dispatcher_store(instance->dispatcher, session, events, count);
 }
 
 static int fanout_make(struct instance *instance)
@@ -139,7 +139,7 @@ static int fanout_make(struct instance *instance)
         .statement_timeout_ms = settings->statement_timeout_ms,
         .count = (int)settings->workers,
         .thread_read_s = settings->thread_read_days * 24 * 3600,
-        .keep = events_keep,
+        .store = events_store,
         .arg = instance,
     };
 

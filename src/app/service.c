@@ -176,8 +176,8 @@ static int service_make_stores(struct service *service, const struct settings *s
     if (r < 0)
         return r;
     return sidebar_new(service->loop, service->store,
-                       &(struct sidebar_options){.kept_bytes = settings->sidebar_bytes,
-                                                 .kept_min = settings->sidebar_min},
+                       &(struct sidebar_options){.cached_bytes = settings->sidebar_bytes,
+                                                 .cached_min = settings->sidebar_min},
                        &service->sidebar);
 }
 

@@ -16,9 +16,9 @@
 #include <string.h>
 
 enum {
-    LOOK_MS = 500, // must be well below the age at which an app gets its first challenge
+    REFRESH_MS = 500, // must be well below the age at which an app gets its first challenge
     CLEAN_MS = 10000,
-    KEEP_MAX = 512,             // events per call
+    PART_MAX = 512,             // events per call
     WORKSPACES_MAX = 128 << 20, // bytes
 };
 
@@ -32,7 +32,7 @@ struct events_api {
     struct list under_way; // held by curl
     struct list settled;   // ended, not stored in Postgres yet
     int64_t count;         // of all three
-    int64_t look_at_ms;
+    int64_t refresh_at_ms;
     int64_t clean_at_ms;
     atomic_bool wanted;      // something may be due
     atomic_llong stop_at_ms; // 0: running
@@ -70,8 +70,8 @@ static size_t choose(struct events_api *events_api, struct event *const *events,
     return chosen;
 }
 
-static int chosen_keep(struct events_api *events_api, struct session *session,
-                       struct event *const *events, size_t count)
+static int chosen_store(struct events_api *events_api, struct session *session,
+                        struct event *const *events, size_t count)
 {
     int r = queue_add(session, events, count, &events_api->options);
     if (r > 0) {
@@ -81,14 +81,14 @@ static int chosen_keep(struct events_api *events_api, struct session *session,
     return r;
 }
 
-int events_api_keep(struct events_api *events_api, struct session *session,
-                    struct event *const *events, size_t count)
+int events_api_store(struct events_api *events_api, struct session *session,
+                     struct event *const *events, size_t count)
 {
-    struct event *chosen[KEEP_MAX];
+    struct event *chosen[PART_MAX];
     for (size_t done = 0; done < count;) {
-        size_t part = count - done < KEEP_MAX ? count - done : KEEP_MAX;
+        size_t part = count - done < PART_MAX ? count - done : PART_MAX;
         size_t wanted = choose(events_api, events + done, part, chosen);
-        int r = wanted > 0 ? chosen_keep(events_api, session, chosen, wanted) : 0;
+        int r = wanted > 0 ? chosen_store(events_api, session, chosen, wanted) : 0;
         if (r < 0)
             return r;
         done += part;
@@ -97,10 +97,10 @@ int events_api_keep(struct events_api *events_api, struct session *session,
 }
 
 // Reads which workspaces have such apps, and periodically deletes expired rows.
-static void look(struct events_api *events_api, int64_t now_ms)
+static void workspaces_refresh(struct events_api *events_api, int64_t now_ms)
 {
     CLEANUP(buffer_done) struct buffer ids = BUFFER(WORKSPACES_MAX);
-    events_api->look_at_ms = now_ms + LOOK_MS;
+    events_api->refresh_at_ms = now_ms + REFRESH_MS;
     atomic_store(&events_api->wanted, true);
     if (queue_workspaces(events_api->session, &ids) < 0)
         return;
@@ -113,7 +113,7 @@ static void look(struct events_api *events_api, int64_t now_ms)
     if (now_ms < events_api->clean_at_ms)
         return;
     int r = queue_clean(events_api->session, &events_api->options);
-    events_api->clean_at_ms = now_ms + (r > 0 ? 0 : CLEAN_MS); // the rest at the next look
+    events_api->clean_at_ms = now_ms + (r > 0 ? 0 : CLEAN_MS); // the rest at the next refresh
     if (r < 0)
         log_write(LOG_WARN, "push", "cannot clean up app_events");
 }
@@ -187,8 +187,8 @@ static void turn(struct events_api *events_api)
     int running;
     int64_t now_ms = clock_monotonic_ms();
     bool is_stopping = atomic_load(&events_api->stop_at_ms) != 0;
-    if (!is_stopping && now_ms >= events_api->look_at_ms)
-        look(events_api, now_ms);
+    if (!is_stopping && now_ms >= events_api->refresh_at_ms)
+        workspaces_refresh(events_api, now_ms);
     if (!is_stopping)
         take(events_api);
     curl_multi_perform(events_api->multi, &running);
@@ -198,7 +198,7 @@ static void turn(struct events_api *events_api)
     bool can_take = events_api->count < events_api->options.settings.events_api_parallel &&
                     list_is_empty(&events_api->settled);
     if (!atomic_load(&events_api->wanted) || !can_take || is_stopping)
-        curl_multi_poll(events_api->multi, NULL, 0, LOOK_MS / 4, NULL);
+        curl_multi_poll(events_api->multi, NULL, 0, REFRESH_MS / 4, NULL);
 }
 
 static bool is_over(struct events_api *events_api)

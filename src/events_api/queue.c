@@ -61,8 +61,8 @@ static void entry_params(struct params *params, const struct queue_entry *entrie
     params_int(params, options->link_wait_ms);
 }
 
-static int entries_keep(struct session *session, const struct queue_entry *entries, size_t count,
-                        const struct events_api_options *options)
+static int entries_store(struct session *session, const struct queue_entry *entries, size_t count,
+                         const struct events_api_options *options)
 {
     CLEANUP_RESULT struct result *result = NULL;
     struct params params = {0};
@@ -106,7 +106,7 @@ int queue_add(struct session *session, struct event *const *events, size_t count
         total += r < 0 ? 0 : (size_t)r;
     }
     if (r >= 0 && total > 0)
-        r = entries_keep(session, entries, total, options);
+        r = entries_store(session, entries, total, options);
     for (size_t i = 0; mentions && i < count; i++)
         app_mention_done(&mentions[i]);
     return r;

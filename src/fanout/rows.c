@@ -124,12 +124,12 @@ void rows_take_done(struct rows *rows, size_t max, struct list *taken)
     }
 }
 
-void rows_settle_done(struct rows *rows, struct list *taken, bool gone)
+void rows_settle_done(struct rows *rows, struct list *taken, bool is_deleted)
 {
     LIST_FOREACH(link, taken)
     {
         struct row *row = LIST_ITEM(link, struct row, link);
-        if (gone)
+        if (is_deleted)
             rows_remove(rows, row);
         else
             rows_move(rows, row, ROW_DONE);

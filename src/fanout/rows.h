@@ -55,6 +55,6 @@ struct row *rows_first_waiting(const struct rows *rows);
 void rows_retry_deferred(struct rows *rows);
 
 // Moves at most `max` done rows to the list `taken`; they stay in the table. Then call
-// rows_settle_done() with `gone`: whether they were deleted from Postgres.
+// rows_settle_done() with `is_deleted`: whether they were deleted from Postgres.
 void rows_take_done(struct rows *rows, size_t max, struct list *taken);
-void rows_settle_done(struct rows *rows, struct list *taken, bool gone);
+void rows_settle_done(struct rows *rows, struct list *taken, bool is_deleted);

@@ -19,7 +19,7 @@ enum { READ_MS = 500, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 1000, REFUSED_TRIES = 
 
 // Events are published round by round; storing them costs a call of Postgres, so it is done for
 // several rounds at once.
-enum { KEEP_MS = 3, KEEP_EVENTS = ROUND_MAX, KEEP_BYTES = 1 << 20 };
+enum { STORE_EVERY_MS = 3, STORE_EVENTS = ROUND_MAX, STORE_BYTES = 1 << 20 };
 
 struct worker {
     uint32_t tag;
@@ -30,10 +30,10 @@ struct worker {
     struct walker *walker;
     pthread_t thread;
     int index;
-    struct event *unkept[KEEP_EVENTS + ROUND_MAX]; // applied to Redis, not stored yet
-    size_t unkept_count;
-    size_t unkept_bytes; // of their frames
-    int64_t keep_at_ms;
+    struct event *unstored[STORE_EVENTS + ROUND_MAX]; // applied to Redis, not stored yet
+    size_t unstored_count;
+    size_t unstored_bytes; // of their frames
+    int64_t store_at_ms;
 };
 
 struct workers {
@@ -93,63 +93,64 @@ static bool round_finish(struct worker *worker, struct round *round)
 
 // Stores the collected events; what is rejected repeatedly is abandoned. False: the workers are to
 // stop.
-static bool unkept_keep(struct worker *worker)
+static bool unstored_flush(struct worker *worker)
 {
     const struct workers_options *options = &worker->workers->options;
-    for (int refused = 0; options->keep && refused < REFUSED_TRIES;) {
-        int r = options->keep(options->arg, worker->session, worker->unkept, worker->unkept_count);
+    for (int refused = 0; options->store && refused < REFUSED_TRIES;) {
+        int r =
+            options->store(options->arg, worker->session, worker->unstored, worker->unstored_count);
         if (r >= 0)
             return true;
         refused += r != -ERROR_UNAVAILABLE && r != -ERROR_BUSY;
         if (!pause_for(worker->workers, PAUSE_MAX_MS))
             return false;
     }
-    if (options->keep)
-        metric_add(METRIC_PUSH_LOST, (int64_t)worker->unkept_count);
+    if (options->store)
+        metric_add(METRIC_PUSH_LOST, (int64_t)worker->unstored_count);
     return true;
 }
 
-static void unkept_clear(struct worker *worker)
+static void unstored_clear(struct worker *worker)
 {
-    for (size_t i = 0; i < worker->unkept_count; i++)
-        event_unref(worker->unkept[i]);
-    worker->unkept_count = 0;
-    worker->unkept_bytes = 0;
+    for (size_t i = 0; i < worker->unstored_count; i++)
+        event_unref(worker->unstored[i]);
+    worker->unstored_count = 0;
+    worker->unstored_bytes = 0;
 }
 
 // Takes ownership of a round's events.
-static void unkept_add(struct worker *worker, struct round *round)
+static void unstored_add(struct worker *worker, struct round *round)
 {
-    if (worker->unkept_count == 0)
-        worker->keep_at_ms = clock_monotonic_ms() + KEEP_MS;
+    if (worker->unstored_count == 0)
+        worker->store_at_ms = clock_monotonic_ms() + STORE_EVERY_MS;
     for (size_t i = 0; i < round->count; i++) {
-        worker->unkept[worker->unkept_count++] = round->events[i];
-        worker->unkept_bytes += round->events[i]->frame_length;
+        worker->unstored[worker->unstored_count++] = round->events[i];
+        worker->unstored_bytes += round->events[i]->frame_length;
     }
     round->count = 0;
 }
 
-static bool unkept_is_due(const struct worker *worker)
+static bool unstored_is_due(const struct worker *worker)
 {
-    return worker->unkept_count >= KEEP_EVENTS || worker->unkept_bytes >= KEEP_BYTES ||
-           (worker->unkept_count > 0 && clock_monotonic_ms() >= worker->keep_at_ms);
+    return worker->unstored_count >= STORE_EVENTS || worker->unstored_bytes >= STORE_BYTES ||
+           (worker->unstored_count > 0 && clock_monotonic_ms() >= worker->store_at_ms);
 }
 
 // Confirms everything read so far.
-static void unkept_settle(struct worker *worker)
+static void unstored_settle(struct worker *worker)
 {
-    if (unkept_keep(worker)) {
+    if (unstored_flush(worker)) {
         log_commit(worker->log, worker->index);
-        metric_add(METRIC_EVENTS_FANNED_OUT, (int64_t)worker->unkept_count);
+        metric_add(METRIC_EVENTS_FANNED_OUT, (int64_t)worker->unstored_count);
     }
-    unkept_clear(worker);
+    unstored_clear(worker);
 }
 
 // How long a read may block.
 static int64_t read_ms(const struct worker *worker)
 {
-    int64_t left_ms = worker->keep_at_ms - clock_monotonic_ms();
-    if (worker->unkept_count == 0)
+    int64_t left_ms = worker->store_at_ms - clock_monotonic_ms();
+    if (worker->unstored_count == 0)
         return READ_MS;
     return left_ms > 0 ? left_ms : 0;
 }
@@ -163,10 +164,10 @@ static bool worker_step(struct worker *worker, struct round *round)
         if (!round_finish(worker, round))
             return false;
         walker_run(worker->walker, round->events, round->count);
-        unkept_add(worker, round);
+        unstored_add(worker, round);
     }
-    if (unkept_is_due(worker))
-        unkept_settle(worker);
+    if (unstored_is_due(worker))
+        unstored_settle(worker);
     return true;
 }
 
@@ -178,9 +179,9 @@ static void *worker_run(void *arg)
     round_init(round, worker->workers->options.thread_read_s);
     while (is_done && !is_stopped(worker->workers))
         is_done = worker_step(worker, round);
-    if (is_done && worker->unkept_count > 0)
-        unkept_settle(worker);
-    unkept_clear(worker);
+    if (is_done && worker->unstored_count > 0)
+        unstored_settle(worker);
+    unstored_clear(worker);
     round_clear(round);
     round_done(round);
     free(round);

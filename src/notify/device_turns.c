@@ -45,7 +45,7 @@ int device_turns_add(struct session *session, struct event **events, size_t coun
     CLEANUP_RESULT struct result *result = NULL;
     struct params params = {0};
 
-    count = post_stretches_keep(events, count);
+    count = post_stretches_reduce(events, count);
 #define COLUMN(type, value)                                                                        \
     params_open_##type##_array(&params);                                                           \
     for (struct event *const *event = events; event < events + count; event++)                     \

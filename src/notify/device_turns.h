@@ -25,7 +25,7 @@ struct device_turn {
     int64_t ts;
     int64_t happened_us; // 0: the push was deferred on purpose
     int64_t badge;
-    int64_t told_badge;       // the badge the device shows now; -1: unknown
+    int64_t shown_badge;      // the badge the device shows now; -1: unknown
     int64_t hold_at_ms;       // when the lease must be renewed
     struct notify_push *push; // NULL once sent
     struct notify_answer answer;

@@ -103,9 +103,9 @@ static bool turn_read(const struct result *result, int row, struct device_turn *
     turn->ts = result_int(result, row, COLUMN_TS);
     turn->happened_us = result_int(result, row, COLUMN_HAPPENED_US);
     turn->badge = result_int(result, row, COLUMN_BADGE);
-    turn->told_badge = result_is_null(result, row, COLUMN_TOLD_BADGE)
-                           ? -1
-                           : result_int(result, row, COLUMN_TOLD_BADGE);
+    turn->shown_badge = result_is_null(result, row, COLUMN_TOLD_BADGE)
+                            ? -1
+                            : result_int(result, row, COLUMN_TOLD_BADGE);
     snprintf(turn->app_id, sizeof turn->app_id, "%s/%s", result_text(result, row, COLUMN_WORKSPACE),
              result_text(result, row, COLUMN_APP));
     return text_copy(result, row, COLUMN_USER_ID, &turn->user_id) &&

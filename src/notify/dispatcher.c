@@ -18,15 +18,15 @@
 #include <string.h>
 
 enum {
-    LOOK_MS = 250, // for workspaces with devices
+    REFRESH_MS = 250, // for workspaces with devices
     PAUSE_MAX_MS = 2000,
     MET_EXTRA_S = 15,   // maximum time between a registration's timestamp and its becoming visible
-    LOOK_FACTOR = 20,   // such work takes at most a twentieth of the time
+    COST_FACTOR = 20,   // such work takes at most a twentieth of the time
     POLL_MS = 200,      // for turns that become due by themselves: badges, retries, ends of pauses
     GATHER_MS = 15,     // collects outcomes, to store several in one call
     TAKE_MAX = 200,     // devices per call, which locks them
     SETTLE_MAX = 500,   // likewise
-    KEEP_MAX = 512,     // events per call
+    PART_MAX = 512,     // events per call
     DEPTH_MS = 5000,    // between two measurements
     CLEAN_MS = 30000,   // between two deletions of expired rows
     FAULT_MS = 1000,    // while Postgres is down
@@ -47,7 +47,7 @@ struct dispatcher {
     struct list under_way; // in flight
     struct list settled;   // answered, not stored in Postgres yet
     int64_t count;         // of both
-    int64_t look_at_ms;
+    int64_t refresh_at_ms;
     int64_t looked_ms; // when the workspaces were last read
     int64_t depth_at_ms;
     int64_t clean_at_ms;
@@ -108,14 +108,14 @@ static void dispatcher_wake(struct dispatcher *dispatcher, int64_t jobs)
     pthread_mutex_unlock(&dispatcher->lock);
 }
 
-int dispatcher_keep(struct dispatcher *dispatcher, struct session *session,
-                    struct event *const *events, size_t count)
+int dispatcher_store(struct dispatcher *dispatcher, struct session *session,
+                     struct event *const *events, size_t count)
 {
-    struct event *chosen[KEEP_MAX];
+    struct event *chosen[PART_MAX];
 
     for (size_t done = 0; done < count;) {
         int64_t room;
-        size_t part = count - done < KEEP_MAX ? count - done : KEEP_MAX;
+        size_t part = count - done < PART_MAX ? count - done : PART_MAX;
         size_t wanted = events_choose(dispatcher, events + done, part, chosen, &room);
         int r = wanted > 0 ? device_turns_add(session, chosen, wanted, room) : 0;
         if (r < 0)
@@ -151,7 +151,7 @@ static void workspaces_swap(struct dispatcher *dispatcher, struct buffer *ids)
     *ids = before;
 }
 
-static void workspaces_look(struct dispatcher *dispatcher)
+static void workspaces_refresh(struct dispatcher *dispatcher)
 {
     CLEANUP(buffer_done) struct buffer ids = BUFFER(SIZE_MAX / 2);
     bool was_known = dispatcher->is_known;
@@ -161,7 +161,7 @@ static void workspaces_look(struct dispatcher *dispatcher)
         return;
     workspaces_swap(dispatcher, &ids);
     if (was_known && workspaces_meet(dispatcher, &ids) < 0) {
-        workspaces_swap(dispatcher, &ids); // retried at the next look
+        workspaces_swap(dispatcher, &ids); // retried at the next refresh
         return;
     }
     dispatcher->looked_ms = now_ms;
@@ -172,14 +172,14 @@ static void workspaces_look(struct dispatcher *dispatcher)
 static int64_t pause_after(int64_t began_ms, int64_t pause_ms)
 {
     int64_t now_ms = clock_monotonic_ms();
-    int64_t wanted_ms = (now_ms - began_ms) * LOOK_FACTOR;
+    int64_t wanted_ms = (now_ms - began_ms) * COST_FACTOR;
 
     if (wanted_ms > PAUSE_MAX_MS)
         wanted_ms = PAUSE_MAX_MS;
     return now_ms + (wanted_ms > pause_ms ? wanted_ms : pause_ms);
 }
 
-static void depth_look(struct dispatcher *dispatcher)
+static void depth_refresh(struct dispatcher *dispatcher)
 {
     struct device_turns_depth depth;
     int64_t began_ms = clock_monotonic_ms();
@@ -197,17 +197,17 @@ static void depth_look(struct dispatcher *dispatcher)
 }
 
 // Periodic work.
-static void look(struct dispatcher *dispatcher, int64_t now_ms)
+static void dispatcher_refresh(struct dispatcher *dispatcher, int64_t now_ms)
 {
-    if (now_ms < dispatcher->look_at_ms)
+    if (now_ms < dispatcher->refresh_at_ms)
         return;
-    workspaces_look(dispatcher);
-    dispatcher->look_at_ms = pause_after(now_ms, LOOK_MS);
+    workspaces_refresh(dispatcher);
+    dispatcher->refresh_at_ms = pause_after(now_ms, REFRESH_MS);
     if (device_turns_hold(dispatcher->session, &dispatcher->under_way, now_ms, &dispatcher->turns) <
         0)
         log_write(LOG_WARN, "notify", "cannot extend the turns of devices with pushes in flight");
     if (now_ms >= dispatcher->depth_at_ms)
-        depth_look(dispatcher);
+        depth_refresh(dispatcher);
     if (now_ms >= dispatcher->clean_at_ms) {
         int r =
             device_turns_clean(dispatcher->session, dispatcher->options.settings.push_dead_keep_s);
@@ -237,11 +237,11 @@ static void turn_end(struct dispatcher *dispatcher, struct device_turn *turn)
 }
 
 // Reduces an active user's push to the badge; nothing is sent if the badge is unchanged.
-static void turn_quieten(struct device_turn *turn)
+static void turn_reduce(struct device_turn *turn)
 {
     struct notify_message *message = &turn->push->message;
 
-    turn->is_skipped = turn->badge == turn->told_badge;
+    turn->is_skipped = turn->badge == turn->shown_badge;
     free(TAKE(message->title));
     free(TAKE(message->subtitle));
     free(TAKE(message->body));
@@ -249,7 +249,7 @@ static void turn_quieten(struct device_turn *turn)
     metric_add(METRIC_NOTIFY_SKIPPED, 1);
 }
 
-static void actives_quieten(struct dispatcher *dispatcher, struct list *ready, size_t count)
+static void actives_reduce(struct dispatcher *dispatcher, struct list *ready, size_t count)
 {
     const char **users = memory_must_new(count * sizeof *users);
     bool *active = memory_must_new(count * sizeof *active);
@@ -267,7 +267,7 @@ static void actives_quieten(struct dispatcher *dispatcher, struct list *ready, s
     {
         struct device_turn *turn = LIST_ITEM(link, struct device_turn, link);
         if (active[i++] && turn->push && turn->push->message.title)
-            turn_quieten(turn);
+            turn_reduce(turn);
     }
     free(active);
     free(users);
@@ -295,7 +295,7 @@ static void ready_send(struct dispatcher *dispatcher, struct list *ready, size_t
     struct list taken;
 
     if (count > 0 && clock_monotonic_ms() >= dispatcher->ask_at_ms)
-        actives_quieten(dispatcher, ready, count);
+        actives_reduce(dispatcher, ready, count);
     list_init(&taken);
     list_append_all(&taken, ready);
     LIST_FOREACH(link, &taken)
@@ -415,8 +415,9 @@ static int64_t stop_at_ms(struct dispatcher *dispatcher)
 // Waits until something is due, or a few outcomes have arrived.
 static void wait_for_work(struct dispatcher *dispatcher)
 {
-    int64_t until_ms = dispatcher->take_at_ms < dispatcher->look_at_ms ? dispatcher->take_at_ms
-                                                                       : dispatcher->look_at_ms;
+    int64_t until_ms = dispatcher->take_at_ms < dispatcher->refresh_at_ms
+                           ? dispatcher->take_at_ms
+                           : dispatcher->refresh_at_ms;
 
     pthread_mutex_lock(&dispatcher->lock);
     while (!dispatcher->is_wanted && list_is_empty(&dispatcher->answered) &&
@@ -437,7 +438,7 @@ static void round_run(struct dispatcher *dispatcher)
         dispatcher->take_at_ms = now_ms;
     settle(dispatcher);
     if (stop_at_ms(dispatcher) == 0) {
-        look(dispatcher, now_ms);
+        dispatcher_refresh(dispatcher, now_ms);
         take(dispatcher, now_ms);
     }
     log_flush();

@@ -47,10 +47,11 @@ struct app_lane {
     enum push_platform platform;
     char app_id[NOTIFY_APP_ID_SIZE];
     struct list waiting;
-    int64_t held;     // waiting and in flight
-    int64_t sent;     // of these, in flight
-    int64_t heard_ms; // time of the last response; the thread's
-    bool is_heard;    // a provider has responded, so its connection is up and its limits are known
+    int64_t held;         // waiting and in flight
+    int64_t sent;         // of these, in flight
+    int64_t responded_ms; // time of the last response; the thread's
+    bool
+        has_responded; // a provider has responded, so its connection is up and its limits are known
     struct transfer *token; // the request for Google's access token in progress; the thread's
 };
 
@@ -120,7 +121,7 @@ static struct app_lane *lane_get(struct notify *notify, const struct notify_push
         return NULL;
     lane->platform = push->platform;
     memcpy(lane->app_id, push->app_id, sizeof lane->app_id);
-    lane->heard_ms = clock_monotonic_ms();
+    lane->responded_ms = clock_monotonic_ms();
     list_init(&lane->waiting);
     list_append(&notify->lanes, &lane->link);
     return lane;
@@ -260,7 +261,7 @@ static struct held_push *lane_take(struct notify *notify, struct app_lane *lane)
     struct held_push *held = NULL;
     int64_t most = notify->options.settings.push_app_parallel;
 
-    if (!lane->is_heard && most > STREAMS_FIRST)
+    if (!lane->has_responded && most > STREAMS_FIRST)
         most = STREAMS_FIRST; // more would open additional connections
     pthread_mutex_lock(&notify->lock);
     if (!list_is_empty(&lane->waiting) && lane->sent < most)
@@ -286,7 +287,7 @@ static void held_send(struct notify *notify, struct held_push *held)
     }
     pthread_mutex_lock(&notify->lock);
     if (lane->sent++ == 0)
-        lane->heard_ms = clock_monotonic_ms();
+        lane->responded_ms = clock_monotonic_ms();
     pthread_mutex_unlock(&notify->lock);
     list_append(&notify->under_way, &held->link);
     curl_multi_add_handle(notify->multi, held->transfer->easy);
@@ -322,10 +323,10 @@ static void held_finish(struct notify *notify, struct held_push *held, CURLcode 
     struct app_lane *lane = held->lane;
 
     if (source.status != 0) {
-        lane->heard_ms = clock_monotonic_ms();
-        lane->is_heard = true;
+        lane->responded_ms = clock_monotonic_ms();
+        lane->has_responded = true;
     } else if (code == CURLE_OPERATION_TIMEDOUT &&
-               lane->heard_ms * 1000 <= held->transfer->begun_us)
+               lane->responded_ms * 1000 <= held->transfer->begun_us)
         transfer_disconnect(held->transfer);
     if (held->push->platform == PUSH_FCM && source.status == 401)
         provider_tokens_google_forget(notify->tokens, held->push);
@@ -347,7 +348,7 @@ static bool token_take(struct notify *notify, const struct notify_push *push,
     json_int_t life_s = json_integer_value(json_object_get(body, "expires_in"));
     if (!token || life_s <= 0 || strpbrk(token, "\r\n"))
         return false;
-    provider_tokens_google_keep(notify->tokens, push, token, clock_wall_us() / 1000000, life_s);
+    provider_tokens_google_put(notify->tokens, push, token, clock_wall_us() / 1000000, life_s);
     return true;
 }
 

@@ -19,7 +19,7 @@ static int compare_events(const void *a, const void *b)
 // Moves those of `events`, posts of one channel, to *ret_kept that push_targets() needs: it looks
 // at a stretch of the channel, from the first to the last post, and at whether all have the same
 // author. Returns their number.
-static size_t stretch_keep(struct event *const *events, size_t count, struct event **ret_kept)
+static size_t stretch_reduce(struct event *const *events, size_t count, struct event **ret_kept)
 {
     size_t kept = 0;
     size_t other = 1;
@@ -33,7 +33,7 @@ static size_t stretch_keep(struct event *const *events, size_t count, struct eve
     return kept;
 }
 
-size_t post_stretches_keep(struct event **events, size_t count)
+size_t post_stretches_reduce(struct event **events, size_t count)
 {
     size_t kept = 0;
     size_t end;
@@ -44,7 +44,7 @@ size_t post_stretches_keep(struct event **events, size_t count)
                events[end]->kind == EVENT_POST &&
                strcmp(events[end]->channel_id, events[first]->channel_id) == 0)
             end++;
-        kept += stretch_keep(events + first, end - first, events + kept);
+        kept += stretch_reduce(events + first, end - first, events + kept);
     }
     return kept;
 }

@@ -9,4 +9,4 @@
 // Keeps of each channel's posts the first, the last, and one by a different author than the first,
 // if any; and all other events. Moves them to the front of `events`, posts first, grouped by
 // channel. Returns their number. Any thread.
-size_t post_stretches_keep(struct event **events, size_t count);
+size_t post_stretches_reduce(struct event **events, size_t count);

@@ -106,8 +106,8 @@ static struct provider_token *token_find(struct provider_tokens *tokens, const c
 }
 
 // Takes ownership of `text`.
-static struct provider_token *token_keep(struct provider_tokens *tokens, const char *name,
-                                         char *text, int64_t until_s)
+static struct provider_token *token_put(struct provider_tokens *tokens, const char *name,
+                                        char *text, int64_t until_s)
 {
     struct provider_token *token = text ? calloc(1, sizeof *token) : NULL;
 
@@ -186,8 +186,8 @@ static int token_get(struct provider_tokens *tokens, const struct notify_push *p
                                  &claims, &text);
         if (r < 0)
             return r;
-        token = token_keep(tokens, name, buffer_take_text(&text),
-                           now_s + (is_apns ? PROVIDER_TOKENS_APNS_S : PROVIDER_TOKENS_VAPID_S));
+        token = token_put(tokens, name, buffer_take_text(&text),
+                          now_s + (is_apns ? PROVIDER_TOKENS_APNS_S : PROVIDER_TOKENS_VAPID_S));
     }
     *ret_token = token ? token->text : NULL;
     return token ? 0 : -ERROR_MEMORY;
@@ -226,14 +226,14 @@ static int64_t google_use_s(int64_t life_s)
                                                         : life_s - GOOGLE_MARGIN_S;
 }
 
-void provider_tokens_google_keep(struct provider_tokens *tokens, const struct notify_push *push,
-                                 const char *token, int64_t now_s, int64_t life_s)
+void provider_tokens_google_put(struct provider_tokens *tokens, const struct notify_push *push,
+                                const char *token, int64_t now_s, int64_t life_s)
 {
     char name[DIGEST_HEX_SIZE];
 
     provider_tokens_google_forget(tokens, push);
     if (name_make(push, "", name) == 0)
-        (void)token_keep(tokens, name, strdup(token), now_s + google_use_s(life_s));
+        (void)token_put(tokens, name, strdup(token), now_s + google_use_s(life_s));
 }
 
 void provider_tokens_google_forget(struct provider_tokens *tokens, const struct notify_push *push)

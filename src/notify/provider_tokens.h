@@ -35,8 +35,8 @@ const char *provider_tokens_google(struct provider_tokens *tokens, const struct 
                                    int64_t now_s);
 // Caches an access token that Google issued for `life_s` seconds; it is used until shortly before
 // it expires.
-void provider_tokens_google_keep(struct provider_tokens *tokens, const struct notify_push *push,
-                                 const char *token, int64_t now_s, int64_t life_s);
+void provider_tokens_google_put(struct provider_tokens *tokens, const struct notify_push *push,
+                                const char *token, int64_t now_s, int64_t life_s);
 // Removes an access token that Google rejected.
 void provider_tokens_google_forget(struct provider_tokens *tokens, const struct notify_push *push);
 

@@ -236,10 +236,10 @@ static void member_install(struct audit *audit, int i)
         return;
     fcall_end(&audit->call);
     command_add(audit, audit->call.count, audit->call.texts);
-    audit->totals->mended++;
+    audit->totals->repaired++;
 }
 
-static void pair_mend(struct audit *audit, int i)
+static void pair_repair(struct audit *audit, int i)
 {
     bool rebuilds = audit->options->mode == AUDIT_REBUILD;
     bool drifted = is_drifted(audit, i);
@@ -255,7 +255,7 @@ static void pair_mend(struct audit *audit, int i)
         member_install(audit, i);
 }
 
-static int page_mend(struct audit *audit)
+static int page_audit(struct audit *audit)
 {
     int r = strategy_count_many(audit->options->pipeline, audit->views, (size_t)audit->count,
                                 audit->counts);
@@ -271,12 +271,12 @@ static int page_mend(struct audit *audit)
         audit->totals->drifted += drifted;
         metric_add(METRIC_COUNTS_DRIFTED, drifted);
         if (audit->options->mode != AUDIT_VERIFY)
-            pair_mend(audit, i);
+            pair_repair(audit, i);
     }
     return r < 0 ? r : pipeline_run(audit->options->pipeline, NULL, NULL);
 }
 
-static bool goes_on(const struct audit *audit)
+static bool progress_report(const struct audit *audit)
 {
     const struct audit_options *options = audit->options;
 
@@ -296,7 +296,7 @@ static int pages_run(struct audit *audit, const char *channel_id, const char *us
         r = page_read(audit, last_channel, last_user, wanted);
         if (r < 0)
             return r;
-        r = audit->count > 0 ? page_mend(audit) : 0;
+        r = audit->count > 0 ? page_audit(audit) : 0;
         if (audit->count > 0) {
             const struct unread_view *last = &audit->views[audit->count - 1];
             snprintf(last_channel, sizeof last_channel, "%s", last->channel_id);
@@ -304,7 +304,7 @@ static int pages_run(struct audit *audit, const char *channel_id, const char *us
         }
         result_free(TAKE(audit->page));
         left = audit->count < wanted ? 0 : left - audit->count;
-        if (r >= 0 && left > 0 && !goes_on(audit))
+        if (r >= 0 && left > 0 && !progress_report(audit))
             r = -ERROR_UNAVAILABLE;
     } while (r >= 0 && left > 0);
     return r;

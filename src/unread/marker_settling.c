@@ -26,7 +26,7 @@ static void settling_done(struct settling *settling)
     TAGGED_FREE(settling);
 }
 
-static void mark_told(void *arg, int r, const struct cache_value *value)
+static void on_mark_published(void *arg, int r, const struct cache_value *value)
 {
     struct settling *settling = CAST(settling, arg);
 
@@ -54,7 +54,7 @@ static void mark_publish(struct settling *settling, const struct unread_view *vi
     settling->pending++;
     key_user_topic(topic, view->user_id);
     cache_call(settling->marker->cache, 3, (const char *const[]){"SPUBLISH", topic, wire.data},
-               (const size_t[]){8, strlen(topic), wire.length}, mark_told, settling);
+               (const size_t[]){8, strlen(topic), wire.length}, on_mark_published, settling);
 }
 
 // Redis has the marks or is down: answers their callers.
@@ -75,8 +75,8 @@ static void marks_settled(void *arg, int r, const struct cache_value *value)
 
 // Updates the strategy's state of the channel. Nobody waits for it: until it arrives, the old state
 // is not used.
-static void mark_keep(struct marker *marker, const struct mark *mark,
-                      const struct unread_view *view)
+static void strategy_update(struct marker *marker, const struct mark *mark,
+                            const struct unread_view *view)
 {
     const struct strategy_ops *ops = strategy_find(view->head.strategy);
 
@@ -137,7 +137,7 @@ void settling_add(struct settling *settling, struct mark *mark, const struct res
         mark->fn(mark->arg, 0, &view);
         return;
     }
-    mark_keep(settling->marker, mark, &view);
+    strategy_update(settling->marker, mark, &view);
     ASSERT(settling->count < settling->room);
     settling->marks[settling->count++] = (struct settled){mark, view};
 }

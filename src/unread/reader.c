@@ -94,7 +94,7 @@ static void channel_install(struct reading *reading, int64_t deleted_ord)
                NULL, NULL);
 }
 
-static void copy_mend(struct reading *reading, int64_t deleted_ord)
+static void copy_repair(struct reading *reading, int64_t deleted_ord)
 {
     struct member_call call;
 
@@ -196,7 +196,7 @@ static void truth_answer(void *arg, const struct store_outcome *outcome)
     if (outcome->r == 0 && result_rows(outcome->result) > 0) {
         unread_view_read(outcome->result, 0, 0, reading->view);
         if (reading->view->head.strategy == STRATEGY_SEQUENCE)
-            copy_mend(reading, result_int(outcome->result, 0, UNREAD_VIEW_COLUMNS));
+            copy_repair(reading, result_int(outcome->result, 0, UNREAD_VIEW_COLUMNS));
         else
             view_rebuild(reading->reader, reading->view);
     }

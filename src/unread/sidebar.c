@@ -93,12 +93,12 @@ struct slot {
     struct list readings; // the first is being served
     bool is_whole;        // rows are complete
     struct sidebar_walk walks[WALK_COUNT];
-    bool has_met;      // the scans have met
-    int chunk;         // rows per request
-    int asked;         // replies outstanding
-    int r;             // error of a reply, or 0
-    int64_t era;       // the sidebar's, at the time of the request
-    size_t kept_bytes; // counted in the sidebar's
+    bool has_met;        // the scans have met
+    int chunk;           // rows per request
+    int asked;           // replies outstanding
+    int r;               // error of a reply, or 0
+    int64_t era;         // the sidebar's, at the time of the request
+    size_t cached_bytes; // counted in the sidebar's
     int64_t used_ms;
 };
 
@@ -109,7 +109,7 @@ struct sidebar {
     struct sidebar_options options;
     struct slot *slots;
     struct list idle;
-    size_t kept_bytes;
+    size_t cached_bytes;
     int64_t era; // incremented whenever a Postgres connection comes up
     struct loop_timer *timer;
 };
@@ -133,15 +133,15 @@ static void slot_forget(struct slot *slot)
         (struct sidebar_walk){slot, &CHUNK_BACK, STORE_BULK_BACK, AFTER_ALL_IDS};
 }
 
-static void slot_unkeep(struct slot *slot)
+static void slot_uncache(struct slot *slot)
 {
     struct sidebar *sidebar = slot->sidebar;
 
     list_remove(&slot->idle_link);
-    ASSERT(sidebar->kept_bytes >= slot->kept_bytes);
-    sidebar->kept_bytes -= slot->kept_bytes;
-    metric_add(METRIC_SIDEBAR_BYTES, -(int64_t)slot->kept_bytes);
-    slot->kept_bytes = 0;
+    ASSERT(sidebar->cached_bytes >= slot->cached_bytes);
+    sidebar->cached_bytes -= slot->cached_bytes;
+    metric_add(METRIC_SIDEBAR_BYTES, -(int64_t)slot->cached_bytes);
+    slot->cached_bytes = 0;
 }
 
 static void oldest_drop(struct sidebar *sidebar)
@@ -150,16 +150,16 @@ static void oldest_drop(struct sidebar *sidebar)
     struct slot *slot = LIST_ITEM(sidebar->idle.next, struct slot, idle_link);
 
     metric_add(METRIC_SIDEBAR_DROPPED, 1);
-    slot_unkeep(slot);
+    slot_uncache(slot);
     slot_free(slot);
 }
 
-static bool slot_is_worth_keeping(const struct slot *slot)
+static bool slot_is_cacheable(const struct slot *slot)
 {
     const struct sidebar *sidebar = slot->sidebar;
 
     return slot->is_whole && slot->era == sidebar->era &&
-           slot->rows.state.count >= sidebar->options.kept_min &&
+           slot->rows.state.count >= sidebar->options.cached_min &&
            slot->rows.wasted <= slot->rows.bytes.length / 2;
 }
 
@@ -168,19 +168,19 @@ static void slot_settle(struct slot *slot)
 {
     struct sidebar *sidebar = slot->sidebar;
     size_t bytes = sidebar_rows_size(&slot->rows);
-    size_t bytes_max = (size_t)sidebar->options.kept_bytes;
-    bool is_worth_it = slot_is_worth_keeping(slot);
+    size_t bytes_max = (size_t)sidebar->options.cached_bytes;
+    bool is_worth_it = slot_is_cacheable(slot);
 
     if (!is_worth_it || bytes > bytes_max) {
         metric_add(METRIC_SIDEBAR_DROPPED, is_worth_it);
         slot_free(slot);
         return;
     }
-    while (sidebar->kept_bytes + bytes > bytes_max)
+    while (sidebar->cached_bytes + bytes > bytes_max)
         oldest_drop(sidebar);
-    slot->kept_bytes = bytes;
+    slot->cached_bytes = bytes;
     slot->used_ms = loop_now_ms(sidebar->loop);
-    sidebar->kept_bytes += bytes;
+    sidebar->cached_bytes += bytes;
     metric_add(METRIC_SIDEBAR_BYTES, (int64_t)bytes);
     list_append(&sidebar->idle, &slot->idle_link);
     loop_timer_set(sidebar->timer, TICK_MS);
@@ -449,7 +449,7 @@ int sidebar_read(struct sidebar *sidebar, const struct actor *actor, sidebar_fn 
         return -ERROR_MEMORY;
     }
     if (!list_is_empty(&slot->idle_link))
-        slot_unkeep(slot);
+        slot_uncache(slot);
     bool is_first = list_is_empty(&slot->readings);
     *reading = (struct sidebar_reading){.fn = fn, .arg = arg};
     list_append(&slot->readings, &reading->link);

@@ -193,7 +193,7 @@ static void row_write(struct json_writer *w, const char *user_id, const struct s
     json_raw(w, row->field[COLUMN_SEQ].text, row->field[COLUMN_SEQ].length);
     json_key_int(w, "read_epoch", row->rest[REST_EPOCH]);
     unread_counts_write(w, row->rest[REST_STRATEGY], row->unread, mentions_of(row));
-    unread_wishes_write(w, row->rest[REST_MUTED] != 0, row->rest[REST_NOTIFY]);
+    unread_settings_write(w, row->rest[REST_MUTED] != 0, row->rest[REST_NOTIFY]);
     json_close_object(w);
 }
 

@@ -109,7 +109,7 @@ void unread_counts_write(struct json_writer *w, int64_t strategy, int64_t unread
     json_key_int(w, "mention_count", mentions);
 }
 
-void unread_wishes_write(struct json_writer *w, bool muted, int64_t notify)
+void unread_settings_write(struct json_writer *w, bool muted, int64_t notify)
 {
     static const char *const words[] = {"default", "all", "mentions", "none"};
 
@@ -125,7 +125,7 @@ void unread_view_write_fields(struct json_writer *w, const struct unread_view *v
     unread_counts_write(w, view->head.strategy, view->unread, mentions_of(view));
     if (view->unread > 0 && view->oldest_ts > 0)
         json_key_ts(w, "oldest_unread_ts", view->oldest_ts);
-    unread_wishes_write(w, view->muted, view->notify);
+    unread_settings_write(w, view->muted, view->notify);
 }
 
 void unread_view_write(struct json_writer *w, const struct unread_view *view)

@@ -259,17 +259,17 @@ static void access_tokens_are_kept_until_shortly_before_their_end(void **state)
 
     (void)state;
     assert_null(provider_tokens_google(tokens, &push, NOW_S));
-    provider_tokens_google_keep(tokens, &push, "ya29.x", NOW_S, 3599);
+    provider_tokens_google_put(tokens, &push, "ya29.x", NOW_S, 3599);
     assert_string_equal(provider_tokens_google(tokens, &push, NOW_S + 3000), "ya29.x");
     assert_null(provider_tokens_google(tokens, &other, NOW_S));
     assert_null(provider_tokens_google(tokens, &push, NOW_S + 3500));
-    provider_tokens_google_keep(tokens, &push, "ya29.y", NOW_S, 3599);
+    provider_tokens_google_put(tokens, &push, "ya29.y", NOW_S, 3599);
     provider_tokens_google_forget(tokens, &push);
     assert_null(provider_tokens_google(tokens, &push, NOW_S));
     // Whatever life it has: a push that waits for one can go, or this would ask again for ever.
     const int64_t lives[] = {1, 300, 301, 359, 360, INT64_MAX};
     for (size_t i = 0; i < sizeof lives / sizeof lives[0]; i++) {
-        provider_tokens_google_keep(tokens, &push, "ya29.z", NOW_S, lives[i]);
+        provider_tokens_google_put(tokens, &push, "ya29.z", NOW_S, lives[i]);
         assert_string_equal(provider_tokens_google(tokens, &push, NOW_S + 59), "ya29.z");
     }
     assert_null(provider_tokens_google(tokens, &push, NOW_S + 24 * 3600));

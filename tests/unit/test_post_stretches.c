@@ -28,7 +28,7 @@ static void assert_kept(const char *text, const char *expected)
         event->user_id[0] = at[2];
         event->ts = at[3] - '0';
     }
-    size_t left = post_stretches_keep(pointers, count);
+    size_t left = post_stretches_reduce(pointers, count);
     for (size_t i = 0; i < left; i++)
         snprintf(kept + strlen(kept), sizeof kept - strlen(kept), "%c%c%c%c ",
                  pointers[i]->kind == EVENT_POST   ? 'p'

@@ -71,7 +71,7 @@ void walker_free(struct walker *walker)
     TAGGED_FREE(walker);
 }
 
-static bool is_kept(const struct event *event)
+static bool needs_walk(const struct event *event)
 {
     return event->seq > 0 && event->head.strategy != STRATEGY_SEQUENCE &&
            strategy_find(event->head.strategy);
@@ -90,7 +90,7 @@ static bool follows(const struct event *last, const struct event *next)
            next->head.strategy == last->head.strategy;
 }
 
-// The run at the start of `events`, whose first event is_kept().
+// The run at the start of `events`, whose first event needs_walk().
 static struct run run_take(struct event *const *events, size_t count, size_t max)
 {
     struct run run = {.events = events, .count = 1};
@@ -324,13 +324,13 @@ static bool any_waits(const struct walker *walker)
 
 static int walks_begin(struct walker *walker)
 {
-    const struct timespec nap = {.tv_nsec = LATER_MS * 1000000L};
+    const struct timespec pause = {.tv_nsec = LATER_MS * 1000000L};
     int tries = LATER_TRIES;
 
     snprintf(walker->id, sizeof walker->id, "%s-%" PRIx64, walker->name, ++walker->round);
     int r = walks_ask(walker, true);
     while (r != -ERROR_UNAVAILABLE && any_waits(walker)) {
-        nanosleep(&nap, NULL);
+        nanosleep(&pause, NULL);
         r = walks_ask(walker, --tries > 0);
     }
     return r;
@@ -413,7 +413,7 @@ void walker_run(struct walker *walker, struct event *const *events, size_t count
 {
     // A channel's second run goes with the next wave.
     for (size_t i = 0; i < count;) {
-        if (!is_kept(events[i])) {
+        if (!needs_walk(events[i])) {
             if (leaves_counts(events[i]))
                 counts_sweep(walker, events[i]->channel_id);
             i++;

@@ -32,7 +32,7 @@ static int posts_of(const struct run *run)
 }
 
 // The number of messages to keep before adding those of the run; 0: no trimming this time.
-static int64_t keep_of(const struct run *run, int posts)
+static int64_t keep_count(const struct run *run, int posts)
 {
     // By seq: an event that was read back has a later event's ord.
     int64_t before = run->events[0]->seq - 1;
@@ -47,7 +47,7 @@ static void posts_add(struct fcall *call, const struct run *run)
 {
     int posts = posts_of(run);
 
-    fcall_int(call, keep_of(run, posts));
+    fcall_int(call, keep_count(run, posts));
     fcall_int(call, posts);
     for (size_t i = 0; i < run->count; i++)
         if (run->events[i]->counted) {
