@@ -17,8 +17,8 @@ struct counter {
     redisContext *redis; // the thread's
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t told;
-    struct list round; // being told
+    pthread_cond_t changed;
+    struct list round; // being sent
     struct list next;  // under the lock
     bool ends;         // under the lock
 };
@@ -54,7 +54,7 @@ static void list_count(redisContext *redis, const struct list *list)
     }
 }
 
-// Takes what was told, and leaves `ret_list`, emptied, for what comes next. False: nothing comes
+// Takes what was added, and leaves `ret_list`, emptied, for what comes next. False: nothing comes
 // any more.
 static bool list_take(struct counter *counter, struct list *ret_list)
 {
@@ -63,7 +63,7 @@ static bool list_take(struct counter *counter, struct list *ret_list)
     spare.count = 0;
     pthread_mutex_lock(&counter->lock);
     while (counter->next.count == 0 && !counter->ends)
-        pthread_cond_wait(&counter->told, &counter->lock);
+        pthread_cond_wait(&counter->changed, &counter->lock);
     *ret_list = counter->next;
     counter->next = spare;
     pthread_mutex_unlock(&counter->lock);
@@ -89,7 +89,7 @@ struct counter *counter_new(unsigned redis_port)
     if (!counter->redis || counter->redis->err != 0)
         tool_die("redis: cannot connect");
     pthread_mutex_init(&counter->lock, NULL);
-    pthread_cond_init(&counter->told, NULL);
+    pthread_cond_init(&counter->changed, NULL);
     if (pthread_create(&counter->thread, NULL, run, counter) != 0)
         tool_die("no thread");
     return counter;
@@ -99,7 +99,7 @@ void counter_free(struct counter *counter)
 {
     pthread_mutex_lock(&counter->lock);
     counter->ends = true;
-    pthread_cond_signal(&counter->told);
+    pthread_cond_signal(&counter->changed);
     pthread_mutex_unlock(&counter->lock);
     pthread_join(counter->thread, NULL);
     redisFree(counter->redis);
@@ -108,7 +108,7 @@ void counter_free(struct counter *counter)
     free(counter);
 }
 
-void counter_tell(struct counter *counter, const char *channel)
+void counter_add(struct counter *counter, const char *channel)
 {
     list_add(&counter->round, channel);
 }
@@ -118,7 +118,7 @@ void counter_send(struct counter *counter)
     pthread_mutex_lock(&counter->lock);
     for (size_t i = 0; i < counter->round.count; i++)
         list_add(&counter->next, counter->round.channels[i]);
-    pthread_cond_signal(&counter->told);
+    pthread_cond_signal(&counter->changed);
     pthread_mutex_unlock(&counter->lock);
     counter->round.count = 0;
 }

@@ -16,9 +16,9 @@ void counter_free(struct counter *counter);
 
 // Tells of one post, for the next counter_send(). The thread borrows `channel` until
 // counter_free().
-void counter_tell(struct counter *counter, const char *channel);
+void counter_add(struct counter *counter, const char *channel);
 
-// Hands over what was told, once a round: the thread is woken once for all of it.
+// Hands over what was added, once a round: the thread is woken once for all of it.
 void counter_send(struct counter *counter);
 
 #endif

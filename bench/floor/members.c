@@ -224,7 +224,7 @@ static size_t frame_make(char ret_frame[FRAME_MAX], const char *text, size_t len
     return head + len;
 }
 
-void members_tell_channel(struct members *members, const char *channel, const char *text,
+void members_send_channel(struct members *members, const char *channel, const char *text,
                           size_t len)
 {
     char frame[FRAME_MAX];
@@ -238,7 +238,7 @@ void members_tell_channel(struct members *members, const char *channel, const ch
         member_send(&members->list[group->channel->members[i]], frame, frame_len);
 }
 
-void members_tell_user(struct members *members, const char *token, const char *text, size_t len)
+void members_send_user(struct members *members, const char *token, const char *text, size_t len)
 {
     char frame[FRAME_MAX];
 

@@ -21,8 +21,8 @@ size_t members_write_url(const struct members *members, const char *token, char 
 
 // Sends the text as one frame to all members of a channel, or to one user: to those who have a
 // socket. A socket that is full is closed.
-void members_tell_channel(struct members *members, const char *channel, const char *text,
+void members_send_channel(struct members *members, const char *channel, const char *text,
                           size_t len);
-void members_tell_user(struct members *members, const char *token, const char *text, size_t len);
+void members_send_user(struct members *members, const char *token, const char *text, size_t len);
 
 #endif

@@ -209,7 +209,7 @@ static void write_mark_reply(struct request *request, const char *ts)
 }
 
 // As long as Tidings' own: what is missing is spaces behind.
-static void tell(struct floor *floor, const struct request *request, const char *ts)
+static void frame_send(struct floor *floor, const struct request *request, const char *ts)
 {
     char text[FRAME_BYTES_MAX + 1];
     int len = snprintf(text, sizeof(text),
@@ -221,9 +221,9 @@ static void tell(struct floor *floor, const struct request *request, const char 
         tool_die("a frame of %d bytes", len);
     memset(text + len, ' ', floor->frame_bytes - (size_t)len);
     if (request->channel)
-        members_tell_channel(floor->members, request->row.channel, text, floor->frame_bytes);
+        members_send_channel(floor->members, request->row.channel, text, floor->frame_bytes);
     else
-        members_tell_user(floor->members, request->row.user, text, floor->frame_bytes);
+        members_send_user(floor->members, request->row.user, text, floor->frame_bytes);
 }
 
 static void answer(struct floor *floor, struct request *request)
@@ -232,9 +232,9 @@ static void answer(struct floor *floor, struct request *request)
 
     write_ts(ts, request->row.ts);
     if (floor->members)
-        tell(floor, request, ts);
+        frame_send(floor, request, ts);
     if (floor->counter)
-        counter_tell(floor->counter, request->channel->id);
+        counter_add(floor->counter, request->channel->id);
     if (request->channel)
         write_post_reply(request, ts);
     else

@@ -29,7 +29,7 @@ static int file_make(const char *path)
     return fd;
 }
 
-static uint64_t page_keep(int fd, unsigned n)
+static uint64_t page_write(int fd, unsigned n)
 {
     char page[PAGE_BYTES] = {(char)n};
     uint64_t begun_ns = tool_now_ns();
@@ -64,7 +64,7 @@ void command_disk(const struct tool_args *args)
     begun_ns = tool_now_ns();
     for (unsigned n = 0; n < seconds * rate; n++) {
         wait_until(begun_ns + n * TOOL_NS_PER_S / rate);
-        samples_add(&samples, page_keep(fd, n));
+        samples_add(&samples, page_write(fd, n));
     }
     fputs("{", stdout);
     samples_print(&samples, "");

@@ -32,7 +32,7 @@ struct overload {
     uint64_t *sent_ns; // of each post
     size_t sent_room;
     size_t left_out;
-    struct samples kept, refusal; // from sent to answered
+    struct samples accepted, refusal; // from sent to answered
     char text[TEXT_MAX + 1];
     char request[REQUEST_ROOM];
 };
@@ -90,7 +90,7 @@ static void post_reply(void *owner, size_t n, const char *body, size_t len)
 
     if (!is_measured(run, now_ns))
         return;
-    samples_add(refused ? &run->refusal : &run->kept, now_ns - run->sent_ns[n]);
+    samples_add(refused ? &run->refusal : &run->accepted, now_ns - run->sent_ns[n]);
 }
 
 static void slow_reply(struct http_client *client, const char *body, size_t len)
@@ -179,10 +179,10 @@ static void print_overload(struct overload *run)
 
     printf("{\"rate\":%.1f,\"refused_per_s\":%.1f,\"left_out_per_s\":%.1f,\"unanswered\":%zu,"
            "\"slow_refused\":%zu,\"slow_unanswered\":%zu,",
-           (double)run->kept.count / seconds, (double)run->refusal.count / seconds,
+           (double)run->accepted.count / seconds, (double)run->refusal.count / seconds,
            (double)run->left_out / seconds, run->load.sent - run->load.replies, run->slow_refused,
            slow_unanswered(run));
-    samples_print(&run->kept, "");
+    samples_print(&run->accepted, "");
     fputs(",", stdout);
     samples_print(&run->refusal, "refusal_");
     fputs(",", stdout);
@@ -213,7 +213,7 @@ void command_overload(const struct tool_args *args)
     http_pool_done(&run.slow_pool);
     free(run.slow);
     free(run.sent_ns);
-    samples_done(&run.kept);
+    samples_done(&run.accepted);
     samples_done(&run.refusal);
     samples_done(&run.slow_latency);
     input->channel_count++;

@@ -21,7 +21,7 @@ struct watch {
     unsigned very_long_count;
 };
 
-static void pause_note(struct watch *watch, uint64_t ns)
+static void pause_record(struct watch *watch, uint64_t ns)
 {
     if (ns > watch->longest_ns)
         watch->longest_ns = ns;
@@ -43,7 +43,7 @@ static void *watch_run(void *arg)
     pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores); // where it may not, anywhere
     for (uint64_t last_ns = tool_now_ns(); last_ns < watch->until_ns;) {
         uint64_t now_ns = tool_now_ns();
-        pause_note(watch, now_ns - last_ns);
+        pause_record(watch, now_ns - last_ns);
         last_ns = now_ns;
     }
     return NULL;

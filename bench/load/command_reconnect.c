@@ -15,7 +15,7 @@
 #define TEXT_MAX 400
 #define BACK_MAX_NS (60 * TOOL_NS_PER_S)
 #define DRAIN_NS (3 * TOOL_NS_PER_S)
-#define LOOK_NS (50 * TOOL_NS_PER_MS)
+#define POLL_NS (50 * TOOL_NS_PER_MS)
 #define AGAIN_NS TOOL_NS_PER_S
 #define CUT_STEP 64 // a reset takes some 10 us, for which this program does nothing else
 
@@ -37,7 +37,7 @@ struct reconnect {
     size_t next; // all before it were opened, or wait
     size_t text_bytes;
     size_t refused_posts, refused_streams, dropped_streams, gaps;
-    uint64_t cut_ns, back_ns, whole_ns, look_ns;
+    uint64_t cut_ns, back_ns, whole_ns, poll_ns;
     struct samples before, during; // from due to acked
     char post[1024];
 };
@@ -101,7 +101,7 @@ static void stream_open(struct reconnect *run, struct stream *stream)
 }
 
 // One that the server ended is opened again after a while, as its `retry` asks.
-static void stream_look(struct reconnect *run, struct stream *stream, uint64_t now_ns)
+static void stream_poll(struct reconnect *run, struct stream *stream, uint64_t now_ns)
 {
     if (stream->state != STATE_WAITS && stream->socket.conn.fd < 0) {
         run->refused_streams += stream->socket.is_refused;
@@ -135,15 +135,15 @@ static bool is_whole(const struct reconnect *run, uint64_t until_ns)
     return true;
 }
 
-static void look(struct reconnect *run)
+static void streams_poll(struct reconnect *run)
 {
     uint64_t now_ns = tool_now_ns();
 
-    if (now_ns < run->look_ns)
+    if (now_ns < run->poll_ns)
         return;
-    run->look_ns = now_ns + LOOK_NS;
+    run->poll_ns = now_ns + POLL_NS;
     for (size_t i = 0; i < run->count; i++)
-        stream_look(run, &run->streams[i], now_ns);
+        stream_poll(run, &run->streams[i], now_ns);
     if (run->next == run->count)
         run->next = 0;
     if (run->cut_ns == 0)
@@ -158,9 +158,9 @@ static void step(struct reconnect *run, uint64_t until_ns)
 {
     uint64_t post_ns = run->posts.start_ns > 0 ? load_step(&run->posts) : UINT64_MAX;
 
-    look(run);
+    streams_poll(run);
     open_more(run, tool_now_ns());
-    until_ns = run->look_ns < until_ns ? run->look_ns : until_ns;
+    until_ns = run->poll_ns < until_ns ? run->poll_ns : until_ns;
     net_loop_run(run->setting.loop, post_ns < until_ns ? post_ns : until_ns);
 }
 
@@ -179,7 +179,7 @@ static void cut_all(struct reconnect *run)
 {
     run->cut_ns = tool_now_ns();
     run->next = run->count; // none comes back before all are cut
-    run->look_ns = UINT64_MAX;
+    run->poll_ns = UINT64_MAX;
     for (size_t i = 0; i < run->count; i++) {
         net_conn_cut(&run->streams[i].socket.conn);
         run->streams[i].state = STATE_WAITS;
@@ -188,7 +188,7 @@ static void cut_all(struct reconnect *run)
             step(run, tool_now_ns());
     }
     run->listening = run->opening = run->next = 0;
-    run->look_ns = 0;
+    run->poll_ns = 0;
 }
 
 static void post_and_cut(struct reconnect *run)

@@ -16,7 +16,7 @@ static void client_rest(struct load *load, struct http_client *client, uint64_t 
     load->last_resting = client;
 }
 
-static void clients_go_on(struct load *load, uint64_t now_ns)
+static void clients_resume(struct load *load, uint64_t now_ns)
 {
     while (load->resting && load->resting->rests_until_ns <= now_ns) {
         struct http_client *client = load->resting;
@@ -87,7 +87,7 @@ uint64_t load_step(struct load *load)
 {
     uint64_t now = tool_now_ns();
 
-    clients_go_on(load, now);
+    clients_resume(load, now);
     for (;;) {
         uint64_t due_ns = slot_due_ns(load);
         size_t sent = load->sent;

@@ -142,7 +142,7 @@ static void conn_flush(struct net_conn *conn)
     }
 }
 
-static void conn_keep(char **buffer, size_t *len, size_t *room, const char *bytes, size_t count)
+static void conn_append(char **buffer, size_t *len, size_t *room, const char *bytes, size_t count)
 {
     if (*len + count > *room) {
         *room = (*len + count) * 2;
@@ -170,7 +170,7 @@ void net_conn_send(struct net_conn *conn, const char *bytes, size_t len)
         conn_watch(conn, EPOLL_CTL_MOD);
         sent = sent > 0 ? sent : 0;
     }
-    conn_keep(&conn->out, &conn->out_len, &conn->out_room, bytes + sent, len - (size_t)sent);
+    conn_append(&conn->out, &conn->out_len, &conn->out_room, bytes + sent, len - (size_t)sent);
 }
 
 static void conn_take_rest(struct net_conn *conn)
@@ -203,11 +203,11 @@ static void conn_read(struct net_conn *conn)
     if (conn->rest_len == 0) {
         used = conn->on_data(conn, loop->buffer, len);
         if (conn->fd >= 0 && used < len)
-            conn_keep(&conn->rest, &conn->rest_len, &conn->rest_room, loop->buffer + used,
-                      len - used);
+            conn_append(&conn->rest, &conn->rest_len, &conn->rest_room, loop->buffer + used,
+                        len - used);
         return;
     }
-    conn_keep(&conn->rest, &conn->rest_len, &conn->rest_room, loop->buffer, len);
+    conn_append(&conn->rest, &conn->rest_len, &conn->rest_room, loop->buffer, len);
     conn_take_rest(conn);
 }
 

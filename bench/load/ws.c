@@ -113,7 +113,7 @@ void ws_socket_open_raw(struct ws_socket *socket, struct net_loop *loop, const c
     socket->is_open = true;
 }
 
-static void keep_id(struct ws_socket *socket, const char *event, size_t len)
+static void id_store(struct ws_socket *socket, const char *event, size_t len)
 {
     static const char mark[] = "id: "; // the first line of each
     const char *id = event + sizeof(mark) - 1, *end;
@@ -137,7 +137,7 @@ static void take_event(struct ws_socket *socket, const char *event, size_t len)
         return;
     data += sizeof(mark) - 1;
     if (socket->last_id)
-        keep_id(socket, event, len);
+        id_store(socket, event, len);
     socket->on_frame(socket, data, (size_t)(event + len - data));
 }
 

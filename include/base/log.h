@@ -18,8 +18,8 @@ void log_write(enum log_level level, const char *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 // Rate limit for a persistent condition: true the first time, then once a minute. The caller owns
-// `*told_ms` and sets it to 0 initially and whenever the condition ends.
-bool log_is_due(int64_t *told_ms);
+// `*logged_ms` and sets it to 0 initially and whenever the condition ends.
+bool log_is_due(int64_t *logged_ms);
 
 struct log_access {
     const char *request_id;

@@ -193,12 +193,12 @@ void log_write(enum log_level level, const char *where, const char *format, ...)
     log_flush();
 }
 
-bool log_is_due(int64_t *told_ms)
+bool log_is_due(int64_t *logged_ms)
 {
     int64_t now_ms = clock_monotonic_ms();
-    if (*told_ms > 0 && now_ms - *told_ms < AGAIN_MS)
+    if (*logged_ms > 0 && now_ms - *logged_ms < AGAIN_MS)
         return false;
-    *told_ms = now_ms;
+    *logged_ms = now_ms;
     return true;
 }
 

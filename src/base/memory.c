@@ -13,7 +13,7 @@ enum { RESERVE_BYTES = 1 << 20 };
 static void *_Atomic reserve;
 
 // Allocates the reserve, initially and again after its use, as soon as memory is available.
-static void reserve_keep(void)
+static void reserve_refill(void)
 {
     if (atomic_load_explicit(&reserve, memory_order_relaxed))
         return;
@@ -41,7 +41,7 @@ void *memory_must_new(size_t size)
 {
     void *memory = calloc(1, size);
     if (memory) {
-        reserve_keep();
+        reserve_refill();
         return memory;
     }
     reserve_use();
@@ -52,7 +52,7 @@ void *memory_must_resize(void *array, size_t count, size_t size)
 {
     void *memory = reallocarray(array, count, size);
     if (memory) {
-        reserve_keep();
+        reserve_refill();
         return memory;
     }
     reserve_use();

@@ -15,18 +15,18 @@ enum { NAMES_MAX = 1 << 20, PATTERN_SIZE = 128 };
 
 struct drop {
     const char *own;
-    const char *const *keep;
-    size_t keep_count;
+    const char *const *used;
+    size_t used_count;
     struct buffer names; // libraries to delete, NUL-terminated one after another
     int dropped;
 };
 
-static bool is_kept(const struct drop *drop, const char *name)
+static bool is_used(const struct drop *drop, const char *name)
 {
     if (strcmp(name, drop->own) == 0)
         return true;
-    for (size_t i = 0; i < drop->keep_count; i++)
-        if (strcmp(name, drop->keep[i]) == 0)
+    for (size_t i = 0; i < drop->used_count; i++)
+        if (strcmp(name, drop->used[i]) == 0)
             return true;
     return false;
 }
@@ -37,7 +37,7 @@ static void on_listed(void *arg, int r, const struct cache_value *value)
     size_t count = r == 0 ? cache_value_count(value) : 0;
     for (size_t i = 0; i < count; i++) {
         const char *name = reply_library_name(cache_value_at(value, i));
-        if (!is_kept(drop, name))
+        if (!is_used(drop, name))
             buffer_append(&drop->names, name, strlen(name) + 1);
     }
 }
@@ -71,9 +71,9 @@ static int names_drop(struct pipeline *pipeline, struct drop *drop)
     return r == -ERROR_INTERNAL || r == 0 ? drop->dropped : r;
 }
 
-int libraries_drop(struct pipeline *pipeline, const char *const *keep, size_t count)
+int libraries_drop(struct pipeline *pipeline, const char *const *used, size_t count)
 {
-    struct drop drop = {.own = pipeline_library_name(pipeline), .keep = keep, .keep_count = count};
+    struct drop drop = {.own = pipeline_library_name(pipeline), .used = used, .used_count = count};
     buffer_init(&drop.names, NAMES_MAX);
     int r = names_find(pipeline, &drop);
     if (r == 0)

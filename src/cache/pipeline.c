@@ -33,7 +33,7 @@ struct pipeline {
     size_t sent;            // bytes of `commands` sent before pipeline_run()
     int fd;                 // -1 if not connected
     unsigned tries;
-    int64_t told_ms; // when its loss was last logged
+    int64_t logged_ms; // when its loss was last logged
 };
 
 static void pipeline_close(struct pipeline *p)
@@ -48,7 +48,7 @@ static void pipeline_close(struct pipeline *p)
 
 static int pipeline_fail(struct pipeline *p, const char *reason)
 {
-    if (log_is_due(&p->told_ms))
+    if (log_is_due(&p->logged_ms))
         log_write(LOG_WARN, "cache", "Redis (worker) is down: %s", reason);
     metric_add(METRIC_CACHE_LOST, 1);
     pipeline_close(p);
@@ -241,7 +241,7 @@ static int pipeline_connect(struct pipeline *p)
     if (r < 0)
         return pipeline_fail(p, "cannot connect");
     metric_add(METRIC_CACHE_CONNECTS, 1);
-    p->told_ms = 0;
+    p->logged_ms = 0;
     return 0;
 }
 

@@ -127,7 +127,7 @@ static void on_ping_timer(void *arg)
         wire_drop(s->wire, "no answer on the pub/sub connection");
         return;
     }
-    if (!s->ping_ms && now_ms - wire_heard_ms(s->wire) >= PING_EVERY_MS / 2) {
+    if (!s->ping_ms && now_ms - wire_received_ms(s->wire) >= PING_EVERY_MS / 2) {
         s->ping_ms = now_ms;
         wire_command(s->wire, 1, (const char *[]){"PING"});
         wire_flush(s->wire);

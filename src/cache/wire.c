@@ -43,8 +43,8 @@ struct wire {
     unsigned tries;
     int64_t pause_ms;
     int64_t connect_timeout_ms;
-    int64_t heard_ms;
-    int64_t told_ms; // when its loss was last logged
+    int64_t received_ms;
+    int64_t logged_ms; // when its loss was last logged
 };
 
 static void wire_close(struct wire *wire)
@@ -79,7 +79,7 @@ void wire_drop(struct wire *wire, const char *reason)
     wire_close(wire);
     wire->state = WIRE_PAUSED;
     loop_timer_set(wire->timer, pause_next(wire));
-    if (log_is_due(&wire->told_ms))
+    if (log_is_due(&wire->logged_ms))
         log_write(LOG_WARN, "cache", "Redis (%s) is down: %s", wire->handlers->name, reason);
     if (!was_open)
         return;
@@ -103,7 +103,7 @@ static void wire_opened(struct wire *wire)
     loop_timer_clear(wire->timer);
     loop_io_set(wire->watch, EPOLLIN);
     wire->state = WIRE_OPEN;
-    wire->heard_ms = loop_now_ms(wire->loop);
+    wire->received_ms = loop_now_ms(wire->loop);
     wire->handlers->on_open(wire->arg);
 }
 
@@ -134,7 +134,7 @@ static void wire_read(struct wire *wire)
             wire_drop(wire, "connection closed");
             return;
         }
-        wire->heard_ms = loop_now_ms(wire->loop);
+        wire->received_ms = loop_now_ms(wire->loop);
         if (redisReaderFeed(wire->reader, data, (size_t)length) != REDIS_OK) {
             wire_drop(wire, "no memory");
             return;
@@ -284,11 +284,11 @@ void wire_command(struct wire *wire, int count, const char *const *texts)
 void wire_settle(struct wire *wire)
 {
     wire->pause_ms = PAUSE_FIRST_MS;
-    wire->told_ms = 0;
+    wire->logged_ms = 0;
     metric_add(METRIC_CACHE_CONNECTS, 1);
 }
 
-int64_t wire_heard_ms(const struct wire *wire)
+int64_t wire_received_ms(const struct wire *wire)
 {
-    return wire->heard_ms;
+    return wire->received_ms;
 }

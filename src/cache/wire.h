@@ -41,4 +41,4 @@ void wire_drop(struct wire *wire, const char *reason);
 void wire_settle(struct wire *wire);
 
 // When data last arrived, in the loop's time.
-int64_t wire_heard_ms(const struct wire *wire);
+int64_t wire_received_ms(const struct wire *wire);

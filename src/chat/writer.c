@@ -24,7 +24,7 @@ static const struct statement POST_BATCH_FIND = {
     "SELECT first_ts, first_seq FROM post_batch_find($1)",
 };
 
-enum { LOOK_AGAIN_MS = 100 };
+enum { RECHECK_MS = 100 };
 
 enum { ANSWERS_A_TURN = 8 };
 
@@ -193,13 +193,13 @@ static void batch_hand_over(void *arg)
 {
     struct writer *writer = CAST(writer, arg);
 
-    if (writer->told_id[0] == '\0')
+    if (writer->committed_id[0] == '\0')
         return;
     batch_offer(writer);
     writer->is_offered = false;
-    writer->options.on_committed(writer->options.arg, writer->told_id, writer->events,
+    writer->options.on_committed(writer->options.arg, writer->committed_id, writer->events,
                                  writer->event_count);
-    writer->told_id[0] = '\0';
+    writer->committed_id[0] = '\0';
     for (size_t i = 0; i < writer->event_count; i++)
         event_unref(TAKE(writer->events[i]));
 }
@@ -207,11 +207,11 @@ static void batch_hand_over(void *arg)
 // Publishes a commit once the replies and the next batch are on their way, since callers wait for
 // those. The log follows one turn later, when this loop's sockets have been sent their frames: the
 // threads and processes it wakes may take this core, or a client's.
-static void batch_tell(struct writer *writer, const struct batch *batch)
+static void batch_publish(struct writer *writer, const struct batch *batch)
 {
     batch_hand_over(writer); // the previous batch
     writer->event_count = batch_events(batch, writer->events) ? (size_t)batch->count : 0;
-    memcpy(writer->told_id, batch->id, sizeof writer->told_id);
+    memcpy(writer->committed_id, batch->id, sizeof writer->committed_id);
     loop_defer(writer->loop, batch_offer, writer);
 }
 
@@ -279,7 +279,7 @@ static void batch_pass_on(struct batch *batch)
     loop_again(writer->loop);
 }
 
-static void batch_look(void *arg);
+static void batch_find(void *arg);
 
 void batch_repeat(struct batch *batch, bool alone)
 {
@@ -301,12 +301,12 @@ static void batch_found(void *arg, const struct store_outcome *outcome)
 {
     struct batch *batch = CAST(batch, arg);
 
-    if (outcome->r < 0 && clock_monotonic_ms() > batch->look_until_ms) {
+    if (outcome->r < 0 && clock_monotonic_ms() > batch->find_until_ms) {
         batch_end(batch, -ERROR_UNAVAILABLE);
         return;
     }
     if (outcome->r < 0) {
-        loop_timer_set(batch->look_again, LOOK_AGAIN_MS);
+        loop_timer_set(batch->recheck_timer, RECHECK_MS);
         return;
     }
     if (result_rows(outcome->result) == 0) { // not committed
@@ -322,7 +322,7 @@ static void batch_found(void *arg, const struct store_outcome *outcome)
 }
 
 // Looks up whether the batch was committed.
-static void batch_look(void *arg)
+static void batch_find(void *arg)
 {
     struct batch *batch = CAST(batch, arg);
     struct params params = {0};
@@ -335,8 +335,8 @@ static void batch_look(void *arg)
 static void batch_lost(struct batch *batch)
 {
     metric_add(METRIC_POST_UNKNOWN, 1);
-    batch->look_until_ms = clock_monotonic_ms() + batch->writer->options.wait_max_ms;
-    batch_look(batch);
+    batch->find_until_ms = clock_monotonic_ms() + batch->writer->options.wait_max_ms;
+    batch_find(batch);
 }
 
 static void batch_committed(void *arg, const struct store_outcome *outcome)
@@ -347,10 +347,10 @@ static void batch_committed(void *arg, const struct store_outcome *outcome)
         batch_lost(batch);
     } else if (outcome->r == 0 && batch_read(batch, outcome->result, START_KINDS)) {
         metric_add(METRIC_POST_BATCHES, 1);
-        batch->writer->waited_in_vain = false;
+        batch->writer->found_no_lock = false;
         parents_read(batch, result_text(outcome->result, 0, COLUMN_PARENTS));
         batch_pass_on(batch);
-        batch_tell(batch->writer, batch);
+        batch_publish(batch->writer, batch);
     } else if (outcome->r == 0) {
         batch_lost(batch); // committed, but the reply cannot be read: never run it again
     } else if (outcome->r == -ERROR_REFUSED) {
@@ -451,7 +451,7 @@ static int batch_make(struct batch *batch, struct writer *writer, size_t max)
     int r = batch_plan_init(&batch->plan, (int)max);
     if (r < 0 || !complete)
         return -ERROR_MEMORY;
-    return loop_timer_new(writer->loop, batch_look, batch, &batch->look_again);
+    return loop_timer_new(writer->loop, batch_find, batch, &batch->recheck_timer);
 }
 
 static void batch_done(struct batch *batch)
@@ -461,7 +461,7 @@ static void batch_done(struct batch *batch)
     free(batch->posts);
     free(batch->parents);
     batch_plan_done(&batch->plan);
-    loop_timer_free(batch->look_again);
+    loop_timer_free(batch->recheck_timer);
 }
 
 // Capacity of a batch in posts: those set aside are sent one by one.

@@ -65,7 +65,7 @@ bool writer_joins_aside(struct writer *writer, struct post *post)
 
 // The row is no longer locked, or the lock is on another row: runs the batch again, unchanged the
 // first time and one by one the second time.
-static void locked_in_vain(struct batch *batch)
+static void no_lock_found(struct batch *batch)
 {
     struct writer *writer = batch->writer;
 
@@ -74,8 +74,8 @@ static void locked_in_vain(struct batch *batch)
         batch_end(batch, -ERROR_INTERNAL);
         return;
     }
-    bool alone = writer->waited_in_vain;
-    writer->waited_in_vain = true;
+    bool alone = writer->found_no_lock;
+    writer->found_no_lock = true;
     batch_repeat(batch, alone);
 }
 
@@ -98,7 +98,7 @@ static void on_locked(void *arg, const struct store_outcome *outcome)
     if (any)
         batch_repeat(batch, false);
     else
-        locked_in_vain(batch);
+        no_lock_found(batch);
 }
 
 void batch_locked(struct batch *batch)

@@ -61,7 +61,7 @@ static void suspects_shrink(struct writer *writer)
     }
 }
 
-static void suspect_note(struct writer *writer, const struct post *post)
+static void suspect_add(struct writer *writer, const struct post *post)
 {
     struct suspect *suspect = suspect_find(writer, post->actor->user_id);
 
@@ -129,7 +129,7 @@ static void check_answer(struct batch *batch, int index, const struct result *re
 
     if (error[0] == '\0' && duplicate.ts == 0)
         return;
-    suspect_note(writer, batch->posts[index]);
+    suspect_add(writer, batch->posts[index]);
     if (error[0] != '\0') {
         batch_post_fail(batch, index, error_from_code(error));
     } else {
@@ -140,7 +140,7 @@ static void check_answer(struct batch *batch, int index, const struct result *re
 
 // No post is at fault: something changed meanwhile, or post_check() differs from post_batch(). To
 // avoid an endless loop, the posts are retried one by one, with pauses.
-static void checked_in_vain(struct batch *batch)
+static void no_fault_found(struct batch *batch)
 {
     bool alone = batch->count > 1;
 
@@ -171,7 +171,7 @@ static void batch_checked(void *arg, const struct store_outcome *outcome)
     if (any)
         batch_repeat(batch, false);
     else
-        checked_in_vain(batch);
+        no_fault_found(batch);
 }
 
 void writer_check(struct batch *batch)

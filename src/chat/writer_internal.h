@@ -36,8 +36,9 @@ struct batch {
     int answered; // posts answered so far; valid after the commit
     bool in_work;
     char aside_key[ASIDE_KEY_SIZE]; // "": the batch is one of the group's
-    struct loop_timer *look_again;  // retries the lookup while the outcome of the commit is unknown
-    int64_t look_until_ms;          // when the lookup gives up
+    struct loop_timer
+        *recheck_timer;    // retries the lookup while the outcome of the commit is unknown
+    int64_t find_until_ms; // when the lookup gives up
 };
 
 // Authors with a recently refused post.
@@ -57,14 +58,14 @@ struct writer {
     struct aside *aside;
     struct suspects suspects;
     int64_t hot_until_ms; // until when other instances may have made channels hot
-    bool waited_in_vain;  // the last batch that failed on a lock found no locked row afterwards
+    bool found_no_lock;   // the last batch that failed on a lock found no locked row afterwards
     struct writer_options options;
     char name[ID_SIZE]; // unique to this writer; prefix of its batches' ids
     uint64_t batch_number;
     struct batch batches[BATCHES_MAX];
     struct batch *answering; // the batch committed last; NULL once answered
     // Outbox row and events of the last commit, not handed over yet; "": handed over.
-    char told_id[OUTBOX_ID_SIZE];
+    char committed_id[OUTBOX_ID_SIZE];
     bool is_offered;
     struct event **events; // capacity: one batch
     struct post **waiting; // likewise

@@ -153,7 +153,7 @@ static bool is_text(const json_t *value, const char *text)
 // Release 0.2.0 writes neither field: both are only in the frame. Only the frame's top-level
 // members count: nested data, such as a message's metadata, is the author's. A frame that is not
 // JSON yields nothing.
-static void untold_read(const json_t *header, struct event *event)
+static void frame_fields_read(const json_t *header, struct event *event)
 {
     CLEANUP_JSON json_t *frame = NULL;
     bool has_type = json_object_get(header, "channel_type") != NULL;
@@ -180,7 +180,7 @@ static int header_take(const json_t *header, struct event *event, char *ret_reas
     event->is_private = true; // the safe default: not revealed to non-members
     int r = fields_take(header, "", event_fields, event, ret_reason);
     event_channel_type_bound(event);
-    untold_read(header, event);
+    frame_fields_read(header, event);
     if (r == 0 && event_kind_has_seq(event->kind) != (event->seq > 0))
         r = refuse_form(ret_reason, "", "seq");
     if (r == 0 && event_kind_has_head(event->kind))

@@ -144,13 +144,13 @@ static void record_read(struct kafka_consumer *consumer, const rd_kafka_message_
 
 // Sends a record that this release cannot decode to the dead-letter topic. If that fails too, skips
 // the record: it must not block those after it, and comparing heads reveals the missing event.
-static void record_bury(struct kafka_consumer *consumer, const rd_kafka_message_t *record,
-                        const char *reason)
+static void record_dead_letter(struct kafka_consumer *consumer, const rd_kafka_message_t *record,
+                               const char *reason)
 {
     metric_add(METRIC_EVENTS_POISON, 1);
     int r = -ERROR_UNAVAILABLE;
     for (int i = 0; i < TRIES && r < 0 && !consumer->stopped; i++)
-        r = kafka_producer_bury(consumer->producer, record, reason);
+        r = kafka_producer_dead_letter(consumer->producer, record, reason);
     log_write(LOG_ERROR, "events", "record %d/%lld is %s: %s", (int)record->partition,
               (long long)record->offset, reason, r < 0 ? "skipped" : "moved to the dead letters");
 }
@@ -172,7 +172,7 @@ static struct event *record_event(struct kafka_consumer *consumer, const rd_kafk
     for (int i = 0; i < TRIES && r == -ERROR_MEMORY; i++)
         r = event_decode(record->payload, record->len, &event, reason);
     if (r < 0)
-        record_bury(consumer, record, reason);
+        record_dead_letter(consumer, record, reason);
     return event;
 }
 

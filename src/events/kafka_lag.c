@@ -16,18 +16,18 @@
 #include "kafka_conf.h"
 
 enum {
-    LOOK_MS = 1000,
+    SAMPLE_MS = 1000,
     TIMEOUT_MS = 1000,
     SILENT_MS = 3000,      // maximum time without a reply
     DEAD_EVERY = 10,       // measurements
     PARTITIONS_EVERY = 60, // measurements; partitions may have been added
     // Workers commit their offsets every second. So what was in the log two measurements ago is
     // committed, unless the workers lag.
-    LOOKS_KEPT = 2
+    SAMPLES = 2
 };
 
 struct partition {
-    int64_t ends[LOOKS_KEPT]; // end offsets of earlier measurements, latest first
+    int64_t ends[SAMPLES]; // end offsets of earlier measurements, latest first
 };
 
 struct kafka_lag {
@@ -123,10 +123,10 @@ static rd_kafka_topic_partition_list_t *committed_read(struct kafka_lag *lag)
 
 // Whether the group has not yet reached the end offset of some measurements ago. False if the
 // partition has been recreated since.
-static bool partition_note(struct partition *partition, int index, int64_t end, int64_t committed)
+static bool partition_record(struct partition *partition, int index, int64_t end, int64_t committed)
 {
-    int64_t earlier = partition->ends[LOOKS_KEPT - 1];
-    for (int i = LOOKS_KEPT - 1; i > 0; i--)
+    int64_t earlier = partition->ends[SAMPLES - 1];
+    for (int i = SAMPLES - 1; i > 0; i--)
         partition->ends[i] = partition->ends[i - 1];
     partition->ends[0] = end;
     metric_series_set(METRIC_SERIES_KAFKA_LAG, index, end > committed ? end - committed : 0);
@@ -141,8 +141,8 @@ static int lag_read(struct kafka_lag *lag)
     rd_kafka_topic_partition_list_t *committed = ends ? committed_read(lag) : NULL;
     bool late = false;
     for (int i = 0; committed && i < lag->count; i++)
-        late |= partition_note(&lag->partitions[i], i, ends->elems[i].offset,
-                               committed->elems[i].offset);
+        late |= partition_record(&lag->partitions[i], i, ends->elems[i].offset,
+                                 committed->elems[i].offset);
     int r = committed ? 0 : -ERROR_UNAVAILABLE;
     if (committed) {
         lag->late = late;
@@ -169,7 +169,7 @@ static void dead_read(struct kafka_lag *lag)
         rd_kafka_topic_partition_list_destroy(first);
 }
 
-static void lag_look(struct kafka_lag *lag)
+static void lag_measure(struct kafka_lag *lag)
 {
     (void)rd_kafka_poll(lag->client, 0); // serves pending error callbacks
     // After asking for a missing topic, the client would not ask again for a long time.
@@ -199,8 +199,8 @@ static void *lag_run(void *arg)
 {
     struct kafka_lag *lag = CAST(kafka_lag, arg);
     do
-        lag_look(lag);
-    while (pause_for(lag, LOOK_MS));
+        lag_measure(lag);
+    while (pause_for(lag, SAMPLE_MS));
     return NULL;
 }
 

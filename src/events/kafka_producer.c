@@ -24,7 +24,7 @@ enum {
     METADATA_TIMEOUT_MS = 2000,
     PURGE_MS = 3000,
     STUCK_MS = 5000, // maximum time without a delivery while records wait
-    BURY_MS = 10000
+    DEAD_LETTER_MS = 10000
 };
 
 struct kafka_producer {
@@ -206,7 +206,7 @@ static int topics_create(struct kafka_producer *producer)
 
 // If nothing has been delivered for some time, the topics may be gone, lost with Kafka's disk or
 // deleted by mistake. Creates them again: not every broker does so itself.
-static void topics_look(struct kafka_producer *producer)
+static void topics_refresh(struct kafka_producer *producer)
 {
     int64_t now_ms = clock_monotonic_ms();
     bool is_stuck =
@@ -240,7 +240,7 @@ static void *producer_run(void *arg)
     producer_prepare(producer);
     while (!producer->stopped) {
         client_serve(producer, POLL_MS);
-        topics_look(producer);
+        topics_refresh(producer);
     }
     client_close(producer);
     return NULL;
@@ -333,33 +333,33 @@ int kafka_producer_send(struct kafka_producer *producer, const char *key, char *
 
 // Shared by the waiting thread and the producer's thread, which reports. The last of the two frees
 // it.
-struct burial {
+struct dead_letter {
     struct kafka_delivery delivery;
     struct kafka_producer *producer;
     int r; // 1 until reported
     int holders;
 };
 
-static void burial_release(struct burial *burial)
+static void dead_letter_release(struct dead_letter *dead_letter)
 {
-    struct kafka_producer *producer = burial->producer;
-    bool last = --burial->holders == 0;
+    struct kafka_producer *producer = dead_letter->producer;
+    bool last = --dead_letter->holders == 0;
     pthread_mutex_unlock(&producer->lock);
     if (last)
-        free(burial);
+        free(dead_letter);
 }
 
-static void on_buried(struct kafka_delivery *delivery, int r)
+static void on_dead_letter(struct kafka_delivery *delivery, int r)
 {
-    struct burial *burial = (struct burial *)delivery;
-    pthread_mutex_lock(&burial->producer->lock);
-    burial->r = r;
-    pthread_cond_broadcast(&burial->producer->changed);
-    burial_release(burial);
+    struct dead_letter *dead_letter = (struct dead_letter *)delivery;
+    pthread_mutex_lock(&dead_letter->producer->lock);
+    dead_letter->r = r;
+    pthread_cond_broadcast(&dead_letter->producer->changed);
+    dead_letter_release(dead_letter);
 }
 
-static int burial_send(struct kafka_producer *producer, const rd_kafka_message_t *record,
-                       const char *reason, struct burial *burial)
+static int dead_letter_send(struct kafka_producer *producer, const rd_kafka_message_t *record,
+                            const char *reason, struct dead_letter *dead_letter)
 {
     char from[320];
     snprintf(from, sizeof from, "%s/%d/%lld", producer->options.topic, (int)record->partition,
@@ -371,27 +371,27 @@ static int burial_send(struct kafka_producer *producer, const rd_kafka_message_t
             producer->client, RD_KAFKA_V_TOPIC(producer->options.dead_topic),
             RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(record->key, record->key_len),
             RD_KAFKA_V_VALUE(record->payload, record->len), RD_KAFKA_V_HEADER("from", from, -1),
-            RD_KAFKA_V_HEADER("error", reason, -1), RD_KAFKA_V_OPAQUE(burial), RD_KAFKA_V_END);
+            RD_KAFKA_V_HEADER("error", reason, -1), RD_KAFKA_V_OPAQUE(dead_letter), RD_KAFKA_V_END);
     pthread_rwlock_unlock(&producer->client_lock);
     return error == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : -ERROR_BUSY;
 }
 
-int kafka_producer_bury(struct kafka_producer *producer, const rd_kafka_message_t *record,
-                        const char *reason)
+int kafka_producer_dead_letter(struct kafka_producer *producer, const rd_kafka_message_t *record,
+                               const char *reason)
 {
-    struct burial *burial = memory_must_new(sizeof *burial);
-    *burial = (struct burial){{on_buried}, producer, 1, 2};
-    int r = burial_send(producer, record, reason, burial);
+    struct dead_letter *dead_letter = memory_must_new(sizeof *dead_letter);
+    *dead_letter = (struct dead_letter){{on_dead_letter}, producer, 1, 2};
+    int r = dead_letter_send(producer, record, reason, dead_letter);
     if (r < 0) {
-        free(burial);
+        free(dead_letter);
         return r;
     }
-    int64_t until_ms = clock_monotonic_ms() + BURY_MS;
+    int64_t until_ms = clock_monotonic_ms() + DEAD_LETTER_MS;
     pthread_mutex_lock(&producer->lock);
-    while (burial->r > 0)
+    while (dead_letter->r > 0)
         if (!wait_until(&producer->changed, &producer->lock, until_ms))
             break;
-    r = burial->r > 0 ? -ERROR_UNAVAILABLE : burial->r;
-    burial_release(burial);
+    r = dead_letter->r > 0 ? -ERROR_UNAVAILABLE : dead_letter->r;
+    dead_letter_release(dead_letter);
     return r;
 }

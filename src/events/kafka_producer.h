@@ -47,5 +47,5 @@ NODISCARD int kafka_producer_send(struct kafka_producer *producer, const char *k
 
 // Sends a record that could not be decoded to the dead-letter topic and waits for delivery. Any
 // thread except the producer's own.
-NODISCARD int kafka_producer_bury(struct kafka_producer *producer, const rd_kafka_message_t *record,
-                                  const char *reason);
+NODISCARD int kafka_producer_dead_letter(struct kafka_producer *producer,
+                                         const rd_kafka_message_t *record, const char *reason);

@@ -17,7 +17,7 @@ enum {
     TOPICS = 2
 };
 
-static rd_kafka_NewTopic_t *topic_wish(const char *name, int partitions, int replication)
+static rd_kafka_NewTopic_t *topic_new(const char *name, int partitions, int replication)
 {
     rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(name, partitions, replication, NULL, 0);
     rd_kafka_NewTopic_set_config(topic, "max.message.bytes", KAFKA_RECORD_MAX);
@@ -106,9 +106,9 @@ int kafka_topics_create(rd_kafka_t *client, const char *topic, const char *dead_
         RD_KAFKA_RESP_ERR_NO_ERROR)
         return -ERROR_UNAVAILABLE;
     if (!is_listed(metadata, topic))
-        topics[count++] = topic_wish(topic, PARTITIONS, *replication);
+        topics[count++] = topic_new(topic, PARTITIONS, *replication);
     if (!is_listed(metadata, dead_topic))
-        topics[count++] = topic_wish(dead_topic, DEAD_PARTITIONS, *replication);
+        topics[count++] = topic_new(dead_topic, DEAD_PARTITIONS, *replication);
     rd_kafka_metadata_destroy(metadata);
     int r = count > 0 ? topics_request(client, topics, count, replication) : 0;
     rd_kafka_NewTopic_destroy_array(topics, count);

@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { DOOR_ACCEPTS_MAX = 64 };
+enum { ACCEPTS_A_TURN = 64 };
 
 // Consumes exactly the head: the rest is for the new owner to read.
 static void acceptor_hand_over(struct http_connection *connection, size_t length)
@@ -72,7 +72,7 @@ static void acceptor_wait(struct http_connection *connection, ssize_t seen)
 }
 
 // Decides based on the `length` bytes received so far.
-static void acceptor_judge(struct http_connection *connection, size_t length)
+static void acceptor_decide(struct http_connection *connection, size_t length)
 {
     struct server *server = connection->server;
     struct head_progress progress;
@@ -96,7 +96,7 @@ static void acceptor_judge(struct http_connection *connection, size_t length)
         exchange_refuse_head(connection, 414, "the request line is too long");
 }
 
-static void acceptor_look(struct http_connection *connection, bool is_event)
+static void acceptor_peek(struct http_connection *connection, bool is_event)
 {
     struct server *server = connection->server;
     ssize_t length = recv(connection->fd, server->head, sizeof server->head, MSG_PEEK);
@@ -109,13 +109,13 @@ static void acceptor_look(struct http_connection *connection, bool is_event)
         connection_free(connection);
         return;
     }
-    acceptor_judge(connection, (size_t)length);
+    acceptor_decide(connection, (size_t)length);
 }
 
 static void acceptor_ready(void *arg, uint32_t events)
 {
     (void)events;
-    acceptor_look(arg, true);
+    acceptor_peek(arg, true);
 }
 
 static void acceptor_admit(struct server *server, int fd)
@@ -127,7 +127,7 @@ static void acceptor_admit(struct server *server, int fd)
     }
     struct http_connection *connection = connection_new(server, fd);
     if (connection)
-        acceptor_look(connection, false);
+        acceptor_peek(connection, false);
 }
 
 // Without free descriptors, a waiting connection could be neither accepted nor refused, and the
@@ -143,9 +143,10 @@ static bool acceptor_refuse_one(struct server *server)
     }
     server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int64_t now_ms = loop_now_ms(server->loop);
-    if (fd < 0 || (server->short_told_ms > 0 && now_ms - server->short_told_ms < SERVER_SHORT_MS))
+    if (fd < 0 ||
+        (server->short_logged_ms > 0 && now_ms - server->short_logged_ms < SERVER_SHORT_MS))
         return fd >= 0;
-    server->short_told_ms = now_ms;
+    server->short_logged_ms = now_ms;
     log_write(LOG_ERROR, "http", "refusing connections: the limit of open files is reached");
     return true;
 }
@@ -168,7 +169,7 @@ static void acceptor_accept(void *arg, uint32_t events)
 {
     struct server *server = CAST(server, arg);
     (void)events;
-    for (int i = 0; i < DOOR_ACCEPTS_MAX; i++) {
+    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
         int fd = accept4(server->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             acceptor_admit(server, fd);

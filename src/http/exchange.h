@@ -23,7 +23,7 @@ enum exchange_state {
     EXCHANGE_DETACHED, // libmicrohttpd no longer has the descriptor
 };
 
-enum body_type { BODY_UNTOLD, BODY_UNKNOWN, BODY_FORM, BODY_JSON, BODY_MULTIPART };
+enum body_type { BODY_UNTYPED, BODY_UNKNOWN, BODY_FORM, BODY_JSON, BODY_MULTIPART };
 
 struct exchange;
 

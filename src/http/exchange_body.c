@@ -23,7 +23,7 @@ static bool type_is(const char *content_type, size_t length, const char *name)
 static enum body_type body_type(const char *content_type)
 {
     if (!content_type || content_type[0] == '\0')
-        return BODY_UNTOLD;
+        return BODY_UNTYPED;
     size_t length = strcspn(content_type, "; \t");
     if (type_is(content_type, length, "application/json"))
         return BODY_JSON;
@@ -83,7 +83,7 @@ static int body_parse(struct exchange *exchange)
         return arguments_add_json(arguments, text, length);
     case BODY_MULTIPART:
         return arguments_add_multipart(arguments, exchange->head.content_type, text, length);
-    case BODY_UNTOLD:
+    case BODY_UNTYPED:
         return arguments_fail(arguments, -ERROR_MISSING_POST_TYPE, "no content type");
     case BODY_UNKNOWN:
         break;

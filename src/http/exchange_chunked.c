@@ -24,7 +24,7 @@
 // Limits what a fast sender can take of a turn; the rest is read in the next.
 enum { READS_A_TURN = 4, READ_BYTES = 16384, REPLY_HEAD_MAX_BYTES = 32768 };
 
-static void chunked_gone(void *arg)
+static void chunked_on_free(void *arg)
 {
     exchange_leave(arg);
 }
@@ -139,10 +139,10 @@ static void chunked_ready(void *arg, uint32_t events)
 // Sends 100 Continue to a client that waits for it before sending the body.
 static void chunked_expect(struct exchange *exchange)
 {
-    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
     const char *expect = exchange->head.expect;
     if (expect && strcasecmp(expect, "100-continue") == 0 && exchange->rest.length == 0)
-        (void)!send(exchange->connection->fd, go_on, sizeof go_on - 1, MSG_NOSIGNAL);
+        (void)!send(exchange->connection->fd, interim, sizeof interim - 1, MSG_NOSIGNAL);
 }
 
 // Starts reading the body, unless the decision is pending or the body was refused.
@@ -198,7 +198,7 @@ static int chunked_copy_head(struct exchange *exchange, const struct exchange *b
     exchange->head_length = before->head_length;
     exchange->head = before->head;
     head_move(&exchange->head, before->head_text, exchange->head_text);
-    return exchange_keep_head(exchange);
+    return exchange_store_head(exchange);
 }
 
 static void chunked_begin(struct exchange *exchange, const struct exchange *before)
@@ -223,8 +223,8 @@ static void chunked_taken(void *arg, int fd, const char *rest, size_t length)
             connection_free(connection);
         return;
     }
-    connection->on_gone = chunked_gone;
-    connection->gone_arg = exchange;
+    connection->on_free = chunked_on_free;
+    connection->on_free_arg = exchange;
     buffer_append(&exchange->rest, rest, length);
     chunked_begin(exchange, before);
 }

@@ -28,7 +28,7 @@ static const char *bearer_token(const char *authorization)
     return token + strspn(token, " ");
 }
 
-int exchange_keep_head(struct exchange *exchange)
+int exchange_store_head(struct exchange *exchange)
 {
     struct request *request = &exchange->request;
     const struct http_head *head = &exchange->head;

@@ -6,7 +6,7 @@
 #include "exchange.h"
 
 // Evaluates exchange->head for the reply and for handlers. -ERROR_MEMORY.
-NODISCARD int exchange_keep_head(struct exchange *exchange);
+NODISCARD int exchange_store_head(struct exchange *exchange);
 // Rejects a request with a malformed head.
 NODISCARD enum MHD_Result exchange_refuse(struct exchange *exchange, const char *reason);
 // Starts a request with a valid head, up to admitting or refusing its body.

@@ -219,8 +219,8 @@ static bool is_connection(const char *name, size_t length)
     return length == sizeof connection - 1 && strncasecmp(name, connection, length) == 0;
 }
 
-static const char *field_keep(struct http_head *head, const char *name, size_t length,
-                              const char *value)
+static const char *field_store(struct http_head *head, const char *name, size_t length,
+                               const char *value)
 {
     if (is_connection(name, length))
         head->wants_upgrade = head->wants_upgrade || head_list_has(value, "upgrade");
@@ -253,7 +253,7 @@ static const char *field_parse(struct http_head *head, char *line, size_t length
         return "a malformed header name";
     if (!is_value(value, (size_t)(line + length - value)))
         return "a control character in a header";
-    return field_keep(head, line, name_length, value);
+    return field_store(head, line, name_length, value);
 }
 
 // Parses a request line that line_check() has accepted.

@@ -49,13 +49,13 @@ int connection_take_fd(struct http_connection *connection)
 void connection_free(struct http_connection *connection)
 {
     bool is_ours = !connection->mhd;
-    void (*on_gone)(void *) = connection->on_gone;
-    void *arg = connection->gone_arg;
+    void (*on_free)(void *) = connection->on_free;
+    void *arg = connection->on_free_arg;
     int fd = connection_take_fd(connection);
     if (is_ours)
         close(fd);
-    if (on_gone)
-        on_gone(arg);
+    if (on_free)
+        on_free(arg);
 }
 
 void connection_move(struct http_connection *connection, enum http_connection_state state)

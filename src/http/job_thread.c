@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { TELL_AGAIN_US = 1000 };
+enum { POST_RETRY_US = 1000 };
 
 struct job_thread {
     uint32_t tag;
@@ -47,7 +47,7 @@ static void done_call(void *arg)
 
 // Call under the lock, which is released meanwhile. Retries while the loop's inbox is full: the
 // job's owner waits for the result.
-static void done_tell(struct job_thread *worker)
+static void done_post(struct job_thread *worker)
 {
     int r;
 
@@ -55,7 +55,7 @@ static void done_tell(struct job_thread *worker)
         pthread_mutex_unlock(&worker->lock);
         r = loop_post(worker->loop, done_call, worker);
         if (r < 0)
-            (void)usleep(TELL_AGAIN_US);
+            (void)usleep(POST_RETRY_US);
         pthread_mutex_lock(&worker->lock);
     } while (r < 0 && !worker->stopped);
 }
@@ -67,7 +67,7 @@ static void job_run(struct job_thread *worker, struct thread_job *job)
     job->run(job);
     pthread_mutex_lock(&worker->lock);
     list_append(&worker->done, &job->link);
-    done_tell(worker);
+    done_post(worker);
 }
 
 static void *job_thread_run(void *arg)

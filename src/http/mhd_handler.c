@@ -125,7 +125,7 @@ static enum MHD_Result handler_begin(struct exchange *exchange, const char *verb
     if (!exchange->head_text)
         return MHD_NO;
     const char *reason = handler_parse(exchange);
-    if (exchange_keep_head(exchange) < 0)
+    if (exchange_store_head(exchange) < 0)
         return MHD_NO;
     if (reason)
         return exchange_refuse(exchange, reason);

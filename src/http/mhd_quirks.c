@@ -43,7 +43,7 @@ const char *mhd_fields_peek(const char *memory, const char *target, size_t *ret_
 
 // Writes `byte` over the next NUL before `end`. Returns the position after it, or `end` if there is
 // none.
-static char *mend(char *at, const char *end, char byte)
+static char *restore_byte(char *at, const char *end, char byte)
 {
     char *nul = memchr(at, '\0', (size_t)(end - at));
     if (!nul)
@@ -53,7 +53,7 @@ static char *mend(char *at, const char *end, char byte)
 }
 
 // Writes CR LF over the next two adjacent NULs; leaves single ones.
-static char *mend_end(char *at, const char *end)
+static char *restore_line_end(char *at, const char *end)
 {
     char *nul;
     while ((nul = memchr(at, '\0', (size_t)(end - at))) && nul + 1 < end) {
@@ -70,23 +70,23 @@ static char *mend_end(char *at, const char *end)
 // line, the colon of each field and each CR LF, and takes the target's query apart; the bytes are
 // otherwise intact and contiguous. A NUL sent by the peer, or a bare LF (one NUL), then shows as a
 // remaining NUL or as a malformed line.
-static void head_mend(char *text, size_t length, const char *target)
+static void head_restore(char *text, size_t length, const char *target)
 {
     const char *end = text + length;
     size_t target_length = strlen(target);
-    char *at = mend(text, end, ' ');
+    char *at = restore_byte(text, end, ' ');
     if ((size_t)(end - at) <= target_length)
         return;
     // libmicrohttpd skips additional blanks: they stay here, so that the line is rejected.
     if (*at != ' ')
         memcpy(at, target, target_length);
-    at = mend(at + target_length, end, ' ');
-    at = mend_end(at, end);
+    at = restore_byte(at + target_length, end, ' ');
+    at = restore_line_end(at, end);
     while (at < end) {
         bool is_last = end - at == 2 && at[0] == '\0';
         if (!is_last)
-            at = mend(at, end, ':');
-        at = mend_end(at, end);
+            at = restore_byte(at, end, ':');
+        at = restore_line_end(at, end);
     }
 }
 
@@ -99,7 +99,7 @@ char *mhd_head_copy(struct MHD_Connection *mhd, const char *verb, const char *ta
     if (!text)
         return NULL;
     *ret_length = info->header_size;
-    head_mend(text, info->header_size, target);
+    head_restore(text, info->header_size, target);
     return text;
 }
 
@@ -141,7 +141,7 @@ typedef enum MHD_Result queue_fn(struct MHD_Connection *, unsigned, struct MHD_R
 
 static _Atomic(mhd_refusal_fn *) on_refusal;
 
-void mhd_refusals_hear(mhd_refusal_fn *fn)
+void mhd_on_refusal(mhd_refusal_fn *fn)
 {
     on_refusal = fn;
 }

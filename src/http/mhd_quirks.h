@@ -52,11 +52,11 @@ NODISCARD int mhd_descriptor_take(struct MHD_Connection *mhd, int fd, int *ret_f
 // Queues a reply. Use this instead of MHD_queue_response(), which only libmicrohttpd itself calls,
 // to answer a later head that it cannot parse with an HTML page. Its calls reach our function of
 // that name, as the dynamic linker prefers the program's symbols. Ours first calls the function set
-// by mhd_refusals_hear(), which may take the descriptor. Any thread that runs a daemon.
+// by mhd_on_refusal(), which may take the descriptor. Any thread that runs a daemon.
 enum MHD_Result mhd_reply_queue(struct MHD_Connection *mhd, unsigned status,
                                 struct MHD_Response *response);
 typedef void mhd_refusal_fn(struct MHD_Connection *mhd, unsigned status);
-void mhd_refusals_hear(mhd_refusal_fn *fn); // before any daemon starts
+void mhd_on_refusal(mhd_refusal_fn *fn); // before any daemon starts
 
 // mhd_resume() continues a suspended request. Call mhd_resumed() in the callback that follows.
 void mhd_resume(struct MHD_Connection *mhd);

@@ -34,7 +34,7 @@ static void server_tick(void *arg)
 }
 
 // Targets come from the request line as received, so libmicrohttpd need not decode anything.
-static size_t server_keep_escapes(void *arg, struct MHD_Connection *mhd, char *text)
+static size_t server_skip_unescape(void *arg, struct MHD_Connection *mhd, char *text)
 {
     (void)arg;
     (void)mhd;
@@ -46,12 +46,12 @@ static int daemon_start(struct server *server)
     int r = mhd_check(MHD_get_version());
     if (r < 0)
         return r;
-    mhd_refusals_hear(mhd_handler_refuse);
+    mhd_on_refusal(mhd_handler_refuse);
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0,
         NULL, NULL, mhd_handler_step, server, MHD_OPTION_URI_LOG_CALLBACK, mhd_handler_line, server,
         MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server, MHD_OPTION_NOTIFY_COMPLETED,
-        mhd_handler_end, server, MHD_OPTION_UNESCAPE_CALLBACK, server_keep_escapes, server,
+        mhd_handler_end, server, MHD_OPTION_UNESCAPE_CALLBACK, server_skip_unescape, server,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MHD_MEMORY_BYTES, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)server->options.settings.connections_max + 1024, MHD_OPTION_CONNECTION_TIMEOUT,
         0U, MHD_OPTION_END);

@@ -61,8 +61,8 @@ struct http_connection {
     struct server *server;
     struct MHD_Connection *mhd; // NULL at the acceptor and in lingering close
     struct loop_io *watch;      // NULL while libmicrohttpd has it
-    void (*on_gone)(void *arg); // called by connection_free(); may be NULL
-    void *gone_arg;
+    void (*on_free)(void *arg); // called by connection_free(); may be NULL
+    void *on_free_arg;
     int64_t deadline_ms;
     int64_t bytes;      // acceptor: bytes seen so far; REPLY: bytes acknowledged at the last check;
                         // lingering close: bytes still to discard
@@ -92,9 +92,9 @@ struct server {
     int spares_count;
     struct http_connection *adding; // the connection being passed to libmicrohttpd
     int64_t timeout_ms[CONNECTION_STATES];
-    int64_t looked_ms;     // when idle connections were last checked
-    int64_t short_told_ms; // when exhausted descriptors were last logged; 0: never
-    uint64_t id_base;      // for request ids: a random start and a counter
+    int64_t looked_ms;       // when idle connections were last checked
+    int64_t short_logged_ms; // when exhausted descriptors were last logged; 0: never
+    uint64_t id_base;        // for request ids: a random start and a counter
     uint64_t id_count;
     int listen_fd;
     int spare_fd; // closed to accept and refuse a connection when descriptors run out

@@ -91,10 +91,10 @@ static PGconn *host_start(const struct postgres_keywords *keywords, const struct
 }
 
 // Waits until libpq can proceed. False: stopped, or timed out.
-static bool host_wait(PGconn *conn, PostgresPollingStatusType wish, int stop_fd,
+static bool host_wait(PGconn *conn, PostgresPollingStatusType status, int stop_fd,
                       int64_t deadline_ms)
 {
-    short events = wish == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+    short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
     struct pollfd ready[] = {{.fd = PQsocket(conn), .events = events},
                              {.fd = stop_fd, .events = POLLIN}};
     int64_t wait_ms = deadline_ms - clock_monotonic_ms();
@@ -136,11 +136,11 @@ static PGconn *host_connect(const struct postgres_keywords *keywords, const stru
         return conn;
     postgres_log_notices(conn);
     int64_t deadline_ms = clock_monotonic_ms() + keywords->connect_timeout_ms;
-    PostgresPollingStatusType wish = PGRES_POLLING_WRITING;
-    while (wish != PGRES_POLLING_OK && wish != PGRES_POLLING_FAILED &&
-           host_wait(conn, wish, stop_fd, deadline_ms))
-        wish = PQconnectPoll(conn);
-    if (wish == PGRES_POLLING_OK && !host_greet(conn, keywords->greeting, stop_fd, deadline_ms)) {
+    PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+    while (status != PGRES_POLLING_OK && status != PGRES_POLLING_FAILED &&
+           host_wait(conn, status, stop_fd, deadline_ms))
+        status = PQconnectPoll(conn);
+    if (status == PGRES_POLLING_OK && !host_greet(conn, keywords->greeting, stop_fd, deadline_ms)) {
         if (!is_stopped(stop_fd))
             log_write(LOG_WARN, "store", "cannot begin: %.*s", POSTGRES_WHY(conn));
         PQfinish(TAKE(conn));

@@ -38,7 +38,7 @@ struct lane {
     int count;    // calls in both lists
     size_t bytes; // of their parameters
     int64_t backoff_ms;
-    int64_t told_ms;       // when its loss was last logged
+    int64_t logged_ms;     // when its loss was last logged
     int64_t head_since_ms; // since when the oldest sent call has been the oldest
     bool watching_head;    // whether the timer watches that call
     bool patient;          // whether calls may wait for the first connection
@@ -319,7 +319,7 @@ static void lane_come_up(struct lane *lane)
     lane->state = LANE_UP;
     lane->patient = false;
     lane->backoff_ms = BACKOFF_MIN_MS;
-    lane->told_ms = 0;
+    lane->logged_ms = 0;
     loop_timer_clear(lane->timer);
     metric_add(METRIC_STORE_CONNECTS, 1);
     for (size_t i = 0; i < lane->on_up_count; i++)
@@ -391,8 +391,8 @@ static void lane_connect(struct lane *lane)
 static void lane_log_loss(struct lane *lane, const char *why)
 {
     // Log at a lower level for each failed reconnect.
-    bool news = log_is_due(&lane->told_ms);
-    log_write(news ? LOG_WARN : LOG_DEBUG, "store", "%s: %s: %.*s", lane->options.name, why,
+    bool is_due = log_is_due(&lane->logged_ms);
+    log_write(is_due ? LOG_WARN : LOG_DEBUG, "store", "%s: %s: %.*s", lane->options.name, why,
               POSTGRES_WHY(lane->conn));
 }
 

@@ -12,7 +12,7 @@
 
 enum {
     STATEMENT_TIMEOUT_MS = 24 * 3600 * 1000, // enough to build an index on a large table
-    LOOK_TIMEOUT_MS = 3000,
+    READ_TIMEOUT_MS = 3000,
     LOCK_PAUSE_MS = 50,
     LOCK_KEY = 0x71d195 // any number not locked by others; release 0.1.0 uses it too
 };
@@ -158,7 +158,7 @@ static int tables_end(const char *database_url, const struct tables *tables, str
 {
     CLEANUP(session_freep) struct session *session = NULL;
     CLEANUP_RESULT struct result *result = NULL;
-    int r = session_new(database_url, LOOK_TIMEOUT_MS, &session);
+    int r = session_new(database_url, READ_TIMEOUT_MS, &session);
     if (r >= 0)
         r = session_call(session, &PARTITIONS, NULL, &result);
     if (r == -ERROR_BUSY) // the table is locked: housekeeping creates them later
@@ -221,11 +221,11 @@ static enum migrate_need need_report(const struct tables *tables, struct buffer 
 }
 
 // Takes no lock, so it does not wait for a concurrent migration.
-static int tables_look(const char *database_url, struct buffer *report, bool compares,
-                       struct tables *ret_tables)
+static int tables_inspect(const char *database_url, struct buffer *report, bool compares,
+                          struct tables *ret_tables)
 {
     CLEANUP(session_freep) struct session *session = NULL;
-    int r = session_open_bare(database_url, LOOK_TIMEOUT_MS, &session);
+    int r = session_open_bare(database_url, READ_TIMEOUT_MS, &session);
     if (r >= 0)
         r = tables_read(session, report, ret_tables);
     if (r >= 0 && compares && ret_tables->origin == TABLES_OF_0_1_0)
@@ -236,7 +236,7 @@ static int tables_look(const char *database_url, struct buffer *report, bool com
 int migrate_check(const char *database_url, struct buffer *report, enum migrate_need *ret_need)
 {
     struct tables tables;
-    int r = tables_look(database_url, report, true, &tables);
+    int r = tables_inspect(database_url, report, true, &tables);
     if (r < 0)
         return r;
     *ret_need = need_report(&tables, report);
@@ -246,7 +246,7 @@ int migrate_check(const char *database_url, struct buffer *report, enum migrate_
 int migrate_serves(const char *database_url, struct buffer *report)
 {
     struct tables tables;
-    int r = tables_look(database_url, report, false, &tables);
+    int r = tables_inspect(database_url, report, false, &tables);
     if (r < 0)
         return r;
     if (tables.missing_count == 0 && tables.has_functions)

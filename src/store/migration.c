@@ -79,7 +79,7 @@ int migration_parse(const struct embedded_file *file, struct migration *ret_migr
     return 0;
 }
 
-static void note_append(const struct migration *migration, struct buffer *script)
+static void record_append(const struct migration *migration, struct buffer *script)
 {
     buffer_append_format(script,
                          "\n;INSERT INTO schema_migrations (version, name, sha256, release,"
@@ -114,7 +114,7 @@ static int apply_whole(const struct migration *migration, struct session *sessio
         script_append_bounded(migration, lock_ms, &script);
     else
         buffer_append(&script, migration->file->data, migration->file->length);
-    note_append(migration, &script);
+    record_append(migration, &script);
     return migration_script_run(session, &script);
 }
 
@@ -130,7 +130,7 @@ static int apply_singly(const struct migration *migration, struct session *sessi
             return r;
         at = end + 2;
     }
-    note_append(migration, &script);
+    record_append(migration, &script);
     return migration_script_run(session, &script);
 }
 

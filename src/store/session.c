@@ -28,8 +28,8 @@ struct session {
     bool relaxed;
     bool bare;
     atomic_bool stopped;
-    int stop_fd;     // readable once stopped
-    int64_t told_ms; // when the failure to connect was last logged
+    int stop_fd;       // readable once stopped
+    int64_t logged_ms; // when the failure to connect was last logged
 };
 
 int session_new(const char *database_url, int64_t statement_timeout_ms,
@@ -93,7 +93,7 @@ static int session_lose(struct session *session, const char *why)
 
 static int session_fail_to_connect(struct session *session)
 {
-    if (!atomic_load(&session->stopped) && log_is_due(&session->told_ms))
+    if (!atomic_load(&session->stopped) && log_is_due(&session->logged_ms))
         log_write(LOG_WARN, "store", "session: cannot connect: %.*s", POSTGRES_WHY(session->conn));
     session_drop(session);
     return -ERROR_UNAVAILABLE;
@@ -119,7 +119,7 @@ static int session_connect(struct session *session)
     session->conn = connector_connect(&keywords, session->stop_fd);
     if (PQstatus(session->conn) != CONNECTION_OK || PQsetnonblocking(session->conn, 1) != 0)
         return session_fail_to_connect(session);
-    session->told_ms = 0;
+    session->logged_ms = 0;
     metric_add(METRIC_STORE_CONNECTS, 1);
     return 0;
 }

@@ -39,8 +39,8 @@ static struct loop *loop;
 static struct cache *cache;
 static pthread_t thread;
 static sem_t resubscribed;
-static sem_t heard;
-static char heard_text[128];
+static sem_t received;
+static char received_text[128];
 
 static void server_start(void)
 {
@@ -125,8 +125,8 @@ static void wait_until_up(void)
 static void on_message(void *arg, const char *topic, const char *data, size_t length)
 {
     (void)arg;
-    (void)snprintf(heard_text, sizeof heard_text, "%s:%.*s", topic, (int)length, data);
-    sem_post(&heard);
+    (void)snprintf(received_text, sizeof received_text, "%s:%.*s", topic, (int)length, data);
+    sem_post(&received);
 }
 
 static void on_resubscribed(void *arg)
@@ -153,7 +153,7 @@ static int group_setup(void **state)
     (void)snprintf(socket_path, sizeof socket_path, "%s/s", directory);
     (void)snprintf(url, sizeof url, "unix://%s", socket_path);
     server_start();
-    sem_init(&heard, 0, 0);
+    sem_init(&received, 0, 0);
     sem_init(&resubscribed, 0, 0);
     assert_int_equal(loop_new(&loop), 0);
     struct cache_options o = options();
@@ -276,8 +276,8 @@ static void expect_message(const char *topic, const char *data)
     struct question publish = {.texts = {"SPUBLISH", topic, data}};
     (void)snprintf(expected, sizeof expected, "%s:%s", topic, data);
     assert_int_equal(ask(&publish), 0);
-    sem_wait_bounded(&heard);
-    assert_string_equal(heard_text, expected);
+    sem_wait_bounded(&received);
+    assert_string_equal(received_text, expected);
 }
 
 static void test_topics_survive_a_restart(void **state)

@@ -357,8 +357,8 @@ static void what_an_event_can_do_without_may_be_absent(void **state)
 }
 
 // What 0.2.0 does not say, and a type that this release does not know.
-static void assert_told(const char *channel, const char *members, const char *text,
-                        enum channel_type type, bool unread_only)
+static void assert_read_from_frame(const char *channel, const char *members, const char *text,
+                                   enum channel_type type, bool unread_only)
 {
     char record[1024];
     struct event *event;
@@ -385,14 +385,14 @@ static void what_the_release_before_does_not_say_is_in_the_frame(void **state)
     const char *text = "{\"text\":\"\\\"type\\\":\\\"unread_changed\\\"\"}";
     const char *metadata = "{\"type\":\"message\",\"channel_type\":\"channel\",\"metadata\":"
                            "{\"event_payload\":{\"channel_type\":\"mpim\"}}}";
-    assert_told("C0000000002", "\"private\":false,", marked, CHANNEL_PUBLIC, false);
-    assert_told("G0000000002", "", changed, CHANNEL_PRIVATE, true);
-    assert_told("D0000000002", "", marked, CHANNEL_IM, false);
-    assert_told("G0000000002", "", group, CHANNEL_MPIM, false);
-    assert_told("G0000000002", "", text, CHANNEL_PRIVATE, false);
-    assert_told("C0000000002", "\"private\":false,", metadata, CHANNEL_PUBLIC, false);
-    assert_told("C0000000002", "\"unread_only\":false,\"channel_type\":9,", changed,
-                CHANNEL_PRIVATE, false);
+    assert_read_from_frame("C0000000002", "\"private\":false,", marked, CHANNEL_PUBLIC, false);
+    assert_read_from_frame("G0000000002", "", changed, CHANNEL_PRIVATE, true);
+    assert_read_from_frame("D0000000002", "", marked, CHANNEL_IM, false);
+    assert_read_from_frame("G0000000002", "", group, CHANNEL_MPIM, false);
+    assert_read_from_frame("G0000000002", "", text, CHANNEL_PRIVATE, false);
+    assert_read_from_frame("C0000000002", "\"private\":false,", metadata, CHANNEL_PUBLIC, false);
+    assert_read_from_frame("C0000000002", "\"unread_only\":false,\"channel_type\":9,", changed,
+                           CHANNEL_PRIVATE, false);
 }
 
 static void what_cannot_be_applied_is_told_apart(void **state)

@@ -398,7 +398,7 @@ static void a_call_may_outlive_the_server(void **state)
                            "GET /api/late?ms=60000 HTTP/1.1\r\n" HOST CHUNKED "\r\n0\r\n\r\n");
 }
 
-static int fixture_start_hasty(void **state)
+static int fixture_start_short(void **state)
 {
     (void)state;
     return fixture_start_with(FIXTURE_SOON_MS);
@@ -406,7 +406,7 @@ static int fixture_start_hasty(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_stop)
 #define TEST_OF_DEADLINES(name)                                                                    \
-    cmocka_unit_test_setup_teardown(name, fixture_start_hasty, fixture_stop)
+    cmocka_unit_test_setup_teardown(name, fixture_start_short, fixture_stop)
 
 int main(void)
 {

@@ -179,16 +179,16 @@ static void a_reader_that_stops_costs_lines_not_time(void **state)
 
 static void what_lasts_is_told_at_first_and_once_a_minute(void **state)
 {
-    int64_t told_ms = 0;
+    int64_t logged_ms = 0;
 
     (void)state;
-    assert_true(log_is_due(&told_ms));
-    assert_false(log_is_due(&told_ms));
-    told_ms -= 59000;
-    assert_false(log_is_due(&told_ms));
-    told_ms -= 1000;
-    assert_true(log_is_due(&told_ms));
-    assert_false(log_is_due(&told_ms));
+    assert_true(log_is_due(&logged_ms));
+    assert_false(log_is_due(&logged_ms));
+    logged_ms -= 59000;
+    assert_false(log_is_due(&logged_ms));
+    logged_ms -= 1000;
+    assert_true(log_is_due(&logged_ms));
+    assert_false(log_is_due(&logged_ms));
 }
 
 int main(void)
