@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from tests.support.client import Client
 from tests.support.environment import standing_still
 from tests.support.metrics import metric
 from tests.support.raw import RawConnection, request
@@ -130,6 +131,16 @@ def test_users_whose_presence_a_socket_asks_for(room, workspace, extra_instance,
 
 
 @pytest.mark.parametrize("more", [0, 1])
+def test_users_of_one_query_for_presence(room, extra_instance, sockets, more):
+    ann, bob, _ = room
+    instance = extra_instance()
+    socket = sockets(ann.at(instance.url))
+    socket.send({"type": "presence_query", "ids": [bob.id] * (500 + more)})
+    socket.expect({"type": "error"} if more else {"type": "presence_change", "user": bob.id})
+    assert metric(instance, "tidings_presence_refused_total") == more
+
+
+@pytest.mark.parametrize("more", [0, 1])
 def test_channels_that_a_socket_has_in_focus(room, workspace, extra_instance, sockets, more):
     ann, _, _ = room
     channels = [workspace.channel(ann) for _ in range(2 + more)]
@@ -149,3 +160,19 @@ def test_calls_of_a_socket_at_once(room, extra_instance, sockets, more):
     replies = [socket.expect({"reply_to": number}) for number in range(2 + more)]
     assert [reply["ok"] for reply in replies] == [True] * 2 + [False] * more
     assert metric(instance, "tidings_socket_requests_refused_total", 'reason="calls"') == more
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_headers_of_a_request(workspace, extra_instance, more):
+    instance = extra_instance()
+    with RawConnection(instance.url) as connection:
+        connection.send(request("GET", "/api/auth.test", workspace.admin.token, headers=[f"X-{n}: x" for n in range(98 + more)]))  # and two others
+        assert connection.reply().status == (400 if more else 200)
+    assert metric(instance, "tidings_http_bad_requests_total") == more
+
+
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("encoding", ["form", "json"])
+def test_arguments_of_a_call(workspace, encoding, more):
+    reply = Client(workspace.admin.url, workspace.admin.token).call("auth.test", encoding=encoding, **{f"a{n}": "x" for n in range(512 + more)})
+    assert reply["ok"] is (more == 0) and ("more than 512 arguments" in reply.messages) is (more == 1)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.client import Client
 from tests.support.kept import kept, wait_kept
+from tests.support.metrics import metric
 from tests.support.sockets import Socket
 from tests.support.wait import SOON_S, wait_until
 
@@ -353,9 +354,11 @@ def test_refresh(extra_instance, app, links):
 def test_more_links_than_an_app_may_have(environment, app, links):
     """Ten on all instances together; the eleventh is refused with a reason."""
     held = [links(environment.urls[i % 2]) for i in range(10)]
+    refused = metric(environment.instances[0], "tidings_links_too_many_total")
     with Socket(Client(app.ann.url, app.token, app.ann.recorder).ok("apps.connections.open")["url"]) as one_more:
         assert one_more.expect({"type": "disconnect"})["reason"] == "too_many_websockets"
         assert one_more.wait_closed()[0] == 1008 and not one_more.matching({"type": "hello"})
+    assert metric(environment.instances[0], "tidings_links_too_many_total") == refused + 1
     held.pop().close()
 
     def links_again():
