@@ -29,6 +29,11 @@
     ((struct name *)check_tag((object), offsetof(struct name, tag), TAG(name), __FILE_NAME__,      \
                               __LINE__, "struct " #name))
 
+// The same for a `const void *`.
+#define CAST_CONST(name, object)                                                                   \
+    ((const struct name *)check_tag_const((object), offsetof(struct name, tag), TAG(name),         \
+                                          __FILE_NAME__, __LINE__, "struct " #name))
+
 // Allocates a zeroed `struct name` and sets its tag. NULL if out of memory. Free it with
 // TAGGED_FREE().
 #define TAGGED_NEW(name)                                                                           \
@@ -45,8 +50,8 @@
 _Noreturn void check_fail(const char *file, int line, const char *what)
     __attribute__((cold, noinline));
 
-static inline void *check_tag(void *object, size_t tag_at, uint32_t tag, const char *file, int line,
-                              const char *what)
+static inline const void *check_tag_const(const void *object, size_t tag_at, uint32_t tag,
+                                          const char *file, int line, const char *what)
 {
     uint32_t found = 0;
 
@@ -54,6 +59,13 @@ static inline void *check_tag(void *object, size_t tag_at, uint32_t tag, const c
         memcpy(&found, (const char *)object + tag_at, sizeof found);
     if (__builtin_expect(found != tag, 0))
         check_fail(file, line, what);
+    return object;
+}
+
+static inline void *check_tag(void *object, size_t tag_at, uint32_t tag, const char *file, int line,
+                              const char *what)
+{
+    (void)check_tag_const(object, tag_at, tag, file, line, what);
     return object;
 }
 

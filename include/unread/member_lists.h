@@ -5,6 +5,7 @@
 // with a pipeline and a session.
 #pragma once
 
+#include "base/check.h"
 #include "cache/pipeline.h"
 #include "events/event.h"
 #include "store/session.h"
@@ -21,13 +22,16 @@ void member_ids_done(struct member_ids *ids);
 
 // One set, as read by members_read_add().
 struct member_list {
+    uint32_t tag;
     struct member_ids ids;
     bool complete;  // false: the list must be built
     bool is_shard;  // a complete shard
     int64_t shards; // number of shards of the list; 0: this set is the whole list
     int r;
 };
-void member_list_done(struct member_list *list);
+// An empty list.
+#define MEMBER_LIST ((struct member_list){.tag = TAG(member_list)})
+void member_list_done(struct member_list *list); // empties it
 // A cache_fn whose `arg` is an empty struct member_list.
 void member_list_take(void *list, int r, const struct cache_value *value);
 

@@ -43,6 +43,7 @@ struct auditor {
 
 // Users connected anywhere: their topics have subscribers.
 struct users {
+    uint32_t tag;
     char (*ids)[EVENT_ID_SIZE];
     size_t count;
 };
@@ -60,7 +61,7 @@ static bool pause_until(struct auditor *auditor, int64_t until_ms)
 
 static void on_user_topics(void *arg, int r, const struct cache_value *value)
 {
-    struct users *users = arg;
+    struct users *users = CAST(users, arg);
     size_t count = r < 0 ? 0 : cache_value_count(value);
 
     if (count > USERS_MAX)
@@ -129,7 +130,7 @@ static int rebuild_leave(struct auditor *auditor, int r)
 // Rebuilds connected users first, then everybody.
 static int rebuild_run(struct auditor *auditor)
 {
-    struct users users = {0};
+    struct users users = {.tag = TAG(users)};
 
     auditor->rebuilt_since_ms = clock_monotonic_ms();
     auditor->rebuilt_before = 0;
@@ -158,13 +159,14 @@ static void on_built(void *arg, int r, const struct cache_value *value)
 
 // The holder of the lock; it is ours after our own failed rebuild, too.
 struct lock_check {
+    uint32_t tag;
     const char *name;
     bool is_ours;
 };
 
 static void on_lock(void *arg, int r, const struct cache_value *value)
 {
-    struct lock_check *check = arg;
+    struct lock_check *check = CAST(lock_check, arg);
 
     check->is_ours =
         r == 0 && (cache_value_is_null(value) || strcmp(cache_value_text(value), check->name) == 0);
@@ -172,7 +174,7 @@ static void on_lock(void *arg, int r, const struct cache_value *value)
 
 static int rebuild_if_lost(struct auditor *auditor)
 {
-    struct lock_check check = {.name = auditor->name};
+    struct lock_check check = {.tag = TAG(lock_check), .name = auditor->name};
     bool built = false;
 
     pipeline_add(auditor->pipeline, 2, (const char *[]){"GET", BUILT_KEY}, NULL);

@@ -3,6 +3,7 @@
 #include "app/commands.h"
 
 #include "api/api.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/loop.h"
@@ -81,6 +82,7 @@ int command_check(const struct settings *settings)
 
 // Consecutive admin calls on a loop of their own, without a server.
 struct administration {
+    uint32_t tag;
     char method[100];
     int count; // arguments: name=value
     char *const *arguments;
@@ -130,7 +132,7 @@ static bool lines_advance(struct administration *administration)
 
 static void admin_replied(void *arg, const struct request_outcome *outcome)
 {
-    struct administration *administration = arg;
+    struct administration *administration = CAST(administration, arg);
     bool ok = outcome->error[0] == '\0';
     CLEANUP_JSON json_t *object =
         administration->lines && ok ? json_loadb(outcome->reply, outcome->length, 0, NULL) : NULL;
@@ -175,7 +177,7 @@ static void on_change_committed(void *arg, const char *outbox_id)
 // Instances that miss the message while Redis is down look tokens up again by themselves.
 static void on_session_changed(void *arg, const char *id)
 {
-    struct administration *administration = arg;
+    struct administration *administration = CAST(administration, arg);
     const struct cache_options options = parts_cache_options(administration->settings);
     const char *texts[] = {"SPUBLISH", KEY_SESSION_TOPIC, id};
 
@@ -189,7 +191,7 @@ static void on_session_changed(void *arg, const char *id)
 
 static void admin_call(void *arg)
 {
-    struct administration *administration = arg;
+    struct administration *administration = CAST(administration, arg);
     const struct actor *actor = request_actor(administration->request);
 
     int r = actor->type == 'o' ? 0 : workspace_find(administration->settings, actor->workspace_id);
@@ -368,7 +370,8 @@ void command_admin_usage(FILE *out)
 int command_admin(const struct settings *settings, int count, char *const *arguments)
 {
     bool reads = count > 1 && strcmp(arguments[count - 1], "-") == 0;
-    struct administration administration = {.settings = settings,
+    struct administration administration = {.tag = TAG(administration),
+                                            .settings = settings,
                                             .count = count - 1 - reads,
                                             .arguments = arguments + 1,
                                             .lines = reads ? stdin : NULL,

@@ -3,6 +3,7 @@
 // rewrite them, and show progress.
 #include "app/commands.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -20,6 +21,7 @@
 enum { STATEMENT_TIMEOUT_MS = 60000, BAR_WIDTH = 30, BAR_EVERY_MS = 100, LINE_EVERY_MS = 5000 };
 
 struct auditing {
+    uint32_t tag;
     int64_t pairs; // estimated total
     bool bar;
     int64_t printed_ms;
@@ -37,7 +39,7 @@ static void bar_print(const struct auditing *auditing, const struct audit_totals
 
 static bool progress_print(void *arg, const struct audit_totals *totals)
 {
-    struct auditing *auditing = arg;
+    struct auditing *auditing = CAST(auditing, arg);
     int64_t now_ms = clock_monotonic_ms();
 
     if (now_ms - auditing->printed_ms < (auditing->bar ? BAR_EVERY_MS : LINE_EVERY_MS))
@@ -113,7 +115,7 @@ void command_unread_usage(FILE *out)
 
 int command_unread(const struct settings *settings, int count, char *const *arguments)
 {
-    struct auditing auditing = {.bar = isatty(STDERR_FILENO)};
+    struct auditing auditing = {.tag = TAG(auditing), .bar = isatty(STDERR_FILENO)};
     struct audit_options options = {.progress = progress_print, .arg = &auditing};
     const struct cache_options cache_options = parts_cache_options(settings);
     bool verifies = count > 0 && strcmp(arguments[0], "verify") == 0;

@@ -90,7 +90,7 @@ static void on_change_committed_later(void *arg, const char *outbox_id)
 
 static void on_session_changed(void *arg, const char *id)
 {
-    struct service *service = arg;
+    struct service *service = CAST(service, arg);
 
     sessions_publish(service->sessions, id);
 }
@@ -98,7 +98,7 @@ static void on_session_changed(void *arg, const char *id)
 // `id` NULL: notices may have been missed; the gateway detects that by itself.
 static void session_changed(void *arg, const char *id)
 {
-    struct service *service = arg;
+    struct service *service = CAST(service, arg);
 
     api_session_changed(service->api, id);
     if (id)

@@ -123,7 +123,7 @@ static bool greeting_step(struct cache *cache, int r, const struct cache_value *
 
 static void on_greeted(void *arg, int r, const struct cache_value *value)
 {
-    (void)greeting_step(arg, r, value);
+    (void)greeting_step(CAST(cache, arg), r, value);
 }
 
 static void on_info(void *arg, int r, const struct cache_value *value)

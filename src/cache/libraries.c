@@ -3,6 +3,7 @@
 #include "cache/libraries.h"
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "command.h"
@@ -14,6 +15,7 @@
 enum { NAMES_MAX = 1 << 20, PATTERN_SIZE = 128 };
 
 struct drop {
+    uint32_t tag;
     const char *own;
     const char *const *used;
     size_t used_count;
@@ -33,7 +35,7 @@ static bool is_used(const struct drop *drop, const char *name)
 
 static void on_listed(void *arg, int r, const struct cache_value *value)
 {
-    struct drop *drop = arg;
+    struct drop *drop = CAST(drop, arg);
     size_t count = r == 0 ? cache_value_count(value) : 0;
     for (size_t i = 0; i < count; i++) {
         const char *name = reply_library_name(cache_value_at(value, i));
@@ -45,7 +47,7 @@ static void on_listed(void *arg, int r, const struct cache_value *value)
 // An error means that another instance deleted the library first: not counted.
 static void on_dropped(void *arg, int r, const struct cache_value *value)
 {
-    struct drop *drop = arg;
+    struct drop *drop = CAST(drop, arg);
     (void)value;
     drop->dropped += r == 0;
 }
@@ -73,7 +75,10 @@ static int names_drop(struct pipeline *pipeline, struct drop *drop)
 
 int libraries_drop(struct pipeline *pipeline, const char *const *used, size_t count)
 {
-    struct drop drop = {.own = pipeline_library_name(pipeline), .used = used, .used_count = count};
+    struct drop drop = {.tag = TAG(drop),
+                        .own = pipeline_library_name(pipeline),
+                        .used = used,
+                        .used_count = count};
     buffer_init(&drop.names, NAMES_MAX);
     int r = names_find(pipeline, &drop);
     if (r == 0)

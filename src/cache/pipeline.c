@@ -4,6 +4,7 @@
 #include "cache/pipeline.h"
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -210,19 +211,20 @@ static int greet_login(struct pipeline *p)
 }
 
 struct listed {
+    uint32_t tag;
     const struct cache_options *options;
     bool found;
 };
 
 static void on_listed(void *arg, int r, const struct cache_value *value)
 {
-    struct listed *listed = arg;
+    struct listed *listed = CAST(listed, arg);
     listed->found = r == 0 && reply_has_library(value, listed->options);
 }
 
 static int greet_library(struct pipeline *p)
 {
-    struct listed listed = {.options = &p->options};
+    struct listed listed = {.tag = TAG(listed), .options = &p->options};
     const char *list[] = {"FUNCTION", "LIST", "LIBRARYNAME", p->options.library_name, "WITHCODE"};
     const char *load[] = {"FUNCTION", "LOAD", "REPLACE", p->options.library};
     int r = greet_call(p, 5, list, on_listed, &listed);

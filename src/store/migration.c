@@ -2,6 +2,7 @@
 // Runs one migration: parses its header, limits its locks, and retries it.
 #include "migration_internal.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -61,8 +62,10 @@ static bool header_choose(const char *text, const char *key, const char *yes, co
 
 int migration_parse(const struct embedded_file *file, struct migration *ret_migration)
 {
-    struct migration migration = {
-        .file = file, .version = version_of(file->name), .in_transaction = true};
+    struct migration migration = {.tag = TAG(migration),
+                                  .file = file,
+                                  .version = version_of(file->name),
+                                  .in_transaction = true};
     char transaction[16];
     bool whole = migration.version > 0 &&
                  header_find(file->data, "release", migration.release, sizeof migration.release) &&
@@ -156,7 +159,7 @@ int migration_lock_retry(const struct migrate_options *options, const char *what
 
 static int apply_once(const void *arg, struct session *session, int64_t lock_ms)
 {
-    const struct migration *migration = arg;
+    const struct migration *migration = CAST_CONST(migration, arg);
     return migration->in_transaction ? apply_whole(migration, session, lock_ms)
                                      : apply_singly(migration, session);
 }

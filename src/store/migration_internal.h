@@ -23,6 +23,7 @@ struct session;
 enum { RELEASE_SIZE = 24, TAKES_SIZE = 100 };
 
 struct migration {
+    uint32_t tag;
     const struct embedded_file *file;
     int version; // from the file name
     char release[RELEASE_SIZE];

@@ -16,6 +16,7 @@ enum { READS_AHEAD_MAX = 1 };
 
 // Argument of a connection's first call.
 struct store_greeting {
+    uint32_t tag;
     struct store *store;
     enum store_lane lane;
 };
@@ -128,7 +129,7 @@ static void store_end_patience(void *arg)
 // version's functions are missing, and the connection is useless.
 static void store_greeted(void *arg, const struct store_outcome *outcome)
 {
-    const struct store_greeting *greeting = arg;
+    const struct store_greeting *greeting = CAST(store_greeting, arg);
     struct store *store = greeting->store;
     if (outcome->r == 0)
         eras_take(&store->eras, outcome->result);
@@ -148,7 +149,8 @@ static struct lane_call *store_greet(struct store *store, const struct lane *lan
     while (i < STORE_LANE_MAX && store->lanes[i] != lane)
         i++;
     ASSERT(i < STORE_LANE_MAX);
-    store->greetings[i] = (struct store_greeting){.store = store, .lane = (enum store_lane)i};
+    store->greetings[i] = (struct store_greeting){
+        .tag = TAG(store_greeting), .store = store, .lane = (enum store_lane)i};
     struct lane_call *call = store_new_call(store);
     *call = (struct lane_call){
         .statement = &eras_statement, .fn = store_greeted, .arg = &store->greetings[i]};

@@ -54,6 +54,7 @@ struct rebuild {
 
 // A known count, to be compared with the strategy's count of the same state.
 struct check {
+    uint32_t tag;
     struct reader *reader;
     struct unread_view view;
 };
@@ -298,7 +299,7 @@ static void strategy_answer(void *arg, int r, const struct cache_value *value)
 
 static void check_answer(void *arg, int r, const struct cache_value *value)
 {
-    struct check *check = arg;
+    struct check *check = CAST(check, arg);
     const struct unread_view *view = &check->view;
     int64_t count = strategy_count_take(r, value);
     // A bit does not record its cursor: a mark committed after the rows were read may have set it.
@@ -312,7 +313,7 @@ static void check_answer(void *arg, int r, const struct cache_value *value)
         view_rebuild(check->reader, view);
     else
         metric_add(METRIC_COUNTS_FROM_REDIS, 1);
-    free(check);
+    TAGGED_FREE(check);
 }
 
 // Nobody waits for the result: the caller already has the count from Postgres.
@@ -323,7 +324,7 @@ static void check_ask(struct reader *reader, const struct unread_view *view,
 
     if (!check)
         return;
-    *check = (struct check){.reader = reader, .view = *view};
+    *check = (struct check){.tag = TAG(check), .reader = reader, .view = *view};
     strategy_ask(reader, ops, view, check_answer, check);
 }
 

@@ -74,6 +74,7 @@ struct slot;
 
 // One of two scans of a user's channels, from both ends towards the middle. The first one ascends.
 struct sidebar_walk {
+    uint32_t tag;
     struct slot *slot;
     const struct statement *statement;
     enum store_lane lane;
@@ -128,9 +129,10 @@ static void slot_forget(struct slot *slot)
     sidebar_rows_init(&slot->rows, slot->user_id);
     slot->is_whole = false;
     slot->has_met = false;
-    slot->walks[WALK_UP] = (struct sidebar_walk){slot, &CHUNK_SPARSE, STORE_SYNC, ""};
+    slot->walks[WALK_UP] =
+        (struct sidebar_walk){TAG(sidebar_walk), slot, &CHUNK_SPARSE, STORE_SYNC, ""};
     slot->walks[WALK_DOWN] =
-        (struct sidebar_walk){slot, &CHUNK_BACK, STORE_BULK_BACK, AFTER_ALL_IDS};
+        (struct sidebar_walk){TAG(sidebar_walk), slot, &CHUNK_BACK, STORE_BULK_BACK, AFTER_ALL_IDS};
 }
 
 static void slot_uncache(struct slot *slot)
@@ -355,7 +357,7 @@ static void slot_sort(void *arg)
 
 static void on_chunk(void *arg, const struct store_outcome *outcome)
 {
-    struct sidebar_walk *walk = arg;
+    struct sidebar_walk *walk = CAST(sidebar_walk, arg);
     struct slot *slot = walk->slot;
 
     if (!slot_take(slot, outcome))
@@ -495,20 +497,26 @@ static void on_up(void *arg)
 
 static void on_sync_up(void *arg)
 {
-    on_up(arg);
-    lane_warm(arg, STORE_SYNC, &CHUNK_SPARSE);
+    struct sidebar *sidebar = CAST(sidebar, arg);
+
+    on_up(sidebar);
+    lane_warm(sidebar, STORE_SYNC, &CHUNK_SPARSE);
 }
 
 static void on_bulk_up(void *arg)
 {
-    on_up(arg);
-    lane_warm(arg, STORE_BULK, &CHUNK_DENSE);
+    struct sidebar *sidebar = CAST(sidebar, arg);
+
+    on_up(sidebar);
+    lane_warm(sidebar, STORE_BULK, &CHUNK_DENSE);
 }
 
 static void on_bulk_back_up(void *arg)
 {
-    on_up(arg);
-    lane_warm(arg, STORE_BULK_BACK, &CHUNK_BACK);
+    struct sidebar *sidebar = CAST(sidebar, arg);
+
+    on_up(sidebar);
+    lane_warm(sidebar, STORE_BULK_BACK, &CHUNK_BACK);
 }
 
 static void on_tick(void *arg)

@@ -312,7 +312,7 @@ static void markers_of_a_zset_that_are_unknown_are_no_messages(void **state)
 static void a_list_of_members_in_another_form_is_not_complete(void **state)
 {
     (void)state;
-    struct member_list list = {0};
+    struct member_list list = MEMBER_LIST;
     (void)ASK("SADD", MEMBERS, "U0000000001", "W0000000002");
     assert_int_equal(members_read_shard(pipeline, CHANNEL, -1, &list), 0);
     assert_true(list.complete && list.ids.count == 2);

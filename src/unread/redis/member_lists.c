@@ -2,6 +2,7 @@
 // The list of a channel's members in Redis, in shards if it is long.
 #include "unread/member_lists.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/metrics.h"
@@ -53,12 +54,12 @@ static int member_ids_add(struct member_ids *ids, const char *id)
 void member_list_done(struct member_list *list)
 {
     member_ids_done(&list->ids);
-    *list = (struct member_list){0};
+    *list = MEMBER_LIST;
 }
 
 void member_list_take(void *arg, int r, const struct cache_value *value)
 {
-    struct member_list *list = arg;
+    struct member_list *list = CAST(member_list, arg);
     size_t count = r < 0 ? 0 : cache_value_count(value);
 
     list->r = r;
@@ -137,7 +138,7 @@ static int shards_read(struct pipeline *pipeline, const char *channel_id, int64_
                        struct member_ids *ids)
 {
     for (int64_t shard = 0; shard < shards; shard++) {
-        CLEANUP(member_list_done) struct member_list list = {0};
+        CLEANUP(member_list_done) struct member_list list = MEMBER_LIST;
         int r = members_read_shard(pipeline, channel_id, shard, &list);
         for (size_t i = 0; i < list.ids.count && r >= 0; i++)
             r = member_ids_add(ids, list.ids.ids[i]);
@@ -159,7 +160,7 @@ static int list_read_all(struct pipeline *pipeline, const char *channel_id,
 int members_read(struct pipeline *pipeline, struct session *session, const char *channel_id,
                  struct member_ids *ret_ids)
 {
-    CLEANUP(member_list_done) struct member_list list = {0};
+    CLEANUP(member_list_done) struct member_list list = MEMBER_LIST;
 
     int r = list_read_all(pipeline, channel_id, &list);
     if (r == -ERROR_BUSY || (r >= 0 && !list.complete)) {
@@ -199,6 +200,7 @@ static int members_each(struct session *session, const char *channel_id, member_
 }
 
 struct build {
+    uint32_t tag;
     struct pipeline *pipeline;
     const char *channel_id;
     int64_t shards;
@@ -207,7 +209,7 @@ struct build {
 
 static int build_add(void *arg, const char *user_id, int64_t number)
 {
-    struct build *build = arg;
+    struct build *build = CAST(build, arg);
     char key[SHARD_KEY_SIZE];
     int64_t shard = number < 0 ? 0 : number / SHARD_SIZE;
 
@@ -253,7 +255,7 @@ static int shards_wanted(struct session *session, const char *channel_id, int64_
 // themselves.
 int members_build(struct pipeline *pipeline, struct session *session, const char *channel_id)
 {
-    struct build build = {.pipeline = pipeline, .channel_id = channel_id};
+    struct build build = {.tag = TAG(build), .pipeline = pipeline, .channel_id = channel_id};
     char key[SHARD_KEY_SIZE];
     char shards[24];
 
@@ -274,6 +276,7 @@ int members_build(struct pipeline *pipeline, struct session *session, const char
 
 // A comparison of one list in Redis, sorted, with Postgres in the same order.
 struct comparison {
+    uint32_t tag;
     struct pipeline *pipeline;
     const char *channel_id;
     struct member_ids ids;
@@ -318,7 +321,7 @@ static bool compare_up_to(struct comparison *comparison, const char *user_id)
 
 static int compare(void *arg, const char *user_id, int64_t number)
 {
-    struct comparison *comparison = arg;
+    struct comparison *comparison = CAST(comparison, arg);
 
     if (!compare_up_to(comparison, user_id))
         change_add(comparison, user_id, number, true);
@@ -333,7 +336,7 @@ static int ids_compare(const void *a, const void *b)
 static int list_reconcile(struct pipeline *pipeline, struct session *session,
                           const char *channel_id, int64_t *repaired)
 {
-    CLEANUP(member_list_done) struct member_list list = {0};
+    CLEANUP(member_list_done) struct member_list list = MEMBER_LIST;
 
     int r = list_read_all(pipeline, channel_id, &list);
     if (r < 0 || !list.complete)
@@ -341,7 +344,7 @@ static int list_reconcile(struct pipeline *pipeline, struct session *session,
     if (list.ids.count > 0)
         qsort(list.ids.ids, list.ids.count, sizeof *list.ids.ids, ids_compare);
     struct comparison comparison = {
-        .pipeline = pipeline, .channel_id = channel_id, .ids = list.ids};
+        .tag = TAG(comparison), .pipeline = pipeline, .channel_id = channel_id, .ids = list.ids};
     r = members_each(session, channel_id, compare, &comparison);
     if (r < 0)
         return r;
@@ -352,6 +355,7 @@ static int list_reconcile(struct pipeline *pipeline, struct session *session,
 
 // One step of SCAN.
 struct scan {
+    uint32_t tag;
     char cursor[24];
     struct member_ids channels;
     int r;
@@ -359,7 +363,7 @@ struct scan {
 
 static void on_scan(void *arg, int r, const struct cache_value *value)
 {
-    struct scan *scan = arg;
+    struct scan *scan = CAST(scan, arg);
     const struct cache_value *keys = r < 0 ? NULL : cache_value_at(value, 1);
 
     scan->r = r;
@@ -378,7 +382,7 @@ static void on_scan(void *arg, int r, const struct cache_value *value)
 
 int members_reconcile(struct pipeline *pipeline, struct session *session, int64_t *ret_repaired)
 {
-    struct scan scan = {.cursor = "0"};
+    struct scan scan = {.tag = TAG(scan), .cursor = "0"};
     int64_t repaired = 0;
     int r;
 

@@ -254,7 +254,7 @@ static void end_add(struct walker *walker, struct walk *walk)
 static int shards_walk(struct walker *walker, struct walk *walk)
 {
     for (int64_t shard = 0; shard < walk->list.shards; shard++) {
-        CLEANUP(member_list_done) struct member_list list = {0};
+        CLEANUP(member_list_done) struct member_list list = MEMBER_LIST;
         int r = members_read_shard(walker->pipeline, walk->run.events[0]->channel_id, shard, &list);
         if (r < 0)
             return r;
@@ -358,7 +358,10 @@ static size_t walk_take(struct walker *walker, struct event *const *events, size
     const struct strategy_ops *ops = strategy_find(events[0]->head.strategy);
     struct walk *walk = &walker->walks[walker->walk_count++];
 
-    *walk = (struct walk){.ops = ops, .waits = true, .run = run_take(events, count, ops->run_max)};
+    *walk = (struct walk){.ops = ops,
+                          .waits = true,
+                          .run = run_take(events, count, ops->run_max),
+                          .list = MEMBER_LIST};
     return walk->run.count;
 }
 

@@ -2,6 +2,7 @@
 // The table of strategies, and their shared code.
 #include "unread/strategy.h"
 
+#include "base/check.h"
 #include "unread/keys.h"
 
 #include <stdio.h>
@@ -44,12 +45,13 @@ void strategy_call_begin(struct fcall *call, const char *function, const struct 
 }
 
 struct counting {
+    uint32_t tag;
     int64_t *next;
 };
 
 static void on_count(void *arg, int r, const struct cache_value *value)
 {
-    struct counting *counting = arg;
+    struct counting *counting = CAST(counting, arg);
 
     *counting->next++ = strategy_count_take(r, value);
 }
@@ -57,7 +59,7 @@ static void on_count(void *arg, int r, const struct cache_value *value)
 int strategy_count_many(struct pipeline *pipeline, const struct unread_view *views, size_t count,
                         int64_t *ret_counts)
 {
-    struct counting counting = {.next = ret_counts};
+    struct counting counting = {.tag = TAG(counting), .next = ret_counts};
     struct fcall call;
 
     for (size_t i = 0; i < count; i++) {
