@@ -32,6 +32,7 @@ typedef void post_fn(void *arg, const struct post_outcome *outcome);
 // later turn).
 struct post {
     struct group_item item; // must be first
+    uint32_t tag;           // set by writer_post()
     const struct actor *actor;
     const char *channel_id;
     const char *text;

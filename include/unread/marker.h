@@ -22,6 +22,7 @@ enum { MARK_ANY_EPOCH = -1 };
 // later turn).
 struct mark {
     struct group_item item; // must be first
+    uint32_t tag;           // set by marker_mark()
     const struct actor *actor;
     const char *channel_id;
     int64_t ts;

@@ -3,6 +3,7 @@
 // digests.
 #include "methods.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/id.h"
@@ -24,6 +25,7 @@ enum {
 
 // A new token, until it is stored.
 struct new_token {
+    uint32_t tag;
     char token[TOKEN_SIZE];
     char id[ID_SIZE];
     char user_id[ID_SIZE];
@@ -34,7 +36,7 @@ struct new_token {
 static struct new_token *token_prepare(struct invocation *invocation, const char *prefix,
                                        char *ret_digest)
 {
-    struct new_token *token = calloc(1, sizeof *token);
+    struct new_token *token = TAGGED_NEW(new_token);
 
     if (!token) {
         invocation_fail(invocation, -ERROR_MEMORY);
@@ -91,7 +93,7 @@ static const struct statement WORKSPACE_CREATE = {
 
 static void workspace_answer(struct invocation *invocation, const struct result *result)
 {
-    const struct new_token *token = invocation->state;
+    const struct new_token *token = CAST(new_token, invocation->state);
 
     if (!change_done(invocation, result))
         return;
@@ -243,7 +245,7 @@ static const struct statement TOKEN_CREATE = {
 
 static void token_answer(struct invocation *invocation, const struct result *result)
 {
-    struct new_token *token = invocation->state;
+    struct new_token *token = CAST(new_token, invocation->state);
 
     if (!change_done(invocation, result))
         return;
@@ -388,7 +390,7 @@ static const struct statement APP_CREATE = {
 
 static void app_answer(struct invocation *invocation, const struct result *result)
 {
-    const struct new_token *token = invocation->state;
+    const struct new_token *token = CAST(new_token, invocation->state);
 
     if (!change_done(invocation, result))
         return;

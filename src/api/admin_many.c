@@ -2,6 +2,7 @@
 // admin.* for many users at a time: lists, creates, and adds them to a channel.
 #include "methods.h"
 
+#include "base/check.h"
 #include "base/json.h"
 #include "paging.h"
 
@@ -46,6 +47,7 @@ struct new_user {
 };
 
 struct making {
+    uint32_t tag;
     int count;
     struct new_user users[];
 };
@@ -184,7 +186,7 @@ static void new_user_answer(struct json_writer *w, const struct new_user *new_us
 
 static void create_answer(struct invocation *invocation, const struct result *result)
 {
-    const struct making *making = invocation->state;
+    const struct making *making = CAST(making, invocation->state);
     struct json_writer *w = invocation_open(invocation);
 
     json_key(w, "results");
@@ -211,6 +213,7 @@ void admin_users_create_many(struct invocation *invocation)
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }
+    making->tag = TAG(making);
     invocation->state = making;
     making->count = (int)count;
     json_array_foreach(users, index, user)

@@ -55,7 +55,7 @@ static int api_make(struct api *api)
 
 int api_new(struct loop *loop, const struct api_options *options, struct api **ret_api)
 {
-    struct api *api = calloc(1, sizeof *api);
+    struct api *api = TAGGED_NEW(api);
 
     if (!api)
         return -ERROR_MEMORY;
@@ -79,7 +79,7 @@ void api_free(struct api *api)
     channel_json_cache_free(api->objects);
     channel_states_free(api->channel_states);
     free(api->limits);
-    free(api);
+    TAGGED_FREE(api);
 }
 
 void api_session_changed(struct api *api, const char *id)
@@ -248,7 +248,7 @@ static struct invocation *invocation_new(struct api *api, struct request *reques
 
 void api_call(void *arg, struct request *request)
 {
-    struct invocation *invocation = invocation_new(arg, request);
+    struct invocation *invocation = invocation_new(CAST(api, arg), request);
 
     if (invocation)
         actor_find(invocation);
@@ -273,12 +273,12 @@ static void body_owner_known(struct invocation *invocation, int r, const struct 
 
 void api_admit(void *arg, struct request *request)
 {
-    struct invocation *invocation = invocation_new(arg, request);
+    struct invocation *invocation = invocation_new(CAST(api, arg), request);
     struct actor operator= {.user_id = OPERATOR_OWNER};
 
     if (!invocation)
         return;
-    if (is_operator(arg, request_token(request)))
+    if (is_operator(CAST(api, arg), request_token(request)))
         body_owner_known(invocation, 0, &operator);
     else
         token_look_up(invocation->api->tokens, request_token(request), invocation,

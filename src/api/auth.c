@@ -2,13 +2,21 @@
 // api.test and auth.test, and the service's base URL for replies.
 #include "methods.h"
 
+#include "base/check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+// A reply that lists the arguments of its call.
+struct echo {
+    uint32_t tag;
+    struct json_writer *w;
+};
+
 static void argument_echo(void *arg, const char *name, const char *text)
 {
-    struct json_writer *w = arg;
+    struct json_writer *w = CAST(echo, arg)->w;
 
     json_text(w, name);
     buffer_append_byte(w->out, ':');
@@ -24,9 +32,10 @@ void api_test(struct invocation *invocation)
     struct json_writer *w = error && error[0] != '\0'
                                 ? request_reply_open_failed(invocation->request, error)
                                 : invocation_open(invocation);
+    struct echo echo = {TAG(echo), w};
     json_key(w, "args");
     json_open_object(w);
-    request_args_each(invocation->request, argument_echo, w);
+    request_args_each(invocation->request, argument_echo, &echo);
     json_close_object(w);
     invocation_close(invocation);
 }

@@ -98,7 +98,7 @@ static int batch_send(void *arg, struct group_item *const *items, int count)
     struct params params = {0};
 
     for (int i = 0; i < count; i++) {
-        struct channel_state_call *call = (struct channel_state_call *)(void *)items[i];
+        struct channel_state_call *call = CAST(channel_state_call, items[i]);
         if (!batch)
             call_answer(call, -ERROR_MEMORY, NULL, -1);
         else
@@ -151,6 +151,7 @@ void channel_states_free(struct channel_states *states)
 
 int channel_state_read(struct channel_states *states, struct channel_state_call *call)
 {
+    call->tag = TAG(channel_state_call);
     call->item.bytes = sizeof *call;
     call->item.user_id = call->viewer->user_id;
     int r = group_add(states->group, &call->item);

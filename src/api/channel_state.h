@@ -64,7 +64,8 @@ typedef void channel_state_fn(void *arg, int r, const struct result *result, int
 
 // One call. Owned by the caller, with everything it points to, until `fn` was called.
 struct channel_state_call {
-    struct group_item item;
+    struct group_item item; // must be first
+    uint32_t tag;           // set by channel_state_read()
     const struct actor *viewer;
     const char *channel_id;
     channel_state_fn *fn;

@@ -39,7 +39,7 @@ static void name_answer(void *arg, const struct store_outcome *outcome)
 {
     bool found = outcome->r == 0 && result_rows(outcome->result) > 0;
 
-    destination_end(arg,
+    destination_end(CAST(destination, arg),
                     found            ? 0
                     : outcome->r < 0 ? outcome->r
                                      : -ERROR_CHANNEL_NOT_FOUND,

@@ -2,6 +2,7 @@
 // Reads a channel: its history, the replies of a thread, and its events after a seq.
 #include "methods.h"
 
+#include "base/check.h"
 #include "chat/frame.h"
 #include "chat/message.h"
 #include "unread/view.h"
@@ -62,6 +63,7 @@ enum {
 
 // The requested range, between two exclusive bounds.
 struct span {
+    uint32_t tag;
     const char *channel_id;
     int64_t after;
     int64_t before;
@@ -103,7 +105,7 @@ static bool take_continuation(struct invocation *invocation, const char *kind, i
 
 static struct span *take_span(struct invocation *invocation, int64_t limit, int64_t limit_max)
 {
-    struct span *span = calloc(1, sizeof *span);
+    struct span *span = TAGGED_NEW(span);
 
     if (!span) {
         invocation_fail(invocation, -ERROR_MEMORY);
@@ -120,7 +122,7 @@ static struct span *take_span(struct invocation *invocation, int64_t limit, int6
 
 static void span_params(const struct invocation *invocation, struct params *params)
 {
-    const struct span *span = invocation->state;
+    const struct span *span = CAST(span, invocation->state);
 
     params_text(params, invocation->actor->workspace_id);
     params_text(params, invocation->actor->user_id);
@@ -184,7 +186,7 @@ static void page_end(struct json_writer *w, bool has_more, const char *kind, int
 
 static void history_answer(struct invocation *invocation, const struct result *result)
 {
-    const struct span *span = invocation->state;
+    const struct span *span = CAST(span, invocation->state);
 
     if (!reading_allowed(invocation, result))
         return;
@@ -235,7 +237,7 @@ void channels_history(struct invocation *invocation)
 
 static void replies_answer(struct invocation *invocation, const struct result *result)
 {
-    const struct span *span = invocation->state;
+    const struct span *span = CAST(span, invocation->state);
 
     if (!reading_allowed(invocation, result))
         return;
@@ -327,13 +329,14 @@ static void event_write(struct json_writer *w, const struct invocation *invocati
 }
 
 struct event_span {
+    uint32_t tag;
     int64_t after_seq;
     int64_t limit;
 };
 
 static void events_answer(struct invocation *invocation, const struct result *result)
 {
-    const struct event_span *span = invocation->state;
+    const struct event_span *span = CAST(event_span, invocation->state);
 
     if (!reading_allowed(invocation, result))
         return;
@@ -358,7 +361,7 @@ static void events_answer(struct invocation *invocation, const struct result *re
 
 void channels_events(struct invocation *invocation)
 {
-    struct event_span *span = calloc(1, sizeof *span);
+    struct event_span *span = TAGGED_NEW(event_span);
     struct params params = {0};
     const char *channel_id;
     const char *after_seq;

@@ -48,10 +48,11 @@ struct invocation {
     invocation_rows_fn *done_fn;         // receives the result of a successful change; may be NULL
     bool with_outbox; // the statement in flight returns the columns error, reply, told
     char outbox_id[OUTBOX_ID_SIZE];
-    void *state; // the method's own; freed by free() with the invocation
+    void *state; // the method's own; a struct is tagged; freed by free() with the invocation
 };
 
 struct api {
+    uint32_t tag;
     struct loop *loop;
     struct api_options options;
     struct token_cache *tokens;

@@ -12,13 +12,14 @@ static const struct statement MARK_ALL = {"mark_all", "SELECT changed, told, thr
 enum { COLUMN_CHANGED, COLUMN_TOLD, COLUMN_THREAD_MENTIONS };
 
 struct marking_all {
+    uint32_t tag;
     unsigned types; // bits 1 << enum channel_type
     int64_t changed;
 };
 
 static void marking_reply(struct invocation *invocation, const struct sidebar_totals *totals)
 {
-    const struct marking_all *marking = invocation->state;
+    const struct marking_all *marking = CAST(marking_all, invocation->state);
     struct json_writer *w = invocation_open(invocation);
 
     json_key_int(w, "channels", marking->changed);
@@ -41,7 +42,7 @@ static void totals_read(void *arg, int r, const struct sidebar_state *state)
 
 static void marked_all(struct invocation *invocation, const struct result *result)
 {
-    struct marking_all *marking = invocation->state;
+    struct marking_all *marking = CAST(marking_all, invocation->state);
 
     marking->changed = result_int(result, 0, COLUMN_CHANGED);
     for (int64_t part = 0; part < result_int(result, 0, COLUMN_TOLD); part++)
@@ -61,7 +62,7 @@ void channels_mark_all(struct invocation *invocation)
 {
     struct params params = {0};
     bool threads = false;
-    struct marking_all *marking = calloc(1, sizeof *marking);
+    struct marking_all *marking = TAGGED_NEW(marking_all);
 
     if (!marking) {
         invocation_fail(invocation, -ERROR_MEMORY);

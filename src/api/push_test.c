@@ -46,7 +46,7 @@ static void test_free(struct push_test *test)
 
 static void test_reply(struct invocation *invocation, const struct result *result)
 {
-    struct push_test *test = invocation->state;
+    struct push_test *test = CAST(push_test, invocation->state);
     struct json_writer *w = invocation_open(invocation);
 
     (void)result;

@@ -53,7 +53,8 @@ enum { LISTS = sizeof lists / sizeof lists[0], ENTRIES_A_TURN = 300 };
 // The state of a call: for rtm.start until all lists are written, otherwise the contents of the
 // URL.
 struct start {
-    char ticket[TOKEN_SIZE];           // must be first
+    uint32_t tag;
+    char ticket[TOKEN_SIZE];
     char since[GATEWAY_POSITION_SIZE]; // where the socket resumes; "": it starts now
     struct result *result;
     struct json_writer *w;
@@ -139,7 +140,7 @@ static void rest_write(struct json_writer *w, const bool *is_whole)
 static void lists_write(void *arg)
 {
     struct invocation *invocation = CAST(invocation, arg);
-    struct start *start = invocation->state;
+    struct start *start = CAST(start, invocation->state);
 
     while (!lists_advance(start, invocation->api->options.settings.start_max))
         if (loop_post(invocation->api->loop, lists_write, invocation) == 0)
@@ -151,7 +152,7 @@ static void lists_write(void *arg)
 
 static void url_write(struct json_writer *w, const struct invocation *invocation)
 {
-    const struct start *start = invocation->state;
+    const struct start *start = CAST(start, invocation->state);
     char base[512];
     char url[640 + GATEWAY_POSITION_SIZE];
 
@@ -214,7 +215,7 @@ static void connect_answer(struct invocation *invocation, const struct result *r
 
 static void start_answer(struct invocation *invocation, const struct result *result)
 {
-    struct start *start = invocation->state;
+    struct start *start = CAST(start, invocation->state);
     struct json_writer *w = connect_open(invocation, result);
 
     if (!w)
@@ -233,7 +234,7 @@ static bool ticket_make(struct invocation *invocation, struct params *params)
 
     if (!take_optional_bool(invocation, "native", &native))
         return false;
-    struct start *start = calloc(1, sizeof *start);
+    struct start *start = TAGGED_NEW(start);
     if (!start) {
         invocation_fail(invocation, -ERROR_MEMORY);
         return false;
@@ -271,7 +272,7 @@ static bool client_ticket_make(struct invocation *invocation, struct params *par
 
     if (!since_take(invocation, since) || !ticket_make(invocation, params))
         return false;
-    memcpy(((struct start *)invocation->state)->since, since, sizeof since);
+    memcpy(CAST(start, invocation->state)->since, since, sizeof since);
     return true;
 }
 

@@ -18,6 +18,7 @@ enum { LIMIT_MAX = 1000, TOKEN_DAYS_MAX = 30, SLICE_BYTES = 1 << 20 };
 #define DAY_US (86400LL * 1000000)
 
 struct sync {
+    uint32_t tag;
     bool has_since;
     struct sync_token since;
     bool has_page;
@@ -244,7 +245,7 @@ static void page_write(const struct sync *sync, bool has_more)
 // The position from which events.sync or a stream continues.
 static void position_write(const struct invocation *invocation)
 {
-    const struct sync *sync = invocation->state;
+    const struct sync *sync = CAST(sync, invocation->state);
     const struct sync_token *token = &sync->token;
     char text[GATEWAY_POSITION_SIZE];
 
@@ -255,7 +256,7 @@ static void position_write(const struct invocation *invocation)
 
 static void reply_begin(struct invocation *invocation)
 {
-    struct sync *sync = invocation->state;
+    struct sync *sync = CAST(sync, invocation->state);
     char text[SYNC_TOKEN_SIZE];
 
     sync_token_print(&sync->token, text);
@@ -267,7 +268,7 @@ static void reply_begin(struct invocation *invocation)
 
 static void reply_end(struct invocation *invocation)
 {
-    struct sync *sync = invocation->state;
+    struct sync *sync = CAST(sync, invocation->state);
     struct sidebar_totals totals = sidebar_totals_of(sync->state);
 
     removed_write(sync);
@@ -286,7 +287,7 @@ static void reply_advance(void *arg)
 {
     struct invocation *invocation = CAST(invocation, arg);
 
-    while (!lists_write(invocation->state))
+    while (!lists_write(CAST(sync, invocation->state)))
         if (loop_post(invocation->api->loop, reply_advance, invocation) == 0)
             return;
     reply_end(invocation);
@@ -295,7 +296,7 @@ static void reply_advance(void *arg)
 static void sync_answer(void *arg, int r, const struct sidebar_state *state)
 {
     struct invocation *invocation = CAST(invocation, arg);
-    struct sync *sync = invocation->state;
+    struct sync *sync = CAST(sync, invocation->state);
 
     if (r < 0) {
         invocation_fail(invocation, r);
@@ -315,7 +316,7 @@ static void sync_answer(void *arg, int r, const struct sidebar_state *state)
 
 static void sync_begin(struct invocation *invocation, bool with_badges)
 {
-    struct sync *sync = calloc(1, sizeof *sync);
+    struct sync *sync = TAGGED_NEW(sync);
 
     if (!sync) {
         invocation_fail(invocation, -ERROR_MEMORY);

@@ -22,6 +22,7 @@ static const struct statement SET_PRESENCE = {
 };
 
 struct asked {
+    uint32_t tag;
     const char *user_id;
     bool manual_away;
     int64_t last_used;
@@ -30,7 +31,7 @@ struct asked {
 static void looked(void *arg, int r, const struct presence_state *state)
 {
     struct invocation *invocation = CAST(invocation, arg);
-    const struct asked *asked = invocation->state;
+    const struct asked *asked = CAST(asked, invocation->state);
 
     if (r < 0) {
         invocation_fail(invocation, -ERROR_UNAVAILABLE);
@@ -54,7 +55,7 @@ static void looked(void *arg, int r, const struct presence_state *state)
 
 static void presence_answer(struct invocation *invocation, const struct result *result)
 {
-    struct asked *asked = invocation->state;
+    struct asked *asked = CAST(asked, invocation->state);
 
     if (result_rows(result) == 0) {
         invocation_fail(invocation, -ERROR_USER_NOT_FOUND);
@@ -73,7 +74,7 @@ static void presence_answer(struct invocation *invocation, const struct result *
 void users_get_presence(struct invocation *invocation)
 {
     struct params params = {0};
-    struct asked *asked = calloc(1, sizeof *asked);
+    struct asked *asked = TAGGED_NEW(asked);
 
     if (!asked) {
         invocation_fail(invocation, -ERROR_MEMORY);
@@ -113,7 +114,7 @@ static void shown(void *arg, int r, const struct presence_state *state)
 
 static void set_answer(struct invocation *invocation, const struct result *result)
 {
-    const struct asked *asked = invocation->state;
+    const struct asked *asked = CAST(asked, invocation->state);
     const struct presence_change change = {.op = PRESENCE_MANUAL,
                                            .user_id = invocation->actor->user_id,
                                            .device = "",
@@ -129,7 +130,7 @@ void users_set_presence(struct invocation *invocation)
 {
     struct params params = {0};
     const char *presence = request_arg(invocation->request, "presence");
-    struct asked *asked = calloc(1, sizeof *asked);
+    struct asked *asked = TAGGED_NEW(asked);
 
     if (!asked) {
         invocation_fail(invocation, -ERROR_MEMORY);

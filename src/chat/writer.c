@@ -398,7 +398,7 @@ static void batch_take(struct batch *batch, struct group_item *const *items, int
 
     batch->count = 0;
     for (int i = 0; i < count; i++) {
-        struct post *post = (struct post *)(void *)items[i];
+        struct post *post = CAST(post, items[i]);
         if (writer_joins_suspects(writer, post) || writer_joins_aside(writer, post))
             continue;
         if (must_wait(writer, batch, post))
@@ -538,6 +538,7 @@ void writer_free(struct writer *writer)
 int writer_post(struct writer *writer, struct post *post)
 {
     ASSERT(post->fn && post->actor && post->channel_id && post->text);
+    post->tag = TAG(post);
     post->is_checked = false;
     post->deadline_ms = clock_monotonic_ms() + writer->options.wait_max_ms;
     post->item.user_id = post->actor->user_id;

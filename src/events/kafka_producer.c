@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
@@ -68,7 +69,7 @@ static void on_report(rd_kafka_t *client, const rd_kafka_message_t *record, void
 {
     (void)client;
     struct kafka_producer *producer = CAST(kafka_producer, arg);
-    struct kafka_delivery *delivery = record->_private;
+    struct kafka_delivery *delivery = CAST(kafka_delivery, record->_private);
     producer->reported = producer->reported || record->err == RD_KAFKA_RESP_ERR_NO_ERROR;
     delivery->done(delivery, report_result(record->err));
 }
@@ -165,8 +166,7 @@ static void client_serve(struct kafka_producer *producer, int64_t duration_ms)
 
 static void on_warmup(struct kafka_delivery *delivery, int r)
 {
-    struct kafka_producer *producer =
-        (struct kafka_producer *)((char *)delivery - offsetof(struct kafka_producer, warmup));
+    struct kafka_producer *producer = LIST_ITEM(delivery, struct kafka_producer, warmup);
     if (r == 0)
         producer->warmups_left--;
 }
@@ -260,7 +260,7 @@ int kafka_producer_new(const struct kafka_producer_options *options,
     struct kafka_producer *producer = memory_must_new(sizeof *producer);
     producer->tag = TAG(kafka_producer);
     producer->options = *options;
-    producer->warmup.done = on_warmup;
+    producer->warmup = (struct kafka_delivery){TAG(kafka_delivery), on_warmup};
     producer->replication = KAFKA_REPLICATION_DEFAULT;
     pthread_rwlock_init(&producer->client_lock, NULL);
     pthread_mutex_init(&producer->lock, NULL);
@@ -345,13 +345,15 @@ static void dead_letter_release(struct dead_letter *dead_letter)
     struct kafka_producer *producer = dead_letter->producer;
     bool last = --dead_letter->holders == 0;
     pthread_mutex_unlock(&producer->lock);
-    if (last)
-        free(dead_letter);
+    if (!last)
+        return;
+    tag_clear(&dead_letter->delivery.tag);
+    free(dead_letter);
 }
 
 static void on_dead_letter(struct kafka_delivery *delivery, int r)
 {
-    struct dead_letter *dead_letter = (struct dead_letter *)delivery;
+    struct dead_letter *dead_letter = LIST_ITEM(delivery, struct dead_letter, delivery);
     pthread_mutex_lock(&dead_letter->producer->lock);
     dead_letter->r = r;
     pthread_cond_broadcast(&dead_letter->producer->changed);
@@ -380,7 +382,7 @@ int kafka_producer_dead_letter(struct kafka_producer *producer, const rd_kafka_m
                                const char *reason)
 {
     struct dead_letter *dead_letter = memory_must_new(sizeof *dead_letter);
-    *dead_letter = (struct dead_letter){{on_dead_letter}, producer, 1, 2};
+    *dead_letter = (struct dead_letter){{TAG(kafka_delivery), on_dead_letter}, producer, 1, 2};
     int r = dead_letter_send(producer, record, reason, dead_letter);
     if (r < 0) {
         free(dead_letter);

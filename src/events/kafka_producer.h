@@ -15,6 +15,7 @@ struct kafka_producer;
 // Embedded by senders. `done` is called once per record, on the producer's thread, with 0 or
 // -ERROR_UNAVAILABLE.
 struct kafka_delivery {
+    uint32_t tag;
     void (*done)(struct kafka_delivery *delivery, int r);
 };
 

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/wait.h"
 #include "event_log_internal.h"
@@ -23,6 +24,7 @@ enum { EVENT_BYTES_MAX = 64 << 20, HEADER_ROOM = 1024, RECORDS_MORE = 200000 };
 
 struct log_kafka {
     struct log log; // must be first
+    uint32_t tag;
     char *topic;
     char *dead_topic;
     char *brokers;
@@ -51,7 +53,7 @@ struct kafka_row {
 
 static struct log_kafka *kafka_of(struct log *log)
 {
-    return (struct log_kafka *)log;
+    return CAST(log_kafka, log);
 }
 
 // Releases `count` events. Wakes waiters when none are left.
@@ -71,12 +73,13 @@ static void row_release(struct kafka_row *row, size_t count)
     struct log *log = &row->kafka->log;
     log->done(log->arg, row->id, row->failed ? -ERROR_UNAVAILABLE : 0);
     atomic_fetch_sub(&row->kafka->held_bytes, row->bytes);
+    tag_clear(&row->delivery.tag);
     free(row);
 }
 
 static void on_delivered(struct kafka_delivery *delivery, int r)
 {
-    struct kafka_row *row = (struct kafka_row *)delivery;
+    struct kafka_row *row = LIST_ITEM(delivery, struct kafka_row, delivery);
     struct log_kafka *kafka = row->kafka;
     if (r < 0)
         row->failed = true;
@@ -118,7 +121,7 @@ static struct kafka_row *row_new(struct log_kafka *kafka, const char *outbox_id,
 {
     struct kafka_row *row = memory_must_new(sizeof *row);
     ASSERT(count > 0 && strlen(outbox_id) < OUTBOX_ID_SIZE);
-    row->delivery.done = on_delivered;
+    row->delivery = (struct kafka_delivery){TAG(kafka_delivery), on_delivered};
     row->kafka = kafka;
     row->left = count + 1;
     row->bytes = bytes;
@@ -191,22 +194,22 @@ static void kafka_free(struct log *log)
     free(kafka->topic);
     free(kafka->dead_topic);
     free(kafka->group);
-    free(kafka);
+    TAGGED_FREE(kafka);
 }
 
 static bool kafka_is_ready(const struct log *log)
 {
-    return kafka_producer_is_ready(((const struct log_kafka *)log)->producer);
+    return kafka_producer_is_ready(CAST_CONST(log_kafka, log)->producer);
 }
 
 static bool kafka_answers(const struct log *log)
 {
-    return kafka_lag_answers(((const struct log_kafka *)log)->lag);
+    return kafka_lag_answers(CAST_CONST(log_kafka, log)->lag);
 }
 
 static bool kafka_is_behind(const struct log *log)
 {
-    return kafka_lag_is_behind(((const struct log_kafka *)log)->lag);
+    return kafka_lag_is_behind(CAST_CONST(log_kafka, log)->lag);
 }
 
 static const struct log_backend kafka_backend = {
@@ -246,6 +249,7 @@ int log_kafka_new(const struct log_options *options, log_done_fn *fn, void *arg,
 {
     size_t workers = (size_t)options->workers;
     struct log_kafka *kafka = memory_must_new(sizeof *kafka + workers * sizeof kafka->consumers[0]);
+    kafka->tag = TAG(log_kafka);
     kafka->log = (struct log){.backend = &kafka_backend, .done = fn, .arg = arg};
     kafka->held_max = (size_t)options->queue_max;
     kafka->held_bytes_max = (size_t)options->queue_bytes;

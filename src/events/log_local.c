@@ -39,6 +39,7 @@ struct queue {
 
 struct log_local {
     struct log log; // must be first
+    uint32_t tag;
     pthread_mutex_t lock;
     pthread_cond_t drained;
     struct list rows;
@@ -54,7 +55,7 @@ struct log_local {
 
 static struct log_local *local_of(struct log *log)
 {
-    return (struct log_local *)log;
+    return CAST(log_local, log);
 }
 
 static struct queue *queue_of(struct log_local *local, const char *channel_id)
@@ -248,7 +249,7 @@ static void local_free(struct log *log)
     rows_answer(local, &local->rows, -ERROR_UNAVAILABLE);
     pthread_cond_destroy(&local->drained);
     pthread_mutex_destroy(&local->lock);
-    free(local);
+    TAGGED_FREE(local);
 }
 
 static bool local_is_ready(const struct log *log)
@@ -271,6 +272,7 @@ int log_local_new(const struct log_options *options, log_done_fn *fn, void *arg,
 {
     size_t count = (size_t)options->workers;
     struct log_local *local = memory_must_new(sizeof *local + count * sizeof local->queues[0]);
+    local->tag = TAG(log_local);
     local->log = (struct log){.backend = &local_backend, .done = fn, .arg = arg};
     local->held_max = (size_t)options->queue_max;
     local->held_bytes_max = (size_t)options->queue_bytes;

@@ -14,6 +14,7 @@
 #include "user/unread_frames.h"
 #include "user/users.h"
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "unread/keys.h"
@@ -84,23 +85,24 @@ void dispatch_on_message(void *arg, const char *topic, const char *data, size_t 
 {
     char reason[EVENT_REASON_SIZE];
     struct event *event;
+    struct gateway *gateway = CAST(gateway, arg);
     char id[EVENT_ID_SIZE];
     if (gateway_topic_id(topic, "presence-events", id)) {
-        presence_subscriptions_send(arg, id, data, length);
+        presence_subscriptions_send(gateway, id, data, length);
         return;
     }
     if (strcmp(topic, KEY_SESSION_TOPIC) == 0) {
-        token_sweep_on_message(arg, data, length);
+        token_sweep_on_message(gateway, data, length);
         return;
     }
     if (length > 1 && data[0] == '!') {
-        ephemeral_receive(arg, topic, data, length);
+        ephemeral_receive(gateway, topic, data, length);
         return;
     }
     if (event_decode(data, length, &event, reason) < 0) {
-        event_not_understood(arg, topic, reason);
+        event_not_understood(gateway, topic, reason);
         return;
     }
-    event_on_topic(arg, topic, event);
+    event_on_topic(gateway, topic, event);
     event_unref(event);
 }

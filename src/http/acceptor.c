@@ -115,7 +115,7 @@ static void acceptor_peek(struct http_connection *connection, bool is_event)
 static void acceptor_ready(void *arg, uint32_t events)
 {
     (void)events;
-    acceptor_peek(arg, true);
+    acceptor_peek(CAST(http_connection, arg), true);
 }
 
 static void acceptor_admit(struct server *server, int fd)

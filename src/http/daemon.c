@@ -30,7 +30,7 @@ static void daemon_run(struct server *server)
 static void daemon_ready(void *arg, uint32_t events)
 {
     (void)events;
-    daemon_run(arg);
+    daemon_run(CAST(server, arg));
 }
 
 int daemon_watch(struct server *server)

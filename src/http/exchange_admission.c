@@ -5,6 +5,7 @@
 // unauthenticated requests.
 #include "exchange_admission.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/metrics.h"
 
@@ -44,7 +45,7 @@ static void call_leaves(struct exchange *exchange)
 // the connection is gone.
 static void exchange_admitted(struct request *request)
 {
-    struct exchange *exchange = (struct exchange *)request;
+    struct exchange *exchange = CAST(exchange, request);
     exchange->is_admitted = true;
     exchange_ready(exchange);
 }

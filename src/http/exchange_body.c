@@ -3,6 +3,7 @@
 // on request: on the loop if that is quick, else on the server's parser thread.
 #include "exchange_body.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/metrics.h"
@@ -168,7 +169,7 @@ static void job_done(struct thread_job *job, int r)
 
 void exchange_load(struct request *request)
 {
-    struct exchange *exchange = (struct exchange *)request;
+    struct exchange *exchange = CAST(exchange, request);
     int r = body_read_light(exchange);
     bool is_done = exchange->is_read && !arguments_are_heavy(&request->arguments);
     if (r < 0 || is_done) {

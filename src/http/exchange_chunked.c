@@ -26,7 +26,7 @@ enum { READS_A_TURN = 4, READ_BYTES = 16384, REPLY_HEAD_MAX_BYTES = 32768 };
 
 static void chunked_on_free(void *arg)
 {
-    exchange_leave(arg);
+    exchange_leave(CAST(exchange, arg));
 }
 
 // Called after each step: frees a finished exchange, or closes the connection on failure.
@@ -78,8 +78,9 @@ static enum MHD_Result reply_write(struct exchange *exchange)
 
 static void reply_ready(void *arg, uint32_t events)
 {
+    struct exchange *exchange = CAST(exchange, arg);
     (void)events;
-    chunked_settle(arg, reply_write(arg));
+    chunked_settle(exchange, reply_write(exchange));
 }
 
 static enum MHD_Result chunked_reply(struct exchange *exchange)

@@ -3,6 +3,7 @@
 // while the loop serves others.
 #include "exchange_gzip.h"
 
+#include "base/check.h"
 #include "gzip.h"
 
 // Takes less than half a millisecond.
@@ -65,7 +66,7 @@ static bool is_compressed_later(struct exchange *exchange)
 
 void exchange_send(struct request *request)
 {
-    struct exchange *exchange = (struct exchange *)request;
+    struct exchange *exchange = CAST(exchange, request);
     if (!is_compressed_later(exchange))
         exchange_ready(exchange);
 }

@@ -71,7 +71,7 @@ struct http_connection *connection_of(struct MHD_Connection *mhd)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info ? info->socket_context : NULL;
+    return info && info->socket_context ? CAST(http_connection, info->socket_context) : NULL;
 }
 
 void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
@@ -83,7 +83,7 @@ void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
         server->adding->mhd = mhd;
         server->adding = NULL;
     } else {
-        connection_free(*context);
+        connection_free(CAST(http_connection, *context));
         *context = NULL;
     }
 }

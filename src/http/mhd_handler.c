@@ -3,6 +3,7 @@
 // for long-lived connections and those with chunked bodies are taken away from it.
 #include "mhd_handler.h"
 
+#include "base/check.h"
 #include "daemon.h"
 #include "exchange_body.h"
 #include "exchange_chunked.h"
@@ -156,12 +157,12 @@ enum MHD_Result mhd_handler_step(void *arg, struct MHD_Connection *mhd, const ch
                                  const char *verb, const char *version, const char *data,
                                  size_t *size, void **context)
 {
-    struct exchange *exchange = *context;
     (void)arg;
     (void)path;
     (void)version;
-    if (!exchange)
+    if (!*context)
         return MHD_NO;
+    struct exchange *exchange = CAST(exchange, *context);
     switch (exchange->state) {
     case EXCHANGE_LINE:
         return handler_begin(exchange, verb);
@@ -181,13 +182,13 @@ enum MHD_Result mhd_handler_step(void *arg, struct MHD_Connection *mhd, const ch
 void mhd_handler_end(void *arg, struct MHD_Connection *mhd, void **context,
                      enum MHD_RequestTerminationCode code)
 {
-    struct exchange *exchange = *context;
     (void)arg;
     (void)mhd;
     (void)code;
-    *context = NULL;
-    if (!exchange)
+    if (!*context)
         return;
+    struct exchange *exchange = CAST(exchange, *context);
+    *context = NULL;
     if (exchange->connection->state != CONNECTION_CLOSING)
         connection_move(exchange->connection, CONNECTION_IDLE);
     exchange_leave(exchange);

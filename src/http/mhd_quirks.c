@@ -2,6 +2,7 @@
 // Reads libmicrohttpd's memory, and takes connections away from it.
 #include "mhd_quirks.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -190,7 +191,7 @@ bool mhd_end_is_missed(int fd)
 
 void mhd_takeover_init(struct mhd_takeover *takeover)
 {
-    *takeover = (struct mhd_takeover){.fd = -1, .pipe = -1};
+    *takeover = (struct mhd_takeover){.tag = TAG(mhd_takeover), .fd = -1, .pipe = -1};
 }
 
 void mhd_takeover_done(struct mhd_takeover *takeover)
@@ -206,7 +207,7 @@ void mhd_takeover_done(struct mhd_takeover *takeover)
 static void takeover_end(void *arg, struct MHD_Connection *mhd, void *context, const char *rest,
                          size_t length, MHD_socket socket, struct MHD_UpgradeResponseHandle *handle)
 {
-    struct mhd_takeover *takeover = arg;
+    struct mhd_takeover *takeover = CAST(mhd_takeover, arg);
     int fd = takeover->fd;
     (void)mhd;
     (void)context;

@@ -74,6 +74,7 @@ typedef void mhd_taken_fn(void *arg, int fd, const char *rest, size_t length);
 
 // A connection on its way from libmicrohttpd to `fn`.
 struct mhd_takeover {
+    uint32_t tag;
     int fd;
     int pipe; // the peer of the socket libmicrohttpd was left with
     mhd_taken_fn *fn;

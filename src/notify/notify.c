@@ -33,6 +33,7 @@ enum {
 
 // A push being held: in its lane's list while waiting, in the thread's while in flight.
 struct held_push {
+    uint32_t tag;
     struct list link;
     struct app_lane *lane;
     struct notify_push *push;
@@ -43,6 +44,7 @@ struct held_push {
 };
 
 struct app_lane {
+    uint32_t tag;
     struct list link;
     enum push_platform platform;
     char app_id[NOTIFY_APP_ID_SIZE];
@@ -116,7 +118,7 @@ static struct app_lane *lane_get(struct notify *notify, const struct notify_push
         if (lane->platform == push->platform && strcmp(lane->app_id, push->app_id) == 0)
             return lane;
     }
-    struct app_lane *lane = calloc(1, sizeof *lane);
+    struct app_lane *lane = TAGGED_NEW(app_lane);
     if (!lane)
         return NULL;
     lane->platform = push->platform;
@@ -132,7 +134,7 @@ static void lane_drop_if_idle(struct app_lane *lane)
     if (lane->held > 0 || lane->token)
         return;
     list_remove(&lane->link);
-    free(lane);
+    TAGGED_FREE(lane);
 }
 
 static int held_add(struct notify *notify, struct held_push *held)
@@ -163,12 +165,13 @@ int notify_send(struct notify *notify, struct notify_push *push, notify_done_fn 
 
     if (!held)
         return -ERROR_MEMORY;
-    *held = (struct held_push){.push = push, .fn = fn, .arg = arg, .size = size_of(push)};
+    *held = (struct held_push){
+        .tag = TAG(held_push), .push = push, .fn = fn, .arg = arg, .size = size_of(push)};
     pthread_mutex_lock(&notify->lock);
     int r = held_add(notify, held);
     pthread_mutex_unlock(&notify->lock);
     if (r < 0) {
-        free(held);
+        TAGGED_FREE(held);
         metric_add(METRIC_NOTIFY_FULL, r == -ERROR_BUSY);
         return r;
     }
@@ -201,7 +204,7 @@ static void held_end(struct notify *notify, struct held_push *held,
     pthread_mutex_unlock(&notify->lock);
     transfer_free(held->transfer);
     notify_push_free(held->push);
-    free(held);
+    TAGGED_FREE(held);
 }
 
 // The outcome of a push that could not be sent.
@@ -377,9 +380,9 @@ static void harvest(struct notify *notify)
         CURLcode code = message->data.result;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
         if (transfer->is_token)
-            token_finish(notify, transfer->owner, code);
+            token_finish(notify, CAST(app_lane, transfer->owner), code);
         else
-            held_finish(notify, transfer->owner, code);
+            held_finish(notify, CAST(held_push, transfer->owner), code);
     }
 }
 

@@ -246,7 +246,7 @@ static int group_send(void *arg, struct group_item *const *items, int count)
     ASSERT(batch); // the group never exceeds its depth
 
     for (int i = 0; i < count; i++) {
-        struct mark *mark = (struct mark *)(void *)items[i];
+        struct mark *mark = CAST(mark, items[i]);
         if (mark_waits(marker, mark))
             mark_put_aside(marker, mark);
         else
@@ -357,6 +357,7 @@ void marker_free(struct marker *marker)
 int marker_mark(struct marker *marker, struct mark *mark)
 {
     ASSERT(mark->fn && mark->actor && mark->channel_id);
+    mark->tag = TAG(mark);
     mark->deadline_ms = clock_monotonic_ms() + RETRY_MAX_MS;
     mark->item.bytes = sizeof *mark;
     mark->item.user_id = mark->actor->user_id;

@@ -16,6 +16,7 @@
 #include "resume_ops.h"
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/metrics.h"
 
@@ -23,7 +24,7 @@ enum { GAP_MAX = 4096 };
 
 static struct connection *connection_of(void *arg)
 {
-    return ((struct backlog *)arg)->connection;
+    return CAST(backlog, arg)->connection;
 }
 
 // Leaves room in the queue for new events.
@@ -73,7 +74,7 @@ static struct feed_subscriber *subscriber_find(void *arg, const struct feed *fee
 
 static void backlog_over(void *arg)
 {
-    struct backlog *backlog = arg;
+    struct backlog *backlog = CAST(backlog, arg);
     struct connection *c = backlog->connection;
     resume_free(TAKE(backlog->resume));
     if (c->ops->settle)
@@ -98,7 +99,7 @@ static const struct resume_ops OPS = {.is_ready = is_ready,
 
 void backlog_init(struct backlog *backlog, struct connection *c, const struct place *place)
 {
-    *backlog = (struct backlog){.connection = c};
+    *backlog = (struct backlog){.tag = TAG(backlog), .connection = c};
     if (place)
         backlog->place = *place;
 }

@@ -19,6 +19,7 @@ struct statement;
 struct feed;
 
 struct backlog {
+    uint32_t tag;
     struct connection *connection;
     struct place place;    // at first, where the client asked to continue (xid 0: from now)
     bool is_too_old;       // it was too old: anything may be missing

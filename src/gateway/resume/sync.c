@@ -126,7 +126,7 @@ static void sync_over(void *arg)
 
 static void sync_fail(void *arg)
 {
-    sync_end(arg, -ERROR_UNAVAILABLE);
+    sync_end(CAST(sync_read, arg), -ERROR_UNAVAILABLE);
 }
 
 static const struct resume_ops OPS = {.is_ready = is_ready,

@@ -25,6 +25,7 @@ enum app_socket_state {
 
 // A connection of an app.
 struct app_socket {
+    uint32_t tag;
     struct connection *connection;
     struct socket socket;
     struct app *app; // while it is open

@@ -258,7 +258,7 @@ void app_backlog_tick(struct gateway *gateway)
 static void on_linked(void *arg, const struct store_outcome *outcome)
 {
     (void)outcome; // the next refresh repeats it
-    (void)gateway_answer(arg);
+    (void)gateway_answer(CAST(gateway, arg));
 }
 
 void app_backlog_extend(const struct app *app)

@@ -36,7 +36,7 @@ static const struct connection_ops app_socket_ops;
 static struct app_socket *app_socket_of(const struct connection *c)
 {
     ASSERT(c->ops == &app_socket_ops);
-    return c->kind;
+    return CAST(app_socket, c->kind);
 }
 
 // A hello that waits for Redis to count the app's connections on all instances.
@@ -154,7 +154,7 @@ static void hello_ask(struct connection *c)
 
 void app_socket_accept(struct connection *c, const struct handshake *handshake)
 {
-    struct app_socket *app_socket = calloc(1, sizeof *app_socket);
+    struct app_socket *app_socket = TAGGED_NEW(app_socket);
     if (!app_socket) {
         connection_refuse(c, handshake_unavailable);
         return;
@@ -249,9 +249,9 @@ static void app_socket_tick(struct connection *c, int64_t now_ms)
 
 static void app_socket_free(void *kind)
 {
-    struct app_socket *app_socket = kind;
+    struct app_socket *app_socket = CAST(app_socket, kind);
     receive_done(&app_socket->socket);
-    free(app_socket);
+    TAGGED_FREE(app_socket);
 }
 
 static const struct connection_ops app_socket_ops = {

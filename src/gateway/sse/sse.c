@@ -38,6 +38,7 @@ static const char gap[] = "{\"type\":\"gap\",\"channel\":null}";
 static const struct connection_ops sse_ops;
 
 struct sse {
+    uint32_t tag;
     struct backlog backlog;
     const char *cors; // CORS headers for the requesting page: static text or `cors_text`
     char cors_text[512];
@@ -46,7 +47,7 @@ struct sse {
 static struct sse *sse_of(const struct connection *c)
 {
     ASSERT(c->ops == &sse_ops);
-    return c->kind;
+    return CAST(sse, c->kind);
 }
 
 static void cors_write(struct connection *c, const struct sse_head *head)
@@ -100,7 +101,7 @@ void sse_accept(struct connection *c, const struct http_head *request)
 {
     struct sse_head head;
     int status = sse_head_read(request, &head);
-    struct sse *sse = calloc(1, sizeof *sse);
+    struct sse *sse = TAGGED_NEW(sse);
     if (!sse) {
         connection_abort(c);
         return;
@@ -267,6 +268,12 @@ static void sse_flushed(struct connection *c)
     backlog_advance(&sse_of(c)->backlog);
 }
 
+static void sse_free(void *kind)
+{
+    struct sse *sse = CAST(sse, kind);
+    TAGGED_FREE(sse);
+}
+
 static const struct connection_ops sse_ops = {
     .open_metric = METRIC_STREAMS_OPEN,
     .channels = sse_channels,
@@ -285,5 +292,5 @@ static const struct connection_ops sse_ops = {
     .announce = sse_announce,
     .end = sse_end,
     .leave = sse_leave,
-    .free = free,
+    .free = sse_free,
 };

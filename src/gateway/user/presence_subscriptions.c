@@ -50,6 +50,7 @@ static const struct statement members = {
     "SELECT u.id FROM users u WHERE (u.workspace_id = $1) IS TRUE AND u.id = ANY ($2)"};
 
 struct found {
+    uint32_t tag;
     struct presence_subscriber_ask *ask;
     char user_id[EVENT_ID_SIZE];
     int is_active; // -1: unknown
@@ -333,7 +334,7 @@ static void query_answer(const struct presence_subscriber_ask *ask, int is_activ
 
 static void on_found(void *arg, int r, const struct presence_state *state)
 {
-    struct found *found = arg;
+    struct found *found = CAST(found, arg);
     struct presence_subscriber_ask *ask = found->ask;
     bool alive = gateway_answer(ask->gateway);
     found->is_active = r == 0 ? state->is_active : -1;
@@ -362,6 +363,7 @@ static void query_run(struct presence_subscriber_ask *ask, const struct result *
                                                .device = "",
                                                .ttl_s =
                                                    ask->gateway->options.settings.presence_ttl_s};
+        found->tag = TAG(found);
         found->ask = ask;
         snprintf(found->user_id, sizeof found->user_id, "%s", result_text(result, i, 0));
         gateway_ask(ask->gateway);

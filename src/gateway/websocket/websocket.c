@@ -24,6 +24,7 @@
 static const struct connection_ops websocket_ops;
 
 struct websocket {
+    uint32_t tag;
     struct socket socket;
     struct inbound inbound;
     struct backlog *backlog; // NULL unless native or resumed
@@ -33,12 +34,12 @@ struct websocket {
 static struct websocket *websocket_of(const struct connection *c)
 {
     ASSERT(c->ops == &websocket_ops);
-    return c->kind;
+    return CAST(websocket, c->kind);
 }
 
 int websocket_make(struct connection *c)
 {
-    struct websocket *websocket = calloc(1, sizeof *websocket);
+    struct websocket *websocket = TAGGED_NEW(websocket);
     if (!websocket)
         return -ERROR_MEMORY;
     inbound_init(&websocket->inbound, c);
@@ -203,10 +204,10 @@ static void websocket_leave(struct connection *c)
 
 static void websocket_free(void *kind)
 {
-    struct websocket *websocket = kind;
+    struct websocket *websocket = CAST(websocket, kind);
     receive_done(&websocket->socket);
-    free(websocket->backlog);
-    free(websocket);
+    TAGGED_FREE(websocket->backlog);
+    TAGGED_FREE(websocket);
 }
 
 static const struct connection_ops websocket_ops = {
