@@ -6,7 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tools import alerts, authorization, circles, cleanups, documents, layers, limits, migrations, names, openings, prefixes, release
+from tools import alerts, authorization, casts, circles, cleanups, documents, layers, limits, migrations, names, openings, prefixes, release
 from tools.project import ROOT, Failure, call, configure, read_json
 
 FUNCTION_LINES_MAX = 70
@@ -109,6 +109,10 @@ def compiler_command():
     return words[:words.index("-o")]
 
 
+def check_casts():
+    return casts.check(compiler_command())
+
+
 def check_openapi():
     from tools import openapi  # it needs python3-yaml, which not every command of ./dev installs
 
@@ -136,6 +140,7 @@ CHECKS = {
     "sizes": check_sizes,
     "banned": check_banned,
     "licence": check_licence,
+    "casts": check_casts,
     "cleanups": cleanups.check,
     "names": names.check,
     "prefixes": prefixes.check,
