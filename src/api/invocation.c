@@ -34,6 +34,7 @@ static void rows_answer(void *arg, const struct store_outcome *outcome)
 
 struct result *invocation_take_rows(struct invocation *invocation)
 {
+    ASSERT(invocation->outcome);
     return store_take(invocation->outcome);
 }
 
@@ -50,6 +51,7 @@ void invocation_query(struct invocation *invocation, enum store_lane lane,
 {
     struct store *store = invocation->api->options.store;
 
+    ASSERT(fn);
     invocation->rows_fn = fn;
     if (lane == STORE_WRITE)
         store_change(store, change_key(invocation), statement, params, rows_answer, invocation);

@@ -91,6 +91,7 @@ static bool calls_grow(struct loop_calls *calls)
 
 static bool calls_append(struct loop_calls *calls, loop_fn *fn, void *arg)
 {
+    ASSERT(fn);
     if (!calls_grow(calls))
         return false;
     calls->call[calls->count].fn = fn;

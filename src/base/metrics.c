@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters and gauges, and their output in Prometheus' text format.
 #include "base/metrics.h"
+#include "base/check.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -30,11 +31,13 @@ static struct {
 
 void metric_add(enum metric metric, int64_t amount)
 {
+    ASSERT((unsigned)metric < METRIC_MAX);
     atomic_fetch_add_explicit(&values[metric].value, amount, memory_order_relaxed);
 }
 
 void metric_set(enum metric metric, int64_t value)
 {
+    ASSERT((unsigned)metric < METRIC_MAX);
     atomic_store_explicit(&values[metric].value, value, memory_order_relaxed);
 }
 
@@ -76,6 +79,7 @@ static _Atomic int64_t series_values[METRIC_SERIES_MAX][METRIC_SERIES_SIZE];
 
 static void series_store(enum metric_series series, int index, int64_t value)
 {
+    ASSERT((unsigned)series < METRIC_SERIES_MAX && index >= 0);
     if (index < METRIC_SERIES_SIZE)
         atomic_store_explicit(&series_values[series][index], value, memory_order_relaxed);
 }

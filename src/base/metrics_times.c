@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Duration histograms, sharded by thread and summed up when read.
+#include "base/check.h"
 #include "base/metrics.h"
 
 #include <stdatomic.h>
@@ -40,6 +41,7 @@ void histogram_add(struct histogram *histogram, int64_t duration_us)
 
 void metric_time(enum metric_times kind, int64_t duration_us)
 {
+    ASSERT((unsigned)kind < METRIC_TIMES_MAX);
     if (thread_number == 0)
         thread_number = 1 + atomic_fetch_add(&threads, 1) % SHARDS;
     histogram_add(&times[kind][thread_number - 1], duration_us > 0 ? duration_us : 0);

@@ -98,6 +98,7 @@ void cache_call(struct cache *cache, int count, const char *const *texts, const 
                 cache_fn *fn, void *arg)
 {
     struct cache_call call = {.fn = fn, .arg = arg};
+    ASSERT(count > 0 && texts);
     if (!cache->up) {
         cache_refuse(cache, &call, -ERROR_UNAVAILABLE);
         return;

@@ -277,6 +277,7 @@ const char *pipeline_library_name(const struct pipeline *p)
 
 void pipeline_add(struct pipeline *p, int count, const char *const *texts, const size_t *lengths)
 {
+    ASSERT(count > 0 && texts);
     command_append(&p->commands, p->suffix, count, texts, lengths);
     p->count++;
 }

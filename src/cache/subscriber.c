@@ -177,12 +177,14 @@ void subscriber_flush(struct subscriber *s)
 
 void subscriber_on_message(struct subscriber *s, cache_message_fn *fn, void *arg)
 {
+    ASSERT(fn && !s->on_message); // topics may be subscribed to by now
     s->on_message = fn;
     s->message_arg = arg;
 }
 
 void subscriber_on_resubscribed(struct subscriber *s, loop_fn *fn, void *arg)
 {
+    ASSERT(fn && !s->on_resubscribed);
     s->on_resubscribed = fn;
     s->resubscribed_arg = arg;
 }

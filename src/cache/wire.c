@@ -225,6 +225,7 @@ static void wire_on_timer(void *arg)
 int wire_new(struct loop *loop, const struct url *url, int64_t connect_timeout_ms, size_t out_max,
              const struct wire_handlers *handlers, void *arg, struct wire **ret_wire)
 {
+    ASSERT(handlers->on_open && handlers->on_reply && handlers->on_lost && out_max > 0);
     CLEANUP_FREE struct wire *wire = calloc(1, sizeof *wire);
     if (!wire)
         return -ERROR_MEMORY;

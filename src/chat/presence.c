@@ -65,6 +65,7 @@ void presence_apply(struct cache *cache, const struct presence_change *change, p
     char connections[NUMBER_SIZE], ttl[NUMBER_SIZE];
     struct presence_call *call = TAGGED_NEW(presence_call);
 
+    ASSERT((size_t)change->op < sizeof ops / sizeof *ops && change->user_id && change->device);
     if (!call) {
         if (fn)
             fn(arg, -ERROR_MEMORY, NULL);

@@ -489,6 +489,7 @@ int writer_new(struct loop *loop, struct store *store, const struct writer_optio
 
     if (!writer)
         return -ERROR_MEMORY;
+    ASSERT(options->batch_max > 0);
     writer->loop = loop;
     writer->store = store;
     writer->options = *options;

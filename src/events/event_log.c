@@ -2,11 +2,13 @@
 // The log's interface: forwards each call to Kafka or to the in-process log.
 #include "events/event_log.h"
 
+#include "base/check.h"
 #include "base/metrics.h"
 #include "event_log_internal.h"
 
 int log_new(const struct log_options *options, log_done_fn *fn, void *arg, struct log **ret_log)
 {
+    ASSERT(fn && options->workers > 0);
     bool kafka = options->brokers && options->brokers[0] != '\0';
     struct log *log;
     int r = kafka ? log_kafka_new(options, fn, arg, &log) : log_local_new(options, fn, arg, &log);
@@ -44,6 +46,7 @@ bool log_is_behind(const struct log *log)
 
 int log_append(struct log *log, const char *outbox_id, struct event *const *events, size_t count)
 {
+    ASSERT(outbox_id && events && count > 0);
     int r = log->backend->append(log, outbox_id, events, count);
     if (r == 0)
         metric_add(METRIC_EVENTS_PRODUCED, (int64_t)count);
@@ -52,10 +55,12 @@ int log_append(struct log *log, const char *outbox_id, struct event *const *even
 
 int log_read(struct log *log, int worker, struct event **ret_events, int max, int64_t timeout_ms)
 {
+    ASSERT(worker >= 0 && max > 0);
     return log->backend->read(log, worker, ret_events, max, timeout_ms);
 }
 
 void log_commit(struct log *log, int worker)
 {
+    ASSERT(worker >= 0);
     log->backend->commit(log, worker);
 }

@@ -311,6 +311,7 @@ bool kafka_producer_wait_topics(struct kafka_producer *producer, int64_t timeout
 int kafka_producer_send(struct kafka_producer *producer, const char *key, char *value,
                         size_t length, struct kafka_delivery *delivery)
 {
+    ASSERT(key && value && delivery->tag == TAG(kafka_delivery) && delivery->done);
     rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__QUEUE_FULL;
     pthread_rwlock_rdlock(&producer->client_lock);
     if (producer->topic &&

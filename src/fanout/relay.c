@@ -121,6 +121,7 @@ static void row_appended(struct relay *relay, const char *outbox_id, int r)
 void relay_submit(struct relay *relay, const char *outbox_id, struct event *const *events,
                   size_t count)
 {
+    ASSERT(outbox_id[0] != '\0' && (events || count == 0));
     pthread_mutex_lock(&relay->lock);
     bool known = rows_find(&relay->rows, outbox_id) != NULL; // polling was faster
     struct row *row = rows_add(&relay->rows, outbox_id);

@@ -16,6 +16,7 @@ void gateway_ask(struct gateway *gateway)
 
 bool gateway_answer(struct gateway *gateway)
 {
+    ASSERT(gateway->asked > 0);
     gateway->asked--;
     if (!gateway->ended)
         return true;

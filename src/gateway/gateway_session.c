@@ -12,6 +12,7 @@
 #include "user/users.h"
 #include "watermark.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/metrics.h"
 
@@ -39,6 +40,7 @@ static void count_open(const struct connection *c, int change)
 
 int session_enter_user(struct connection *c)
 {
+    ASSERT(!c->user);
     struct user *user = user_make(c->gateway, &c->actor);
     if (!user)
         return -ERROR_MEMORY;

@@ -31,8 +31,10 @@ void exchange_free(struct exchange *exchange)
     mhd_takeover_done(&exchange->takeover);
     request_done(&exchange->request);
     tag_clear(&exchange->tag);
-    if (server && exchange->started)
+    if (server && exchange->started) {
+        ASSERT(server->calls_count > 0);
         server->calls_count--;
+    }
     if (!server || server->spares_count >= EXCHANGE_SPARES_MAX) {
         free(exchange);
         return;

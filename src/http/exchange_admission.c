@@ -37,6 +37,7 @@ static int announced_hold(struct exchange *exchange)
 static void call_leaves(struct exchange *exchange)
 {
     exchange->started = false;
+    ASSERT(exchange->server->calls_count > 0);
     exchange->server->calls_count--;
     list_remove(&exchange->link);
 }

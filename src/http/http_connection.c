@@ -38,6 +38,7 @@ struct http_connection *connection_new(struct server *server, int fd)
 int connection_take_fd(struct http_connection *connection)
 {
     int fd = connection->fd;
+    ASSERT(connection->server->connections_count > 0);
     connection->server->connections_count--;
     metric_add(METRIC_HTTP_CONNECTIONS, -1);
     list_remove(&connection->link);
@@ -61,6 +62,7 @@ void connection_free(struct http_connection *connection)
 void connection_move(struct http_connection *connection, enum http_connection_state state)
 {
     struct server *server = connection->server;
+    ASSERT((unsigned)state < CONNECTION_STATES);
     connection->state = state;
     connection->deadline_ms = loop_now_ms(server->loop) + server->timeout_ms[state];
     list_remove(&connection->link);
@@ -79,6 +81,7 @@ void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
 {
     struct server *server = CAST(server, arg);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        ASSERT(server->adding);
         *context = server->adding;
         server->adding->mhd = mhd;
         server->adding = NULL;
@@ -95,6 +98,7 @@ void connection_add_to_daemon(struct http_connection *connection)
     struct sockaddr_in nobody = {.sin_family = AF_INET};
     loop_io_free(connection->watch);
     connection->watch = NULL;
+    ASSERT(!server->adding && !connection->mhd);
     server->adding = connection;
     enum MHD_Result added = MHD_add_connection(server->daemon, connection->fd,
                                                (struct sockaddr *)&nobody, sizeof nobody);

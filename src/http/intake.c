@@ -3,6 +3,7 @@
 // limits.
 #include "intake.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 
@@ -69,6 +70,7 @@ int intake_take(struct intake *intake, const char *owner, int64_t bytes)
 
 int intake_take_small(struct intake *intake, const char *owner, int64_t bytes)
 {
+    ASSERT(bytes >= 0 && strlen(owner) < ID_SIZE);
     if (!owner_has_room(intake, owner, bytes))
         return -ERROR_RATELIMITED;
     int r = owner_add(intake, owner, bytes);
@@ -81,6 +83,7 @@ int intake_take_small(struct intake *intake, const char *owner, int64_t bytes)
 
 void intake_give(struct intake *intake, const char *owner, int64_t bytes)
 {
+    ASSERT(bytes >= 0 && intake->bytes >= bytes);
     owner_remove(intake, owner, bytes);
     intake->bytes -= bytes;
     metric_add(intake->gauge, -bytes);

@@ -59,6 +59,7 @@ static int names_set(struct request *request, const char *method, const char *to
 int request_new(const char *method, const char *token, request_done_fn *fn, void *arg,
                 struct request **ret_request)
 {
+    ASSERT(fn);
     // Not zeroed: the request's arena and arguments have room for some KB within.
     struct internal_request *internal = malloc(sizeof *internal);
     if (!internal)
@@ -98,6 +99,7 @@ bool request_reply_posted(struct request *request, const struct posted *posted)
     struct internal_request *internal = internal_request_of(request);
     if (!internal)
         return false;
+    ASSERT(posted && !request->replied);
     internal->posted = posted;
     request_reply_done(request);
     return true;

@@ -106,6 +106,7 @@ int job_thread_new(struct loop *loop, int nice, struct job_thread **ret_worker)
 
 void job_thread_add(struct job_thread *worker, struct thread_job *job)
 {
+    ASSERT(job->run && job->done);
     pthread_mutex_lock(&worker->lock);
     list_append(&worker->waiting, &job->link);
     pthread_cond_signal(&worker->filled);

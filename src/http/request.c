@@ -2,6 +2,7 @@
 // A method call as its handler sees it: arguments, caller, and reply.
 #include "request_internal.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -73,6 +74,7 @@ const char *request_token(const struct request *request)
 
 void request_read(struct request *request, request_read_fn *fn, void *arg)
 {
+    ASSERT(fn);
     if (!request->load) {
         fn(arg, 0);
         return;

@@ -148,6 +148,7 @@ int server_port(const struct server *server)
 
 static struct server_page *page_new(struct server *server, const char *path)
 {
+    ASSERT(path[0] == '/');
     struct server_page *page = calloc(1, sizeof *page);
     char *copy = strdup(path);
     if (!page || !copy) {
@@ -163,6 +164,7 @@ static struct server_page *page_new(struct server *server, const char *path)
 
 int server_page_add(struct server *server, const char *path, server_page_fn *fn, void *arg)
 {
+    ASSERT(fn);
     struct server_page *page = page_new(server, path);
     if (!page)
         return -ERROR_MEMORY;

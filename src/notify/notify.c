@@ -163,6 +163,7 @@ int notify_send(struct notify *notify, struct notify_push *push, notify_done_fn 
 {
     struct held_push *held = calloc(1, sizeof *held);
 
+    ASSERT(push && fn);
     if (!held)
         return -ERROR_MEMORY;
     *held = (struct held_push){

@@ -149,6 +149,7 @@ static struct transfer *transfer_new(void *owner)
 
     if (!transfer)
         return NULL;
+    ASSERT(owner);
     transfer->owner = owner;
     transfer->begun_us = clock_monotonic_us();
     buffer_init(&transfer->body, BODY_MAX);

@@ -90,6 +90,7 @@ static void turn_end(void *arg)
 int group_new(struct loop *loop, const struct group_limits *limits, group_send_fn *send, void *arg,
               struct group **ret_group)
 {
+    ASSERT(send && limits->depth > 0 && limits->batch_max > 0 && limits->queue_max >= 0);
     struct group *group =
         calloc(1, sizeof *group + (size_t)limits->batch_max * sizeof *group->batch);
 
@@ -122,6 +123,7 @@ void group_free(struct group *group)
 
 int group_add(struct group *group, struct group_item *item)
 {
+    ASSERT(item->user_id);
     if (group->queued >= group->limits.queue_max ||
         (group->queued > 0 && group->queued_bytes + item->bytes > group->limits.queue_bytes))
         return -ERROR_BUSY;
@@ -155,7 +157,7 @@ void group_retry_alone(struct group *group, struct group_item *item)
 
 void group_done(struct group *group, int count)
 {
-    ASSERT(group->batches > 0 && group->working >= count);
+    ASSERT(group->batches > 0 && count >= 0 && group->working >= count);
     group->batches--;
     group->working -= count;
 }

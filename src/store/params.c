@@ -37,6 +37,7 @@ void params_done(struct params *params)
 
 void params_copy(struct params *ret_params, const struct params *params)
 {
+    ASSERT(ret_params != params);
     *ret_params = *params;
     ret_params->bytes = (struct buffer){.length_max = params->bytes.length_max};
     buffer_append(&ret_params->bytes, params->bytes.data, params->bytes.length);
@@ -91,6 +92,7 @@ void params_text(struct params *params, const char *text)
 
 void params_text_n(struct params *params, const char *text, size_t length)
 {
+    ASSERT(text || length == 0);
     // A length that exceeds an int exceeds the buffer's maximum too.
     value_open(params, TYPE_TEXT, text ? (int)length : length_null);
     if (text)

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -232,6 +233,7 @@ static int session_prepare(struct session *session, const struct statement *stat
 int session_call(struct session *session, const struct statement *statement, struct params *params,
                  struct result **ret_result)
 {
+    ASSERT(statement && ret_result);
     CLEANUP_PARAMS struct params taken = {0};
     if (params) {
         taken = *params;

@@ -329,5 +329,6 @@ bool store_era_holds(const struct store *store, int64_t number, int64_t xid)
 
 void store_on_up(struct store *store, enum store_lane lane, loop_fn *fn, void *arg)
 {
+    ASSERT(lane < STORE_LANE_MAX && fn);
     lane_on_up(store->lanes[lane], fn, arg);
 }

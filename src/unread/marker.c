@@ -396,6 +396,7 @@ static struct single *single_new(struct marker *marker, struct mark *mark, struc
 {
     struct single *single = malloc(sizeof *single);
 
+    ASSERT(mark->fn && mark->actor && mark->channel_id);
     if (!single) {
         mark->fn(mark->arg, -ERROR_MEMORY, NULL);
         return NULL;
@@ -428,6 +429,7 @@ void marker_mark_messages(struct marker *marker, struct mark *mark)
     if (!single)
         return;
     params_open_int_array(&params);
+    ASSERT(mark->tss && mark->ts_count > 0);
     for (int i = 0; i < mark->ts_count; i++)
         params_element_int(&params, mark->tss[i]);
     params_close_array(&params);

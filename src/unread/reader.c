@@ -347,6 +347,7 @@ static void sequence_ask(struct reading *reading)
 void unread_read(struct reader *reader, struct unread_view *view, bool exact, unread_read_fn *fn,
                  void *arg)
 {
+    ASSERT(fn);
     const struct strategy_ops *ops = strategy_find(view->head.strategy);
     bool asks = ops && ops->count && cache_is_up(reader->cache);
 

@@ -440,6 +440,7 @@ static struct slot *slot_new(struct sidebar *sidebar, const struct actor *actor)
 
 int sidebar_read(struct sidebar *sidebar, const struct actor *actor, sidebar_fn *fn, void *arg)
 {
+    ASSERT(fn);
     struct slot *slot;
     struct sidebar_reading *reading = malloc(sizeof *reading);
 

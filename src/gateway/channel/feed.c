@@ -5,6 +5,7 @@
 #include "../core.h"
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/json_writer.h"
 #include "base/metrics.h"
 
@@ -25,6 +26,7 @@ struct feed *feed_open(struct gateway *gateway, const char *workspace_id, const 
     struct feed *feed = feed_find(gateway, channel_id);
     if (feed)
         return feed;
+    ASSERT(strlen(channel_id) < sizeof feed->channel_id);
     feed = calloc(1, sizeof *feed);
     if (!feed)
         return NULL;
@@ -49,6 +51,7 @@ static void held_free(struct feed *feed, struct list *link)
 {
     struct held *held = LIST_ITEM(link, struct held, link);
     list_remove(link);
+    ASSERT(feed->held_count > 0);
     feed->held_count--;
     feed->gateway->held_bytes -= (int64_t)held->event->frame_length;
     event_unref(held->event);

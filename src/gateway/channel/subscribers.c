@@ -10,6 +10,7 @@
 #include "feed.h"
 #include "focus.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/metrics.h"
 
@@ -109,6 +110,7 @@ static void subscriber_remove(struct feed *feed, uint32_t index)
     struct connection *c = feed->subscribers[index].connection;
     focus_end(feed, c);
     uint32_t subscription = feed->subscribers[index].subscription;
+    ASSERT(index < feed->subscriber_count && subscription < c->subscription_count);
     feed->resumable_count -= c->is_resumable;
     feed->subscribers[index] = feed->subscribers[--feed->subscriber_count];
     if (index < feed->subscriber_count) {

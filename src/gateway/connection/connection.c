@@ -55,6 +55,7 @@ void connection_abort(struct connection *c)
         return;
     connection_leave(c);
     c->state = CONNECTION_DEAD;
+    ASSERT(c->gateway->connection_count > 0);
     c->gateway->connection_count--;
     list_remove(&c->link);
     list_remove(&c->dirty_link);

@@ -39,6 +39,7 @@ static void outlet_shrink(struct outlet *outlet)
 static void outlet_pop(struct outlet *outlet)
 {
     struct packet *packet = *outlet_at(outlet, 0);
+    ASSERT(outlet->count > 0 && outlet->bytes >= packet->length);
     outlet->bytes -= packet->length;
     outlet->first = (outlet->first + 1) & (outlet->capacity - 1);
     outlet->count--;

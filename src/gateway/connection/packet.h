@@ -4,6 +4,8 @@
 // packet stays on its gateway's loop.
 #pragma once
 
+#include "base/check.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +33,7 @@ struct packet *packet_new_event(const char *text, size_t length, const char *id)
 
 static inline struct packet *packet_ref(struct packet *packet)
 {
+    ASSERT(packet->references > 0);
     packet->references++;
     return packet;
 }

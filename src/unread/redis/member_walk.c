@@ -113,6 +113,7 @@ static int64_t last_seq(const struct run *run)
 
 static void expect(struct walker *walker, struct walk *walk, enum answer answer)
 {
+    ASSERT(walker->expected_count < sizeof walker->expected / sizeof *walker->expected);
     walker->expected[walker->expected_count++] = (struct expected){walk, answer};
 }
 
@@ -183,6 +184,7 @@ static void build_take(struct walk *walk, const char *answer)
 static void on_begun(void *arg, int r, const struct cache_value *value)
 {
     struct walker *walker = CAST(walker, arg);
+    ASSERT(walker->answered < walker->expected_count);
     struct expected *expected = &walker->expected[walker->answered++];
 
     if (expected->answer == ANSWER_BUILD)
