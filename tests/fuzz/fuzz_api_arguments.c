@@ -113,7 +113,7 @@ static void on_reply(void *arg, const struct request_outcome *outcome)
 static void taker_run(taker_fn *taker, const char *body, size_t length)
 {
     static const struct method method = {.name = "chat.postMessage"};
-    static struct api api = {.options = {.text_max = 100, .mentions_max = 3}};
+    static struct api api = {.options = {.settings = {.text_max = 100, .mentions_max = 3}}};
     static const struct actor actor = {.user_id = "U0000000001"};
     struct request *request = NULL;
     if (request_new("chat.postMessage", NULL, on_reply, NULL, &request) < 0 ||
