@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers of a Redis that says anything, through hiredis' reader into whatever reads them.
 #include "../../src/cache/redis_reply.h"
+#include "base/check.h"
 #include "base/id.h"
 #include "fuzz.h"
 #include "unread/member_lists.h"
@@ -23,7 +24,7 @@ static void value_walk(const struct cache_value *value)
 
 static void members_check(const struct cache_value *value)
 {
-    struct member_list list = {0};
+    struct member_list list = {.tag = TAG(member_list)};
     member_list_take(&list, 0, value);
     assert(list.r == 0 && list.shards >= 0);
     for (size_t i = 0; i < list.ids.count; i++)

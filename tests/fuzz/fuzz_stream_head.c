@@ -29,7 +29,7 @@ static void handshake_check(const struct http_head *head)
     if (handshake.resumes)
         assert(since->xid >= since->received_xid && since->received_xid >= 1);
     // Whatever else the head says, it is a GET of that path.
-    const char *path = handshake.is_link ? "/link/" : "/rtm/";
+    const char *path = handshake.is_app_socket ? "/link/" : "/rtm/";
     assert(strcmp(head->verb, "GET") == 0 && strncmp(head->target, path, strlen(path)) == 0);
 }
 
