@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/log.h"
@@ -15,7 +16,13 @@
 
 #include "connector_internal.h"
 
-enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1600, ANSWER_MARGIN_MS = 1000, NULLS_MAX = 2 };
+enum {
+    BACKOFF_MIN_MS = 50,
+    BACKOFF_MAX_MS = 1600,
+    ANSWER_MARGIN_MS = 1000,
+    NULLS_MAX = 2,
+    TAKE_US = 1000
+};
 
 enum lane_state { LANE_DOWN, LANE_CONNECTING, LANE_GREETING, LANE_UP };
 
@@ -44,6 +51,7 @@ struct lane {
     bool patient;          // whether calls may wait for the first connection
     bool reading; // delivering replies: the connection must not be closed now, only marked broken
     bool pulled;  // whether replies may have been read that no event announces
+    bool resting; // a turn's share of replies is taken; the next turn continues
     const char *broken; // why sent calls get no more replies; NULL while they do
     struct lane_hook *on_up;
     size_t on_up_count;
@@ -264,10 +272,18 @@ static void lane_take(struct lane *lane, PGresult *result)
     PQclear(result);
 }
 
-static void lane_take_all(struct lane *lane)
+// Takes the replies that are there. Of a live connection only for about TAKE_US: Postgres may send
+// long replies as fast as they are taken, and all else would wait.
+static void lane_take_all(struct lane *lane, bool alive)
 {
     int nulls = 0; // one NULL ends each statement's results; two in a row: no more results
+    int64_t until_us = alive ? clock_monotonic_us() + TAKE_US : INT64_MAX;
     while (!lane->broken && !list_is_empty(&lane->sent) && !PQisBusy(lane->conn)) {
+        if (clock_monotonic_us() >= until_us) {
+            lane->pulled = lane->resting = true;
+            loop_again(lane->options.loop);
+            return;
+        }
         PGresult *result = PQgetResult(lane->conn);
         if (result) {
             lane_take(lane, result);
@@ -281,10 +297,10 @@ static void lane_take_all(struct lane *lane)
 // Reads received data. Replies that arrived before the connection was lost still count.
 static void lane_read(struct lane *lane)
 {
-    bool alive = PQconsumeInput(lane->conn) == 1;
+    bool alive = PQconsumeInput(lane->conn) == 1 && PQstatus(lane->conn) == CONNECTION_OK;
     lane->pulled = false;
     lane->reading = true;
-    lane_take_all(lane);
+    lane_take_all(lane, alive);
     lane->reading = false;
     if (!alive || lane->broken || PQstatus(lane->conn) != CONNECTION_OK)
         lane_lose(lane, lane->broken ? lane->broken : "connection lost");
@@ -307,8 +323,9 @@ void lane_pull(struct lane *lane)
 
 void lane_read_pulled(struct lane *lane)
 {
-    if (lane->pulled && lane->state == LANE_UP)
+    if (!lane->resting && lane->pulled && lane->state == LANE_UP)
         lane_read(lane);
+    lane->resting = false;
 }
 
 static void lane_come_up(struct lane *lane)

@@ -400,6 +400,53 @@ static void the_lanes_do_not_wait_for_one_another(void **state)
     assert_int_equal(asks[1].order, 0);
 }
 
+// Long replies that are read while the ones before them are worked on.
+enum { LONG_REPLIES = 40, WORK_US = 2000, REPLIES_A_TURN = 2 };
+
+static const struct statement rows = {"rows",
+                                      "SELECT i, repeat('x', 100) FROM generate_series(1, 500) i"};
+
+static struct {
+    int64_t turn_us; // when the present turn began
+    int replies;     // taken in it
+    int most;
+} share;
+
+static void work(void *arg, const struct store_outcome *outcome)
+{
+    int64_t until_us = clock_monotonic_us() + WORK_US;
+
+    while (clock_monotonic_us() < until_us)
+        store_pull(world.store, STORE_BULK);
+    share.replies = loop_now_us(world.loop) == share.turn_us ? share.replies + 1 : 1;
+    share.turn_us = loop_now_us(world.loop);
+    share.most = share.replies > share.most ? share.replies : share.most;
+    answer(arg, outcome);
+}
+
+static void work_all(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < world.count; i++)
+        store_call(world.store, STORE_BULK, &rows, &world.asks[i].params, work, &world.asks[i]);
+}
+
+static void a_turn_takes_its_share_of_replies(void **state)
+{
+    (void)state;
+    struct ask asks[LONG_REPLIES] = {0};
+    world.asks = asks;
+    world.count = LONG_REPLIES;
+    world.answered = 0;
+    assert_int_equal(loop_post(world.loop, work_all, NULL), 0);
+    wait_for(&world.answered, LONG_REPLIES);
+    for (int i = 0; i < LONG_REPLIES; i++) {
+        assert_int_equal(asks[i].rows, 500);
+        assert_int_equal(asks[i].order, i);
+    }
+    assert_in_range(share.most, 1, REPLIES_A_TURN);
+}
+
 static void a_killed_server_leaves_the_outcome_unknown(void **state)
 {
     (void)state;
@@ -537,6 +584,7 @@ int main(void)
         TEST(a_statement_that_could_not_be_prepared_is_prepared_again),
         TEST(a_statement_over_its_time_is_undone),
         TEST(the_lanes_do_not_wait_for_one_another),
+        TEST(a_turn_takes_its_share_of_replies),
         TEST(a_killed_server_leaves_the_outcome_unknown),
         TEST(a_frozen_server_is_given_up_in_time),
         TEST(a_backend_that_is_terminated_leaves_the_outcome_unknown),
