@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-enum { MANY = 1000, PUSH_BYTES = 1024, WAIT_MS = 60000, DEVICES = 5 };
+enum { MANY = 1000, PUSH_BYTES = 1024, WAIT_MS = 5000, DEVICES = 5 };
 
 static struct {
     struct notify *notify;
