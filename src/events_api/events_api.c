@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "chat/workspace_ids.h"
 #include "queue.h"
 
 #include <pthread.h>
@@ -42,20 +43,13 @@ struct events_api {
     struct buffer workspaces; // with apps that receive events, sorted
 };
 
-static int compare_ids(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
 // Whether an app may receive the event. Until the workspaces are known, all of them count.
 static bool is_wanted(const struct events_api *events_api, const struct event *event)
 {
     if (event->seq == 0 || event->frame_length == 0)
         return false;
     return !events_api->is_known ||
-           (events_api->workspaces.length > 0 &&
-            bsearch(event->workspace_id, events_api->workspaces.data,
-                    events_api->workspaces.length / EVENT_ID_SIZE, EVENT_ID_SIZE, compare_ids));
+           workspace_ids_have(&events_api->workspaces, event->workspace_id);
 }
 
 static size_t choose(struct events_api *events_api, struct event *const *events, size_t count,

@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "chat/app_mention.h"
 #include "chat/callback.h"
+#include "chat/workspace_ids.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,14 +221,7 @@ int queue_settle(struct session *session, const struct list *settled)
 
 int queue_workspaces(struct session *session, struct buffer *ids)
 {
-    CLEANUP_RESULT struct result *result = NULL;
-    int r = session_call(session, &WORKSPACES, NULL, &result);
-    for (int row = 0; r >= 0 && row < result_rows(result); row++) {
-        char id[EVENT_ID_SIZE] = "";
-        snprintf(id, sizeof id, "%s", result_text(result, row, 0));
-        buffer_append(ids, id, sizeof id);
-    }
-    return r < 0 ? r : buffer_failed(ids) ? -ERROR_MEMORY : 0;
+    return workspace_ids_read(session, &WORKSPACES, ids);
 }
 
 int queue_clean(struct session *session, const struct events_api_options *options)

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/metrics.h"
+#include "chat/workspace_ids.h"
 #include "post_stretches.h"
 
 #include <stdio.h>
@@ -151,15 +152,7 @@ int device_turns_hold(struct session *session, struct list *under_way, int64_t n
 
 int device_turns_workspaces(struct session *session, struct buffer *ids)
 {
-    CLEANUP_RESULT struct result *result = NULL;
-    int r = session_call(session, &WORKSPACES, NULL, &result);
-
-    for (int row = 0; r >= 0 && row < result_rows(result); row++) {
-        char id[EVENT_ID_SIZE] = "";
-        snprintf(id, sizeof id, "%s", result_text(result, row, 0));
-        buffer_append(ids, id, sizeof id);
-    }
-    return r < 0 ? r : buffer_failed(ids) ? -ERROR_MEMORY : 0;
+    return workspace_ids_read(session, &WORKSPACES, ids);
 }
 
 int device_turns_met(struct session *session, const char *workspace_id, int64_t within_s)

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/metrics.h"
 #include "base/wait.h"
+#include "chat/workspace_ids.h"
 #include "device_turns.h"
 
 #include <pthread.h>
@@ -64,17 +65,6 @@ struct dispatcher {
     struct buffer workspaces; // with a device, sorted
 };
 
-static int compare_ids(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-static bool ids_have(const struct buffer *ids, const char *id)
-{
-    return ids->length > 0 &&
-           bsearch(id, ids->data, ids->length / EVENT_ID_SIZE, EVENT_ID_SIZE, compare_ids);
-}
-
 // Whether events of that kind can cause a push or change a badge.
 static bool kind_concerns(enum event_kind kind)
 {
@@ -92,7 +82,8 @@ static size_t events_choose(struct dispatcher *dispatcher, struct event *const *
     pthread_mutex_lock(&dispatcher->lock);
     for (size_t i = 0; i < count; i++)
         if (kind_concerns(events[i]->kind) &&
-            (!dispatcher->is_known || ids_have(&dispatcher->workspaces, events[i]->workspace_id)))
+            (!dispatcher->is_known ||
+             workspace_ids_have(&dispatcher->workspaces, events[i]->workspace_id)))
             ret_chosen[chosen++] = events[i];
     *ret_room = dispatcher->room;
     pthread_mutex_unlock(&dispatcher->lock);
@@ -135,7 +126,7 @@ static int workspaces_meet(struct dispatcher *dispatcher, const struct buffer *b
     int r = 0;
 
     for (size_t at = 0; r >= 0 && at < now->length; at += EVENT_ID_SIZE)
-        if (!ids_have(before, now->data + at))
+        if (!workspace_ids_have(before, now->data + at))
             r = device_turns_met(dispatcher->session, now->data + at, passed_s + MET_EXTRA_S);
     return r;
 }

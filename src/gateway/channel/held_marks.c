@@ -9,6 +9,7 @@
 #include "../user/users.h"
 #include "feed.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/metrics.h"
 
@@ -101,6 +102,17 @@ void held_marks_offer(struct gateway *gateway, struct user *user, struct event *
         return;
     if (!feed || is_sent(feed, event) || mark_hold(feed, user, event) < 0)
         user_send(user, event);
+}
+
+void held_marks_offer_view(struct gateway *gateway, enum unread_frame type,
+                           const struct unread_view *view)
+{
+    struct user *user = user_find(gateway, view->user_id);
+    struct event *event = user ? unread_mark_event(type, view, clock_wall_us()) : NULL;
+
+    if (event)
+        held_marks_offer(gateway, user, event);
+    event_unref(event);
 }
 
 void held_marks_release(struct feed *feed)

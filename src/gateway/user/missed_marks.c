@@ -18,7 +18,6 @@
 #include "users.h"
 
 #include "base/check.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "unread/view.h"
 
@@ -115,17 +114,6 @@ void missed_marks_lower(struct gateway *gateway, int64_t xid)
             gateway->missed_marks->notes[i] = xid;
 }
 
-static void missed_mark_send(struct gateway *gateway, const struct unread_view *view)
-{
-    struct user *user = user_find(gateway, view->user_id);
-    struct event *event =
-        user ? unread_mark_event(UNREAD_FRAME_MARKED, view, clock_wall_us()) : NULL;
-
-    if (event)
-        held_marks_offer(gateway, user, event);
-    event_unref(event);
-}
-
 // The next tick retries, from the same note.
 static void sweep_fail(struct gateway *gateway)
 {
@@ -201,7 +189,7 @@ static void missed_marks_send(struct gateway *gateway, const struct result *resu
         if (!result_bool(result, row, COLUMN_MARKED))
             continue;
         unread_view_read(result, row, COLUMN_VIEW, &view);
-        missed_mark_send(gateway, &view);
+        held_marks_offer_view(gateway, UNREAD_FRAME_MARKED, &view);
     }
 }
 

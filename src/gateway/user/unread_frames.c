@@ -48,24 +48,13 @@ struct unread_frames_ask {
     char channel_id[EVENT_ID_SIZE];
 };
 
-static void view_send(struct gateway *gateway, const struct unread_view *view)
-{
-    struct user *user = user_find(gateway, view->user_id);
-    struct event *event =
-        user ? unread_mark_event(UNREAD_FRAME_CHANGED, view, clock_wall_us()) : NULL;
-
-    if (event)
-        held_marks_offer(gateway, user, event);
-    event_unref(event);
-}
-
 void unread_frames_send(struct gateway *gateway, const struct result *views)
 {
     struct unread_view view;
 
     for (int row = 0; row < result_rows(views); row++) {
         unread_view_read(views, row, 0, &view);
-        view_send(gateway, &view);
+        held_marks_offer_view(gateway, UNREAD_FRAME_CHANGED, &view);
     }
 }
 
