@@ -1,19 +1,22 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Hot channels: those that are posted to often while somebody holds a snapshot of Postgres. Their heads, and the numbers of their authors' posts,
--- are in tables of their own, in rows that are found by when they were last written (docs/decisions/2026-11-23-hot-channels.md).
--- A post to a hot channel locks its row of hot_heads, and all that stand in its way hold that or wait for it. Any other event
--- of the channel first makes it a channel like others, by channel_cool(); so does quiet.
--- Locks: rows of hot_heads before those of channels. Who holds one channel alone may take them the other way round.
+-- Hot channels: channels that receive posts while a snapshot of Postgres is held. Until the snapshot ends, Postgres keeps every old version
+-- of an updated row, and each lookup by id visits all of them. So the heads of hot channels, and the post counts of their authors, are kept
+-- in separate tables, in rows keyed by the time of their last write (docs/decisions/2026-11-23-hot-channels.md).
+-- A post to a hot channel locks the channel's row of hot_heads; everything that conflicts with it locks the same row. Events other than
+-- posts first make the channel an ordinary one, by channel_cool(). Housekeeping does so after a quiet time.
+-- Locks: rows of hot_heads before those of channels. A transaction that holds a single channel may take them in the reverse order.
 
--- While somebody holds a snapshot, a channel is hot from a post on that comes no later than this after the event before, until nobody posts to
--- it for ten seconds. When the snapshot is gone, none stays hot.
+-- The longest pause between a channel's last event and the post that makes it hot. A hot channel cools when it has had no posts for ten
+-- seconds, or when no snapshot is held any more.
 CREATE FUNCTION hot_gap_us() RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT 2000000 $$;
 
--- The turn of a time in microseconds: rows get another place in their indexes only when it passes. An author's posts are fewer than a channel's.
+-- Rounds a time down to its turn. Only a new turn moves a row to another place in its index. Authors' turns are longer, because an author
+-- posts less often than the channel as a whole.
 CREATE FUNCTION hot_turn(us bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT us - us % 50000 $$;
 CREATE FUNCTION hot_author_turn(us bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT us - us % 1000000 $$;
 
--- The head of a hot channel, and how many posts a member ever made there (NULL: as the member's row says). No row: it is not hot.
+-- The head of a hot channel, and the number of posts that `member` has ever made there (NULL: as in the member's row). No row: the channel
+-- is not hot.
 CREATE FUNCTION hot_state(channel text, is_hot boolean, member text)
 RETURNS TABLE (seq bigint, ord bigint, last_ts bigint, updated_ts bigint, latest_ts bigint, latest_user text, latest_preview text,
                mention_ts bigint, changed xid8, posts bigint) LANGUAGE sql STABLE AS $$
@@ -23,14 +26,15 @@ RETURNS TABLE (seq bigint, ord bigint, last_ts bigint, updated_ts bigint, latest
     FROM hot_heads h WHERE is_hot AND h.channel_id = channel ORDER BY h.turn DESC LIMIT 1
 $$;
 
--- The heads of all channels.
+-- The current heads of all channels, hot or not.
 CREATE VIEW channel_heads AS
     SELECT c.id, c.workspace_id, c.generation, coalesce(h.seq, c.seq) AS seq, coalesce(h.ord, c.ord) AS ord,
            coalesce(h.last_ts, c.last_ts) AS last_ts, coalesce(h.updated_ts, c.updated_ts) AS updated_ts,
            coalesce(h.changed, c.changed) AS changed
     FROM channels c LEFT JOIN LATERAL hot_state(c.id, c.is_hot, NULL) h ON true;
 
--- A channel's row with its head as it is, in the statement that has read the row. A row that has it already, and has cooled since, stays as it is.
+-- Fills the current head into a channel's row. Belongs in the statement that reads the row. A row that already has its head, and whose
+-- channel has cooled since, is returned unchanged.
 CREATE FUNCTION channel_now(c channels) RETURNS channels LANGUAGE plpgsql STABLE AS $$
 DECLARE
     h record;
@@ -52,20 +56,22 @@ BEGIN
     RETURN c;
 END $$;
 
--- The last ts of a hot channel. In PL/pgSQL, so that what calls it where a channel is hot is inlined where it is not.
+-- The last ts of a hot channel. PL/pgSQL, so that callers which need it only for hot channels can be inlined.
 CREATE FUNCTION hot_last_ts(channel text) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT s.last_ts FROM hot_state(channel, true, NULL) s);
 END $$;
 
--- Whether channels may become hot: not while a version runs that would not know. Instances say every minute that they run.
+-- Whether channels may become hot: not while a release runs that does not know hot_heads. Instances record every minute that they run. When
+-- such a release does, a trigger takes the lock exclusively and cools all channels.
 CREATE FUNCTION hot_allowed() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     RETURN pg_try_advisory_xact_lock_shared(7236403)
            AND NOT EXISTS (SELECT 1 FROM versions_in_use v WHERE NOT v.knows_hot AND v.used_at > now() - interval '10 minutes');
 END $$;
 
--- Locks the head of a hot channel, and answers its turn: NULL when the channel is not hot; or, unless `waits`, when somebody else has it.
+-- Locks the head of a hot channel and returns its turn. NULL: the channel is not hot or, without `waits`, another transaction holds the
+-- lock.
 CREATE FUNCTION hot_lock(channel text, waits boolean) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     found_turn bigint;
@@ -78,7 +84,7 @@ BEGIN
     RETURN found_turn;
 END $$;
 
--- These are hot from now on, and is_hot says so. The caller has just written their rows.
+-- Copies the heads of channels to hot_heads. The caller has just set is_hot in their rows, and so holds their locks.
 CREATE FUNCTION hot_channels_begin(channel_ids text[], now_us bigint) RETURNS void LANGUAGE sql VOLATILE AS $$
     INSERT INTO hot_heads (channel_id, turn, since, workspace_id, traits, seq, ord, last_ts, updated_ts, latest_ts, latest_user,
                            latest_preview, mention_ts, changed)
@@ -88,8 +94,8 @@ CREATE FUNCTION hot_channels_begin(channel_ids text[], now_us bigint) RETURNS vo
     INSERT INTO hot_channels SELECT * FROM unnest(channel_ids);
 $$;
 
--- Makes a hot channel one like others. The caller holds the channel's row lock, and those of no members. Locks the rows of those who posted; and
--- with them, since there is one order, those of `others` whom the caller will lock.
+-- Makes a hot channel an ordinary one. The caller holds the channel's row lock, and no member's. Locks the rows of members who posted while
+-- the channel was hot, together with those of `others`, which the caller needs next: members are locked in one pass, in order.
 CREATE FUNCTION channel_cool(channel text, others text[] DEFAULT '{}') RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     last bigint := hot_lock(channel, true);
@@ -115,8 +121,8 @@ BEGIN
     END IF;
 END $$;
 
--- Makes the first hot channel with an id above `after` to which nobody has posted for so long one like others, and answers its id; NULL: there is
--- none. Waits for nobody: what somebody has locked is not quiet.
+-- Cools the first hot channel with an id above `after` that has had no posts for `quiet_us`, and returns its id; NULL: there is none. Never
+-- waits: a channel that is locked is not quiet.
 CREATE FUNCTION hot_channels_calm(after text, quiet_us bigint) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     channel text := after;
@@ -138,7 +144,7 @@ BEGIN
     RETURN channel;
 END $$;
 
--- Locks channels, so that nobody posts to them or changes them, in the order of posts.
+-- Locks channels against posts and changes, in the order in which posts lock them.
 CREATE FUNCTION channels_hold(channel_ids text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     hot text[];
@@ -146,5 +152,5 @@ BEGIN
     PERFORM hot_lock(h.id, true) FROM (SELECT DISTINCT c.id FROM channels c WHERE c.id = ANY (channel_ids) AND c.is_hot ORDER BY 1) h;
     SELECT array_agg(l.id) FILTER (WHERE l.is_hot) INTO hot
     FROM (SELECT c.id, c.is_hot FROM channels c WHERE c.id = ANY (channel_ids) ORDER BY c.id FOR NO KEY UPDATE) l;
-    PERFORM hot_lock(h.id, true) FROM unnest(hot) AS h (id); -- those that became hot in between: by posts that wait for no channel any more
+    PERFORM hot_lock(h.id, true) FROM unnest(hot) AS h (id); -- became hot in between, so posts to them no longer wait for rows of channels
 END $$;

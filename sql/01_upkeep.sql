@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Upkeep: what is told of changes, partitions of messages, what expires.
+-- Upkeep: the log of changes, the partitions of messages, the deletion of expired rows.
 
--- Tells, in the transaction that changes it, of what one member sees of a channel and no outbox row tells of.
+-- Records a change to one member's view of a channel, in the transaction that makes it. For changes without an outbox row.
 CREATE FUNCTION change_note(channel text, member text) RETURNS void LANGUAGE sql VOLATILE AS
 $$ INSERT INTO change_log (channels, users) VALUES (ARRAY[channel], ARRAY[member]) $$;
 
--- Whether events of these kinds change what single members see, each of them its user.
+-- Whether events of these kinds change only the view of the user they name.
 CREATE FUNCTION is_personal(kinds text[]) RETURNS boolean LANGUAGE sql IMMUTABLE AS
 $$ SELECT kinds <@ '{mark,preference,thread_mark,thread_follow}' $$;
 
--- Outbox rows of which all have heard go.
+-- Deletes completed outbox rows, and moves the changes that they name to the log of changes.
 CREATE FUNCTION outbox_delete(ids text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM 1 FROM outbox o WHERE o.id = ANY (ids) ORDER BY o.id FOR UPDATE;
@@ -17,11 +17,13 @@ BEGIN
     INSERT INTO change_log (channels, users) SELECT g.channels, CASE WHEN is_personal(g.kinds) THEN g.users END FROM gone g;
 END $$;
 
--- The rows of the outbox. What looks for some of them goes by this: beneath the start are none, but while a snapshot is held, what is left of many.
+-- The rows of the outbox, for queries that search it. There are none below the start, but their deleted versions remain there while a
+-- snapshot is held.
 CREATE VIEW outbox_rows AS SELECT o.* FROM outbox o WHERE o.number >= (SELECT s.number FROM outbox_start s);
 
--- Moves the start on. When all transactions have ended that ran when next_number was the last one given, what they left is to be seen, and
--- all others have, or will have, higher numbers: whoever writes to the outbox has a transaction id before it takes a number.
+-- Advances the start. next_number was the last number given out at some moment. Once all transactions that ran at that moment have ended,
+-- their rows are visible, and all further rows have higher numbers: a transaction that writes to the outbox has an id before it takes a
+-- number.
 CREATE FUNCTION outbox_start_move() RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     s outbox_start;
@@ -34,8 +36,8 @@ BEGIN
     END IF;
 END $$;
 
--- The partition of messages for the month of `at`, made when it is missing: beside the tables, not among the functions. Made by itself and
--- then attached, so that nobody waits for it, nor it for pg_dump.
+-- Creates the partition of messages for the month of `at` if it is missing, in the schema of the tables and not of the functions. It is
+-- created as a separate table and then attached: neither posts nor pg_dump wait for that, and it does not wait for pg_dump.
 CREATE FUNCTION message_partition_make(at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     first timestamptz := date_trunc('month', at AT TIME ZONE 'UTC') AT TIME ZONE 'UTC';
@@ -53,7 +55,7 @@ BEGIN
     END IF;
 END $$;
 
--- For this and the next two months.
+-- This month and the next two.
 CREATE FUNCTION message_partitions_make() RETURNS void LANGUAGE plpgsql SET lock_timeout = '500ms' AS $$
 BEGIN
     FOR months IN 0..2 LOOP
@@ -61,20 +63,19 @@ BEGIN
     END LOOP;
 END $$;
 
--- Whether this transaction may do a piece of upkeep: one at a time does. While a session holds the same lock by upkeep_begin(), only its
--- own transactions may.
--- A commit that a crash loses is done again, so none waits for the disk.
+-- Whether this transaction may do a piece of upkeep; one at a time may. While a session holds the lock of upkeep_begin(), only its own
+-- transactions may. Upkeep does not wait for the disk: a commit that is lost in a crash is repeated.
 CREATE FUNCTION upkeep_try() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
     RETURN pg_try_advisory_xact_lock(7236402);
 END $$;
 
--- Keeps other instances from upkeep until upkeep_end(), or the end of this session. False: another one is at it.
+-- Keeps other instances from upkeep until upkeep_end() or the end of this session. False: another instance has the lock.
 CREATE FUNCTION upkeep_begin() RETURNS boolean LANGUAGE sql VOLATILE AS $$ SELECT pg_try_advisory_lock(7236402) $$;
 CREATE FUNCTION upkeep_end() RETURNS boolean LANGUAGE sql VOLATILE AS $$ SELECT pg_advisory_unlock(7236402) $$;
 
--- Which rows of a table are of no use any more.
+-- The condition that a table's expired rows meet.
 CREATE FUNCTION expired_condition(table_name text, key_days integer) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT CASE table_name
         WHEN 'message_keys' THEN format('created < now() - make_interval(days => %s)', key_days)
@@ -85,15 +86,15 @@ CREATE FUNCTION expired_condition(table_name text, key_days integer) RETURNS tex
     END
 $$;
 
--- The log of changes begins with the last 20,000.
+-- Keeps the last 20,000 entries of the log of changes.
 CREATE FUNCTION change_log_cut() RETURNS void LANGUAGE sql VOLATILE AS $$
     UPDATE change_log_start s SET xid = l.xid
     FROM (SELECT l.xid FROM change_log l ORDER BY l.xid DESC OFFSET 20000 LIMIT 1) l WHERE s.xid < l.xid
 $$;
 
--- One piece, of about `budget_ms`, of a walk through a table from its block `first` on, in the order in which it is on the disk: no index
--- has to be kept for it. Deletes what is expired. `state`: 'elsewhere', another instance does it; 'going', call again with `next`; 'gone',
--- that was the last piece.
+-- Deletes a table's expired rows, in pieces of about `budget_ms`. A piece walks the table from block `first`, in the order of the disk, so
+-- that no index has to be maintained for it. `state`: 'elsewhere', another instance is at it; 'going', call again with `next`; 'gone', that
+-- was the last piece.
 CREATE FUNCTION rows_expire(table_name text, first bigint, key_days integer, budget_ms integer,
                             OUT state text, OUT next bigint, OUT rows bigint)
 LANGUAGE plpgsql VOLATILE SET lock_timeout = '50ms' AS $$
@@ -124,15 +125,15 @@ BEGIN
     END LOOP;
 END $$;
 
--- How many outbox rows are not done, up to a million, and the age of the oldest of them.
+-- The number of outbox rows that are not done, at most a million, and the age of the oldest.
 CREATE FUNCTION outbox_depth() RETURNS TABLE (count bigint, oldest_s bigint) LANGUAGE sql VOLATILE AS $$
     SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(o.created)), 0)::bigint
     FROM (SELECT created FROM outbox_rows WHERE NOT done LIMIT 1000000) o
 $$;
 
--- Since when the oldest transaction runs, or is prepared, that keeps Postgres from removing old versions of rows, as far as this role
--- may see (sessions of others: with pg_read_all_stats). And the oldest transaction that a replication slot or a standby
--- holds on to, of which no time is known; '' when none does. And how many channels are hot.
+-- `age_s`: the age of the oldest transaction, running or prepared, that keeps Postgres from removing old row versions. This role sees
+-- sessions of other roles only with pg_read_all_stats. `held`: the oldest transaction held by a replication slot or a standby, whose time
+-- is unknown; '' if there is none.
 CREATE FUNCTION snapshot_oldest() RETURNS TABLE (age_s bigint, held text, hot_channels bigint) LANGUAGE sql VOLATILE AS $$
     SELECT greatest(0, (SELECT max(extract(epoch FROM clock_timestamp() - t.since)) FROM (
                SELECT a.xact_start AS since FROM pg_stat_activity a

@@ -1,22 +1,22 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How a channel's events are numbered, told of and read back.
+-- The numbering of a channel's events, the outbox, and reading events back.
 
--- Microseconds by this server's clock: the one clock of all instances.
+-- Microseconds since 1970 by Postgres' clock, which all instances use.
 CREATE FUNCTION clock_us() RETURNS bigint LANGUAGE sql VOLATILE AS
 $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
 
--- The lives of this database, the newest last. Postgres, after a crash, and a server that takes over from another one give out
--- transaction ids again that had been given before, wherever what took them had not reached the log on disk. Each connection of Tidings calls
--- this first. So whatever else is written in a life of the database is written by transactions from the life's `first_xid` on,
--- and a transaction id that was told in an earlier life tells what came before what as long as it is not above that.
+-- The eras of this database, the newest last; begins a new one if necessary. After a crash or a failover, Postgres gives out transaction
+-- ids again whose first use had not reached the log on disk. Each connection calls this before anything else, so everything written in an
+-- era has a transaction id of `first_xid` or above. A transaction id seen in an earlier era remains comparable as long as it is not above
+-- that.
 CREATE FUNCTION eras_begin() RETURNS SETOF eras LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    -- It starts; or, going on, has lost its memory; or has been made the primary.
+    -- Changes when Postgres starts, when it recovers from a crash (its statistics are lost), and when a standby is promoted.
     found text := concat_ws(' ', pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time(),
                             left(pg_walfile_name(pg_current_wal_insert_lsn()), 8));
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM eras e WHERE e.life = found) THEN
-        PERFORM set_config('synchronous_commit', 'local', true); -- reads go on where no standby is there to wait for
+        PERFORM set_config('synchronous_commit', 'local', true); -- reads go on without a standby to wait for
         INSERT INTO eras (life, number, first_xid)
         SELECT found, greatest(clock_us(), max(e.number) + 1), pg_current_xact_id() FROM eras e
         ON CONFLICT (life) DO NOTHING;
@@ -24,8 +24,8 @@ BEGIN
     RETURN QUERY SELECT * FROM eras e ORDER BY e.number;
 END $$;
 
--- The text of a block, or of something in it, as a notification shows it: without buttons and input fields. The items of an array are
--- `gap` apart; 20 of them are more than a preview shows, and a message may have thousands.
+-- The text of a block, or of a part of one, as notifications show it: without buttons and input fields. The items of an array are separated
+-- by `gap`. A message may have thousands of items; 20 are more than a preview shows.
 CREATE FUNCTION block_text(part jsonb, gap text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 DECLARE
     shown text := '';
@@ -54,7 +54,8 @@ BEGIN
                                               THEN '' ELSE ' ' END), '')) END, '');
 END $$;
 
--- The text of a message for a sidebar, at most 80 characters in one line: its own, else that of its blocks, else of an attachment.
+-- The preview of a message in a sidebar, at most 80 characters in one line: its text, otherwise that of its blocks, otherwise that of an
+-- attachment.
 CREATE FUNCTION preview(body text, extra text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     shown text := body;
@@ -76,8 +77,7 @@ END $$;
 CREATE FUNCTION ts_text(ts bigint) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT lpad((ts / 1000000)::text, 10, '0') || '.' || lpad((ts % 1000000)::text, 6, '0') $$;
 
--- Takes the next seq and ts of a channel. The caller holds, and with this keeps, the channel's row lock; `members`: of whom it will lock
--- the rows.
+-- Takes the next seq and ts of a channel. The caller holds the channel's row lock, and names the members whose rows it will lock next.
 CREATE FUNCTION channel_advance(channel text, members text[], OUT seq bigint, OUT ts bigint) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM channel_cool(channel, members);
@@ -85,8 +85,8 @@ BEGIN
     WHERE c.id = channel RETURNING c.seq, c.last_ts INTO channel_advance.seq, channel_advance.ts;
 END $$;
 
--- Tells of events of one kind, in the row `outbox_id` of this transaction (which may tell of others, too); of none when the arrays are
--- empty or NULL. The id comes from the caller, who thus knows the row even when the answer is lost.
+-- Adds events of one kind to the outbox row `outbox_id` of this transaction, which may have other events too. Empty or NULL arrays add
+-- nothing. The caller chooses the id, so that it can find the row even if the answer is lost.
 CREATE FUNCTION outbox_add(outbox_id text, channel_ids text[], seqs bigint[], tss bigint[], kind text, users text[],
                            previous text DEFAULT NULL, previous_extra text DEFAULT NULL) RETURNS void LANGUAGE sql VOLATILE AS $$
     INSERT INTO outbox (id, channels, seqs, tss, kinds, users, previous, previous_extra)
@@ -97,13 +97,13 @@ CREATE FUNCTION outbox_add(outbox_id text, channel_ids text[], seqs bigint[], ts
         tss = outbox.tss || excluded.tss, kinds = outbox.kinds || excluded.kinds, users = outbox.users || excluded.users
 $$;
 
--- The same of one event.
+-- Adds a single event.
 CREATE FUNCTION outbox_put(outbox_id text, channel text, seq bigint, ts bigint, kind text, about text,
                            previous text DEFAULT NULL, previous_extra text DEFAULT NULL) RETURNS void LANGUAGE sql VOLATILE AS $$
     SELECT outbox_add(outbox_id, ARRAY[channel], ARRAY[seq], ARRAY[ts], kind, ARRAY[about], previous, previous_extra)
 $$;
 
--- A message of the channel itself ("ann has joined"): an event, never counted, with a row of its own in history.
+-- Writes a notice ("ann has joined"): a message of its own in the history, which is never counted.
 CREATE FUNCTION channel_notice(channel text, author text, subtype text, body text, extra text,
                                OUT seq bigint, OUT ts bigint) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -112,8 +112,8 @@ BEGIN
     SELECT c.id, c.last_ts, c.seq, c.ord, author, false, subtype, body, extra FROM channels c WHERE c.id = channel;
 END $$;
 
--- The ts at or before which lie just the messages with a seq of at most `wanted`. Seq and ts rise together in a channel,
--- so a search by halves over the primary key finds it; no index by seq has to be paid for with each post.
+-- A ts such that exactly the messages with a seq of at most `wanted` lie at or before it. Seq and ts rise together in a channel, so a
+-- binary search of the primary key finds it, and posts need not maintain an index by seq.
 CREATE FUNCTION message_ts_at_seq(channel text, wanted bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 DECLARE
     low bigint;
@@ -140,15 +140,14 @@ BEGIN
     RETURN low;
 END $$;
 
--- The text of a message. In PL/pgSQL, here and below, what is rarely needed: a sub-select costs its start in every statement that
--- might need it.
+-- PL/pgSQL, here and below, for parts that are rarely needed: a sub-select costs its start in every statement that contains it, even if it
+-- is never reached.
 CREATE FUNCTION message_body(channel text, at bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT m.body FROM messages m WHERE m.channel_id = channel AND m.ts = at);
 END $$;
 
--- One message as everything that shows messages needs it. The order of the columns after channel_id is known to
--- src/chat/message.c.
+-- A message with all that is needed to render it. src/chat/message.c reads the columns after channel_id by position.
 CREATE VIEW message_rows AS
     SELECT m.channel_id, m.ts, m.seq, m.ord, m.user_id, u.bot_id, m.subtype, CASE WHEN m.deleted THEN '' ELSE m.body END AS body,
            CASE WHEN m.deleted THEN NULL ELSE m.extra END AS extra, m.thread_ts, t.user_id AS parent_user, m.broadcast,
@@ -158,7 +157,7 @@ CREATE VIEW message_rows AS
            coalesce(t.reply_users_count, 0) AS reply_users_count
     FROM messages m
     LEFT JOIN users u ON u.id = m.user_id
-    -- OFFSET 0: a look-up for each message, and never all threads of its channel.
+    -- OFFSET 0: one lookup per message, never all threads of its channel.
     LEFT JOIN LATERAL (SELECT * FROM threads h WHERE h.channel_id = m.channel_id AND h.ts = coalesce(m.thread_ts, m.ts) OFFSET 0) t ON true;
 
 CREATE FUNCTION kind_of_subtype(subtype text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
@@ -167,7 +166,7 @@ CREATE FUNCTION kind_of_subtype(subtype text) RETURNS text LANGUAGE sql IMMUTABL
                         WHEN 'channel_name' THEN 'rename' ELSE 'post' END
 $$;
 
--- The events after `after_seq` of a channel, in order, at most `count`.
+-- The first `count` events of a channel after `after_seq`.
 CREATE FUNCTION channel_events(channel text, after_seq bigint, count integer)
 RETURNS TABLE (seq bigint, kind text, event_ts bigint, actor text, message_ts bigint) LANGUAGE sql STABLE AS $$
     WITH start AS MATERIALIZED (SELECT message_ts_at_seq(channel, after_seq) AS ts)
@@ -180,7 +179,7 @@ RETURNS TABLE (seq bigint, kind text, event_ts bigint, actor text, message_ts bi
     ORDER BY 1 LIMIT count
 $$;
 
--- What an outbox row tells of, one by one.
+-- The events of an outbox row, one by one.
 CREATE FUNCTION outbox_entries(o outbox) RETURNS TABLE (channel text, seq bigint, ts bigint, kind text, about text)
 LANGUAGE sql IMMUTABLE AS $$
     SELECT e.channel, e.seq + e.n, e.ts + e.n, e.kind, e.about
@@ -188,9 +187,9 @@ LANGUAGE sql IMMUTABLE AS $$
           FROM unnest(o.channels, o.seqs, o.tss, o.counts, o.kinds, o.users) AS g (channel, seq, ts, count, kind, about)) e
 $$;
 
--- All events of outbox rows, for the relay: what is told of, in which row, and the truth that it is about.
--- The order of the columns is known to src/fanout/load.c; those of message_rows come last.
--- Only nested loops are ever right: how many events a row has the planner cannot know, and it would hash all users for one.
+-- The events of outbox rows, for the relay, each with the current state that it refers to. src/fanout/load.c reads the columns by position;
+-- those of message_rows come last. The planner cannot know how many events a row has, and would hash all users for a single one, so only
+-- nested loops are allowed.
 CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     outbox_id text, kind text, channel_id text, workspace_id text, seq bigint, event_ts bigint, about text, previous text,
     previous_extra text, channel_name text, type smallint, creator text, created bigint, head_seq bigint, head_ord bigint,
@@ -213,14 +212,14 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     LEFT JOIN changes h ON h.channel_id = e.channel AND h.seq = e.seq AND e.kind IN ('edit', 'delete')
     LEFT JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = e.about
     LEFT JOIN LATERAL hot_state(c.id, c.is_hot, m.user_id) s ON true
-    -- OFFSET 0: not looked up at all where the kind has no message, as 500 marks of one markAll.
+    -- OFFSET 0: no lookup at all for kinds without a message, such as the 500 marks of a markAll.
     LEFT JOIN LATERAL (SELECT * FROM message_rows w WHERE w.channel_id = e.channel AND w.ts = e.ts
                        AND e.kind NOT IN ('mark', 'thread_mark', 'thread_follow', 'strategy') OFFSET 0) r ON true
     WHERE o.id = ANY (ids)
     ORDER BY o.created, o.id, e.channel, e.seq
 $$;
 
--- Rows that nobody finished within `age_ms`: their writer died, or could not relay them.
+-- Leftovers: rows that were not finished within `age_ms`, because their writer died or could not relay them.
 CREATE FUNCTION outbox_leftovers(age_ms bigint, count integer) RETURNS SETOF text LANGUAGE sql VOLATILE AS $$
     SELECT id FROM outbox_rows WHERE NOT done AND created < now() - make_interval(secs => age_ms / 1000.0)
     ORDER BY created LIMIT count

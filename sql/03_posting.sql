@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Posts, in group commits; edits and deletes. Of hot channels: 00_hot_channels.sql.
+-- Posts, by group commit; edits and deletes. Hot channels: 00_hot_channels.sql.
 
--- What a batch's posts do to the heads of their channels: by channel, the ts and seq of its first post, the ord before it, its traits (type
--- + 4 strategy_in_use + 16 generation), and the turn since which it is hot (NULL: it is not, or has become so just now).
--- `n`: the channels' places (from 1) in the batch, rising.
+-- How a batch of posts moves the heads of its channels. By channel: ts and seq of its first post, the ord before it, its traits (type + 4
+-- strategy_in_use + 16 generation), and since when it has been hot (NULL: it is not, or has just become so). `n`: the positions of the
+-- channels in the batch (from 1), rising.
 CREATE TYPE head_moves AS (n bigint[], ts bigint[], seq bigint[], ord bigint[], traits bigint[], since bigint[]);
 
--- Those that are hot; the arguments are those of post_batch(). Found by ranges of whole keys: by a part of them a planner that thinks the table
--- small would read all of it for each.
+-- Moves the heads of a batch's hot channels; arguments as in post_batch(). Rows are looked up by ranges of the whole key: with a part of
+-- it, a planner that believes the table to be small would read all of it for each row.
 CREATE FUNCTION hot_heads_move(channel_ids text[], channel_workspaces text[], channel_events bigint[], channel_counted bigint[],
                                channel_last bigint[], channel_authors text[], channel_previews text[], now_us bigint) RETURNS head_moves
 LANGUAGE plpgsql VOLATILE AS $$
@@ -33,7 +33,7 @@ BEGIN
     RETURN m;
 END $$;
 
--- Two parts of a batch's.
+-- Joins the moves of a batch's hot channels and of its other channels.
 CREATE FUNCTION head_moves_join(a head_moves, b head_moves) RETURNS head_moves LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     SELECT array_agg(v.n), array_agg(v.ts), array_agg(v.seq), array_agg(v.ord), array_agg(v.traits), array_agg(v.since) INTO a
@@ -42,8 +42,9 @@ BEGIN
     RETURN a;
 END $$;
 
--- Counts posts of authors in channels of which some are hot: how many each had made before (counted ones, in that channel). `sinces`: by channel, as in head_moves; the caller
--- has moved the channels' heads, so nobody else counts there. Too short when one of them is no member.
+-- Counts a batch's posts by author, where some of the channels are hot. Returns the number of counted posts that each author had made in
+-- the channel before. `sinces`: by channel, as in head_moves. The caller has moved the channels' heads, so nobody else counts there. If an
+-- author is not a member, the result is too short.
 CREATE FUNCTION authors_count(channel_ids text[], sinces bigint[], author_places bigint[], author_ids text[], author_posts bigint[],
                               now_us bigint) RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -85,7 +86,7 @@ BEGIN
     RETURN (SELECT array_agg(v.posts ORDER BY v.n) FROM unnest(places || cold_places, before || cold_before) AS v (n, posts));
 END $$;
 
--- The same of one post by one author in a hot channel; NULL: no member. Counts that post.
+-- The same for one post in a hot channel, but returns the count including that post; NULL: the author is not a member.
 CREATE FUNCTION hot_author_count(channel text, hot_since bigint, author text, now_us bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     own bigint;
@@ -103,22 +104,20 @@ BEGIN
     RETURN own;
 END $$;
 
--- Commits one batch of posts, all of it or nothing: when any item may not be posted, it raises TD001 and leaves no trace; the
--- writer then asks post_check() which ones, and commits the rest. What can be known without the tables (which posts share a
--- channel or an author, and their order) the writer has worked out:
---   channel_…  one entry a channel, in the order of ids (two writers lock in the same order, so they never deadlock): how many
---              events and counted messages, which of them (from 1; 0: none) is the last counted one, its author and preview ('' of one without text)
---   author_…   one entry a channel and author, in that order: the place (from 1) of the channel above, how many counted posts
---   item_…     one entry a post: the place of its channel and author above; its rank (from 0) among its channel's events;
---              how many counted messages, and how many of its author's, there are up to it
---   heat       0: no channel is hot; 1: some may be; 2: and those that are posted to often become so
---   mention_…  one entry a mention: the place of its post, who is mentioned ('': the whole channel), where (mentions.sources)
--- The channel's row, or its hot head, is locked before anything is looked at, so what is checked after it stays so until the commit.
--- Answers, by channel, the ts and seq of its first post, the ord before it, and its traits (type + 4 strategy_in_use + 16
--- generation); and by item, with commas
--- between, the authors of the messages replied to, if there are any.
--- Only nested loops over indexes are ever right here, also while the tables are too young to have statistics: the sessions of
--- writers have no other plans.
+-- Commits a batch of posts, or nothing. If any of them must be refused, it raises TD001 without leaving a trace; the writer then asks
+-- post_check() which ones, and sends the others again. The writer prepares what can be known without the tables, such as which posts share
+-- a channel or an author:
+--   channel_…  one entry per channel, in the order of ids, so that all writers lock in the same order: the number of events and of
+--              counted messages; which event (from 1; 0: none) is the last counted one, its author and preview ('': it has no text)
+--   author_…   one entry per channel and author, in that order: the position (from 1) of the channel above, the number of counted posts
+--   item_…     one entry per post: the positions of its channel and author above; its rank (from 0) among its channel's events;
+--              the number of counted messages, and of its author's counted messages, up to and including it
+--   heat       0: no channel is hot; 1: some may be; 2: and busy channels become hot
+--   mention_…  one entry per mention: the position of its post, the user mentioned ('': the whole channel), where (mentions.sources)
+-- The channel's row, or its hot head, is locked before anything is checked, so that the checks still hold at the commit.
+-- Returns, by channel, the ts and seq of its first post, the ord before it, and its traits (type + 4 strategy_in_use + 16 generation). If
+-- there are replies, also returns, by item and separated by commas, the authors of the messages that are replied to.
+-- Only nested loops over indexes perform well here, even while new tables have no statistics, so writers' sessions disable all other plans.
 CREATE FUNCTION post_batch(batch_id text, channel_ids text[], channel_workspaces text[], channel_events bigint[], channel_counted bigint[],
                            channel_last bigint[], channel_authors text[], channel_previews text[],
                            author_places bigint[], author_ids text[], author_posts bigint[],
@@ -131,9 +130,9 @@ CREATE FUNCTION post_batch(batch_id text, channel_ids text[], channel_workspaces
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     hot head_moves;
-    moves head_moves;     -- of the others, then of all
+    moves head_moves;     -- first of the other channels, then of all
     heated text[];        -- channels that become hot
-    first_posts bigint[]; -- by author
+    first_posts bigint[]; -- by author: posts made before
     written bigint;
     now_us bigint := clock_us();
 BEGIN
@@ -214,7 +213,7 @@ BEGIN
         SELECT author_ids[i.author], i.key, channel_ids[i.channel], first_ts[i.channel] + i.rank, i.digest
         FROM unnest(item_channels, item_ranks, item_authors, keys, digests) AS i (channel, rank, author, key, digest)
         WHERE i.key IS NOT NULL
-        ORDER BY author_ids[i.author], i.key -- two batches with the same keys wait for each other one way only
+        ORDER BY author_ids[i.author], i.key -- so that batches with the same keys cannot deadlock
         ON CONFLICT DO NOTHING;
         GET DIAGNOSTICS written = ROW_COUNT;
         IF written <> cardinality(array_remove(keys, NULL)) THEN
@@ -243,7 +242,7 @@ BEGIN
     END IF;
 END $$;
 
--- post_batch() for a batch of one message that is no reply and mentions nobody: statements on single rows start several times faster.
+-- post_batch() for a single message that is not a reply and mentions nobody: statements on single rows start several times faster.
 CREATE FUNCTION post_one(batch_id text, workspace text, channel text, author text, message_preview text, message_body text,
                          message_extra text, key text, digest text, client_msg_id text, heat bigint,
                          OUT first_ts bigint[], OUT first_seq bigint[], OUT first_ord bigint[], OUT traits bigint[])
@@ -296,19 +295,19 @@ BEGIN
     END IF;
 END $$;
 
--- The root of the thread that a message stands in; NULL when it stands in none.
+-- The root of the thread that a message belongs to; NULL: it belongs to none.
 CREATE FUNCTION thread_root(channel text, message_ts bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
     SELECT r.thread_ts FROM messages r WHERE r.channel_id = channel AND r.ts = message_ts AND NOT r.deleted
 $$;
 
--- Whether `thread` is a message that may be replied to.
+-- Whether `thread` is a message that accepts replies.
 CREATE FUNCTION thread_exists(channel text, thread bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT EXISTS (SELECT 1 FROM messages r WHERE r.channel_id = channel AND r.ts = thread AND NOT r.deleted AND r.thread_ts IS NULL
                                               AND (r.subtype IS NULL OR r.subtype NOT LIKE 'channel\_%'))
 $$;
 
--- Why each of these posts may not be posted; NULL when it may, as far as is known now. Those whose key is there already, with the same
--- content, answer its ts.
+-- Why each of these posts must be refused; NULL: there is no reason at present. A post whose key exists with the same content returns the
+-- ts of that message.
 CREATE FUNCTION post_check(workspaces text[], channel_ids text[], authors text[], threads_ts bigint[], keys text[], digests text[])
 RETURNS TABLE (error text, duplicate_ts bigint) LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN c.id IS NULL OR c.workspace_id <> a.workspace OR (c.is_private AND m.active IS NOT TRUE) THEN 'channel_not_found'
@@ -326,8 +325,8 @@ RETURNS TABLE (error text, duplicate_ts bigint) LANGUAGE sql STABLE AS $$
     ORDER BY a.n
 $$;
 
--- Which of these rows somebody else has locked, for a batch that waited for a lock in vain; a row that is not there is free. Who asks
--- takes no lock that it waits for, and holds none for longer than this.
+-- Which of these rows are locked, for a batch whose wait for a lock timed out. A missing row counts as free. Never waits for a lock, and
+-- holds its own only for the duration of the query.
 CREATE FUNCTION members_locked(channel_ids text[], user_ids text[]) RETURNS boolean[] LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     locked boolean[] := array_fill(false, ARRAY[cardinality(user_ids)]);
@@ -340,13 +339,13 @@ BEGIN
     RETURN locked;
 END $$;
 
--- The same for each of these posts: 0 free, 1 its channel is locked, 2 its author or somebody whom it mentions is.
+-- The same for each of these posts: 0 free; 1 its channel is locked; 2 its author, or somebody it mentions, is locked.
 CREATE FUNCTION post_locked(channel_ids text[], authors text[], mention_items bigint[], mention_users text[])
 RETURNS SETOF bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     free text[]; -- channels
     authors_locked boolean[] := members_locked(channel_ids, authors);
-    named_locked bigint[]; -- the posts that mention somebody whose row is locked
+    named_locked bigint[]; -- posts that mention somebody whose row is locked
 BEGIN
     SELECT array_agg(l.id) INTO free
     FROM (SELECT c.id, c.is_hot FROM channels c WHERE c.id = ANY (channel_ids) ORDER BY c.id FOR NO KEY UPDATE SKIP LOCKED) l
@@ -360,10 +359,10 @@ BEGIN
     FROM unnest(channel_ids, authors_locked) WITH ORDINALITY AS a (channel, is_locked, n) ORDER BY a.n;
 END $$;
 
--- What a batch committed, by channel as post_batch() answers it, for a writer that lost the answer: its outbox row. No row: it was
--- not committed, and never will be. It may still be on its way (in a proxy, or at a server that stood still), so where its row
--- is not there yet, an empty one takes its place: for a transaction that has written its own and not ended, that waits; one
--- that comes later finds the id taken. (Housekeeping deletes it, with other rows that are done.)
+-- What a batch committed, by channel as post_batch() returns it, for a writer that lost the answer. Read from the batch's outbox row. No
+-- row: the batch was not committed and never will be. The batch may still be on its way, in a proxy or at a server that was stalled, so an
+-- empty row is inserted where there is none. If the batch has written its row but not committed, the insert waits for it; if the batch
+-- arrives later, it finds its id taken. (Housekeeping deletes the empty row, as it does all rows that are done.)
 CREATE FUNCTION post_batch_find(batch_id text) RETURNS TABLE (first_ts bigint[], first_seq bigint[]) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     INSERT INTO outbox (id, done, channels, seqs, tss, kinds, users) VALUES (batch_id, true, '{}', '{}', '{}', '{}', '{}')
@@ -372,7 +371,7 @@ BEGIN
                  WHERE o.id = batch_id AND o.counts IS NOT NULL;
 END $$;
 
--- What a writer needs to change a message: the channel locked, the message found, or an error.
+-- Locks the channel of a message and reads the message, for a change by `caller`; or returns an error.
 CREATE FUNCTION message_lock(workspace text, caller text, channel text, message_ts bigint, OUT error text, OUT message messages)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -395,7 +394,7 @@ BEGIN
     END IF;
 END $$;
 
--- The extra of an edited message: `now` has what it replaces, or takes away by [] or {}. NULL keeps all.
+-- The extra of an edited message: members of `now` replace those of `was`; [] or {} removes one. `now` NULL: unchanged.
 CREATE FUNCTION extra_merge(was text, now text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN now IS NULL THEN was ELSE (
         SELECT '{' || string_agg(to_json(e.key) || ':' || e.value, ',' ORDER BY e.n) || '}'
@@ -405,15 +404,16 @@ CREATE FUNCTION extra_merge(was text, now text) RETURNS text LANGUAGE sql IMMUTA
               WHERE a.value::text NOT IN ('[]', '{}')) e) END
 $$;
 
--- Whether there is anything to see in a message without text.
+-- Whether a message without text has anything to show.
 CREATE FUNCTION extra_shows(extra text) RETURNS boolean LANGUAGE sql IMMUTABLE AS
 $$ SELECT coalesce(extra::json -> 'blocks', extra::json -> 'attachments') IS NOT NULL $$;
 
--- The extra of a reply that its channel shows: that has a subtype of its own.
+-- The extra of a reply. If its channel shows it, it has a subtype of its own, so any other is removed.
 CREATE FUNCTION extra_shown(extra text, is_shown boolean) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT CASE WHEN is_shown THEN extra_merge(extra, '{"subtype":{}}') ELSE extra END $$;
 
--- Replaces what is given (NULL keeps), with the mentions in it; or shows a reply to the channel, where it does not count. Authors only.
+-- Replaces body and extra (NULL: unchanged), and the mentions in them; or shows a reply in the channel, without counting it. Only for the
+-- author.
 CREATE FUNCTION message_update(outbox_id text, workspace text, caller text, channel text, message_ts bigint, new_body text,
                                new_extra text, mention_users text[], mention_sources bigint[], has_blocks boolean, is_shown boolean)
 RETURNS TABLE (error text, seq bigint, event_ts bigint) LANGUAGE plpgsql VOLATILE AS $$
@@ -456,7 +456,7 @@ BEGIN
     RETURN QUERY SELECT NULL::text, told.seq, told.ts;
 END $$;
 
--- Leaves a tombstone without a body. Authors and admins.
+-- Leaves a tombstone without a body. Only for the author and admins.
 CREATE FUNCTION message_delete(outbox_id text, workspace text, caller text, is_admin boolean, channel text, message_ts bigint)
 RETURNS TABLE (error text, seq bigint) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -464,7 +464,7 @@ DECLARE
     told record;
     latest messages;
     was_latest boolean;
-    named text[]; -- whom it mentioned
+    named text[]; -- users that it mentioned
 BEGIN
     SELECT * INTO found FROM message_lock(workspace, caller, channel, message_ts);
     IF found.error IS NULL AND (((found.message).user_id <> caller AND NOT is_admin)
@@ -481,7 +481,7 @@ BEGIN
         UPDATE channels c SET deleted_ord = greatest(c.deleted_ord, (found.message).ord) WHERE c.id = channel
         RETURNING c.latest_ts = message_ts INTO was_latest;
     END IF;
-    IF was_latest THEN -- all after it are deleted: they may be many
+    IF was_latest THEN -- search from here, since many messages after it may be deleted
         SELECT * INTO latest FROM messages m WHERE m.channel_id = channel AND m.ts < message_ts AND m.counted AND NOT m.deleted
         ORDER BY m.ts DESC LIMIT 1;
         UPDATE channels c SET latest_ts = coalesce(latest.ts, 0), latest_user = coalesce(latest.user_id, ''),

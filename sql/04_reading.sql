@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Read positions and what they leave unread; history.
+-- Read positions, unread counts, and the objects of channels.
 
--- Why a user may not read a channel; NULL when they may. What one may not see answers as what does not exist.
+-- Why a user may not read a channel; NULL: they may. A channel that they may not see looks like one that does not exist.
 CREATE FUNCTION channel_refusal(workspace text, caller text, channel text) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN c.id IS NULL OR (c.is_private AND m.active IS NOT TRUE) THEN 'channel_not_found'
                 WHEN m.active IS NOT TRUE THEN 'not_in_channel' END
@@ -10,25 +10,25 @@ CREATE FUNCTION channel_refusal(workspace text, caller text, channel text) RETUR
     LEFT JOIN channel_members m ON m.channel_id = channel AND m.user_id = caller
 $$;
 
--- Counted messages after `cursor_ord` that others wrote and that were deleted since.
+-- The number of other users' counted messages after `cursor_ord` that have been deleted.
 CREATE FUNCTION deleted_after(channel text, caller text, cursor_ord bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
     SELECT count(*) FROM messages d
     WHERE d.channel_id = channel AND d.deleted AND d.counted AND d.ord > cursor_ord AND d.user_id <> caller
 $$;
 
--- Messages that the caller read one by one, but for those that were deleted: these are subtracted as such.
+-- The caller's singles after the cursor. Deleted messages are left out, since they are subtracted as such.
 CREATE FUNCTION singles_standing(channel text, caller text, cursor_ts bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
     SELECT count(*) FROM read_messages s JOIN messages r ON r.channel_id = channel AND r.ts = s.ts AND NOT r.deleted
     WHERE s.channel_id = channel AND s.user_id = caller AND s.ts > cursor_ts
 $$;
 
--- Whether the caller has read this one message by itself.
+-- Whether this message is one of the caller's singles.
 CREATE FUNCTION is_read_singly(channel text, caller text, at bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN EXISTS (SELECT 1 FROM read_messages s WHERE s.channel_id = channel AND s.user_id = caller AND s.ts = at);
 END $$;
 
--- Messages after `cursor_ts` that stand, mention the caller or the whole channel, and were not read one by one.
+-- The number of messages after `cursor_ts` that mention the caller or the whole channel; neither deleted ones nor singles.
 CREATE FUNCTION mentions_after(channel text, caller text, cursor_ts bigint, has_singles boolean) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -37,13 +37,13 @@ BEGIN
               AND NOT (has_singles AND is_read_singly(channel, caller, n.ts)));
 END $$;
 
--- What a member wants to hear of a channel, as a number: default, all, mentions, none. Releases before 0.3.0 wrote 'all' for who had no
--- wish; who wishes all has 'every'.
+-- A member's notification level for a channel, as a number: default, all, mentions, none. Releases before 0.3.0 stored 'all' for members
+-- who had not chosen a level; now a member who chooses all has 'every'.
 CREATE FUNCTION notify_level(notify text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE notify WHEN 'all' THEN 0 WHEN 'every' THEN 1 WHEN 'mentions' THEN 2 WHEN 'none' THEN 3 ELSE 0 END
 $$;
 
--- unread = head.ord - cursor.ord - own posts after the cursor - deleted posts of others after the cursor - those read one by one
+-- unread = head.ord - cursor.ord - own posts after the cursor - others' deleted messages after the cursor - singles
 CREATE FUNCTION unread_after(channel text, caller text, head_ord bigint, posts bigint, deleted_ord bigint, cursor_ts bigint, cursor_ord bigint, own bigint,
                              singles integer) RETURNS bigint LANGUAGE sql STABLE AS $$
     SELECT greatest(0, head_ord - cursor_ord - (posts - own)
@@ -51,13 +51,13 @@ CREATE FUNCTION unread_after(channel text, caller text, head_ord bigint, posts b
                        - CASE WHEN singles > 0 THEN singles_standing(channel, caller, cursor_ts) ELSE 0 END)
 $$;
 
--- The messages after the cursor that stand and mention the member or the whole channel; looked for only where the rows say that there may be some.
+-- The number of mentions after the cursor. The table is read only if the upper bounds `named_ts` and `all_ts` allow for any.
 CREATE FUNCTION mentions_unread(channel text, caller text, named_ts bigint, all_ts bigint, cursor_ts bigint, singles integer) RETURNS bigint
 LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN named_ts > cursor_ts OR all_ts > cursor_ts THEN mentions_after(channel, caller, cursor_ts, singles > 0) ELSE 0 END
 $$;
 
--- Everything about one member's unread state: the truth, that Redis is a copy of.
+-- The unread state of every member in every channel: the truth, of which Redis keeps a copy.
 CREATE VIEW unread_rows AS
     SELECT m.channel_id, m.user_id, c.workspace_id, m.epoch, m.ts, m.seq, m.ord, m.own, coalesce(h.posts, m.posts) AS posts, m.member_seq,
            m.muted, coalesce(h.seq, c.seq) AS head_seq, coalesce(h.ord, c.ord) AS head_ord, coalesce(h.updated_ts, c.updated_ts) AS updated_ts,
@@ -76,7 +76,7 @@ CREATE VIEW unread_rows AS
     JOIN channels c ON c.id = m.channel_id
     LEFT JOIN LATERAL hot_state(c.id, c.is_hot, m.user_id) h ON true;
 
--- The head of a hot channel, with how many posts a member ever made there.
+-- The heads of hot channels, with the number of posts that each member has ever made there.
 CREATE VIEW hot_rows AS
     SELECT m.channel_id, m.user_id, h.seq, h.ord, h.updated_ts, h.latest_ts, h.latest_user, h.latest_preview, h.mention_ts, h.changed,
            coalesce(h.posts, m.posts) AS posts
@@ -87,8 +87,8 @@ BEGIN
     RETURN (SELECT r FROM hot_rows r WHERE r.channel_id = channel AND r.user_id = caller);
 END $$;
 
--- What sidebars show of unread_rows, to read 100,000 of them: hot heads are looked up by themselves, since to join them costs each row that has none
--- an eighth of its time. `is_usual`: what is rarely anything is nothing, and latest_ts is updated_ts.
+-- The columns of unread_rows that a sidebar needs, for reading 100,000 rows. Hot heads are looked up by functions, because a join would
+-- cost an eighth more for each row without one. `is_usual`: everything that is rarely set is not set, and latest_ts is updated_ts.
 CREATE VIEW sidebar_rows AS
     SELECT m.channel_id, m.user_id, c.id AS head_id, c.name, c.type, c.is_archived, c.strategy_in_use, m.active, m.epoch, m.ts, m.muted,
            CASE WHEN c.is_hot THEN (hot_row(c.id, m.user_id)).seq ELSE c.seq END AS head_seq,
@@ -107,7 +107,7 @@ CREATE VIEW sidebar_rows AS
            AND NOT c.is_archived AND m.closed_ord IS NULL AND m.mention_ts <= m.ts AND c.mention_ts <= m.ts AND m.notify = 'all' AS is_usual
     FROM channel_members m JOIN channels c ON c.id = m.channel_id;
 
--- Forgets what was read one by one where the cursor has passed it. The caller holds the members' locks.
+-- Deletes singles that the cursor has passed. The caller holds the members' locks.
 CREATE FUNCTION singles_pass(channel_ids text[], callers text[]) RETURNS void LANGUAGE sql VOLATILE AS $$
     WITH passed AS (
         DELETE FROM read_messages s USING channel_members m
@@ -120,12 +120,12 @@ CREATE FUNCTION singles_pass(channel_ids text[], callers text[]) RETURNS void LA
     WHERE m.channel_id = p.channel_id AND m.user_id = p.user_id
 $$;
 
--- What mark_batch() answers: flat, since to take each column of a row in a column costs more than to read it.
+-- The result of mark_batch(). Flat, because taking a composite column apart costs more than reading the row.
 CREATE VIEW mark_answers AS SELECT 0::bigint AS item, ''::text AS error, false AS changed, r.* FROM unread_rows r;
 
--- Commits one batch of marks and answers the state after it. A cursor only ever moves forward within its epoch; a `ts`
--- between messages means the last one before it, past the head the head; a mark that names another epoch than today's
--- (-1: none named) changes nothing.
+-- Commits a batch of marks, and returns the state afterwards. A cursor only moves forward within its epoch. A `ts` between messages means
+-- the last message before it; a `ts` past the head means the head. A mark with an epoch other than the current one changes nothing (-1:
+-- without one).
 CREATE FUNCTION mark_batch(outbox_id text, items bigint[], workspaces text[], callers text[], channel_ids text[], tss bigint[],
                            epochs bigint[])
 RETURNS SETOF mark_answers LANGUAGE plpgsql VOLATILE AS $$
@@ -155,11 +155,11 @@ BEGIN
     ), moved AS (
         UPDATE channel_members m SET ts = f.ts, seq = f.seq, ord = f.ord, changed = pg_current_xact_id(),
             own = CASE WHEN f.ord = f.head_ord THEN f.posts WHEN f.posts = f.own THEN f.own
-                       -- one's last post in between knows its number
+                       -- the member's last post in between has its number
                        ELSE coalesce((SELECT r.author_posts FROM messages r
                                       WHERE r.channel_id = f.channel AND r.ts > f.from_ts AND r.ts <= f.ts AND r.user_id = f.caller
                                         AND r.counted ORDER BY r.ts DESC LIMIT 1), f.own) END
-        FROM furthest f WHERE m.ctid = f.place -- locked above: it stays there
+        FROM furthest f WHERE m.ctid = f.place -- locked above, so it stays there
     ), told AS (
         INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
         SELECT mark_batch.outbox_id, array_agg(f.channel), array_agg(f.seq), array_agg(f.ts), array_agg('mark'::text), array_agg(f.caller)
@@ -178,8 +178,8 @@ BEGIN
     LEFT JOIN unread_rows r ON r.channel_id = e.channel AND r.user_id = e.caller;
 END $$;
 
--- Where a cursor just before `message_ts` stands: the ts of the message before (0: none is kept), that of the first one that is kept,
--- and how many counted posts of the caller's are behind it. To count those may take long.
+-- The position of a cursor just before `message_ts`: the ts of the previous message (0: none is left), the ts of the first message that is
+-- left, and the number of the caller's counted posts up to the cursor. Counting these may take long.
 CREATE FUNCTION cursor_before(channel text, caller text, message_ts bigint, OUT ts bigint, OUT first_ts bigint, OUT own bigint)
 LANGUAGE sql STABLE AS $$
     SELECT b.ts, b.first_ts,
@@ -192,7 +192,7 @@ LANGUAGE sql STABLE AS $$
     LEFT JOIN LATERAL hot_state(channel, c.is_hot, caller) h ON true
 $$;
 
--- `message_ts` and all after it are unread again: a new epoch, the cursor on the message before.
+-- Makes `message_ts` and everything after it unread: a new epoch, with the cursor at the message before it.
 CREATE FUNCTION mark_unread(outbox_id text, workspace text, caller text, channel text, message_ts bigint)
 RETURNS TABLE (error text, state unread_rows) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -204,28 +204,31 @@ DECLARE
     floor_ord bigint;
 BEGIN
     IF refusal IS NULL THEN
-        BEGIN -- now, for posts wait for the locks; and messages are let go of, which 0.2.0 wants with channels locked when it drops a month
+        -- Count before locking, since posts wait for the locks. The subtransaction is rolled back to release its lock on messages: release
+        -- 0.2.0 requests that table while it holds channels, to drop a month.
+        BEGIN
             SELECT * INTO place FROM cursor_before(channel, caller, unread_from(message_ts));
             RAISE EXCEPTION USING ERRCODE = 'TD002';
         EXCEPTION WHEN SQLSTATE 'TD002' THEN
-            NULL; -- what this block locked is free again
+            NULL; -- only the locks had to go
         END;
         PERFORM channels_hold(ARRAY[channel]);
         IF EXISTS (SELECT 1 FROM channels c WHERE c.id = channel AND c.is_hot AND c.strategy_in_use = 3) THEN
-            PERFORM channel_cool(channel, ARRAY[caller]); -- for its generation
+            PERFORM channel_cool(channel, ARRAY[caller]); -- so that its generation can change
         END IF;
         PERFORM members_lock(ARRAY[channel], ARRAY[caller]);
-        refusal := channel_refusal(workspace, caller, channel); -- who was taken out meanwhile
+        refusal := channel_refusal(workspace, caller, channel); -- the caller may have been removed meanwhile
     END IF;
     IF refusal IS NOT NULL THEN
         RETURN QUERY SELECT refusal, NULL::unread_rows;
         RETURN;
     END IF;
-    message_ts := unread_from(message_ts); -- as of now: where month_move() has come by, no cursor goes back into the month
+    -- Read again under the lock: once month_move() has passed this member, the cursor must not go back into the month.
+    message_ts := unread_from(message_ts);
     SELECT r.ts, r.seq, r.ord INTO before FROM messages r
     WHERE r.channel_id = channel AND r.ts < message_ts ORDER BY r.ts DESC LIMIT 1;
     SELECT r.ts, r.ord - r.counted::integer AS ord INTO first FROM messages r WHERE r.channel_id = channel ORDER BY r.ts LIMIT 1;
-    IF before.ts IS NULL THEN -- what was before is not kept any more: it counts as read
+    IF before.ts IS NULL THEN -- older messages have been dropped and count as read
         floor_ord := coalesce(first.ord, (SELECT c.ord FROM channel_heads c WHERE c.id = channel));
     END IF;
     cursor_ts := coalesce(before.ts, 0);
@@ -237,7 +240,7 @@ BEGIN
         singles = 0, single_version = m.single_version + 1, own = place.own,
         changed = pg_current_xact_id()
     WHERE m.channel_id = channel AND m.user_id = caller;
-    -- A bit cannot say from which epoch it is.
+    -- A bit does not record its epoch, so all of them become void.
     UPDATE channels c SET generation = c.generation + 1 WHERE c.id = channel AND c.strategy_in_use = 3;
     PERFORM push_marked(ARRAY[caller], ARRAY[channel]);
     PERFORM outbox_put(outbox_id, channel, coalesce(before.seq, 0), cursor_ts, 'mark', caller);
@@ -247,14 +250,14 @@ END $$;
 CREATE FUNCTION strategy_name(code smallint) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT (ARRAY['sequence', 'zset', 'counter', 'bitmap'])[code + 1] $$;
 
--- What was set by someone at some time, or never: a topic, a purpose. STABLE, as to_json() is: said to be more, it would not be
--- inlined, but parsed and planned at each call.
+-- A topic or purpose, with who set it and when, if anyone did. STABLE, like to_json(): as IMMUTABLE it would not be inlined, but parsed and
+-- planned at each call.
 CREATE FUNCTION setting_object(value text, creator text, last_set bigint) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT '{"value":' || to_json(value) || ',"creator":"' || coalesce(creator, '') || '","last_set":' || coalesce(last_set, 0) || '}'
 $$;
 
--- The channel object of Slack's API as JSON text, but for what depends on read state; `is_member` NULL: not told. Put together as
--- text: json_build_object looks every argument's type up in the catalog, which takes four times as long as all the rest of
+-- The channel object of Slack's API as JSON text, without what depends on the read state. `is_member` NULL: left out. Built as text,
+-- because json_build_object looks up the type of every argument in the catalog, which takes four times as long as the rest of
 -- channels.info.
 CREATE FUNCTION channel_object(c channels, is_member boolean) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT '{"id":"' || c.id || '","name":' || to_json(c.name) || ',"name_normalized":' || to_json(c.name)
@@ -273,13 +276,13 @@ CREATE FUNCTION channel_object(c channels, is_member boolean) RETURNS text LANGU
         || strategy_name(c.strategy_in_use) || '"}'
 $$;
 
--- The other one of a direct conversation; oneself when there is no other.
+-- The other user in a direct conversation, or the viewer if there is no other.
 CREATE FUNCTION direct_peer(people text, viewer text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN strpos(people, ',') = 0 OR split_part(people, ',', 1) <> viewer THEN split_part(people, ',', 1)
                 ELSE split_part(people, ',', 2) END
 $$;
 
--- The object of a direct conversation, for one who is in it.
+-- The object of a direct conversation, for one of its members.
 CREATE FUNCTION direct_object(c channels, viewer text, closed_ord bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     c := channel_now(c);

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Channels and who is in them. Each method is one function and so one transaction. It answers `error` (NULL when done),
--- `reply` (the members of the reply, as a JSON object) and whether it wrote the outbox row that it was given the id of.
+-- Channels and their members. Each method is one function, and so one transaction. It returns `error` (NULL: success), `reply` (the members
+-- of the reply, as a JSON object), and `told`: whether it wrote the outbox row whose id it was given.
 
--- Makes those of `users` members who are none yet; they start at the head. The caller holds the channel's row lock, and posts wait for
--- it: so all at once. False when there was nobody to add.
+-- Adds those of `users` who are not members yet, with their cursors at the head. The caller holds the channel's row lock, and posts wait
+-- for it, so all are added at once. False: there was nobody to add.
 CREATE FUNCTION members_add(outbox_id text, channel text, users text[], inviter text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     added text[] := ARRAY(SELECT u.id FROM unnest(users) WITH ORDINALITY AS u (id, n)
-                          -- each is looked up: a join, or NOT EXISTS, would read all members of the channel
+                          -- one lookup for each: a join, or NOT EXISTS, would read all members of the channel
                           WHERE (SELECT m.active FROM channel_members m WHERE m.channel_id = channel AND m.user_id = u.id) IS NOT TRUE
                           GROUP BY u.id ORDER BY min(u.n));
     size integer := cardinality(added);
-    free integer[]; -- numbers that others left
-    others text[];  -- these
+    free integer[]; -- numbers of former members, for reuse
+    others text[];  -- those former members
     head channels;
 BEGIN
     IF size = 0 THEN
@@ -20,7 +20,7 @@ BEGIN
     END IF;
     SELECT coalesce(array_agg(f.number ORDER BY f.number), '{}'), array_agg(f.user_id) INTO free, others
     FROM (SELECT m.number, m.user_id FROM channel_members m WHERE m.channel_id = channel AND NOT m.active AND m.number >= 0
-          AND (SELECT c.numbers > c.member_count FROM channels c WHERE c.id = channel) -- else nobody left, and all members need not be read
+          AND (SELECT c.numbers > c.member_count FROM channels c WHERE c.id = channel) -- otherwise nobody has left, and the members need not be read
           ORDER BY m.number LIMIT size) f;
     PERFORM channel_cool(channel, added || others);
     PERFORM members_lock(array_fill(channel, ARRAY[cardinality(added || others)]), added || others);
@@ -38,7 +38,7 @@ BEGIN
     INSERT INTO channel_members AS m (channel_id, user_id, member_seq, number, ts, seq, ord)
     SELECT channel, added[n], head.seq - size + n, coalesce(free[n], head.numbers - size + n - 1), head.last_ts - size + n,
            head.seq - size + n, head.ord
-    FROM generate_series(1, size) AS n ORDER BY added[n] COLLATE "C" -- the order of marks
+    FROM generate_series(1, size) AS n ORDER BY added[n] COLLATE "C" -- as marks lock them
     ON CONFLICT (channel_id, user_id) DO UPDATE SET active = true, member_seq = excluded.member_seq, joined_at = now(),
         number = excluded.number, singles = 0, single_version = m.single_version + 1,
         epoch = m.epoch + 1, ts = excluded.ts, seq = excluded.seq, ord = excluded.ord, own = m.posts, muted = false,
@@ -48,7 +48,7 @@ BEGIN
     RETURN true;
 END $$;
 
--- Takes `member` out. The caller holds the channel's row lock. False when not in it.
+-- Removes a member. The caller holds the channel's row lock. False: `member` was not one.
 CREATE FUNCTION member_remove(outbox_id text, channel text, member text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     told record;
@@ -65,8 +65,8 @@ BEGIN
     RETURN true;
 END $$;
 
--- Locks a channel that the caller may see and that is no direct conversation: who is in those never changes. Errors:
--- channel_not_found, method_not_supported_for_channel_type.
+-- Locks a channel that the caller may see. Direct conversations are refused, since their members never change. Errors: channel_not_found,
+-- method_not_supported_for_channel_type.
 CREATE FUNCTION channel_lock(workspace text, caller text, channel text, OUT error text, OUT c channels, OUT is_member boolean)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -116,13 +116,13 @@ BEGIN
     FROM channels c WHERE c.id = channel;
 END $$;
 
--- The public channel of a name, or a private one that the caller is in.
+-- The channel with this name, if it is public or the caller is a member.
 CREATE FUNCTION channel_named(workspace text, caller text, channel_name text) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT c.id FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = caller
     WHERE c.workspace_id = workspace AND c.name = channel_name AND (NOT c.is_private OR m.active)
 $$;
 
--- Made when nobody has the name.
+-- Creates the channel if nobody has the name.
 CREATE FUNCTION channels_join_by_name(outbox_id text, workspace text, caller text, channel_name text, new_id text, chosen text,
                                       auto_limits bigint[])
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
@@ -133,7 +133,7 @@ BEGIN
     IF known IS NULL THEN
         SELECT * INTO made FROM channels_create(outbox_id, workspace, caller, new_id, channel_name, false, chosen, auto_limits);
         IF made.error IS NOT NULL THEN
-            known := channel_named(workspace, caller, channel_name); -- somebody made it just now
+            known := channel_named(workspace, caller, channel_name); -- somebody has just created it
         END IF;
     END IF;
     IF known IS NULL THEN
@@ -161,8 +161,8 @@ BEGIN
     RETURN QUERY SELECT NULL::text, CASE WHEN removed THEN '{}' ELSE '{"not_in_channel":true}' END, removed;
 END $$;
 
--- All or none: when one of `invited` cannot be, nobody is added and `errors` tells of each. With `force` the others are added all the
--- same, if there are any.
+-- All or none: if any of `invited` cannot be added, nobody is, and `errors` has the reason for each. With `force` the others are added
+-- nevertheless, if there are any.
 CREATE FUNCTION channels_invite(outbox_id text, workspace text, caller text, channel text, invited text[], force boolean)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -198,7 +198,8 @@ BEGIN
     FROM channels c WHERE c.id = channel;
 END $$;
 
--- By an admin, who need not be in the channel. Of each in order whether they are in now, or why not; what is wrong with one stops no other.
+-- For admins, who need not be members. Returns for each user, in order, that they are a member now, or why not; an error with one does not
+-- affect the others.
 CREATE FUNCTION channels_add_members(outbox_id text, workspace text, caller text, channel text, users text[])
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -224,7 +225,7 @@ BEGIN
           FROM unnest(users) WITH ORDINALITY AS a (id, n)
           LEFT JOIN users u ON u.id = a.id AND (u.workspace_id = workspace) IS TRUE) e;
     IF added > 0 THEN
-        PERFORM members_add(outbox_id, channel, good, NULLIF(caller, '')); -- nobody: whoever may use the database
+        PERFORM members_add(outbox_id, channel, good, NULLIF(caller, '')); -- '': an operator, by the command line
     END IF;
     RETURN QUERY SELECT NULL::text, '{"added":' || added || ',"results":' || results || '}', added > 0;
 END $$;
@@ -248,7 +249,7 @@ BEGIN
     RETURN QUERY SELECT found.error, CASE WHEN found.error IS NULL THEN '{"errors":{}}' END, found.error IS NULL;
 END $$;
 
--- Archives a channel, or takes it back.
+-- Archives or unarchives a channel.
 CREATE FUNCTION channels_archive(outbox_id text, workspace text, caller text, is_admin boolean, channel text, wanted boolean)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -275,13 +276,13 @@ BEGIN
     RETURN QUERY SELECT NULL::text, '{}', true;
 END $$;
 
--- Ids from here on may be those of direct conversations, and before it are none: who asks for these alone (types, bits 1 << type) is spared
--- a walk over all the channels that they are in.
+-- Where to start a list of channels of these types (bits 1 << type). Ids of direct conversations begin with D or G, so a list of these
+-- alone can skip all channels before them.
 CREATE FUNCTION first_id_of(types integer, after text) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT CASE WHEN types & 3 = 0 AND after < 'D' COLLATE "C" THEN 'D' ELSE after END $$;
 
--- Channels of the wanted types (bits 1 << type) after id `after`, at most `count`: all public ones, and of the others the caller's.
--- OFFSET 0: the caller's channels are looked up in the order of their ids until there are enough, however many others there are.
+-- The first `count` channels of these types (bits 1 << type) after id `after`: all public ones, and the others that the caller is a member
+-- of. OFFSET 0: the caller's channels are looked up in the order of their ids until there are enough, however many there are.
 CREATE FUNCTION channels_list(workspace text, caller text, types integer, exclude_archived boolean, after text, count integer)
 RETURNS TABLE (id text, object text) LANGUAGE sql STABLE AS $$
     (SELECT c.id, channel_object(c, m.active IS TRUE) FROM channels c
@@ -300,10 +301,10 @@ RETURNS TABLE (id text, object text) LANGUAGE sql STABLE AS $$
     ORDER BY 1 LIMIT count
 $$;
 
--- The first row's `error` tells why the list may not be seen.
+-- `error` in the first row: why the caller may not see the list.
 CREATE FUNCTION channels_members(workspace text, caller text, channel text, after text, count integer)
 RETURNS TABLE (error text, id text) LANGUAGE sql STABLE AS $$
-    WITH refused AS MATERIALIZED ( -- asked once, not for each member
+    WITH refused AS MATERIALIZED ( -- once, not for each member
         SELECT NULLIF(channel_refusal(workspace, caller, channel), 'not_in_channel') AS error
     )
     SELECT refused.error, listed.id

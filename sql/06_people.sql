@@ -13,13 +13,13 @@ CREATE FUNCTION user_object(u users) RETURNS json LANGUAGE sql STABLE AS $$
         'is_bot', u.bot_id IS NOT NULL, 'is_app_user', false, 'updated', u.updated)
 $$;
 
--- A bot's object has its bot_id at the top too.
+-- A bot's object has its bot_id at the top level too.
 CREATE FUNCTION user_reply(u users) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN u.bot_id IS NULL THEN user_object(u)::text
                 ELSE (user_object(u)::jsonb || jsonb_build_object('bot_id', u.bot_id))::text END
 $$;
 
--- The same with the language of the user, for clients that ask for it: all have the one that Slack gives who chose none.
+-- With the locale, for clients that ask for it. Users cannot choose one, so all have Slack's default.
 CREATE FUNCTION user_reply(u users, with_locale boolean) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN with_locale THEN left(user_reply(u), -1) || ',"locale":"en-US"}' ELSE user_reply(u) END
 $$;
@@ -51,7 +51,7 @@ BEGIN
     RETURN QUERY SELECT NULL::text, '{"user":' || user_reply(u) || '}' FROM users u WHERE u.id = new_id;
 END $$;
 
--- The same of many: of each its place and what users.info shows; NULL where the name is taken, or is NULL.
+-- Creates many users. Returns the position and the object of each; NULL: the name was NULL, or is taken.
 CREATE FUNCTION users_create_many(workspace text, ids text[], bot_ids text[], names text[], real_names text[], emails text[], admins boolean[])
 RETURNS TABLE (n bigint, reply text) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -59,13 +59,13 @@ BEGIN
     SELECT a.id, workspace, a.name, coalesce(a.real_name, a.name), a.email, a.is_admin, a.bot_id
     FROM unnest(ids, bot_ids, names, real_names, emails, admins) WITH ORDINALITY AS a (id, bot_id, name, real_name, email, is_admin, n)
     WHERE a.name IS NOT NULL
-    ORDER BY a.name, a.n -- two calls with the same names wait for each other one way only
+    ORDER BY a.name, a.n -- so that calls with the same names cannot deadlock
     ON CONFLICT (workspace_id, name) DO NOTHING;
     RETURN QUERY SELECT a.n, CASE WHEN u.id IS NOT NULL THEN user_reply(u) END
     FROM unnest(ids) WITH ORDINALITY AS a (id, n) LEFT JOIN users u ON u.id = a.id;
 END $$;
 
--- `changed` is what others are told of it.
+-- `changed`: what other clients receive about it.
 CREATE FUNCTION users_set_active(workspace text, user_id text, now_active boolean) RETURNS TABLE (error text, reply text, changed text)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -76,7 +76,7 @@ BEGIN
     RETURN QUERY SELECT CASE WHEN object IS NULL THEN 'user_not_found' END, '{}'::text, '{"user":' || object || '}';
 END $$;
 
--- `token_type` NULL: by the user. Of the two digests the one for the type that comes out is kept.
+-- `token_type` NULL: by the kind of user. Only the digest for the resulting type is stored.
 CREATE FUNCTION tokens_create(workspace text, owner text, token_id text, user_digest text, bot_digest text, token_type text, token_scopes text,
                               expires_in bigint, calls_a_minute integer)
 RETURNS TABLE (error text, type text, expires_at bigint) LANGUAGE plpgsql VOLATILE AS $$
@@ -96,7 +96,7 @@ BEGIN
         RETURNING NULL::text, t.type, t.expires_at;
 END $$;
 
--- By id or by digest; one of the two is NULL. `id`: that of the token.
+-- By id or by digest; the other one is NULL. Also returns the token's id.
 CREATE FUNCTION tokens_revoke(workspace text, token_id text, token_digest text) RETURNS TABLE (error text, reply text, id text)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

@@ -1,17 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Who is mentioned; what members want to hear of.
+-- Mentions, and members' notification settings for a channel.
 
--- Locks members' rows (some of the users may be none) in the order in which marks lock them too, so that no two wait for each
--- other.
+-- Locks the rows of members, in the order in which marks lock them, so that no deadlock can form. Users who are not members are skipped.
 CREATE FUNCTION members_lock(channel_ids text[], user_ids text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM 1 FROM (SELECT DISTINCT u.channel COLLATE "C" AS channel, u.named COLLATE "C" AS named
                     FROM unnest(channel_ids, user_ids) AS u (channel, named) ORDER BY 1, 2) a
-    CROSS JOIN LATERAL ( -- each is looked up: a join may read all members of a channel
+    CROSS JOIN LATERAL ( -- one lookup for each: a join may read all members of a channel
         SELECT FROM channel_members m WHERE m.channel_id = a.channel AND m.user_id = a.named FOR NO KEY UPDATE) m;
 END $$;
 
--- The whole channel is mentioned in a counted message. The caller holds the channel's lock, or that of its hot head.
+-- Notes that a counted message mentions the whole channel. The caller holds the lock of the channel, or of its hot head.
 CREATE FUNCTION channel_mention(channel text, at bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     last bigint := hot_lock(channel, true);
@@ -23,8 +22,7 @@ BEGIN
     END IF;
 END $$;
 
--- Adds mentions, one an entry, each once. The caller holds the locks of channels and members; so who is a member is so until
--- the commit.
+-- Adds mentions, one per entry and each once. The caller holds the locks of channels and members, so memberships last until the commit.
 CREATE FUNCTION mentions_add(channel_ids text[], tss bigint[], users text[], authors text[], threads_ts bigint[], counts boolean[],
                              where_found bigint[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -45,8 +43,8 @@ BEGIN
     END IF;
 END $$;
 
--- What an edit does to the mentions of a message: those in its `replaced` parts (bits as in mentions.sources) are now the given
--- ones. The caller holds the channel's lock. Answers whose came or went, NULL when nobody's.
+-- Updates a message's mentions after an edit: in its `replaced` parts (bits as in mentions.sources) there are now the given ones. The
+-- caller holds the channel's lock. Returns the users whose mention was added or removed; NULL: none.
 CREATE FUNCTION mentions_replace(message messages, replaced bigint, users text[], where_found bigint[]) RETURNS text[]
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -72,7 +70,7 @@ BEGIN
     RETURN gone || came;
 END $$;
 
--- What a member wants to hear of a channel: NULL keeps what is. `now_notify` as it is stored: see notify_level().
+-- A member's notification settings for a channel; NULL: unchanged. `now_notify` as stored: see notify_level().
 CREATE FUNCTION channels_set_notifications(outbox_id text, workspace text, caller text, channel text, now_muted boolean, now_notify text)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

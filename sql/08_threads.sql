@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Threads: who follows them, how far they have read, and what that leaves unread.
+-- Threads: who follows them, read positions, unread counts.
 -- Locks are taken in this order: channel, channel_members, thread_members by (channel, thread, user).
 
--- Counts the replies of a batch, which are in `batch_id`'s outbox row. Who writes one follows its thread from there on; a root's author
--- follows from the first reply. The caller holds the channels' row locks, so nobody joins or leaves meanwhile.
+-- Counts the replies of a batch, which are in the outbox row `batch_id`. The author of a reply follows the thread from that reply on, the
+-- root's author from the first reply on. The caller holds the channels' row locks, so nobody joins or leaves meanwhile.
 CREATE FUNCTION threads_reply(batch_id text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    r record;       -- arrays, with an entry for each author of replies in each thread
-    authors record; -- those of roots who follow now
+    r record;       -- arrays, with an entry for each thread and author of replies
+    authors record; -- authors of roots who follow from now on
 BEGIN
     SELECT array_agg(g.channel_id) AS channels, array_agg(g.thread_ts) AS threads, array_agg(g.user_id) AS users,
            array_agg(g.count) AS counts, array_agg(g.first) AS firsts, array_agg(g.last) AS lasts
@@ -29,7 +29,7 @@ BEGIN
         SELECT b.channel_id, b.ts, b.user_id, true, b.last_ts FROM begun b
         JOIN channel_members m ON m.channel_id = b.channel_id AND m.user_id = b.user_id AND m.active
         ORDER BY b.channel_id, b.ts
-        ON CONFLICT DO NOTHING RETURNING * -- who unfollowed it before has a row
+        ON CONFLICT DO NOTHING RETURNING * -- users who unfollowed it before have a row
     )
     SELECT array_agg(f.channel_id) AS channels, array_agg(f.thread_ts) AS threads, array_agg(f.user_id) AS users
     INTO authors FROM following f;
@@ -56,11 +56,11 @@ BEGIN
                              AND m.ts >= a.first;
 END $$;
 
--- Those of `users` whom a reply in `outbox_id`'s row mentions follow its thread, with that reply unread: a post from its own ts, which
--- may be before a reply of theirs in the same row; an edit from now. The caller holds the locks of channels and members.
+-- Users whom a reply in the outbox row mentions by name follow its thread, with that reply unread: since the ts of a post, which may
+-- precede a reply of theirs in the same row; since now for an edit. The caller holds the locks of channels and members.
 CREATE FUNCTION threads_mention(outbox_id text, named text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    f record; -- arrays, with an entry for each who follows now
+    f record; -- arrays, with an entry for each new follower
 BEGIN
     WITH following AS (
         INSERT INTO thread_members AS m (channel_id, thread_ts, user_id, following, since, ts)
@@ -81,19 +81,19 @@ BEGIN
     PERFORM threads_tell(outbox_id, f.channels, f.threads, f.users);
 END $$;
 
--- How many of those who replied a root names, as Slack's do.
+-- How many authors of replies a root names; Slack's number.
 CREATE FUNCTION reply_users_max() RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT 5 $$;
 
--- Adds to an outbox row that these users follow these threads now, or no longer.
+-- Adds to an outbox row that these users now follow these threads, or no longer do.
 CREATE FUNCTION threads_tell(outbox_id text, channel_ids text[], threads bigint[], users text[]) RETURNS void LANGUAGE sql VOLATILE AS $$
     SELECT outbox_add(outbox_id, channel_ids, array_fill(0::bigint, ARRAY[coalesce(cardinality(users), 0)]), threads, 'thread_follow', users)
 $$;
 
--- A reply of `author` was deleted. The caller holds the channel's row lock.
+-- Subtracts a deleted reply of `author`. The caller holds the channel's row lock.
 CREATE FUNCTION thread_reply_deleted(channel text, thread bigint, reply_ts bigint, author text) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    gone boolean; -- it was the author's last one
+    gone boolean; -- it was the author's last reply
     named text[];
 BEGIN
     UPDATE thread_members m SET replies = m.replies - 1
@@ -110,7 +110,7 @@ BEGIN
     WHERE named IS NOT NULL AND t.channel_id = channel AND t.ts = thread;
 END $$;
 
--- Who leaves a channel follows none of its threads. What they replied stays counted.
+-- A member who leaves a channel no longer follows any of its threads. Their replies stay counted.
 CREATE FUNCTION threads_leave(channel text, member text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM 1 FROM thread_members m WHERE m.user_id = member AND m.channel_id = channel AND m.following
@@ -120,8 +120,8 @@ BEGIN
     WHERE m.user_id = member AND m.channel_id = channel AND m.following;
 END $$;
 
--- Everything about one user's state in one thread: unread are the replies of others after the cursor that stand. What one does not follow
--- leaves nothing unread.
+-- A user's state in each of their threads. Unread: other users' replies after the cursor, except deleted ones. Threads that the user does
+-- not follow have nothing unread.
 CREATE VIEW thread_rows AS
     SELECT m.channel_id, m.thread_ts, m.user_id, m.following, m.since, m.ts, m.changed,
            coalesce(t.latest_reply, 0) AS latest_reply, coalesce(t.last_ts, 0) AS last_ts,
@@ -134,7 +134,7 @@ CREATE VIEW thread_rows AS
     FROM thread_members m
     LEFT JOIN threads t ON t.channel_id = m.channel_id AND t.ts = m.thread_ts;
 
--- The same as clients see it, also of somebody who has nothing to do with the thread.
+-- The state as clients see it, even for users who have no row.
 CREATE FUNCTION thread_state(channel text, thread bigint, caller text) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT '{"channel":"' || channel || '","thread_ts":"' || ts_text(thread) || '","last_read":"' || ts_text(coalesce(r.ts, 0))
         || '","has_unreads":' || (coalesce(r.unread, 0) > 0)::text || ',"unread_count":' || coalesce(r.unread, 0)
@@ -142,7 +142,7 @@ CREATE FUNCTION thread_state(channel text, thread bigint, caller text) RETURNS t
     FROM (SELECT 1) one LEFT JOIN thread_rows r ON r.channel_id = channel AND r.thread_ts = thread AND r.user_id = caller
 $$;
 
--- What a user's devices are told when that changed, by the kind of outbox rows.
+-- The frame for a user's devices after a change of that state. `kind`: as in outbox rows.
 CREATE FUNCTION thread_event(channel text, thread bigint, caller text, kind text)
 RETURNS TABLE (workspace_id text, is_private boolean, cursor_ts bigint, frame text) LANGUAGE sql STABLE AS $$
     SELECT c.workspace_id, c.is_private, coalesce(m.ts, 0),
@@ -156,7 +156,7 @@ RETURNS TABLE (workspace_id text, is_private boolean, cursor_ts bigint, frame te
     WHERE c.id = channel
 $$;
 
--- Why a user has no such thread; NULL when they have. A message without replies is the root of an empty one.
+-- Why a user cannot use a thread; NULL: they can. A message without replies is the root of an empty thread.
 CREATE FUNCTION thread_refusal(workspace text, caller text, channel text, thread bigint) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT coalesce(channel_refusal(workspace, caller, channel),
                     CASE WHEN NOT thread_exists(channel, thread) AND NOT EXISTS (
@@ -164,7 +164,7 @@ CREATE FUNCTION thread_refusal(workspace text, caller text, channel text, thread
                     THEN 'thread_not_found' END)
 $$;
 
--- A cursor only ever moves forward, to the last reply at or before `target`. Follows nothing.
+-- Moves a cursor forward, to the last reply at or before `target`; never back. Does not make the user a follower.
 CREATE FUNCTION threads_mark(outbox_id text, workspace text, caller text, channel text, thread bigint, target bigint)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -186,14 +186,14 @@ BEGIN
     RETURN QUERY SELECT NULL::text, thread_state(channel, thread, caller), moved;
 END $$;
 
--- From the newest reply on. Nothing changes for who follows already.
+-- From the newest reply on. Changes nothing for a user who follows already.
 CREATE FUNCTION threads_follow(outbox_id text, workspace text, caller text, channel text, thread bigint)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     refusal text;
     began boolean;
 BEGIN
-    PERFORM 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller FOR SHARE; -- not to leave meanwhile
+    PERFORM 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller FOR SHARE; -- so that the caller cannot leave meanwhile
     refusal := thread_refusal(workspace, caller, channel, thread);
     IF refusal IS NOT NULL THEN
         RETURN QUERY SELECT refusal, NULL::text, false;
@@ -211,7 +211,7 @@ BEGIN
     RETURN QUERY SELECT NULL::text, thread_state(channel, thread, caller), began;
 END $$;
 
--- Holds until the caller replies, is mentioned or follows. A root's author may do so before the first reply.
+-- Lasts until the caller replies, is mentioned by name, or follows again. A root's author may unfollow before the first reply.
 CREATE FUNCTION threads_unfollow(outbox_id text, workspace text, caller text, channel text, thread bigint)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -232,7 +232,7 @@ BEGIN
     RETURN QUERY SELECT NULL::text, thread_state(channel, thread, caller), ended;
 END $$;
 
--- How many broadcast replies mention the caller and are unread both in their thread, after `thread_cursor`, and in their channel.
+-- The number of broadcast replies that mention the caller and are unread both in their thread, after `thread_cursor`, and in their channel.
 CREATE FUNCTION mentions_in_both(channel text, thread bigint, caller text, thread_cursor bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
     SELECT count(DISTINCT n.ts) FROM mentions n
     JOIN channel_members m ON m.channel_id = channel AND m.user_id = caller
@@ -240,8 +240,8 @@ CREATE FUNCTION mentions_in_both(channel text, thread bigint, caller text, threa
       AND n.counted AND n.ts > m.ts AND NOT (m.singles > 0 AND is_read_singly(channel, caller, n.ts))
 $$;
 
--- What all that a user follows leaves unread, but in archived channels; `shared_mentions`: those of its mentions that are also their
--- channel's.
+-- Unread totals of all threads that a user follows, except those in archived channels. `shared_mentions`: mentions that are also counted in
+-- their channel.
 CREATE FUNCTION thread_totals(workspace text, caller text, OUT unread_count bigint, OUT mention_count bigint, OUT shared_mentions bigint)
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -254,10 +254,10 @@ BEGIN
           WHERE t.user_id = caller AND t.following AND t.latest_reply > t.ts OFFSET 0) r;
 END $$;
 
--- Marks all that a user follows up to its newest reply, and adds that to the outbox row `outbox_id`. How many that changed.
+-- Marks all threads that a user follows up to their newest replies, in the outbox row `outbox_id`. Returns how many changed.
 CREATE FUNCTION threads_mark_all(outbox_id text, workspace text, caller text) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    moved record; -- arrays, with an entry for each that moved
+    moved record; -- arrays, with an entry for each cursor that moved
 BEGIN
     PERFORM 1 FROM thread_members m JOIN threads t ON t.channel_id = m.channel_id AND t.ts = m.thread_ts AND t.last_ts > m.ts
     WHERE m.user_id = caller AND m.following ORDER BY m.channel_id, m.thread_ts FOR NO KEY UPDATE OF m;
@@ -274,8 +274,9 @@ BEGIN
     RETURN moved.count;
 END $$;
 
--- What a user follows, but in archived channels: unread threads first, then the newest activity first; at most `count` after the given place.
--- Place and unread are told as of `until` (0: now), so that pages fit together whatever is posted between them; the state is today's.
+-- The first `count` threads that a user follows after the given place, except those in archived channels. Unread threads come first, then
+-- those with the newest activity. Place and unread are as of `until` (0: now), so that posts between two pages move nothing; the state is
+-- current.
 CREATE FUNCTION threads_list(workspace text, caller text, unread_only boolean, until bigint, after_unread boolean, after_activity bigint,
                              after_channel text, after_thread bigint, count integer)
 RETURNS TABLE (as_of bigint, channel_id text, thread_ts bigint, unread boolean, activity bigint, latest_reply bigint, state text)
@@ -292,7 +293,7 @@ LANGUAGE sql STABLE AS $$
                                    AND x.ts <= a.until ORDER BY x.ts DESC LIMIT 1), r.thread_ts) END AS activity
         FROM asked a, thread_rows r JOIN channels c ON c.id = r.channel_id AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived
         WHERE r.user_id = caller AND r.following AND r.thread_ts <= a.until
-          AND (r.latest_reply > 0 OR thread_exists(r.channel_id, r.thread_ts)) -- else root and replies are deleted
+          AND (r.latest_reply > 0 OR thread_exists(r.channel_id, r.thread_ts)) -- otherwise root and replies are deleted
     ), page AS (
         SELECT f.* FROM followed f
         WHERE (f.unread OR NOT unread_only)

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How channels keep unread in Redis; what is read one by one.
+-- Strategies for unread counts in Redis; singles.
 
--- The strategy in use for a channel of so many members. `auto_limits`: auto uses zset up to the first number of members, counter
--- up to the second, bitmap from the third on; 0: never. Else, and where nothing is said, sequence: exact, and the same at any size.
+-- The strategy for a channel with this many members. `auto_limits`: auto uses zset up to the first number of members, counter up to the
+-- second, bitmap from the third on (0: never). Otherwise, and by default, sequence: exact, and the same at any size.
 CREATE FUNCTION strategy_pick(chosen text, members integer, auto_limits bigint[]) RETURNS smallint LANGUAGE sql IMMUTABLE AS $$
     SELECT (CASE WHEN chosen = 'zset' OR (chosen = 'auto' AND members <= auto_limits[1]) THEN 1
                  WHEN chosen = 'counter' OR (chosen = 'auto' AND members <= auto_limits[2]) THEN 2
@@ -10,7 +10,7 @@ CREATE FUNCTION strategy_pick(chosen text, members integer, auto_limits bigint[]
                  ELSE 0 END)::smallint
 $$;
 
--- Puts `wanted` to use. The caller holds the channel's lock. False when it is in use already.
+-- Switches a channel to `wanted`. The caller holds the channel's lock. False: it was in use already.
 CREATE FUNCTION strategy_use(outbox_id text, channel text, caller text, wanted smallint) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     before smallint := (SELECT c.strategy_in_use FROM channels c WHERE c.id = channel);
@@ -20,7 +20,7 @@ BEGIN
     END IF;
     PERFORM channel_cool(channel);
     UPDATE channels c SET strategy_in_use = wanted, generation = c.generation + 1, changed = pg_current_xact_id() WHERE c.id = channel;
-    PERFORM outbox_put(outbox_id, channel, 0, before, 'strategy', caller); -- in place of a ts: what it was
+    PERFORM outbox_put(outbox_id, channel, 0, before, 'strategy', caller); -- the old strategy, in place of a ts
     RETURN true;
 END $$;
 
@@ -46,8 +46,8 @@ BEGIN
     FROM channels c WHERE c.id = channel;
 END $$;
 
--- Moves channels of auto to what fits the members that they have now, in the outbox row `outbox_id`: of the `count` channels after the id
--- `after`. Answers how many moved (none, and there is no row) and the last one looked at; NULL: there is none after it.
+-- Adapts channels with the strategy auto to their current numbers of members: the `count` channels after id `after`, in the outbox row
+-- `outbox_id` (none if nothing changed). Returns how many changed, and the last channel examined; NULL: there are no more.
 CREATE FUNCTION strategies_auto(outbox_id text, auto_limits bigint[], after text, count bigint, OUT moved bigint, OUT last text)
 LANGUAGE sql VOLATILE AS $$
     WITH page AS MATERIALIZED (
@@ -58,12 +58,13 @@ LANGUAGE sql VOLATILE AS $$
           AND l.strategy_in_use <> strategy_pick('auto', l.member_count, auto_limits)
         ORDER BY l.id FOR NO KEY UPDATE OF l SKIP LOCKED
     )
-    SELECT (SELECT count(*) FILTER (WHERE CASE WHEN c.is_hot AND hot_lock(c.id, false) IS NULL THEN false -- another time
+    SELECT (SELECT count(*) FILTER (WHERE CASE WHEN c.is_hot AND hot_lock(c.id, false) IS NULL THEN false -- next time
                                                ELSE strategy_use(outbox_id, c.id, c.creator, c.wanted) END) FROM wanted c),
            (SELECT max(p.id) FROM page p HAVING count(*) = strategies_auto.count)
 $$;
 
--- Reads messages one by one, all of `tss` or none; what the cursor has passed, one's own and what counts for nobody is read already.
+-- Marks single messages as read, all of `tss` or none. Messages before the cursor, the caller's own and those that are not counted are read
+-- already.
 CREATE FUNCTION mark_messages(outbox_id text, workspace text, caller text, channel text, tss bigint[], singles_max bigint)
 RETURNS TABLE (error text, changed boolean, state unread_rows) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Everything of one user at once: what changed since a transaction, and reading all.
+-- All channels of a user: what has changed since a transaction, and marking them read.
 
--- The channels in which anything that the caller sees may have changed in transactions that a snapshot with xmin `since` did
--- not see; NULL when that is not known, would take looking at more than `rows_max` rows, or they are more than that. A change is in the
--- outbox until a transaction moves it to the log, which began after the change was committed and so has an xid of at least `since`.
+-- The channels in which the caller's view may have been changed by transactions that a snapshot with xmin `since` did not see. NULL:
+-- unknown; or there are more than `rows_max`, or more rows than that to examine. A change is in the outbox until a transaction moves it to
+-- the log of changes. That transaction begins after the change was committed, so its xid is at least `since`.
 CREATE FUNCTION sync_candidates(caller text, since xid8, rows_max bigint) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF since <= (SELECT s.xid FROM change_log_start s) THEN
@@ -21,7 +21,8 @@ BEGIN
                  WHERE t.users IS NULL OR e.about = caller LIMIT rows_max + 1) d);
 END $$;
 
--- The latest message of a hot channel (ts, seq, ord), and how many posts a member ever made there (NULL: as the member's row says).
+-- The latest message of a hot channel (ts, seq, ord), and the number of posts that a member has ever made there (NULL: as in the member's
+-- row).
 CREATE FUNCTION hot_end(channel text, caller text) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT CASE WHEN h.latest_ts = h.last_ts THEN ARRAY[h.last_ts, h.seq, h.ord, h.posts]
@@ -29,18 +30,20 @@ BEGIN
             FROM hot_state(channel, true, caller) h);
 END $$;
 
--- Marks every channel of a user up to its head, and every thread that they follow if asked to. Told in outbox rows of at most
--- 500 channels: `outbox_id`, then `outbox_id`.1 and so on. `types`: bits, 1 << channels.type. Cursors only move forward; locks are taken in the order of marks.
--- `thread_mentions`: those that are still unread in threads. A user may be in 100,000 channels, so each row is found once, and locked by its change, as long as
--- it is as it was found; the settings have rows come in the order of channels. If somebody has changed one meanwhile, all is undone, and done again with all rows
--- locked first. Where the last event of a channel is its latest message, its own row tells all of that message.
+-- Marks all channels of a user up to their heads, and on request all threads that they follow. `types`: bits 1 << channels.type.
+-- `thread_mentions`: those that remain unread in threads. Writes outbox rows of at most 500 channels: `outbox_id`, then `outbox_id`.1 and
+-- so on. Cursors only move forward.
+-- A user may be in 100,000 channels, so each row is found once, and locked by its update, provided it has not changed since it was found.
+-- The settings below make the rows come in the order of channels, in which marks lock them. If another transaction has changed one of them,
+-- everything is rolled back and repeated with all rows locked first.
+-- Where a channel's last event is its latest message, its row has all that is needed of that message.
 CREATE FUNCTION mark_all(outbox_id text, workspace text, caller text, types bigint, with_threads boolean,
                          OUT changed bigint, OUT told bigint, OUT thread_mentions bigint) LANGUAGE plpgsql VOLATILE
 SET enable_hashjoin = off SET enable_mergejoin = off SET work_mem = '32MB' AS $$
 DECLARE
-    held tid[];          -- of rows that are locked, which stay there; NULL: none is
-    aimed bigint;        -- rows to change
-    with_singles text[]; -- where something was read one by one
+    held tid[];          -- places of locked rows, which do not move; NULL: none is locked yet
+    aimed bigint;        -- the number of rows to change
+    with_singles text[]; -- channels with singles
 BEGIN
     LOOP
         BEGIN
@@ -91,8 +94,8 @@ BEGIN
     thread_mentions := (SELECT t.mention_count FROM thread_totals(workspace, caller) t);
 END $$;
 
--- Many marks of one user, each as mark_batch() does it; answers the states after all of them. All locks are taken first, in the order of
--- marks. Told in outbox rows of at most 500 marks: `outbox_id`, then `outbox_id`.1 and so on; there is none of marks that changed nothing.
+-- Commits many marks of one user, each as in mark_batch(); returns the states after all of them. Takes all locks first, in the order of
+-- marks. Writes outbox rows of at most 500 marks: `outbox_id`, then `outbox_id`.1 and so on; none for marks that changed nothing.
 CREATE FUNCTION mark_many(outbox_id text, workspace text, caller text, channel_ids text[], tss bigint[], epochs bigint[])
 RETURNS SETOF mark_answers LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

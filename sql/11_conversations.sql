@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Direct conversations, and what people set on channels. Functions answer as those of channels (005).
+-- Direct conversations; topic, purpose and name of channels. Functions return the same columns as in 05_channels.sql.
 
--- Makes one of the people of a new direct conversation a member. It is closed for them until something is said, but for who
--- opened it.
+-- Adds a member to a new direct conversation. It is closed for them until the first message, except for the user who opened it.
 CREATE FUNCTION direct_member_add(outbox_id text, channel text, member text, is_open boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -15,7 +14,7 @@ BEGIN
     PERFORM outbox_put(outbox_id, channel, told.seq, told.ts, 'join', member);
 END $$;
 
--- The direct conversation of just these people (sorted), made when it is not there; `made` tells. Two at once make one.
+-- The direct conversation of exactly these users (sorted); created if missing, which `made` reports. Concurrent calls create only one.
 CREATE FUNCTION direct_make(outbox_id text, workspace text, caller text, new_id text, everyone text[], OUT channel text, OUT made boolean)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -34,21 +33,21 @@ BEGIN
         ON CONFLICT DO NOTHING RETURNING c.id INTO channel;
         made := channel IS NOT NULL;
         EXIT WHEN made;
-        attempt := attempt + 1; -- somebody made it just now, or the name is another channel's
+        attempt := attempt + 1; -- just created by another call, or the name belongs to another channel
     END LOOP;
     IF made THEN
         PERFORM direct_member_add(outbox_id, channel, e.id, e.id = caller) FROM unnest(everyone) AS e (id) ORDER BY e.id <> caller, e.id;
     END IF;
 END $$;
 
--- Why these people can have no direct conversation; NULL when they can.
+-- Why these users cannot have a direct conversation; NULL: they can.
 CREATE FUNCTION direct_refusal(workspace text, everyone text[]) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN cardinality(everyone) > 9 THEN 'too_many_users' WHEN bool_or(u.id IS NULL) THEN 'user_not_found'
                 WHEN bool_or(NOT u.active) THEN 'user_disabled' END
     FROM unnest(everyone) AS e (id) LEFT JOIN users u ON u.id = e.id AND (u.workspace_id = workspace) IS TRUE
 $$;
 
--- Opens the caller's view of a direct conversation that they are in.
+-- Opens a direct conversation for one of its members.
 CREATE FUNCTION direct_show(caller text, channel text, is_new boolean, with_object boolean) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     c channels;
@@ -67,7 +66,7 @@ BEGIN
         || CASE WHEN with_object THEN direct_object(c, caller, NULL) ELSE '{"id":"' || channel || '"}' END || '}';
 END $$;
 
--- By the people in it, the caller not needing to be named. `may_make` false: only when it is there.
+-- Opens the direct conversation of `others` and the caller. `may_make` false: only an existing one.
 CREATE FUNCTION direct_open(outbox_id text, workspace text, caller text, new_id text, others text[], may_make boolean, with_object boolean)
 RETURNS TABLE (error text, reply text, told boolean, channel_id text) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -87,7 +86,7 @@ BEGIN
     RETURN QUERY SELECT NULL::text, direct_show(caller, opened.channel, opened.made, with_object), opened.made, opened.channel;
 END $$;
 
--- Why `channel` is no direct conversation of the caller's; NULL when it is.
+-- Why `channel` is not a direct conversation of the caller's; NULL: it is one.
 CREATE FUNCTION direct_channel_refusal(workspace text, caller text, channel text) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT coalesce(channel_refusal(workspace, caller, channel),
                     (SELECT 'method_not_supported_for_channel_type' FROM channels c WHERE c.id = channel AND c.people IS NULL))
@@ -101,7 +100,7 @@ BEGIN
     RETURN QUERY SELECT refusal, CASE WHEN refusal IS NULL THEN direct_show(caller, channel, false, with_object) END;
 END $$;
 
--- Hides a direct conversation from the caller until something is said in it, or they open it.
+-- Hides a direct conversation from the caller until the next message, or until they open it.
 CREATE FUNCTION direct_close(workspace text, caller text, channel text) RETURNS TABLE (error text, reply text)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -124,7 +123,7 @@ BEGIN
     RETURN QUERY SELECT NULL::text, '{}';
 END $$;
 
--- Locks a channel for a change by one of its members.
+-- Locks a channel for a change by a member.
 CREATE FUNCTION channel_change_lock(workspace text, caller text, channel text, OUT error text, OUT c channels) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     found record;
@@ -135,7 +134,7 @@ BEGIN
                   WHEN (found.c).is_archived THEN 'is_archived' END;
 END $$;
 
--- Sets `what`, topic or purpose. The same value again is no event.
+-- `what`: topic or purpose. Setting the current value again is not an event.
 CREATE FUNCTION channels_set(outbox_id text, workspace text, caller text, channel text, what text, value text)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -162,7 +161,7 @@ BEGIN
     RETURN QUERY SELECT NULL::text, '{"channel":' || channel_object(c, true) || '}', changes FROM channels c WHERE c.id = channel;
 END $$;
 
--- By its creator or an admin. Names that others have, or that are the channel's already, stay as they are.
+-- For the channel's creator and admins. Fails if another channel has the name; the channel's current name changes nothing.
 CREATE FUNCTION channels_rename(outbox_id text, workspace text, caller text, is_admin boolean, channel text, new_name text)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -170,7 +169,7 @@ DECLARE
     event record;
     old_name text;
 BEGIN
-    PERFORM pg_advisory_xact_lock(7236402, hashtext(workspace)); -- two channels that take each other's name
+    PERFORM pg_advisory_xact_lock(7236402, hashtext(workspace)); -- two channels may take each other's name
     SELECT * INTO found FROM channel_change_lock(workspace, caller, channel);
     IF found.error IS NULL AND NOT is_admin AND (found.c).creator <> caller THEN
         found.error := 'not_authorized';
@@ -195,11 +194,11 @@ BEGIN
     RETURN QUERY SELECT NULL::text, '{"channel":' || channel_object(c, true) || '}', new_name <> old_name FROM channels c WHERE c.id = channel;
 END $$;
 
--- The conversations of `member` that the caller sees too, after id `after`, at most `count`. The first row's `error` tells why not.
+-- The first `count` conversations of `member` after id `after` that the caller can see too. `error` in the first row: why there is no list.
 CREATE FUNCTION users_conversations(workspace text, caller text, member text, types integer, exclude_archived boolean,
                                     exclude_muted boolean, after text, count integer)
 RETURNS TABLE (error text, id text, object text) LANGUAGE sql STABLE AS $$
-    WITH refused AS MATERIALIZED ( -- asked once, not for each row
+    WITH refused AS MATERIALIZED ( -- once, not for each row
         SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM users u WHERE u.id = member AND (u.workspace_id = workspace) IS TRUE)
                     THEN 'user_not_found' END AS error
     )
@@ -219,8 +218,8 @@ RETURNS TABLE (error text, id text, object text) LANGUAGE sql STABLE AS $$
     ORDER BY listed.id
 $$;
 
--- What rtm.start lists, of each list at most `most` entries and one more, which tells that there are more. list: 0 users, 1 + type:
--- channels, with `channel` where they are the caller's; 5 bots. Own channels come first, those with the newest posts before others.
+-- The lists of rtm.start, each with at most `most` entries, and one more if the list is incomplete. `list`: 0 users, 1 + type channels, 5
+-- bots. `channel`: the id, where the caller is a member. The caller's own channels come first, those with the newest posts before others.
 CREATE FUNCTION rtm_lists(workspace text, caller text, most bigint) RETURNS TABLE (list integer, place bigint, object text, channel text)
 LANGUAGE sql STABLE AS $$
     WITH own AS MATERIALIZED (
@@ -239,7 +238,7 @@ LANGUAGE sql STABLE AS $$
     UNION ALL
     SELECT 1, most + 1 + row_number() OVER (ORDER BY c.id), channel_object(c, false), NULL
     FROM (SELECT x.* FROM channels x
-          WHERE NOT EXISTS (SELECT 1 FROM own WHERE own.type = 0 AND own.place > most) -- then the list is full
+          WHERE NOT EXISTS (SELECT 1 FROM own WHERE own.type = 0 AND own.place > most) -- the list is full then
             AND x.workspace_id = workspace AND x.type = 0 AND NOT x.is_archived AND NOT EXISTS (
               SELECT 1 FROM channel_members m WHERE m.channel_id = x.id AND m.user_id = caller AND m.active)
           ORDER BY x.id LIMIT most + 1) c
@@ -249,7 +248,7 @@ LANGUAGE sql STABLE AS $$
     FROM (SELECT x.* FROM users x WHERE x.workspace_id = workspace AND x.bot_id IS NOT NULL ORDER BY x.id LIMIT most + 1) b
 $$;
 
--- Why `caller` may not show `recipient` a message in a channel, or in the thread of a message (0: none); when they may, the channel's
+-- Why `caller` may not show `recipient` a message in a channel, or in the thread of message `thread` (0: none). If they may, the channel's
 -- type and the thread's root.
 CREATE FUNCTION ephemeral_check(workspace text, caller text, channel text, recipient text, thread bigint)
 RETURNS TABLE (error text, type smallint, root bigint) LANGUAGE sql STABLE AS $$

@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Long-lived connections: where a stream of events goes on.
+-- Resuming event streams and sockets.
 
--- Whether the transaction that wrote a row (its system column xmin, 32 bits) is below `bound`, as far as can be told: of
--- one that is older by more than 2^31 transactions it says no.
+-- Whether the transaction that wrote a row is below `bound`. A row's xmin has only 32 bits: false for transactions that are more than 2^31
+-- older.
 CREATE FUNCTION xmin_is_below(row_xmin xid, bound xid8) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
     SELECT (bound::text::numeric::bigint - row_xmin::text::bigint) & 4294967295 BETWEEN 1 AND 2147483647
 $$;
 
--- The highest seq of a channel of which a row tells that it was committed in every snapshot whose xmin is `bound`. Events of
--- a channel commit in the order of seq, so all before it were, too. (In plpgsql, which keeps its plan: a function in SQL is planned
--- anew for each stream that comes back, which takes longer than to run it.)
+-- The highest seq that was provably committed in every snapshot whose xmin is `bound`. A channel's events commit in the order of seq, so
+-- all events before it were committed too. PL/pgSQL, which keeps its plan: a function in SQL would be planned for each resumed stream,
+-- which takes longer than running it.
 CREATE FUNCTION channel_seq_below(channel text, bound xid8) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN greatest(
@@ -18,16 +18,16 @@ BEGIN
         0);
 END $$;
 
--- Whether a message of the channel was edited or deleted since everything below `sent` was sent.
+-- Whether a message of the channel was edited or deleted after everything below `sent` had been sent.
 CREATE FUNCTION changes_since(channel text, sent xid8) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT NOT xmin_is_below(l.written, sent)
             FROM (SELECT e.xmin AS written FROM changes e WHERE e.channel_id = channel ORDER BY e.seq DESC LIMIT 1) l);
 END $$;
 
--- The event after which a member's stream goes on in a channel, when everything below `sent` was sent and everything about
--- membership below `heard` was heard: from there, if they were a member then and left later, else from their first join since.
--- When the events up to `told` were sent and heard already (0: none were), then likewise from there; this looks at no event before.
+-- The event after which a member's stream continues in a channel, when everything below `sent` was sent, and all changes of memberships
+-- below `heard` were known. If they were a member then, the stream continues from there; otherwise from their first join since. `told` (0:
+-- none) is an event up to which everything was sent and known already: then likewise from there, without looking at earlier events.
 CREATE FUNCTION resume_seq(channel text, caller text, member_seq bigint, sent xid8, heard xid8, told bigint)
 RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 DECLARE

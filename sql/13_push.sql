@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Events for apps: what waits for their events_url, or for a link (Socket Mode), and who sends it.
+-- Events for apps: the queue for events_url and for app sockets (Socket Mode), called links here, and their attempts.
 
--- Keeps events for the apps whose bot is in the channel since before the event, each once, as long as there is room: for those with a
--- URL, and for those that had a link within `link_keep_s`, due when the links that are there had `link_wait_ms` to bring it. The event
--- app_mention has the seq of its message, negated, and goes to apps whose bot is `named` ("U1 U2 ").
+-- Stores events, each once, for apps whose bot has been in the channel since before the event, as long as there is room: for apps with a
+-- URL, and for apps that had a link within `link_keep_s`. For the latter an event is due after `link_wait_ms`, which gives open links time
+-- to deliver it. The event app_mention has the negated seq of its message, and goes to apps whose bot is `named` ("U1 U2 ").
 CREATE FUNCTION app_events_add(workspaces text[], channels text[], seqs bigint[], tss bigint[], frames text[], names text[], named text[],
                                url_max bigint, total_max bigint, link_max bigint, link_keep_s bigint, link_wait_ms bigint)
 RETURNS TABLE (kept bigint, dropped bigint, links_dropped bigint) LANGUAGE sql VOLATILE AS $$
@@ -31,7 +31,7 @@ RETURNS TABLE (kept bigint, dropped bigint, links_dropped bigint) LANGUAGE sql V
         SELECT s.app, s.channel, s.seq, s.ts, s.frame,
                clock_timestamp() + CASE WHEN s.by_link THEN link_wait_ms ELSE 0 END * interval '1 millisecond'
         FROM sorted s WHERE s.has_room
-        ORDER BY s.app, s.channel, s.seq -- as those who ack lock them
+        ORDER BY s.app, s.channel, s.seq -- as acks lock them
         ON CONFLICT DO NOTHING -- acked meanwhile
         RETURNING app_id
     )
@@ -40,9 +40,9 @@ RETURNS TABLE (kept bigint, dropped bigint, links_dropped bigint) LANGUAGE sql V
     FROM sorted s
 $$;
 
--- Gives at most `most` events that are due, of each app at most `app_parallel` less those the caller has under way (`busy`: the app of
--- each), and as many challenges (seq = 0, no frame) for URLs that are not verified. They are the caller's for `lease_ms`. Apps take
--- turns, so that those whose URL stands still leave room for the others, however much waits for them.
+-- Leases at most `most` due events to the caller for `lease_ms`. Each app gets at most `app_parallel`, minus what the caller has in flight
+-- for it (`busy`: the app of each). Also leases as many challenges (seq = 0, no frame) for URLs that are not verified. Apps take turns, so
+-- that one whose URL hangs leaves room for the others, however many events it has waiting.
 CREATE FUNCTION app_events_take(busy text[], app_parallel bigint, most bigint, lease_ms bigint)
 RETURNS TABLE (app text, workspace text, bot text, url text, secret text, channel text, seq bigint, happened bigint, frame text,
                tries bigint, reason text) LANGUAGE sql VOLATILE AS $$
@@ -80,8 +80,8 @@ RETURNS TABLE (app text, workspace text, bot text, url text, secret text, channe
     SELECT c.id, c.workspace_id, c.bot_user_id, c.events_url, c.signing_secret, '', 0, 0, NULL, c.verify_tries, '' FROM challenged c
 $$;
 
--- Tries came to an end: `waits` has the milliseconds until the next one, or -1 when there is none. A URL whose challenge (seq = 0) has
--- none is verified; else the next comes after 1, 2, 4 … 60 seconds.
+-- Records the end of attempts. `waits`: milliseconds until the next attempt; -1: there is none. A challenge (seq = 0) without a next
+-- attempt verifies its URL; otherwise the next one follows after 1, 2, 4 … 60 seconds.
 CREATE FUNCTION app_events_settle(the_apps text[], channels text[], seqs bigint[], the_tries bigint[], waits bigint[], reasons text[])
 RETURNS void LANGUAGE sql VOLATILE AS $$
     SELECT FROM unnest(the_apps, channels, seqs) AS s (app, channel, seq)
@@ -98,14 +98,15 @@ RETURNS void LANGUAGE sql VOLATILE AS $$
     FROM unnest(the_apps, seqs, waits) AS s (app, seq, wait) WHERE a.id = s.app AND s.seq = 0 AND NOT a.url_verified
 $$;
 
--- The workspaces with an app for which events are kept, or may be any moment: one that was made, or had a link, within a day.
+-- The workspaces with an app for which events are stored, or may be at any moment: an app with a URL, or one that was created or had a link
+-- within a day.
 CREATE FUNCTION app_workspaces() RETURNS TABLE (workspace text) LANGUAGE sql STABLE AS $$
     SELECT DISTINCT a.workspace_id FROM apps a
     WHERE a.events_url IS NOT NULL OR greatest(a.linked_at, to_timestamp(a.created)) > now() - interval '1 day' ORDER BY 1
 $$;
 
--- Drops rows that waited longer than `keep_s` (`link_keep_s` for a link), and those that ended 10 minutes ago, at most `most`. How many
--- waited, and whether there may be more.
+-- Deletes at most `most` rows: those that have waited longer than `keep_s` (`link_keep_s` for links), and those that were completed 10
+-- minutes ago. Returns how many were waiting, and whether there may be more.
 CREATE FUNCTION app_events_clean(keep_s bigint, link_keep_s bigint, most bigint)
 RETURNS TABLE (dropped bigint, links_dropped bigint, has_more boolean) LANGUAGE sql VOLATILE AS $$
     WITH expired AS MATERIALIZED (
@@ -122,28 +123,29 @@ RETURNS TABLE (dropped bigint, links_dropped bigint, has_more boolean) LANGUAGE 
     SELECT count(*) FILTER (WHERE waited AND NOT by_link), count(*) FILTER (WHERE waited AND by_link), count(*) = most FROM gone
 $$;
 
--- An app is about to open a link: events of from now on are kept for it; had it one within `keep_s`, of from then on. `by_socket`:
--- whether it has links at all, and not a URL.
+-- Notes that an app is about to open a link. Events are stored for it from now on, or without interruption if it had a link within
+-- `keep_s`. `by_socket`: whether the app uses links rather than a URL.
 CREATE FUNCTION app_linked(app text, keep_s bigint) RETURNS TABLE (by_socket boolean) LANGUAGE sql VOLATILE AS $$
     UPDATE apps a SET linked_at = now(),
         linked_since = CASE WHEN a.linked_at > now() - keep_s * interval '1 second' THEN a.linked_since ELSE clock_us() END
     WHERE a.id = app RETURNING a.events_url IS NULL
 $$;
 
--- As id_write() of src/gateway/socket_mode/envelope.c makes it.
+-- Same as id_write() in src/gateway/socket_mode/envelope.c.
 CREATE FUNCTION envelope_id(app text, channel text, seq bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT concat_ws('-', substr(h, 1, 8), substr(h, 9, 4), '5' || substr(h, 13, 3), '8' || substr(h, 16, 3), substr(h, 19, 12))
     FROM encode(sha256(convert_to(app || '.' || channel || '.' || seq, 'UTF8')), 'hex') AS h
 $$;
 
--- The app acked these events, kept or not. Of those without a channel only the envelope's id is known; they end if they are kept.
+-- Completes events that the app acked, whether stored or not. Without a channel only the envelope's id is known; such an event is completed
+-- if it is stored.
 CREATE FUNCTION link_events_ack(the_apps text[], channels text[], seqs bigint[], ids text[]) RETURNS void LANGUAGE sql VOLATILE AS $$
-    WITH present AS MATERIALIZED ( -- locked before their events, as who deletes an app does
+    WITH present AS MATERIALIZED ( -- locked before their events, as apps_delete() does
         SELECT a.id FROM apps a WHERE a.id = ANY (the_apps) ORDER BY a.id FOR KEY SHARE
     ), acked AS (
         SELECT k.app, k.channel, k.seq, k.id FROM unnest(the_apps, channels, seqs, ids) AS k (app, channel, seq, id)
         WHERE k.app IN (SELECT a.id FROM present a)
-    ), kept AS MATERIALIZED ( -- the ids are made once, not for each that was acked
+    ), kept AS MATERIALIZED ( -- computes each id once, not once per ack
         SELECT e.app_id, e.channel_id, e.seq, envelope_id(e.app_id, e.channel_id, e.seq) AS id FROM app_events e
         WHERE e.app_id IN (SELECT k.app FROM acked k WHERE k.channel = '') AND e.frame IS NOT NULL
     )
@@ -155,8 +157,8 @@ CREATE FUNCTION link_events_ack(the_apps text[], channels text[], seqs bigint[],
     ON CONFLICT (app_id, channel_id, seq) DO UPDATE SET frame = NULL, due_at = clock_timestamp()
 $$;
 
--- Nobody acked these attempts in time, or the link that had them is gone: they are due, those that are not kept yet too. But not those
--- of which another gateway makes a later attempt already.
+-- Makes events due whose attempt was not acked in time or lost its link, and stores those that are not stored yet. Events for which another
+-- gateway has begun a later attempt are left alone.
 CREATE FUNCTION link_events_return(the_apps text[], channels text[], seqs bigint[], times bigint[], frames text[], the_tries bigint[])
 RETURNS void LANGUAGE sql VOLATILE AS $$
     WITH present AS MATERIALIZED (
@@ -171,8 +173,8 @@ RETURNS void LANGUAGE sql VOLATILE AS $$
         WHERE e.frame IS NOT NULL AND e.tries = excluded.tries
 $$;
 
--- Gives what is due for apps, of each at most its `room`, in the order in which it happened. They are the caller's for the time in
--- which they may be acked: `window_ms`, with each attempt twice as long. Those that had all attempts come without a frame, and ended.
+-- Leases due events, for each app at most its `room`, oldest first. The lease lasts as long as an ack may take: `window_ms`, doubled with
+-- each attempt. Events that have had all their attempts are completed, and returned without a frame.
 CREATE FUNCTION link_events_take(the_apps text[], rooms bigint[], window_ms bigint, attempts bigint)
 RETURNS TABLE (app text, channel text, seq bigint, happened bigint, frame text, tries bigint) LANGUAGE sql VOLATILE AS $$
     WITH due AS (

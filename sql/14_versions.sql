@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Versions of Tidings side by side. Each has its functions and views in a schema of its own, which the search_path of its connections
--- begins with; the tables, and what release 0.1.0 has, are in another.
+-- Versions of Tidings side by side. Each has its functions and views in a schema of its own, which comes first in the search_path of its
+-- connections. The tables are in another schema, as are the functions of release 0.1.0.
 
 CREATE FUNCTION tables_schema() RETURNS text LANGUAGE sql STABLE AS $$
     SELECT c.relnamespace::regnamespace::text FROM pg_class c WHERE c.oid = 'schema_migrations'::regclass
 $$;
 
--- Says that an instance of this version runs, or is about to. No row: the functions are not there.
+-- Records that an instance of this version runs, or is about to. No row: its functions are not installed.
 CREATE FUNCTION version_use(own_functions text, own_library text, own_release text) RETURNS SETOF text LANGUAGE sql VOLATILE AS $$
     INSERT INTO versions_in_use AS v (functions, library, release, knows_hot)
     SELECT own_functions, own_library, own_release, true WHERE to_regnamespace(own_functions) IS NOT NULL
@@ -14,7 +14,7 @@ CREATE FUNCTION version_use(own_functions text, own_library text, own_release te
     RETURNING v.functions
 $$;
 
--- The functions of release 0.1.0: digests of the arguments and of the body.
+-- The functions of release 0.1.0, with digests of their arguments and bodies.
 CREATE FUNCTION functions_of_0_1_0() RETURNS TABLE (name text, arguments text, body text) LANGUAGE sql IMMUTABLE AS $$
     VALUES
     ('app_events_add', 'dede947e', 'ad7ee8ce'), ('app_events_clean', '0fbcbcd2', 'eb756693'),
@@ -66,7 +66,7 @@ CREATE FUNCTION functions_of_0_1_0() RETURNS TABLE (name text, arguments text, b
     ('workspaces_create', 'c65894ef', '143205f5'), ('xmin_is_below', '70dcbfed', '20009e5a')
 $$;
 
--- Those of release 0.1.0 that are missing here, or have another body: instances of 0.1.0 may fail.
+-- The functions of release 0.1.0 that are missing or have been changed here: its instances may fail.
 CREATE FUNCTION functions_of_0_1_0_differing() RETURNS SETOF text LANGUAGE sql STABLE AS $$
     SELECT f.name FROM functions_of_0_1_0() f
     WHERE NOT EXISTS (SELECT 1 FROM pg_proc p WHERE p.pronamespace = tables_schema()::regnamespace AND p.proname = f.name
@@ -74,7 +74,8 @@ CREATE FUNCTION functions_of_0_1_0_differing() RETURNS SETOF text LANGUAGE sql S
     ORDER BY 1
 $$;
 
--- Drops the functions and views of release 0.1.0, whatever their bodies. They need one another: those that nothing needs go first.
+-- Drops the functions and views of release 0.1.0, whatever their bodies. They depend on each other, so each pass drops those that nothing
+-- depends on any more.
 CREATE FUNCTION functions_of_0_1_0_drop() RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     left_over text[] := ARRAY(
@@ -97,12 +98,12 @@ BEGIN
                 needed := needed || object;
             END;
         END LOOP;
-        EXIT WHEN cardinality(needed) = cardinality(left_over); -- none, or what others made on top of them
+        EXIT WHEN cardinality(needed) = cardinality(left_over); -- all dropped, or the rest is in use by other objects
         left_over := needed;
     END LOOP;
 END $$;
 
--- Drops the functions of a version; but not a schema in which somebody made a table.
+-- Drops the functions of a version, unless somebody created a table in its schema.
 CREATE FUNCTION version_drop(dropped text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     IF dropped = tables_schema() THEN
@@ -114,8 +115,8 @@ BEGIN
     END IF;
 END $$;
 
--- Drops the functions of versions of which no instance has run for `keep_s`; but not one's own, nor the youngest, which may be there for
--- instances to come. Release 0.1.0 does not say that it runs: its connections do.
+-- Drops the functions of versions of which no instance has run for `keep_s`, except the caller's own and those of the newest version, whose
+-- instances may be about to start. Release 0.1.0 does not record that it runs, so its connections are looked for.
 CREATE FUNCTION versions_drop(own_functions text, keep_s bigint) RETURNS SETOF text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     unused text;
@@ -129,12 +130,12 @@ BEGIN
            AND max(v.made_at) < (SELECT max(y.made_at) FROM versions_in_use y)
     LOOP
         DELETE FROM versions_in_use v WHERE v.functions = unused AND v.used_at < now() - keep_s * interval '1 second';
-        IF NOT EXISTS (SELECT 1 FROM versions_in_use v WHERE v.functions = unused) THEN -- one that starts just now has its row locked
+        IF NOT EXISTS (SELECT 1 FROM versions_in_use v WHERE v.functions = unused) THEN -- an instance that is starting holds the lock of its row
             PERFORM version_drop(unused);
             RETURN NEXT unused;
         END IF;
     END LOOP;
 END $$;
 
--- Redis libraries that a version which is kept may use.
+-- The Redis libraries that remaining versions may use.
 CREATE FUNCTION libraries_in_use() RETURNS SETOF text LANGUAGE sql STABLE AS $$ SELECT DISTINCT v.library FROM versions_in_use v $$;

@@ -1,35 +1,34 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Retention: a month of messages is dropped in pieces. Each call of month_expire() is one short transaction, which notes in month_expiring
--- how far it came; any instance goes on from there. Why the steps are in this order:
--- docs/decisions/2026-11-23-retention-in-pieces.md.
+-- Retention: a month of messages is dropped in pieces. Each call of month_expire() is one short transaction, which records its progress in
+-- month_expiring; any instance can continue. The reasons for the order of the steps: docs/decisions/2026-11-23-retention-in-pieces.md.
 
--- From `detach` on nobody sees the month's messages. The steps before it are then made once more, for what was added meanwhile: by replies
--- in the month's threads, and by instances of 0.2.0.
+-- After `detach` nobody sees the month's messages. The steps before it are then repeated for rows added meanwhile, by replies in the
+-- month's threads and by instances of 0.2.0.
 CREATE FUNCTION month_steps() RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
     SELECT '{calm,read,move,heads,thread_members,threads,mentions,changes,detach,drop,move,heads,thread_members,threads,mentions,end}'::text[]
 $$;
 
--- A message that is about to be dropped counts as read: the ts from which on messages can be unread, or `wanted` if that is later.
+-- The ts from which messages can be unread, or `wanted` if that is later. Messages that are about to be dropped count as read.
 CREATE FUNCTION unread_from(wanted bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN greatest(wanted, (SELECT e.kept_from FROM month_expiring e));
 END $$;
 
--- The oldest partition of messages all of which are older than `keep_days`, and the ts at which it ends.
+-- The oldest partition with only messages older than `keep_days`, and the ts at which it ends.
 CREATE FUNCTION month_oldest(keep_days integer, OUT month text, OUT kept_from bigint) LANGUAGE sql STABLE AS $$
     SELECT p.relname, (extract(epoch FROM p.ends AT TIME ZONE 'UTC') * 1000000)::bigint
     FROM (SELECT c.relname::text, to_date(right(c.relname, 7), 'YYYY_MM') + interval '1 month' AS ends
           FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'messages'::regclass) p
     WHERE p.ends < now() - make_interval(days => keep_days)
-    ORDER BY p.relname LIMIT 1 -- oldest first: behind a later month's ord, own posts of an earlier one would not become read
+    ORDER BY p.relname LIMIT 1 -- oldest first: a cursor moved to the end of a later month would be skipped, with the own posts before it
 $$;
 
--- A batch of `read`: what the other steps work from.
+-- A batch of `read`: collects what the other steps need.
 CREATE FUNCTION month_read(INOUT m month_expiring, OUT rows bigint) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     last record;
 BEGIN
-    IF to_regclass(m.month) IS NULL THEN -- an instance of 0.2.0 was faster
+    IF to_regclass(m.month) IS NULL THEN -- an instance of 0.2.0 has dropped it
         m.last_channel := NULL;
         RETURN;
     END IF;
@@ -53,8 +52,8 @@ BEGIN
     rows := last.rows;
 END $$;
 
--- A batch of `move`: cursors of members of one channel that stand in the month, or before it, go to its end, as if their members
--- had marked it. The work grows with the messages that they read one by one, so a batch takes fewer members where there are many.
+-- A batch of `move`: moves members' cursors in one channel from within or before the month to its end, as a mark would. The work grows with
+-- the number of singles, so a batch takes fewer members where there are many.
 CREATE FUNCTION month_move(INOUT m month_expiring, OUT rows bigint, OUT moved boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     e month_channels;
@@ -76,7 +75,7 @@ BEGIN
     SELECT count(*), array_agg(l.user_id) FILTER (WHERE l.singles > 0) INTO behind, with_singles
     FROM (SELECT c.user_id, c.singles FROM channel_members c
           WHERE c.channel_id = e.channel_id AND c.user_id > m.last_user AND c.user_id <= last AND c.ts < e.ts AND c.ord < e.ord
-          ORDER BY c.user_id FOR NO KEY UPDATE) l; -- in the order of marks
+          ORDER BY c.user_id FOR NO KEY UPDATE) l; -- as marks lock them
     IF behind > 0 THEN
         UPDATE channel_members c SET ts = e.ts, seq = e.seq, ord = e.ord, changed = pg_current_xact_id(),
             own = greatest(c.own, (SELECT a.posts FROM month_authors a WHERE a.channel_id = c.channel_id AND a.user_id = c.user_id))
@@ -89,7 +88,7 @@ BEGIN
     m.last_user := last;
 END $$;
 
--- A batch of `heads`: channels whose latest message goes have none.
+-- A batch of `heads`: channels whose latest message is about to be dropped have none any more.
 CREATE FUNCTION month_heads(INOUT m month_expiring, OUT rows bigint, OUT quiet text[]) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     page text[] := ARRAY(SELECT k.channel_id FROM month_channels k WHERE k.channel_id > m.last_channel ORDER BY k.channel_id LIMIT 200);
@@ -106,8 +105,8 @@ BEGIN
     END IF;
 END $$;
 
--- A batch of a step that is named after its table: rows that belong to the month, or to those before it, are deleted. `key`: the primary
--- key's columns, of which the second rises with `age`, so that behind a row that is kept nothing of its channel goes.
+-- A batch of a step that is named after its table: deletes rows that belong to the month or to earlier ones. `key`: the columns of the
+-- primary key. The second one rises with `age`, so after the first row that stays, all others of its channel stay too.
 CREATE FUNCTION month_delete(INOUT m month_expiring, key text[], age text, OUT rows bigint) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     last record;
@@ -131,14 +130,14 @@ BEGIN
     rows := last.rows;
 END $$;
 
--- What the work was done from goes too. Nobody else uses these tables.
+-- Deletes the working data, which nobody else uses.
 CREATE FUNCTION month_forget() RETURNS void LANGUAGE sql VOLATILE AS $$
     TRUNCATE month_channels, month_authors;
     DELETE FROM month_expiring;
 $$;
 
--- Takes the month out of messages. Who waits for this lock makes everybody wait who comes after, so it is not waited for long, and nothing
--- else is done under it: pg_dump, say, holds it for hours, and then this fails.
+-- Detaches the month from messages. While this lock is waited for, everyone who comes later waits behind it. So the wait is short, and
+-- nothing else is done under the lock. While another session holds the table, which pg_dump does for hours, this fails.
 CREATE FUNCTION month_detach(month text) RETURNS void LANGUAGE plpgsql VOLATILE SET lock_timeout = '30ms' AS $$
 BEGIN
     LOCK TABLE messages IN ACCESS EXCLUSIVE MODE;
@@ -147,8 +146,8 @@ BEGIN
     END IF;
 END $$;
 
--- The steps that concern the partition as a whole. `calm`: autovacuum keeps away from it; one that is at work there would hold up `detach`,
--- and makes room only for who waits longer than that. `drop`: deletes its files, which nobody sees any more. For these two nobody waits.
+-- The steps that concern the partition as a whole. `calm` keeps autovacuum away: a run in progress would hold up `detach`, and gives way
+-- only to those who wait longer. `drop` deletes the files, which nobody sees any more. Nobody waits for these two steps.
 CREATE FUNCTION month_table(month text, step text) RETURNS void LANGUAGE plpgsql VOLATILE SET lock_timeout = '1500ms' AS $$
 BEGIN
     IF step = 'detach' THEN
@@ -160,8 +159,8 @@ BEGIN
     END IF;
 END $$;
 
--- One batch of the step that `m` is at. The step has come to its end when `m`.last_channel is NULL. `told`: channels of which members see
--- something else now.
+-- One batch of the step that `m` is at. `m`.last_channel is NULL at the end of the step. `told`: channels in which members' views have
+-- changed.
 CREATE FUNCTION month_batch(INOUT m month_expiring, INOUT told text[], OUT rows bigint) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     b record;
@@ -192,8 +191,8 @@ BEGIN
     rows := b.rows;
 END $$;
 
--- The month that is being dropped; a new one if `begins`. It is let be when it is kept after all: by another setting, or a clock that was
--- set back.
+-- The month that is being dropped, or a new one if `begins`. A month is let go if it is to stay after all, because the setting changed or a
+-- clock was set back.
 CREATE FUNCTION month_under_way(keep_days integer, begins boolean) RETURNS SETOF month_expiring LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     IF EXISTS (SELECT 1 FROM month_expiring e WHERE e.step <= array_position(month_steps(), 'detach')
@@ -206,8 +205,8 @@ BEGIN
     RETURN QUERY SELECT * FROM month_expiring;
 END $$;
 
--- One piece of the work on a month, of about `budget_ms`. `state`: 'none', there is nothing to do; 'elsewhere', another instance does it;
--- 'going', call again; 'gone', that was the last of this month.
+-- One piece of the work on a month, of about `budget_ms`. `state`: 'none', there is nothing to do; 'elsewhere', another instance is at it;
+-- 'going', call again; 'gone', that was the last piece of this month.
 CREATE FUNCTION month_expire(keep_days integer, budget_ms integer, begins boolean, OUT state text, OUT month text, OUT step text,
                              OUT piece_rows bigint, OUT rows bigint, OUT pieces bigint, OUT age_ms bigint)
 LANGUAGE plpgsql VOLATILE SET lock_timeout = '50ms' SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Secrets at rest, as `tidings secrets rotate` reads and writes them: sealed texts (include/base/secrets.h), or clear ones from before there
--- was a key.
+-- Secrets at rest, as `tidings secrets rotate` reads and writes them: sealed (include/base/secrets.h), or plain from before there was a
+-- key.
 
--- Of the apps after one, at most `most` whose signing secret does not begin with the `current` key's prefix.
+-- The first `most` apps after an id whose signing secret does not begin with the prefix of the `current` key.
 CREATE FUNCTION app_secrets_stale(current text, after_id text, most bigint) RETURNS TABLE (id text, secret text) LANGUAGE sql STABLE AS $$
     SELECT a.id, a.signing_secret FROM apps a WHERE a.id > after_id AND NOT starts_with(a.signing_secret, current) ORDER BY a.id LIMIT most
 $$;
 
--- Puts new texts in the place of old ones, where these still are. How many.
+-- Replaces secrets that have not changed meanwhile. Returns how many.
 CREATE FUNCTION app_secrets_put(ids text[], olds text[], news text[]) RETURNS TABLE (changed bigint) LANGUAGE sql VOLATILE AS $$
     WITH present AS MATERIALIZED (
         SELECT a.id FROM apps a WHERE a.id = ANY (ids) ORDER BY a.id FOR NO KEY UPDATE
@@ -19,7 +19,7 @@ CREATE FUNCTION app_secrets_put(ids text[], olds text[], news text[]) RETURNS TA
     SELECT count(*) FROM put
 $$;
 
--- The same of the keys of push apps; `id` is "T1/name".
+-- The keys of push apps; `id` is "T1/name".
 CREATE FUNCTION push_app_secrets_stale(current text, after_id text, most bigint) RETURNS TABLE (id text, secret text) LANGUAGE sql STABLE AS $$
     SELECT a.workspace_id || '/' || a.name, a.secret FROM push_apps a
     WHERE (a.workspace_id, a.name) > (split_part(after_id, '/', 1), split_part(after_id, '/', 2)) AND NOT starts_with(a.secret, current)
@@ -38,7 +38,7 @@ CREATE FUNCTION push_app_secrets_put(ids text[], olds text[], news text[]) RETUR
     SELECT count(*) FROM put
 $$;
 
--- The same of the addresses of devices, with the digests of their tokens; `id` is "U1/app/device".
+-- The addresses of devices, with the digests of their tokens; `id` is "U1/app/device".
 CREATE FUNCTION device_addresses_stale(current text, after_id text, most bigint) RETURNS TABLE (id text, secret text) LANGUAGE sql STABLE AS $$
     SELECT d.user_id || '/' || d.app || '/' || d.device_id, d.address FROM devices d
     WHERE (d.user_id, d.app, d.device_id) > (split_part(after_id, '/', 1), split_part(after_id, '/', 2), regexp_replace(after_id, '^[^/]*/[^/]*/', ''))

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The apps of phones and browsers, and the devices that are registered for them.
+-- Push apps (of phones and browsers), and the devices registered for them.
 
 CREATE FUNCTION push_app_object(a push_apps) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
     SELECT jsonb_build_object('name', a.name, 'platform', a.platform, 'created', a.created) || a.fields
@@ -16,12 +16,12 @@ BEGIN
         CASE WHEN made.name IS NOT NULL THEN jsonb_build_object('app', push_app_object(made))::text END;
 END $$;
 
--- Which platform an app is of; no row: there is no such app.
+-- No row: there is no such app.
 CREATE FUNCTION push_app_platform(workspace text, of_name text) RETURNS TABLE (platform text) LANGUAGE sql STABLE AS $$
     SELECT a.platform FROM push_apps a WHERE a.workspace_id = workspace AND a.name = of_name
 $$;
 
--- Changes the fields that are given, and the secret unless it is NULL.
+-- Changes the given fields, and the secret unless it is NULL.
 CREATE FUNCTION push_apps_update(workspace text, of_name text, of_platform text, new_fields text, new_secret text)
 RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -38,7 +38,7 @@ CREATE FUNCTION push_apps_list(workspace text) RETURNS TABLE (error text, reply 
     FROM push_apps a WHERE a.workspace_id = workspace
 $$;
 
--- Its devices go with it.
+-- Deletes the app's devices too.
 CREATE FUNCTION push_apps_delete(workspace text, of_name text) RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM FROM push_apps a WHERE a.workspace_id = workspace AND a.name = of_name FOR UPDATE;
@@ -52,22 +52,22 @@ CREATE FUNCTION device_object(d devices, platform text) RETURNS jsonb LANGUAGE s
         'preview', d.preview, 'created', d.created, 'last_success', d.last_success, 'failing_since', d.failing_since))
 $$;
 
--- A device of the caller, in the place of the one that had its id, and of those that had its token: a phone that changed hands.
--- `digests` of the token, the one to keep first, that of the oldest key last.
+-- Registers a device of the caller. It replaces the device with the same id, and those with the same token: a phone that changed hands.
+-- `digests`: of the token; the first one is stored, the last one is by the oldest key.
 CREATE FUNCTION devices_register(workspace text, caller text, to_app text, of_platform text, with_id text, new_address text, digests text[],
                                  new_locale text, new_preview text, device_max bigint)
 RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 DECLARE
     made devices;
     is_other boolean;  -- the device had another address
-    has_moved boolean; -- the address was another's
+    has_moved boolean; -- the address was another device's
 BEGIN
     PERFORM FROM push_apps a WHERE a.workspace_id = workspace AND a.name = to_app AND a.platform = of_platform FOR KEY SHARE;
     IF NOT FOUND THEN
         RETURN QUERY SELECT 'app_not_found', NULL::text;
         RETURN;
     END IF;
-    -- Nobody else registers the token meanwhile, and no other device of the caller's.
+    -- Serializes registrations of the same token, and those of the caller.
     PERFORM pg_advisory_xact_lock(hashtextextended(to_app || digests[cardinality(digests)], 0));
     PERFORM FROM users u WHERE u.id = caller FOR NO KEY UPDATE;
     PERFORM FROM devices d
@@ -77,7 +77,7 @@ BEGIN
         AND (d.user_id <> caller OR d.device_id <> with_id);
     has_moved := FOUND;
     IF (SELECT count(*) FROM devices d WHERE d.user_id = caller AND (d.app <> to_app OR d.device_id <> with_id)) >= device_max THEN
-        RAISE EXCEPTION USING ERRCODE = 'TD002'; -- what moved stays where it was
+        RAISE EXCEPTION USING ERRCODE = 'TD002'; -- rolls back, so a token that had moved stays with its old device
     END IF;
     SELECT d.digest <> ALL (digests) INTO is_other FROM devices d
     WHERE d.user_id = caller AND d.app = to_app AND d.device_id = with_id;
@@ -97,7 +97,7 @@ EXCEPTION WHEN SQLSTATE 'TD002' THEN
     RETURN QUERY SELECT 'too_many_devices', NULL::text;
 END $$;
 
--- Of one app, or of all of them.
+-- `of_app` NULL: all apps.
 CREATE FUNCTION devices_unregister(caller text, with_id text, of_app text) RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM FROM devices d WHERE d.user_id = caller AND d.device_id = with_id AND d.app = coalesce(of_app, d.app) ORDER BY d.app FOR UPDATE;
@@ -105,12 +105,12 @@ BEGIN
     RETURN QUERY SELECT CASE WHEN NOT FOUND THEN 'device_not_found' END, '{}'::text;
 END $$;
 
--- What a client needs to register for it; not who runs it, nor whose keys it has.
+-- What a client needs to register for an app, without the operator's details.
 CREATE FUNCTION push_app_offer(a push_apps) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
     SELECT jsonb_strip_nulls(jsonb_build_object('name', a.name, 'platform', a.platform, 'public_key', a.fields -> 'public_key'))
 $$;
 
--- And the apps that the caller can register devices for.
+-- The caller's devices, and the apps that they can register devices for.
 CREATE FUNCTION devices_list(workspace text, caller text) RETURNS TABLE (error text, reply text) LANGUAGE sql STABLE AS $$
     SELECT NULL::text, jsonb_build_object(
         'devices', (SELECT coalesce(jsonb_agg(device_object(d, a.platform) ORDER BY d.app, d.device_id), '[]')
@@ -118,7 +118,7 @@ CREATE FUNCTION devices_list(workspace text, caller text) RETURNS TABLE (error t
         'apps', (SELECT coalesce(jsonb_agg(push_app_offer(a) ORDER BY a.name), '[]') FROM push_apps a WHERE a.workspace_id = workspace))::text
 $$;
 
--- What a push to a device needs. Of devices of several apps with that id: the one registered last.
+-- What a push to a device needs. If devices of several apps have that id, the one registered last.
 CREATE FUNCTION push_target(workspace text, of_user text, with_id text, of_app text)
 RETURNS TABLE (error text, app text, platform text, fields text, secret text, address text, digest text, created bigint) LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN u.id IS NULL THEN 'user_not_found' WHEN d.device_id IS NULL THEN 'device_not_found' END,
@@ -130,8 +130,8 @@ RETURNS TABLE (error text, app text, platform text, fields text, secret text, ad
     ORDER BY d.created DESC, d.app LIMIT 1
 $$;
 
--- Keeps what became of a push: the device goes, or when the provider took one last, or since when it takes none. Nothing, if another
--- address was registered meanwhile.
+-- Records the outcome of a push: deletes a device that is gone, else when the provider last took a push, or since when it has taken none.
+-- Does nothing if another address was registered meanwhile.
 CREATE FUNCTION push_settle(of_user text, of_app text, with_id text, of_digest text, outcome text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     IF outcome = 'gone' THEN

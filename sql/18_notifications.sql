@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a user wants to be told of, and when not: levels, quiet hours in the user's time zone, and a snooze.
+-- Users' notification settings: level, quiet hours in the user's time zone, snooze.
 
--- Those of a user, who may never have chosen any.
+-- A user's settings, or the defaults if they have never set any.
 CREATE FUNCTION notification_settings_of(owner text) RETURNS notification_settings LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN coalesce((SELECT s FROM notification_settings s WHERE s.user_id = owner),
                     ROW(owner, 'mentions', 'full', 'mentions', NULL, NULL, 'UTC', 0)::notification_settings);
 END $$;
 
--- The quiet hours of now, or else the next ones; no row where there are none. Those that begin late end on the next day.
+-- The current quiet hours, else the next ones; no row: there are none. Quiet hours may last beyond midnight.
 CREATE FUNCTION quiet_hours(s notification_settings) RETURNS TABLE (start_at timestamptz, end_at timestamptz) LANGUAGE sql STABLE AS $$
     SELECT w.start_at, w.end_at
     FROM generate_series(-1, 1) AS n
@@ -19,11 +19,11 @@ CREATE FUNCTION quiet_hours(s notification_settings) RETURNS TABLE (start_at tim
     ORDER BY w.start_at LIMIT 1
 $$;
 
--- Whether all messages concern the user: to be told of them, or in the badge.
+-- Whether all messages concern the user, for notifications or for the badge.
 CREATE FUNCTION notification_settings_hear_all(s notification_settings) RETURNS boolean LANGUAGE sql IMMUTABLE AS
 $$ SELECT s.level = 'all' OR s.badge = 'all' $$;
 
--- They were changed: what was put off is looked at again, and the badge.
+-- Applies changed settings: notifications that were put off, and the badge, are decided again.
 CREATE FUNCTION notification_settings_use(s notification_settings) RETURNS void LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 BEGIN
     PERFORM FROM devices d WHERE d.user_id = s.user_id ORDER BY d.user_id, d.app, d.device_id FOR NO KEY UPDATE;
@@ -33,7 +33,7 @@ BEGIN
     UPDATE push_jobs j SET due_at = clock_timestamp(), since = clock_timestamp() WHERE j.user_id = s.user_id AND j.is_quiet AND j.due_at > clock_timestamp();
 END $$;
 
--- Until when the user is not to be disturbed, in seconds since 1970; NULL: they may be.
+-- Until when the user is not to be disturbed, in seconds since 1970; NULL: no quiet hours or snooze now.
 CREATE FUNCTION dnd_until(s notification_settings) RETURNS bigint LANGUAGE sql STABLE AS $$
     SELECT greatest(CASE WHEN s.snooze_until > extract(epoch FROM now()) THEN s.snooze_until END,
                     (SELECT extract(epoch FROM q.end_at)::bigint FROM quiet_hours(s) q WHERE q.start_at <= now()))
@@ -48,12 +48,12 @@ CREATE FUNCTION notifications_get(caller text) RETURNS TABLE (error text, reply 
     SELECT NULL::text, notifications_reply(notification_settings_of(caller))
 $$;
 
--- Whether there is a time zone of that name. Slow: Postgres reads all of them.
+-- Whether there is a time zone with this name. Slow: Postgres reads all of them.
 CREATE FUNCTION timezone_find(of_name text) RETURNS TABLE (name text) LANGUAGE sql STABLE AS $$
     SELECT z.name FROM pg_timezone_names z WHERE z.name = of_name AND z.name !~ '^(posix|right)/' AND z.name NOT IN ('localtime', 'posixrules')
 $$;
 
--- What is NULL stays; '' in both of dnd_start and dnd_end: no quiet hours.
+-- NULL: unchanged. '' in both dnd_start and dnd_end: no quiet hours.
 CREATE FUNCTION notifications_set(caller text, new_level text, new_preview text, new_badge text, new_start text, new_end text, new_tz text)
 RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -70,7 +70,7 @@ BEGIN
     RETURN QUERY SELECT NULL::text, notifications_reply(s);
 END $$;
 
--- As Slack's dnd.info; a snooze is its user's own affair.
+-- As in Slack's dnd.info. Only users themselves see their snooze.
 CREATE FUNCTION dnd_reply(s notification_settings, is_own boolean) RETURNS jsonb LANGUAGE sql STABLE AS $$
     SELECT jsonb_build_object('dnd_enabled', q.start_at IS NOT NULL, 'next_dnd_start_ts', coalesce(extract(epoch FROM q.start_at)::bigint, 1),
                               'next_dnd_end_ts', coalesce(extract(epoch FROM q.end_at)::bigint, 1)) ||

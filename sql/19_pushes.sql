@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Pushes. What happened adds jobs: that there is something to look at for a device, in a conversation (a channel, or a thread in it). What
--- is told is decided when the device's turn comes, from the state of that moment. docs/decisions/2026-11-25-pushes.md
+-- Pushes. Events add jobs: a job records that a conversation (a channel, or a thread in it) may have something to notify a device of. What
+-- is sent is decided when the device's turn comes, by the state at that moment. docs/decisions/2026-11-25-pushes.md
 
--- The workspaces with a device, found one after the other in an index of the devices.
+-- The workspaces with a device, by one index lookup for each.
 CREATE FUNCTION push_workspaces() RETURNS TABLE (workspace text) LANGUAGE sql STABLE AS $$
     WITH RECURSIVE found AS (
         (SELECT d.workspace_id FROM devices d ORDER BY d.workspace_id LIMIT 1)
@@ -13,8 +13,8 @@ CREATE FUNCTION push_workspaces() RETURNS TABLE (workspace text) LANGUAGE sql ST
     SELECT f.workspace_id FROM found f WHERE f.workspace_id IS NOT NULL
 $$;
 
--- The members of a channel who have a device; `all_hearing`: only those who hear of all messages. Goes through the fewer: these devices of
--- the workspace, or the members.
+-- The members of a channel who have a device; `all_hearing`: only those who are notified of all messages. Scans the smaller set: these
+-- devices of the workspace, or the members.
 CREATE FUNCTION push_members(workspace text, channel text, all_hearing boolean) RETURNS SETOF text LANGUAGE plpgsql STABLE AS $$
 DECLARE
     members bigint := (SELECT c.member_count FROM channels c WHERE c.id = channel);
@@ -36,7 +36,7 @@ BEGIN
     END IF;
 END $$;
 
--- Makes turns for the devices of these users, and locks them, in their order: after the devices, before jobs.
+-- Creates missing turns for the devices of these users, and locks the turns in order: after the devices, before jobs.
 CREATE FUNCTION push_turns_add(users text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM FROM devices d WHERE d.user_id = ANY (users) ORDER BY d.user_id, d.app, d.device_id FOR KEY SHARE;
@@ -48,8 +48,8 @@ BEGIN
     PERFORM FROM push_turns t WHERE t.user_id = ANY (users) ORDER BY t.user_id, t.app, t.device_id FOR NO KEY UPDATE;
 END $$;
 
--- The badges of these users, whose turns the caller has locked, may have changed. They are looked at a little later, so that several changes make
--- one push.
+-- Notes that the badges of these users, whose turns the caller has locked, may have changed. They are checked a little later, so that
+-- several changes make one push.
 CREATE FUNCTION push_turns_touch(users text[], wait_ms bigint DEFAULT 500) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     UPDATE push_turns t SET touched_at = clock_timestamp(),
@@ -58,22 +58,22 @@ BEGIN
     WHERE t.user_id = ANY (users);
 END $$;
 
--- (Without enable_seqscan, here as below: sessions keep plans from when the tables were small, and would go through all of them.)
+-- enable_seqscan is off, here and below, because sessions keep plans from when the tables were small, which would scan all of them.
 CREATE FUNCTION push_touch(owner text) RETURNS void LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 BEGIN
     PERFORM push_turns_add(ARRAY[owner]);
     PERFORM push_turns_touch(ARRAY[owner]);
 END $$;
 
--- When a device's turn comes next by its jobs. (PL/pgSQL, here as below, keeps its plans; functions in SQL are planned at each call.)
+-- When a device's next job is due. PL/pgSQL, here and below, keeps its plans; a function in SQL would be planned at each call.
 CREATE FUNCTION push_next(t push_turns) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT min(j.due_at) FROM push_jobs j
             WHERE (j.user_id, j.app, j.device_id) = (t.user_id, t.app, t.device_id) AND j.due_at IS NOT NULL);
 END $$;
 
--- There is something to tell these users of, one an entry; the caller has locked their turns. Only what is newer than what they were told of
--- counts. How many jobs.
+-- Adds jobs, one per entry, for users whose turns the caller has locked. Messages up to the last one that a user was notified of add
+-- nothing. Returns the number of jobs.
 CREATE FUNCTION push_jobs_add(users text[], channels text[], threads bigint[], tss bigint[]) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     added bigint;
@@ -83,7 +83,7 @@ BEGIN
         SELECT t.user_id, t.app, t.device_id, w.channel, w.thread, t.workspace_id, w.ts, 0, clock_timestamp(), clock_timestamp()
         FROM (SELECT u.user_id, u.channel, u.thread, max(u.ts) AS ts
               FROM unnest(users, channels, threads, tss) AS u (user_id, channel, thread, ts) GROUP BY 1, 2, 3) w
-        CROSS JOIN LATERAL (SELECT x.* FROM push_turns x WHERE x.user_id = w.user_id OFFSET 0) t -- looked up, whatever is thought of how many there are
+        CROSS JOIN LATERAL (SELECT x.* FROM push_turns x WHERE x.user_id = w.user_id OFFSET 0) t -- a lookup, however many turns the planner expects
         ORDER BY t.user_id, t.app, t.device_id, w.channel, w.thread
         ON CONFLICT (user_id, app, device_id, channel_id, thread_ts) DO UPDATE SET ts = greatest(j.ts, excluded.ts),
             due_at = greatest(excluded.due_at, j.rests_until), since = coalesce(CASE WHEN j.due_at IS NOT NULL THEN j.since END, excluded.since),
@@ -95,8 +95,9 @@ BEGIN
     RETURN added;
 END $$;
 
--- Whom posts and edits concern, one an entry: who is mentioned, who is in a direct conversation, who hears of all in the channel, who follows the
--- thread. Whether they are told is decided later. The posts of a channel are looked at together, as a stretch of it; each edit by itself.
+-- The users whom posts and edits concern, one event per entry: users mentioned, members of a direct conversation, members who are notified
+-- of all messages in the channel, followers of the thread. Whether they are notified is decided later. The posts of a channel are handled
+-- together, as a range of ts; each edit is handled alone.
 CREATE FUNCTION push_targets(kinds text[], workspaces text[], channels text[], tss bigint[], users text[])
 RETURNS TABLE (user_id text, channel text, thread bigint, ts bigint) LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -147,7 +148,7 @@ BEGIN
     GROUP BY 1, 2, 3;
 END $$;
 
--- Whose badges events other than posts may have changed.
+-- The users whose badges may have changed by events other than posts.
 CREATE FUNCTION push_touched(kinds text[], workspaces text[], channels text[], seqs bigint[], tss bigint[], users text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -169,25 +170,26 @@ BEGIN
         WHERE e.kind <> 'post' AND EXISTS (SELECT 1 FROM devices d WHERE d.user_id = a.user_id));
 END $$;
 
--- What these users were told and is to be told anew, since an edit changed it, or withdrawn. The caller has locked their turns.
+-- Makes jobs due again whose notification has to be replaced, because the message was edited, or withdrawn. The caller has locked the turns
+-- of these users.
 CREATE FUNCTION push_jobs_touch(touched text[], kinds text[], channels text[], tss bigint[], users text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     UPDATE push_jobs j SET told_ts = CASE WHEN e.kind = 'edit' THEN j.told_ts - 1 ELSE j.told_ts END, since = clock_timestamp(), changed_at = now(),
-        due_at = greatest(clock_timestamp() + interval '400 milliseconds', -- before the turn that push_turns_touch() gave
+        due_at = greatest(clock_timestamp() + interval '400 milliseconds', -- before the turn set by push_turns_touch()
                           CASE WHEN e.kind = 'edit' THEN j.rests_until END)
     FROM unnest(kinds, channels, tss, users) AS e (kind, channel, ts, about)
     WHERE j.user_id = ANY (touched) AND j.is_shown AND j.due_at IS NULL AND j.channel_id = e.channel
       AND CASE WHEN e.kind IN ('edit', 'delete') THEN j.told_ts = e.ts WHEN e.kind IN ('mark', 'leave') THEN j.user_id = e.about
                WHEN e.kind = 'thread_mark' THEN j.user_id = e.about AND j.thread_ts = e.ts ELSE false END;
-    IF 'edit' = ANY (kinds) THEN -- the message may be under way
+    IF 'edit' = ANY (kinds) THEN -- a push of the message may be in flight
         UPDATE push_jobs j SET edited_ts = e.ts, edited_at = clock_timestamp()
         FROM unnest(kinds, channels, tss) AS e (kind, channel, ts)
         WHERE e.kind = 'edit' AND j.user_id = ANY (touched) AND j.channel_id = e.channel AND j.told_ts < e.ts AND j.ts >= e.ts;
     END IF;
 END $$;
 
--- What these users have read in these channels has changed, one an entry. (Of such marks no fan-out worker hears.)
+-- Notes that these users' read positions in these channels have changed, one per entry. Fan-out workers do not learn of such marks.
 CREATE FUNCTION push_marked(users text[], channels text[]) RETURNS void LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 DECLARE
     owners text[] := ARRAY(SELECT DISTINCT d.user_id FROM devices d WHERE d.user_id = ANY (users));
@@ -201,7 +203,7 @@ BEGIN
                             array_fill(0::bigint, ARRAY[cardinality(users)]), users);
 END $$;
 
--- Events, one an entry; `ts`: of the message or the thread concerned. No job is added where there is no `room`.
+-- Adds what follows from events, one per entry; `tss`: of the message or thread concerned. Without `room`, no jobs are added.
 CREATE FUNCTION pushes_add(kinds text[], workspaces text[], channels text[], seqs bigint[], tss bigint[], users text[], room bigint)
 RETURNS TABLE (added bigint, dropped bigint) LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 DECLARE
@@ -228,8 +230,8 @@ BEGIN
     RETURN NEXT;
 END $$;
 
--- An instance has just learnt that the workspace has a device. What came meanwhile, and was passed over, is added: for the devices of the last
--- `within_s`, which is longer than since it looked before; the workspace had none then.
+-- An instance has just learnt that the workspace has a device, and has ignored its events until now. Adds jobs for what devices of the last
+-- `within_s` have missed. That is longer ago than the instance's previous check, when the workspace had no device.
 CREATE FUNCTION push_workspace_met(workspace text, within_s bigint) RETURNS TABLE (added bigint) LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 DECLARE
     owners text[] := ARRAY(SELECT DISTINCT t.user_id FROM push_turns t

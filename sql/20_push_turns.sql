@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A device's turn: what it is to be told at this moment, and what became of it.
+-- A device's turn: deciding what to send it now, and recording the outcome.
 
--- As totals.badge of unread.sync; with `all_unread`, all other unread messages too, where they are not muted.
+-- As totals.badge of unread.sync; with `all_unread`, also all other unread messages in channels that are not muted.
 CREATE FUNCTION push_badge(owner text, workspace text, all_unread boolean) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT coalesce(sum(CASE WHEN r.muted THEN r.mentions WHEN r.type >= 2 OR all_unread THEN greatest(r.unread, r.mentions)
@@ -10,7 +10,7 @@ BEGIN
         + (SELECT t.mention_count - t.shared_mentions FROM thread_totals(workspace, owner) t);
 END $$;
 
--- A text as a notification shows it: mentions and links by their names, at most 1,000 characters.
+-- A text as notifications show it: mentions and links replaced by their names, at most 1,000 characters.
 CREATE FUNCTION push_text(body text, extra text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
     shown text := CASE WHEN body ~ '\S' THEN left(body, 4000) ELSE preview(body, extra) END;
@@ -29,18 +29,18 @@ BEGIN
     RETURN left(replace(replace(replace(shown, '&lt;', '<'), '&gt;', '>'), '&amp;', '&'), 1000);
 END $$;
 
--- What a member wants to hear of a channel: all, mentions or none.
+-- A member's effective notification level for a channel: all, mentions or none.
 CREATE FUNCTION push_level(notify text, own_level text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE notify_level(notify) WHEN 0 THEN own_level WHEN 1 THEN 'all' WHEN 2 THEN 'mentions' ELSE 'none' END
 $$;
 
--- Whether a message mentions somebody, by name or with the whole channel.
+-- Whether a message mentions a user by name, or the whole channel.
 CREATE FUNCTION push_mentions(channel text, at bigint, owner text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN EXISTS (SELECT 1 FROM mentions n WHERE n.channel_id = channel AND n.ts = at AND n.user_id IN ('', owner));
 END $$;
 
--- Whether what a device was told of last in a conversation stands, and is unread.
+-- Whether the message that a device was last notified of in a conversation still exists and is unread.
 CREATE FUNCTION push_is_unread(j push_jobs) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN EXISTS (
@@ -51,8 +51,8 @@ BEGIN
                    ELSE r.ts > t.ts END);
 END $$;
 
--- The newest message of a conversation that the owner of a device is to be told of; NULL: none. Read is what the cursor, or the owner one by
--- one, has passed.
+-- The newest message of a conversation to notify the device's owner of; NULL: there is none. Messages up to the cursor, and singles, are
+-- read.
 CREATE FUNCTION push_message(j push_jobs, own_level text) RETURNS messages LANGUAGE plpgsql STABLE AS $$
 DECLARE
     m channel_members := (SELECT x FROM channel_members x WHERE x.channel_id = j.channel_id AND x.user_id = j.user_id);
@@ -71,7 +71,7 @@ BEGIN
         SELECT r.* INTO found FROM messages r
         WHERE r.channel_id = j.channel_id AND r.thread_ts = j.thread_ts AND r.ts > greatest(read_ts, j.told_ts) AND NOT r.deleted
           AND r.user_id <> j.user_id AND (NOT m.muted OR push_mentions(r.channel_id, r.ts, j.user_id))
-          -- else the channel tells of it
+          -- otherwise the channel's job covers it
           AND NOT (r.counted AND (r.ts <= m.ts OR hears_all OR push_mentions(r.channel_id, r.ts, j.user_id))) AND read_ts IS NOT NULL
         ORDER BY r.ts DESC LIMIT 1;
     ELSIF hears_all THEN
@@ -88,7 +88,7 @@ BEGIN
     RETURN found;
 END $$;
 
--- What a push of a message says; `shows`: full, sender (no text) or none.
+-- The texts of a push for a message; `shows`: full, sender (without the message's text) or none.
 CREATE FUNCTION push_words(found messages, shows text, OUT title text, OUT subtitle text, OUT body text) LANGUAGE plpgsql STABLE AS $$
 DECLARE
     c channels := (SELECT x FROM channels x WHERE x.id = found.channel_id);
@@ -106,19 +106,19 @@ BEGIN
     body := coalesce(body, 'New message');
 END $$;
 
--- The more private of two.
+-- The more private of two previews.
 CREATE FUNCTION push_preview(a text, b text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN 'none' IN (a, b) THEN 'none' WHEN 'sender' IN (a, b) THEN 'sender' ELSE 'full' END
 $$;
 
--- How far the server is, as a position of events.sync: src/gateway/position.h.
+-- The current position for events.sync: src/gateway/position.h.
 CREATE FUNCTION push_position() RETURNS text LANGUAGE sql STABLE AS $$
     SELECT concat_ws('.', 'e1', x.xmin, x.xmin, extract(epoch FROM now())::bigint, (SELECT max(e.number) FROM eras e))
     FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xmin) x
 $$;
 
--- A conversation was told up to `upto`, or need not be. After it was told it rests for `rest_ms`, so that a burst is told of at once.
--- `is_doubted`: what was told may have been read, or deleted, meanwhile.
+-- Ends a job up to `upto`: the owner was notified (`is_told`), or need not be. The conversation then rests for `rest_ms`, so that a burst
+-- makes one push. `is_doubted`: the message may have been read or deleted while its push was in flight.
 CREATE FUNCTION push_job_end(j push_jobs, upto bigint, is_told boolean, rest_ms bigint, is_doubted boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -130,7 +130,7 @@ BEGIN
     WHERE (x.user_id, x.app, x.device_id, x.channel_id, x.thread_ts) = (j.user_id, j.app, j.device_id, j.channel_id, j.thread_ts);
 END $$;
 
--- It is given up: a dead letter.
+-- Gives a job up: it becomes a dead letter.
 CREATE FUNCTION push_job_kill(j push_jobs, upto bigint, why text) RETURNS void LANGUAGE sql VOLATILE AS $$
     SELECT push_job_end(j, upto, false, 0);
 
@@ -138,7 +138,7 @@ CREATE FUNCTION push_job_kill(j push_jobs, upto bigint, why text) RETURNS void L
     WHERE (x.user_id, x.app, x.device_id, x.channel_id, x.thread_ts) = (j.user_id, j.app, j.device_id, j.channel_id, j.thread_ts)
 $$;
 
--- A conversation in a list of them; NULL: its name is not shown.
+-- The name of a conversation in a summary; NULL: it must not be shown.
 CREATE FUNCTION push_name(channel text, owner text, shows text) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN shows = 'none' THEN NULL WHEN c.people IS NULL THEN '#' || c.name
                 ELSE (SELECT string_agg(coalesce(NULLIF(u.real_name, ''), u.name), ' & ' ORDER BY u.name) FROM users u
@@ -153,7 +153,8 @@ CREATE VIEW push_rows AS
            ''::text AS title, ''::text AS subtitle, ''::text AS body, 0::bigint AS badge, 0::bigint AS told_badge, ''::text AS position,
            0::bigint AS died;
 
--- Decides what one device is told now; kind NULL: nothing, and its turn is over. `died`: what was not told in time. The caller holds the turn's lock.
+-- Decides what to send to a device now. `kind` NULL: nothing, and its turn is over. `died`: the number of jobs that were not sent in time.
+-- The caller holds the turn's lock.
 CREATE FUNCTION push_decide(t push_turns, shows text, ttl_s bigint) RETURNS push_rows LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     s notification_settings := notification_settings_of(t.user_id);
@@ -183,7 +184,7 @@ BEGIN
         found := CASE WHEN is_active THEN push_message(j, s.level) END;
         IF found.ts IS NULL THEN
             PERFORM push_job_end(j, j.ts, false, 0);
-            IF j.is_shown AND r.title IS NULL AND NOT push_is_unread(j) THEN -- the device withdraws it
+            IF j.is_shown AND r.title IS NULL AND NOT push_is_unread(j) THEN -- the device withdraws the notification
                 UPDATE push_jobs x SET is_shown = false
                 WHERE (x.user_id, x.app, x.device_id, x.channel_id, x.thread_ts) = (j.user_id, j.app, j.device_id, j.channel_id, j.thread_ts);
                 withdraws := true;
@@ -207,7 +208,7 @@ BEGIN
             r.happened_us := CASE WHEN j.is_quiet THEN 0 ELSE found.ts END;
             r.ttl_s := greatest(ttl_s - greatest(extract(epoch FROM now() - j.since), 0)::bigint, 1);
             EXIT WHEN NOT j.is_quiet;
-        ELSIF j.is_quiet AND r.title IS NOT NULL THEN -- another one that was put off
+        ELSIF j.is_quiet AND r.title IS NOT NULL THEN -- another conversation of the summary
             r.title := 'New messages';
             r.subtitle := NULL;
             r.body := concat_ws(', ', CASE WHEN r.channel <> '' THEN push_name(r.channel, r.user_id, push_preview(shows, s.preview)) ELSE r.body END,
@@ -227,9 +228,9 @@ BEGIN
     RETURN CASE WHEN r.kind IS NOT NULL THEN r END;
 END $$;
 
--- Gives at most `most` devices whose turn it is, and what each is told; of each app at most `app_parallel` less those that the caller has
--- under way (`busy`: "T1/app" of each). They are the caller's for `lease_ms`. Apps take turns, so that one whose provider stands still leaves
--- room for the others.
+-- Leases at most `most` devices whose turn it is to the caller for `lease_ms`, with what to send to each. Each app gets at most
+-- `app_parallel`, minus what the caller has in flight for it (`busy`: "T1/app" of each). Apps take turns, so that one whose provider hangs
+-- leaves room for the others.
 CREATE FUNCTION pushes_take(busy text[], app_parallel bigint, most bigint, lease_ms bigint, ttl_s bigint) RETURNS SETOF push_rows
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 DECLARE
@@ -239,7 +240,7 @@ DECLARE
     r push_rows;
 BEGIN
     FOR t IN
-        WITH RECURSIVE apps AS ( -- with something to do, now or later: one after the other in the index
+        WITH RECURSIVE apps AS ( -- apps with something to do now or later, by one index lookup for each
             (SELECT x.workspace_id, x.app FROM push_turns x WHERE x.due_at IS NOT NULL ORDER BY x.workspace_id, x.app LIMIT 1)
             UNION ALL
             SELECT n.workspace_id, n.app FROM apps a
@@ -262,7 +263,7 @@ BEGIN
         SELECT v.address, v.created, v.preview, a.platform, a.fields::text AS fields, a.secret INTO d
         FROM devices v JOIN push_apps a ON a.workspace_id = v.workspace_id AND a.name = v.app
         WHERE (v.user_id, v.app, v.device_id) = (t.user_id, t.app, t.device_id);
-        IF t.leased_at IS NOT NULL THEN -- by somebody who did not settle it: it may have been told
+        IF t.leased_at IS NOT NULL THEN -- to an instance that did not settle it, so its push may have arrived
             t.badge := NULL;
             UPDATE push_jobs j SET is_shown = true WHERE (j.user_id, j.app, j.device_id) = (t.user_id, t.app, t.device_id) AND j.due_at <= t.leased_at;
         END IF;
@@ -286,7 +287,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Pushes that are still under way stay the caller's for another `lease_ms`.
+-- Extends the leases of pushes that are still in flight by `lease_ms`.
 CREATE FUNCTION pushes_hold(users text[], apps text[], device_ids text[], leases bigint[], lease_ms bigint) RETURNS void LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off AS $$
 BEGIN
@@ -298,12 +299,13 @@ BEGIN
     WHERE t.user_id = s.user_id AND t.app = s.app AND t.device_id = s.device_id AND t.lease = s.lease AND t.leased_at IS NOT NULL;
 END $$;
 
--- What became of one push. `wait_ms`: until it is tried again; 0: longer with each try. Returns how many dead letters it made.
+-- Records the outcome of one push. `wait_ms`: time until the next attempt; 0: longer with each attempt. Returns the number of dead letters
+-- made.
 CREATE FUNCTION push_turn_settle(t push_turns, channel text, thread bigint, ts bigint, kind text, badge bigint, outcome text, wait_ms bigint,
                                  why text, pause_ms bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     j push_jobs;
-    upto bigint; -- it was told
+    upto bigint; -- the last message that the push covered
     dead bigint := 0;
     wait interval := CASE WHEN wait_ms > 0 THEN wait_ms ELSE least(100 * 4 ^ least(t.tries, 10), 3600000) * (0.5 + random()) END
                      * interval '1 millisecond';
@@ -322,12 +324,12 @@ BEGIN
                 PERFORM push_job_kill(j, upto, why);
                 dead := dead + 1;
             ELSE
-                UPDATE push_jobs x SET reason = why, is_shown = true -- if it was the answer that was lost
+                UPDATE push_jobs x SET reason = why, is_shown = true -- in case only the answer was lost
                 WHERE (x.user_id, x.app, x.device_id, x.channel_id, x.thread_ts) = (j.user_id, j.app, j.device_id, j.channel_id, j.thread_ts);
             END IF;
         END LOOP;
     END IF;
-    -- Of a silent push that is refused nothing is kept: it is tried again, an hour apart at last.
+    -- A refused silent push makes no dead letter. It is retried, in the end about once an hour.
     UPDATE push_turns x SET leased_at = NULL,
         badge = CASE WHEN outcome = 'delivered' THEN push_turn_settle.badge WHEN outcome = 'skipped' THEN x.badge END,
         tries = CASE WHEN outcome IN ('delivered', 'skipped') THEN 0 ELSE x.tries + 1 END,
@@ -343,7 +345,7 @@ BEGIN
     RETURN dead;
 END $$;
 
--- What became of pushes, one an entry; of those whose lease is over nothing is kept. Devices that are gone go.
+-- Records the outcomes of pushes, one per entry; ignores those whose lease has expired. Deletes devices that are gone.
 CREATE FUNCTION pushes_settle(users text[], apps text[], device_ids text[], leases bigint[], channels text[], threads bigint[], tss bigint[],
                               kinds text[], badges bigint[], outcomes text[], waits bigint[], reasons text[], pause_ms bigint)
 RETURNS TABLE (dead bigint) LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
@@ -363,7 +365,7 @@ BEGIN
     JOIN push_turns t ON t.user_id = s.user_id AND t.app = s.app AND t.device_id = s.device_id AND t.lease = s.lease AND t.leased_at IS NOT NULL;
 END $$;
 
--- Deletes jobs that ended `keep_s` ago, and dead letters from `dead_keep_s` ago, at most `most`. Whether there may be more.
+-- Deletes at most `most` jobs that ended `keep_s` ago, and dead letters that are `dead_keep_s` old. Returns whether there may be more.
 CREATE FUNCTION pushes_clean(keep_s bigint, dead_keep_s bigint, most bigint) RETURNS TABLE (has_more boolean) LANGUAGE sql VOLATILE AS $$
     WITH gone AS (
         DELETE FROM push_jobs j WHERE j.ctid = ANY (ARRAY(
@@ -376,9 +378,9 @@ CREATE FUNCTION pushes_clean(keep_s bigint, dead_keep_s bigint, most bigint) RET
     SELECT count(*) = most FROM gone
 $$;
 
--- How much there is to tell, since when, and how many dead letters there are: of each at most a million.
+-- The number of jobs, the age of the oldest, and the number of dead letters; each number is at most a million.
 CREATE FUNCTION pushes_waiting() RETURNS TABLE (waiting bigint, oldest_s double precision, dead bigint) LANGUAGE sql STABLE AS $$
-    SELECT count(*), greatest(coalesce(extract(epoch FROM now() - min(l.since)), 0), 0)::double precision, -- what is put off begins later
+    SELECT count(*), greatest(coalesce(extract(epoch FROM now() - min(l.since)), 0), 0)::double precision, -- jobs that were put off begin later
            (SELECT count(*) FROM (SELECT 1 FROM push_jobs j WHERE j.is_dead LIMIT 1000000) d)
     FROM (SELECT j.since FROM push_jobs j WHERE j.due_at IS NOT NULL AND NOT j.is_dead LIMIT 1000000) l
 $$;
@@ -386,7 +388,7 @@ $$;
 CREATE FUNCTION push_job_key(j push_jobs) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT concat_ws('/', j.user_id, j.app, j.device_id, j.channel_id, j.thread_ts) $$;
 
--- Dead letters of a workspace and an app, or of all (NULL): at most `most`, after the one that `after` names.
+-- The dead letters of a workspace and an app (NULL: all): at most `most`, after the cursor `after`.
 CREATE FUNCTION push_dead_list(of_workspace text, of_app text, after text, most bigint) RETURNS TABLE (cursor text, entry text) LANGUAGE sql STABLE AS $$
     SELECT push_job_key(j), json_build_object('workspace', j.workspace_id, 'user', j.user_id, 'app', j.app, 'device_id', j.device_id,
         'channel', j.channel_id, 'thread_ts', CASE WHEN j.thread_ts > 0 THEN ts_text(j.thread_ts) END, 'ts', ts_text(j.told_ts),
@@ -397,13 +399,13 @@ CREATE FUNCTION push_dead_list(of_workspace text, of_app text, after text, most 
     ORDER BY push_job_key(j) COLLATE "C" LIMIT most
 $$;
 
--- Who has some.
+-- The users who have dead letters.
 CREATE FUNCTION push_dead_owners(of_workspace text, of_app text) RETURNS text[] LANGUAGE sql STABLE AS $$
     SELECT coalesce(array_agg(DISTINCT j.user_id), '{}') FROM push_jobs j
     WHERE j.is_dead AND j.workspace_id = coalesce(of_workspace, j.workspace_id) AND j.app = coalesce(of_app, j.app)
 $$;
 
--- They are tried again: what of them is unread still, as ever. How many.
+-- Makes dead letters jobs again; as always, only unread messages are sent. Returns how many.
 CREATE FUNCTION push_dead_retry(of_workspace text, of_app text) RETURNS TABLE (count bigint) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off AS $$
 DECLARE
@@ -422,7 +424,7 @@ BEGIN
     RETURN NEXT;
 END $$;
 
--- Nothing is left of them. How many.
+-- Deletes dead letters. Returns how many.
 CREATE FUNCTION push_dead_drop(of_workspace text, of_app text) RETURNS TABLE (count bigint) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off AS $$
 DECLARE
