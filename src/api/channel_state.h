@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each channels.info reads: the version of a channel's row, its head, and the viewer's read
 // state. Calls that arrive while a statement is in flight share the next one, which is much cheaper
-// per call (docs/decisions/2026-11-21-infos-in-groups.md). One per loop.
+// per call (docs/decisions/2026-11-21-channels-info-batches.md). One per loop.
 #pragma once
 
 #include "base/actor.h"

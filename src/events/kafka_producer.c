@@ -91,7 +91,7 @@ static rd_kafka_conf_t *client_conf(const struct kafka_producer_options *options
     const struct kafka_setting settings[] = {
         {"enable.idempotence", "true"},
         {"acks", "all"},
-        // see docs/decisions/2026-11-22-records-gather.md
+        // see docs/decisions/2026-11-22-kafka-linger.md
         {"linger.ms", "2"},
         {"message.timeout.ms", "120000"},
         {"message.max.bytes", KAFKA_RECORD_MAX},
