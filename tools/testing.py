@@ -113,6 +113,7 @@ def files(directory):
 def pytest(directory, preset="release", *options):
     reference.bring(python())
     binary = build(preset, "tidings") / "tidings"
+    build("release", "tidings-bench")  # for tests with many clients
     name = f"{directory}-{preset}"
     report = fresh_report(name)
     scratch = RUN / "tests" / name
@@ -151,7 +152,7 @@ LONG_UNDER_ASAN = ("authorization", "operating", "pushes", "retention", "strateg
 # that the others go, too.
 NOT_UNDER_TSAN = (*NOT_UNDER_ASAN, "admin", "admin_many", "app_mention", "app_wishes", "authorization", "bad_input", "basics", "channels",
                   "chat_more", "conversations", "cors", "devices", "dms", "error_statuses", "front_door", "history", "idempotency", "info_kept",
-                  "isolation", "later_events", "later_forms", "mark_messages", "mentions", "notifications", "older_names", "user_notifications", "posting", "push_apps",
+                  "isolation", "later_events", "later_forms", "many_clients", "mark_messages", "mentions", "notifications", "older_names", "user_notifications", "posting", "push_apps",
                   "rate_limits", "rtm_since", "rtm_start", "secrets", "settings", "threads", "tokens", "vectors")
 
 

@@ -16,8 +16,9 @@
 // Returns the pointer `p` and sets `p` to NULL. Marks the line where ownership is transferred.
 #define TAKE(p)                                                                                    \
     __extension__({                                                                                \
-        __auto_type taken_ = (p);                                                                  \
-        (p) = NULL;                                                                                \
+        __auto_type place_ = &(p);                                                                 \
+        __auto_type taken_ = *place_;                                                              \
+        *place_ = NULL;                                                                            \
         taken_;                                                                                    \
     })
 

@@ -178,41 +178,14 @@ static bool batch_events(const struct batch *batch, struct event **ret_events)
     return complete;
 }
 
-static void batch_offer(void *arg)
-{
-    struct writer *writer = CAST(writer, arg);
-
-    if (writer->is_offered) // already done for a commit in the same turn
-        return;
-    writer->is_offered = true;
-    writer->options.on_local(writer->options.arg, writer->events, writer->event_count);
-    loop_again(writer->loop);
-}
-
-static void batch_hand_over(void *arg)
-{
-    struct writer *writer = CAST(writer, arg);
-
-    if (writer->committed_id[0] == '\0')
-        return;
-    batch_offer(writer);
-    writer->is_offered = false;
-    writer->options.on_committed(writer->options.arg, writer->committed_id, writer->events,
-                                 writer->event_count);
-    writer->committed_id[0] = '\0';
-    for (size_t i = 0; i < writer->event_count; i++)
-        event_unref(TAKE(writer->events[i]));
-}
-
-// Publishes a commit once the replies and the next batch are on their way, since callers wait for
-// those. The log follows one turn later, when this loop's sockets have been sent their frames: the
-// threads and processes it wakes may take this core, or a client's.
+// Publishes a commit. The replies and the next batch are already on their way, since callers wait
+// for those.
 static void batch_publish(struct writer *writer, const struct batch *batch)
 {
-    batch_hand_over(writer); // the previous batch
-    writer->event_count = batch_events(batch, writer->events) ? (size_t)batch->count : 0;
-    memcpy(writer->committed_id, batch->id, sizeof writer->committed_id);
-    loop_defer(writer->loop, batch_offer, writer);
+    struct event **events = publication_next(&writer->publication);
+    size_t count = batch_events(batch, events) ? (size_t)batch->count : 0;
+
+    publication_commit(&writer->publication, batch->id, count);
 }
 
 // The authors of the threads' roots, separated by commas.
@@ -251,8 +224,7 @@ static void on_turn(void *arg)
     struct writer *writer = CAST(writer, arg);
 
     answers_write(writer, ANSWERS_A_TURN);
-    if (writer->is_offered)
-        loop_defer(writer->loop, batch_hand_over, writer);
+    publication_turn(&writer->publication);
 }
 
 void writer_finish(struct writer *writer)
@@ -476,9 +448,12 @@ static int writer_make_room(struct writer *writer, size_t batch_max)
 
     for (int i = 0; i < BATCHES_MAX && r == 0; i++)
         r = batch_make(&writer->batches[i], writer, batch_room(i, batch_max));
-    writer->events = calloc(batch_max, sizeof(struct event *));
     writer->waiting = calloc(batch_max, sizeof(struct post *));
-    return r == 0 && (!writer->events || !writer->waiting) ? -ERROR_MEMORY : r;
+    if (r == 0 && !writer->waiting)
+        r = -ERROR_MEMORY;
+    int published =
+        publication_init(&writer->publication, writer->loop, &writer->options, batch_max);
+    return r < 0 ? r : published;
 }
 
 int writer_new(struct loop *loop, struct store *store, const struct writer_options *options,
@@ -531,7 +506,7 @@ void writer_free(struct writer *writer)
     group_free(writer->group);
     for (int i = 0; i < BATCHES_MAX; i++)
         batch_done(&writer->batches[i]);
-    free(writer->events);
+    publication_done(&writer->publication);
     free(writer->waiting);
     TAGGED_FREE(writer);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "batch_plan.h"
+#include "publication.h"
 
 #include "base/id.h"
 #include "chat/writer.h"
@@ -64,12 +65,8 @@ struct writer {
     uint64_t batch_number;
     struct batch batches[BATCHES_MAX];
     struct batch *answering; // the batch committed last; NULL once answered
-    // Outbox row and events of the last commit, not handed over yet; "": handed over.
-    char committed_id[OUTBOX_ID_SIZE];
-    bool is_offered;
-    struct event **events; // capacity: one batch
-    struct post **waiting; // likewise
-    size_t event_count;
+    struct publication publication;
+    struct post **waiting; // capacity: one batch
 };
 
 // Answers a post that was not posted, with the error `r`.
