@@ -113,7 +113,8 @@ def files(directory):
 def pytest(directory, preset="release", *options):
     reference.bring(python())
     binary = build(preset, "tidings") / "tidings"
-    build("release", "tidings-bench")  # for tests with many clients
+    if directory == "e2e":
+        build("release", "tidings-bench")  # for tests with many clients
     name = f"{directory}-{preset}"
     report = fresh_report(name)
     scratch = RUN / "tests" / name

@@ -52,4 +52,9 @@ class Prometheus(Service):
         return {labels["alertname"] for labels, _ in self.query('count by (alertname) (count_over_time(ALERTS{alertstate="firing"}[1h]))')}
 
     def wait_fired(self, *names):
-        wait_until(lambda: set(names) <= self.fired(), interval=0.2, what=f"the alerts {names}")
+        missing = set(names)
+
+        def all_fired():
+            missing.difference_update(self.fired())
+            return not missing
+        wait_until(all_fired, interval=0.2, what=missing)
