@@ -142,16 +142,14 @@ CREATE FUNCTION thread_state(channel text, thread bigint, caller text) RETURNS t
     FROM (SELECT 1) one LEFT JOIN thread_rows r ON r.channel_id = channel AND r.thread_ts = thread AND r.user_id = caller
 $$;
 
--- The frame for a user's devices after a change of that state. `kind`: as in outbox rows.
-CREATE FUNCTION thread_event(channel text, thread bigint, caller text, kind text)
-RETURNS TABLE (workspace_id text, is_private boolean, cursor_ts bigint, frame text) LANGUAGE sql STABLE AS $$
-    SELECT c.workspace_id, c.is_private, coalesce(m.ts, 0),
-           '{"type":"' || CASE WHEN kind = 'thread_mark' THEN 'thread_marked' WHEN m.following THEN 'thread_subscribed'
-                               ELSE 'thread_unsubscribed' END
-           || '",' || substr(left(thread_state(channel, thread, caller), -1), 2) || ',"subscription":{"type":"thread","channel":"' || channel
+-- What a user's devices receive after a change of that state: the members of the frame, without its type.
+CREATE FUNCTION thread_event(channel text, thread bigint, caller text)
+RETURNS TABLE (workspace_id text, is_private boolean, cursor_ts bigint, is_followed boolean, members text) LANGUAGE sql STABLE AS $$
+    SELECT c.workspace_id, c.is_private, coalesce(m.ts, 0), coalesce(m.following, false),
+           substr(left(thread_state(channel, thread, caller), -1), 2) || ',"subscription":{"type":"thread","channel":"' || channel
            || '","thread_ts":"' || ts_text(thread) || '","date_create":' || coalesce(m.since, 0) / 1000000
            || ',"active":' || coalesce(m.following, false)::text || ',"last_read":"' || ts_text(coalesce(m.ts, 0))
-           || '"},"event_ts":"' || ts_text(clock_us()) || '"}'
+           || '"},"event_ts":"' || ts_text(clock_us()) || '"'
     FROM channels c LEFT JOIN thread_members m ON m.channel_id = c.id AND m.thread_ts = thread AND m.user_id = caller
     WHERE c.id = channel
 $$;

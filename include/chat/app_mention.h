@@ -3,6 +3,7 @@
 // Any thread.
 #pragma once
 
+#include "base/channel.h"
 #include "base/cleanup.h"
 
 #include <stdbool.h>
@@ -20,8 +21,10 @@ struct app_mention {
 void app_mention_done(struct app_mention *mention);
 #define CLEANUP_APP_MENTION CLEANUP(app_mention_done)
 
-// Builds an app_mention from a post's frame. 1: done. 0: no app_mention, because the post mentions
-// nobody but its author, or is in a direct conversation of two or a channel notice. -ERROR_MEMORY.
-NODISCARD int app_mention_read(const char *frame, size_t length, struct app_mention *ret_mention);
+// Builds an app_mention from the frame of a post in a channel of that type. 1: done. 0: no
+// app_mention, because the post mentions nobody but its author, or is in a direct conversation of
+// two or a channel notice. -ERROR_MEMORY.
+NODISCARD int app_mention_read(enum channel_type channel_type, const char *frame, size_t length,
+                               struct app_mention *ret_mention);
 
 bool app_mention_names(const struct app_mention *mention, const char *user_id);

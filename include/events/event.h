@@ -61,7 +61,7 @@ struct event_member {
     int64_t member_seq;     // seq of the last join or leave
     int64_t number;         // index in the channel's bitmap; -1: none
     int64_t single_version; // rises when the set of messages read individually changes
-    bool active;
+    bool active;            // of a THREAD_FOLLOW: whether the user now follows the thread
 };
 
 struct event {
@@ -70,7 +70,7 @@ struct event {
     bool counted;         // the message can be unread
     bool unread_only;     // of a MARK: only unread state or notification settings changed, not the
                           // position
-    int64_t channel_type; // enum channel_type, if the event has a seq
+    int64_t channel_type; // enum channel_type, of an event with a seq, or a MARK
     char workspace_id[EVENT_ID_SIZE];
     char channel_id[EVENT_ID_SIZE];
     char user_id[EVENT_ID_SIZE]; // the author, or whoever joined, left, marked or created
@@ -81,7 +81,8 @@ struct event {
     struct event_head head; // except for events of a single user
     int64_t deleted_ord;    // of a DELETE: the ord of the counted message, else 0
     char deleted_user[EVENT_ID_SIZE];
-    struct event_member member; // of JOIN, LEAVE, MARK; THREAD_…: only `ts`, the cursor
+    struct event_member member; // of JOIN, LEAVE, MARK; THREAD_…: only `ts`, the cursor,
+                                // and `active`
     char *frame;                // JSON text, owned
     size_t frame_length;
     int references; // only for event_ref() and event_unref()

@@ -32,12 +32,10 @@ static bool is_equal(const json_t *frame, const char *key, const char *text)
     return value && strcmp(value, text) == 0;
 }
 
-// A message from a person or bot, not a notice. Slack sends no app_mention in direct conversations.
-static bool is_said(const json_t *frame)
+static bool is_notice(const json_t *frame)
 {
     const char *subtype = json_string_value(json_object_get(frame, "subtype"));
-    return is_equal(frame, "type", "message") && !is_equal(frame, "channel_type", "im") &&
-           !(subtype && strncmp(subtype, "channel_", strlen("channel_")) == 0);
+    return subtype && strncmp(subtype, "channel_", strlen("channel_")) == 0;
 }
 
 static int users_read(const json_t *frame, struct app_mention *mention)
@@ -63,13 +61,16 @@ static int users_read(const json_t *frame, struct app_mention *mention)
     return mention->users ? 1 : -ERROR_MEMORY;
 }
 
-int app_mention_read(const char *frame, size_t length, struct app_mention *ret_mention)
+// Slack sends no app_mention in direct conversations of two.
+int app_mention_read(enum channel_type channel_type, const char *frame, size_t length,
+                     struct app_mention *ret_mention)
 {
     CLEANUP_JSON json_t *value = NULL;
     CLEANUP_APP_MENTION struct app_mention mention = {0};
-    if (!has_text(frame, length, "<@") && !has_text(frame, length, "\"user_id\""))
+    if (channel_type == CHANNEL_IM ||
+        (!has_text(frame, length, "<@") && !has_text(frame, length, "\"user_id\"")))
         return 0;
-    if (json_read(frame, length, JSON_DEPTH_ANY, JSON_VALUES_ANY, &value) < 0 || !is_said(value))
+    if (json_read(frame, length, JSON_DEPTH_ANY, JSON_VALUES_ANY, &value) < 0 || is_notice(value))
         return 0;
     int r = users_read(value, &mention);
     if (r <= 0)

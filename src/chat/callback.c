@@ -2,6 +2,8 @@
 // Writes event_callback envelopes for apps.
 #include "chat/callback.h"
 
+#include "events/event_type.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,23 +34,18 @@ static const char *const messages[CHANNEL_TYPE_MAX] = {
 
 const char *callback_name(enum event_kind kind, enum channel_type type)
 {
-    bool is_public = type == CHANNEL_PUBLIC;
-
     switch (kind) {
     case EVENT_POST:
     case EVENT_EDIT:
     case EVENT_DELETE:
         return messages[type];
     case EVENT_JOIN:
-        return type == CHANNEL_IM ? NULL : "member_joined_channel";
+        return type == CHANNEL_IM ? NULL : event_type(kind, type);
     case EVENT_LEAVE:
-        return "member_left_channel";
     case EVENT_ARCHIVE:
-        return is_public ? "channel_archive" : "group_archive";
     case EVENT_UNARCHIVE:
-        return is_public ? "channel_unarchive" : "group_unarchive";
     case EVENT_RENAME:
-        return is_public ? "channel_rename" : "group_rename";
+        return event_type(kind, type);
     default:
         return NULL;
     }

@@ -3,6 +3,7 @@
 #include "chat/frame.h"
 
 #include "base/json.h"
+#include "events/event_type.h"
 
 static void common_write(struct json_writer *w, const struct frame_context *context)
 {
@@ -48,12 +49,12 @@ static void change_write(struct json_writer *w, const struct frame_context *cont
     message_write(w, &previous, context->workspace_id);
 }
 
-static void membership_write(struct json_writer *w, const struct frame_context *context,
-                             const struct message *message, const char *type)
+static void membership_write(struct json_writer *w, enum event_kind kind,
+                             const struct frame_context *context, const struct message *message)
 {
     static const char *const letters[CHANNEL_TYPE_MAX] = {"C", "G", "G", "D"};
 
-    json_key_string(w, "type", type);
+    json_key_string(w, "type", event_type(kind, context->type));
     json_key_string(w, "user", context->actor);
     json_key_string(w, "channel", context->channel_id);
     json_key_string(w, "channel_type", letters[context->type]);
@@ -66,11 +67,10 @@ static void membership_write(struct json_writer *w, const struct frame_context *
     }
 }
 
-// channel_archive or group_archive, channel_unarchive or group_unarchive.
-static void archive_write(struct json_writer *w, const struct frame_context *context,
-                          const char *public_type, const char *private_type)
+static void archive_write(struct json_writer *w, enum event_kind kind,
+                          const struct frame_context *context)
 {
-    json_key_string(w, "type", context->type == CHANNEL_PUBLIC ? public_type : private_type);
+    json_key_string(w, "type", event_type(kind, context->type));
     json_key_string(w, "user", context->actor);
     common_write(w, context);
 }
@@ -97,7 +97,7 @@ static void rename_write(struct json_writer *w, const struct frame_context *cont
 {
     bool is_public = context->type == CHANNEL_PUBLIC;
 
-    json_key_string(w, "type", is_public ? "channel_rename" : "group_rename");
+    json_key_string(w, "type", event_type(EVENT_RENAME, context->type));
     json_key(w, "channel");
     json_open_object(w);
     json_key_string(w, "id", context->channel_id);
@@ -117,7 +117,9 @@ void frame_write_created(struct buffer *out, const struct frame_channel *channel
     struct json_writer w = json_writer_to(out);
 
     json_open_object(&w);
-    json_key_string(&w, "type", "channel_created");
+    json_key_string(
+        &w, "type",
+        event_type(EVENT_CREATED, channel->is_private ? CHANNEL_PRIVATE : CHANNEL_PUBLIC));
     json_key(&w, "channel");
     json_open_object(&w);
     json_key_string(&w, "id", channel->id);
@@ -146,6 +148,17 @@ void frame_write_ephemeral(struct buffer *out, const struct frame_context *conte
     json_close_object(&w);
 }
 
+void frame_write_thread(struct buffer *out, const char *type, const char *members, size_t length)
+{
+    struct json_writer w = json_writer_to(out);
+
+    json_open_object(&w);
+    json_key_string(&w, "type", type);
+    buffer_append_byte(out, ',');
+    buffer_append(out, members, length);
+    json_close_object(&w);
+}
+
 void frame_write(struct buffer *out, enum event_kind kind, const struct frame_context *context,
                  const struct message *message)
 {
@@ -160,16 +173,12 @@ void frame_write(struct buffer *out, enum event_kind kind, const struct frame_co
         change_write(&w, context, message, true);
         break;
     case EVENT_JOIN:
-        membership_write(&w, context, message, "member_joined_channel");
-        break;
     case EVENT_LEAVE:
-        membership_write(&w, context, message, "member_left_channel");
+        membership_write(&w, kind, context, message);
         break;
     case EVENT_ARCHIVE:
-        archive_write(&w, context, "channel_archive", "group_archive");
-        break;
     case EVENT_UNARCHIVE:
-        archive_write(&w, context, "channel_unarchive", "group_unarchive");
+        archive_write(&w, kind, context);
         break;
     case EVENT_RENAME:
         rename_write(&w, context, message);

@@ -150,9 +150,20 @@ static bool is_text(const json_t *value, const char *text)
     return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
 }
 
-// Release 0.2.0 writes neither field: both are only in the frame. Only the frame's top-level
-// members count: nested data, such as a message's metadata, is the author's. A frame that is not
-// JSON yields nothing.
+static void channel_type_read(const json_t *frame, struct event *event)
+{
+    if (event->channel_id[0] == 'D')
+        event->channel_type = CHANNEL_IM;
+    else if (is_text(json_object_get(frame, "channel_type"), "mpim") ||
+             is_text(json_object_get(frame, "type"), "mpim_marked"))
+        event->channel_type = CHANNEL_MPIM;
+    else
+        event->channel_type = event->is_private ? CHANNEL_PRIVATE : CHANNEL_PUBLIC;
+}
+
+// Release 0.2.0 does not write the channel's type, `unread_only`, or whether a thread is followed:
+// all are only in the frame. Only the frame's top-level members count: nested data, such as a
+// message's metadata, is the author's. A frame that is not JSON yields nothing.
 static void frame_fields_read(const json_t *header, struct event *event)
 {
     CLEANUP_JSON json_t *frame = NULL;
@@ -167,12 +178,10 @@ static void frame_fields_read(const json_t *header, struct event *event)
             event->kind == EVENT_MARK && is_text(json_object_get(frame, "type"), "unread_changed");
     if (has_type)
         return;
-    if (event->channel_id[0] == 'D')
-        event->channel_type = CHANNEL_IM;
-    else if (is_text(json_object_get(frame, "channel_type"), "mpim"))
-        event->channel_type = CHANNEL_MPIM;
-    else
-        event->channel_type = event->is_private ? CHANNEL_PRIVATE : CHANNEL_PUBLIC;
+    channel_type_read(frame, event);
+    const json_t *subscribed = json_object_get(frame, "subscribed");
+    if (event->kind == EVENT_THREAD_FOLLOW && subscribed)
+        event->member.active = json_is_true(subscribed);
 }
 
 static int header_take(const json_t *header, struct event *event, char *ret_reason)
@@ -180,7 +189,6 @@ static int header_take(const json_t *header, struct event *event, char *ret_reas
     event->is_private = true; // the safe default: not revealed to non-members
     int r = fields_take(header, "", event_fields, event, ret_reason);
     event_channel_type_bound(event);
-    frame_fields_read(header, event);
     if (r == 0 && event_kind_has_seq(event->kind) != (event->seq > 0))
         r = refuse_form(ret_reason, "", "seq");
     if (r == 0 && event_kind_has_head(event->kind))
@@ -189,6 +197,8 @@ static int header_take(const json_t *header, struct event *event, char *ret_reas
     if (r == 0 && event_kind_has_member(event->kind))
         r = fields_take(json_object_get(header, "member"), "member.", event_member_fields, event,
                         ret_reason);
+    if (r == 0)
+        frame_fields_read(header, event);
     return r;
 }
 

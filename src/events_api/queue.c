@@ -82,12 +82,14 @@ static int entries_add(struct queue_entry *entries, const struct event *event,
                        struct app_mention *mention)
 {
     int count = 0;
-    const char *name = callback_name(event->kind, (enum channel_type)event->channel_type);
+    enum channel_type channel_type = (enum channel_type)event->channel_type;
+    const char *name = callback_name(event->kind, channel_type);
     if (name)
         entries[count++] =
             (struct queue_entry){event, event->seq, event->frame, event->frame_length, "", name};
-    int r = event->kind == EVENT_POST ? app_mention_read(event->frame, event->frame_length, mention)
-                                      : 0;
+    int r = event->kind != EVENT_POST
+                ? 0
+                : app_mention_read(channel_type, event->frame, event->frame_length, mention);
     if (r > 0)
         entries[count++] = (struct queue_entry){event,          -event->seq,
                                                 mention->frame, mention->frame_length,

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "chat/frame.h"
+#include "events/event_type.h"
 #include "unread/view.h"
 
 #include <stdio.h>
@@ -24,8 +25,8 @@ static const struct statement MEMBER_VIEWS = {
              " AND w.user_id = a.member OFFSET 0) r ORDER BY a.place"};
 
 static const struct statement THREAD_EVENT = {
-    "thread_event",
-    "SELECT workspace_id, is_private, cursor_ts, frame FROM thread_event($1, $2, $3, $4)"};
+    "thread_event", "SELECT workspace_id, is_private, cursor_ts, is_followed, members"
+                    " FROM thread_event($1, $2, $3)"};
 
 // The columns of outbox_events().
 enum {
@@ -236,16 +237,21 @@ static int member_event_load(enum unread_frame type, const struct result *views,
 
 static struct event *thread_event_read(enum event_kind kind, const struct result *result)
 {
-    char *frame = strdup(result_text(result, 0, 3));
-    struct event *event = frame ? event_new(kind, frame, strlen(frame)) : NULL;
     const int row = 0;
+    bool is_followed = result_bool(result, row, 3);
+    struct buffer frame;
 
+    buffer_init(&frame, FRAME_MAX_BYTES);
+    frame_write_thread(&frame, event_type_of_thread(kind, is_followed), result_text(result, row, 4),
+                       result_length(result, row, 4));
+    struct event *event = event_take_frame(kind, &frame);
     if (!event)
         return NULL;
     COPY(event->workspace_id, 0);
     event->is_private = result_bool(result, row, 1);
     event->event_ts = clock_wall_us();
     event->member.ts = result_int(result, row, 2);
+    event->member.active = is_followed;
     return event;
 }
 
@@ -259,7 +265,6 @@ static int thread_event_load(struct session *session, enum event_kind kind,
     params_text(&params, result_text(outbox, row, COLUMN_CHANNEL));
     params_int(&params, result_int(outbox, row, COLUMN_THREAD));
     params_text(&params, result_text(outbox, row, COLUMN_ABOUT));
-    params_text(&params, event_kind_name(kind));
     int r = session_call(session, &THREAD_EVENT, &params, &result);
     if (r < 0)
         return r;

@@ -3,6 +3,7 @@
 #include "unread/view.h"
 
 #include "base/check.h"
+#include "events/event_type.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -134,14 +135,6 @@ void unread_view_write(struct json_writer *w, const struct unread_view *view)
     unread_view_write_fields(w, view);
 }
 
-static const char *marked_type(enum channel_type type)
-{
-    static const char *const types[CHANNEL_TYPE_MAX] = {"channel_marked", "group_marked",
-                                                        "mpim_marked", "im_marked"};
-
-    return types[type];
-}
-
 void unread_frame_write(struct buffer *out, enum unread_frame type, const struct unread_view *view,
                         int64_t event_ts)
 {
@@ -149,7 +142,7 @@ void unread_frame_write(struct buffer *out, enum unread_frame type, const struct
     bool marked = type == UNREAD_FRAME_MARKED;
 
     json_open_object(&w);
-    json_key_string(&w, "type", marked ? marked_type(view->type) : "unread_changed");
+    json_key_string(&w, "type", event_type_of_mark(view->type, !marked));
     unread_view_write(&w, view);
     json_key_ts(&w, "event_ts", event_ts);
     if (marked) {
@@ -177,6 +170,7 @@ struct event *unread_mark_event(enum unread_frame type, const struct unread_view
     COPY(event->channel_id, view->channel_id);
     COPY(event->user_id, view->user_id);
     event->is_private = view->type != CHANNEL_PUBLIC;
+    event->channel_type = view->type;
     event->unread_only = type == UNREAD_FRAME_CHANGED;
     event->event_ts = event_ts;
     event->ts = view->member.ts;

@@ -32,6 +32,7 @@ class Stream:
         self.status = self.response.status
         self.last_id = last_id
         self.events = []  # (type, id, data)
+        self.mistyped = 0  # events whose type is not that of their data
         self.comments = 0
         self._ended = False
         self._changed = threading.Condition()
@@ -78,6 +79,7 @@ class Stream:
             self._thread.join(5)
         self.response.close()
         self._connection.close()
+        assert self.mistyped == 0, self.events
         return self.last_id
 
     def __enter__(self):
@@ -114,5 +116,7 @@ class Stream:
             if "id" in fields:
                 self.last_id = fields["id"]
             if "data" in fields:
-                self.events.append((fields.get("event"), fields.get("id"), json.loads(fields["data"])))
+                frame = json.loads(fields["data"])
+                self.events.append((fields.get("event"), fields.get("id"), frame))
+                self.mistyped += fields.get("event") != frame["type"]
             self._changed.notify_all()

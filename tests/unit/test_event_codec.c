@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "events/event.h"
+#include "events/event_type.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -357,20 +357,27 @@ static void what_an_event_can_do_without_may_be_absent(void **state)
 }
 
 // What 0.2.0 does not say, and a type that this release does not know.
-static void assert_read_from_frame(const char *channel, const char *members, const char *text,
-                                   enum channel_type type, bool unread_only)
+static struct event *read_of(const char *kind, const char *channel, const char *members,
+                             const char *text)
 {
     char record[1024];
     struct event *event;
     int length = snprintf(
         record, sizeof record,
-        "{\"v\":1,\"kind\":\"mark\",\"workspace\":\"T0000000001\",\"channel\":\"%s\",%s"
+        "{\"v\":1,\"kind\":\"%s\",\"workspace\":\"T0000000001\",\"channel\":\"%s\",%s"
         "\"user\":\"U0000000003\",\"event_ts\":\"1717200000.123456\","
         "\"ts\":\"1717200000.123400\",\"member\":{\"epoch\":3,\"ts\":\"1717200000.000001\","
         "\"seq\":30,\"ord\":29,\"own\":4,\"posts\":5,\"member_seq\":12,\"number\":3,"
-        "\"active\":true},\"frame\":%s}",
-        channel, members, text);
+        "\"active\":false},\"frame\":%s}",
+        kind, channel, members, text);
     assert_int_equal(event_decode(record, (size_t)length, &event, reason), 0);
+    return event;
+}
+
+static void assert_read_from_frame(const char *channel, const char *members, const char *text,
+                                   enum channel_type type, bool unread_only)
+{
+    struct event *event = read_of("mark", channel, members, text);
     assert_int_equal(event->channel_type, type);
     assert_int_equal(event->unread_only, unread_only);
     event_unref(event);
@@ -382,6 +389,7 @@ static void what_the_release_before_does_not_say_is_in_the_frame(void **state)
     const char *marked = "{\"type\":\"channel_marked\"}";
     const char *changed = "{\"type\":\"unread_changed\"}";
     const char *group = "{\"type\":\"message\",\"channel_type\":\"mpim\"}";
+    const char *marked_group = "{\"type\":\"mpim_marked\"}";
     const char *text = "{\"text\":\"\\\"type\\\":\\\"unread_changed\\\"\"}";
     const char *metadata = "{\"type\":\"message\",\"channel_type\":\"channel\",\"metadata\":"
                            "{\"event_payload\":{\"channel_type\":\"mpim\"}}}";
@@ -389,10 +397,28 @@ static void what_the_release_before_does_not_say_is_in_the_frame(void **state)
     assert_read_from_frame("G0000000002", "", changed, CHANNEL_PRIVATE, true);
     assert_read_from_frame("D0000000002", "", marked, CHANNEL_IM, false);
     assert_read_from_frame("G0000000002", "", group, CHANNEL_MPIM, false);
+    assert_read_from_frame("G0000000002", "", marked_group, CHANNEL_MPIM, false);
     assert_read_from_frame("G0000000002", "", text, CHANNEL_PRIVATE, false);
     assert_read_from_frame("C0000000002", "\"private\":false,", metadata, CHANNEL_PUBLIC, false);
     assert_read_from_frame("C0000000002", "\"unread_only\":false,\"channel_type\":9,", changed,
                            CHANNEL_PRIVATE, false);
+}
+
+static void assert_type_of_thread(const char *kind, const char *text, const char *type)
+{
+    struct event *event = read_of(kind, "C0000000002", "", text);
+    assert_string_equal(event_type_of(event), type);
+    event_unref(event);
+}
+
+static void the_release_before_says_in_the_frame_whether_a_thread_is_followed(void **state)
+{
+    (void)state;
+    const char *followed = "{\"subscribed\":true}";
+    const char *left = "{\"subscribed\":false}";
+    assert_type_of_thread("thread_follow", followed, "thread_subscribed");
+    assert_type_of_thread("thread_follow", left, "thread_unsubscribed");
+    assert_type_of_thread("thread_mark", followed, "thread_marked");
 }
 
 static void what_cannot_be_applied_is_told_apart(void **state)
@@ -449,6 +475,7 @@ int main(void)
         cmocka_unit_test(unknown_fields_are_ignored_at_every_level),
         cmocka_unit_test(what_an_event_can_do_without_may_be_absent),
         cmocka_unit_test(what_the_release_before_does_not_say_is_in_the_frame),
+        cmocka_unit_test(the_release_before_says_in_the_frame_whether_a_thread_is_followed),
         cmocka_unit_test(what_cannot_be_applied_is_told_apart),
         cmocka_unit_test(the_tolerant_form_is_bounded),
     };

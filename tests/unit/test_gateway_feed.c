@@ -328,7 +328,7 @@ static size_t backlog_make(struct connection *c)
     enum { LENGTH = 1 << 16 };
     static char text[LENGTH];
     (void)setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &(int){4096}, sizeof(int));
-    connection_send_text(c, text, LENGTH);
+    connection_send_text(c, "message", text, LENGTH);
     assert_int_equal(outlet_flush(&c->outlet, c->fd), 1);
     return outlet_unsent(&c->outlet);
 }
@@ -339,12 +339,12 @@ static void test_a_queue_at_its_bound_takes_one_more(void **state)
     struct connection *c = LIST_ITEM(f->gateway->connections.previous, struct connection, link);
     int64_t before = metric_value(METRIC_SOCKETS_SLOW);
     f->gateway->options.settings.socket_queue_max_bytes = (int64_t)backlog_make(c);
-    connection_send_text(c, "{}", 2);
+    connection_send_text(c, "message", "{}", 2);
     assert_int_equal(c->state, CONNECTION_OPEN);
     assert_int_equal(metric_value(METRIC_SOCKETS_SLOW), before);
 
     f->gateway->options.settings.socket_queue_max_bytes = (int64_t)outlet_unsent(&c->outlet) - 1;
-    connection_send_text(c, "{}", 2);
+    connection_send_text(c, "message", "{}", 2);
     assert_int_equal(c->state, CONNECTION_CLOSE_DUE);
     assert_int_equal(metric_value(METRIC_SOCKETS_SLOW), before + 1);
 }

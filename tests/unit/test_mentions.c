@@ -243,16 +243,13 @@ static void test_app_mention(void **state)
         {"{\"type\":\"message\",\"subtype\":\"channel_topic\",\"user\":\"U1A\",\"text\":\"<@U2A>"
          "\"}",
          NULL, NULL},
-        {"{\"type\":\"message\",\"channel_type\":\"im\",\"user\":\"U1A\",\"text\":\"<@U2A>\"}",
-         NULL, NULL},
-        {"{\"type\":\"hello\",\"user\":\"U1A\",\"text\":\"<@U2A>\"}", NULL, NULL},
         {"no JSON <@U2A>", NULL, NULL},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         CLEANUP_APP_MENTION struct app_mention mention = {0};
-        int r = app_mention_read(cases[i][0], strlen(cases[i][0]), &mention);
+        int r = app_mention_read(CHANNEL_PUBLIC, cases[i][0], strlen(cases[i][0]), &mention);
         assert_int_equal(r, cases[i][1] != NULL);
         if (r == 0)
             continue;
@@ -264,12 +261,27 @@ static void test_app_mention(void **state)
     }
 }
 
+static void test_no_app_mention_in_a_direct_conversation(void **state)
+{
+    static const char frame[] = "{\"type\":\"message\",\"user\":\"U1A\",\"text\":\"<@U2A>\"}";
+    struct app_mention mention;
+
+    (void)state;
+    assert_int_equal(app_mention_read(CHANNEL_IM, frame, sizeof frame - 1, &mention), 0);
+    assert_int_equal(app_mention_read(CHANNEL_MPIM, frame, sizeof frame - 1, &mention), 1);
+    app_mention_done(&mention);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),      cmocka_unit_test(test_no_more_than_the_most),
-        cmocka_unit_test(test_blocks),    cmocka_unit_test(test_names),
-        cmocka_unit_test(test_any_bytes), cmocka_unit_test(test_app_mention),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_no_more_than_the_most),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_any_bytes),
+        cmocka_unit_test(test_app_mention),
+        cmocka_unit_test(test_no_app_mention_in_a_direct_conversation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

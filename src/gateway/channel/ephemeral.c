@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "base/metrics.h"
+#include "events/event_type.h"
 #include "unread/keys.h"
 
 #include <string.h>
@@ -25,11 +26,10 @@ static void user_receive(struct gateway *gateway, const char *id, const json_t *
                          struct packets *packets)
 {
     struct user *user = user_find(gateway, id);
-    const char *type = json_string_value(json_object_get(frame, "type"));
     const char *presence = json_string_value(json_object_get(frame, "presence"));
     if (!user)
         return;
-    if (type && presence && strcmp(type, "manual_presence_change") == 0)
+    if (presence && strcmp(packets->type, "manual_presence_change") == 0)
         user->manual_away = strcmp(presence, "away") == 0;
     user_send_packets(user, packets);
 }
@@ -55,14 +55,24 @@ static void workspace_receive(struct gateway *gateway, const char *id, struct pa
     }
 }
 
+// As a type must be, since it becomes a line of an event stream.
+static bool is_word(const char *text)
+{
+    size_t length = strlen(text);
+    return length > 0 && length <= EVENT_TYPE_MAX &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyz_") == length;
+}
+
 void ephemeral_receive(struct gateway *gateway, const char *topic, const char *data, size_t length)
 {
     char id[EVENT_ID_SIZE];
     CLEANUP_JSON json_t *frame = NULL;
-    CLEANUP(packets_done) struct packets packets = packets_of(data + 1, length - 1);
-    if (json_read(data + 1, length - 1, JSON_DEPTH_MAX, JSON_VALUES_ANY, &frame) < 0 ||
-        !json_is_object(frame))
+    if (json_read(data + 1, length - 1, JSON_DEPTH_MAX, JSON_VALUES_ANY, &frame) < 0)
         return;
+    const char *type = json_string_value(json_object_get(frame, "type"));
+    if (!type || !is_word(type))
+        return;
+    CLEANUP(packets_done) struct packets packets = packets_of(type, data + 1, length - 1);
     if (gateway_topic_id(topic, "user-events", id))
         user_receive(gateway, id, frame, &packets);
     else if (gateway_topic_id(topic, "channel-events", id))

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/metrics.h"
+#include "events/event_type.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,7 +186,9 @@ void subscribers_own_post(struct gateway *gateway, const char *channel_id, int64
 
 void subscribers_send(struct feed *feed, const struct feed_item *item)
 {
-    CLEANUP(packets_done) struct packets packets = packets_of(item->frame, item->frame_length);
+    CLEANUP(packets_done)
+    struct packets packets =
+        packets_of(event_type(item->kind, item->channel_type), item->frame, item->frame_length);
     packets.event_us = item->event_ts;
     const char *origin = origin_find(feed, item);
     int64_t sent = 0;
@@ -212,7 +215,7 @@ void subscribers_send_gap(struct feed *feed, int64_t to_seq)
 {
     CLEANUP(buffer_done) struct buffer out = BUFFER(GAP_MAX);
     feed_gap_write(feed->channel_id, feed->sent_seq + 1, to_seq, &out);
-    CLEANUP(packets_done) struct packets packets = packets_of(out.data, out.length);
+    CLEANUP(packets_done) struct packets packets = packets_of("gap", out.data, out.length);
     for (uint32_t i = 0; !buffer_failed(&out) && i < feed->subscriber_count; i++)
         gap_send(&feed->subscribers[i], to_seq, &packets);
     metric_add(METRIC_GAPS_TOLD, 1);

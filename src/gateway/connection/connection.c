@@ -120,9 +120,9 @@ void connection_send(struct connection *c, struct packets *packets)
         c->ops->send(c, packets);
 }
 
-void connection_send_text(struct connection *c, const char *text, size_t length)
+void connection_send_text(struct connection *c, const char *type, const char *text, size_t length)
 {
-    CLEANUP(packets_done) struct packets packets = packets_of(text, length);
+    CLEANUP(packets_done) struct packets packets = packets_of(type, text, length);
     connection_send(c, &packets);
 }
 

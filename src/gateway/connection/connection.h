@@ -137,7 +137,8 @@ struct connection {
 // and `fd` is closed.
 struct connection *connection_adopt(struct gateway *gateway, int fd);
 void connection_send(struct connection *c, struct packets *packets); // does nothing unless OPEN
-void connection_send_text(struct connection *c, const char *text, size_t length);
+// The same with a frame of the type, as of struct packets.
+void connection_send_text(struct connection *c, const char *type, const char *text, size_t length);
 // Queues a packet; for use by `ops`. NULL (out of memory) closes the connection.
 void connection_push(struct connection *c, struct packet *packet);
 // Sends a frame `gap` to a native connection. Others do not know that frame and are closed: their

@@ -55,22 +55,6 @@ struct packet *packet_new(const char *text, size_t length)
     return packet_make(header, header_length, text, length, "");
 }
 
-// Finds the value of the member "type", with which a frame starts. Returns its length; 0: not a
-// word of lower-case letters and underscores.
-static size_t type_find(const char *text, size_t length, const char **ret_type)
-{
-    static const char begin[] = "{\"type\":\"";
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
-    enum { BEGIN = sizeof begin - 1, TYPE_MAX = 64 };
-    if (length < BEGIN || memcmp(text, begin, BEGIN) != 0)
-        return 0;
-    size_t end = BEGIN;
-    while (end < length && end < BEGIN + TYPE_MAX && memchr(letters, text[end], sizeof letters - 1))
-        end++;
-    *ret_type = text + BEGIN;
-    return end < length && text[end] == '"' ? end - BEGIN : 0;
-}
-
 // Replaces line ends by blanks. In JSON they occur only between values, never inside strings.
 static void lines_join(char *text, size_t length)
 {
@@ -79,15 +63,11 @@ static void lines_join(char *text, size_t length)
             text[i] = ' ';
 }
 
-struct packet *packet_new_event(const char *text, size_t length, const char *id)
+struct packet *packet_new_event(const char *type, const char *text, size_t length, const char *id)
 {
-    const char *type = "message";
     char head[PACKET_EXTRA_MAX / 2];
-    size_t type_length = type_find(text, length, &type);
-    if (type_length == 0)
-        type_length = strlen(type = "message");
-    int head_length =
-        snprintf(head, sizeof head, EVENT_ID "%s\nevent: %.*s\ndata: ", id, (int)type_length, type);
+    int head_length = snprintf(head, sizeof head, EVENT_ID "%s\nevent: %s\ndata: ", id, type);
+    ASSERT(type[0] != '\0' && (size_t)head_length < sizeof head);
     struct packet *packet = packet_make(head, (size_t)head_length, text, length, "\n\n");
     if (packet)
         lines_join(packet->data + head_length, length);
@@ -120,8 +100,8 @@ struct packet *packets_event(struct packets *packets, const char *id)
     if (packets->event && !event_has_id(packets->event, id))
         packet_unref(TAKE(packets->event));
     if (!packets->event)
-        packets->event =
-            packet_at(packet_new_event(packets->text, packets->length, id), packets->event_us);
+        packets->event = packet_at(
+            packet_new_event(packets->type, packets->text, packets->length, id), packets->event_us);
     return packets->event;
 }
 

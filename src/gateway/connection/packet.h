@@ -27,9 +27,9 @@ size_t packet_header(enum packet_opcode opcode, size_t payload_length, uint8_t *
 // A text frame with one reference; NULL: out of memory.
 struct packet *packet_new(const char *text, size_t length);
 
-// An event of an event stream with one reference. Its type is that of the frame `text` (a JSON
-// object that starts with its type); `id` is the position after it. NULL: out of memory.
-struct packet *packet_new_event(const char *text, size_t length, const char *id);
+// An event of an event stream with one reference. `id` is the position after it. NULL: out of
+// memory.
+struct packet *packet_new_event(const char *type, const char *text, size_t length, const char *id);
 
 static inline struct packet *packet_ref(struct packet *packet)
 {
@@ -43,6 +43,7 @@ void packet_unref(struct packet *packet); // takes NULL
 // A frame in the encodings that connections need, each made on first use. Of events only the last
 // one is kept: most successive connections have the same id.
 struct packets {
+    const char *type; // of the event; an answer on a WebSocket, which is no event, has none: ""
     const char *text;
     size_t length;
     int64_t event_us; // of the packets
@@ -50,10 +51,10 @@ struct packets {
     struct packet *event;
 };
 
-// `text` must outlive the packets.
-static inline struct packets packets_of(const char *text, size_t length)
+// `type` and `text` must outlive the packets.
+static inline struct packets packets_of(const char *type, const char *text, size_t length)
 {
-    return (struct packets){.text = text, .length = length};
+    return (struct packets){.type = type, .text = text, .length = length};
 }
 
 // Borrowed; NULL: out of memory.

@@ -42,15 +42,15 @@ static bool is_ready(void *arg)
     return has_room(arg, 1);
 }
 
-static void frame_send(void *arg, const char *frame, size_t length)
+static void frame_send(void *arg, const char *type, const struct buffer *frame)
 {
-    connection_send_text(connection_of(arg), frame, length);
+    connection_send_text(connection_of(arg), type, frame->data, frame->length);
 }
 
-static void own_send(void *arg, const char *frame, size_t length)
+static void own_send(void *arg, const char *type, const struct buffer *frame)
 {
     if (connection_of(arg)->native)
-        frame_send(arg, frame, length);
+        frame_send(arg, type, frame);
 }
 
 static void gap_send(void *arg, const char *channel_id, int64_t from_seq, int64_t to_seq)
@@ -59,7 +59,7 @@ static void gap_send(void *arg, const char *channel_id, int64_t from_seq, int64_
     feed_gap_write(channel_id, from_seq, to_seq, &out);
     if (buffer_failed(&out))
         return;
-    CLEANUP(packets_done) struct packets packets = packets_of(out.data, out.length);
+    CLEANUP(packets_done) struct packets packets = packets_of("gap", out.data, out.length);
     connection_gap(connection_of(arg), &packets);
 }
 

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/metrics.h"
+#include "events/event_type.h"
 
 #include <string.h>
 
@@ -52,7 +53,7 @@ static void row_send(struct resume *resume, struct behind *behind, const struct 
         return;
     }
     resume_progress_set(resume, behind->channel_id, PROGRESS_EVENTS, row->seq);
-    resume_send(resume, &frame);
+    resume_send(resume, event_type(row->kind, row->channel_type), &frame);
     metric_add(METRIC_EVENTS_RESUMED, 1);
     behind->at_seq = row->seq;
 }

@@ -2,8 +2,9 @@
 // The client that a backlog is sent to, as callbacks.
 #pragma once
 
+#include "base/buffer.h"
+
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct feed;
@@ -12,8 +13,9 @@ struct feed;
 struct resume_ops {
     bool (*is_ready)(void *arg);             // whether to read more
     bool (*has_room)(void *arg, int frames); // for so many frames that were read
-    void (*send)(void *arg, const char *frame, size_t length);
-    void (*send_own)(void *arg, const char *frame, size_t length); // a frame unknown to Slack
+    // `type` is the type of the event.
+    void (*send)(void *arg, const char *type, const struct buffer *frame);
+    void (*send_own)(void *arg, const char *type, const struct buffer *frame); // unknown to Slack
     void (*gap)(void *arg, const char *channel_id, int64_t from_seq, int64_t to_seq);
     // The client's subscriber in the feed; NULL: not subscribed. May be NULL: there are none.
     struct feed_subscriber *(*subscriber)(void *arg, const struct feed *feed);

@@ -12,6 +12,8 @@
 #include "base/buffer.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "chat/frame.h"
+#include "events/event_type.h"
 #include "unread/view.h"
 
 enum { FRAME_MAX_BYTES = 65536, PAGE = 100 };
@@ -21,18 +23,16 @@ static const struct statement STATE = {
     "SELECT u.member_changed >= $3::xid8 AND " MEMBER_IS_MARKED("u") ", " UNREAD_VIEW_SELECT(
         "u") " FROM unread_rows u WHERE u.user_id = $1 AND u.channel_id = $2 AND u.active"};
 
-// Two rows for each thread.
 static const struct statement THREADS = {
     "gateway_resume_threads",
-    "SELECT m.thread_ts, e.frame FROM (SELECT t.channel_id, t.thread_ts, t.user_id"
+    "SELECT m.thread_ts, e.is_followed, e.members FROM (SELECT t.channel_id, t.thread_ts, t.user_id"
     " FROM thread_members t WHERE t.user_id = $1 AND t.channel_id = $2 AND t.changed >= $3::xid8"
     " AND t.thread_ts > $4 AND EXISTS (SELECT 1 FROM channel_members x"
     " WHERE x.channel_id = $2 AND x.user_id = $1 AND x.active)"
     " ORDER BY t.thread_ts LIMIT $5::integer) m"
-    " CROSS JOIN unnest(ARRAY['thread_follow', 'thread_mark']) WITH ORDINALITY AS k (kind, number)"
-    " LEFT JOIN LATERAL thread_event(m.channel_id, m.thread_ts, m.user_id, k.kind) e ON true"
-    " ORDER BY m.thread_ts, k.number"};
-enum { KINDS = 2 };
+    " LEFT JOIN LATERAL thread_event(m.channel_id, m.thread_ts, m.user_id) e ON true"
+    " ORDER BY m.thread_ts"};
+enum { THREAD_FRAMES = 2 }; // of each thread
 
 static const struct statement CREATED = {
     "gateway_resume_created",
@@ -50,10 +50,11 @@ static void state_send(struct resume *resume, const struct result *result)
     unread_frame_write(&out, is_marked ? UNREAD_FRAME_MARKED : UNREAD_FRAME_CHANGED, &view,
                        clock_wall_us());
     resume_progress_set(resume, view.channel_id, PROGRESS_THREADS, 0);
+    const char *type = event_type_of_mark(view.type, !is_marked);
     if (is_marked)
-        resume_send(resume, &out);
-    else if (!buffer_failed(&out))
-        resume->ops->send_own(resume->arg, out.data, out.length);
+        resume_send(resume, type, &out);
+    else
+        resume_send_own(resume, type, &out);
 }
 
 static void on_state(void *arg, const struct store_outcome *outcome)
@@ -88,17 +89,26 @@ void resume_state_ask(struct resume *resume, const struct behind *behind)
     store_call(resume->gateway->store, STORE_SYNC, &STATE, &params, on_state, resume);
 }
 
-// A thread counts as sent with the last of its rows.
+static void thread_frame_send(struct resume *resume, enum event_kind kind,
+                              const struct result *result, int row)
+{
+    CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX_BYTES);
+    const char *type = event_type_of_thread(kind, result_bool(result, row, 1));
+
+    if (result_is_null(result, row, 2))
+        return;
+    frame_write_thread(&out, type, result_text(result, row, 2), result_length(result, row, 2));
+    resume_send_own(resume, type, &out);
+}
+
+// A thread counts as sent with the last of its frames.
 static void thread_send(struct resume *resume, struct behind *behind, const struct result *result,
                         int row)
 {
-    if (row % KINDS == KINDS - 1) {
-        behind->thread_ts = result_int(result, row, 0);
-        resume_progress_set(resume, behind->channel_id, PROGRESS_THREADS, behind->thread_ts);
-    }
-    if (!result_is_null(result, row, 1))
-        resume->ops->send_own(resume->arg, result_text(result, row, 1),
-                              result_length(result, row, 1));
+    thread_frame_send(resume, EVENT_THREAD_FOLLOW, result, row);
+    behind->thread_ts = result_int(result, row, 0);
+    resume_progress_set(resume, behind->channel_id, PROGRESS_THREADS, behind->thread_ts);
+    thread_frame_send(resume, EVENT_THREAD_MARK, result, row);
 }
 
 static void on_threads(void *arg, const struct store_outcome *outcome)
@@ -110,9 +120,9 @@ static void on_threads(void *arg, const struct store_outcome *outcome)
         return;
     struct behind *behind = &resume->behind[resume->next];
     int rows = result_rows(outcome->result);
-    for (; row < rows && (row % KINDS != 0 || resume->ops->has_room(resume->arg, KINDS)); row++)
+    for (; row < rows && resume->ops->has_room(resume->arg, THREAD_FRAMES); row++)
         thread_send(resume, behind, outcome->result, row);
-    behind->threads_due = row < rows || rows == KINDS * PAGE;
+    behind->threads_due = row < rows || rows == PAGE;
     resume->advance(resume);
 }
 
@@ -134,7 +144,7 @@ static void created_channel_send(struct resume *resume, const struct result *res
     created_channel_write(result, row, &out);
     resume_progress_set(resume, result_text(result, row, 1), PROGRESS_CREATED,
                         result_int(result, row, 0));
-    resume_send(resume, &out);
+    resume_send(resume, event_type(EVENT_CREATED, CHANNEL_PUBLIC), &out);
 }
 
 static void on_created(void *arg, const struct store_outcome *outcome)

@@ -25,10 +25,16 @@ void resume_progress_set(struct resume *resume, const char *channel_id, enum pro
     place_print(resume->place);
 }
 
-void resume_send(struct resume *resume, const struct buffer *frame)
+void resume_send(struct resume *resume, const char *type, const struct buffer *frame)
 {
     if (!buffer_failed(frame))
-        resume->ops->send(resume->arg, frame->data, frame->length);
+        resume->ops->send(resume->arg, type, frame);
+}
+
+void resume_send_own(struct resume *resume, const char *type, const struct buffer *frame)
+{
+    if (!buffer_failed(frame))
+        resume->ops->send_own(resume->arg, type, frame);
 }
 
 void resume_ask(struct resume *resume)

@@ -56,7 +56,9 @@ struct resume {
 // Updates the progress: all of `part` up to `number` is sent. Frames sent after this carry it.
 void resume_progress_set(struct resume *resume, const char *channel_id, enum progress_part part,
                          int64_t number);
-void resume_send(struct resume *resume, const struct buffer *frame); // unless the buffer failed
+// Unless the buffer failed.
+void resume_send(struct resume *resume, const char *type, const struct buffer *frame);
+void resume_send_own(struct resume *resume, const char *type, const struct buffer *frame);
 // Call them with each request to Postgres, and in its callback. False: the backlog was cancelled
 // and is freed, or the query failed, which ops->fail has handled.
 void resume_ask(struct resume *resume);

@@ -85,11 +85,12 @@ static bool is_ready(void *arg)
     return false;
 }
 
-static void frame_add(void *arg, const char *frame, size_t length)
+static void frame_add(void *arg, const char *type, const struct buffer *frame)
 {
     struct sync_read *sync = CAST(sync_read, arg);
 
-    member_add(&sync->events, frame, length);
+    (void)type;
+    member_add(&sync->events, frame->data, frame->length);
     sync->count++;
 }
 

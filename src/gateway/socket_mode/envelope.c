@@ -199,11 +199,12 @@ static bool is_wanted(const struct actor *actor, const struct feed_item *item)
 
 // Offers an app_mention if the message mentions the bot. Parses the frame only if it contains the
 // bot's id.
-static void mention_offer(struct app *app, const char *bot_user_id, const struct app_event *event)
+static void mention_offer(struct app *app, const char *bot_user_id, enum channel_type channel_type,
+                          const struct app_event *event)
 {
     CLEANUP_APP_MENTION struct app_mention mention = {0};
     if (!memmem(event->frame, event->length, bot_user_id, strlen(bot_user_id)) ||
-        app_mention_read(event->frame, event->length, &mention) <= 0 ||
+        app_mention_read(channel_type, event->frame, event->length, &mention) <= 0 ||
         !app_mention_names(&mention, bot_user_id))
         return;
     struct app_event named = *event;
@@ -230,7 +231,7 @@ void envelope_offer(struct app_socket *app_socket, const struct feed *feed,
     if (is_wanted(actor, item))
         event_offer(app, &event);
     if (item->kind == EVENT_POST && actor_has_scope(actor, "app_mention"))
-        mention_offer(app, actor->user_id, &event);
+        mention_offer(app, actor->user_id, item->channel_type, &event);
 }
 
 // Sends an event taken from the backlog. If that fails, it becomes due again when its time to ack

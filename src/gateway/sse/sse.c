@@ -153,7 +153,7 @@ static void peer_watch(const struct connection *c)
 // The client's position is too old: it must read everything by unread.sync.
 static void sse_gap_send(struct connection *c)
 {
-    connection_send_text(c, gap, sizeof gap - 1);
+    connection_send_text(c, "gap", gap, sizeof gap - 1);
     metric_add(METRIC_GAPS_TOLD, 1);
 }
 
@@ -183,7 +183,7 @@ static void sse_open(struct connection *c, const struct result *channels, const 
     connection_begin(c);
     if (sse->backlog.is_too_old)
         sse_gap_send(c);
-    connection_send_text(c, hello, sizeof hello - 1);
+    connection_send_text(c, "hello", hello, sizeof hello - 1);
     watermark_request(c->gateway);
     backlog_advance(&sse->backlog);
 }
@@ -236,7 +236,7 @@ static void sse_announce(struct connection *c, enum announcement what)
 {
     static const char goodbye[] = "{\"type\":\"goodbye\"}";
     if (what == ANNOUNCE_DRAIN)
-        connection_send_text(c, goodbye, sizeof goodbye - 1);
+        connection_send_text(c, "goodbye", goodbye, sizeof goodbye - 1);
 }
 
 // Sends a comment after a partly sent packet, for human readers.

@@ -32,9 +32,9 @@ struct joining {
     char user_id[EVENT_ID_SIZE];
 };
 
-static void frame_send(const struct user *user, const struct buffer *frame)
+static void frame_send(const struct user *user, const char *type, const struct buffer *frame)
 {
-    CLEANUP(packets_done) struct packets packets = packets_of(frame->data, frame->length);
+    CLEANUP(packets_done) struct packets packets = packets_of(type, frame->data, frame->length);
     user_send_packets(user, &packets);
 }
 
@@ -45,10 +45,10 @@ static const char *join_frame_type(enum channel_type type)
                                   : "group_joined";
 }
 
-static void join_frame_write(struct buffer *out, const struct result *result)
+static void join_frame_write(struct buffer *out, enum channel_type type,
+                             const struct result *result)
 {
     struct json_writer w = json_writer_to(out);
-    enum channel_type type = (enum channel_type)result_int(result, 0, 0);
     json_open_object(&w);
     json_key_string(&w, "type", join_frame_type(type));
     if (type == CHANNEL_IM)
@@ -67,9 +67,10 @@ static void on_joined(void *arg, const struct store_outcome *outcome)
     if (!user || outcome->r < 0 || result_rows(outcome->result) == 0)
         return; // the client still receives member_joined_channel
     CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX);
-    join_frame_write(&frame, outcome->result);
+    enum channel_type type = (enum channel_type)result_int(outcome->result, 0, 0);
+    join_frame_write(&frame, type, outcome->result);
     if (!buffer_failed(&frame))
-        frame_send(user, &frame);
+        frame_send(user, join_frame_type(type), &frame);
 }
 
 void join_frames_send(const struct feed *feed, const struct user *user)
@@ -88,13 +89,14 @@ void join_frames_send(const struct feed *feed, const struct user *user)
 
 void join_frames_send_left(const struct feed *feed, const struct user *user, int64_t ts)
 {
+    const char *type = feed->channel_id[0] == 'C' ? "channel_left" : "group_left";
     CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX);
     struct json_writer w = json_writer_to(&frame);
     json_open_object(&w);
-    json_key_string(&w, "type", feed->channel_id[0] == 'C' ? "channel_left" : "group_left");
+    json_key_string(&w, "type", type);
     json_key_string(&w, "channel", feed->channel_id);
     json_key_ts(&w, "event_ts", ts);
     json_close_object(&w);
     if (!buffer_failed(&frame))
-        frame_send(user, &frame);
+        frame_send(user, type, &frame);
 }

@@ -17,11 +17,16 @@
 #include "unread_frames.h"
 #include "users.h"
 
+#include "base/buffer.h"
 #include "base/check.h"
 #include "base/memory.h"
+#include "chat/frame.h"
+#include "events/event_type.h"
 #include "unread/view.h"
 
 #include <stdlib.h>
+
+enum { FRAME_MAX_BYTES = 65536 };
 
 struct missed_marks {
     int64_t notes[2]; // the first is the older
@@ -41,12 +46,10 @@ static const struct statement SWEEP = {
                               " AND m.member_changed >= $2::xid8"};
 enum { COLUMN_MARKED, COLUMN_VIEW };
 
-// It is not known whether the follow or the mark changed: sends both.
 static const struct statement THREADS = {
-    "gateway_threads", "SELECT m.user_id, e.frame FROM thread_members m"
-                       " CROSS JOIN unnest(ARRAY['thread_follow', 'thread_mark']) AS k (kind)"
-                       " CROSS JOIN LATERAL thread_event(m.channel_id, m.thread_ts, m.user_id, "
-                       "k.kind) e WHERE m.user_id = ANY ($1) AND m.changed >= $2::xid8"
+    "gateway_threads", "SELECT m.user_id, e.is_followed, e.members FROM thread_members m"
+                       " CROSS JOIN LATERAL thread_event(m.channel_id, m.thread_ts, m.user_id) e"
+                       " WHERE m.user_id = ANY ($1) AND m.changed >= $2::xid8"
                        " AND EXISTS (SELECT 1 FROM channel_members x WHERE x.channel_id ="
                        " m.channel_id AND x.user_id = m.user_id AND x.active)"};
 
@@ -121,7 +124,18 @@ static void sweep_fail(struct gateway *gateway)
     gateway->missed_marks_due = true;
 }
 
-// The last part of a sweep.
+static void thread_send(struct gateway *gateway, enum event_kind kind, const struct result *result,
+                        int row)
+{
+    CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX_BYTES);
+    const char *type = event_type_of_thread(kind, result_bool(result, row, 1));
+
+    frame_write_thread(&frame, type, result_text(result, row, 2), result_length(result, row, 2));
+    if (!buffer_failed(&frame))
+        user_send_native(gateway, result_text(result, row, 0), type, &frame);
+}
+
+// The last part of a sweep. It is not known whether the follow or the mark changed: sends both.
 static void on_threads(void *arg, const struct store_outcome *outcome)
 {
     struct gateway *gateway = CAST(gateway, arg);
@@ -133,10 +147,10 @@ static void on_threads(void *arg, const struct store_outcome *outcome)
         return;
     }
     gateway->missed_marks->is_asked = false;
-    for (int row = 0; row < result_rows(outcome->result); row++)
-        user_send_native(gateway, result_text(outcome->result, row, 0),
-                         result_text(outcome->result, row, 1),
-                         result_length(outcome->result, row, 1));
+    for (int row = 0; row < result_rows(outcome->result); row++) {
+        thread_send(gateway, EVENT_THREAD_FOLLOW, outcome->result, row);
+        thread_send(gateway, EVENT_THREAD_MARK, outcome->result, row);
+    }
     notes_set(gateway, created_channels_swept_xid(gateway));
 }
 

@@ -230,7 +230,7 @@ static void presence_send(struct connection *c, const struct buffer *ids, int co
     buffer_append_format(&out, "%s,\"presence\":\"%s\"}", count == 1 ? "" : "]",
                          is_active ? "active" : "away");
     if (count > 0 && !buffer_failed(ids) && !buffer_failed(&out))
-        connection_send_text(c, out.data, out.length);
+        connection_send_text(c, "presence_change", out.data, out.length);
 }
 
 // Sends the users that are (not) active and whose state was not sent yet.
@@ -393,7 +393,7 @@ static void ids_error_send(struct connection *c)
     static const char text[] = "{\"type\":\"error\",\"error\":{\"code\":1,\"msg\":\"ids: too many, "
                                "or not a list of ids\"}}";
     metric_add(METRIC_PRESENCE_REFUSED, 1);
-    connection_send_text(c, text, sizeof text - 1);
+    connection_send_text(c, "error", text, sizeof text - 1);
 }
 
 static bool ids_take(const json_t *ids, size_t max, struct params *params)

@@ -7,6 +7,7 @@
 #include "../connection/packet.h"
 #include "../core.h"
 
+#include "events/event_type.h"
 #include "unread/keys.h"
 
 #include <stdio.h>
@@ -128,7 +129,8 @@ static void packets_send(struct user *user, const struct event *event, struct pa
 
 void user_send(struct user *user, const struct event *event)
 {
-    CLEANUP(packets_done) struct packets packets = packets_of(event->frame, event->frame_length);
+    CLEANUP(packets_done)
+    struct packets packets = packets_of(event_type_of(event), event->frame, event->frame_length);
     packets_send(user, event, &packets);
 }
 
@@ -142,14 +144,16 @@ void user_send_packets(const struct user *user, struct packets *packets)
 
 void workspace_send(const struct workspace *workspace, const struct event *event)
 {
-    CLEANUP(packets_done) struct packets packets = packets_of(event->frame, event->frame_length);
+    CLEANUP(packets_done)
+    struct packets packets = packets_of(event_type_of(event), event->frame, event->frame_length);
     LIST_FOREACH(link, &workspace->users)
     {
         packets_send(LIST_ITEM(link, struct user, workspace_link), event, &packets);
     }
 }
 
-void user_send_native(struct gateway *gateway, const char *id, const char *frame, size_t length)
+void user_send_native(struct gateway *gateway, const char *id, const char *type,
+                      const struct buffer *frame)
 {
     struct user *user = user_find(gateway, id);
     if (!user)
@@ -158,6 +162,6 @@ void user_send_native(struct gateway *gateway, const char *id, const char *frame
     {
         struct connection *c = LIST_ITEM(link, struct connection, user_link);
         if (c->native)
-            connection_send_text(c, frame, length);
+            connection_send_text(c, type, frame->data, frame->length);
     }
 }

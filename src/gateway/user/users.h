@@ -48,5 +48,6 @@ bool event_is_for_all(const struct event *event);
 void user_send(struct user *user, const struct event *event);
 void user_send_packets(const struct user *user, struct packets *packets); // to all connections
 // Sends to the user's native connections.
-void user_send_native(struct gateway *gateway, const char *id, const char *frame, size_t length);
+void user_send_native(struct gateway *gateway, const char *id, const char *type,
+                      const struct buffer *frame);
 void workspace_send(const struct workspace *workspace, const struct event *event);

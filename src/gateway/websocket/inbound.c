@@ -64,7 +64,7 @@ static void error_send(struct connection *c, const char *reply_to, int code, con
     json_close_object(&w);
     json_close_object(&w);
     if (!buffer_failed(&out))
-        connection_send_text(c, out.data, out.length);
+        connection_send_text(c, "", out.data, out.length);
 }
 
 static void refusal_send(struct connection *c, const char *reply_to, const char *error)
@@ -94,7 +94,7 @@ static void ack_send(struct connection *c, const char *reply_to, const struct po
         json_key_bool(&w, "is_duplicate", true);
     json_close_object(&w);
     if (!buffer_failed(&out))
-        connection_send_text(c, out.data, out.length);
+        connection_send_text(c, "", out.data, out.length);
 }
 
 // Removes a finished call from its connection. Returns the connection to answer; NULL: it is gone.
@@ -139,7 +139,7 @@ static void reply_send(struct connection *c, const char *reply_to, const char *t
     buffer_append_format(&out, "%s,\"reply_to\":%s", ok, reply_to);
     buffer_append(&out, text + sizeof ok - 1, length - (sizeof ok - 1));
     if (!buffer_failed(&out))
-        connection_send_text(c, out.data, out.length);
+        connection_send_text(c, "", out.data, out.length);
 }
 
 static void on_marked(void *arg, const struct request_outcome *outcome)
@@ -258,7 +258,7 @@ static void error_answer(struct connection *c, const char *reply_to, int code, c
     buffer_append_format(&out, "{\"type\":\"error\",\"error\":{\"code\":%d,\"msg\":\"%s\"}}", code,
                          text);
     if (!buffer_failed(&out))
-        connection_send_text(c, out.data, out.length);
+        connection_send_text(c, "", out.data, out.length);
 }
 
 // Answers a message; without an id, only errors are sent.
@@ -346,7 +346,7 @@ void inbound_message(struct inbound *inbound, const char *text, size_t length)
     if (r == 0 && json_is_object(message))
         message_handle(inbound, &(struct inbound_text){message, text, length});
     else
-        connection_send_text(c, invalid, sizeof invalid - 1);
+        connection_send_text(c, "error", invalid, sizeof invalid - 1);
 }
 
 void inbound_init(struct inbound *inbound, struct connection *c)

@@ -89,7 +89,7 @@ static const struct statement *websocket_channels(struct connection *c, struct p
 static void gap_all_send(struct connection *c)
 {
     static const char gap[] = "{\"type\":\"gap\",\"channel\":null}";
-    CLEANUP(packets_done) struct packets packets = packets_of(gap, sizeof gap - 1);
+    CLEANUP(packets_done) struct packets packets = packets_of("gap", gap, sizeof gap - 1);
     connection_gap(c, &packets);
     metric_add(METRIC_GAPS_TOLD, 1);
 }
@@ -98,7 +98,7 @@ static void hello_send(struct connection *c)
 {
     static const char hello[] = "{\"type\":\"hello\"}";
     struct websocket *websocket = websocket_of(c);
-    connection_send_text(c, hello, sizeof hello - 1);
+    connection_send_text(c, "hello", hello, sizeof hello - 1);
     if (websocket->backlog && websocket->backlog->is_too_old)
         gap_all_send(c);
     if (c->is_resumable)
@@ -190,7 +190,7 @@ static void websocket_announce(struct connection *c, enum announcement what)
 {
     static const char goodbye[] = "{\"type\":\"goodbye\"}";
     if (what == ANNOUNCE_DRAIN)
-        connection_send_text(c, goodbye, sizeof goodbye - 1);
+        connection_send_text(c, "goodbye", goodbye, sizeof goodbye - 1);
 }
 
 static void websocket_leave(struct connection *c)

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The types of events, as the member "type" of their frames names them. An event's record holds
+// what decides its type, so nobody looks into a frame for it. Static text; any thread.
+#pragma once
+
+#include "base/channel.h"
+#include "events/event.h"
+
+// The longest type.
+enum { EVENT_TYPE_MAX = 32 };
+
+// "message", "channel_archive" …: of an event with a seq, a new channel or an ephemeral message.
+const char *event_type(enum event_kind kind, enum channel_type channel_type);
+
+// "channel_marked" …, or "unread_changed" if only unread state or settings changed.
+const char *event_type_of_mark(enum channel_type channel_type, bool unread_only);
+
+// "thread_marked", "thread_subscribed" or "thread_unsubscribed".
+const char *event_type_of_thread(enum event_kind kind, bool is_followed);
+
+// The type of the event's frame. STRATEGY has none: "".
+const char *event_type_of(const struct event *event);
