@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/error.h"
+#include "base/private_key.h"
 
 #include <string.h>
 
@@ -15,38 +16,14 @@
 
 enum { RSA_BITS_MIN = 2048, GROUP_SIZE = 64, POINT_LENGTH = 65, ACCOUNT_VALUES_MAX = 64 };
 
-static void key_done(EVP_PKEY **key)
-{
-    EVP_PKEY_free(*key);
-}
-
 static void bio_done(BIO **bio)
 {
     BIO_free(*bio);
 }
 
-// Encrypted keys are rejected: nobody can enter the passphrase.
-static int no_passphrase(char *buffer, int size, int writes, void *arg)
-{
-    (void)buffer;
-    (void)size;
-    (void)writes;
-    (void)arg;
-    return -1;
-}
-
-static EVP_PKEY *key_parse(const char *pem)
-{
-    CLEANUP(bio_done) BIO *bio = BIO_new_mem_buf(pem, -1);
-    EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL) : NULL;
-
-    ERR_clear_error();
-    return key;
-}
-
 int push_key_check_apns(const char *pem)
 {
-    CLEANUP(key_done) EVP_PKEY *key = key_parse(pem);
+    CLEANUP_PRIVATE_KEY EVP_PKEY *key = private_key_parse(pem);
     char group[GROUP_SIZE] = "";
     size_t length = 0;
 
@@ -59,7 +36,7 @@ int push_key_check_apns(const char *pem)
 
 static bool account_key_is_good(const char *pem)
 {
-    CLEANUP(key_done) EVP_PKEY *key = key_parse(pem);
+    CLEANUP_PRIVATE_KEY EVP_PKEY *key = private_key_parse(pem);
 
     return key && EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA &&
            EVP_PKEY_get_bits(key) >= RSA_BITS_MIN;
@@ -119,7 +96,7 @@ static int pem_write(EVP_PKEY *key, struct buffer *pem)
 
 int push_key_make_webpush(struct buffer *pem, struct buffer *public_key)
 {
-    CLEANUP(key_done) EVP_PKEY *key = EVP_EC_gen("P-256");
+    CLEANUP_PRIVATE_KEY EVP_PKEY *key = EVP_EC_gen("P-256");
     uint8_t point[POINT_LENGTH];
     size_t length = 0;
 

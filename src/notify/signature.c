@@ -4,25 +4,14 @@
 
 #include "base/base64.h"
 #include "base/error.h"
+#include "base/private_key.h"
 
 #include <string.h>
 
-#include <openssl/bio.h>
 #include <openssl/ecdsa.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 
 enum { SCALAR_LENGTH = 32, SIGNATURE_MAX = 1024 };
-
-static void key_done(EVP_PKEY **key)
-{
-    EVP_PKEY_free(*key);
-}
-
-static void bio_done(BIO **bio)
-{
-    BIO_free(*bio);
-}
 
 static void context_done(EVP_MD_CTX **context)
 {
@@ -32,25 +21,6 @@ static void context_done(EVP_MD_CTX **context)
 static void pair_done(ECDSA_SIG **pair)
 {
     ECDSA_SIG_free(*pair);
-}
-
-// Encrypted keys are rejected: nobody can enter the passphrase.
-static int no_passphrase(char *buffer, int size, int writes, void *arg)
-{
-    (void)buffer;
-    (void)size;
-    (void)writes;
-    (void)arg;
-    return -1;
-}
-
-static EVP_PKEY *key_read(const char *pem)
-{
-    CLEANUP(bio_done) BIO *bio = BIO_new_mem_buf(pem, -1);
-    EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL) : NULL;
-
-    ERR_clear_error();
-    return key;
 }
 
 static int sign(EVP_PKEY *key, const char *text, size_t length, uint8_t *ret_signature,
@@ -83,7 +53,7 @@ static int pair_write(const uint8_t *der, size_t length, struct buffer *out)
 int signature_token_make(enum signature_kind kind, const char *pem, const struct buffer *header,
                          const struct buffer *claims, struct buffer *out)
 {
-    CLEANUP(key_done) EVP_PKEY *key = key_read(pem);
+    CLEANUP_PRIVATE_KEY EVP_PKEY *key = private_key_parse(pem);
     int wanted = kind == SIGNATURE_ES256 ? EVP_PKEY_EC : EVP_PKEY_RSA;
     uint8_t signature[SIGNATURE_MAX];
     size_t length = sizeof signature;
