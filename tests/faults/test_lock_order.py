@@ -2,8 +2,11 @@
 """All writers take their locks in one order (docs/locks.md): no combination of them deadlocks."""
 import itertools
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
+
+from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
 
 ROUNDS = 2
@@ -263,7 +266,6 @@ class Side(threading.Thread):
                         self.failed.append((pair, number, str(error).splitlines()[0]))
 
 
-
 def test_no_two_writers_wait_for_each_other(parts):
     with parts.database() as database:
         world = World(parts, database)
@@ -291,3 +293,26 @@ def test_no_two_writers_wait_for_each_other(parts):
             database.execute("DROP FUNCTION IF EXISTS locks_slow CASCADE; SELECT month_forget()")
             for instance in parts.instances:
                 instance.start()
+
+
+ROWS = "FROM channel_members WHERE user_id = %s AND channel_id = ANY (%s)"
+
+
+def test_mark_all_locks_a_users_rows_in_the_order_of_their_channels(parts):
+    """While it waits for one row, it holds those before it and none after it, wherever the rows lie in the table."""
+    workspace = Workspace(parts.urls, parts.operator_token)
+    ann, bob = workspace.users(2)
+    channels = sorted(workspace.channel(ann, bob) for _ in range(20))
+    for channel in channels:
+        bob.post(channel)
+    with parts.database() as database, parts.database() as holder, parts.database() as marker, ThreadPoolExecutor(1) as pool:
+        for channel in reversed(channels):
+            database.execute("UPDATE channel_members SET changed = changed WHERE user_id = %s AND channel_id = %s", [ann.id, channel])
+        pid = marker.info.backend_pid
+        with holder.transaction():
+            holder.execute(f"SELECT {ROWS} FOR UPDATE", [ann.id, [channels[10]]])
+            marking = pool.submit(marker.execute, "SELECT mark_all('locks-all', %s, %s, 15, false)", [workspace.id, ann.id])
+            wait_until(lambda: database.execute("SELECT cardinality(pg_blocking_pids(%s))", [pid]).fetchone()[0], what="mark_all waiting for the row")
+            free = database.execute(f"SELECT channel_id {ROWS} FOR UPDATE SKIP LOCKED", [ann.id, channels]).fetchall()
+        marking.result()
+    assert sorted(channel for channel, in free) == channels[11:]
