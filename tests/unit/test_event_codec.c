@@ -123,39 +123,50 @@ static void every_kind_comes_back_as_it_went(void **state)
     }
 }
 
-// Each line of the file is what a release wrote of the sample of one of its kinds.
-static void assert_records(const char *path, enum event_kind kinds, bool is_own)
+// A line of what a release wrote: the sample of a kind. Returns the kind.
+static enum event_kind assert_record(const char *line, size_t length, bool is_own)
+{
+    struct event *back;
+    assert_int_equal(event_decode(line, length, &back, reason), 0);
+    struct event *event = whole_sample(back->kind);
+    struct buffer wire = encoded(event);
+    enum event_kind kind = back->kind;
+    assert_same(event, back);
+    assert_int_equal(is_own, wire.length == length && memcmp(wire.data, line, length) == 0);
+    buffer_done(&wire);
+    event_unref(event);
+    event_unref(back);
+    return kind;
+}
+
+// Returns the kinds in the file, as bits.
+static unsigned assert_records(const char *path, bool is_own)
 {
     FILE *file = fopen(path, "r");
     char *line = NULL;
     size_t size = 0;
+    ssize_t length;
+    unsigned kinds = 0;
     assert_non_null(file);
-    for (enum event_kind kind = 0; kind < kinds; kind++) {
-        struct event *event = whole_sample(kind);
-        struct buffer wire = encoded(event);
-        ssize_t length = getline(&line, &size, file);
-        assert_true(length > 0);
-        assert_decodes_as(line, (size_t)length - 1, event);
-        assert_int_equal(is_own, wire.length == (size_t)length - 1 &&
-                                     memcmp(wire.data, line, wire.length) == 0);
-        buffer_done(&wire);
-        event_unref(event);
-    }
+    while ((length = getline(&line, &size, file)) > 0)
+        kinds |= 1U << assert_record(line, (size_t)length - 1, is_own);
     free(line);
     assert_int_equal(fclose(file), 0);
+    return kinds;
 }
 
 // 0.2.0 wrote what 0.1.0 did.
 static void records_of_the_release_before_are_read(void **state)
 {
     (void)state;
-    assert_records(TIDINGS_UNIT_DIRECTORY "/events-0.2.0.jsonl", EVENT_STRATEGY + 1, false);
+    assert_int_not_equal(assert_records(TIDINGS_UNIT_DIRECTORY "/events-0.2.0.jsonl", false), 0);
 }
 
 static void records_are_those_of_this_release(void **state)
 {
     (void)state;
-    assert_records(TIDINGS_UNIT_DIRECTORY "/events-0.3.0.jsonl", EVENT_KIND_MAX, true);
+    assert_int_equal(assert_records(TIDINGS_UNIT_DIRECTORY "/events-0.3.0.jsonl", true),
+                     (1U << EVENT_KIND_MAX) - 1);
 }
 
 static void kinds_have_names(void **state)
