@@ -175,17 +175,20 @@ END $$;
 CREATE FUNCTION push_jobs_touch(touched text[], kinds text[], channels text[], tss bigint[], users text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    UPDATE push_jobs j SET told_ts = CASE WHEN e.kind = 'edit' THEN j.told_ts - 1 ELSE j.told_ts END, since = clock_timestamp(), changed_at = now(),
+    UPDATE push_jobs j SET told_ts = CASE WHEN e.kind = 'edit' THEN j.told_ts - 1 ELSE j.told_ts END, changed_at = now(),
+        since = CASE WHEN j.due_at IS NULL THEN clock_timestamp() ELSE j.since END,
         due_at = greatest(clock_timestamp() + interval '400 milliseconds', -- before the turn set by push_turns_touch()
                           CASE WHEN e.kind = 'edit' THEN j.rests_until END)
     FROM unnest(kinds, channels, tss, users) AS e (kind, channel, ts, about)
-    WHERE j.user_id = ANY (touched) AND j.is_shown AND j.due_at IS NULL AND j.channel_id = e.channel
+    WHERE j.user_id = ANY (touched) AND j.is_shown AND (j.due_at IS NULL OR e.kind = 'edit') AND j.channel_id = e.channel
       AND CASE WHEN e.kind IN ('edit', 'delete') THEN j.told_ts = e.ts WHEN e.kind IN ('mark', 'leave') THEN j.user_id = e.about
                WHEN e.kind = 'thread_mark' THEN j.user_id = e.about AND j.thread_ts = e.ts ELSE false END;
     IF 'edit' = ANY (kinds) THEN -- a push of the message may be in flight
         UPDATE push_jobs j SET edited_ts = e.ts, edited_at = clock_timestamp()
         FROM unnest(kinds, channels, tss) AS e (kind, channel, ts)
         WHERE e.kind = 'edit' AND j.user_id = ANY (touched) AND j.channel_id = e.channel AND j.told_ts < e.ts AND j.ts >= e.ts;
+        -- Of a push that was settled while this waited for the turns, push_touched() did not know.
+        UPDATE push_turns t SET due_at = least(t.due_at, push_next(t)) WHERE t.user_id = ANY (touched) AND t.leased_at IS NULL AND t.tries = 0;
     END IF;
 END $$;
 

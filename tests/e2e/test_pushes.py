@@ -196,6 +196,30 @@ def test_an_edit_replaces_what_is_shown(pair):
     assert {push.ts for push in phone.shown} == {ts} and phone.badge == 1
 
 
+OF_JOB = "WHERE user_id = %s AND channel_id = %s"
+
+
+@pytest.mark.parametrize("due", ["NULL", "clock_timestamp() + interval '1 second'"], ids=["ended", "checked once more"])
+def test_an_edit_while_the_push_is_settled(environment, pair, due):
+    """The edit's transaction begins before the push counts as sent, and goes on after it. The push may have to be checked once more, since a
+    message was read meanwhile."""
+    ann, bob, channel, phone = pair
+    ts = ann.post(channel, f"<@{bob.id}> wrogn")
+    phone.wait_texts(f"@{bob.name} wrogn")
+    job = [bob.id, channel]
+    with environment.database() as database, environment.database() as settling:
+        wait_until(lambda: database.execute(f"SELECT FROM push_jobs {OF_JOB} AND due_at IS NULL AND told_ts = ts", job).rowcount == 1,
+                   what="the push counts as sent")
+        database.execute(f"UPDATE push_jobs SET told_ts = ts - 1, is_shown = false {OF_JOB}", job)
+        with settling.transaction():
+            settling.execute("SELECT FROM push_turns WHERE user_id = %s FOR NO KEY UPDATE", [bob.id])
+            settling.execute(f"UPDATE push_jobs SET told_ts = ts, is_shown = true, due_at = {due} {OF_JOB}", job)
+            ann.ok("chat.update", channel=channel, ts=ts, text=f"<@{bob.id}> right")
+            wait_until(lambda: database.execute("SELECT FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))",
+                                                [settling.info.backend_pid]).rowcount, what="the edit waiting for the device's turn")
+    phone.wait_texts(f"@{bob.name} wrogn", f"@{bob.name} right")
+
+
 @pytest.mark.parametrize("own, device, title, body", [
     ("full", "sender", "#", "New message"), ("sender", "full", "#", "New message"), ("none", "full", "New message", None),
 ])
