@@ -72,6 +72,12 @@ BEGIN
             WHERE (j.user_id, j.app, j.device_id) = (t.user_id, t.app, t.device_id) AND j.due_at IS NOT NULL);
 END $$;
 
+-- Brings the turns of these users, which the caller has locked, forward to their devices' next jobs.
+CREATE FUNCTION push_turns_follow(users text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    UPDATE push_turns t SET due_at = least(t.due_at, push_next(t)) WHERE t.user_id = ANY (users) AND t.leased_at IS NULL AND t.tries = 0;
+END $$;
+
 -- Adds jobs, one per entry, for users whose turns the caller has locked. Messages up to the last one that a user was notified of add
 -- nothing. Returns the number of jobs.
 CREATE FUNCTION push_jobs_add(users text[], channels text[], threads bigint[], tss bigint[]) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
@@ -91,7 +97,7 @@ BEGIN
         WHERE excluded.ts > j.told_ts
         RETURNING 1
     ) SELECT count(*) INTO added FROM put;
-    UPDATE push_turns t SET due_at = least(t.due_at, push_next(t)) WHERE t.user_id = ANY (users) AND t.leased_at IS NULL AND t.tries = 0;
+    PERFORM push_turns_follow(users);
     RETURN added;
 END $$;
 
@@ -160,6 +166,9 @@ BEGIN
             UNION ALL
             SELECT j.user_id FROM push_jobs j WHERE e.kind IN ('edit', 'delete') AND j.channel_id = e.channel AND j.told_ts = e.ts
             UNION ALL
+            SELECT j.user_id FROM push_jobs j -- whose push of the message may be in flight
+            WHERE e.kind IN ('edit', 'delete') AND j.channel_id = e.channel AND j.ts >= e.ts AND j.told_ts < e.ts AND j.due_at IS NOT NULL
+            UNION ALL
             SELECT n.user_id FROM changes h CROSS JOIN LATERAL unnest(h.mentioned) AS n (user_id) WHERE h.channel_id = e.channel AND h.seq = e.seq
             UNION ALL
             SELECT m.user_id FROM push_members(e.workspace, e.channel, true) AS m (user_id) WHERE e.kind = 'delete'
@@ -188,7 +197,7 @@ BEGIN
         FROM unnest(kinds, channels, tss) AS e (kind, channel, ts)
         WHERE e.kind = 'edit' AND j.user_id = ANY (touched) AND j.channel_id = e.channel AND j.told_ts < e.ts AND j.ts >= e.ts;
         -- Of a push that was settled while this waited for the turns, push_touched() did not know.
-        UPDATE push_turns t SET due_at = least(t.due_at, push_next(t)) WHERE t.user_id = ANY (touched) AND t.leased_at IS NULL AND t.tries = 0;
+        PERFORM push_turns_follow(touched);
     END IF;
 END $$;
 

@@ -4,6 +4,7 @@
 import json
 import threading
 import time
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -468,8 +469,9 @@ def test_as_many_as_there_is_room_for_and_one_more(environment, gateway):
         assert phone.texts == [f"@{bob.name} one"]
 
 
-def test_what_changes_while_a_push_is_under_way(pair, gateway):
-    ann, bob, channel, phone = pair
+@contextmanager
+def under_way(gateway, push):
+    """Calls `push` and keeps what it causes from arriving until the end; yields what it returned."""
     held, go_on = threading.Event(), threading.Event()
 
     def hold(request):
@@ -479,14 +481,34 @@ def test_what_changes_while_a_push_is_under_way(pair, gateway):
 
     gateway[0].answer = hold
     try:
-        ts = ann.post(channel, f"<@{bob.id}> quick")
+        returned = push()
         assert held.wait(30)
-        bob.ok("channels.mark", channel=channel, ts=ts)
+        yield returned
     finally:
         gateway[0].answer = None
         go_on.set()
+
+
+def test_what_is_read_while_its_push_is_under_way(pair, gateway):
+    ann, bob, channel, phone = pair
+    with under_way(gateway, lambda: ann.post(channel, f"<@{bob.id}> quick")) as ts:
+        bob.ok("channels.mark", channel=channel, ts=ts)
     phone.wait_badge(1)
     phone.wait_badge(0)
+
+
+@pytest.mark.parametrize("why", ["mention", "thread", "all"])
+def test_what_is_deleted_while_its_push_is_under_way(pair, gateway, why):
+    """The push arrives; another one, without text, withdraws it."""
+    ann, bob, channel, phone = pair
+    thread = {"thread_ts": bob.post(channel, "root")} if why == "thread" else {}
+    if why == "all":
+        bob.ok("channels.setNotifications", channel=channel, notify="all")
+    text = f"<@{bob.id}> quick" if why == "mention" else "quick"
+    with under_way(gateway, lambda: ann.post(channel, text, **thread)) as ts:
+        ann.ok("chat.delete", channel=channel, ts=ts)
+    wait_until(lambda: len(phone.pushes) == 2, what="a push that withdraws it")
+    assert [bool(push.title) for push in phone.pushes] == [True, False] and phone.badge == 0
 
 
 def test_a_gateway_that_stands_still_delays_no_other(workspace, pair, phone, gateway):
