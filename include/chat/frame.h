@@ -37,9 +37,10 @@ void frame_write_created(struct buffer *out, const struct frame_channel *channel
 void frame_write_ephemeral(struct buffer *out, const struct frame_context *context,
                            const struct message *message);
 
-// Appends the frame of an event of a user's thread. `members` follow its type, as thread_event() in
-// SQL writes them.
-void frame_write_thread(struct buffer *out, const char *type, const char *members, size_t length);
+// Appends the frame of an event of a user's thread, and returns its type (static text). From
+// `column` stand two columns of thread_event() in SQL: is_followed, members.
+const char *frame_write_thread(struct buffer *out, enum event_kind kind,
+                               const struct result *result, int row, int column);
 
 // Appends the frame of a channel event (every kind except CREATED and MARK).
 void frame_write(struct buffer *out, enum event_kind kind, const struct frame_context *context,

@@ -148,15 +148,19 @@ void frame_write_ephemeral(struct buffer *out, const struct frame_context *conte
     json_close_object(&w);
 }
 
-void frame_write_thread(struct buffer *out, const char *type, const char *members, size_t length)
+const char *frame_write_thread(struct buffer *out, enum event_kind kind,
+                               const struct result *result, int row, int column)
 {
+    const char *type = event_type_of_thread(kind, result_bool(result, row, column));
     struct json_writer w = json_writer_to(out);
 
     json_open_object(&w);
     json_key_string(&w, "type", type);
     buffer_append_byte(out, ',');
-    buffer_append(out, members, length);
+    buffer_append(out, result_text(result, row, column + 1),
+                  result_length(result, row, column + 1));
     json_close_object(&w);
+    return type;
 }
 
 void frame_write(struct buffer *out, enum event_kind kind, const struct frame_context *context,

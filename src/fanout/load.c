@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "chat/frame.h"
-#include "events/event_type.h"
 #include "unread/view.h"
 
 #include <stdio.h>
@@ -238,12 +237,10 @@ static int member_event_load(enum unread_frame type, const struct result *views,
 static struct event *thread_event_read(enum event_kind kind, const struct result *result)
 {
     const int row = 0;
-    bool is_followed = result_bool(result, row, 3);
     struct buffer frame;
 
     buffer_init(&frame, FRAME_MAX_BYTES);
-    frame_write_thread(&frame, event_type_of_thread(kind, is_followed), result_text(result, row, 4),
-                       result_length(result, row, 4));
+    frame_write_thread(&frame, kind, result, row, 3);
     struct event *event = event_take_frame(kind, &frame);
     if (!event)
         return NULL;
@@ -251,7 +248,7 @@ static struct event *thread_event_read(enum event_kind kind, const struct result
     event->is_private = result_bool(result, row, 1);
     event->event_ts = clock_wall_us();
     event->member.ts = result_int(result, row, 2);
-    event->member.active = is_followed;
+    event->member.active = result_bool(result, row, 3);
     return event;
 }
 

@@ -32,7 +32,6 @@ class Stream:
         self.status = self.response.status
         self.last_id = last_id
         self.events = []  # (type, id, data)
-        self.mistyped = 0  # events whose type is not that of their data
         self.comments = 0
         self._ended = False
         self._changed = threading.Condition()
@@ -79,7 +78,7 @@ class Stream:
             self._thread.join(5)
         self.response.close()
         self._connection.close()
-        assert self.mistyped == 0, self.events
+        assert all(name == frame["type"] for name, _, frame in self.events), self.events
         return self.last_id
 
     def __enter__(self):
@@ -118,5 +117,4 @@ class Stream:
             if "data" in fields:
                 frame = json.loads(fields["data"])
                 self.events.append((fields.get("event"), fields.get("id"), frame))
-                self.mistyped += fields.get("event") != frame["type"]
             self._changed.notify_all()

@@ -93,11 +93,10 @@ static void thread_frame_send(struct resume *resume, enum event_kind kind,
                               const struct result *result, int row)
 {
     CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX_BYTES);
-    const char *type = event_type_of_thread(kind, result_bool(result, row, 1));
 
     if (result_is_null(result, row, 2))
         return;
-    frame_write_thread(&out, type, result_text(result, row, 2), result_length(result, row, 2));
+    const char *type = frame_write_thread(&out, kind, result, row, 1);
     resume_send_own(resume, type, &out);
 }
 

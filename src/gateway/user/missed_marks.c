@@ -21,7 +21,6 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "chat/frame.h"
-#include "events/event_type.h"
 #include "unread/view.h"
 
 #include <stdlib.h>
@@ -128,9 +127,8 @@ static void thread_send(struct gateway *gateway, enum event_kind kind, const str
                         int row)
 {
     CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX_BYTES);
-    const char *type = event_type_of_thread(kind, result_bool(result, row, 1));
+    const char *type = frame_write_thread(&frame, kind, result, row, 1);
 
-    frame_write_thread(&frame, type, result_text(result, row, 2), result_length(result, row, 2));
     if (!buffer_failed(&frame))
         user_send_native(gateway, result_text(result, row, 0), type, &frame);
 }

@@ -258,7 +258,7 @@ static void error_answer(struct connection *c, const char *reply_to, int code, c
     buffer_append_format(&out, "{\"type\":\"error\",\"error\":{\"code\":%d,\"msg\":\"%s\"}}", code,
                          text);
     if (!buffer_failed(&out))
-        connection_send_text(c, "", out.data, out.length);
+        connection_send_text(c, "error", out.data, out.length);
 }
 
 // Answers a message; without an id, only errors are sent.
