@@ -11,8 +11,13 @@ addEventListener("notificationclick", (event) => {
   event.waitUntil(open(event.notification.data));
 });
 
-async function show({ aps, tidings }) {
-  if (aps.badge !== undefined) await setBadge(aps.badge);
+// A badge that the browser refuses keeps nothing from being shown.
+async function show(push) {
+  await notify(push);
+  if (push.aps.badge !== undefined) await setBadge(push.aps.badge);
+}
+
+async function notify({ aps, tidings }) {
   if (aps.alert === undefined) return withdraw(aps.badge === 0 ? undefined : tidings.channel ?? "none");
   const { title, subtitle, body } = aps.alert;
   const text = [subtitle, body].filter(Boolean).join("\n");

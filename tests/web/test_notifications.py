@@ -199,6 +199,15 @@ def test_what_the_worker_shows(room, screens, dialog_of, push_app):
     wait_until(lambda: worker.shown() == [])
 
 
+def test_a_badge_that_is_refused_keeps_nothing_from_being_shown(room, screens, dialog_of, push_app):
+    _, bob, channel, _ = room
+    worker = Worker(subscribed(dialog_of(screens(bob, script=SUBSCRIBE, permissions=["notifications"]))), bob.url)
+    wait_until(lambda: worker.page.title() and worker.page.context.service_workers)
+    worker.page.context.service_workers[0].evaluate("() => { navigator.setAppBadge = () => Promise.reject(new Error('no')); }")
+    worker.push({"aps": {"alert": {"title": "ann"}, "badge": 1, "thread-id": channel}, "tidings": {"channel": channel, "ts": "1717200000.000100"}})
+    wait_until(lambda: worker.shown() == [["ann", "", channel]])
+
+
 @pytest.fixture
 def notified(room, screens, dialog_of, push_app):
     """The page of bob, without an open channel, after a notification of a message: `notified(ts, thread_ts)`."""
