@@ -19,7 +19,7 @@ PROGRAMS = sorted(BUILD.glob("tests/unit/test_*"))
 # Their servers, 200,000 inputs, or waiting for what does not come take many seconds; what these modules do is in test_serve.py as well.
 SLOW = ("test_gateway_feed", "test_group", "test_http_json_plain", "test_log_kafka", "test_migrate", "test_relay")
 REFUSED = re.compile(r"\[ +(FAILED|ERROR) +\]")  # says cmocka
-FRAME = re.compile(r"#\d+ \S+ in \S+ (/\S*/(?:src|include|tests)/\S+)")
+FRAME = re.compile(r"#\d+ \S+ in \S+ ((?:/\S*|\.\./\.\.)/(?:src|include|tests)/\S+)")  # ccache may make paths relative to build/asan
 BROKEN = re.compile(r"ERROR: AddressSanitizer|runtime error:|UndefinedBehaviorSanitizer|Assertion .* failed")
 
 
