@@ -392,9 +392,9 @@ def test_the_command(environment):
         assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("usage:")
 
 
-def test_another_instance_goes_on(environment, pair, gateway, extra_instance):
-    """The instance with pushes in flight is killed: they arrive within 10 s."""
-    ann, bob, channel, phone = pair
+@contextmanager
+def under_way(gateway, push):
+    """Calls `push` and keeps what it causes from arriving until the end; yields what it returned."""
     held, go_on = threading.Event(), threading.Event()
 
     def hold(request):
@@ -404,14 +404,21 @@ def test_another_instance_goes_on(environment, pair, gateway, extra_instance):
 
     gateway[0].answer = hold
     try:
-        ann.post(channel, f"<@{bob.id}> hold on")
+        returned = push()
         assert held.wait(30)
-        extra_instance()
-        environment.instances[0].kill()
-        killed = time.monotonic()
+        yield returned
     finally:
         gateway[0].answer = None
         go_on.set()
+
+
+def test_another_instance_goes_on(environment, pair, gateway, extra_instance):
+    """The instance with pushes in flight is killed: they arrive within 10 s."""
+    ann, bob, channel, phone = pair
+    with under_way(gateway, lambda: ann.post(channel, f"<@{bob.id}> hold on")):
+        extra_instance()
+        environment.instances[0].kill()
+        killed = time.monotonic()
     arrived = len(phone.pushes)
     wait_until(lambda: len(phone.pushes) > arrived)
     took_s = time.monotonic() - killed
@@ -437,13 +444,6 @@ def test_there_is_room_for_so_many(environment, pair, extra_instance):
 
 
 def test_as_many_as_there_is_room_for_and_one_more(environment, gateway):
-    held, go_on = threading.Event(), threading.Event()
-
-    def hold(request):
-        held.set()
-        go_on.wait(30)
-        return gateway[0].serve(request)
-
     def dropped():
         return metric(instance, "tidings_push_jobs_dropped_total")
 
@@ -452,41 +452,15 @@ def test_as_many_as_there_is_room_for_and_one_more(environment, gateway):
         ann, bob = workspace.users(2)
         phone = Phone(workspace, bob, gateway[0])
         first, second = (workspace.channel(ann, bob) for _ in range(2))
-        gateway[0].answer = hold
-        try:
-            ann.post(first, f"<@{bob.id}> one")
-            assert held.wait(30)
+        with under_way(gateway, lambda: ann.post(first, f"<@{bob.id}> one")):
             wait_until(lambda: metric(instance, "tidings_push_waiting") == 1, what="word of the first")
             assert dropped() == 0
             ann.post(second, f"<@{bob.id}> two")
             wait_until(lambda: dropped() == 1, what="the second dropped")
-        finally:
-            gateway[0].answer = None
-            go_on.set()
         phone.wait_texts(f"@{bob.name} one")
         bob.ok("channels.markAll")
         phone.wait_badge(0)
         assert phone.texts == [f"@{bob.name} one"]
-
-
-@contextmanager
-def under_way(gateway, push):
-    """Calls `push` and keeps what it causes from arriving until the end; yields what it returned."""
-    held, go_on = threading.Event(), threading.Event()
-
-    def hold(request):
-        held.set()
-        go_on.wait(30)
-        return gateway[0].serve(request)
-
-    gateway[0].answer = hold
-    try:
-        returned = push()
-        assert held.wait(30)
-        yield returned
-    finally:
-        gateway[0].answer = None
-        go_on.set()
 
 
 def test_what_is_read_while_its_push_is_under_way(pair, gateway):
