@@ -212,7 +212,11 @@ class Service:
         return not left
 
     def _stands_still(self):
-        return all(state_of(task) in "TtZX" for pid in self.pids() for task in Path(f"/proc/{pid}/task").glob("*"))
+        found = self.pids()
+        running = [pid for pid in found if any(state_of(task) not in "TtZX" for task in Path(f"/proc/{pid}/task").glob("*"))]
+        for pid in running:  # perhaps one that was being forked while the others were signalled
+            self._signal(pid, signal.SIGSTOP)
+        return not running and self.pids() == found
 
     @staticmethod
     def _signal(pid, sig):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ from tests.support.wait import wait_until
 from tools import demo, maven, node, stack
 from tools.project import BUILD, ROOT
 from tools.reference import SHA512
+from tools.service import Service, state_of
 from tools.services import free_port
 
 LATE_S = 180  # on a machine that does much else
@@ -148,6 +150,30 @@ random.seed(1)
 print(free_port(), flush=True)
 sys.stdin.read()
 """
+
+
+class Forking(Service):
+    """Starts 300 processes, one after the other."""
+
+    name = "forking"
+    programs = ("bash", "sleep")
+
+    def command(self):
+        return ["bash", "-c", "for _ in {1..300}; do sleep 1000 & sleep 0.001; done; touch ready; wait"], dict(os.environ)
+
+    def ready(self):
+        return (self.directory / "ready").exists()
+
+
+def test_a_process_forked_while_its_service_is_stopped_is_stopped_too(tmp_path):
+    with contextlib.ExitStack() as ends:
+        service = Forking(tmp_path)
+        ends.callback(service.kill)
+        service.start(wait=False)
+        while not service.ready():
+            service.kill(signal.SIGSTOP)
+            assert {state_of(Path(f"/proc/{pid}")) for pid in service.pids()} <= {"T"}
+            service.kill(signal.SIGCONT)
 
 
 def test_no_two_processes_are_given_one_port():
