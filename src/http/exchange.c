@@ -2,6 +2,8 @@
 // The life of an exchange: creates, recycles, names and frees it.
 #include "exchange.h"
 
+#include "long_reply.h"
+
 #include "base/check.h"
 #include "base/error.h"
 
@@ -29,6 +31,8 @@ void exchange_free(struct exchange *exchange)
     buffer_done(&exchange->rest);
     buffer_done(&exchange->text);
     mhd_takeover_done(&exchange->takeover);
+    if (server)
+        long_reply_free(long_reply_take(server, &exchange->request.reply));
     request_done(&exchange->request);
     tag_clear(&exchange->tag);
     if (server && exchange->started) {

@@ -60,8 +60,8 @@ struct exchange {
     struct mhd_takeover takeover; // if libmicrohttpd began a request with a chunked body
     struct chunks chunks;         // this and the next three: for a chunked body
     struct buffer rest;           // the part libmicrohttpd had already read
-    struct buffer text;           // the complete response
-    size_t sent;                  // bytes of `text` sent
+    struct buffer text;           // the head of the reply
+    size_t sent;                  // bytes of `text`, then of the reply, sent
     enum exchange_state state;
     bool is_call;     // calls an API method
     bool started;     // counted as a call in progress

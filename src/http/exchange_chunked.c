@@ -11,6 +11,7 @@
 #include "exchange_steps.h"
 #include "http_connection.h"
 #include "lingering_close.h"
+#include "long_reply.h"
 
 #include "base/check.h"
 #include "base/error.h"
@@ -57,17 +58,32 @@ static enum MHD_Result reply_end(struct exchange *exchange)
 
 static void reply_ready(void *arg, uint32_t events);
 
-// Writes as much as the socket accepts now.
+// Sends a piece of the rest, or what the socket accepts of it. As send(2).
+static ssize_t reply_send(const struct exchange *exchange, size_t total)
+{
+    const struct buffer *head = &exchange->text;
+    char *body = exchange->request.reply.data; // NULL if there is none
+    size_t head_sent = exchange->sent < head->length ? exchange->sent : head->length;
+    size_t body_sent = exchange->sent - head_sent;
+    size_t left = total - head->length - body_sent;
+    struct iovec rest[] = {
+        {head->data + head_sent, head->length - head_sent},
+        {body ? body + body_sent : NULL,
+         left < LONG_REPLY_PIECE_BYTES ? left : LONG_REPLY_PIECE_BYTES},
+    };
+    struct msghdr message = {.msg_iov = rest, .msg_iovlen = 2};
+    return sendmsg(exchange->connection->fd, &message, MSG_NOSIGNAL);
+}
+
 static enum MHD_Result reply_write(struct exchange *exchange)
 {
     struct http_connection *connection = exchange->connection;
-    const struct buffer *text = &exchange->text;
-    ssize_t count = send(connection->fd, text->data + exchange->sent, text->length - exchange->sent,
-                         MSG_NOSIGNAL);
+    size_t total = exchange->text.length + exchange_reply_bytes(exchange);
+    ssize_t count = reply_send(exchange, total);
     if (count < 0 && errno != EAGAIN && errno != EINTR)
         return MHD_NO;
     exchange->sent += count > 0 ? (size_t)count : 0;
-    if (exchange->sent == text->length)
+    if (exchange->sent == total)
         return reply_end(exchange);
     if (connection->watch)
         return MHD_YES;
@@ -89,8 +105,8 @@ static enum MHD_Result chunked_reply(struct exchange *exchange)
     exchange->state = EXCHANGE_ANSWERED;
     chunked_watch_end(exchange);
     connection_move(exchange->connection, CONNECTION_REPLY);
-    buffer_init(text, exchange->request.reply.length + REPLY_HEAD_MAX_BYTES);
-    exchange_print_reply(exchange, text);
+    buffer_init(text, REPLY_HEAD_MAX_BYTES);
+    exchange_print_head(exchange, text);
     exchange->sent = 0;
     return buffer_failed(text) ? MHD_NO : reply_write(exchange);
 }

@@ -45,7 +45,7 @@ static void job_done(struct thread_job *job, int r)
     exchange_ready(exchange);
 }
 
-// Compresses the reply if allowed. True if the compressor thread does it: the reply is ready
+// Compresses the reply if allowed. True if the thread of long replies does it: the reply is ready
 // afterwards.
 static bool is_compressed_later(struct exchange *exchange)
 {
@@ -53,14 +53,14 @@ static bool is_compressed_later(struct exchange *exchange)
 
     if (!is_wanted(exchange))
         return false;
-    if (exchange->request.reply.length <= AT_ONCE_BYTES || !server->compressor) {
+    if (exchange->request.reply.length <= AT_ONCE_BYTES || !server->long_replies) {
         exchange->is_gzip = reply_compress(exchange, &server->gzip);
         return false;
     }
     exchange->request.replied = false;
     exchange->job.run = job_run;
     exchange->job.done = job_done;
-    job_thread_add(server->compressor, &exchange->job);
+    job_thread_add(server->long_replies, &exchange->job);
     return true;
 }
 

@@ -137,12 +137,16 @@ static void date_append(struct buffer *text)
     buffer_append_text(text, date);
 }
 
-void exchange_print_reply(struct exchange *exchange, struct buffer *text)
+size_t exchange_reply_bytes(const struct exchange *exchange)
 {
-    struct request *request = &exchange->request;
-    struct reply_header headers[REPLY_HEADERS_MAX];
     const char *verb = exchange->head.verb;
-    bool is_head = verb && strcmp(verb, "HEAD") == 0;
+    return verb && strcmp(verb, "HEAD") == 0 ? 0 : exchange->request.reply.length;
+}
+
+void exchange_print_head(const struct exchange *exchange, struct buffer *text)
+{
+    const struct request *request = &exchange->request;
+    struct reply_header headers[REPLY_HEADERS_MAX];
     buffer_append_format(text, "HTTP/1.1 %d %s\r\n", request->status,
                          MHD_get_reason_phrase_for((unsigned)request->status));
     date_append(text);
@@ -152,8 +156,6 @@ void exchange_print_reply(struct exchange *exchange, struct buffer *text)
     if (!is_last(exchange))
         buffer_append_text(text, "Connection: close\r\n");
     buffer_append_format(text, "Content-Length: %zu\r\n\r\n", request->reply.length);
-    if (!is_head)
-        buffer_append(text, request->reply.data, request->reply.length);
 }
 
 int exchange_detach(struct exchange *exchange, int *ret_fd)
@@ -177,7 +179,8 @@ void exchange_last_word(struct exchange *exchange)
 {
     struct server *server = exchange->server;
     CLEANUP(buffer_done) struct buffer text = BUFFER(HEAD_MAX_BYTES);
-    exchange_print_reply(exchange, &text);
+    exchange_print_head(exchange, &text);
+    buffer_append(&text, exchange->request.reply.data, exchange_reply_bytes(exchange));
 
     int fd;
     int64_t budget = exchange_linger_bytes(exchange);

@@ -20,8 +20,11 @@ void exchange_plain_error(struct exchange *exchange, int status, const char *cod
 void exchange_fill_page(struct exchange *exchange);
 // Takes the descriptor from its owner. The connection is then gone, or about to end.
 NODISCARD int exchange_detach(struct exchange *exchange, int *ret_fd);
-// Appends the response as libmicrohttpd would send it for the last request of a connection.
-void exchange_print_reply(struct exchange *exchange, struct buffer *text);
+// Appends the head of the reply as libmicrohttpd would send it for the last request of a
+// connection.
+void exchange_print_head(const struct exchange *exchange, struct buffer *text);
+// The number of bytes that follow the head: none of a reply to HEAD.
+size_t exchange_reply_bytes(const struct exchange *exchange);
 // The maximum number of bytes to discard after a connection's last reply.
 int64_t exchange_linger_bytes(const struct exchange *exchange);
 // Sends the reply stored in the request without libmicrohttpd, then closes with a lingering close.

@@ -11,19 +11,34 @@
 #include "exchange_reply.h"
 #include "exchange_steps.h"
 #include "http_connection.h"
+#include "long_reply.h"
 
 #include "http/path.h"
 
 #include <string.h>
+
+// A response that owns the text of `reply`.
+static struct MHD_Response *response_new(struct server *server, struct buffer *reply)
+{
+    size_t length = reply->length;
+    struct long_reply *long_reply = long_reply_take(server, reply);
+    struct MHD_Response *response =
+        long_reply ? MHD_create_response_from_callback(length, LONG_REPLY_PIECE_BYTES,
+                                                       long_reply_read, long_reply, long_reply_free)
+                   : MHD_create_response_from_buffer(length, reply->data, MHD_RESPMEM_MUST_FREE);
+    if (response)
+        reply->data = NULL;
+    else
+        long_reply_free(long_reply);
+    return response;
+}
 
 static enum MHD_Result handler_reply(struct exchange *exchange)
 {
     struct request *request = &exchange->request;
     struct reply_header headers[REPLY_HEADERS_MAX];
     int count = exchange_headers(exchange, headers);
-    size_t length = request->reply.length;
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(length, TAKE(request->reply.data), MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *response = response_new(exchange->server, &request->reply);
     if (!response)
         return MHD_NO;
     for (int i = 0; i < count; i++)

@@ -110,7 +110,7 @@ static int server_start(struct server *server)
     r = job_thread_new(server->loop, PARSER_NICE, &server->parser);
     if (r < 0)
         return r;
-    r = job_thread_new(server->loop, 0, &server->compressor);
+    r = job_thread_new(server->loop, 0, &server->long_replies);
     if (r < 0)
         return r;
     r = acceptor_open(server);
@@ -223,7 +223,7 @@ void server_free(struct server *server)
         return;
     acceptor_close(server);
     job_thread_free(server->parser); // its results may still be compressed
-    job_thread_free(TAKE(server->compressor));
+    job_thread_free(TAKE(server->long_replies));
     connections_close(server);
     loop_timer_free(server->tick);
     loop_io_free(server->daemon_watch);

@@ -84,11 +84,11 @@ struct server {
     struct list calls;                          // exchanges whose handler was called
     struct list spares;                         // exchanges for reuse
     struct gzip *gzip;                          // created on first use
-    struct gzip *gzip_long;                     // the same, for the compressor thread
+    struct gzip *gzip_long;                     // the same, for the thread of long replies
     struct intake intake;                       // accounts for bodies
     struct intake outgo;                        // accounts for replies
     struct job_thread *parser;                  // parses large bodies
-    struct job_thread *compressor;              // compresses long replies
+    struct job_thread *long_replies;            // compresses them, and frees them
     int spares_count;
     struct http_connection *adding; // the connection being passed to libmicrohttpd
     int64_t timeout_ms[CONNECTION_STATES];

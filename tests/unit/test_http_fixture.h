@@ -282,7 +282,7 @@ static void fixture_quiesce(void *arg)
 static void fixture_join(void)
 {
     pthread_join(fixture.thread, NULL);
-    loop_timer_free(fixture.stop_timer);
+    loop_timer_free(TAKE(fixture.stop_timer));
     server_free(fixture.server);
     loop_free(fixture.loop);
 }
