@@ -75,7 +75,7 @@ def test_examples_hold(document, method):
                 assert example["value"]["ok"] is (name == "ok")
 
 
-def test_the_codes_are_those_that_there_are(document):
+def test_the_documented_codes_are_those_of_the_server(document):
     """Documenting a code that the server never returns would mislead client authors."""
     codes = {code for _, code in re.findall(r'X\([A-Z_]+, (\d+), "([a-z_]+)"\)', TABLE.read_text(encoding="utf-8"))}
     listed = {code for method in METHODS for code in document.operation(method).get("x-error-codes", [])}

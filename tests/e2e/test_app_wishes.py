@@ -67,7 +67,7 @@ def names(app):
 
 @pytest.mark.parametrize("events", [["app_mention"], ["app_mention", "message.im", "member_joined_channel"],
                                     ["app_mention", "message.groups", "group_archive", "channel_rename"], []])
-def test_those_that_were_asked_for(listen, workspace, events):
+def test_an_app_gets_the_events_that_it_asked_for(listen, workspace, events):
     app = listen(events)
     live(app, workspace)
     wanted = set(events or NAMES)

@@ -391,7 +391,7 @@ def in_many_channels(environment, workspace, client, count):
             " WHERE creator = %(user)s AND name LIKE 'many-%%'", {"user": client.id})
 
 
-def test_what_is_kept_is_told_by_the_log_or_read_anew(environment, people, workspace):
+def test_a_kept_sidebar_is_read_anew_once_the_log_of_changes_is_cut(environment, people, workspace):
     """The log of changes goes back only so far."""
     ann, bob = people
     channel = workspace.channel(ann, bob)
@@ -417,7 +417,7 @@ def test_a_mark_is_told_by_itself(environment, people, workspace):
     settled(bob, channel, 0)
 
 
-def test_what_is_kept_of_somebody_without_channels(extra_instance, workspace, people):
+def test_a_sidebar_without_channels_takes_no_room(extra_instance, workspace, people):
     """It takes no room, and is used again; others' makes room for one another."""
     small = extra_instance(sidebar_min=0, sidebar_bytes=1000)
     nobody = workspace.user().at(small.url)
@@ -429,7 +429,7 @@ def test_what_is_kept_of_somebody_without_channels(extra_instance, workspace, pe
     assert sync(nobody)["channels"] == []
 
 
-def test_who_waits_for_a_reading_that_fails_is_read_for(environment, extra_instance, people, workspace):
+def test_a_call_that_waits_for_a_failed_reading_reads_itself(environment, extra_instance, people, workspace):
     """Both are of one user; the first comes to nothing, as its statement waited too long for a lock."""
     quick = extra_instance(statement_timeout_ms=4000)
     ann, bob = people
