@@ -47,6 +47,6 @@ CREATE TABLE push_jobs (
     FOREIGN KEY (user_id, app, device_id) REFERENCES devices ON DELETE CASCADE
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX push_jobs_told ON push_jobs (told_ts, channel_id); -- what an edit or a delete concerns
-CREATE INDEX push_jobs_due ON push_jobs (channel_id, ts) WHERE due_at IS NOT NULL; -- the same, of those that may be told just now
+CREATE INDEX push_jobs_untold ON push_jobs (channel_id, ts) WHERE ts > told_ts; -- the same, of those that may be told just now
 CREATE INDEX push_jobs_ended ON push_jobs (changed_at) WHERE due_at IS NULL;
 CREATE INDEX push_jobs_dead ON push_jobs (workspace_id, user_id, app, device_id, channel_id, thread_ts) WHERE is_dead;

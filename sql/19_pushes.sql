@@ -167,7 +167,7 @@ BEGIN
             SELECT j.user_id FROM push_jobs j WHERE e.kind IN ('edit', 'delete') AND j.channel_id = e.channel AND j.told_ts = e.ts
             UNION ALL
             SELECT j.user_id FROM push_jobs j -- whose push of the message may be in flight
-            WHERE e.kind IN ('edit', 'delete') AND j.channel_id = e.channel AND j.ts >= e.ts AND j.told_ts < e.ts AND j.due_at IS NOT NULL
+            WHERE e.kind IN ('edit', 'delete') AND j.channel_id = e.channel AND j.ts >= e.ts AND j.told_ts < e.ts AND j.ts > j.told_ts
             UNION ALL
             SELECT n.user_id FROM changes h CROSS JOIN LATERAL unnest(h.mentioned) AS n (user_id) WHERE h.channel_id = e.channel AND h.seq = e.seq
             UNION ALL
