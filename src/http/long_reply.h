@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-enum { LONG_REPLY_PIECE_BYTES = 1 << 20 }; // sent in a turn
+enum { LONG_REPLY_PIECE_BYTES = 1 << 18 }; // sent in a turn
 
 struct long_reply;
 
