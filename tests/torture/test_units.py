@@ -15,6 +15,7 @@ from tests.torture.control import KINDS, Control
 SECONDS = 12  # for as many programs as that is enough for
 EACH = 2  # numbers of each kind, of a program
 LIMIT_S = 60
+QUIET_S = 4
 PROGRAMS = sorted(BUILD.glob("tests/unit/test_*"))
 # Their servers, 200,000 inputs, or waiting for what does not come take many seconds; what these modules do is in test_serve.py as well.
 SLOW = ("test_gateway_feed", "test_group", "test_http_json_plain", "test_log_kafka", "test_migrate", "test_relay")
@@ -29,13 +30,32 @@ def is_the_tests_own(text):
     return bool(where) and "/tests/unit/" in where[0]
 
 
+def wait(process, output):
+    """Its exit status. TimeoutExpired if it is late, or prints nothing more after a test that gave up: the ones behind it may wait for what that
+    left, a server that it had stopped, say."""
+    printed = 0
+    for _ in range(LIMIT_S // QUIET_S):
+        try:
+            return process.wait(QUIET_S)
+        except subprocess.TimeoutExpired:
+            text = output.read_text(encoding="utf-8", errors="replace")
+            if REFUSED.search(text) and len(text) == printed:
+                break
+            printed = len(text)
+    process.kill()
+    process.wait()
+    raise subprocess.TimeoutExpired(process.args, LIMIT_S)
+
+
 def run(program, control):
     """Its exit status and output. The output goes to a file, so that servers left behind hold no pipe open."""
     output = control.path.with_suffix(".output")
     with open(output, "w+b") as file:
-        done = subprocess.run([program], cwd=BUILD, stdin=subprocess.DEVNULL, stdout=file, stderr=file, timeout=LIMIT_S, check=False,
-                              env={**os.environ, **control.environment, "ASAN_OPTIONS": ABORTS, "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"})
-    return done.returncode, output.read_text(encoding="utf-8", errors="replace")
+        process = subprocess.Popen([program], cwd=BUILD, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+                                   env={**os.environ, **control.environment, "ASAN_OPTIONS": ABORTS,
+                                        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"})
+        code = wait(process, output)
+    return code, output.read_text(encoding="utf-8", errors="replace")
 
 
 def attempt(program, control, kind, number):
@@ -45,7 +65,6 @@ def attempt(program, control, kind, number):
     try:
         code, text = run(program, control)
     except subprocess.TimeoutExpired:
-        # After a test that gave up, the ones behind it may wait for what it left: a server that it had stopped, say.
         assert REFUSED.search(control.path.with_suffix(".output").read_text(encoding="utf-8", errors="replace"))
         return True
     assert code >= 0 and (not BROKEN.search(text) or is_the_tests_own(text)), f"{program.name}: {kind} {number}: ended with {code}\n{text[-6000:]}"
