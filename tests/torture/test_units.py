@@ -16,6 +16,7 @@ SECONDS = 12  # for as many programs as that is enough for
 EACH = 2  # numbers of each kind, of a program
 LIMIT_S = 60
 QUIET_S = 4
+DENSE_S = 60
 PROGRAMS = sorted(BUILD.glob("tests/unit/test_*"))
 # Their servers, 200,000 inputs, or waiting for what does not come take many seconds; what these modules do is in test_serve.py as well.
 SLOW = ("test_gateway_feed", "test_group", "test_http_json_plain", "test_log_kafka", "test_migrate", "test_relay")
@@ -95,6 +96,7 @@ def test_units_that_run_short(tmp_path):
 @pytest.mark.parametrize("name", [program.name for program in PROGRAMS if program.name not in SLOW])
 @pytest.mark.parametrize("kind", KINDS)
 def test_units_at_many_numbers(name, kind, control):
-    number = 1
+    """What comes late is much like what came before; of a program that takes seconds, fewer numbers are tried."""
+    number, began = 1, time.monotonic()
     while attempt(BUILD / "tests" / "unit" / name, control, KINDS[kind], number):
-        number += 1 + number // 8  # what comes late is much like what came before
+        number += 1 + number // (8 if time.monotonic() - began < DENSE_S else 2)
