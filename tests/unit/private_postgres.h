@@ -44,7 +44,7 @@ static int postgres_launch(void)
     return 0;
 }
 
-static int postgres_do(const char *command)
+static inline int postgres_do(const char *command)
 {
     char answer[8] = "";
     fprintf(postgres.commands, "%s\n", command);
