@@ -166,7 +166,7 @@ BEGIN
             UNION ALL
             SELECT j.user_id FROM push_jobs j WHERE e.kind IN ('edit', 'delete') AND j.channel_id = e.channel AND j.told_ts = e.ts
             UNION ALL
-            SELECT j.user_id FROM push_jobs j -- whose push of the message may be in flight
+            SELECT j.user_id FROM push_jobs j -- whose push of the message may be in flight; the last condition is that of the index
             WHERE e.kind IN ('edit', 'delete') AND j.channel_id = e.channel AND j.ts >= e.ts AND j.told_ts < e.ts AND j.ts > j.told_ts
             UNION ALL
             SELECT n.user_id FROM changes h CROSS JOIN LATERAL unnest(h.mentioned) AS n (user_id) WHERE h.channel_id = e.channel AND h.seq = e.seq
