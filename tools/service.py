@@ -62,6 +62,11 @@ def state_of(task):
         return "X"
 
 
+def is_running(pid):
+    """False for a process all of whose threads are stopped or have ended."""
+    return any(state_of(task) not in "TtZX" for task in Path(f"/proc/{pid}/task").glob("*"))
+
+
 def wait_until(condition, timeout, what):
     """Polls condition() until it is true and returns its value; ServiceError after timeout."""
     deadline = time.monotonic() + timeout
@@ -198,25 +203,17 @@ class Service:
 
     def kill(self, sig=signal.SIGKILL):
         """Sends sig to every process of the service; waits until SIGKILL has ended, or SIGSTOP has stopped, all of them."""
-        for pid in self.pids():
+        self._signal_running(sig)
+        if sig in (signal.SIGKILL, signal.SIGSTOP):  # twice: a process listed the first time may have forked before it stopped
+            wait_until(lambda: not self._signal_running(sig) and not self._signal_running(sig), 60,
+                       f"{self.name} keeps running after {sig.name}")
+
+    def _signal_running(self, sig):
+        """Sends sig to every process, for SIGSTOP to those that are not stopped; their pids."""
+        running = [pid for pid in self.pids() if sig != signal.SIGSTOP or is_running(pid)]
+        for pid in running:
             self._signal(pid, sig)
-        if sig == signal.SIGKILL:
-            wait_until(self._gone_after_kill, 60, f"{self.name} survives SIGKILL")
-        elif sig == signal.SIGSTOP:
-            wait_until(self._stands_still, 60, f"{self.name} keeps running after SIGSTOP")
-
-    def _gone_after_kill(self):
-        left = self.pids()
-        for pid in left:  # one that was being forked while the others were signalled
-            self._signal(pid, signal.SIGKILL)
-        return not left
-
-    def _stands_still(self):
-        found = self.pids()
-        running = [pid for pid in found if any(state_of(task) not in "TtZX" for task in Path(f"/proc/{pid}/task").glob("*"))]
-        for pid in running:  # perhaps one that was being forked while the others were signalled
-            self._signal(pid, signal.SIGSTOP)
-        return not running and self.pids() == found
+        return running
 
     @staticmethod
     def _signal(pid, sig):

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two instances of an earlier release behind nginx, under load, and an operator's actions."""
 import re
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import requests
 
 from tests.faults.followers import Follower, all_came, each_once, heads
 from tests.support.environment import BINARY, Environment, running
 from tests.support.nginx import Nginx
-from tests.support.wait import wait_until
+from tests.support.wait import act_until, wait_until
 from tests.upgrade.load import RollingLoad
 from tools import releases
 
@@ -50,21 +50,16 @@ class Rolling:
             client.cut()
 
     def serve_a_while(self):
-        """Waits until posts have continued, and both instances have answered calls. nginx counts sockets and streams, which are all on the
-        instance that did not restart: the other one would get all calls until it has its share of them."""
-        self.cut_half()
+        """Waits until both instances have answered calls, and posts have continued. nginx counts sockets and streams, which are all on the
+        instance that did not restart: the other one would get all calls until it has its share of them. Cut once, they may all come back to
+        the same instance, because nginx does not know yet that the other one is back."""
         before = [answered(instance) for instance in self.environment.instances]
-        self.load.wait_acked(POSTS)
 
         def both_answered():
             return all(answered(instance) > count + POSTS / 3 for instance, count in zip(self.environment.instances, before))
 
-        def both_answer_soon():
-            with suppress(AssertionError):
-                return wait_until(both_answered, SHARE_S)
-            self.cut_half()  # the first time, nginx may not have known that the other one is back
-
-        wait_until(both_answer_soon, what="calls on both instances")
+        act_until(self.cut_half, both_answered, SHARE_S, what="calls on both instances")
+        self.load.wait_acked(POSTS)
 
     def finish(self):
         all_came(self.load, self.followers, self.since)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notification settings on the page, the badge in its title, and Web Push to the browser."""
 
-import contextlib
 import json
 import re
 from datetime import datetime, timezone
@@ -9,7 +8,7 @@ from datetime import datetime, timezone
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.wait import wait_until
+from tests.support.wait import act_until, wait_until
 from tests.support.workspace import fresh_name
 
 # What the browser's push service would answer: it is not reached from here. The keys are a real pair's public half.
@@ -177,11 +176,7 @@ class Worker:
     def show(self, data, is_shown):
         """Pushes until it is shown. Under load Chromium sometimes forgets what a new profile shows: showNotification() has succeeded, and
         getNotifications() does not find it."""
-        def shown_at_last():
-            self.push(data)
-            with contextlib.suppress(AssertionError):
-                return wait_until(is_shown, FORGOTTEN_S)
-        wait_until(shown_at_last, what="a notification")
+        act_until(lambda: self.push(data), is_shown, FORGOTTEN_S, what="a notification")
 
     def click(self, tag):
         """Clicks the notification; answers which addresses were opened for it."""
